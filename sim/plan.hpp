@@ -216,8 +216,6 @@ enum class Flow : std::uint8_t {
   kAll,       // all for all
   kFromRoot,  // along the ring, from the root on
   kToRoot,    // along the ring, to the root
-  kOut,       // from the root to each
-  kIn,        // from each to the root
 };
 
 /// Instead of a peer: a receive takes the message of any rank [9.5].

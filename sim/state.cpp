@@ -63,19 +63,8 @@ namespace {
 
 // Whether what `from` has of the flow goes into a buffer of `to`.
 bool flows(const Plan& plan, const Round& round, std::uint32_t from, std::uint32_t to) {
-  const Call& first = plan.calls[round.first.call];
-  switch (first.flow) {
-    case Flow::kAll:
-      return false;
-    case Flow::kFromRoot:
-    case Flow::kToRoot:
-      return State::place_in(plan, round, to) == State::place_in(plan, round, from) + 1;
-    case Flow::kOut:
-      return from == first.peer && to != from;
-    case Flow::kIn:
-      return to == first.peer && to != from;
-  }
-  return false;
+  return plan.calls[round.first.call].flow != Flow::kAll &&
+         State::place_in(plan, round, to) == State::place_in(plan, round, from) + 1;
 }
 
 }  // namespace
@@ -94,21 +83,8 @@ bool State::waits_for(const Plan& plan, const Call& call, std::uint32_t other) c
   const Round& round = round_of(call);
   const Call& first = plan.calls[round.first.call];
   if (other == call.member || seqs[other] >= seqs[call.member]) return false;
-  switch (first.flow) {
-    case Flow::kAll:
-      return true;
-    case Flow::kFromRoot:
-    case Flow::kToRoot:
-      if (first.steps == 0) return true;
-      if (place_in(plan, round, other) < place_in(plan, round, call.member)) return true;
-      break;
-    case Flow::kOut:
-      if (other == first.peer || (first.steps == 0 && call.member == first.peer)) return true;
-      break;
-    case Flow::kIn:
-      if (call.member == first.peer || (first.steps == 0 && other == first.peer)) return true;
-      break;
-  }
+  if (first.flow == Flow::kAll || first.steps == 0) return true;
+  if (place_in(plan, round, other) < place_in(plan, round, call.member)) return true;
   return flows(plan, round, call.member, other) && !has_room(plan, call, other);
 }
 
@@ -119,30 +95,11 @@ bool State::waits_for_none(const Plan& plan, const Call& call) const {
   const Communicator& communicator = plan.communicators[call.communicator];
   const std::uint32_t count = communicator.ranks_end - communicator.ranks;
   if (round.arrived == count) return true;
-  switch (first.flow) {
-    case Flow::kAll:
-      return false;
-    case Flow::kFromRoot:
-    case Flow::kToRoot: {
-      const std::uint32_t place = place_in(plan, round, call.member);
-      if (first.steps == 0 || round.in_flow < place) return false;
-      const std::uint32_t next =
-          communicator.ranks + (call.member + 1 - communicator.ranks) % count;
-      return place + 1 == count || has_room(plan, call, next);
-    }
-    case Flow::kOut:
-      if (call.member != first.peer) return seqs[first.peer] >= seqs[call.member];
-      if (first.steps == 0) return false;
-      for (std::uint32_t other = communicator.ranks; other < communicator.ranks_end; ++other) {
-        if (other != call.member && !has_room(plan, call, other)) return false;
-      }
-      return true;
-    case Flow::kIn:
-      if (call.member == first.peer) return false;
-      return first.steps == 0 ? seqs[first.peer] >= seqs[call.member]
-                              : has_room(plan, call, first.peer);
-  }
-  return false;
+  if (first.flow == Flow::kAll) return false;
+  const std::uint32_t place = place_in(plan, round, call.member);
+  if (first.steps == 0 || round.in_flow < place) return false;
+  const std::uint32_t next = communicator.ranks + (call.member + 1 - communicator.ranks) % count;
+  return place + 1 == count || has_room(plan, call, next);
 }
 
 std::uint32_t State::item_in_line(const Plan& plan, LineId line, std::uint32_t n) const {

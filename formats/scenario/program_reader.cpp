@@ -71,6 +71,7 @@ ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& def
       values_(scope_, values.diagnostics()),
       defaults_(defaults),
       graph_(graph),
+      call_times_(graph_),
       names_(values_, open_streams, graph) {
   scope_.parameters = &parameters_;
   names_.set_on_host(defaults.on_host);

@@ -16,6 +16,7 @@
 #include "formats/yaml/value_reader.hpp"
 #include "formats/yaml/yaml_document.hpp"
 #include "models/graph/task_graph.hpp"
+#include "models/lowering/call_times.hpp"
 
 namespace pipesim::formats {
 
@@ -127,6 +128,10 @@ class ProgramReader {
   bool read_one_call(MapReader& map, models::CallTemplate& call);
   void read_splits(const YamlValue& splits, const models::CallTemplate& call,
                    const models::RankSet& on);
+  void make_messages(const models::CallTemplate& call, const models::RankSet& on);
+  models::ShortList<models::CallTemplate> messages_of(const models::CallTemplate& call,
+                                                      const std::vector<std::uint32_t>& members,
+                                                      std::uint32_t rank);
   void read_tag(const YamlValue& tag, models::CallTemplate& call);
   void read_call_fields(MapReader& map, models::CallTemplate& call);
   bool read_common(MapReader& map, models::ActorTemplate& actor);
@@ -162,6 +167,7 @@ class ProgramReader {
   models::TaskGraph& graph_;
   ProgramNames names_;
   std::map<std::string, YamlValue, std::less<>> blocks_;
+  models::CallTimes call_times_;
   std::map<std::string, std::set<std::string>, std::less<>> names_in_;  // of parameters, in blocks
   std::vector<std::string> open_blocks_;
   std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat
@@ -169,7 +175,7 @@ class ProgramReader {
   std::size_t depth_ = 0;
   std::optional<Turns> turns_;  // of the program, unless the step is of one rank of each list
   std::vector<models::RankSet> calls_on_;         // beside the calls of the step
-  std::optional<std::vector<Part>> split_parts_;  // of an exchange with parts
+  std::optional<std::vector<Part>> split_parts_;  // of a collective that is messages
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // of these actors
   std::size_t open_loops_ = 0;                                        // with an index
   // A communicator that a step of a thread has ended, where, and on which ranks.

@@ -63,6 +63,7 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
       step.implied = values_.truth(*implied).value_or(false);
     }
     if (const auto splits = map.take("splits")) read_splits(*splits, call, context.on);
+    make_messages(call, context.on);
     step.calls.push_back(std::move(call));
     calls_on_ = {context.on};
   }
@@ -127,12 +128,13 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
     }
     if (const auto name = fields.take("name")) call.name = read_name(*name).value_or("");
     if (const auto splits = fields.take("splits")) read_splits(*splits, call, on);
+    make_messages(call, on);
     fields.finish();
     add_call(std::move(call), on, step);
   }
 }
 
-// A call of a group; of one with `splits` the messages.
+// A call of a group; of one that is messages, these.
 void ProgramReader::add_call(CallTemplate call, const RankSet& on, StepTemplate& step) {
   if (!split_parts_) {
     step.calls.push_back(std::move(call));
@@ -258,6 +260,71 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
     }
     if (!part.calls.empty()) split_parts_->push_back(std::move(part));
   }
+}
+
+// NCCL and PyTorch make of a gather or scatter messages with the root, which take their places
+// among the others between two ranks. What is wrong with a call lowering reports.
+void ProgramReader::make_messages(const CallTemplate& call, const RankSet& on) {
+  const bool gathers = call.operation == Operation::kGather;
+  if ((!gathers && call.operation != Operation::kScatter) || !call.peer ||
+      call.communicator == kNoIndex || graph_.communicators[call.communicator].on_host) {
+    return;
+  }
+  const models::Group& group = graph_.groups[graph_.communicators[call.communicator].group];
+  std::vector<Part> parts;
+  std::vector<std::vector<std::uint32_t>> ranks;                              // beside parts
+  std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::size_t> known;  // root, and the size
+  for (const std::uint32_t rank : on) {
+    const std::uint32_t list = group.list_of(rank);
+    if (list == kNoIndex) return;
+    const std::vector<std::uint32_t>& members = group.lists[list];
+    const std::int64_t root = call.peer->value(rank).value_or(-1);
+    const std::int64_t bytes = call.bytes.value(rank).value_or(-1);
+    if (bytes < 0 || std::find(members.begin(), members.end(), root) == members.end()) return;
+    const auto [part, is_new] = known.try_emplace({root == rank, root, bytes}, parts.size());
+    if (is_new) {
+      parts.push_back({RankSet(), messages_of(call, members, rank)});
+      ranks.emplace_back();
+    }
+    ranks[part->second].push_back(rank);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].on = RankSet(std::move(ranks[i]));
+  split_parts_ = std::move(parts);
+}
+
+// Of a gather or scatter, on `rank`. One of no bytes, which NCCL launches nothing for, or of a rank
+// alone stays as it is.
+models::ShortList<CallTemplate> ProgramReader::messages_of(
+    const CallTemplate& call, const std::vector<std::uint32_t>& members, std::uint32_t rank) {
+  const bool gathers = call.operation == Operation::kGather;
+  const auto root = static_cast<std::uint32_t>(call.peer->value(rank).value_or(0));
+  const std::int64_t bytes = call.bytes.value(rank).value_or(0);
+  models::ShortList<CallTemplate> messages;
+  CallTemplate message = call;
+  if (members.size() == 1 || (call.sized && bytes == 0)) {
+    messages.push_back(std::move(message));
+    return messages;
+  }
+  message.kind = (rank == root) == gathers ? CallKind::kReceive : CallKind::kSend;
+  message.operation = message.kind == CallKind::kSend ? Operation::kSend : Operation::kReceive;
+  if (call.timed) {  // the root's port takes one after the other
+    sim::CallSpec spec;
+    spec.signature.count = bytes;
+    const auto time = call_times_.of(call, rank, spec, nullptr);
+    message.timed = !time;
+    if (time) message.takes = Expr::constant(*time);
+  }
+  const auto parts = static_cast<std::int64_t>(gathers ? 1 : members.size());
+  message.bytes = Expr::constant(bytes / parts + (bytes % parts == 0 ? 0 : 1));
+  message.bytes.set_place(call.bytes.place());
+  for (const std::uint32_t member : members) {
+    if ((rank == root) == (member == root)) continue;
+    if (!count_visit(call.place)) break;
+    message.peer = Expr::constant(member);
+    message.peer->set_place(call.peer->place());
+    messages.push_back(message);
+  }
+  return messages;
 }
 
 // A tag is a number, which may differ from rank to rank, or any other text. One before numbers is

@@ -21,10 +21,6 @@ sim::Flow flow_of(Operation operation) {
       return sim::Flow::kFromRoot;
     case Operation::kReduce:
       return sim::Flow::kToRoot;
-    case Operation::kScatter:
-      return sim::Flow::kOut;
-    case Operation::kGather:
-      return sim::Flow::kIn;
     default:
       return sim::Flow::kAll;
   }
@@ -129,16 +125,10 @@ void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t 
   const bool buffered = graph_.reading != Reading::kContract && !communicator.registered;
   const auto count =
       static_cast<std::int64_t>(graph_.groups[communicator.group].lists[list].size());
-  if (spec.flow == sim::Flow::kFromRoot || spec.flow == sim::Flow::kToRoot) {
+  if (spec.flow != sim::Flow::kAll) {
     // By contract nobody leaves before all have come.
     if (!buffered) spec.flow = sim::Flow::kAll;
     if (buffered) spec.steps = ring_steps(transport(index, list), spec.signature.count);
-  } else if (buffered && spec.flow != sim::Flow::kAll) {
-    // A message for each rank; of a scatter, all together have the size.
-    const std::int64_t parts = spec.flow == sim::Flow::kOut ? count : 1;
-    const std::int64_t bytes = (spec.signature.count + parts - 1) / parts;
-    const Transport& way = transport(index, list);
-    spec.steps = buffer_steps(way, bytes, count, way.several_hosts);
   } else if (buffered && sends) {
     const bool over_network = graph_.cluster && !graph_.cluster->same_host(rank, spec.peer.value);
     spec.steps = buffer_steps(transport(index, list), spec.signature.count, count, over_network);

@@ -25,8 +25,8 @@ void Engine::arrive_in_open(CallId id) {
     const std::uint32_t begin = first.peer + (first.flow == Flow::kToRoot ? 1 : 0);
     return communicator.ranks + (begin - communicator.ranks + round.in_flow) % count;
   };
-  const bool ring = first.flow == Flow::kFromRoot || first.flow == Flow::kToRoot;
-  while (ring && round.in_flow < count && state_.seqs[next_of_flow()] > all.passed + number) {
+  while (first.flow != Flow::kAll && round.in_flow < count &&
+         state_.seqs[next_of_flow()] > all.passed + number) {
     ++round.in_flow;
   }
   if (first.flow == Flow::kAll && round.arrived == count && !round.mismatched) {

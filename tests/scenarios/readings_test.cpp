@@ -341,17 +341,19 @@ std::string connected(const std::vector<std::string>& programs) {
     for (const char* operation : {"broadcast", "reduce", "gather", "scatter"}) {
       all += rooted(operation, 0) + ", ";
     }
-    std::string edges;
-    for (std::size_t other = 0; other < programs.size(); ++other) {
-      if (other == rank) continue;
-      edges += std::string(edges.empty() ? "" : ", ") + send(static_cast<int>(other), "w") + ", " +
-               recv(static_cast<int>(other), "w");
+    for (const char* on : {"v", "w"}) {
+      std::string edges;
+      for (std::size_t other = 0; other < programs.size(); ++other) {
+        if (other == rank) continue;
+        edges += std::string(edges.empty() ? "" : ", ") + send(static_cast<int>(other), on) + ", " +
+                 recv(static_cast<int>(other), on);
+      }
+      all += group(edges) + ", ";
     }
-    warmed.push_back(all + "{all_reduce: w}, " + group(edges) +
-                     ", {synchronize: device}, {barrier: w}" +
+    warmed.push_back(all + "{all_reduce: w}, {synchronize: device}, {barrier: w}" +
                      (programs[rank].empty() ? "" : ", ") + programs[rank]);
   }
-  return scenario(warmed, "w: all");
+  return scenario(warmed, "w: all, v: all");
 }
 
 }  // namespace
@@ -404,25 +406,124 @@ TEST_CASE("readings: a reduce is the mirror image", "[scenarios][readings]") {
 }
 
 TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios][readings]") {
+  // The late rank first waits, with its host, for a message on another communicator, which another
+  // rank sends once it is past the call.
+  const auto past = [](const std::string& call, int to) {
+    return call + ", {synchronize: nccl w}, " + send(to, "v");
+  };
+  const auto late = [](int from, const std::string& call) {
+    return recv(from, "v") + ", {synchronize: nccl v}, " + call;
+  };
   const std::string gather = rooted("gather", 0);
   // Rank 2 is late. Rank 1 does not wait for it; the root does.
-  CHECK(verdicts(connected({gather, gather + ", " + send(2, "w"), recv(1, "w") + ", " + gather})) ==
-        "ok ok ok");
-  CHECK(verdicts(connected({gather + ", " + send(2, "w"), gather, recv(0, "w") + ", " + gather})) ==
-        "hang hang hang");
+  CHECK(verdicts(connected({gather, past(gather, 2), late(1, gather)})) == "ok ok ok");
+  CHECK(verdicts(connected({past(gather, 2), gather, late(0, gather)})) == "hang hang hang");
   // The root is late: what the others send fits into buffers.
-  CHECK(verdicts(connected({recv(1, "w") + ", " + gather, gather + ", " + send(0, "w"), gather})) ==
-        "hang ok ok");
+  CHECK(verdicts(connected({late(1, gather), past(gather, 0), gather})) == "hang ok ok");
   const std::string large = rooted("gather", 0, "65MiB");
-  CHECK(verdicts(connected({recv(1, "w") + ", " + large, large + ", " + send(0, "w"), large})) ==
-        "hang hang hang");
+  CHECK(verdicts(connected({late(1, large), past(large, 0), large})) == "hang hang hang");
   const std::string scatter = rooted("scatter", 0);
-  CHECK(verdicts(connected({scatter, scatter + ", " + send(2, "w"),
-                            recv(1, "w") + ", " + scatter})) == "ok ok ok");
-  CHECK(verdicts(connected({scatter + ", " + send(2, "w"), scatter,
-                            recv(0, "w") + ", " + scatter})) == "hang ok ok");
-  CHECK(verdicts(connected({recv(1, "w") + ", " + scatter, scatter + ", " + send(0, "w"),
-                            scatter})) == "hang hang hang");
+  CHECK(verdicts(connected({scatter, past(scatter, 2), late(1, scatter)})) == "ok ok ok");
+  CHECK(verdicts(connected({past(scatter, 2), scatter, late(0, scatter)})) == "hang ok ok");
+  CHECK(verdicts(connected({late(1, scatter), past(scatter, 0), scatter})) == "hang hang hang");
+}
+
+// Two ranks of one NVLink node: 16 channels, so a message of 8 MiB takes a step, 24 MiB three.
+TEST_CASE("readings: gather and scatter share the steps of their connection",
+          "[scenarios][readings]") {
+  // Rank 1 takes what rank 0 has sent only once that is past all of it.
+  const auto with = [](const std::string& sends, const std::string& recvs) {
+    const std::string ready =
+        ", {group: [{send: up, to: 1, bytes: 4KiB}, "
+        "{recv: up, from: 1, bytes: 4KiB}]}, {barrier: up}";
+    const std::string ready_1 =
+        ", {group: [{send: up, to: 0, bytes: 4KiB}, "
+        "{recv: up, from: 0, bytes: 4KiB}]}, {barrier: up}";
+    const std::string first = group(send(1, "w") + ", " + recv(1, "w")) + ready;
+    const std::string first_1 = group(send(0, "w") + ", " + recv(0, "w")) + ready_1;
+    return verdicts(
+        scenario({first + ", " + sends + ", {synchronize: nccl w}, " + send(1, "up"),
+                  first_1 + ", " + recv(0, "up") + ", {synchronize: nccl up}, " + recvs},
+                 "w: all, up: all"));
+  };
+  const std::string sends = send(1, "w", "24MiB") + ", " + send(1, "w", "24MiB") + ", ";
+  const std::string recvs = recv(0, "w", "24MiB") + ", " + recv(0, "w", "24MiB") + ", ";
+  const auto behind = [&](const std::string& call) { return with(sends + call, recvs + call); };
+  CHECK(behind(rooted("gather", 1, "16MiB")) == "hang ok ok");
+  CHECK(behind(rooted("gather", 1, "24MiB")) == "hang hang hang");
+  // A part for each of two ranks.
+  CHECK(behind(rooted("scatter", 0, "32MiB")) == "hang ok ok");
+  CHECK(behind(rooted("scatter", 0, "48MiB")) == "hang hang hang");
+  // Each takes at least a step, whatever it is.
+  const auto of = [&](int sent, const std::string& call) {
+    std::string out;
+    std::string in;
+    for (int i = 0; i < sent; ++i) {
+      out += send(1, "w") + ", ";
+      in += recv(0, "w") + ", ";
+    }
+    return with(out + call, in + call);
+  };
+  const std::string both = rooted("gather", 1) + ", " + rooted("scatter", 0);
+  CHECK(of(6, both) == "hang ok ok");
+  CHECK(of(7, both) == "hang hang hang");
+}
+
+TEST_CASE("readings: a recv takes the message of a gather, and a gather that of a send",
+          "[scenarios][readings]") {
+  CHECK(verdicts(scenario({rooted("gather", 1), recv(0, "w")}, "w: all")) == "ok ok ok");
+  CHECK(verdicts(scenario({send(1, "w"), rooted("gather", 1)}, "w: all")) == "ok ok ok");
+  CHECK(verdicts(scenario({rooted("scatter", 0, "8KiB"), recv(0, "w")}, "w: all")) == "ok ok ok");
+  CHECK(verdicts(scenario({rooted("gather", 1), recv(0, "w", "8KiB")}, "w: all")) ==
+        "mismatch mismatch mismatch");
+}
+
+TEST_CASE("readings: in a group, messages of a gather are of an epoch", "[scenarios][readings]") {
+  // The second message to rank 1 starts when the first one and the recv are done, and the recv's
+  // send stands behind its recv.
+  const std::string large = rooted("gather", 1, "1GiB");
+  const auto with = [&](const std::string& first) {
+    return verdicts(scenario(
+        {first, large + ", " + recv(0, "w", "1GiB") + ", " + send(0, "w", "1GiB")}, "w: all"));
+  };
+  const std::string out = send(1, "w", "1GiB");
+  const std::string in = recv(1, "w", "1GiB");
+  CHECK(with(group(large + ", " + out + ", " + in)) == "hang hang hang");
+  CHECK(with(group(large + ", " + out) + ", " + in) == "ok ok ok");
+}
+
+TEST_CASE("readings: in a gather each rank connects with the root only", "[scenarios][readings]") {
+  // Rank 2 comes to the gather once rank 1 is past it.
+  const auto with = [](const std::string& call) {
+    return verdicts(
+        scenario({reduce("w") + ", " + call, reduce("w") + ", " + call + ", " + reduce("x"),
+                  reduce("w") + ", " + reduce("x") + ", {synchronize: nccl x}, " + call},
+                 "w: all, x: [1, 2]"));
+  };
+  CHECK(with(rooted("gather", 0)) == "ok ok ok");
+  CHECK(with(rooted("scatter", 0)) == "ok ok ok");
+  // The host of the root connects with all, as those of a ring do.
+  CHECK(with(rooted("gather", 1)) == "ok ok hang");
+  CHECK(with(rooted("broadcast", 0)) == "ok ok hang");
+}
+
+TEST_CASE("readings: a gather of no bytes, or of one rank, waits for nobody",
+          "[scenarios][readings]") {
+  CHECK(verdicts(scenario({rooted("gather", 0, "0B"), ""}, "w: all")) == "ok ok ok");
+  CHECK(verdicts(scenario({rooted("gather", 1, "0B"), ""}, "w: all")) == "ok ok ok");
+  CHECK(verdicts(scenario({rooted("scatter", 0), ""}, "w: [0]")) == "ok ok ok");
+}
+
+TEST_CASE("readings: a gather takes the time that its root's port needs", "[scenarios][readings]") {
+  // Three ranks send 1 GB each over 1 GB/s to the root, and it 1 GB of 4 to each.
+  const std::string cluster =
+      "cluster: {devices: 4, links: {nvlink: {latency: 0s, bandwidth: 1GB/s}}}\n";
+  const auto with = [&](const std::string& call) {
+    const std::string text = scenario({call, call, call, call}, "w: all", cluster);
+    return explanation_of(text, {{"reading", "contract"}}).time_ns;
+  };
+  CHECK(with("{gather: w, root: 2, bytes: 1GB}") == 3'000'000'000);
+  CHECK(with("{scatter: w, root: 2, bytes: 4GB}") == 3'000'000'000);
 }
 
 TEST_CASE("readings: a root can be eight steps ahead of the next rank", "[scenarios][readings]") {

@@ -285,6 +285,8 @@ class Maker:
             messages = [{key: value for key, value in of.items()} for of in self.message()]
             if messages and not self.small and self.chance(30):
                 messages.append({"all_to_all": "world", "splits": ["if(rank == 0, 0B, 8KiB)"] * self.ranks})
+            if messages and not self.small and self.chance(30):
+                messages.append({self.pick(["gather", "scatter"]): "world", "root": 0, "bytes": "8KiB"})
             return [{"group": messages}] if messages else []
         if kind == 7:
             return [{"record": "e", **where}, {"wait": "e", "stream": "side"}]

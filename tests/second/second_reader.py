@@ -285,7 +285,7 @@ class Reader:
                 continue
             if "group" in given:  # a rank without calls has no step
                 its = [rank for rank in its if self.calls_on(rank, given["group"])]
-            if "splits" in given:
+            if self.is_messages(given):
                 its = [rank for rank in its if self.messages(rank, given)]
             if not its:  # what no rank does names nothing
                 continue
@@ -337,11 +337,16 @@ class Reader:
         found = []
         for call in calls:
             if rank in self.rank_set(call.get("on")) and self.value(call.get("when"), rank, True):
-                found += self.messages(rank, call) if "splits" in call else [call]
+                found += self.messages(rank, call) if self.is_messages(call) else [call]
         return found
 
+    def is_messages(self, call):
+        return "splits" in call or (next(iter(call)) in ("gather", "scatter") and not self.on_host)
+
     def messages(self, rank, call):
-        """Of an all_to_all with a part for each rank."""
+        """Of a gather or scatter, or of an all_to_all with a part for each rank."""
+        if "splits" not in call:
+            return self.messages_with_root(rank, call)
         group = call["all_to_all"]
         members = self.groups[group][self.list_of(group, rank)]
         own, found = members.index(rank), []
@@ -354,6 +359,20 @@ class Reader:
                 if size > 0 or self.backend == "nccl2":
                     found.append({kind: group, to: other, "bytes": size, **rest})
         return found
+
+    def messages_with_root(self, rank, call):
+        """One of no bytes, or of a rank alone, stays a call."""
+        kind = next(iter(call))
+        group = call[kind]
+        members = self.groups[group][self.list_of(group, rank)]
+        root, size = self.value(call["root"], rank), self.value(call.get("bytes"), rank, 0)
+        if len(members) == 1 or ("bytes" in call and size == 0):
+            return [call]
+        part = size if kind == "gather" else -(-size // len(members))
+        rest = {key: value for key, value in call.items() if key in ("takes", "type")}
+        word, to = ("send", "to") if (rank == root) == (kind == "scatter") else ("recv", "from")
+        others = [other for other in members if other != root] if rank == root else [root]
+        return [{word: group, to: other, "bytes": part, **rest} for other in others]
 
     def step(self, given):
         """Role, stream and what it names."""
@@ -686,7 +705,7 @@ class Reader:
         if behind and behind != self.stream_of(item) and (rank, behind) in self.stream_ids:
             text += ", behind stream %d" % self.stream_ids.index((rank, behind))
         calls = item.get("calls", [])
-        if "group" in given or "splits" in given:
+        if "group" in given or self.is_messages(given):
             calls = self.calls_on(rank, [{key: value for key, value in call.items() if key not in (
                 () if "group" in given else ("on", "when"))} for call in calls])
         room = self.room(rank, given, role, calls, in_program)
@@ -749,23 +768,19 @@ class Reader:
         else:
             what = "collective, operation :%s, root %d, connection :%s%s" % (
                 kind, root, "all_reduce" if kind == "barrier" else kind,
-                self.flow_text(kind, root, size, len(self.groups[group][self.list_of(group, rank)])))
+                self.flow_text(kind, root, size))
         return "  communicator %d: %s, count %d, type :%s, takes %d" % (
             communicator, what, size, call.get("type", ""), self.value(call.get("takes"), rank, 0))
 
     def has_buffers(self):
         return self.reading != "contract" and not self.on_host
 
-    def flow_text(self, kind, root, size, ranks):
+    def flow_text(self, kind, root, size):
         """Of calls with a root, who waits for whom."""
-        number = {"broadcast": 1, "reduce": 2, "scatter": 3, "gather": 4}.get(kind, 0)
-        if number == 0 or self.on_host or (number < 3 and not self.has_buffers()):
+        number = {"broadcast": 1, "reduce": 2}.get(kind, 0)
+        if number == 0 or not self.has_buffers():
             return ""
-        steps = 0
-        if self.has_buffers():
-            steps = ring_steps(size) if number < 3 else steps_of(
-                -(-size // ranks) if kind == "scatter" else size, ranks)
-        return ", flow %d of rank %d, steps %d" % (number, root, steps)
+        return ", flow %d of rank %d, steps %d" % (number, root, ring_steps(size))
 
 
 def plan_text(tree):

@@ -233,41 +233,17 @@ std::set<int> Machine::sources_of(const std::vector<CallRef>& seq, int rank) con
   const Call& first = call_of(seq.front());
   const std::vector<int>& members = at(spec.communicators, first.communicator).ranks;
   const std::set<int> all(members.begin(), members.end());
-  const bool buffered = first.steps > 0;
-  switch (first.flow) {
-    case Flow::kAll:
-      return all;
-    case Flow::kFromRoot:
-    case Flow::kToRoot: {
-      if (!buffered) return all;
-      const std::vector<int> ring = ring_of(first);
-      return {ring.begin(), std::find(ring.begin(), ring.end(), rank)};
-    }
-    case Flow::kOut:
-      if (rank == first.peer) return buffered ? std::set<int>() : all;
-      return {first.peer};
-    case Flow::kIn:
-      if (rank == first.peer) return all;
-      return buffered ? std::set<int>() : std::set<int>{first.peer};
-  }
-  return all;
+  if (first.flow == Flow::kAll || first.steps == 0) return all;
+  const std::vector<int> ring = ring_of(first);
+  return {ring.begin(), std::find(ring.begin(), ring.end(), rank)};
 }
 
 std::set<int> Machine::sinks_of(const std::vector<CallRef>& seq, int rank) const {
   const Call& first = call_of(seq.front());
-  const std::vector<int>& members = at(spec.communicators, first.communicator).ranks;
-  std::set<int> sinks;
-  if (first.flow == Flow::kFromRoot || first.flow == Flow::kToRoot) {
-    const std::vector<int> ring = ring_of(first);
-    const auto own = std::find(ring.begin(), ring.end(), rank);
-    if (std::next(own) != ring.end()) sinks.insert(*std::next(own));
-  } else if (first.flow == Flow::kOut && rank == first.peer) {
-    sinks.insert(members.begin(), members.end());
-  } else if (first.flow == Flow::kIn && rank != first.peer) {
-    sinks.insert(first.peer);
-  }
-  sinks.erase(rank);
-  return sinks;
+  if (first.flow == Flow::kAll) return {};
+  const std::vector<int> ring = ring_of(first);
+  const auto own = std::find(ring.begin(), ring.end(), rank);
+  return std::next(own) == ring.end() ? std::set<int>() : std::set<int>{*std::next(own)};
 }
 
 /// Of seqs at which the one has arrived and the other has not.

@@ -267,7 +267,7 @@ class ProgramGenerator {
   Call some_flow(int communicator, const Signature& signature) {
     Call call = collective_call(communicator, signature);
     if (!random_.chance(flow_percent_)) return call;
-    call.flow = random_.pick<Flow>({Flow::kFromRoot, Flow::kToRoot, Flow::kOut, Flow::kIn});
+    call.flow = random_.pick<Flow>({Flow::kFromRoot, Flow::kToRoot});
     call.peer = random_.pick(at(spec_.communicators, communicator).ranks);
     call.steps = random_.pick<int>({0, 1, 1, 2, 3, 4, 5, 8});
     return call;

@@ -76,7 +76,7 @@ bool on_host(Role role);
 enum class CallKind { kCollective, kSend, kReceive };
 
 /// Of a collective call [9.4].
-enum class Flow { kAll, kFromRoot, kToRoot, kOut, kIn };
+enum class Flow { kAll, kFromRoot, kToRoot };
 
 /// Of a send or receive only count and type.
 struct Signature {

@@ -293,7 +293,7 @@ std::string answer_text(models::JobAnswer answer) {
 }
 
 std::string flows_text() {
-  return "rule 9.4: a rank leaves a broadcast, reduce, gather or scatter once its data is in "
+  return "rule 9.4: a rank leaves a broadcast or reduce once its data is in "
          "NCCL's buffers (from NCCL's source; not measured)";
 }
 

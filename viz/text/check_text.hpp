@@ -56,8 +56,7 @@ std::string answer_text(const models::ReadingsReport& all, const models::Reading
 /// What the scenario leaves out, a line each.
 std::vector<std::string> left_out_lines(const CheckView& view);
 
-/// That ranks leave a broadcast, reduce, gather or scatter before others have come: what rests on
-/// it.
+/// That ranks leave a broadcast or reduce before others have come: what rests on it.
 std::string flows_text();
 
 /// That sends to other hosts wait for no others.

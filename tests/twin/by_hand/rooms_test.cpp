@@ -58,8 +58,8 @@ TEST_CASE("twin by hand: flows share the eight steps of a buffer", "[twin]") {
 // Rank 1 never comes: the root waits for its buffer, behind the second.
 TEST_CASE("twin by hand: who never takes a flow is waited for", "[twin]") {
   Sketch sketch = two_ranks();
-  sketch.add_calls(0, 0, {flow_call(Flow::kOut, 0, 8, 5)});
-  sketch.add_calls(0, 0, {flow_call(Flow::kOut, 0, 8, 5)});
+  sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 8, 5)});
+  sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 8, 5)});
   const Result result = simulate(sketch.spec);
   CHECK(result.verdict == Verdict::kStarved);
   CHECK(waits_of(result) == Lines{"act 1#0 -> rank 1: peer of a collective"});
