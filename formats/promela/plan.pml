@@ -121,6 +121,7 @@ hidden NUMBER synchronized[SYNCHRONIZED];
 hidden NUMBER call_actor[CALLS];
 hidden NUMBER call_kind[CALLS];
 hidden NUMBER call_eager[CALLS];
+hidden NUMBER call_steps[CALLS];
 hidden NUMBER call_communicator[CALLS];
 hidden NUMBER call_rank[CALLS];
 hidden NUMBER call_channel[CALLS];
@@ -167,7 +168,7 @@ c_code {
     TABLE(communicator_exists), TABLE(communicator_waits), TABLE(communicator_ranks),
     TABLE(communicator_ranks_end), TABLE(communicator_streams), TABLE(communicator_streams_end),
     TABLE(stream_of_communicator), TABLE(need_communicator), TABLE(need_rank),
-    TABLE(synchronized), TABLE(call_actor), TABLE(call_kind), TABLE(call_eager),
+    TABLE(synchronized), TABLE(call_actor), TABLE(call_kind), TABLE(call_eager), TABLE(call_steps),
     TABLE(call_communicator), TABLE(call_rank), TABLE(call_channel), TABLE(call_chain),
     TABLE(call_stage), TABLE(call_signature), TABLE(call_sorts), TABLE(sorts),
   };
@@ -324,12 +325,13 @@ NUMBER in_round[COMMUNICATORS];   /* ranks that have arrived in the round */
 NUMBER first_call[COMMUNICATORS];
 bool mismatched[COMMUNICATORS];
 NUMBER call_in_round[RANKS_IN];
-bool running[CALLS];              /* an eager send, or a receive that has its message */
+bool running[CALLS];              /* a send into a buffer, or a receive that has its message */
 NUMBER calls_left[ACTORS];
 NUMBER stage_left[CALLS];         /* of a chain, which its first call stands for */
 bool any_mismatch;                /* of a round, or a message */
-chan mailbox[CHANNELS] = [MAILBOX] of { NUMBER };  /* of each message its sort */
-NUMBER sender[CHANNELS];          /* active, not eager and without a receive, or NONE */
+chan mailbox[CHANNELS] = [MAILBOX] of { NUMBER, NUMBER };  /* of each message its sort and steps */
+NUMBER held[CHANNELS];            /* steps of its buffer */
+NUMBER sender[CHANNELS];          /* active and without a receive or room, or NONE */
 NUMBER receiver[CHANNELS];        /* active and without a message, or NONE */
 
 /* ------------------------------------------------------------------------------------------------
@@ -509,6 +511,7 @@ inline match(sort, c) {
 }
 
 hidden short k_sort;
+hidden short k_steps;
 
 inline activate(c) {
   if
@@ -538,9 +541,11 @@ inline activate(c) {
   :: else ->
      if
      :: len(mailbox[call_channel[c]]) > 0 ->
-        mailbox[call_channel[c]]?k_sort;
+        mailbox[call_channel[c]]?k_sort, k_steps;
         match(k_sort, c);
-        running[c] = true
+        running[c] = true;
+        held[call_channel[c]] = held[call_channel[c]] - k_steps;
+        k_steps = 0
      :: else ->
         receiver[call_channel[c]] = c;
         if

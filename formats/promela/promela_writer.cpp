@@ -384,7 +384,7 @@ void Tables::add_sorts() {
       sort.root = call.tag + k * call.tag_step;
       sorts.push_back(signature_of(sort));
     }
-    if (call.eager) mailbox[call.channel.value] += plan_.actors[call.actor].acts;
+    if (call.eager || call.steps > 0) mailbox[call.channel.value] += plan_.actors[call.actor].acts;
   }
   add_size("SORTS", sorts.size());
   add("call_sorts", "CALLS") = begin;
@@ -400,6 +400,7 @@ void Tables::add_calls() {
   each("call_actor", [](const Call& call) { return call.actor.value; });
   each("call_kind", [](const Call& call) { return static_cast<std::uint32_t>(call.kind); });
   each("call_eager", [](const Call& call) { return call.eager ? 1U : 0U; });
+  each("call_steps", [](const Call& call) { return std::uint32_t{call.steps}; });
   each("call_communicator", [](const Call& call) { return call.communicator.value; });
   each("call_rank", [](const Call& call) { return call.member; });
   each("call_channel", [](const Call& call) { return call.channel.value; });
@@ -482,7 +483,7 @@ std::size_t Tables::bytes_of_state() const {
   const std::size_t streams = size_of("STREAMS");
   const std::size_t places =
       threads * size_of("INBOX") + streams * 2 * size_of("QUEUE") + streams * threads +
-      size_of("LOCKS") * threads + size_of("CHANNELS") * size_of("MAILBOX") +
+      size_of("LOCKS") * threads + 2 * size_of("CHANNELS") * size_of("MAILBOX") +
       (2 * size_of("DEVICES") + size_of("HARDWARE_QUEUES")) * size_of("ROOM");
   return 16 * things + 2 * places + 32 * (kMaxProcesses + kMaxChannels);
 }
@@ -533,10 +534,6 @@ std::string promela_obstacle(const Plan& plan) {
     return "the streams of a device share a launch queue";
   }
   if (!plan.meetings.empty()) return "hosts meet at first use or to split (try --reading contract)";
-  if (std::any_of(plan.calls.begin(), plan.calls.end(),
-                  [](const sim::Call& call) { return call.steps > 0; })) {
-    return "sends end in buffers (try --reading contract)";
-  }
   if (plan.open) return "ranks leave a collective before others have come (try --reading contract)";
   if (std::any_of(plan.actors.begin(), plan.actors.end(), [&](const sim::Actor& actor) {
         const bool placed = actor.stream.valid() && plan.streams[actor.stream].device.valid();

@@ -500,6 +500,11 @@ hidden short r_other;
 
 proctype pair(NUMBER c) {
   end: do
+  :: d_step { sender[c] != NONE && call_steps[sender[c]] > 0 &&
+              held[c] + call_steps[sender[c]] <= 8 ->  /* it has room in the buffer */
+              held[c] = held[c] + call_steps[sender[c]];
+              running[sender[c]] = true;
+              sender[c] = NONE }
   :: d_step { sender[c] != NONE && receiver[c] != NONE ->
               LOOK;
               r_call = sender[c];
@@ -521,9 +526,10 @@ proctype call(NUMBER c) {
               :: call_kind[c] == SEND && receiver[call_channel[c]] != NONE ->
                  match(sort_of(c), receiver[call_channel[c]]);
                  running[receiver[call_channel[c]]] = true;
-                 receiver[call_channel[c]] = NONE
+                 receiver[call_channel[c]] = NONE;
+                 held[call_channel[c]] = held[call_channel[c]] - call_steps[c]
               :: call_kind[c] == SEND && receiver[call_channel[c]] == NONE ->
-                 mailbox[call_channel[c]]!sort_of(c)
+                 mailbox[call_channel[c]]!sort_of(c), call_steps[c]
               :: else
               fi;
               finish_call(c);
@@ -618,7 +624,7 @@ init {
     do
     :: z < calls ->
        if
-       :: call_kind[z] == RECEIVE || call_eager[z] -> run call(z)
+       :: call_kind[z] == RECEIVE || call_eager[z] || call_steps[z] > 0 -> run call(z)
        :: else
        fi;
        z++

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/twin/random.hpp"
@@ -131,6 +132,29 @@ class Generator {
     for (int i = random_.between(2, 5); i > 0; --i) add_message_to_any();
     if (random_.chance(30)) add_meeting(random_.below(2));
     if (random_.chance(30)) add_set();
+    return spec_;
+  }
+
+  /// Groups of messages and collectives. What stands behind a call, in its group or on its device,
+  /// may be what it waits for.
+  Spec make_groups() {
+    spec_.ranks = random_.pick<int>({2, 2, 2, 3});
+    std::vector<int> everybody;
+    for (int rank = 0; rank < spec_.ranks; ++rank) everybody.push_back(rank);
+    for (int i = 0; i < 2; ++i) spec_.communicators.push_back({everybody, false, false});
+    for (int rank = 0; rank < spec_.ranks; ++rank) {
+      for (int i = random_.chance(20) ? 2 : 1; i > 0; --i) {
+        spec_.threads.push_back({rank, true, {}});
+      }
+      for (int i = 0; i < 2; ++i) spec_.streams.push_back({rank, 1024});
+    }
+    for (int i = random_.between(2, 4); i > 0; --i) {
+      if (random_.chance(75)) {
+        add_exchange();
+      } else {
+        for (int rank = 0; rank < spec_.ranks; ++rank) add_group(rank, {call_on(i % 2)});
+      }
+    }
     return spec_;
   }
 
@@ -362,6 +386,54 @@ class Generator {
     }
   }
 
+  static Call call_on(int communicator) {
+    Call call;
+    call.communicator = communicator;
+    return call;
+  }
+
+  void add_group(int rank, const std::vector<Call>& calls) {
+    const int thread = random_.pick(of_rank(spec_.threads, rank));
+    const int stream = at(of_rank(spec_.streams, rank), calls.front().communicator);
+    Actor& step = add_step(Role::kCalls, thread, stream);
+    step.calls = calls;
+    step.blocking = random_.chance(15);
+  }
+
+  /// Up to three messages between two ranks, each of which makes a group of its calls, or not.
+  void add_exchange() {
+    const int from = random_.below(spec_.ranks);
+    const int to = (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks;
+    const int communicator = random_.below(2);
+    std::vector<Call> of_from;
+    std::vector<Call> of_to;
+    for (int i = random_.between(1, 3); i > 0; --i) {
+      const bool back = random_.chance(40);
+      Call send = call_on(communicator);
+      send.kind = CallKind::kSend;
+      send.peer = back ? from : to;
+      send.eager = random_.chance(10);
+      if (!send.eager && random_.chance(50)) send.steps = random_.pick<int>({1, 2, 3, 4, 5, 8});
+      Call receive = call_on(communicator);
+      receive.kind = CallKind::kReceive;
+      receive.peer = back ? to : from;
+      (back ? of_to : of_from).push_back(send);
+      (back ? of_from : of_to).push_back(receive);
+    }
+    if (spec_.ranks == 2 && random_.chance(25)) {
+      for (std::vector<Call>* calls : {&of_from, &of_to}) calls->push_back(call_on(communicator));
+    }
+    for (auto& [rank, calls] : {std::pair(from, of_from), std::pair(to, of_to)}) {
+      std::vector<Call> its = calls;
+      if (random_.chance(40)) random_.shuffle(its);
+      if (random_.chance(70)) {
+        add_group(rank, its);
+      } else {
+        for (const Call& call : its) add_group(rank, {call});
+      }
+    }
+  }
+
   void add_set() {
     add_step(Role::kSet, random_.below(count_of(spec_.threads))).signal = 0;
     Actor& await = add_step(Role::kAwait, random_.below(count_of(spec_.threads)));
@@ -403,6 +475,15 @@ Spec made(std::uint64_t seed) {
 }  // namespace
 
 Spec spec_with_any_source(std::uint64_t seed) { return Generator(seed).make_any_source(); }
+
+std::optional<Spec> spec_with_groups(std::uint64_t seed) {
+  Spec spec = Generator(seed ^ 0x6709).make_groups();
+  Random random(seed ^ 0xde71ce);
+  if (random.chance(60)) add_devices(spec, random);
+  for (Device& device : spec.devices) device.launch_queue = 0;  // SPIN is not told of it
+  if (!is_small(spec)) return std::nullopt;
+  return spec;
+}
 
 std::optional<Spec> small_spec(std::uint64_t seed) {
   Spec spec = made(seed);

@@ -82,6 +82,29 @@ TEST_CASE("numbers that are too large for bytes are shorts") {
   CHECK(has_line(text, "hidden NUMBER actor_collective[ACTORS] = {32767};"));
 }
 
+TEST_CASE("sends that end in buffers have their steps in Promela") {
+  sim::PlanBuilder builder(2);
+  const sim::CommunicatorId both = builder.add_communicator({RankId{0}, RankId{1}}, false, false);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    sim::StepSpec step;
+    step.role = sim::Role::kCalls;
+    step.thread = builder.add_thread(RankId{rank}, ThreadOrder::kProgram);
+    step.stream = builder.add_stream(RankId{rank}, 4);
+    const sim::ActorId id = builder.add_step(step);
+    sim::CallSpec call;
+    call.communicator = both;
+    call.kind = rank == 0 ? sim::CallKind::kSend : sim::CallKind::kReceive;
+    call.peer = RankId{1 - rank};
+    call.steps = rank == 0 ? 3 : 0;
+    builder.add_call(call);
+    builder.set_program(step.thread, {id});
+  }
+  const sim::Plan plan = builder.build();
+  CHECK(promela_obstacle(plan).empty());
+  CHECK(has_line(write_promela(plan), "hidden NUMBER call_steps[CALLS] = {3, 0};"));
+  CHECK(has_line(write_promela(plan), "#define MAILBOX 1"));
+}
+
 TEST_CASE("it is said why a plan cannot be written in Promela") {
   CHECK(promela_obstacle(two_actors().build()).empty());
 
