@@ -25,8 +25,8 @@ static_assert(
     static_cast<int>(Answer::kHangCertain) == static_cast<int>(models::JobAnswer::kHangCertain) &&
     static_cast<int>(Answer::kUndecided) == static_cast<int>(models::JobAnswer::kUndecided));
 
-models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& options) {
-  const models::TaskGraph& of = graph.task_graph();
+models::ReadingsReport readings_of(const Graph& graph, const models::TaskGraph& of,
+                                   const CheckOptions& options) {
   models::Diagnostics diagnostics;
   auto lowered = models::lower(of, diagnostics);
   if (!lowered) library::throw_mistakes(diagnostics, graph);
@@ -35,6 +35,10 @@ models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& optio
   return models::has_readings(of)
              ? models::check_readings(of, how, nullptr)
              : models::one_reading(of, models::check(of, std::move(*lowered), how, nullptr));
+}
+
+models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& options) {
+  return readings_of(graph, graph.task_graph(), options);
 }
 
 CheckResult result_of(const Graph& graph, const models::ReadingsReport& found,
@@ -50,6 +54,14 @@ CheckResult result_of(const Graph& graph, const models::ReadingsReport& found,
   view.max_states = options.max_states;
   view.readings = models::has_readings(shown) ? &found : nullptr;
   view.ways = ways;
+  view.basis = graph.data()->rests_on;
+  const std::optional<models::TaskGraph>& other = graph.data()->other_parts;
+  auto basis = app::empty_parts_basis(shown.process_groups, found,
+                                      [&]() -> std::optional<models::ReadingsReport> {
+                                        if (!other) return std::nullopt;
+                                        return readings_of(graph, *other, options);
+                                      });
+  if (basis) view.basis.push_back(std::move(*basis));
   return {static_cast<Answer>(found.answer), viz::check_text(view, {}), viz::check_json(view)};
 }
 

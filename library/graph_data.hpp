@@ -1,8 +1,10 @@
 // What the public classes of include/pipesim hold, and how mistakes leave the library.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
@@ -12,8 +14,11 @@ namespace pipesim {
 
 struct Graph::Data {
   models::TaskGraph graph;
-  std::string path;  // of what it was made from, for messages
-  std::string text;  // and what stands there; empty: nothing that could be shown
+  std::string path;                     // of what it was made from, for messages
+  std::string text;                     // and what stands there; empty: nothing that could be shown
+  std::vector<std::string> rests_on{};  // what answers assume, as the scenario says
+  // The same with empty parts of an all_to_all sent or not, if it has some and was not changed.
+  std::optional<models::TaskGraph> other_parts{};
 };
 
 namespace library {

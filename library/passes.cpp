@@ -13,8 +13,8 @@ namespace {
 
 // What a pass made of `graph`. Its templates keep the places of what they were made from.
 Graph with(const Graph& graph, models::TaskGraph changed) {
-  return Graph(std::make_shared<const Graph::Data>(
-      Graph::Data{std::move(changed), graph.data()->path, graph.data()->text}));
+  return Graph(std::make_shared<const Graph::Data>(Graph::Data{
+      std::move(changed), graph.data()->path, graph.data()->text, graph.data()->rests_on}));
 }
 
 // Throws what is in `found`, each with a note of who is to blame.

@@ -1,5 +1,6 @@
 #include "pipesim/scenario.hpp"
 
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -20,10 +21,12 @@ std::string text_of(const std::string& path) {
   }
 }
 
-formats::Scenario read(const std::string& text, const Settings& settings, const std::string& path) {
+formats::Scenario read(const std::string& text, const Settings& settings, const std::string& path,
+                       std::optional<bool> sends_empty_parts = std::nullopt) {
   models::Diagnostics diagnostics;
   const std::vector<formats::Setting> list(settings.begin(), settings.end());
-  auto scenario = formats::read_scenario(text, list, diagnostics);
+  auto scenario =
+      formats::read_scenario(text, list, diagnostics, {.sends_empty_parts = sends_empty_parts});
   if (!scenario) library::throw_mistakes(diagnostics, path, text);
   return std::move(*scenario);
 }
@@ -35,8 +38,14 @@ Graph load_scenario(const std::string& path, const Settings& settings) {
 }
 
 Graph parse_scenario(const std::string& text, const Settings& settings, const std::string& path) {
-  models::TaskGraph graph = read(text, settings, path).graph;
-  return Graph(std::make_shared<const Graph::Data>(Graph::Data{std::move(graph), path, text}));
+  formats::Scenario scenario = read(text, settings, path);
+  Graph::Data data{std::move(scenario.graph), path, text};
+  data.rests_on.assign(scenario.rests_on.begin(), scenario.rests_on.end());
+  const models::ProcessGroups& groups = data.graph.process_groups;
+  if (groups.has_empty_parts) {
+    data.other_parts = read(text, settings, path, !groups.sends_them).graph;
+  }
+  return Graph(std::make_shared<const Graph::Data>(std::move(data)));
 }
 
 Settings scenario_parameters(const std::string& path, const Settings& settings) {

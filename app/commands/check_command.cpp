@@ -156,28 +156,6 @@ void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport&
 
 using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
 
-// Of a scenario in which parts of an all_to_all are empty. Whether these are sent depends on
-// PyTorch's version, which was read in its code. Changes the basis of the answer, if that depends
-// on it.
-void judge_empty_parts(const ScenarioInput& input, const std::vector<formats::Setting>& way,
-                       const models::ProcessGroups& groups, const CheckOne& check_one,
-                       const models::ReadingsReport& found, std::vector<std::string>& basis) {
-  if (!groups.has_empty_parts || found.answer == models::JobAnswer::kUndecided) return;
-  const auto other = input.read_with(way, !groups.sends_them);
-  if (!other) return;
-  const models::ReadingsReport of_other = check_one(other->graph);
-  const bool decides =
-      of_other.answer != models::JobAnswer::kUndecided && has_hang(of_other) != has_hang(found);
-  if (!decides) return;
-  basis.push_back(fmt::format(
-      "an empty part of an all_to_all is {}; otherwise this {} (from PyTorch's source; not "
-      "measured)",
-      groups.sends_them ? "sent, and its recv waits for it, as in PyTorch 2.15 and later"
-                        : "not sent, as in PyTorch up to 2.14; nccl2, the default since 2.15, "
-                          "sends it",
-      has_hang(found) ? "does not hang" : "can hang"));
-}
-
 // Writes the page: the run that hangs, or the usual one, is made once more with all its times.
 void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, std::string made_by,
                 const std::string& path) {
@@ -326,7 +304,14 @@ class CheckRun {
     undecided_ = std::move(judged.undecided);
     const std::vector<formats::Setting> way =
         ways_ ? ways_->settings : std::vector<formats::Setting>();
-    judge_empty_parts(input_, way, graph().process_groups, check_one, readings_, basis_);
+    const models::ProcessGroups groups = graph().process_groups;
+    auto basis =
+        empty_parts_basis(groups, readings_, [&]() -> std::optional<models::ReadingsReport> {
+          const auto other = input_.read_with(way, !groups.sends_them);
+          if (!other) return std::nullopt;
+          return check_one(other->graph);
+        });
+    if (basis) basis_.push_back(std::move(*basis));
     if (!all_readings()) return;
     // That of the run which is shown.
     scenario_.graph.reading = readings_.shown;

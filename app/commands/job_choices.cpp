@@ -93,6 +93,26 @@ bool has_hang(const models::ReadingsReport& found) {
          found.answer == models::JobAnswer::kHangCertain;
 }
 
+std::optional<std::string> empty_parts_basis(
+    const models::ProcessGroups& groups, const models::ReadingsReport& found,
+    const std::function<std::optional<models::ReadingsReport>()>& check_other) {
+  if (!groups.has_empty_parts || found.answer == models::JobAnswer::kUndecided) return std::nullopt;
+  std::string otherwise = "was not checked";
+  if (const auto other = check_other()) {
+    if (other->answer == models::JobAnswer::kUndecided || has_hang(*other) == has_hang(found)) {
+      return std::nullopt;
+    }
+    otherwise = has_hang(found) ? "does not hang" : "can hang";
+  }
+  return fmt::format(
+      "an empty part of an all_to_all is {}; otherwise this {} (from PyTorch's source; not "
+      "measured)",
+      groups.sends_them ? "sent, and its recv waits for it, as in PyTorch 2.15 and later"
+                        : "not sent, as in PyTorch up to 2.14; nccl2, the default since 2.15, "
+                          "sends it",
+      otherwise);
+}
+
 CheckedWays check_ways(
     JobChoices choices, std::uint64_t max_ways, const std::atomic<bool>* stop,
     const std::function<models::ReadingsReport(const std::vector<formats::Setting>&)>& check,

@@ -52,6 +52,13 @@ std::string settings_text(const std::vector<formats::Setting>& settings);
 
 bool has_hang(const models::ReadingsReport& found);
 
+/// Of a job in which parts of an all_to_all are empty: what its answer `found` assumes, if it
+/// depends on whether these are sent. That depends on PyTorch's version, and was read in its code.
+/// `check_other` checks the job that does otherwise; where it cannot, this is said.
+std::optional<std::string> empty_parts_basis(
+    const models::ProcessGroups& groups, const models::ReadingsReport& found,
+    const std::function<std::optional<models::ReadingsReport>()>& check_other);
+
 /// What the ways in which a job can go come to together.
 struct CheckedWays {
   viz::WaysView view;

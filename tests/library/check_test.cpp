@@ -62,6 +62,41 @@ TEST_CASE("of a scenario in a file open choices are tried, both ways on each ran
   CHECK(check_scenario(other).report == check(load_scenario(other)).report);
 }
 
+// Rank 2 has nothing for rank 0 and gets nothing from it, and comes late: it waits for a message of
+// rank 0, which stands behind rank 0's exchange.
+TEST_CASE("an answer says what it assumes, as the command does", "[library][check]") {
+  const testing::Folder folder;
+  const std::string parts =
+      "{all_to_all: ep, splits: [\"if(rank == 2, 0B, 1KiB)\", 1KiB, \"if(rank == 0, 0B, 1KiB)\"]}";
+  const std::string path = folder.write(
+      "exchange.yaml",
+      "schema: 1\nname: exchange\nrests_on: [the sizes are made up]\nranks: 3\n"
+      "groups: {ep: all, pp: [0, 2]}\ncommunicators: {creation: start}\nprograms:\n  do:\n"
+      "    - {all_to_all: ep, splits: [1KiB, 1KiB, 1KiB]}\n"
+      "    - {send: pp, to: 2, bytes: 1GiB, on: 0}\n    - {recv: pp, from: 0, bytes: 1GiB, on: 2}\n"
+      "    - {synchronize: device}\n"
+      "    - {on: 0, do: [" +
+          parts +
+          ", {send: pp, to: 2, bytes: 1GiB, after: [nccl ep]}]}\n"
+          "    - {on: 1, do: [" +
+          parts +
+          "]}\n"
+          "    - {on: 2, do: [{recv: pp, from: 0, bytes: 1GiB}, {synchronize: nccl pp}, " +
+          parts + "]}\n    - {synchronize: device}\n");
+  const Graph graph = load_scenario(path);
+  const std::string by_command = testing::command({"check", path}).out;
+  for (const CheckResult& result : {check(graph), check_scenario(path)}) {
+    CHECK(result.proved());
+    CHECK(result.report.find("the sizes are made up") != std::string::npos);
+    CHECK(result.json.find("an empty part of an all_to_all is not sent") != std::string::npos);
+    CHECK(result.json.find("otherwise this can hang") != std::string::npos);
+    CHECK(by_command.rfind(result.report, 0) == 0);
+  }
+  // Of a graph that was changed nobody knows the other one.
+  const CheckResult changed = check(run_passes(graph, "canonicalize"));
+  CHECK(changed.json.find("otherwise this was not checked") != std::string::npos);
+}
+
 TEST_CASE("what only timing keeps from hanging does not never hang", "[library][check]") {
   const Graph graph = load_scenario("scenarios/swin_2x2x2.yaml");
   CheckOptions options;
