@@ -37,6 +37,13 @@ void collect_words(const YamlValue& value, std::string_view key,
 
 }  // namespace
 
+void refuse_stream_of_host(models::Diagnostics& diagnostics, Place place) {
+  diagnostics.error(place, models::Code::kConflictingKeys, "calls of the host run on no stream")
+      .notes.emplace_back(
+          "gloo and MPI wait for the stream that writes the data, then call on the host: for "
+          "'stream: compute', write {synchronize: compute} before the call");
+}
+
 ProgramNames::ProgramNames(const ValueReader& values, bool open_streams, models::TaskGraph& graph)
     : values_(values),
       diagnostics_(values.diagnostics()),

@@ -99,4 +99,7 @@ class ProgramNames {
   bool barriers_on_device_ = false;
 };
 
+/// A call of gloo or MPI has been given a stream.
+void refuse_stream_of_host(models::Diagnostics& diagnostics, models::Place place);
+
 }  // namespace pipesim::formats

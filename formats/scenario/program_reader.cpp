@@ -286,6 +286,8 @@ void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, cons
   std::vector<Part> parts = by_pairs ? pairs_of(actor, inner.on) : parts_of(actor, inner.on);
   const auto after = on_host(actor.step->role) ? std::nullopt : map.take("after");
   if (after && !by_pairs) read_after(*after, actor, {inner.thread, ranks_of(parts)}, steps);
+  if (!by_pairs) wait_for_pairs(actor, {inner.thread, ranks_of(parts)}, steps);
+  refuse_event_of_pairs(actor, inner.on);
   map.finish();
   if (by_pairs && actor.step->role == Role::kSynchronize) {
     return add_synchronize(actor, inner, steps);
@@ -297,6 +299,7 @@ void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, cons
       copy.stream = names_.stream_of_calls(copy.step->calls.front());
     }
     if (after && by_pairs) read_after(*after, copy, {inner.thread, part.on}, steps);
+    if (by_pairs) wait_for_pairs(copy, {inner.thread, part.on}, steps);
     add_step(std::move(copy), waits, {inner.thread, std::move(part.on)}, steps);
   }
 }

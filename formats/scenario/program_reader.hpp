@@ -139,6 +139,8 @@ class ProgramReader {
                   const Context& context, Steps& steps);
   void add_wait_for(std::uint32_t stream, models::Place place, const models::ActorTemplate& actor,
                     const Context& context, Steps& steps);
+  void wait_for_pairs(const models::ActorTemplate& actor, const Context& context, Steps& steps);
+  void refuse_event_of_pairs(const models::ActorTemplate& actor, const models::RankSet& on) const;
   std::uint32_t event_before(const std::string& name, models::Place place,
                              const models::RankSet& on);
   void read_times(MapReader& map, models::StepTemplate& step);
@@ -165,9 +167,9 @@ class ProgramReader {
   ValueReader values_;
   const ActorDefaults& defaults_;
   models::TaskGraph& graph_;
+  models::CallTimes call_times_;
   ProgramNames names_;
   std::map<std::string, YamlValue, std::less<>> blocks_;
-  models::CallTimes call_times_;
   std::map<std::string, std::set<std::string>, std::less<>> names_in_;  // of parameters, in blocks
   std::vector<std::string> open_blocks_;
   std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat

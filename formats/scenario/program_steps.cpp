@@ -538,8 +538,7 @@ bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
     const std::optional<std::string> name = values_.word(*value);
     if (!name) return false;
     if (actor.stream != kNoIndex && graph_.streams[actor.stream].on_host) {
-      diagnostics().error(value->place(), models::Code::kConflictingKeys,
-                          "calls of the host run on no stream");
+      refuse_stream_of_host(diagnostics(), value->place());
       return false;
     }
     actor.stream = names_.stream(*name, value->place());
@@ -594,6 +593,37 @@ void ProgramReader::read_after(const YamlValue& after, const ActorTemplate& acto
       }
     }
   }
+}
+
+// `behind` the stream of a group is also behind those that its messages between two ranks have.
+void ProgramReader::wait_for_pairs(const ActorTemplate& actor, const Context& context,
+                                   Steps& steps) {
+  if (actor.behind == kNoIndex) return;
+  for (auto& [stream, on] : names_.pair_streams(actor.behind, context.on)) {
+    if (stream == actor.stream) continue;
+    add_wait_for(stream, actor.place, actor, {context.thread, on}, steps);
+  }
+}
+
+// An event is on one stream.
+void ProgramReader::refuse_event_of_pairs(const ActorTemplate& actor, const RankSet& on) const {
+  const Role role = actor.step->role;
+  if (role != Role::kRecord && role != Role::kWait) return;
+  const auto pairs = names_.pair_streams(actor.stream, on);
+  if (pairs.empty()) return;
+  const std::string& group = graph_.streams[actor.stream].name;
+  const std::string& pair = graph_.streams[pairs.front().first].name;
+  models::Diagnostic& error = diagnostics().error(
+      actor.place, models::Code::kConflictingKeys,
+      fmt::format("'{}' is on stream '{}', but with this backend messages of two ranks have a "
+                  "stream of their own",
+                  actor.name, group));
+  error.notes.push_back(
+      role == Role::kRecord
+          ? fmt::format("for what comes after all of them, write 'after: [{}]' there; for those of "
+                        "two ranks, 'stream: {}' here",
+                        group, pair)
+          : fmt::format("write 'stream: {}' here, for each pair of ranks", pair));
 }
 
 // The stream of `actor` waits for what is on `stream`.

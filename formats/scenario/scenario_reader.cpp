@@ -574,8 +574,7 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   const std::optional<std::string> name = stream ? values_.word(*stream) : std::nullopt;
   if (!name) return;
   if (communicator.on_host) {
-    diagnostics_.error(stream->place(), models::Code::kConflictingKeys,
-                       "calls of the host run on no stream");
+    refuse_stream_of_host(diagnostics_, stream->place());
     return;
   }
   communicator.stream = index_of(graph_.streams, *name);

@@ -115,10 +115,55 @@ TEST_CASE("a barrier of a group is a call where the backend is NCCL", "[formats]
 }
 
 TEST_CASE("calls of the host run on no stream", "[formats][program_reader]") {
+  const std::string why =
+      "calls of the host run on no stream\n  gloo and MPI wait for the stream that writes the "
+      "data, "
+      "then call on the host: for 'stream: compute', write {synchronize: compute} before the "
+      "call\n";
   CHECK(mistakes("{all_reduce: c}",
                  "communicators: {named: {c: {group: g, host: on, stream: compute}}}\n") ==
-        "4:57: calls of the host run on no stream\n");
-  CHECK(mistakes("{barrier: g, stream: x}") == "4:38: calls of the host run on no stream\n");
+        "4:57: " + why);
+  CHECK(mistakes("{barrier: g, stream: x}") == "4:38: " + why);
+}
+
+// Rank 1 sends at 20, for 5.
+TEST_CASE("behind the stream of a group is behind those of its pairs",
+          "[formats][program_reader]") {
+  const auto time_ns = [](const std::string& step, const std::string& other) {
+    return explanation_of(
+               "schema: 1\nreading: contract\nbackend: nccl-legacy\nranks: 3\n"
+               "groups: {pp: all, dp: all}\nprograms:\n  - {on: 0, do: [{recv: pp, from: 1}, " +
+               step +
+               "]}\n  - {on: 1, do: [{host: late, takes: 20us}, {send: pp, to: 0, "
+               "takes: 5us}]}\n  - {on: 2, do: [" +
+               other + "]}\n")
+        .time_ns;
+  };
+  CHECK(time_ns("{compute: k, takes: 1us, behind: nccl pp}", "") == 26'000);
+  CHECK(time_ns("{compute: k, takes: 1us, behind: nccl dp}", "") == 25'000);
+  CHECK(time_ns("{send: pp, to: 2, takes: 1us, behind: nccl pp}", "{recv: pp, from: 0}") == 26'000);
+  CHECK(time_ns("{send: pp, to: 2, takes: 1us}", "{recv: pp, from: 0}") == 25'000);
+  CHECK(time_ns("{group: [{send: pp, to: 2, takes: 1us}], behind: nccl pp}",
+                "{group: [{recv: pp, from: 0}]}") == 26'000);
+}
+
+TEST_CASE("an event is on one stream, also where pairs have their own",
+          "[formats][program_reader]") {
+  const auto with = [](const std::string& step, const std::string& backend) {
+    return mistakes("{recv: g, from: 1, on: 0}, {send: g, to: 0, on: 1}, " + step,
+                    "backend: " + backend + "\n");
+  };
+  const std::string record = "{record: e, stream: nccl g}, {wait: e}";
+  CHECK(with(record, "nccl2").empty());
+  CHECK(
+      with(record, "nccl-legacy") ==
+      "5:69: 'record e' is on stream 'nccl g', but with this backend messages of two ranks have a "
+      "stream of their own\n  for what comes after all of them, write 'after: [nccl g]' there; "
+      "for those of two ranks, 'stream: nccl g 0-1' here\n");
+  CHECK(with("{record: e}, {wait: e, stream: nccl g}", "nccl-lazy")
+            .find("write 'stream: nccl g 0-1' here, for each pair of ranks") != std::string::npos);
+  CHECK(with("{record: e, stream: nccl g 0-1}, {wait: e}", "nccl-legacy").empty());
+  CHECK(with("{record: e, stream: nccl h}, {wait: e}", "nccl-legacy").empty());
 }
 
 TEST_CASE("streams that nothing is put on are misspelt", "[formats][program_reader]") {
