@@ -587,6 +587,71 @@ TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[s
   CHECK(answers(crossing(", registered: on")) == kHangs);
 }
 
+TEST_CASE("cases C8: a replay begins when the one before it on its stream is done",
+          "[scenarios][cases]") {
+  // Each graph forks from the stream that it is launched on, and joins it, as a capture must. So
+  // two graphs with calls on streams of their own have an order, which must be one on all ranks.
+  const std::string warm = joined({reduce("x"), reduce("y"), "{synchronize: device}"});
+  const auto blocks = [](const std::string& fork, const std::string& join) {
+    const auto graph = [&](const std::string& on) {
+      return "[{compute: first}, {all_reduce: " + on + fork + "}, {compute: last" +
+             (join.empty() ? "" : ", after: [nccl " + on + "]") + "}]";
+    };
+    return "device: {resident: 4}\nblocks: {a: " + graph("x") + ", b: " + graph("y") + "}\n";
+  };
+  const std::string ab = joined({warm, "{call: a}, {call: b}, {call: a}, {call: b}"});
+  const std::string ba = joined({warm, "{call: b}, {call: a}, {call: b}, {call: a}"});
+  const std::string captured = blocks(", after: [compute]", "join");
+  CHECK(answers(scenario({ab, ba}, "x: all, y: all", captured)) == kHangs);
+  CHECK(answers(scenario({ab, ab}, "x: all, y: all", captured)) == kOk);
+  // As calls that nothing waits for, each has a stream, and there is room for both.
+  CHECK(answers(scenario({ab, ba}, "x: all, y: all", blocks("", ""))) == kOk);
+}
+
+TEST_CASE("cases C8: messages of a graph share a communicator", "[scenarios][cases]") {
+  // Two stages on each of two ranks (pytorch/torchtitan#4671): rank 0 has the first and the third.
+  const auto with = [](const std::string& back, const std::string& registered) {
+    const auto out = [&](int to, const std::string& on) {
+      return "{send: " + on + ", to: " + std::to_string(to) + ", bytes: 4KiB" + registered + "}";
+    };
+    const std::string zero = joined({out(1, "up"), out(1, "up"), recv(1, back), recv(1, back)});
+    const std::string one = joined({recv(0, "up"), out(0, back), recv(0, "up"), out(0, back)});
+    const std::string blocks = "blocks: {zero: [" + zero + "], one: [" + one + "]}\n";
+    const auto twice = [&](int peer, const std::string& name) {
+      return joined({connect(peer, "up"), connect(peer, "down"), "{call: " + name + "}",
+                     "{synchronize: device}", "{call: " + name + "}"});
+    };
+    return answers(scenario({twice(1, "zero"), twice(0, "one")}, "up: all, down: all", blocks));
+  };
+  CHECK(with("up", "") == "hang ok ok");
+  CHECK(with("up", ", registered: on") == kHangs);
+  CHECK(with("down", "") == kOk);
+  CHECK(with("down", ", registered: on") == kOk);
+}
+
+TEST_CASE("cases C8: calls of a communicator have one order in a graph, too",
+          "[scenarios][cases]") {
+  // Its nodes have no other order across streams: B4, without buffers.
+  const auto with = [](const std::string& back) {
+    std::vector<std::string> programs;
+    std::string blocks = "blocks: {";
+    for (int rank = 0; rank < 2; ++rank) {
+      const int peer = 1 - rank;
+      const std::string name = rank == 0 ? "zero" : "one";
+      const std::string out = "{send: " + (rank == 0 ? std::string("pp") : back) +
+                              ", to: " + std::to_string(peer) +
+                              ", bytes: 4KiB, registered: on, stream: s1}";
+      blocks += (rank == 0 ? "" : ", ") + name + ": [" + out + ", " +
+                on_stream(recv(peer, rank == 0 ? back : "pp"), "s2") + "]";
+      programs.push_back(
+          joined({connect(peer, "pp"), connect(peer, "qq"), "{call: " + name + "}"}));
+    }
+    return answers(scenario(programs, "pp: all, qq: all", blocks + "}\n"));
+  };
+  CHECK(with("pp") == kHangs);
+  CHECK(with("qq") == kOk);
+}
+
 TEST_CASE("cases D1: looped stages share a communicator", "[scenarios][cases]") {
   const std::string rows = R"(schema: 1
 params: {messages: {default: pg, one_of: [dir, edge, pair, direction, pg, sync]}}
