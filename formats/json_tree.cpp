@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "formats/json_text.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -52,9 +55,14 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
 
   JsonTree take() { return std::move(tree_); }
   std::size_t problem_byte() const { return problem_byte_; }
-  bool too_large() const { return tree_.tree.size() > kMaxPlainValues; }
+  std::string limit() const {
+    if (open_.size() > kMaxJsonDepth) return too_deep_text();
+    if (!too_large()) return {};
+    return fmt::format("this file has more than {} values", kMaxPlainValues);
+  }
 
  private:
+  bool too_large() const { return tree_.tree.size() > kMaxPlainValues; }
   std::size_t begin() {
     at_ = std::min(text_.size(), text_.find_first_not_of(" \t\r\n,:", at_));
     return at_;
@@ -85,6 +93,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     } else {
       items_.push_back(index);
     }
+    if (too_large()) problem_byte_ = byte;
     return !too_large();
   }
   bool open(PlainTree::Kind kind) {
@@ -92,7 +101,8 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     const Index index = tree_.tree.add_items(kind);
     const bool fits = add(index, byte);
     open_.push_back({index, items_.size()});
-    return fits;
+    if (open_.size() > kMaxJsonDepth) problem_byte_ = byte;
+    return fits && open_.size() <= kMaxJsonDepth;
   }
   bool close() {
     bracket();
@@ -121,7 +131,7 @@ std::optional<JsonTree> read_json_tree(std::string_view text, JsonProblem& probl
   TreeBuilder builder(text);
   if (nlohmann::json::sax_parse(text, &builder)) return builder.take();
   problem.byte = builder.problem_byte();
-  problem.too_large = builder.too_large();
+  problem.limit = builder.limit();
   return std::nullopt;
 }
 

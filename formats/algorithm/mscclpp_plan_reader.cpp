@@ -564,9 +564,8 @@ std::optional<models::CollectiveAlgorithm> read_mscclpp_plan(const std::string& 
   const std::optional<JsonTree> json = read_json_tree(text, problem);
   if (!json) {
     const models::Place place = LineTable(text).place(std::min(problem.byte, text.size()));
-    if (problem.too_large) {
-      diagnostics.error(place, models::Code::kLimit,
-                        fmt::format("this file has more than {} values", kMaxPlainValues));
+    if (!problem.limit.empty()) {
+      diagnostics.error(place, models::Code::kLimit, problem.limit);
     } else {
       diagnostics.error(place, models::Code::kAlgorithmSyntax, "invalid JSON")
           .notes.emplace_back(kFails);

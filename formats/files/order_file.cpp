@@ -104,6 +104,9 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
     return refuse({}, models::Code::kLimit,
                   fmt::format("an order file can have at most {} MiB", kMaxOrderBytes >> 20));
   }
+  if (const auto byte = too_deep_at(text)) {
+    return refuse(place_of_byte(text, *byte), models::Code::kLimit, too_deep_text());
+  }
   Json json;
   try {
     json = Json::parse(text);

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_text.hpp"
+
 namespace pipesim::formats {
 namespace {
 
@@ -109,6 +111,11 @@ std::optional<RunEndFigures> read_report(const std::string& text,
   if (text.size() > kMaxReportBytes) {
     diagnostics.error({}, models::Code::kLimit,
                       fmt::format("a report can have at most {} MiB", kMaxReportBytes >> 20));
+    return std::nullopt;
+  }
+  if (const auto byte = too_deep_at(text)) {
+    diagnostics.error(place_of_byte(text, *byte), models::Code::kLimit, too_deep_text())
+        .notes.emplace_back(kReportHint);
     return std::nullopt;
   }
   try {

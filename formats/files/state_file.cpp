@@ -77,6 +77,11 @@ class StateReader {
              fmt::format("a state file can have at most {} MiB", kMaxStateBytes >> 20));
       return false;
     }
+    if (const auto byte = too_deep_at(text_)) {
+      diagnostics_.error(place_of_byte(text_, *byte), models::Code::kLimit, too_deep_text())
+          .notes.emplace_back(kStateHint);
+      return good_ = false;
+    }
     try {
       json_ = Json::parse(text_);
     } catch (const Json::parse_error& error) {

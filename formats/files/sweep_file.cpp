@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_text.hpp"
 #include "models/measure/expectation.hpp"
 
 namespace pipesim::formats {
@@ -124,6 +125,7 @@ class SweepReader {
   }
 
   bool read_line(std::string_view line, std::uint32_t number) {
+    if (too_deep_at(line)) return refuse(number, models::Code::kLimit, too_deep_text());
     const Json json = Json::parse(line, nullptr, false);
     const bool is_head = number == 1;
     if (is_head && (!json.is_object() || !json.contains("pipesim_sweep"))) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -52,7 +53,7 @@ class TextProto {
 
  private:
   friend class TextProtoParser;
-  std::vector<TextProtoField> fields_;
+  std::deque<TextProtoField> fields_;  // grows without being copied
 };
 
 /// The fields in `text`, which must outlive the result. Nothing where it is not such a text:

@@ -169,6 +169,10 @@ Place place_inside(std::string_view text, std::size_t byte, Place place) {
 // Parses `text`; nothing where it is no object. `place` is that of its first byte.
 std::optional<RecordJson> parse_object(std::string_view text, Place place,
                                        Diagnostics& diagnostics) {
+  if (const auto byte = too_deep_at(text)) {
+    diagnostics.error(place_inside(text, *byte, place), models::Code::kLimit, too_deep_text());
+    return std::nullopt;
+  }
   try {
     RecordJson object = RecordJson::parse(text);
     if (object.is_object() && !object.empty()) return object;

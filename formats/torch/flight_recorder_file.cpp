@@ -387,9 +387,8 @@ std::optional<PlainValue> read_plain(const std::string& bytes, Diagnostics& diag
     JsonProblem problem;
     std::optional<JsonTree> json = read_json_tree(bytes, problem);
     if (json) return PlainValue{std::move(json->tree), json->root};
-    if (problem.too_large) {
-      return refuse({}, models::Code::kLimit,
-                    fmt::format("this file has more than {} values", kMaxPlainValues));
+    if (!problem.limit.empty()) {
+      return refuse(place_of_byte(bytes, problem.byte), models::Code::kLimit, problem.limit);
     }
     const std::size_t last = bytes.find_last_not_of(" \t\r\n");
     const bool ends = last == std::string::npos || problem.byte > last;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -64,6 +65,45 @@ const Entry* find(const Entries& entries, std::string_view key) {
   return found == entries.end() ? nullptr : &*found;
 }
 
+// The entries of a map that is changed, found by their keys: a patch may have a million.
+class ChangedMap {
+ public:
+  explicit ChangedMap(Entries entries) : entries_(std::move(entries)) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) remember(i);
+  }
+
+  Entry* find(std::string_view key) {
+    const auto found = places_.find(std::string(key));
+    return found == places_.end() ? nullptr : &entries_[found->second];
+  }
+  void add(const Entry& entry) {
+    entries_.push_back(entry);
+    removed_.push_back(false);
+    remember(entries_.size() - 1);
+  }
+  void remove(std::string_view key) {
+    const auto found = places_.find(std::string(key));
+    removed_[found->second] = true;
+    places_.erase(found);
+  }
+  Entries entries() const {
+    Entries result;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!removed_[i]) result.push_back(entries_[i]);
+    }
+    return result;
+  }
+
+ private:
+  void remember(std::size_t i) {
+    if (entries_[i].key.is_scalar()) places_.emplace(entries_[i].key.text(), i);
+  }
+
+  Entries entries_;
+  std::vector<bool> removed_ = std::vector<bool>(entries_.size());
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
 class Patcher {
  public:
   Patcher(YamlDocument& document, std::vector<GivenSetting>& settings, Diagnostics& diagnostics)
@@ -79,9 +119,9 @@ class Patcher {
   void read_settings(const YamlValue& value);
   YamlValue merged(const YamlValue& target, const YamlValue& change, const Path& path);
   YamlValue merged_map(const YamlValue& target, const Entries& changes, const Path& path);
-  void change_entry(Entries& entries, const Entry& change, const Path& path);
-  void add_entry(Entries& entries, const Entry& change, const Path& path);
-  void refuse_unknown(const Entries& entries, const Entry& change, const std::string& what);
+  void change_entry(ChangedMap& map, const Entry& change, const Path& path);
+  void add_entry(ChangedMap& map, const Entry& change, const Path& path);
+  void refuse_unknown(const ChangedMap& map, const Entry& change, const std::string& what);
   YamlValue fresh(const YamlValue& value, const Path& path);
   bool is_too_deep(const YamlValue& value, const Path& path);
   YamlValue merged_list(const YamlValue& target, const Entries& changes, const Path& path);
@@ -184,19 +224,17 @@ YamlValue Patcher::merged(const YamlValue& target, const YamlValue& change, cons
 }
 
 YamlValue Patcher::merged_map(const YamlValue& target, const Entries& changes, const Path& path) {
-  Entries entries = target.entries();
-  for (const Entry& change : changes) change_entry(entries, change, path);
-  return document_.make_map(target.place(), entries);
+  ChangedMap map(target.entries());
+  for (const Entry& change : changes) change_entry(map, change, path);
+  return document_.make_map(target.place(), map.entries());
 }
 
-void Patcher::change_entry(Entries& entries, const Entry& change, const Path& path) {
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
-    return entry.key.is_scalar() && entry.key.text() == change.key.text();
-  });
-  if (found == entries.end()) {
-    add_entry(entries, change, path);
+void Patcher::change_entry(ChangedMap& map, const Entry& change, const Path& path) {
+  Entry* const found = map.find(change.key.text());
+  if (found == nullptr) {
+    add_entry(map, change, path);
   } else if (change.value.is_null()) {
-    entries.erase(found);
+    map.remove(change.key.text());
   } else {
     Path inner = path;
     inner.emplace_back(change.key.text());
@@ -204,22 +242,22 @@ void Patcher::change_entry(Entries& entries, const Entry& change, const Path& pa
   }
 }
 
-void Patcher::add_entry(Entries& entries, const Entry& change, const Path& path) {
+void Patcher::add_entry(ChangedMap& map, const Entry& change, const Path& path) {
   const std::string_view key = change.key.text();
   const std::string what = named_at(path);
   if (change.value.is_null()) {
-    refuse_unknown(entries, change, what);
+    refuse_unknown(map, change, what);
     return;
   }
   Entry added = change;
   // Of the first output the reader says that it is no register to be named here.
   if (!what.empty() && !(what == "register" && key == "out")) {
     if (key.size() < 2 || key.front() != '+') {
-      refuse_unknown(entries, change, what);
+      refuse_unknown(map, change, what);
       return;
     }
     const std::string name(key.substr(1));
-    if (find(entries, name) != nullptr) {
+    if (map.find(name) != nullptr) {
       diagnostics_
           .error(change.key.place(), models::Code::kPatchTarget,
                  fmt::format("{} '{}' already exists", what, name))
@@ -231,10 +269,10 @@ void Patcher::add_entry(Entries& entries, const Entry& change, const Path& path)
   Path inner = path;
   inner.emplace_back(added.key.text());
   added.value = fresh(change.value, inner);
-  entries.push_back(added);
+  map.add(added);
 }
 
-void Patcher::refuse_unknown(const Entries& entries, const Entry& change, const std::string& what) {
+void Patcher::refuse_unknown(const ChangedMap& map, const Entry& change, const std::string& what) {
   const std::string name(change.key.text());
   models::Diagnostic& error = diagnostics_.error(
       change.key.place(), models::Code::kPatchTarget,
@@ -242,7 +280,7 @@ void Patcher::refuse_unknown(const Entries& entries, const Entry& change, const 
           ? fmt::format("there is no {} '{}' to remove", what.empty() ? "key" : what, name)
           : fmt::format("there is no {} '{}' to change", what, name));
   std::vector<std::string> known;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : map.entries()) {
     if (entry.key.is_scalar()) known.emplace_back(entry.key.text());
   }
   models::suggest_name(error, name, known);

@@ -80,6 +80,35 @@ class Limits(unittest.TestCase):
         text = "schema: 1\nabout: |\n  %s\nactors: {a: {source: 1, about: '%s'}}\n" % ("[" * 5000, "[]" * 20_000)
         self.assertEqual(self.run_it("run", self.write("good.yaml", text)).returncode, 0)
 
+    def test_nesting_of_json(self):
+        deep, message = "[" * 1_000_000, "nested more than 100 deep"
+        for head, *arguments in (
+            ("", "diagnose", "flight-recorder", "in_0"),
+            ('{"name": ', "verify", "in_0"),
+            ('{"pipesim_state": 1, "x": ', "explain", "in_0"),
+            ('{"fingerprint": ', "diff", SWIN, "in_0"),
+            ('{"pipesim_order": 1, "x": ', "run", SWIN, "--replay", "in_0"),
+            ('{"pipesim_sweep": 2, "x": ', "sweep", "--merge", "in_0"),
+        ):
+            with self.subTest(arguments):
+                self.write("in_0", head + deep + "\n")
+                self.check_refused(message, *arguments)
+        os.mkdir(self.path("record"))
+        self.write("record/record.json", '{"record": 1, "world": 1}')
+        self.write("record/rank0.jsonl", '{"record": 1, "rank": 0, "world": 1}\n{"call": ' + deep)
+        self.check_refused("rank0.jsonl:2:109: error[E0107]: " + message, "check", "record")
+        # Brackets in texts open nothing.
+        self.write("record/record.json", '{"record": 1, "world": 1, "torch": "%s\\"{"}' % ("[" * 1000))
+        self.write("record/rank0.jsonl", '{"record": 1, "rank": 0, "world": 1}\n{"end": "finished"}')
+        self.assertEqual(self.run_it("check", "record").returncode, 0)
+
+    def test_many_changes(self):
+        # A minute and more when each was looked for among all before it.
+        new = "".join("  +a%d: {source: 1}\n" % i for i in range(100_000))
+        patch = self.write("patch.yaml", "patch: 1\nactors:\n" + new + "  a: ~\n  +a: {source: 2}\n")
+        scenario = self.write("scenario.yaml", "schema: 1\nactors: {a: {source: 1}}\n")
+        self.assertEqual(self.run_it("run", scenario, "--patch", patch, "--params").returncode, 0)
+
     def test_aliases_that_explode(self):
         text = "schema: 1\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
         for i in range(1, 12):

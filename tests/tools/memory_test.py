@@ -18,8 +18,8 @@ PROGRAM = os.path.abspath(sys.argv.pop(1))
 SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
 BYTES = 1_500_000
 # As docs/reference/limits.md has it: of actors, of short actors and steps, of the shortest reads, of
-# files that pipesim wrote itself, of all others.
-SCENARIO, SHORT, SHORTEST, OWN, OTHER = 14, 22, 33, 34, 14
+# files that pipesim wrote itself, of empty lists in a pickle, of all others.
+SCENARIO, SHORT, SHORTEST, OWN, EMPTY, OTHER = 14, 22, 33, 34, 30, 14
 
 # A process of its own: what a child takes at most counts what its parent had when it was made.
 MEASURE = """
@@ -81,6 +81,19 @@ def nothings(count):
 
 def lists(count):
     return b"\x80\x02](" + b"](Ne" * count + b"e."
+
+
+def empty_lists(count):
+    return b"\x80\x02](" + b")" * count + b"e."
+
+
+def brackets(count):
+    """Refused, and before each has taken memory."""
+    return "[" * count
+
+
+def brackets_of_ours(count):
+    return '{"pipesim_state": 1, "fingerprint": "0", "pipesim_order": 1, "x": ' + "[" * count
 
 
 def json_lists(count):
@@ -168,6 +181,61 @@ def state_of_maps(count):
     return json.dumps({"pipesim_state": 1, "steps": [{}] * count}, separators=(",", ":"))
 
 
+def order(count):
+    step = {"event": "op ends", "id": 1, "what": "a"}
+    return json.dumps({"pipesim_order": 1, "scenario": "x", "settings": [], "count": count, "steps": [step] * count})
+
+
+def report(count):
+    actors = [{"name": f"a{i}", "done": 1, "expected": 1} for i in range(count)]
+    head = {"fingerprint": "0" * 16, "schema": 1, "verdict": "completed", "cause": "", "time_ns": 0,
+            "acts": {"done": 1, "expected": 1}, "cycle": [], "roots": []}
+    return json.dumps({**head, "ranks": [{"rank": 0, "actors": actors}]})
+
+
+def sweep(count):
+    """Lines with the checksum of their text (FNV-1a), so that they are taken."""
+    def line(value):
+        text = json.dumps(value, separators=(",", ":"))[:-1]
+        total = 0xCBF29CE484222325
+        for byte in text.encode():
+            total = (total ^ byte) * 0x100000001B3 % (1 << 64)
+        return f'{text},"sum":"{total:016x}"}}\n'
+
+    head = {"pipesim_sweep": 2, "made_by": "x", "path": "x", "name": "x", "scenario": "0" * 16, "settings": [],
+            "variables": [], "jitter": "free", "seeds": count, "first_seed": 1, "shard": [1, 1]}
+    rows = ({"case": i, "verdict": "completed", "time_ns": i, "acts": [1, 1], "fingerprint": "0" * 16}
+            for i in range(count))
+    return line(head) + "".join(map(line, rows))
+
+
+def rank_calls(count):
+    head = ('{"record":1,"rank":0,"world":1}\n{"def":"g0","group":"0","ranks":[0]}\n{"init":"g0"}\n')
+    call = '{"call":"all_reduce","g":"g0","n":%(i)d,"bytes":4,"w":%(i)d}\n'
+    return repeated(call, count, head, '{"end":"finished"}\n')
+
+
+def oneflow_plan(count):
+    """Without a type the last task makes it no plan: the scenario of one takes what that takes."""
+    task = "task { task_type: kRepeat machine_id: 0 thrd_id: 1 task_id: %(i)d job_id: 0 }\n"
+    return repeated(task, count, tail="task { task_id: -1 machine_id: 0 thrd_id: 1 }\n")
+
+
+def fields(count):
+    return "a:1 " * count
+
+
+def mscclpp(count):
+    block = {"id": 0, "channels": [], "remote_buffer_refs": [], "ops": [{"name": "nop"}] * count}
+    gpus = [{"id": i, "input_chunks": 1, "output_chunks": 1, "scratch_chunks": 1, "channels": [],
+             "remote_buffers": [], "semaphores": [], "threadblocks": [block]} for i in range(2)]
+    return json.dumps({"name": "x", "collective": "allreduce", "protocol": "Simple", "inplace": False, "gpus": gpus})
+
+
+def patch(count):
+    return repeated("  +a%(i)d: {source: 1, takes: %(i)dns}\n", count, "patch: 1\nactors:\n")
+
+
 def schedule(count):
     return ",".join(f"0F{i}" for i in range(count)) + "\n"
 
@@ -187,6 +255,7 @@ class Memory(unittest.TestCase):
         self.folder = folder.name
 
     def taken(self, text, name, command):
+        os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
         with open(os.path.join(self.folder, name), "wb") as file:
             file.write(text if isinstance(text, bytes) else text.encode())
         run = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, PROGRAM, *command], cwd=self.folder,
@@ -196,6 +265,11 @@ class Memory(unittest.TestCase):
     @unittest.skipIf(SANITIZED, "what a sanitizer takes is its own")
     def test_each_kind(self):
         dump_of = ["diagnose", "flight-recorder", "in_0"]
+        with open(os.path.join(self.folder, "small.yaml"), "w", encoding="utf-8") as file:
+            file.write("schema: 1\nactors: {a: {source: 1}}\n")
+        os.mkdir(os.path.join(self.folder, "record"))
+        with open(os.path.join(self.folder, "record", "record.json"), "w", encoding="utf-8") as file:
+            file.write('{"record": 1, "world": 1}')
         kinds = [
             (actors, SCENARIO, "in_0", ["run", "in_0", "--params"]),
             (actors_in_json, SCENARIO, "in_0", ["run", "in_0", "--params"]),
@@ -210,6 +284,8 @@ class Memory(unittest.TestCase):
             (json_texts, OTHER, "in_0", dump_of),
             (nothings, OTHER, "in_0", dump_of),
             (lists, OTHER, "in_0", dump_of),
+            (empty_lists, EMPTY, "in_0", dump_of),
+            (brackets, OTHER, "in_0", dump_of),
             (one_text, OTHER, "in_0", dump_of),
             (dump, OTHER, "in_0", dump_of),
             (shared_texts, OTHER, "in_0", dump_of),
@@ -219,9 +295,26 @@ class Memory(unittest.TestCase):
             (stacks_in_json, OTHER, "in_0", ["diagnose", "stacks", "in_0"]),
             (ras, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
             (json_lists, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
+            (brackets, OTHER, "in_0", ["diagnose", "stacks", "in_0"]),
+            (brackets, OTHER, "in_0", ["run", "in_0"]),
+            (brackets, OTHER, "record/rank0.jsonl", ["lint", "record"]),
+            (brackets_of_ours, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
+            (brackets_of_ours, OTHER, "in_0", ["verify", "in_0"]),
+            (brackets_of_ours, OTHER, "in_0", ["explain", "in_0"]),
+            (brackets_of_ours, OTHER, "in_0", ["diff", "small.yaml", "in_0"]),
+            (brackets_of_ours, OTHER, "in_0", ["run", "small.yaml", "--replay", "in_0"]),
+            (brackets_of_ours, OTHER, "in_0", ["sweep", "--merge", "in_0"]),
             (ras_text, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
             (state, OWN, "in_0", ["explain", "in_0"]),
             (state_of_maps, OWN, "in_0", ["explain", "in_0"]),
+            (order, OTHER, "in_0", ["run", "small.yaml", "--replay", "in_0"]),
+            (report, OTHER, "in_0", ["diff", "small.yaml", "in_0"]),
+            (sweep, OTHER, "in_0", ["sweep", "--merge", "in_0"]),
+            (rank_calls, OTHER, "record/rank0.jsonl", ["lint", "record"]),
+            (oneflow_plan, OTHER, "in_0", ["import", "oneflow-plan", "in_0"]),
+            (fields, OTHER, "in_0", ["import", "oneflow-plan", "in_0"]),
+            (mscclpp, OTHER, "in.json", ["verify", "in.json"]),
+            (patch, SHORT, "in_0", ["run", "small.yaml", "--patch", "in_0", "--params"]),
             (schedule, OTHER, "in.csv", ["import", "torch-schedule", "in.csv"]),
             (algorithm, OTHER, "in.xml", ["verify", "in.xml"]),
             (nccl_log, OTHER, "in_0", ["diagnose", "nccl-log", "in_0"]),

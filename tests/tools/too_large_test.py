@@ -94,7 +94,7 @@ class TooLarge(unittest.TestCase):
         (self.folder / "values_0.json").write_text("[" + "0," * 20_000_000 + "0]")
         self.assertEqual(
             self.told("diagnose", "flight-recorder", "values_0.json"),
-            "values_0.json: error[E0107]: this file has more than 20000000 values",
+            "values_0.json:1:40000000: error[E0107]: this file has more than 20000000 values",
         )
         (self.folder / "values_0").write_bytes(b"\x80\x02" + b"N" * 20_000_001)
         self.assertEqual(

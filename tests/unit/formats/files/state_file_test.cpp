@@ -140,7 +140,8 @@ TEST_CASE("what is no state file is told with its place", "[formats][state_file]
   for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
     CHECK(mistakes_in(whole.substr(0, size)).find(too_early) != std::string::npos);
   }
-  CHECK(mistakes_in(std::string(100000, '[')).find(too_early) != std::string::npos);
+  CHECK(mistakes_in(std::string(100, '[')).find(too_early) != std::string::npos);
+  CHECK(mistakes_in(std::string(100000, '[')) == "1:101: nested more than 100 deep\n");
   CHECK(mistakes_in(std::string(formats::kMaxStateBytes + 1, ' ')) ==
         "1:1: a state file can have at most 256 MiB\n");
 }

@@ -103,11 +103,15 @@ TEST_CASE("many mistakes of a file are not all told", "[formats][record_reader]"
   CHECK(diagnostics.error_count() == 20);
 }
 
-TEST_CASE("deep lists do not matter", "[formats][record_reader]") {
-  const std::string deep(100'000, '[');
-  CHECK(mistakes_in(testing::record_files("gloo", {"{\"wait\": " + deep})) ==
-        "3:100010: the object ends too early\n");
-  CHECK(mistakes_in(testing::record_files(
-            "gloo", {"{\"wait\": " + deep + std::string(100'000, ']') + "}"})) ==
-        "3:2: 'wait' must be an integer from 0 to 9007199254740992\n");
+TEST_CASE("deep lists are refused where they begin", "[formats][record_reader]") {
+  const auto lists = [](std::size_t count) {
+    const std::string line =
+        "{\"wait\": " + std::string(count, '[') + std::string(count, ']') + "}";
+    return mistakes_in(testing::record_files("gloo", {line}));
+  };
+  // The object is one more.
+  CHECK(lists(99) == "3:2: 'wait' must be an integer from 0 to 9007199254740992\n");
+  CHECK(lists(100) == "3:109: nested more than 100 deep\n");
+  CHECK(mistakes_in(testing::record_files("gloo", {"{\"wait\": " + std::string(100'000, '[')})) ==
+        "3:109: nested more than 100 deep\n");
 }

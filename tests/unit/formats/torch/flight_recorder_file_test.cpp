@@ -115,9 +115,8 @@ TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
         "does; nothing was executed");
   CHECK(problem("\x7f"
                 "ELF") == "0:0 byte 0: invalid pickle: unknown opcode 0x7f");
-  // Nested without end: nothing here recurses.
-  CHECK(problem(std::string(1'000'000, '[')) ==
-        "1:1000001 truncated dump: the file ends too early");
+  CHECK(problem(std::string(100, '[')) == "1:101 truncated dump: the file ends too early");
+  CHECK(problem(std::string(1'000'000, '[')) == "1:101 nested more than 100 deep");
 }
 
 TEST_CASE("a pickle may share texts, but not fill memory with them",
