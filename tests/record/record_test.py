@@ -463,6 +463,45 @@ class CommandLine(unittest.TestCase):
         )
         self.assertIn("error: no rank called torch.distributed.init_process_group", done.stderr)
 
+    def test_text_that_is_no_utf_8(self):
+        (self.folder / "job.py").write_text(
+            "import sys, threading, torch\n"
+            "import torch.distributed as dist\n"
+            "dist.init_process_group('gloo')\n"
+            "store = dist.TCPStore('127.0.0.1', 29501, 2, dist.get_rank() == 0)\n"
+            "store.set(sys.argv[1], 'x')\n"
+            "reduce = lambda: dist.all_reduce(torch.ones(4))\n"
+            "thread = threading.Thread(target=reduce, name=sys.argv[1])\n"
+            "thread.start()\n"
+            "thread.join()\n"
+            "exec(compile('dist.all_reduce(torch.ones(4))', sys.argv[1] + '.py', 'exec'))\n"
+            "print(sys.argv[1])\n"
+        )
+        out = self.folder / "out"
+        done = command(
+            "--ranks", 2, "--only-record", "--all-output", "-o", out, self.folder / "job.py", "a\udcff"
+        )
+        self.assertEqual((0, ["[0]: a\\udcff", "[1]: a\\udcff"]), (done.returncode, sorted(done.stderr.splitlines())))
+        for rank in (0, 1):
+            text = (out / f"rank{rank}.jsonl").read_bytes().decode()
+            for part in ('"key":"a?"', '"th":"a?"', 'a?.py:1"'):
+                self.assertIn(part, text)
+        checked = subprocess.run([PIPESIM, "check", out], capture_output=True, check=False)
+        self.assertNotIn(checked.returncode, (2, 74), checked.stderr)
+
+    def test_a_folder_that_has_other_files(self):
+        for name in ("rankings.jsonl", "rank0.jsonl.bak", "victim"):
+            (self.folder / name).write_text("precious")
+        for name in ("rank0.jsonl", "record.json"):
+            (self.folder / name).symlink_to(self.folder / "victim")
+        (self.folder / "rank7.jsonl").write_text("of an earlier record")
+        done = command("--ranks", 2, "--only-record", "-o", self.folder, PROGRAMS / "ends.py", "names")
+        self.assertEqual(0, done.returncode, done.stderr)
+        for name in ("rankings.jsonl", "rank0.jsonl.bak", "victim"):
+            self.assertEqual("precious", (self.folder / name).read_text())
+        self.assertFalse((self.folder / "rank7.jsonl").exists())
+        self.assertEqual(2, json.loads((self.folder / "record.json").read_text())["world"])
+
     def test_wrong_usage(self):
         for arguments, message in [
             (["--ranks", 2], "the script to record is missing"),

@@ -17,6 +17,7 @@ import json
 import os
 import pickle
 import platform
+import re
 import select
 import signal
 import subprocess
@@ -65,6 +66,13 @@ def prepare_process(settings: Settings) -> None:
         os.chdir(settings.chdir)
     import_torch()
     Path(settings.out).mkdir(parents=True, exist_ok=True)
+
+
+def remove_record(folder: Path) -> None:
+    """Removes the files of an earlier record, and nothing else: the user may have named any folder."""
+    for path in folder.iterdir():
+        if re.fullmatch(r"rank\d+\.jsonl|record\.json", path.name):
+            path.unlink()
 
 
 def import_torch() -> None:
@@ -124,8 +132,7 @@ class Launcher:
     def run(self) -> Outcome:
         """Runs all ranks to their ends."""
         settings = self._settings
-        for name in Path(settings.out).glob("rank*.jsonl"):
-            name.unlink()
+        remove_record(Path(settings.out))
         interrupted = False
         try:
             if settings.one_by_one:
@@ -300,7 +307,8 @@ class Launcher:
             ],
         }
         path = Path(settings.out) / "record.json"
-        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        with path.open("x", encoding="utf-8", errors="replace") as file:
+            file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def breed(

@@ -135,7 +135,7 @@ class _Prefixed(io.TextIOBase):
     def write(self, text: str) -> int:
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
-            os.write(self._fd, f"{self._prefix}{line}\n".encode())
+            os.write(self._fd, f"{self._prefix}{line}\n".encode(errors="backslashreplace"))
         return len(text)
 
     def fileno(self) -> int:

@@ -18,7 +18,8 @@ class RankFile:
     """One JSON object per line. The last entry, and those held, can still be changed."""
 
     def __init__(self, path: Path, rank: int, world: int) -> None:
-        self._file = path.open("w", encoding="utf-8")
+        # Names of files and what a script says may hold bytes that are no UTF-8.
+        self._file = path.open("x", encoding="utf-8", errors="replace")
         self._entries: collections.deque[Entry] = collections.deque()
         self._held: set[int] = set()  # ids of entries that cannot be written yet
         self._places: dict[Place, str] = {}
