@@ -3,6 +3,8 @@
 #include <set>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "formats/evidence/evidence_writer.hpp"
 #include "formats/evidence/nccl_log_reader.hpp"
 #include "formats/evidence/ras_reader.hpp"
@@ -19,11 +21,13 @@
 #include "models/record/job_standing.hpp"
 #include "models/record/record_of_dumps.hpp"
 #include "tests/fuzz/target.hpp"
+#include "viz/draw/wait_for_dot.hpp"
 #include "viz/evidence/boxing_log_text.hpp"
 #include "viz/evidence/diagnosis_text.hpp"
 #include "viz/evidence/job_places_text.hpp"
 #include "viz/evidence/launch_log_text.hpp"
 #include "viz/evidence/stack_groups_text.hpp"
+#include "viz/html/html_page.hpp"
 
 namespace pipesim::fuzz {
 namespace {
@@ -34,9 +38,20 @@ constexpr std::size_t kMaxRanks = 2'000;
 void explain(const models::Evidence& evidence) {
   if (evidence.ranks.size() > kMaxRanks) return;
   const models::Diagnosis diagnosis = models::diagnose(evidence);
+  models::TaskGraph graph;
+  graph.name = "input";
+  graph.ranks = static_cast<std::uint32_t>(evidence.ranks.size());
+  const models::Explanation& explanation = diagnosis.explanation;
+  const viz::Report report{graph, explanation, {}, {}, diagnosis.waits, {}, {}};
   for (const bool all : {false, true}) {
-    require_printable(viz::diagnosis_text({evidence, diagnosis, {}, all}, {}));
-    viz::diagnosis_json({evidence, diagnosis, {}, all});
+    const std::string text = viz::diagnosis_text({evidence, diagnosis, {}, all}, {});
+    require_printable(text);
+    require(nlohmann::json::accept(viz::diagnosis_json({evidence, diagnosis, {}, all})),
+            "what was written is no JSON");
+    const std::string dot =
+        viz::wait_for_dot(viz::wait_picture("input", explanation, diagnosis.waits, !all));
+    require(dot.find('\x1b') == std::string::npos, "an escape in DOT");
+    require_printable(viz::html_page(report, {"hangs", {}, text}, all));
   }
   const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
   if (!scenario.empty()) require_scenario(scenario);

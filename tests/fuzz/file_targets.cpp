@@ -20,6 +20,7 @@
 #include "formats/record/record_scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
+#include "models/algorithm/algorithm_network.hpp"
 #include "models/algorithm/algorithm_timing.hpp"
 #include "models/algorithm/verify_algorithm.hpp"
 #include "models/explain/loggops_explanation.hpp"
@@ -28,7 +29,11 @@
 #include "models/schedules/schedule_lowering.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/support/sweep_sums.hpp"
+#include "viz/draw/draw_algorithm.hpp"
 #include "viz/draw/sweep_plot.hpp"
+#include "viz/draw/wait_for_dot.hpp"
+#include "viz/html/html_page.hpp"
+#include "viz/html/sweep_page.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/json/timing_json.hpp"
 #include "viz/json/verify_json.hpp"
@@ -141,6 +146,7 @@ void show_sweep(const formats::SweepFile& file) {
   require_printable(viz::sweep_text(report, false));
   require_printable(viz::sweep_csv(report));
   require_printable(viz::sweep_plot(report));
+  require_printable(viz::sweep_page(report, {}, "fuzz"));
   require(nlohmann::json::accept(viz::sweep_json(report)), "what was written is no JSON");
 }
 
@@ -190,6 +196,24 @@ void time(const models::CollectiveAlgorithm& algorithm) {
   }
 }
 
+// The pictures and the page of an algorithm.
+void show_algorithm(const viz::VerifyView& view) {
+  models::AlgoNetworkOptions how;
+  how.in_place = view.algorithm.in_place;
+  const models::AlgoNetwork network = models::build_network(view.algorithm, how);
+  const models::AlgoRun run = models::run_network(network, view.report.slots);
+  require_printable(viz::draw_algorithm(view.algorithm, network, run, view.name).svg());
+  models::TaskGraph graph;
+  graph.ranks = static_cast<std::uint32_t>(view.algorithm.ranks.size());
+  const models::AlgoHang none;
+  const models::AlgoHang& hang = view.report.hang ? *view.report.hang : none;
+  const viz::Report report{graph, hang.explanation, {}, {}, hang.waits, {}, {}};
+  for (const bool unfold : {false, true}) {
+    viz::wait_for_dot(viz::wait_picture("x", hang.explanation, hang.waits, !unfold));
+    require_printable(viz::html_page(report, {"hangs", {}, viz::verify_text(view, {})}, unfold));
+  }
+}
+
 // Both formats of collective algorithms: what is read can be verified, changed and shown.
 void algorithm(const std::string& bytes) {
   models::Diagnostics diagnostics;
@@ -205,7 +229,8 @@ void algorithm(const std::string& bytes) {
     report.changes = models::try_changes(*read, report, options);
     const viz::VerifyView view{"x", *read, report, true};
     require_printable(viz::verify_text(view, {}));
-    viz::verify_json(view);
+    require(nlohmann::json::accept(viz::verify_json(view)), "what was written is no JSON");
+    show_algorithm(view);
     time(*read);
   } catch (const std::length_error&) {
     // Larger than our limits: the command says so.

@@ -36,6 +36,8 @@
 #include "viz/draw/wait_for_dot.hpp"
 #include "viz/evidence/boxing_csv.hpp"
 #include "viz/evidence/run_log.hpp"
+#include "viz/html/check_page.hpp"
+#include "viz/html/difference_page.hpp"
 #include "viz/html/html_page.hpp"
 #include "viz/json/check_json.hpp"
 #include "viz/json/fix_json.hpp"
@@ -122,7 +124,7 @@ void draw(const std::string& bytes) {
     require_picture(stages);
     if (graph.pipeline) continue;
     const testing::Arrows arrows = testing::arrows_in(stages);
-    const auto expected = testing::arrows_of(run->lowered, arrows);
+    const auto expected = testing::arrows_of(run->lowered, stages);
     require(!expected || fold || arrows == *expected,
             "the arrows between stages are not those of the plan");
   }
@@ -203,6 +205,11 @@ void write_check(const formats::Scenario& scenario, const models::Simulation& ru
   viz::CheckView view{scenario.graph, check};
   require_printable(viz::check_text(view, {}));
   require_json(viz::check_json(view));
+  for (const bool unfold : {false, true}) {
+    require_printable(viz::html_page(report_of(scenario.graph, run), run,
+                                     models::timeline(scenario.graph, run),
+                                     viz::check_page(view, {"a step"}), unfold));
+  }
   formats::SavedOrder order;
   order.scenario = scenario.graph.name;
   order.reading = check.exploration.reading;
@@ -265,6 +272,8 @@ void write_differences(const std::string& bytes, const formats::Scenario& scenar
   if (unpatched) difference.graph = models::compare_graphs(unpatched->graph, graph);
   require_printable(viz::difference_text(difference, {}));
   require_json(viz::difference_json(difference));
+  require_printable(viz::difference_page(difference, &run.explanation, &later.explanation, "fuzz"));
+  require_printable(viz::difference_page(difference, nullptr, nullptr, "fuzz"));
 }
 
 // What `test` says of the expectations of a scenario.
