@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/yaml/yaml_document.hpp"
@@ -32,7 +33,7 @@ class DocumentBuilder {
     return index;
   }
 
-  /// A scalar whose text is `size` bytes of the document's text from `first` on.
+  /// A scalar whose text is `size` bytes from `first` on, which add_text() or use() has returned.
   std::uint32_t add_scalar(models::Place place, std::size_t first, std::size_t size, bool quoted) {
     const std::uint32_t index = add(YamlValue::Kind::kScalar, place);
     YamlDocument::Node& node = document_.nodes_[index];
@@ -69,8 +70,19 @@ class DocumentBuilder {
     return document_.nodes_[open_.back()].place.place();
   }
 
-  /// What scalars are parts of.
-  std::string& text() { return document_.text_; }
+  /// Keeps a text for scalars, and returns where it begins.
+  std::size_t add_text(std::string_view text) {
+    const std::size_t begin = document_.source_.size() + document_.text_.size();
+    document_.text_ += text;
+    return begin;
+  }
+
+  /// The same of the text of the document or a patch. That of the document is not copied.
+  std::size_t use(std::string_view text) {
+    if (file_ != 0) return add_text(text);
+    document_.source_ = text;
+    return 0;
+  }
 
   static constexpr std::size_t kMaxDepth = 100;
 

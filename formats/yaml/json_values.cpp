@@ -40,7 +40,7 @@ bool is_number(std::string_view token) {
 // counted once; a value that is not asked for is stepped over by the reader.
 class JsonValues {
  public:
-  // `text` stands in the document's text from `base` on.
+  // `text` is a copy of what stands from `base` on.
   JsonValues(std::string_view text, std::size_t base, DocumentBuilder& builder)
       : text_(text), base_(base), builder_(builder) {}
 
@@ -158,21 +158,21 @@ class JsonValues {
 
 }  // namespace
 
-// Strings without escapes are parts of the text, so the document keeps all of it.
+// Strings without escapes are parts of the text. simdjson wants room behind it, so it gets a copy,
+// which is gone before anything is made of the values.
 bool add_json(std::string_view text, DocumentBuilder& builder) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;
-  std::string& all = builder.text();
-  const std::size_t base = all.size();
-  all.reserve(base + text.size() + simdjson::SIMDJSON_PADDING);
-  all += text;
+  std::string copy;
+  copy.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  copy += text;
+  const simdjson::padded_string_view padded(copy.data(), copy.size(), copy.capacity());
   ondemand::parser parser;
   ondemand::document document;
-  const simdjson::padded_string_view padded(all.data() + base, text.size(), all.capacity() - base);
   if (parser.iterate(padded).get(document) != simdjson::SUCCESS) return false;
-  JsonValues values(std::string_view(all).substr(base), base, builder);
+  JsonValues values(copy, builder.use(text), builder);
   if (!values.read(document)) return false;
-  all += values.unescaped();
+  builder.add_text(values.unescaped());
   return true;
 }
 

@@ -142,10 +142,8 @@ class YamlEvents : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    std::string& text = builder_.text();
-    count(builder_.add_scalar(place(mark), text.size(), value.size(), tag == "!"), value.size(),
-          anchor);
-    text += value;
+    const std::size_t first = builder_.add_text(value);
+    count(builder_.add_scalar(place(mark), first, value.size(), tag == "!"), value.size(), anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -220,7 +218,6 @@ class YamlEvents : public YAML::EventHandler {
 
 std::optional<YamlDocument> YamlDocument::parse(const std::string& text, Diagnostics& diagnostics) {
   YamlDocument document;
-  document.text_.reserve(text.size());
   if (!document.add(text, 0, diagnostics)) return std::nullopt;
   return document;
 }
@@ -245,6 +242,7 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
   }
   nodes_.resize(first);
   text_.resize(text_before);
+  if (file == 0) source_ = {};
   return add_yaml(text, file, diagnostics);
 }
 
@@ -254,6 +252,7 @@ std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::ui
   const char* const what = file == 0 ? "scenario" : "patch";
   if (!check_encoding(text, file, diagnostics)) return std::nullopt;
   if (!check_brackets(text, file, diagnostics)) return std::nullopt;
+  text_.reserve(text_.size() + text.size());
   DocumentBuilder builder(*this, file);
   YamlEvents events(builder, text.size());
   TextBuffer buffer(text);
@@ -308,7 +307,7 @@ std::uint32_t YamlDocument::add_node(Kind kind, Place place) {
 YamlValue YamlDocument::make_scalar(Place place, std::string_view text) {
   const std::string copy(text);  // it may stand in text_, which moves when it grows
   const std::uint32_t index = add_node(Kind::kScalar, place);
-  nodes_[index].link = static_cast<std::uint32_t>(text_.size());
+  nodes_[index].link = static_cast<std::uint32_t>(source_.size() + text_.size());
   nodes_[index].size = static_cast<std::uint32_t>(copy.size()) & kMaxSize;
   text_ += copy;
   return {this, index};
@@ -348,7 +347,9 @@ Place YamlValue::place() const { return document_->nodes_[index_].place.place();
 std::string_view YamlValue::text() const {
   if (!is_scalar()) return {};
   const YamlDocument::Node& node = document_->nodes_[document_->resolved(index_)];
-  return std::string_view(document_->text_).substr(node.link, node.size);
+  const std::string_view source = document_->source_;
+  if (node.link < source.size()) return source.substr(node.link, node.size);
+  return std::string_view(document_->text_).substr(node.link - source.size(), node.size);
 }
 
 bool YamlValue::quoted() const {

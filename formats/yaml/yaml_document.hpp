@@ -77,7 +77,7 @@ struct YamlValue::Entry {
 class YamlDocument {
  public:
   /// The one document of `text`. Nothing where it is no YAML, nests deeper than 100, or holds none
-  /// or several documents; `diagnostics` says why.
+  /// or several documents; `diagnostics` says why. The text must outlive it.
   static std::optional<YamlDocument> parse(const std::string& text,
                                            models::Diagnostics& diagnostics);
 
@@ -103,7 +103,7 @@ class YamlDocument {
   struct Node {
     models::SmallPlace place;  // marked: a scalar in quotes
     std::uint32_t link =
-        0;  // scalar: in text_; list and map: behind its last child; alias: of what
+        0;  // scalar: where its text is; list and map: behind its last child; alias: of what
     std::uint32_t kind : 3;
     std::uint32_t size : 29;  // scalar: length; list and map: children (of a map keys and values)
   };
@@ -134,6 +134,8 @@ class YamlDocument {
 
   std::uint32_t root_ = 0;
   std::deque<Node> nodes_;  // a vector would need twice the memory while it grows
+  // What scalars are parts of: of JSON the text that was parsed, and behind it what is kept here.
+  std::string_view source_;
   std::string text_;
 };
 

@@ -88,6 +88,17 @@ class RandomJson {
 
 }  // namespace
 
+// A large file would be in memory twice.
+TEST_CASE("strings of JSON are parts of its text", "[formats][json_values]") {
+  const std::string text = R"({"a": "without escapes", "b": "with \u0065scapes"})";
+  models::Diagnostics diagnostics;
+  const auto document = YamlDocument::parse(text, diagnostics);
+  REQUIRE(document);
+  const std::vector<YamlValue::Entry> entries = document->root().entries();
+  CHECK(entries.at(0).value.text().data() == text.data() + text.find("without"));
+  CHECK(entries.at(1).value.text() == "with escapes");
+}
+
 TEST_CASE("JSON gives the values and places that it gives as YAML", "[formats][json_values]") {
   for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
     const std::string text = RandomJson(seed).object(4);
