@@ -56,6 +56,8 @@ class HappensBefore {
 
   /// Whether it knows more than the order of the acts of one actor.
   bool known() const { return known_; }
+  /// How many nodes acts have: node() is below.
+  std::uint32_t nodes() const { return node_count_; }
   Node node(ActorId actor, std::uint32_t k, Phase phase) const;
 
   /// True if `a` happens before `b` in every interleaving in which `b` happens.

@@ -11,6 +11,8 @@ constexpr std::uint32_t kMaxNodes = 1 << 14;
 // How many acts are followed to find what another needs.
 constexpr std::uint32_t kMaxDepth = 64;
 
+constexpr std::uint32_t kNone = 0xffffffff;
+
 }  // namespace
 
 StubbornSets::StubbornSets(const Plan& plan)
@@ -287,7 +289,6 @@ void StubbornSets::add_call_end(CallId call, Effects& effects) const {
 }
 
 void StubbornSets::find_effects(const Event& event, Effects& effects) const {
-  effects.known = true;
   effects.nodes.clear();
   effects.pushes.clear();
   effects.touches.clear();
@@ -329,30 +330,33 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
       break;
   }
   const ThreadId id{event.target};
-  const Thread& thread = plan_.threads[id];
   const ThreadState& state = state_->threads[id];
   effects.thread = id;
   if (state.mode == ThreadMode::kBlocked) {
     if (state.step == Step::kCompletion) return;
     return add_act(state.at, state_->actors[state.at].launched, Phase::kLaunch, effects);
   }
+  const ActorId next = next_launch(id);
+  if (!next.valid()) return;
+  add_act(next, state_->actors[next].launched, Phase::kLaunch, effects);
+  const Actor& actor = plan_.actors[next];
+  if (actor.role == Role::kLock && state_->locks[actor.lock].holder.valid()) {
+    effects.held = actor.lock;
+  }
+}
+
+// Whose act a thread that is not blocked launches when it wakes; not valid: none.
+ActorId StubbornSets::next_launch(ThreadId id) const {
+  const Thread& thread = plan_.threads[id];
+  const ThreadState& state = state_->threads[id];
   ActorId next = state.at;
   if (thread.order == ThreadOrder::kProgram) {
     const std::uint32_t at = thread.program + state.next_act;
     next = at < thread.program_end ? plan_.act(thread, at) : ActorId();
   }
-  if (next.valid() && state_->actors[next].missing == 0) {
-    add_act(next, state_->actors[next].launched, Phase::kLaunch, effects);
-    const Actor& actor = plan_.actors[next];
-    if (actor.role == Role::kLock && state_->locks[actor.lock].holder.valid()) {
-      effects.held = actor.lock;
-    }
-  }
-}
-
-const StubbornSets::Effects& StubbornSets::effects_of(std::uint32_t pending) {
-  if (!effects_[pending].known) find_effects((*pending_)[pending], effects_[pending]);
-  return effects_[pending];
+  if (!next.valid() || state_->actors[next].missing > 0) return ActorId();
+  // A source that has done all its work lacks nothing.
+  return state_->actors[next].launched < plan_.actors[next].acts_wanted() ? next : ActorId();
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -364,41 +368,104 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   pending_ = &pending;
   const std::uint32_t count = static_cast<std::uint32_t>(pending.size());
   if (effects_.size() < count) effects_.resize(count);
-  for (Effects& effects : effects_) effects.known = false;
   chosen.clear();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    find_effects(pending[i], effects_[i]);
+    if (all_disturb_ || !disturbs_nothing(effects_[i])) continue;
+    chosen.push_back(i);
+    return;
+  }
   // In a plan too large for happens-before, all acts of a thread might disturb each other.
   // Examining them at each step would cost more than it saves.
-  if (!happens_before_.known() && !all_disturb_) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const Effects& effects = effects_of(i);
-      if (!effects.pushes.empty() || !effects.touches.empty()) continue;
-      chosen.push_back(i);
-      return;
-    }
-  } else if (!all_disturb_) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::size_t less_than = chosen.empty() ? count : chosen.size();
-      if (effects_of(i).held.valid() || !close(i, less_than)) continue;
-      chosen = members_;
-      if (chosen.size() == 1) return;
-    }
+  if (happens_before_.known() && !all_disturb_) {
+    find_places(count);
+    choose_closed(chosen);
+    forget_places();
   }
   if (!chosen.empty()) return;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (!effects_of(i).held.valid()) chosen.push_back(i);
+    if (!effects_[i].held.valid()) chosen.push_back(i);
   }
   if (chosen.empty()) chosen.push_back(0);  // nobody releases a lock any more
 }
 
+bool StubbornSets::disturbs_nothing(const Effects& effects) {
+  return effects.pushes.empty() && effects.touches.empty() && !effects.any.valid();
+}
+
+// Leaves `chosen` empty if only the set of all events would do. A set of one event is no branch
+// point. Without one, the smallest set of the first rank that has any is taken: so what ranks do
+// apart from each other is followed rank by rank, and its states add up. If the smallest set of all
+// were taken, the search would go back and forth between ranks, and states would multiply.
+void StubbornSets::choose_closed(std::vector<std::uint32_t>& chosen) {
+  const std::uint32_t count = static_cast<std::uint32_t>(pending_->size());
+  outgrown_.assign(count, 0);
+  seeds_.clear();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!effects_[i].held.valid()) seeds_.push_back({rank_of((*pending_)[i]), i});
+  }
+  std::stable_sort(seeds_.begin(), seeds_.end(),
+                   [](const Seed& a, const Seed& b) { return a.rank < b.rank; });
+  RankId rank;
+  for (const Seed& seed : seeds_) {
+    const std::size_t less_than = chosen.empty() ? count : seed.rank == rank ? chosen.size() : 2;
+    if (!close(seed.pending, less_than)) {
+      outgrown_[seed.pending] = 1;
+      continue;
+    }
+    chosen = members_;
+    rank = seed.rank;
+    if (chosen.size() == 1) return;
+  }
+}
+
+// Of what several ranks do together, the first.
+RankId StubbornSets::rank_of(const Event& event) const {
+  switch (event.kind) {
+    case EventKind::kOpEnds:
+    case EventKind::kOpStarts:
+      return plan_.streams[StreamId{event.target}].rank;
+    case EventKind::kCollectiveEnds:
+      return plan_.members[plan_.collectives[CollectiveId{event.target}].members].rank;
+    case EventKind::kRoundEnds:
+      return plan_.communicator_ranks[plan_.communicators[CommunicatorId{event.target}].ranks];
+    case EventKind::kPairEnds:
+    case EventKind::kSourceTaken: {
+      const Channel& channel = plan_.channels[ChannelId{event.target}];
+      return plan_.communicator_ranks[std::min(channel.from, channel.to)];
+    }
+    case EventKind::kCallEnds:
+      return plan_.actors[plan_.calls[CallId{event.target}].actor].rank;
+    case EventKind::kThreadWakes:
+      break;
+  }
+  return plan_.threads[ThreadId{event.target}].rank;
+}
+
+void StubbornSets::find_places(std::uint32_t count) {
+  if (pending_at_.empty()) pending_at_.resize(happens_before_.nodes(), kNone);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (const Node node : effects_[i].nodes) {
+      places_.push_back({node, i});
+      pending_at_[node] = std::min(pending_at_[node], i);
+    }
+  }
+}
+
+void StubbornSets::forget_places() {
+  for (const Place& place : places_) pending_at_[place.node] = kNone;
+  places_.clear();
+}
+
 // Makes members_ the smallest stubborn set with event `seed` that this search finds. False if it
-// has `less_than` members or more.
+// has `less_than` members or more, or one whose own set had too many.
 bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
   is_member_.assign(pending_->size(), 0);
   members_.clear();
   add(seed);
   std::size_t next = 0;
   while (next < members_.size()) {
-    if (members_.size() >= less_than) return false;
+    if (members_.size() >= less_than || outgrown_[members_[next]] != 0) return false;
     if (!add_disturbers(members_[next++])) return false;
   }
   return members_.size() < less_than;
@@ -409,7 +476,7 @@ bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
 bool StubbornSets::add(std::uint32_t member) {
   if (is_member_[member] != 0) return true;
   is_member_[member] = 1;
-  const LockId held = effects_of(member).held;
+  const LockId held = effects_[member].held;
   if (held.valid()) return add_need_of_lock(held, 0);
   members_.push_back(member);
   return true;
@@ -417,8 +484,7 @@ bool StubbornSets::add(std::uint32_t member) {
 
 // These return false if only the set of all events would do.
 bool StubbornSets::add_disturbers(std::uint32_t member) {
-  // A reference is safe: effects_ does not grow here, although more of it is filled in.
-  const Effects& effects = effects_of(member);
+  const Effects& effects = effects_[member];
   for (const Push& push : effects.pushes) {
     if (!add_disturbers(effects, push)) return false;
   }
@@ -489,7 +555,7 @@ bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId
     if (has_happened(sender, sender_k, phase)) return true;
     const Node node = happens_before_.node(sender, sender_k, phase);
     if (happens_before_.never(node)) return true;
-    if (lacks(push.actor, push.k, node)) return true;
+    if (lacks_until(push.actor, push.k, node)) return true;
     if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
       return true;
     }
@@ -522,28 +588,20 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
 
 // Adds that event itself, if it is pending, or one that must precede it.
 bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
-  const Node node = happens_before_.node(actor, k, phase);
-  for (std::uint32_t i = 0; i < pending_->size(); ++i) {
-    const std::vector<Node>& nodes = effects_of(i).nodes;
-    if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return add(i);
-  }
-  return add_need(actor, k, phase, 0);
+  const std::uint32_t pending = pending_at_[happens_before_.node(actor, k, phase)];
+  return pending != kNone ? add(pending) : add_need(actor, k, phase, 0);
 }
 
 // `depth` bounds the chain of acts: those that wait in a cycle never happen.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
   const Node node = happens_before_.node(actor, k, phase);
-  const std::uint32_t none = static_cast<std::uint32_t>(pending_->size());
-  std::uint32_t found = none;
-  for (std::uint32_t i = 0; i < none; ++i) {
-    const std::vector<Node>& nodes = effects_of(i).nodes;
-    const bool needed = std::any_of(nodes.begin(), nodes.end(), [&](Node other) {
-      return other == node || happens_before_.before(other, node);
-    });
-    if (needed && is_member_[i] != 0) return true;
-    if (needed && found == none) found = i;
+  std::uint32_t found = kNone;
+  for (const Place& place : places_) {
+    if (place.node != node && !happens_before_.before(place.node, node)) continue;
+    if (is_member_[place.pending] != 0) return true;
+    if (found == kNone) found = place.pending;
   }
-  if (found != none) return add(found);
+  if (found != kNone) return add(found);
   if (depth == kMaxDepth) return false;
   const ActorState& state = state_->actors[actor];
   if (phase == Phase::kEnd && state.done < state.launched) return add_need_of_end(actor, depth);
@@ -584,7 +642,7 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   const Thread& of = plan_.threads[actor.thread];
   const ThreadState& thread = state_->threads[actor.thread];
   for (std::uint32_t i = 0; i < pending_->size(); ++i) {
-    if (effects_of(i).thread == actor.thread) return add(i);
+    if (effects_[i].thread == actor.thread) return add(i);
   }
   if (thread.mode == ThreadMode::kBlocked) return add_need_of_blocked(thread, depth);
   ActorId next = id;
@@ -651,21 +709,27 @@ bool StubbornSets::add_need_of_lock(LockId lock, std::uint32_t depth) {
   return add_need(needed, state_->actors[needed].launched, Phase::kLaunch, depth + 1);
 }
 
-// Whether act k of an actor, or an earlier one that is not launched, needs a message that is sent
-// after `node`. One sent by `node` itself does not count: it may be the last that the act lacks.
+// Whether act k of an actor needs a message that is sent after `node`. One sent by `node` itself
+// does not count: it may be the last that the act lacks.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   bool any = false;
-  for (std::uint32_t act = state_->actors[actor].launched; act <= k && !any; ++act) {
-    for_each_sender(plan_, actor, act, [&](ActorId sender, std::uint64_t of, Phase phase) {
-      if (any || of >= plan_.actors[sender].acts) return;
-      any = happens_before_.before(
-          node, happens_before_.node(sender, static_cast<std::uint32_t>(of), phase));
-    });
-  }
+  for_each_sender(plan_, actor, k, [&](ActorId sender, std::uint64_t of, Phase phase) {
+    if (any || of >= plan_.actors[sender].acts) return;
+    any = happens_before_.before(
+        node, happens_before_.node(sender, static_cast<std::uint32_t>(of), phase));
+  });
   return any;
 }
 
-// The same, after any node of the event.
+// The same of act k or an earlier one that is not launched.
+bool StubbornSets::lacks_until(ActorId actor, std::uint32_t k, Node node) const {
+  for (std::uint32_t act = state_->actors[actor].launched; act <= k; ++act) {
+    if (lacks(actor, act, node)) return true;
+  }
+  return false;
+}
+
+// The same of act k, after any node of the event.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, const Effects& effects) const {
   return std::any_of(effects.nodes.begin(), effects.nodes.end(),
                      [&](Node own) { return lacks(actor, k, own); });

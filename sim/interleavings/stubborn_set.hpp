@@ -44,7 +44,6 @@ class StubbornSets {
   };
   // The effects of an event on others.
   struct Effects {
-    bool known = false;
     std::vector<Node> nodes;  // launches or ends of acts
     std::vector<Push> pushes;
     std::vector<std::uint32_t> touches;  // resources
@@ -58,6 +57,16 @@ class StubbornSets {
     Phase phase = Phase::kLaunch;
   };
   using Resource = std::uint32_t;
+  // A pending event that a set is made from.
+  struct Seed {
+    RankId rank;
+    std::uint32_t pending = 0;
+  };
+  // Of a node: which pending event has it.
+  struct Place {
+    Node node = 0;
+    std::uint32_t pending = 0;
+  };
 
   void find_senders();
   void find_blocking();
@@ -75,10 +84,16 @@ class StubbornSets {
   void use_meetings();
 
   void find_effects(const Event& event, Effects& effects) const;
+  ActorId next_launch(ThreadId id) const;
   void add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const;
   void add_push(ActorId actor, std::uint64_t k, Effects& effects) const;
   void add_call_end(CallId call, Effects& effects) const;
 
+  static bool disturbs_nothing(const Effects& effects);
+  void choose_closed(std::vector<std::uint32_t>& chosen);
+  RankId rank_of(const Event& event) const;
+  void find_places(std::uint32_t count);
+  void forget_places();
   bool close(std::uint32_t seed, std::size_t less_than);
   bool add_disturbers(std::uint32_t member);
   bool add_disturbers(const Effects& effects, const Push& push);
@@ -98,8 +113,8 @@ class StubbornSets {
   bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;
   bool lacks(ActorId actor, std::uint32_t k, Node node) const;
   bool lacks(ActorId actor, std::uint32_t k, const Effects& effects) const;
+  bool lacks_until(ActorId actor, std::uint32_t k, Node node) const;
   bool comes_after(const Effects& effects, Node node) const;
-  const Effects& effects_of(std::uint32_t pending);
   bool commute(ActorId a, ActorId b) const;
   bool seen_at_launch(ActorId id) const;
   bool share_device(StreamId a, StreamId b) const;
@@ -121,6 +136,10 @@ class StubbornSets {
   const State* state_ = nullptr;
   const std::vector<Event>* pending_ = nullptr;
   std::vector<Effects> effects_;
+  std::vector<Place> places_;              // of the nodes of the pending events, in their order
+  std::vector<std::uint32_t> pending_at_;  // by node: the first event that has it
+  std::vector<Seed> seeds_;
+  std::vector<std::uint8_t> outgrown_;  // a set with it would not be smaller
   std::vector<std::uint8_t> is_member_;
   std::vector<std::uint32_t> members_;
 };

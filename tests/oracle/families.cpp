@@ -181,9 +181,10 @@ sim::Plan one_f_one_b(const OneFOneB& what) {
   return builder.build();
 }
 
-sim::Plan philosophers(std::uint32_t count, std::uint32_t rounds, bool ordered) {
-  sim::PlanBuilder builder(1);
-  const RankId rank{0};
+namespace {
+
+void add_table(sim::PlanBuilder& builder, RankId rank, std::uint32_t count, std::uint32_t rounds,
+               bool ordered) {
   std::vector<sim::LockId> forks;
   for (std::uint32_t i = 0; i < count; ++i) forks.push_back(builder.add_lock(rank));
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -204,6 +205,16 @@ sim::Plan philosophers(std::uint32_t count, std::uint32_t rounds, bool ordered) 
     std::vector<ActorId> acts;
     for (std::uint32_t r = 0; r < rounds; ++r) acts.insert(acts.end(), round.begin(), round.end());
     builder.set_program(thread, acts);
+  }
+}
+
+}  // namespace
+
+sim::Plan philosophers(std::uint32_t count, std::uint32_t rounds, bool ordered,
+                       std::uint32_t tables) {
+  sim::PlanBuilder builder(tables);
+  for (std::uint32_t table = 0; table < tables; ++table) {
+    add_table(builder, RankId{table}, count, rounds, ordered);
   }
   return builder.build();
 }

@@ -18,8 +18,9 @@ struct OneFOneB {
 sim::Plan one_f_one_b(const OneFOneB& what);
 
 /// philosophers.pml: threads of one rank that take locks. `ordered`: the last one takes his other
-/// fork first.
-sim::Plan philosophers(std::uint32_t count, std::uint32_t rounds, bool ordered);
+/// fork first. `tables`: so many ranks do the same, each with threads and locks of its own.
+sim::Plan philosophers(std::uint32_t count, std::uint32_t rounds, bool ordered,
+                       std::uint32_t tables = 1);
 
 /// collectives.pml: on each rank one stream for all collectives; each is given to it when its input
 /// is there. `ordered`: by a program instead.

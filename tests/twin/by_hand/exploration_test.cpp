@@ -624,4 +624,21 @@ TEST_CASE("by hand: a search that is given up proves nothing", "[twin]") {
   CHECK(sim::explore_as_planned(to_plan(small.spec), options).answer == sim::Answer::kUndecided);
 }
 
+// Beyond the size up to which it is computed what happens before what.
+TEST_CASE("by hand: a recv from any rank of a large plan may take any send", "[twin]") {
+  Sketch sketch = some_ranks(3);
+  sketch.add_calls(0, 0, {message_call(CallKind::kReceive, -1, 1)});
+  sketch.add_calls(0, 0, {message_call(CallKind::kReceive, 1, 1)});
+  for (const int rank : {1, 2}) {
+    sketch.add_calls(rank, rank, {message_call(CallKind::kSend, 0, 1)});
+  }
+  const int thread = sketch.add_thread(2);
+  sketch.add_actor(thread, sketch.add_stream(2), 1, 9'000);
+  sim::ExploreOptions options;
+  options.walks = 0;
+  const sim::Exploration found = sim::explore(to_plan(sketch.spec), options);
+  CHECK(found.answer == sim::Answer::kHangPossible);
+  CHECK(found.completion_found);
+}
+
 }  // namespace pipesim::twin
