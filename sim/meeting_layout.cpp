@@ -209,4 +209,19 @@ void connect_as(Plan& plan, const Connections& connections) {
   lay_out_meetings(plan, meets);
 }
 
+bool joins_at_first_act(const Plan& plan, ActorId id) {
+  const Actor& actor = plan.actors[id];
+  if (actor.role == Role::kCalls && actor.needs != actor.needs_end) return true;
+  const auto is_made_later = [&](CommunicatorId communicator) {
+    return communicator.valid() && plan.communicators[communicator].at_first_use;
+  };
+  if (actor.collective.valid()) {
+    return is_made_later(plan.collectives[actor.collective].communicator);
+  }
+  if (is_made_later(actor.communicator)) return true;
+  const auto calls = plan.calls_of(id);
+  return std::any_of(calls.begin(), calls.end(),
+                     [&](CallId call) { return is_made_later(plan.calls[call].communicator); });
+}
+
 }  // namespace pipesim::sim

@@ -19,6 +19,10 @@ MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator
 /// actors of role kMeet in `meets` each their own. Linear in calls, but for a sort.
 void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId>>& meets);
 
+/// Whether the first act of an actor may have to wait, before its launch, for hosts of other ranks:
+/// a communicator is initialized (3.3), or calls connect (9.7). Later acts need not.
+bool joins_at_first_act(const Plan& plan, ActorId id);
+
 /// What each call connects, see Call::connection.
 using Connections = IdVector<CallId, std::uint32_t>;
 

@@ -20,6 +20,7 @@
 
 #include "sim/engine.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/meeting_layout.hpp"
 #include "sim/state.hpp"
 #include "sim/stepper.hpp"
 #include "sim/timer_queue.hpp"
@@ -34,7 +35,9 @@ class Engine {
         watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
         one_by_one_(options.order != nullptr),
         varies_(options.jitter.varies()),
-        state_(State::initial(plan)) {
+        state_(State::initial(plan)),
+        joins_(plan.actors.size()) {
+    for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_act(plan, id) ? 1 : 0;
     if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
   }
 
@@ -48,7 +51,10 @@ class Engine {
         watches_enters_(false),
         one_by_one_(true),
         varies_(false),
-        state_(State::initial(plan)) {}
+        state_(State::initial(plan)),
+        joins_(plan.actors.size()) {
+    for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_act(plan, id) ? 1 : 0;
+  }
   void begin(std::vector<Event>& pending);
   void step(Event event, std::vector<Event>& pending);
   const State& state() const { return state_; }
@@ -266,6 +272,9 @@ class Engine {
   const bool one_by_one_;  // a thread launches one act, or reads one message, at each wake
   const bool varies_;
   State state_;
+  // Of an actor whose next act may have to wait for hosts of other ranks before its launch: 1. In a
+  // stepper, which goes back in time, also of one whose first act has.
+  IdVector<ActorId, std::uint8_t> joins_;
   EventQueue queue_;
   Time end_of_run_ = kEndOfTime;  // what would happen then, or later, does not
   Time last_progress_{0};

@@ -127,13 +127,12 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
       if (actor.input.waits && !wait_for_input(id)) return Step::kOutsideInput;
       [[fallthrough]];
     case Step::kCreation:
-      if ((actor.collective.valid() || actor.role != Role::kOp) && !create_communicators(id)) {
-        return Step::kCreation;
-      }
+      if (joins_[state_.threads[id].at] != 0 && !create_communicators(id)) return Step::kCreation;
       [[fallthrough]];
     case Step::kConnection:
-      if (actor.needs != actor.needs_end && actor.role == Role::kCalls && !connect(id)) {
-        return Step::kConnection;
+      if (joins_[state_.threads[id].at] != 0) {
+        if (actor.role == Role::kCalls && !connect(id)) return Step::kConnection;
+        if (!one_by_one_) joins_[state_.threads[id].at] = 0;
       }
       [[fallthrough]];
     case Step::kOverhead:

@@ -8,6 +8,7 @@
 
 #include "sim/determinacy.hpp"
 #include "sim/kahn/fixed_order_run.hpp"
+#include "sim/meeting_layout.hpp"
 
 namespace pipesim::sim {
 namespace {
@@ -78,15 +79,7 @@ void FixedOrderRun::make_op(ActorId id) {
   op.afters = actor.afters;
   op.afters_end = actor.afters_end;
   op.takes = actor.takes.ns;
-  const auto is_made_later = [&](CommunicatorId communicator) {
-    return plan_.communicators[communicator].at_first_use;
-  };
-  bool creates = actor.communicator.valid() && is_made_later(actor.communicator);
-  if (op.is_collective) creates = is_made_later(plan_.collectives[actor.collective].communicator);
-  for (const CallId call : plan_.calls_of(id)) {
-    creates = creates || is_made_later(plan_.calls[call].communicator);
-  }
-  op.joins = creates || (actor.role == Role::kCalls && actor.needs != actor.needs_end);
+  op.joins = joins_at_first_act(plan_, id);
   op.plain_entry = !actor.input.waits && actor.launch_overhead.ns == 0 && !on_host(actor.role);
 }
 
