@@ -45,7 +45,7 @@ BYTES = 2 << 30
 # Plans of which all orders are tried: fewer than in a run of the tests, which has longer.
 PLANS = {"PIPESIM_ORDERS_PLANS": "1000"}
 FEW_PLANS = {
-    "PIPESIM_ORDERS_PLANS": "20",
+    "PIPESIM_ORDERS_PLANS": "100",
     "PIPESIM_TWIN_PLANS": "1000",
     "PIPESIM_EXPLORED_PLANS": "200",
 }
