@@ -75,6 +75,7 @@ class Engine {
   bool run_inbox(ThreadId id);
   inline bool run_from(ThreadId id, Step step);
   inline Step prepare(ThreadId id, const Actor& actor, Step step);
+  inline Step join_hosts(ThreadId id);
   inline bool work_before_launch(ThreadId id, const Actor& actor);
   bool wait_for_input(ThreadId id);
   bool do_host_step(ThreadId id);

@@ -127,13 +127,8 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
       if (actor.input.waits && !wait_for_input(id)) return Step::kOutsideInput;
       [[fallthrough]];
     case Step::kCreation:
-      if (joins_[state_.threads[id].at] != 0 && !create_communicators(id)) return Step::kCreation;
-      [[fallthrough]];
     case Step::kConnection:
-      if (joins_[state_.threads[id].at] != 0) {
-        if (actor.role == Role::kCalls && !connect(id)) return Step::kConnection;
-        if (!one_by_one_) joins_[state_.threads[id].at] = 0;
-      }
+      if (const Step blocked = join_hosts(id); blocked != Step::kNone) return blocked;
       [[fallthrough]];
     case Step::kOverhead:
       if (work_before_launch(id, actor)) return Step::kOverhead;
@@ -154,6 +149,17 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
     case Step::kCompletion:
       break;
   }
+  return Step::kNone;
+}
+
+// Rules 3.3 and 9.7: what the first op of an actor waits for. Returns the step at which the thread
+// is blocked, or kNone.
+inline Step Engine::join_hosts(ThreadId id) {
+  const ActorId at = state_.threads[id].at;
+  if (joins_[at] == 0) return Step::kNone;
+  if (!create_communicators(id)) return Step::kCreation;
+  if (plan_.actors[at].role == Role::kCalls && !connect(id)) return Step::kConnection;
+  if (!one_by_one_) joins_[at] = 0;
   return Step::kNone;
 }
 
