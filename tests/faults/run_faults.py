@@ -43,7 +43,7 @@ SECONDS = 90
 BYTES = 2 << 30
 
 # Plans of which all orders are tried: fewer than in a run of the tests, which has longer.
-PLANS = {"PIPESIM_ORDERS_PLANS": "1000"}
+PLANS = {"PIPESIM_ORDERS_PLANS": "2000"}
 FEW_PLANS = {
     "PIPESIM_ORDERS_PLANS": "100",
     "PIPESIM_TWIN_PLANS": "1000",
