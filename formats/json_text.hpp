@@ -21,7 +21,7 @@ inline models::Place place_of_byte(std::string_view text, std::size_t byte) {
   return {line + 1, static_cast<std::uint32_t>(byte - begin + 1)};
 }
 
-/// Lists and maps in one another: no file has as many.
+/// Lists and maps in one another, of YAML too: no file has as many.
 inline constexpr std::size_t kMaxJsonDepth = 100;
 
 inline std::string too_deep_text() {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/json_text.hpp"
 #include "formats/yaml/yaml_document.hpp"
 
 namespace pipesim::formats {
@@ -50,9 +51,8 @@ class DocumentBuilder {
   }
 
   std::uint32_t open(YamlValue::Kind kind, models::Place place) {
-    if (open_.size() >= kMaxDepth) {
-      throw Stop{place, models::Code::kLimit,
-                 "nested more than " + std::to_string(kMaxDepth) + " deep"};
+    if (open_.size() >= kMaxJsonDepth) {
+      throw Stop{place, models::Code::kLimit, too_deep_text()};
     }
     const std::uint32_t index = add(kind, place);
     open_.push_back(index);
@@ -83,8 +83,6 @@ class DocumentBuilder {
     document_.source_ = text;
     return 0;
   }
-
-  static constexpr std::size_t kMaxDepth = 100;
 
  private:
   YamlDocument& document_;

@@ -73,8 +73,7 @@ bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& di
     if (c == '[' || c == '{') ++open;
     if ((c == ']' || c == '}') && open > 0) --open;
     if (open > kMaxOpen) {
-      diagnostics.error(place, models::Code::kLimit,
-                        fmt::format("nested more than {} deep", DocumentBuilder::kMaxDepth));
+      diagnostics.error(place, models::Code::kLimit, too_deep_text());
       return false;
     }
     place = c == '\n' ? Place{place.line + 1, 1, file} : Place{place.line, place.column + 1, file};

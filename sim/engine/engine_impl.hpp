@@ -30,31 +30,13 @@ namespace pipesim::sim {
 class Engine {
  public:
   Engine(const Plan& plan, const RunOptions& options)
-      : plan_(plan),
-        options_(options),
-        watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
-        one_by_one_(options.order != nullptr),
-        varies_(options.jitter.varies()),
-        state_(State::initial(plan)),
-        joins_(plan.actors.size()) {
-    for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_act(plan, id) ? 1 : 0;
-    if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
-  }
+      : Engine(plan, options, options.order != nullptr) {}
 
   Outcome run();
 
   // For the stepper.
   struct OneByOne {};
-  Engine(const Plan& plan, const RunOptions& options, OneByOne)
-      : plan_(plan),
-        options_(options),
-        watches_enters_(false),
-        one_by_one_(true),
-        varies_(false),
-        state_(State::initial(plan)),
-        joins_(plan.actors.size()) {
-    for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_act(plan, id) ? 1 : 0;
-  }
+  Engine(const Plan& plan, const RunOptions& options, OneByOne) : Engine(plan, options, true) {}
   void begin(std::vector<Event>& pending);
   void step(Event event, std::vector<Event>& pending);
   const State& state() const { return state_; }
@@ -63,6 +45,18 @@ class Engine {
   void restore(const Moment& moment);
 
  private:
+  Engine(const Plan& plan, const RunOptions& options, bool one_by_one)
+      : plan_(plan),
+        options_(options),
+        watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
+        one_by_one_(one_by_one),
+        varies_(options.jitter.varies()),
+        state_(State::initial(plan)),
+        joins_(plan.actors.size()) {
+    for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_act(plan, id) ? 1 : 0;
+    if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
+  }
+
   RunEnd run_order();
   RunEnd run_events();
   void handle(Event event);

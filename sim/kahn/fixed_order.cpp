@@ -211,7 +211,7 @@ inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread, ActorId ac
   if (op.joins) {
     if (thread.stage == Stage::kEnter) {
       thread.enter = thread.now;
-      thread.stage = Stage::kCreation;
+      thread.stage = Stage::kJoin;
     }
     if (!join(id, thread, actor, op)) return false;
   }
@@ -277,7 +277,7 @@ bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& 
       if (failed_) return false;
       thread.now = std::max(thread.now, sum(actor.input.first.ns, every * op.done));
     }
-    thread.stage = Stage::kCreation;
+    thread.stage = Stage::kJoin;
   }
   if (thread.stage < Stage::kEntered) {
     if (op.joins && !join(id, thread, actor_id, op)) return false;
@@ -290,10 +290,7 @@ bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& 
 // The communicators and connections of its calls, which are there from then on.
 bool FixedOrderRun::join(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   const Actor& actor = plan_.actors[actor_id];
-  if (thread.stage == Stage::kCreation) {
-    if (!create(id, thread, actor)) return false;
-    thread.stage = Stage::kConnection;
-  }
+  if (!create(id, thread, actor)) return false;
   if (actor.role == Role::kCalls && !connect(id, thread, actor)) return false;
   op.joins = false;
   return true;

@@ -51,7 +51,7 @@ struct Op {
 static_assert(sizeof(Op) <= 64);
 
 // What a thread does next with the act that it is at.
-enum class Stage : std::uint8_t { kEnter, kCreation, kConnection, kEntered, kStart, kRunning };
+enum class Stage : std::uint8_t { kEnter, kJoin, kEntered, kStart, kRunning };
 
 struct ThreadRun {
   std::uint32_t next = 0;  // in Plan::program
