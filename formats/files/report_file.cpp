@@ -60,7 +60,7 @@ const Json& list(const Json& json, const char* key) {
 
 std::string party(const Json& json) {
   if (json.contains("outside")) return "the outside";
-  const std::string rank = fmt::format("rank {}", small_number(json, "rank"));
+  std::string rank = fmt::format("rank {}", small_number(json, "rank"));
   if (!json.contains("op")) return rank;
   return fmt::format("{} {}#{}", rank, text(json, "op"), small_number(json, "act"));
 }

@@ -53,7 +53,7 @@ class TextTable {
   std::uint32_t number(const std::string& text) {
     const auto next = static_cast<std::uint32_t>(texts_.size());
     const auto [at, is_new] = numbers_.emplace(text, next);
-    if (is_new) texts_.push_back(text);
+    if (is_new) texts_.emplace_back(text);
     return at->second;
   }
 
@@ -417,7 +417,7 @@ void RankReader::read_definition(Fields& fields) {
   } else if (fields.has("event")) {
     place(fields);
     is_new = events_.emplace(name, rank_.events.size()).second;
-    rank_.events.push_back(fields.text("event"));
+    rank_.events.emplace_back(fields.text("event"));
   } else {
     throw BadLine("a definition has 'at', 'group', 'stream' or 'event'", "", "def");
   }

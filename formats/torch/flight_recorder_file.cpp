@@ -519,7 +519,7 @@ void Merger::add(FlightRecorderDump& dump) {
   rank.has_dump = true;
   rank.source = dump.path;
   const models::EvidencePlace place{static_cast<std::uint32_t>(evidence_.files.size()), 0};
-  evidence_.files.push_back(dump.path);
+  evidence_.files.emplace_back(dump.path);
   add_status(dump, rank);
   for (models::GroupProgress& progress : rank.progress) progress.place = place;
   std::map<std::uint32_t, std::size_t> last;  // of each group its last call

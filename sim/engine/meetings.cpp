@@ -5,6 +5,15 @@
 #include "sim/engine/engine_impl.hpp"
 
 namespace pipesim::sim {
+namespace {
+
+// Of two timeouts, of which one of 0 is none.
+Duration shorter(Duration a, Duration b) {
+  if (a.ns == 0 || b.ns == 0) return a.ns == 0 ? b : a;
+  return std::min(a, b);
+}
+
+}  // namespace
 
 // Rule 9.7: comes to all meetings that the op of the thread needs, first those of messages, then
 // those of collectives. False if one keeps the thread blocked.
@@ -28,8 +37,7 @@ bool Engine::connect(ThreadId id) {
       } else {
         ++thread.unmet;
         const CommunicatorId of = plan_.meetings[need.meeting].communicator;
-        const Duration its = plan_.communicators[of].heartbeat;
-        if (its.ns > 0 && (heartbeat.ns == 0 || its < heartbeat)) heartbeat = its;
+        heartbeat = shorter(heartbeat, plan_.communicators[of].heartbeat);
       }
     }
     if (thread.unmet > 0) {
