@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "3")  # of each input
+MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "1")  # of each input
 FEWEST = 20  # inputs of a target: with fewer corpus.py does not find its sources any more
 
 

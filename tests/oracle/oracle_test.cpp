@@ -28,7 +28,7 @@
 namespace pipesim::oracle {
 namespace {
 
-constexpr std::uint64_t kPlans = 500;
+constexpr std::uint64_t kPlans = 250;
 constexpr std::uint64_t kFirstSeed = 1;
 constexpr std::uint64_t kMaxStates = 60000;
 constexpr int kRuns = 20;
