@@ -11,15 +11,15 @@ endif()
 # must not do so where that folder is: there it fails instead.
 set(pipesim_skip_pattern "(^|\n)SKIPPED: ")
 
-# pipesim_add_tests(<name> [OPTIMIZED] SOURCES <file>... [DEPS <target>...] LABELS <label>...
-#                   [TIMEOUT <s>])
+# pipesim_add_tests(<name> [OPTIMIZED] SOURCES <file>... [PRECOMPILED <header>...]
+#                   [DEPS <target>...] LABELS <label>... [TIMEOUT <s>])
 #
 # Makes the program <name>_tests. Each of its test cases is one test of CTest, called
 # "<name>: <test case>", with the labels given. A test case with the tag [shared] also has the label
 # `shared`: it needs ../shared, and skips itself where that is not. OPTIMIZED says that the program's
-# own code runs long.
+# own code runs long. PRECOMPILED are headers that most of the sources include.
 function(pipesim_add_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT" "SOURCES;PRECOMPILED;DEPS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pipesim_add_tests(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -35,6 +35,10 @@ function(pipesim_add_tests name)
   # A file full of Catch2's macros takes long to compile, most of all with optimization, and runs in
   # no time. What is tested is compiled as the preset says.
   target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp")
+  if(PIPESIM_UNITY) # else each source shows that it includes what it uses
+    list(TRANSFORM arg_PRECOMPILED PREPEND "${PROJECT_SOURCE_DIR}/")
+    target_precompile_headers(${target} PRIVATE ${arg_PRECOMPILED})
+  endif()
   if(NOT arg_OPTIMIZED)
     target_compile_options(${target} PRIVATE -O0)
     if(PIPESIM_SANITIZE)

@@ -130,6 +130,13 @@ struct DeviceError {
 };
 
 struct Outcome {
+  Outcome();
+  Outcome(const Outcome&);
+  Outcome(Outcome&&) noexcept;
+  Outcome& operator=(const Outcome&);
+  Outcome& operator=(Outcome&&) noexcept;
+  ~Outcome();
+
   RunEnd end = RunEnd::kStuck;
   Time last_progress{0};  // the latest launch, start, end or arrival at a creation
   std::uint64_t acts_done = 0;

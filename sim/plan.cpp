@@ -41,6 +41,13 @@ std::size_t hash_of(const std::vector<std::uint32_t>& words) {
 
 }  // namespace
 
+Plan::Plan() = default;
+Plan::Plan(const Plan&) = default;
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(const Plan&) = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
 PlanBuilder::PlanBuilder(std::uint32_t rank_count) { plan_.rank_count = rank_count; }
 
 ThreadId PlanBuilder::add_thread(RankId rank, ThreadOrder order) {

@@ -359,6 +359,13 @@ struct Guards {
 
 /// See the head of this file. All members are ranges of ids or plain numbers.
 struct Plan {
+  Plan();
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+  ~Plan();
+
   std::uint32_t rank_count = 0;
   IdVector<ThreadId, Thread> threads;
   IdVector<StreamId, Stream> streams;

@@ -2,6 +2,13 @@
 
 namespace pipesim::sim {
 
+State::State() = default;
+State::State(const State&) = default;
+State::State(State&&) noexcept = default;
+State& State::operator=(const State&) = default;
+State& State::operator=(State&&) noexcept = default;
+State::~State() = default;
+
 State State::initial(const Plan& plan) {
   State state;
   state.actors = IdVector<ActorId, ActorState>(plan.actors.size());

@@ -321,6 +321,13 @@ struct ChannelState {
 /// Described at the top of this file.
 class State {
  public:
+  State();
+  State(const State&);
+  State(State&&) noexcept;
+  State& operator=(const State&);
+  State& operator=(State&&) noexcept;
+  ~State();
+
   IdVector<ActorId, ActorState> actors;
   IdVector<RegisterId, RegisterState> registers;
   IdVector<EdgeId, EdgeState> edges;

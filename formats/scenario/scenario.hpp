@@ -24,6 +24,13 @@ struct Undecided {
 
 /// A scenario with its parameters put in.
 struct Scenario {
+  Scenario();
+  Scenario(const Scenario&);
+  Scenario(Scenario&&) noexcept;
+  Scenario& operator=(const Scenario&);
+  Scenario& operator=(Scenario&&) noexcept;
+  ~Scenario();
+
   models::TaskGraph graph;
   std::string about;
   std::vector<models::OutsideText> rests_on;  // what `check` says of its answer, a sentence each

@@ -709,6 +709,13 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
 
 }  // namespace
 
+Scenario::Scenario() = default;
+Scenario::Scenario(const Scenario&) = default;
+Scenario::Scenario(Scenario&&) noexcept = default;
+Scenario& Scenario::operator=(const Scenario&) = default;
+Scenario& Scenario::operator=(Scenario&&) noexcept = default;
+Scenario::~Scenario() = default;
+
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
                                       Diagnostics& diagnostics, const ReadOptions& options) {
   std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);

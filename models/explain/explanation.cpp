@@ -568,6 +568,13 @@ bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
 
 }  // namespace
 
+Explanation::Explanation() = default;
+Explanation::Explanation(const Explanation&) = default;
+Explanation::Explanation(Explanation&&) noexcept = default;
+Explanation& Explanation::operator=(const Explanation&) = default;
+Explanation& Explanation::operator=(Explanation&&) noexcept = default;
+Explanation::~Explanation() = default;
+
 ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
                      ActorId actor, std::uint32_t k) {
   const Names names(graph, lowered);

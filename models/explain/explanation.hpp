@@ -175,6 +175,13 @@ enum class Cause : std::uint8_t {
 Cause cause_of(const Root& root);
 
 struct Explanation {
+  Explanation();
+  Explanation(const Explanation&);
+  Explanation(Explanation&&) noexcept;
+  Explanation& operator=(const Explanation&);
+  Explanation& operator=(Explanation&&) noexcept;
+  ~Explanation();
+
   sim::Verdict verdict = sim::Verdict::kCompleted;
   Cause cause = Cause::kNone;
   std::int64_t time_ns = 0;  // the last progress

@@ -107,6 +107,13 @@ struct StageCollective {
 /// See the head of this file. Of a job with more dimensions there are many equal pipelines; rows of
 /// the schedule are those of each.
 struct Pipeline {
+  Pipeline();
+  Pipeline(const Pipeline&);
+  Pipeline(Pipeline&&) noexcept;
+  Pipeline& operator=(const Pipeline&);
+  Pipeline& operator=(Pipeline&&) noexcept;
+  ~Pipeline();
+
   Place place;
   Schedule schedule;                       // valid, with messages
   std::vector<StageCost> costs;            // of each stage or, where they differ, of each forward

@@ -30,6 +30,27 @@ void forget(ActorTemplate& actor) {
 
 }  // namespace
 
+ActorTemplate::ActorTemplate() = default;
+ActorTemplate::ActorTemplate(const ActorTemplate&) = default;
+ActorTemplate::ActorTemplate(ActorTemplate&&) noexcept = default;
+ActorTemplate& ActorTemplate::operator=(const ActorTemplate&) = default;
+ActorTemplate& ActorTemplate::operator=(ActorTemplate&&) noexcept = default;
+ActorTemplate::~ActorTemplate() = default;
+
+Pipeline::Pipeline() = default;
+Pipeline::Pipeline(const Pipeline&) = default;
+Pipeline::Pipeline(Pipeline&&) noexcept = default;
+Pipeline& Pipeline::operator=(const Pipeline&) = default;
+Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
+Pipeline::~Pipeline() = default;
+
+TaskGraph::TaskGraph() = default;
+TaskGraph::TaskGraph(const TaskGraph&) = default;
+TaskGraph::TaskGraph(TaskGraph&&) noexcept = default;
+TaskGraph& TaskGraph::operator=(const TaskGraph&) = default;
+TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
+TaskGraph::~TaskGraph() = default;
+
 void Group::index() {
   std::uint32_t end = 0;
   first_ = kNoIndex;

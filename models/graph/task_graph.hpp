@@ -303,6 +303,13 @@ struct AfterTemplate {
 };
 
 struct ActorTemplate {
+  ActorTemplate();
+  ActorTemplate(const ActorTemplate&);
+  ActorTemplate(ActorTemplate&&) noexcept;
+  ActorTemplate& operator=(const ActorTemplate&);
+  ActorTemplate& operator=(ActorTemplate&&) noexcept;
+  ~ActorTemplate();
+
   std::string name;
   Boxed<Numbering> numbers;  // what stands behind the name of each act
   Place place;
@@ -331,6 +338,13 @@ struct ActorTemplate {
 
 /// See the head of this file. Order is that of the file, and decides all ties.
 struct TaskGraph {
+  TaskGraph();
+  TaskGraph(const TaskGraph&);
+  TaskGraph(TaskGraph&&) noexcept;
+  TaskGraph& operator=(const TaskGraph&);
+  TaskGraph& operator=(TaskGraph&&) noexcept;
+  ~TaskGraph();
+
   std::string name;
   std::uint32_t ranks = 1;
   std::int64_t micro_batches = 0;  // acts of actors that act so often have a micro-batch; 0: none

@@ -698,6 +698,13 @@ void Lowering::make_collective(std::uint32_t actor_template, std::uint32_t list)
 
 }  // namespace
 
+Lowered::Lowered() = default;
+Lowered::Lowered(const Lowered&) = default;
+Lowered::Lowered(Lowered&&) noexcept = default;
+Lowered& Lowered::operator=(const Lowered&) = default;
+Lowered& Lowered::operator=(Lowered&&) noexcept = default;
+Lowered::~Lowered() = default;
+
 std::optional<Lowered> lower(const TaskGraph& graph, Diagnostics& diagnostics) {
   return Lowering(graph, nullptr, diagnostics).run();
 }

@@ -15,6 +15,13 @@ namespace pipesim::models {
 
 /// A plan, and which template each part of it came from.
 struct Lowered {
+  Lowered();
+  Lowered(const Lowered&);
+  Lowered(Lowered&&) noexcept;
+  Lowered& operator=(const Lowered&);
+  Lowered& operator=(Lowered&&) noexcept;
+  ~Lowered();
+
   sim::Plan plan;
   sim::IdVector<sim::ActorId, std::uint32_t> actor_template;    // in TaskGraph::actors
   sim::IdVector<sim::StreamId, std::uint32_t> stream_template;  // in streams, or kNoIndex: own

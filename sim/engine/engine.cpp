@@ -19,6 +19,13 @@
 
 namespace pipesim::sim {
 
+Outcome::Outcome() = default;
+Outcome::Outcome(const Outcome&) = default;
+Outcome::Outcome(Outcome&&) noexcept = default;
+Outcome& Outcome::operator=(const Outcome&) = default;
+Outcome& Outcome::operator=(Outcome&&) noexcept = default;
+Outcome::~Outcome() = default;
+
 // Rule 6: runs to the end and collects the outcome.
 Outcome Engine::run() {
   end_of_run_ = later(options_.until, Duration{1});
