@@ -9,6 +9,7 @@
 #include "app/output/views.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "library/graph_data.hpp"
+#include "models/explain/folded_run.hpp"
 #include "models/lowering/lowering.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
@@ -27,14 +28,15 @@ static_assert(
 
 models::ReadingsReport readings_of(const Graph& graph, const models::TaskGraph& of,
                                    const CheckOptions& options) {
+  sim::ExploreOptions how;
+  how.max_states = options.max_states;
+  if (models::has_readings(of) && models::can_fold(of)) return models::check_readings(of, how);
   models::Diagnostics diagnostics;
   auto lowered = models::lower(of, diagnostics);
   if (!lowered) library::throw_mistakes(diagnostics, graph);
-  sim::ExploreOptions how;
-  how.max_states = options.max_states;
   return models::has_readings(of)
-             ? models::check_readings(of, how, nullptr)
-             : models::one_reading(of, models::check(of, std::move(*lowered), how, nullptr));
+             ? models::check_readings(of, how)
+             : models::one_reading(of, models::check(of, std::move(*lowered), how));
 }
 
 models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& options) {

@@ -20,6 +20,7 @@
 #include "app/output/views.hpp"
 #include "formats/files/order_file.hpp"
 #include "formats/promela/promela_writer.hpp"
+#include "models/explain/folded_run.hpp"
 #include "models/record/any_source.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
@@ -260,6 +261,11 @@ class CheckRun {
 
   // Reports mistakes, too. True where the model was printed.
   bool write_promela() {
+    // Where few ranks are checked for all, there are no mistakes.
+    if (!options_.promela_path && models::can_fold(scenario_.graph)) {
+      input_.report();
+      return false;
+    }
     // Each reading is lowered by itself; mistakes are the same in all.
     const models::Reading asked = scenario_.graph.reading;
     if (all_readings() && !options_.promela_path) {
@@ -291,7 +297,12 @@ class CheckRun {
         return models::check_readings(of, options, progress.run(),
                                       std::exchange(lowered_, std::nullopt));
       }
-      if (!lowered_) lowered_ = input_.require(models::lower(of, input_.diagnostics()));
+      if (!lowered_) {
+        if (auto folded = models::check_folded(of, options, progress.run())) {
+          return models::one_reading(of, std::move(*folded));
+        }
+        lowered_ = input_.require(models::lower(of, input_.diagnostics()));
+      }
       models::Lowered lowered = *std::exchange(lowered_, std::nullopt);
       return models::one_reading(of,
                                  models::check(of, std::move(lowered), options, progress.run()));

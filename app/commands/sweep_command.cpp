@@ -24,6 +24,7 @@
 #include "app/output/views.hpp"
 #include "app/version.hpp"
 #include "app/workers.hpp"
+#include "models/explain/folded_run.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/lowering/lowering.hpp"
 #include "models/search/jitter.hpp"
@@ -61,11 +62,21 @@ struct ResultFiles {
 // ---------------------------------------------------------------------------------------------
 // The scenario in all its settings
 
-/// A scenario with some settings, lowered: what all its timings share.
+/// A scenario with some settings, lowered: what all its timings share. Not lowered, if few ranks
+/// may be run for all.
 struct Prepared {
   formats::Scenario scenario;
-  models::Lowered lowered;
+  std::optional<models::Lowered> lowered;
 };
+
+std::optional<CaseResult> run_case(const Prepared& prepared, const sim::Jitter& jitter,
+                                   const std::atomic<bool>* stop) {
+  const models::TaskGraph& graph = prepared.scenario.graph;
+  if (prepared.lowered) return models::run_case(graph, *prepared.lowered, jitter, stop);
+  if (auto result = models::run_case_folded(graph, stop)) return result;
+  Diagnostics checked;
+  return models::run_case(graph, *models::lower(graph, checked), jitter, stop);
+}
 
 class Combinations {
  public:
@@ -93,7 +104,7 @@ class Combinations {
         diagnostics = found;
       } else {
         if (i == 0) name_ = prepared->scenario.graph.name;
-        kept_actors_ += prepared->lowered.plan.actors.size();
+        if (prepared->lowered) kept_actors_ += prepared->lowered->plan.actors.size();
         if (kept_actors_ <= kMaxKeptActors) slots_[i].prepared = std::move(prepared);
       }
     });
@@ -153,16 +164,26 @@ class Combinations {
     const std::vector<Setting> settings = settings_of(combination);
     Diagnostics found;
     auto scenario = formats::read_scenario(text_, settings, found);
+    if (scenario) check_jitter(scenario->parameters, found);
     std::optional<models::Lowered> lowered;
-    if (scenario) {
-      check_jitter(scenario->parameters, found);
-      if (!found.has_errors()) lowered = models::lower(scenario->graph, found);
+    if (scenario && !found.has_errors()) {
+      if (may_fold(scenario->graph)) {
+        return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::nullopt});
+      }
+      lowered = models::lower(scenario->graph, found);
     }
     if (!lowered) {
       add_to(found, settings, diagnostics);
       return nullptr;
     }
     return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::move(*lowered)});
+  }
+
+  // Of a small job, to find out costs as much as to run all ranks.
+  bool may_fold(const models::TaskGraph& graph) const {
+    constexpr std::uint32_t kFewestRanks = 256;
+    return graph.ranks >= kFewestRanks && !is_varied(models::kJitterVariable) &&
+           models::can_fold(graph);
   }
 
   void check_jitter(const std::vector<formats::Parameter>& parameters, Diagnostics& found) const {
@@ -300,8 +321,7 @@ class SweepRun {
     if (stop != nullptr && stop->load()) return;
     const std::size_t combination = cases_.point_of(number).combination;
     const std::shared_ptr<const Prepared> prepared = combinations_.get(combination);
-    const auto result = models::run_case(prepared->scenario.graph, prepared->lowered,
-                                         cases_.jitter_of(sweep_.grid, number), stop);
+    const auto result = run_case(*prepared, cases_.jitter_of(sweep_.grid, number), stop);
     combinations_.done(combination);
     if (!result) return;
     results_[number] = *result;

@@ -119,24 +119,38 @@ void Unfolding::keep_first_ranks() {
                             [&](std::uint32_t rank) { return stands_for[rank]; });
 }
 
-}  // namespace
+// What a folded run is made of.
+struct Folded {
+  RankFolding folding;
+  Lowered lowered;
+};
 
-std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options) {
+// Nothing where a mistake has to be told: lowering all ranks tells it as people know it.
+std::optional<Folded> fold(const TaskGraph& graph) {
   std::optional<RankFolding> folding = fold_ranks(graph);
   if (!folding) return std::nullopt;
-  Diagnostics mistakes;  // which lowering all tells
+  Diagnostics mistakes;
   std::optional<Lowered> lowered = lower_some(graph, folding->kept, mistakes);
   if (!lowered || !mistakes.sorted().empty()) return std::nullopt;
+  if (sim::fixed_order_obstacle(lowered->plan, {}) != nullptr) return std::nullopt;
+  return Folded{std::move(*folding), std::move(*lowered)};
+}
+
+}  // namespace
+
+bool can_fold(const TaskGraph& graph) { return fold(graph).has_value(); }
+
+std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options) {
+  std::optional<Folded> folded = fold(graph);
+  if (!folded) return std::nullopt;
   sim::RunOptions run;
   run.keep_act_times = true;
   run.stop = options.stop;
   run.progress = options.progress;
-  if (sim::fixed_order_obstacle(lowered->plan, run) != nullptr) return std::nullopt;
-  std::vector<std::uint32_t> copies(graph.ranks, 0);
-  for (const std::uint32_t first : folding->stands_for) ++copies[first];
+  const std::vector<std::uint32_t> copies = folded->folding.copies();
   FoldedRun result;
-  result.folding = std::move(*folding);
-  result.simulation = simulate(graph, std::move(*lowered), run, &copies);
+  result.folding = std::move(folded->folding);
+  result.simulation = simulate(graph, std::move(folded->lowered), run, &copies);
   const sim::RunEnd end = result.simulation.outcome.end;
   if (end != sim::RunEnd::kCompleted && end != sim::RunEnd::kStuck) return std::nullopt;
   Unfolding unfolding(result);

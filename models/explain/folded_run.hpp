@@ -26,4 +26,7 @@ struct FoldedRun {
 /// those that stop a run and tell how far it is are used.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options = {});
 
+/// Whether it would be run folded, as far as can be said before. Then it has no mistakes.
+bool can_fold(const TaskGraph& graph);
+
 }  // namespace pipesim::models

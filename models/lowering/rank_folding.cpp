@@ -88,6 +88,7 @@ class Folder {
   void keep_of_list(const std::vector<std::uint32_t>& list);
   std::optional<RankFolding> kept();
   bool receives_from_any() const;
+  bool agrees_on_roots() const;
 
   const TaskGraph& graph_;
   RankSet all_;
@@ -337,8 +338,29 @@ bool Folder::receives_from_any() const {
   });
 }
 
+// Whether the members of each list name the same root. Ranks of one sort may not: to name oneself is
+// the same for all, and one of them alone would be right.
+bool Folder::agrees_on_roots() const {
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (!actor.step) continue;
+    for (const CallTemplate& call : actor.step->calls) {
+      if (!has_root(call.operation) || !call.peer || !call.peer->depends_on_rank()) continue;
+      const Group& group = graph_.groups[graph_.communicators[call.communicator].group];
+      std::vector<std::optional<std::int64_t>> roots(group.lists.size());
+      for (const std::uint32_t rank : actor.on) {
+        const std::uint32_t list = group.list_of(rank);
+        const std::optional<std::int64_t> root = call.peer->value(rank);
+        if (list == kNoIndex || !root) return false;  // a mistake
+        if (roots[list].value_or(*root) != *root) return false;
+        roots[list] = root;
+      }
+    }
+  }
+  return true;
+}
+
 std::optional<RankFolding> Folder::run() {
-  if (!knows_all() || receives_from_any()) return std::nullopt;
+  if (!knows_all() || receives_from_any() || !agrees_on_roots()) return std::nullopt;
   use_groups();
   find_ports();
   for (const ActorTemplate& actor : graph_.actors) split_by_actor(actor);
@@ -354,6 +376,12 @@ std::optional<RankFolding> Folder::run() {
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> RankFolding::copies() const {
+  std::vector<std::uint32_t> result(stands_for.size(), 0);
+  for (const std::uint32_t first : stands_for) ++result[first];
+  return result;
+}
 
 std::optional<RankFolding> fold_ranks(const TaskGraph& graph) { return Folder(graph).run(); }
 

@@ -15,6 +15,9 @@ struct RankFolding {
   RankSet kept;
   /// By rank: the first that does the same, which is kept. Beside these, some of their peers are.
   std::vector<std::uint32_t> stands_for;
+
+  /// By rank: how many it stands for, itself among them.
+  std::vector<std::uint32_t> copies() const;
 };
 
 /// Folds a job of host programs. Ranks are equal if they have the same steps with the same figures,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "models/explain/folded_run.hpp"
 #include "models/lowering/names.hpp"
 #include "sim/stepper.hpp"
 
@@ -206,6 +207,28 @@ CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOpt
   run.stop = options.stop;
   run.progress = progress;
   return check(graph, simulate(graph, std::move(lowered), run), options);
+}
+
+std::optional<CheckReport> check_folded(const TaskGraph& graph, sim::ExploreOptions options,
+                                        sim::RunProgress* progress) {
+  sim::RunOptions run;
+  run.stop = options.stop;
+  run.progress = progress;
+  std::optional<FoldedRun> folded = run_folded(graph, run);
+  if (!folded || folded->simulation.explanation.verdict != sim::Verdict::kCompleted) {
+    return std::nullopt;
+  }
+  CheckReport report;
+  report.copies = folded->folding.copies();
+  report.usual = std::move(folded->simulation);
+  // Some ranks stand for all where one run decides, and not in what is searched for.
+  options.max_steps = 0;
+  report.exploration =
+      sim::explore_in_place(report.usual.lowered.plan, options, &report.usual.outcome);
+  const sim::Exploration& found = report.exploration;
+  const bool one_run = found.method == sim::Method::kOneRun && found.rests_on.queue_runs == 0;
+  if (!one_run || found.answer != sim::Answer::kProved) return std::nullopt;
+  return report;
 }
 
 std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,

@@ -1,6 +1,7 @@
 // The verdict over all orders, and what shows it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct CheckReport {
   sim::Exploration exploration;
   Simulation usual;                // the run in the scenario's own times
   std::optional<Simulation> hang;  // that of the order that hangs; none: `usual` does, or nothing
+  // By rank, if some ranks were checked for all (check_folded): for how many. Then `usual` has the
+  // plan of these, and the explanation of all.
+  std::vector<std::uint32_t> copies{};
 
   /// The run that hangs, if any was found.
   const Simulation* hanging() const;
@@ -30,6 +34,11 @@ CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOp
 /// too.
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr);
+
+/// The same, with few ranks for all. Nothing unless these can be run so (see run_folded()), timing
+/// decides nothing, and all complete: then so do all ranks in all interleavings.
+std::optional<CheckReport> check_folded(const TaskGraph& graph, sim::ExploreOptions options,
+                                        sim::RunProgress* progress = nullptr);
 
 /// A step of an order: which event, and what it is for people ("rank 0: F0#1 ends").
 struct OrderStep {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/explain/folded_run.hpp"
 #include "models/explain/hang_signature.hpp"
 #include "models/measure/memory.hpp"
 #include "models/search/jitter.hpp"
@@ -175,17 +176,10 @@ std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& proble
 // ---------------------------------------------------------------------------------------------
 // Results
 
-std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowered,
-                                   const sim::Jitter& jitter, const std::atomic<bool>* stop) {
-  sim::RunOptions options;
-  options.jitter = jitter;
-  options.stop = stop;
-  options.keep_act_times = has_sizes(graph);
-  const sim::Outcome outcome = sim::run(lowered.plan, options);
-  if (outcome.end == sim::RunEnd::kInterrupted) return std::nullopt;
-  sim::WaitGraph waits;
-  if (outcome.end == sim::RunEnd::kStuck) waits = sim::wait_graph(lowered.plan, outcome.state);
-  const Explanation explanation = explain(graph, lowered, outcome, waits);
+namespace {
+
+CaseResult case_result(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
+                       const Explanation& explanation) {
   CaseResult result;
   result.verdict = explanation.verdict;
   result.time_ns = explanation.time_ns;
@@ -199,6 +193,31 @@ std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowere
     }
   }
   return result;
+}
+
+}  // namespace
+
+std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowered,
+                                   const sim::Jitter& jitter, const std::atomic<bool>* stop) {
+  sim::RunOptions options;
+  options.jitter = jitter;
+  options.stop = stop;
+  options.keep_act_times = has_sizes(graph);
+  const sim::Outcome outcome = sim::run(lowered.plan, options);
+  if (outcome.end == sim::RunEnd::kInterrupted) return std::nullopt;
+  sim::WaitGraph waits;
+  if (outcome.end == sim::RunEnd::kStuck) waits = sim::wait_graph(lowered.plan, outcome.state);
+  const Explanation explanation = explain(graph, lowered, outcome, waits);
+  return case_result(graph, lowered, outcome, explanation);
+}
+
+std::optional<CaseResult> run_case_folded(const TaskGraph& graph, const std::atomic<bool>* stop) {
+  sim::RunOptions options;
+  options.stop = stop;
+  const std::optional<FoldedRun> run = run_folded(graph, options);
+  if (!run || run->simulation.explanation.verdict != sim::Verdict::kCompleted) return std::nullopt;
+  const Simulation& simulation = run->simulation;
+  return case_result(graph, simulation.lowered, simulation.outcome, simulation.explanation);
 }
 
 std::optional<Spread> spread_of(std::vector<std::int64_t> numbers) {

@@ -14,6 +14,9 @@
 namespace pipesim::models {
 namespace {
 
+// Of larger jobs, what an answer rests on is not looked for.
+constexpr std::uint64_t kMostActs = 1'000'000;
+
 bool hangs(sim::Answer answer) {
   return answer == sim::Answer::kHangPossible || answer == sim::Answer::kHangCertain;
 }
@@ -87,7 +90,7 @@ std::optional<TaskGraph> with_empty_calls(const TaskGraph& graph) {
 // Whether `graph`, which is proved, hangs if NCCL launches collectives of no bytes, too.
 bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& options) {
   const std::optional<TaskGraph> other = with_empty_calls(graph);
-  if (!other) return false;
+  if (!other || check_folded(*other, options)) return false;
   Diagnostics ignored;
   std::optional<Lowered> lowered = lower(*other, ignored);
   return lowered &&
@@ -98,8 +101,6 @@ bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& opt
 // waits for the kernels that are on the devices of its ranks. One run: which of many orders would
 // hang is not searched for.
 bool hangs_by_creation(const sim::Plan& plan, const sim::ExploreOptions& options) {
-  constexpr std::uint64_t kMostActs = 1'000'000;
-  if (plan.act_count > kMostActs) return false;
   const auto waits = [](const sim::Communicator& communicator) {
     return communicator.at_first_use && communicator.waits_for_device;
   };
@@ -202,10 +203,8 @@ bool has_several_sizes(const TaskGraph& graph) {
 // in that reading, which is what it was then.
 std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
                                         sim::ExploreOptions options) {
-  constexpr std::uint64_t kMostActs = 1'000'000;
   constexpr std::uint64_t kMostStates = 2'000;
   sim::Plan& plan = cold.plan;
-  if (plan.act_count > kMostActs) return std::nullopt;
   const std::optional<sim::Connections> connections = sim::connect_by_size(plan);
   if (!connections) return std::nullopt;
   options.max_states = std::min(options.max_states, kMostStates);
@@ -222,6 +221,29 @@ std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
   }
   sim::connect_as(plan, *connections);
   return result;
+}
+
+// The check of `graph` in its reading: of a few ranks for all, where that is possible and nobody
+// has lowered it. Nothing if that reading is of buffers and nothing is buffered, which is the
+// contract.
+std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<Lowered> lowered,
+                                         const sim::ExploreOptions& options,
+                                         sim::RunProgress* progress) {
+  const bool is_real = graph.reading == Reading::kReal;
+  if (is_real && !may_be_buffered(graph)) return std::nullopt;
+  if (!lowered) {
+    std::optional<CheckReport> folded = check_folded(graph, options, progress);
+    if (folded && is_real && !is_buffered(folded->usual.lowered.plan)) return std::nullopt;
+    if (folded) return folded;
+    Diagnostics ignored;
+    lowered = lower(graph, ignored);
+  }
+  if (is_real && !is_buffered(lowered->plan)) return std::nullopt;
+  sim::RunOptions run;
+  run.stop = options.stop;
+  run.progress = progress;
+  run.keep_act_times = is_real;
+  return check(graph, simulate(graph, std::move(*lowered), run), options);
 }
 
 bool has_action(const Schedule& schedule, ActionKind kind) {
@@ -290,7 +312,8 @@ bool has_readings(const TaskGraph& graph) {
   });
 }
 
-std::int64_t buffered_bytes(const Simulation& simulation) {
+std::int64_t buffered_bytes(const Simulation& simulation,
+                            const std::vector<std::uint32_t>& copies) {
   const sim::Plan& plan = simulation.lowered.plan;
   const sim::ActTimesTable& times = simulation.outcome.act_times;
   // Of each channel: when its sends end and its receives start, in order, which is that of times.
@@ -302,12 +325,15 @@ std::int64_t buffered_bytes(const Simulation& simulation) {
   for (const sim::Call& call : plan.calls) {
     if (call.kind == sim::CallKind::kCollective) continue;
     Ends& ends = channels[call.channel];
+    const std::uint32_t rank = plan.actors[call.actor].rank.value;
+    const std::int64_t times_counted = copies.empty() ? 1 : copies[rank];
     for (std::uint32_t k = 0; k < plan.actors[call.actor].acts; ++k) {
       const sim::ActTimes& act = times.of(call.actor, k);
       if (call.kind == sim::CallKind::kReceive && act.start != sim::kNever) {
         ends.receives.push_back(act.start.ns);
       } else if (call.kind == sim::CallKind::kSend && act.end != sim::kNever) {
-        ends.sends.emplace_back(act.end.ns, call.steps > 0 ? call.signature.count : 0);
+        const std::int64_t bytes = call.steps > 0 ? call.signature.count : 0;
+        ends.sends.emplace_back(act.end.ns, bytes * times_counted);
       }
     }
   }
@@ -344,35 +370,23 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
                               sim::RunProgress* progress, std::optional<Lowered> contract) {
   constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
   std::array<CheckReport, 3> reports;
-  bool same_as_contract = false;
   bool real_is_open = false;  // ranks leave some of its collectives early
   bool real_is_far = false;   // some of its sends go to buffers on other hosts
   ReadingsReport result;
   for (std::size_t i = 0; i < kReadings.size(); ++i) {
     graph.reading = kReadings[i];
-    if (kReadings[i] == Reading::kReal && !may_be_buffered(graph)) {
-      same_as_contract = true;
+    std::optional<CheckReport> report =
+        check_reading(graph, std::exchange(contract, std::nullopt), options, progress);
+    if (!report) {
       reports[i] = reports[0];
       continue;
     }
-    Diagnostics ignored;
-    std::optional<Lowered> lowered = std::exchange(contract, std::nullopt);
-    if (!lowered) lowered = lower(graph, ignored);
-    if (kReadings[i] == Reading::kReal) same_as_contract = !is_buffered(lowered->plan);
-    if (kReadings[i] == Reading::kReal && same_as_contract) {
-      reports[i] = reports[0];
-      continue;
-    }
-    sim::RunOptions run;
-    run.stop = options.stop;
-    run.progress = progress;
-    run.keep_act_times = kReadings[i] == Reading::kReal;
-    reports[i] = check(graph, simulate(graph, std::move(*lowered), run), options);
-    lowered.reset();
+    reports[i] = std::move(*report);
     if (kReadings[i] == Reading::kReal) {
-      result.buffered_bytes = buffered_bytes(reports[i].usual);
-      real_is_open = reports[i].usual.lowered.plan.open;
-      real_is_far = is_buffered_far(graph, reports[i].usual.lowered.plan);
+      const Simulation& usual = reports[i].usual;
+      result.buffered_bytes = buffered_bytes(usual, reports[i].copies);
+      real_is_open = usual.lowered.plan.open;
+      real_is_far = is_buffered_far(graph, usual.lowered.plan);
     }
     // A reading that is proved is shown only if it is the last.
     const bool is_last = i + 1 == kReadings.size();
@@ -405,9 +419,12 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);
   const bool goes_well =
       result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
-  if (goes_well) {
-    CheckReport& cold = result.shown == Reading::kCold ? result.check : reports.back();
-    Lowered& lowered = cold.usual.lowered;
+  CheckReport& cold = result.shown == Reading::kCold ? result.check : reports.back();
+  if (goes_well && cold.usual.explanation.acts_expected <= kMostActs) {
+    Diagnostics ignored;
+    std::optional<Lowered> all;  // ranks, if the check had a few for them
+    if (!cold.copies.empty()) all = lower(graph, ignored);
+    Lowered& lowered = all ? *all : cold.usual.lowered;
     if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
     const std::optional<bool> rests = rests_on_creation(lowered.plan, options);
     result.by_creation = rests ? *rests : rests_on_creation(std::move(graph), options);

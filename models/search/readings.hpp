@@ -76,13 +76,16 @@ ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);
 
 /// Checks `graph`, which lowers without mistakes, in each reading with the budget of `options`.
 /// Where two readings have the same plan, the second is not checked again. `contract`: the graph
-/// lowered in that reading, where somebody has it.
+/// lowered in that reading, where somebody has it; without it, a few ranks are checked for all
+/// where that is possible.
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
                               sim::RunProgress* progress = nullptr,
                               std::optional<Lowered> contract = std::nullopt);
 
 /// The most bytes that lay in NCCL's buffers at a time: of messages whose send was done and whose
-/// receive had not started before. `simulation` kept the times of its acts.
-std::int64_t buffered_bytes(const Simulation& simulation);
+/// receive had not started before. `simulation` kept the times of its acts. `copies`: by rank, as
+/// how many it counts, if that is not once.
+std::int64_t buffered_bytes(const Simulation& simulation,
+                            const std::vector<std::uint32_t>& copies = {});
 
 }  // namespace pipesim::models

@@ -375,12 +375,12 @@ std::string interleavings_text(const CheckView& view) {
 
 std::string check_text(const CheckView& view, const TextOptions& options) {
   const sim::Exploration& found = view.check.exploration;
-  const sim::Plan& plan = view.check.usual.lowered.plan;
+  const models::Explanation& usual = view.check.usual.explanation;
   std::string text =
-      head_line(
-          fmt::format("{}  {}", models::printable(view.graph.name), headline(view, options)),
-          fmt::format("{}, {}", counted(plan.rank_count, "rank"), counted(plan.act_count, "op")),
-          options.width) +
+      head_line(fmt::format("{}  {}", models::printable(view.graph.name), headline(view, options)),
+                fmt::format("{}, {}", counted(view.graph.ranks, "rank"),
+                            counted(usual.acts_expected, "op")),
+                options.width) +
       "\n";
   const auto add = [&](std::string_view what, const std::string& line) {
     text += paragraph(fmt::format("{:<15}{}", what, line), options.width, 0, 15);
@@ -401,7 +401,7 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
         "not checked: here sends complete into NCCL's buffers, which NCCL does not "
         "promise. Without --reading, check answers for all three readings");
   }
-  add("default timing", run_end_text(view.check.usual.explanation));
+  add("default timing", run_end_text(usual));
   add("interleavings", interleavings_text(view));
   if (found.timing != nullptr) add("timing", fmt::format("can matter: {}", found.timing));
   if (!found.hang.empty()) {

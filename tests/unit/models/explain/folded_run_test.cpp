@@ -9,6 +9,9 @@
 #include <fmt/format.h>
 
 #include "models/measure/pipeline_report.hpp"
+#include "models/search/check.hpp"
+#include "models/search/parameter_sweep.hpp"
+#include "models/search/readings.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "viz/json/json_report.hpp"
@@ -34,11 +37,42 @@ bool compare(const models::TaskGraph& graph, const std::string& text, std::size_
   INFO(text);
   const auto folded = models::run_folded(graph);
   if (!folded) return false;
+  if (const auto result = models::run_case_folded(graph, nullptr)) {
+    models::Diagnostics mistakes;
+    CHECK(*result == models::run_case(graph, *models::lower(graph, mistakes), {}, nullptr));
+  }
   const models::Simulation whole = testing::simulate(graph);
   CHECK(text_of(graph, folded->simulation.explanation, folded->alike) ==
         text_of(graph, whole.explanation, {}));
   if (!whole.outcome.completed()) ++hangs;
   return true;
+}
+
+// Whether few ranks are checked for all of the job in some reading; then all are proved.
+bool compare_checks(models::TaskGraph graph, const std::string& text) {
+  bool any = false;
+  for (const auto reading :
+       {models::Reading::kContract, models::Reading::kReal, models::Reading::kCold}) {
+    graph.reading = reading;
+    INFO(text << "reading: " << models::reading_name(reading));
+    const auto few = models::check_folded(graph, {});
+    if (!few) continue;
+    any = true;
+    sim::RunOptions run;
+    run.keep_act_times = true;
+    const models::CheckReport all = models::check(graph, testing::simulate(graph, run), {});
+    CHECK(all.exploration.answer == sim::Answer::kProved);
+    CHECK(all.exploration.method == sim::Method::kOneRun);
+    CHECK(few->exploration.rests_on.room == all.exploration.rests_on.room);
+    CHECK(few->exploration.rests_on.queues == all.exploration.rests_on.queues);
+    CHECK(few->exploration.rests_on.records == all.exploration.rests_on.records);
+    CHECK(few->exploration.rests_on.launches == all.exploration.rests_on.launches);
+    CHECK(few->usual.explanation.time_ns == all.usual.explanation.time_ns);
+    CHECK(few->usual.explanation.fingerprint == all.usual.explanation.fingerprint);
+    CHECK(few->usual.explanation.acts_expected == all.usual.explanation.acts_expected);
+    CHECK(models::buffered_bytes(few->usual, few->copies) == models::buffered_bytes(all.usual));
+  }
+  return any;
 }
 
 // A job of tensor, data and pipeline parallel ranks whose steps are drawn.
@@ -144,7 +178,8 @@ TEST_CASE("what folds ends as the whole does") {
   std::size_t hangs = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     const std::string text = DrawnJob(seed).text();
-    const models::TaskGraph graph = scenario_of(text).graph;
+    models::TaskGraph graph = scenario_of(text).graph;
+    graph.reading = static_cast<models::Reading>(seed % 3);
     if (compare(graph, text, hangs)) ++folded;
   }
   CHECK(folded - hangs > 100);
@@ -153,7 +188,24 @@ TEST_CASE("what folds ends as the whole does") {
 
 TEST_CASE("shipped scenarios end folded as they do") {
   std::size_t hangs = 0;
-  for (const std::string& path : scenario_paths()) compare(load(path).graph, path, hangs);
+  for (const std::string& path : scenario_paths()) {
+    compare(load(path).graph, path, hangs);
+    compare_checks(load(path).graph, path);
+  }
+}
+
+TEST_CASE("few ranks are checked for all where all of them are proved") {
+  std::size_t folded = 0;
+  std::size_t buffered = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const std::string text = DrawnJob(seed).text();
+    const models::TaskGraph graph = scenario_of(text).graph;
+    if (!compare_checks(graph, text)) continue;
+    ++folded;
+    if (models::check_readings(graph, {}).buffered_bytes > 0) ++buffered;
+  }
+  CHECK(folded > 50);
+  CHECK(buffered > 10);
 }
 
 TEST_CASE("a folded schedule says of all its ranks what each waited for") {
@@ -200,6 +252,27 @@ programs:
   REQUIRE(folding);
   CHECK(folding->kept == models::RankSet({0, 1, 2, 3, 4, 5, 6, 7}));
   CHECK(folding->stands_for[63] == 0);
+}
+
+// By contract, a broadcast is one round of all. Each rank names the first of four, so that the kept
+// ones would agree.
+TEST_CASE("ranks of one list that name different roots are not folded") {
+  const char* const kText = R"(schema: 1
+reading: contract
+ranks: 32
+groups: {world: {size: 32}}
+programs:
+  do:
+    - {broadcast: world, root: ROOT, bytes: 1KiB, takes: 2us}
+)";
+  const auto with_root = [&](const std::string& root) {
+    std::string text = kText;
+    text.replace(text.find("ROOT"), 4, root);
+    return scenario_of(text).graph;
+  };
+  CHECK(models::fold_ranks(with_root("0")));
+  CHECK(models::fold_ranks(with_root("rank - rank")));
+  CHECK_FALSE(models::fold_ranks(with_root("rank - rank % 4")));
 }
 
 // Each of these two is its own kind of difference between ranks.
