@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,13 +11,14 @@
 
 namespace pipesim::formats {
 
-/// Line and column, from 1, of byte `byte` (from 0) of `text`.
-inline models::Place place_of_byte(std::string_view text, std::size_t byte) {
-  byte = std::min(byte, text.size());
+/// The place of byte `byte` (from 0) of `text`, which begins at `begin`.
+inline models::Place place_of_byte(std::string_view text, std::size_t byte,
+                                   models::Place begin = {1, 1}) {
   const std::string_view before = text.substr(0, byte);
-  const auto line = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n'));
-  const std::size_t begin = line == 0 ? 0 : before.rfind('\n') + 1;
-  return {line + 1, static_cast<std::uint32_t>(byte - begin + 1)};
+  const auto lines = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n'));
+  const std::size_t first = lines == 0 ? 0 : before.rfind('\n') + 1;
+  const auto columns = static_cast<std::uint32_t>(before.size() - first);
+  return {begin.line + lines, (lines == 0 ? begin.column : 1) + columns, begin.file};
 }
 
 /// Lists and maps in one another, of YAML too: no file has as many.
@@ -26,27 +26,6 @@ inline constexpr std::size_t kMaxJsonDepth = 100;
 
 inline std::string too_deep_text() {
   return "nested more than " + std::to_string(kMaxJsonDepth) + " deep";
-}
-
-/// The byte of the bracket that opens one list or map too many. Each takes memory as long as it is
-/// open, so that a file of brackets would take fifty times its size and more.
-inline std::optional<std::size_t> too_deep_at(std::string_view text) {
-  std::size_t depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      quoted = c != '"';
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxJsonDepth) return i;
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace pipesim::formats

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "formats/json_text.hpp"
+#include "formats/json_parse.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -22,7 +22,8 @@ constexpr int kOrderSchema = 1;
 
 constexpr std::uint64_t kMaxQueue = 1 << 20;
 
-constexpr const char* kOrderHint = "order files are what 'pipesim check --order' writes";
+constexpr JsonKind kOrderKind = {"an order file", models::Code::kOwnFile,
+                                 "order files are what 'pipesim check --order' writes"};
 
 // In the order of sim::EventKind.
 constexpr std::array kEvents = {"op ends",   "collective ends", "round ends", "pair ends",
@@ -97,25 +98,16 @@ std::string write_order(const SavedOrder& order) {
 
 std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagnostics) {
   const auto refuse = [&](models::Place place, models::Code code, const std::string& message) {
-    diagnostics.error(place, code, message).notes.emplace_back(kOrderHint);
+    diagnostics.error(place, code, message).notes.emplace_back(kOrderKind.hint);
     return std::nullopt;
   };
   if (text.size() > kMaxOrderBytes) {
     return refuse({}, models::Code::kLimit,
                   fmt::format("an order file can have at most {} MiB", kMaxOrderBytes >> 20));
   }
-  if (const auto byte = too_deep_at(text)) {
-    return refuse(place_of_byte(text, *byte), models::Code::kLimit, too_deep_text());
-  }
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    return refuse(place_of_byte(text, error.byte == 0 ? 0 : error.byte - 1), models::Code::kOwnFile,
-                  "not an order file: invalid JSON, or truncated");
-  } catch (const Json::out_of_range&) {
-    return refuse({}, models::Code::kOwnFile, "invalid order file: a number is too large");
-  }
+  const std::optional<Json> parsed = parse_json<Json>(text, kOrderKind, diagnostics);
+  if (!parsed) return std::nullopt;
+  const Json& json = *parsed;
   if (!json.is_object() || !json.contains("pipesim_order")) {
     return refuse({1, 1}, models::Code::kOwnFile, "not an order file: it has no 'pipesim_order'");
   }

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "formats/json_text.hpp"
+#include "formats/json_parse.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -23,7 +23,8 @@ class NoReport : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-constexpr const char* kReportHint = "reports are what 'pipesim run --json' writes";
+constexpr JsonKind kReportKind = {"a report", models::Code::kOwnFile,
+                                  "reports are what 'pipesim run --json' writes"};
 
 const Json& value(const Json& json, const char* key) {
   const auto found = json.is_object() ? json.find(key) : json.end();
@@ -113,22 +114,14 @@ std::optional<RunEndFigures> read_report(const std::string& text,
                       fmt::format("a report can have at most {} MiB", kMaxReportBytes >> 20));
     return std::nullopt;
   }
-  if (const auto byte = too_deep_at(text)) {
-    diagnostics.error(place_of_byte(text, *byte), models::Code::kLimit, too_deep_text())
-        .notes.emplace_back(kReportHint);
+  const std::optional<Json> json = parse_json<Json>(text, kReportKind, diagnostics);
+  if (!json) return std::nullopt;
+  try {
+    return figures(*json);
+  } catch (const NoReport& problem) {
+    diagnostics.error({}, kReportKind.code, problem.what()).notes.emplace_back(kReportKind.hint);
     return std::nullopt;
   }
-  try {
-    return figures(Json::parse(text));
-  } catch (const NoReport& problem) {
-    diagnostics.error({}, models::Code::kOwnFile, problem.what()).notes.emplace_back(kReportHint);
-  } catch (const Json::parse_error&) {
-    diagnostics.error({}, models::Code::kOwnFile,
-                      "not a report of 'pipesim run --json': invalid JSON");
-  } catch (const Json::out_of_range&) {
-    diagnostics.error({}, models::Code::kOwnFile, "invalid report: a number is too large");
-  }
-  return std::nullopt;
 }
 
 }  // namespace pipesim::formats

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_parse.hpp"
 #include "formats/json_text.hpp"
 #include "models/measure/expectation.hpp"
 #include "models/search/jitter.hpp"
@@ -23,8 +24,9 @@ using models::Place;
 // Raised when a key changes its meaning or goes; new keys may come without.
 constexpr int kStateSchema = 1;
 
-constexpr const char* kStateHint =
-    "state files are what 'pipesim run --save-state' writes; 'pipesim run' reads scenarios";
+constexpr JsonKind kStateKind = {
+    "a state file", models::Code::kOwnFile,
+    "state files are what 'pipesim run --save-state' writes; 'pipesim run' reads scenarios"};
 
 Json lines_of(const std::string& text) {
   Json lines = Json::array();
@@ -68,7 +70,7 @@ class StateReader {
   void refuse(std::string_view key, models::Code code, const std::string& message) {
     if (!good_) return;
     good_ = false;
-    diagnostics_.error(place_of_key(key), code, message).notes.emplace_back(kStateHint);
+    diagnostics_.error(place_of_key(key), code, message).notes.emplace_back(kStateKind.hint);
   }
 
   bool parse() {
@@ -77,27 +79,9 @@ class StateReader {
              fmt::format("a state file can have at most {} MiB", kMaxStateBytes >> 20));
       return false;
     }
-    if (const auto byte = too_deep_at(text_)) {
-      diagnostics_.error(place_of_byte(text_, *byte), models::Code::kLimit, too_deep_text())
-          .notes.emplace_back(kStateHint);
-      return good_ = false;
-    }
-    try {
-      json_ = Json::parse(text_);
-    } catch (const Json::parse_error& error) {
-      const std::size_t byte = error.byte == 0 ? 0 : error.byte - 1;
-      const std::size_t last = text_.find_last_not_of(" \t\r\n");
-      const bool ends = last == std::string::npos || byte > last;
-      diagnostics_
-          .error(
-              place_of_byte(text_, byte), models::Code::kOwnFile,
-              ends ? "truncated state file: it ends too early" : "not a state file: invalid JSON")
-          .notes.emplace_back(kStateHint);
-      return good_ = false;
-    } catch (const Json::out_of_range&) {
-      refuse("", models::Code::kOwnFile, "invalid state file: a number is too large");
-    }
-    return good_;
+    std::optional<Json> json = parse_json<Json>(text_, kStateKind, diagnostics_);
+    if (json) json_ = *std::move(json);
+    return good_ = json.has_value();
   }
 
   bool check_schema() {

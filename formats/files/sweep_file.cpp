@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "formats/json_text.hpp"
+#include "formats/json_parse.hpp"
 #include "models/measure/expectation.hpp"
 
 namespace pipesim::formats {
@@ -22,7 +22,8 @@ using models::CaseResult;
 // Raised when a key changes its meaning or goes; new keys may come without.
 constexpr int kSweepSchema = 2;
 
-constexpr const char* kSweepHint = "such files are what 'pipesim sweep -o' writes";
+constexpr JsonKind kSweepKind = {"a sweep file", models::Code::kOwnFile,
+                                 "such files are what 'pipesim sweep -o' writes"};
 
 std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
 
@@ -120,31 +121,23 @@ class SweepReader {
 
  private:
   bool refuse(std::uint32_t line, models::Code code, const std::string& message) {
-    diagnostics_.error({line, 1}, code, message).notes.emplace_back(kSweepHint);
+    diagnostics_.error({line, 1}, code, message).notes.emplace_back(kSweepKind.hint);
     return false;
   }
 
   bool read_line(std::string_view line, std::uint32_t number) {
-    if (too_deep_at(line)) return refuse(number, models::Code::kLimit, too_deep_text());
-    const Json json = Json::parse(line, nullptr, false);
     const bool is_head = number == 1;
-    if (is_head && (!json.is_object() || !json.contains("pipesim_sweep"))) {
-      return refuse(1, models::Code::kOwnFile, "not a sweep file: it has no 'pipesim_sweep'");
-    }
-    if (is_head && json["pipesim_sweep"] != kSweepSchema) {
-      return refuse(1, models::Code::kSchema,
-                    fmt::format("this pipesim reads sweeps of schema {}, found {}", kSweepSchema,
-                                json["pipesim_sweep"].dump()));
-    }
-    if (!has_its_checksum(line)) {
-      return refuse(number, models::Code::kOwnFile,
-                    "this line is damaged: its checksum does not match");
-    }
+    // Of a file of another kind, or of another schema, that is said, not that it is damaged.
+    if (!is_head && !has_its_checksum(line)) return refuse_damaged(number);
+    const std::optional<Json> json = parse_json<Json>(line, kSweepKind, diagnostics_, {number, 1});
+    if (!json) return false;
+    if (is_head && !check_schema(*json)) return false;
+    if (is_head && !has_its_checksum(line)) return refuse_damaged(number);
     try {
       if (is_head) {
-        file_.head = head_of(json);
+        file_.head = head_of(*json);
       } else {
-        file_.cases.push_back(case_of(json));
+        file_.cases.push_back(case_of(*json));
       }
     } catch (const std::exception&) {  // of the library, or ours
       return refuse(
@@ -152,6 +145,21 @@ class SweepReader {
           is_head ? "this line does not describe a sweep" : "this line is not a run of a sweep");
     }
     return true;
+  }
+
+  bool check_schema(const Json& head) {
+    if (!head.is_object() || !head.contains("pipesim_sweep")) {
+      return refuse(1, models::Code::kOwnFile, "not a sweep file: it has no 'pipesim_sweep'");
+    }
+    if (head["pipesim_sweep"] == kSweepSchema) return true;
+    return refuse(1, models::Code::kSchema,
+                  fmt::format("this pipesim reads sweeps of schema {}, found {}", kSweepSchema,
+                              head["pipesim_sweep"].dump()));
+  }
+
+  bool refuse_damaged(std::uint32_t number) {
+    return refuse(number, models::Code::kOwnFile,
+                  "this line is damaged: its checksum does not match");
   }
 
   // A run that is there twice has one result, or something is wrong.

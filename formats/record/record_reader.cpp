@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_parse.hpp"
 #include "formats/json_text.hpp"
 #include "models/graph/whole_number.hpp"
 
@@ -158,43 +159,20 @@ class Fields {
   std::vector<std::string> known_;
 };
 
-// The place of byte `byte` of `text`, which begins at `place`.
-Place place_inside(std::string_view text, std::size_t byte, Place place) {
-  const Place inside = place_of_byte(text, byte);
-  place.column = inside.line == 1 ? place.column + inside.column - 1 : inside.column;
-  place.line += inside.line - 1;
-  return place;
-}
-
 // Parses `text`; nothing where it is no object. `place` is that of its first byte.
-std::optional<RecordJson> parse_object(std::string_view text, Place place,
+std::optional<RecordJson> parse_object(std::string_view text, const char* name, Place place,
                                        Diagnostics& diagnostics) {
-  if (const auto byte = too_deep_at(text)) {
-    diagnostics.error(place_inside(text, *byte, place), models::Code::kLimit, too_deep_text());
-    return std::nullopt;
-  }
-  try {
-    RecordJson object = RecordJson::parse(text);
-    if (object.is_object() && !object.empty()) return object;
-    diagnostics.error(place, models::Code::kRecordLine,
-                      "expected a JSON object with at least one key");
-  } catch (const nlohmann::json::parse_error& error) {
-    const std::size_t byte = error.byte == 0 ? 0 : error.byte - 1;
-    const bool no_utf8 = std::string_view(error.what()).find("UTF-8") != std::string_view::npos;
-    diagnostics.error(place_inside(text, byte, place), models::Code::kRecordLine,
-                      byte >= text.size() ? "the object ends too early"
-                      : no_utf8           ? "invalid UTF-8"
-                                          : "invalid JSON");
-  } catch (const nlohmann::json::out_of_range&) {  // 1e999; the library does not say where
-    diagnostics.error(place, models::Code::kRecordLine, "a number is out of range");
-  }
+  const JsonKind kind = {name, models::Code::kRecordLine, nullptr};
+  std::optional<RecordJson> object = parse_json<RecordJson>(text, kind, diagnostics, place);
+  if (!object || (object->is_object() && !object->empty())) return object;
+  diagnostics.error(place, kind.code, "expected a JSON object with at least one key");
   return std::nullopt;
 }
 
 // Where `key` stands in the object that begins at `place`.
 Place place_of_key(std::string_view text, const std::string& key, Place place) {
   const std::size_t at = text.find('"' + key + '"');
-  return at == std::string_view::npos ? place : place_inside(text, at, place);
+  return at == std::string_view::npos ? place : place_of_byte(text, at, place);
 }
 
 void report(const BadLine& bad, std::string_view text, Place place, Diagnostics& diagnostics) {
@@ -331,7 +309,8 @@ RankRecord RankReader::run(const std::string& text) {
 
 void RankReader::read_line(std::string_view text) {
   const Place place{line_, 1, file_};
-  const std::optional<RecordJson> object = parse_object(text, place, diagnostics_);
+  const std::optional<RecordJson> object =
+      parse_object(text, "a line of a record", place, diagnostics_);
   if (!object) return;
   Fields fields(*object);
   try {
@@ -619,7 +598,7 @@ bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
 // The fields of record.json. 0 where it has mistakes.
 std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diagnostics) {
   const Place place{1, 1, 0};
-  const std::optional<RecordJson> object = parse_object(file.text, place, diagnostics);
+  const std::optional<RecordJson> object = parse_object(file.text, "a record", place, diagnostics);
   if (!object) return 0;
   Fields fields(*object);
   try {

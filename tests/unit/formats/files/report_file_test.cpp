@@ -46,8 +46,8 @@ TEST_CASE("scenarios, states and reports are told apart", "[formats][report_file
 
 TEST_CASE("what is no report is refused", "[formats][report_file]") {
   const std::string good = report_of("scenarios/buffer_on_the_right_stream.yaml");
-  CHECK(mistake_in("{") == "0:0: not a report of 'pipesim run --json': invalid JSON\n");
-  CHECK(mistake_in("[1e999]") == "0:0: invalid report: a number is too large\n");
+  CHECK(mistake_in("{") == "1:2: truncated report: it ends too early\n");
+  CHECK(mistake_in("[1e999]") == "1:1: invalid report: a number is too large\n");
   CHECK(mistake_in("[]") == "0:0: this report has no 'schema'\n");
   CHECK(mistake_in("{\"schema\": 2}") == "0:0: this pipesim reads reports of schema 1, found 2\n");
   CHECK(mistake_in("{\"schema\": -1}").substr(0, 29) == "0:0: 'schema' must be an inte");

@@ -102,7 +102,7 @@ TEST_CASE("what is no sweep is refused where it stands", "[formats][sweep_file]"
   CHECK(mistake("") == "1:1: not a sweep file: its first line is missing or incomplete\n");
   CHECK(mistake(first.substr(0, 40)) ==
         "1:1: not a sweep file: its first line is missing or incomplete\n");
-  CHECK(mistake("schema: 1\n") == "1:1: not a sweep file: it has no 'pipesim_sweep'\n");
+  CHECK(mistake("schema: 1\n") == "1:1: not a sweep file: invalid JSON\n");
   CHECK(mistake("[1]\n") == "1:1: not a sweep file: it has no 'pipesim_sweep'\n");
   CHECK(mistake(with("\"pipesim_sweep\":2", "\"pipesim_sweep\":1")) ==
         "1:1: this pipesim reads sweeps of schema 2, found 1\n");
