@@ -7,7 +7,6 @@
 
 #include "app/commands/job_choices.hpp"
 #include "app/output/views.hpp"
-#include "formats/scenario/scenario.hpp"
 #include "library/graph_data.hpp"
 #include "models/explain/folded_run.hpp"
 #include "models/lowering/lowering.hpp"
@@ -43,6 +42,12 @@ models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& optio
   return readings_of(graph, graph.task_graph(), options);
 }
 
+// What was read into `graph`, which nothing has changed since.
+formats::Scenario scenario_in(const Graph& graph, const formats::ReadOptions& options = {}) {
+  const Graph::Data& data = *graph.data();
+  return library::read_scenario(data.text, *data.read_with, data.path, options);
+}
+
 CheckResult result_of(const Graph& graph, const models::ReadingsReport& found,
                       const CheckOptions& options, const std::optional<viz::WaysView>& ways) {
   models::TaskGraph shown = graph.task_graph();  // as in the run that is shown
@@ -57,23 +62,14 @@ CheckResult result_of(const Graph& graph, const models::ReadingsReport& found,
   view.readings = models::has_readings(shown) ? &found : nullptr;
   view.ways = ways;
   view.basis = graph.data()->rests_on;
-  const std::optional<models::TaskGraph>& other = graph.data()->other_parts;
-  auto basis = app::empty_parts_basis(shown.process_groups, found,
-                                      [&]() -> std::optional<models::ReadingsReport> {
-                                        if (!other) return std::nullopt;
-                                        return readings_of(graph, *other, options);
-                                      });
+  const auto with_other_parts = [&]() -> std::optional<models::ReadingsReport> {
+    if (!graph.data()->read_with) return std::nullopt;
+    const bool sends = !shown.process_groups.sends_them;
+    return readings_of(graph, scenario_in(graph, {.sends_empty_parts = sends}).graph, options);
+  };
+  auto basis = app::empty_parts_basis(shown.process_groups, found, with_other_parts);
   if (basis) view.basis.push_back(std::move(*basis));
   return {static_cast<Answer>(found.answer), viz::check_text(view, {}), viz::check_json(view)};
-}
-
-// What was read into `graph`, with its parameters.
-formats::Scenario scenario_in(const Graph& graph, const Settings& settings) {
-  models::Diagnostics diagnostics;
-  const std::vector<formats::Setting> list(settings.begin(), settings.end());
-  auto scenario = formats::read_scenario(graph.data()->text, list, diagnostics);
-  if (!scenario) library::throw_mistakes(diagnostics, graph);
-  return std::move(*scenario);
 }
 
 }  // namespace
@@ -94,7 +90,7 @@ CheckResult check_scenario(const std::string& path, const Settings& settings,
                            const CheckOptions& options) {
   Graph shown = load_scenario(path, settings);
   models::ReadingsReport found = readings_of(shown, options);
-  app::JobChoices choices(scenario_in(shown, settings));
+  app::JobChoices choices(scenario_in(shown));
   if (choices.empty()) return result_of(shown, found, options, std::nullopt);
   Graph other = shown;
   const auto check_way = [&](const std::vector<formats::Setting>& way) {
