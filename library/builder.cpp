@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 
+#include "formats/versions.hpp"
 #include "formats/yaml/yaml_writer.hpp"
 #include "pipesim/scenario.hpp"
 
@@ -242,7 +243,7 @@ struct GraphBuilder::Data {
 
 GraphBuilder::GraphBuilder(std::string_view name, std::uint32_t ranks)
     : data_(std::make_shared<Data>()) {
-  data_->top.add("schema", YamlNode::value("1"));
+  data_->top.add("schema", YamlNode::value(formats::kScenarioSchema));
   data_->top.add("name", YamlNode::text(name));
   data_->top.add("ranks", YamlNode::value(std::to_string(ranks)));
   path_ = "task graph '" + std::string(name) + "'";

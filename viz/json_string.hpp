@@ -6,10 +6,6 @@
 
 namespace pipesim::viz {
 
-/// What every JSON report has as `schema`: raised when a key of one changes its meaning or goes.
-/// New keys may come without.
-inline constexpr int kJsonSchema = 1;
-
 /// The text between quotes, with what JSON wants escaped; what is no UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view text);
 

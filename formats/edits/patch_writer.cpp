@@ -8,6 +8,7 @@
 
 #include "formats/edits/program_edits.hpp"
 #include "formats/edits/tree.hpp"
+#include "formats/versions.hpp"
 #include "formats/yaml/patch.hpp"
 #include "formats/yaml/value_writer.hpp"
 #include "formats/yaml/yaml_writer.hpp"
@@ -132,7 +133,9 @@ std::optional<YamlDocument> patched(const std::string& text,
   return document;
 }
 
-std::string patch_text(const YamlNode& keys) { return "patch: 1\n" + keys.document({}); }
+std::string patch_text(const YamlNode& keys) {
+  return std::string("patch: ") + kPatchVersion + "\n" + keys.document({});
+}
 
 bool sets_parameters(const Change& change) { return change.kind == Kind::kSwitch; }
 

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/versions.hpp"
 #include "formats/yaml/yaml_writer.hpp"
 #include "models/characters.hpp"
 #include "models/graph/task_graph.hpp"
@@ -338,7 +339,7 @@ std::string EvidenceWriter::run() {
     expect.add("roots", std::move(roots));
   }
   YamlNode top = YamlNode::map();
-  top.add("schema", YamlNode::value("1"));
+  top.add("schema", YamlNode::value(kScenarioSchema));
   top.add("name", YamlNode::text("evidence"));
   // What the ranks had called was connected, and why a send waits is not in the evidence.
   top.add("reading", YamlNode::text("contract"));

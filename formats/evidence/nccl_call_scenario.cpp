@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "formats/evidence/nccl_calls.hpp"
+#include "formats/versions.hpp"
 #include "formats/yaml/yaml_writer.hpp"
 
 namespace pipesim::formats {
@@ -97,7 +98,7 @@ std::string nccl_call_scenario(const std::vector<NcclGroup>& groups,
   }
   if (programs.empty()) return {};
   YamlNode top = YamlNode::map();
-  top.add("schema", YamlNode::value("1"));
+  top.add("schema", YamlNode::value(kScenarioSchema));
   top.add("name", YamlNode::text("nccl_calls"));
   top.add("ranks", YamlNode::value(std::to_string(processes.rbegin()->first + 1)));
   top.add("groups", std::move(groups_node));

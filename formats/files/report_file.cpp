@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/json_parse.hpp"
+#include "models/report_schema.hpp"
 
 namespace pipesim::formats {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using models::kReportSchema;
 using models::RunEndFigures;
-
-constexpr int kReportSchema = 1;  // that of viz/json/json_report.cpp
 
 // Thrown where a value is not what it should be, and caught in this file.
 class NoReport : public std::runtime_error {

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "formats/keys/keys.hpp"
+#include "formats/versions.hpp"
 #include "formats/yaml/parameters.hpp"
 
 namespace pipesim::formats {
@@ -98,7 +99,9 @@ std::optional<std::string> scalar(std::string_view type) {
     return pattern(R"("string", "number", "boolean")", by_rank, "",
                    "a number, a time, a size, on or off, or an expression of these");
   };
-  if (type == "schema_version") return R"("enum": [1, "1"], "default": 1)";
+  if (type == "schema_version") {
+    return fmt::format(R"("enum": [{0}, "{0}"], "default": {0})", kScenarioSchema);
+  }
   if (type == "value") return fmt::format("{}]", kScalar);
   if (type == "text") return fmt::format(R"({}, "null"])", kScalar);
   if (type == "name") return with_choice(type, fmt::format(R"({}, "object"])", kScalar), false);

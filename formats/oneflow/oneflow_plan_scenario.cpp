@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/versions.hpp"
 #include "formats/yaml/yaml_writer.hpp"
 #include "models/graph/operation.hpp"
 
@@ -615,7 +616,7 @@ std::optional<std::string> PlanWriter::run(const std::string& name) {
     actors.add(actor.name, actor_node(actor));
   }
   YamlNode top = YamlNode::map();
-  top.add("schema", YamlNode::value("1"));
+  top.add("schema", YamlNode::value(kScenarioSchema));
   if (!name.empty()) top.add("name", YamlNode::text(name));
   top.add("about", YamlNode::text("made from a plan dump of OneFlow; all times are made up"));
   top.add("params", params());

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/versions.hpp"
 #include "formats/yaml/value_writer.hpp"
 #include "formats/yaml/yaml_writer.hpp"
 #include "models/graph/operation.hpp"
@@ -71,7 +72,7 @@ std::string RecordWriter::run(const std::string& name, const models::RecordDoubt
   const auto add = [&top](const char* key, YamlNode value) {
     if (!value.empty()) top.add(key, std::move(value));
   };
-  top.add("schema", number(1));
+  top.add("schema", YamlNode::value(kScenarioSchema));
   if (!name.empty()) top.add("name", YamlNode::text(name));
   top.add("about", YamlNode::text(about()));
   YamlNode sentences = YamlNode::lines();

@@ -18,6 +18,7 @@
 #include "formats/scenario/scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/scenario/section_readers.hpp"
+#include "formats/versions.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "formats/yaml/parameters.hpp"
 #include "formats/yaml/patch.hpp"
@@ -282,16 +283,18 @@ void ScenarioReader::read_device(const YamlValue& value) {
 bool ScenarioReader::check_schema(MapReader& map) {
   const std::optional<YamlValue> schema = map.take("schema");
   if (!schema) {
-    models::Diagnostic& error = diagnostics_.error(map.place(), models::Code::kSchema,
-                                                   "a scenario begins with 'schema: 1'");
+    models::Diagnostic& error =
+        diagnostics_.error(map.place(), models::Code::kSchema,
+                           fmt::format("a scenario begins with 'schema: {}'", kScenarioSchema));
     if (map.has("patch")) {
       error.notes.emplace_back("this is a patch: give it after the scenario, with --patch");
     }
     return false;
   }
-  if (schema->is_scalar() && schema->text() == "1") return true;
-  diagnostics_.error(schema->place(), models::Code::kSchema,
-                     fmt::format("this pipesim reads schema 1, found {}", schema->described()));
+  if (schema->is_scalar() && schema->text() == kScenarioSchema) return true;
+  diagnostics_.error(
+      schema->place(), models::Code::kSchema,
+      fmt::format("this pipesim reads schema {}, found {}", kScenarioSchema, schema->described()));
   return false;
 }
 

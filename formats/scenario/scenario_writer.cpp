@@ -10,6 +10,7 @@
 
 #include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/section_writers.hpp"
+#include "formats/versions.hpp"
 #include "formats/yaml/value_writer.hpp"
 #include "formats/yaml/yaml_writer.hpp"
 
@@ -74,7 +75,7 @@ std::string ScenarioWriter::run() {
   const auto add = [&top](const char* key, YamlNode value) {
     if (!value.empty()) top.add(key, std::move(value));
   };
-  top.add("schema", number(1));
+  top.add("schema", YamlNode::value(kScenarioSchema));
   if (!graph_.name.empty()) top.add("name", YamlNode::text(graph_.name));
   top.add("ranks", number(graph_.ranks));
   if (graph_.micro_batches != 0) top.add("micro_batches", number(graph_.micro_batches));

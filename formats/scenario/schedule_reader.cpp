@@ -15,6 +15,7 @@
 #include "formats/scenario/limits.hpp"
 #include "formats/scenario/stage_op_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
+#include "formats/versions.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "models/lowering/cost.hpp"
 #include "models/schedules/generators.hpp"
@@ -757,7 +758,7 @@ std::optional<Pipeline> read_pipeline(const YamlValue& value, const ValueReader&
 }
 
 std::string pipeline_scenario(const Schedule& schedule, const std::string& name) {
-  std::string text = "schema: 1\n";
+  std::string text = fmt::format("schema: {}\n", kScenarioSchema);
   if (!name.empty()) text += fmt::format("name: {}\n", name);
   text += fmt::format(
       "params:\n"

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/versions.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "models/graph/whole_number.hpp"
 
@@ -170,18 +171,18 @@ bool Patcher::check_head(const Entries& entries, const YamlValue& patch) {
   const Entry* version = find(entries, "patch");
   if (version == nullptr) {
     models::Diagnostic& error = diagnostics_.error(
-        patch.place(), models::Code::kNotAPatch, "not a patch: it does not begin with 'patch: 1'");
+        patch.place(), models::Code::kNotAPatch,
+        fmt::format("not a patch: it does not begin with 'patch: {}'", kPatchVersion));
     if (find(entries, "schema") != nullptr) {
       error.notes.emplace_back(
           "this is a scenario; only one scenario is run, and patches change it");
     }
     return false;
   }
-  if (version->value.text() != "1") {
+  if (version->value.text() != kPatchVersion) {
     diagnostics_.error(version->value.place(), models::Code::kSchema,
-                       fmt::format("this pipesim reads patches of version "
-                                   "1, found {}",
-                                   version->value.described()));
+                       fmt::format("this pipesim reads patches of version {}, found {}",
+                                   kPatchVersion, version->value.described()));
     return false;
   }
   if (const Entry* of = find(entries, "of")) check_scenario(of->value);

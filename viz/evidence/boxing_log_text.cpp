@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/report_schema.hpp"
 #include "viz/evidence/next_steps.hpp"
-#include "viz/json_string.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
@@ -59,7 +59,7 @@ std::string boxing_log_text(const BoxingReport& report) {
 std::string boxing_log_json(const BoxingReport& report) {
   using Json = nlohmann::ordered_json;
   const std::vector<LoggedBoxing> found = partial_sums(report);
-  Json json = {{"schema", kJsonSchema},
+  Json json = {{"schema", models::kReportSchema},
                {"evidence", "boxing log"},
                {"name", report.name},
                {"verdict", found.empty() ? "nothing wrong found" : "partial sums from broadcasts"},

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/report_schema.hpp"
 #include "viz/evidence/next_steps.hpp"
-#include "viz/json_string.hpp"
 #include "viz/styled.hpp"
 #include "viz/words.hpp"
 
@@ -122,10 +122,11 @@ std::string stack_groups_text(const StackReport& report, const TextOptions& opti
 
 std::string stack_groups_json(const StackReport& report) {
   using Json = nlohmann::ordered_json;
-  Json json = {{"schema", kJsonSchema},      {"evidence", "stacks"},
-               {"name", report.dumps.name},  {"verdict", verdict_name(report.diagnosis.verdict)},
-               {"notes", report.notes},      {"root_ranks", report.diagnosis.roots},
-               {"next", {next_step(report)}}};
+  Json json = {
+      {"schema", models::kReportSchema}, {"evidence", "stacks"},
+      {"name", report.dumps.name},       {"verdict", verdict_name(report.diagnosis.verdict)},
+      {"notes", report.notes},           {"root_ranks", report.diagnosis.roots},
+      {"next", {next_step(report)}}};
   for (const auto& [rank, name] : report.dumps.names) {
     json["processes"].push_back({{"counted_as", rank}, {"name", name}});
   }

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
+#include "models/report_schema.hpp"
 #include "viz/json/json_report.hpp"
-#include "viz/json_string.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/summary.hpp"
 #include "viz/words.hpp"
@@ -56,7 +56,7 @@ std::string check_json(const CheckView& view) {
   if (found.method == sim::Method::kNoCycle) method = "no circle";
   if (found.method == sim::Method::kExploration) method = "exploration";
   if (found.method == sim::Method::kSearch) method = "search";
-  Json json = {{"schema", kJsonSchema},
+  Json json = {{"schema", models::kReportSchema},
                {"scenario", view.graph.name},
                {"answer", answer_text(found.answer)},
                {"method", method},

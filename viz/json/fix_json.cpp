@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
+#include "models/report_schema.hpp"
 #include "models/search/readings.hpp"
-#include "viz/json_string.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -123,8 +123,9 @@ std::string_view case_name(FixCase found) {
 }  // namespace
 
 std::string fix_json(const FixReport& report, const FixView& view) {
-  Json json = {
-      {"schema", kJsonSchema}, {"scenario", view.scenario}, {"case", case_name(report.found)}};
+  Json json = {{"schema", models::kReportSchema},
+               {"scenario", view.scenario},
+               {"case", case_name(report.found)}};
   json["verdict"] = models::verdict_name(report.explanation.verdict);
   json["cause"] = models::cause_name(report.explanation.cause);
   json["fixes"] = Json::array();

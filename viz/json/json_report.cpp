@@ -10,9 +10,9 @@
 
 #include "models/graph/rank_set.hpp"
 #include "models/measure/expectation.hpp"
+#include "models/report_schema.hpp"
 #include "models/search/jitter.hpp"
 #include "models/search/readings.hpp"
-#include "viz/json_string.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/words.hpp"
 
@@ -330,7 +330,7 @@ void add_ranks(ObjectText& text, const Report& report, bool by_class) {
 
 std::string json_report(const Report& report, bool by_class) {
   const Explanation& explanation = report.explanation;
-  Json json = {{"schema", kJsonSchema}};
+  Json json = {{"schema", models::kReportSchema}};
   if (!report.made_by.empty()) json["made_by"] = report.made_by;
   json.update(
       {{"scenario", report.graph.name},
@@ -412,7 +412,7 @@ std::string json_report(const Report& report, bool by_class) {
 }
 
 std::string why_json(const models::Explanation& explanation, const models::Why& why) {
-  Json json = {{"schema", kJsonSchema},
+  Json json = {{"schema", models::kReportSchema},
                {"verdict", models::verdict_name(explanation.verdict)},
                {"time_ns", explanation.time_ns},
                {"act", act_json(why.act)}};

@@ -2,14 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "viz/json_string.hpp"
+#include "models/report_schema.hpp"
 #include "viz/text/lint_text.hpp"
 
 namespace pipesim::viz {
 
 std::string lint_json(const std::vector<models::LintFinding>& findings, std::string_view scenario) {
   using Json = nlohmann::ordered_json;
-  Json json = {{"schema", kJsonSchema}, {"scenario", scenario}, {"findings", Json::array()}};
+  Json json = {
+      {"schema", models::kReportSchema}, {"scenario", scenario}, {"findings", Json::array()}};
   for (const models::LintFinding& finding : findings) {
     Json item = {
         {"rule", finding.rule}, {"line", finding.place.line}, {"column", finding.place.column}};

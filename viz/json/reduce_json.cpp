@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
-#include "viz/json_string.hpp"
+#include "models/report_schema.hpp"
 
 namespace pipesim::viz {
 
@@ -12,7 +12,7 @@ std::string reduce_json(const models::Reduction& reduction, const std::string& n
   const auto size = [](const models::JobSize& of) {
     return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.acts}};
   };
-  Json json = {{"schema", kJsonSchema},
+  Json json = {{"schema", models::kReportSchema},
                {"scenario", name},
                {"verdict", models::verdict_name(reduction.hang.verdict)},
                {"cycle_length", reduction.explanation.cycle.size()},

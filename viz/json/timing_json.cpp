@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "viz/json_string.hpp"
+#include "models/report_schema.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -48,7 +48,7 @@ std::string timing_dump(const TimingJson& json) {
 
 std::string timing_json(const TimingView& view) {
   const models::AlgoTiming& timing = view.timing;
-  TimingJson json = {{"schema", kJsonSchema},
+  TimingJson json = {{"schema", models::kReportSchema},
                      {"algorithm", view.name},
                      {"collective", view.algorithm.collective_name},
                      {"verdict", "completed"},
@@ -73,7 +73,7 @@ std::string timing_json(const TimingView& view) {
 }
 
 std::string comparison_json(const TimingComparison& comparison) {
-  TimingJson json = {{"schema", kJsonSchema},
+  TimingJson json = {{"schema", models::kReportSchema},
                      {"same", comparison.same()},
                      {"a", comparison.a_name},
                      {"b", comparison.b_name},

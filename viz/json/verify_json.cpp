@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/report_schema.hpp"
 #include "viz/json/json_report.hpp"
-#include "viz/json_string.hpp"
 #include "viz/report.hpp"
 
 namespace pipesim::viz {
@@ -61,7 +61,7 @@ VerifyJson races_json(const models::CollectiveAlgorithm& algorithm,
 
 std::string verify_json(const VerifyView& view) {
   const models::VerifyReport& report = view.report;
-  VerifyJson json = {{"schema", kJsonSchema},
+  VerifyJson json = {{"schema", models::kReportSchema},
                      {"algorithm", view.name},
                      {"collective", view.algorithm.collective_name},
                      {"verdict", models::verdict_words(report.verdict)},
@@ -103,7 +103,8 @@ std::string verify_json(const VerifyView& view) {
 }
 
 std::string unreadable_json(const std::string& name) {
-  const VerifyJson json = {{"schema", kJsonSchema}, {"algorithm", name}, {"verdict", "UNREADABLE"}};
+  const VerifyJson json = {
+      {"schema", models::kReportSchema}, {"algorithm", name}, {"verdict", "UNREADABLE"}};
   return json.dump(2, ' ', true, VerifyJson::error_handler_t::replace) + "\n";
 }
 

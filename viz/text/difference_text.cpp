@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "viz/json_string.hpp"
+#include "models/report_schema.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
@@ -436,7 +436,7 @@ std::string graph_difference_text(const models::GraphDifference& graph,
 }
 
 std::string difference_json(const Difference& difference) {
-  Json json = {{"schema", kJsonSchema}, {"same", difference.same()}};
+  Json json = {{"schema", models::kReportSchema}, {"same", difference.same()}};
   json["a"] = end_json(difference.before_name, difference.before);
   json["b"] = end_json(difference.after_name, difference.after);
   json["counts"] = Json::array();

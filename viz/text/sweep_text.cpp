@@ -8,8 +8,8 @@
 
 #include "models/graph/diagnostics.hpp"
 #include "models/measure/expectation.hpp"
+#include "models/report_schema.hpp"
 #include "models/search/jitter.hpp"
-#include "viz/json_string.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/text/test_text.hpp"
@@ -293,11 +293,14 @@ std::string sweep_csv(const SweepReport& report) {
 
 std::string sweep_json(const SweepReport& report) {
   const models::ParameterGrid& grid = report.grid;
-  Json json = {
-      {"schema", kJsonSchema},      {"scenario", report.name},
-      {"path", report.path},        {"settings", settings_json(report.settings)},
-      {"variables", Json::array()}, {"seeds", {{"first", grid.first_seed}, {"count", grid.seeds}}},
-      {"runs", report.cases.count}, {"not_completed", report.summary.not_completed}};
+  Json json = {{"schema", models::kReportSchema},
+               {"scenario", report.name},
+               {"path", report.path},
+               {"settings", settings_json(report.settings)},
+               {"variables", Json::array()},
+               {"seeds", {{"first", grid.first_seed}, {"count", grid.seeds}}},
+               {"runs", report.cases.count},
+               {"not_completed", report.summary.not_completed}};
   for (const models::SweptVariable& variable : grid.variables) {
     json["variables"].push_back({{"name", variable.name}, {"values", variable.values}});
   }
