@@ -177,17 +177,16 @@ int run_algorithm(const Arguments& arguments, const Console& console) {
                      std::min(kUsualBytes, algorithm.max_bytes.value_or(kUsualBytes)));
   }
   const std::uint32_t slots = slots_of(algorithm, given_slots);
-  const bool json = arguments.has("json");
   const bool all = arguments.has("all");
-  const viz::TextOptions text{console.out_colour, console.out_columns};
-  const std::string last = last_line(made_by(arguments), console);
   try {
     const ProgressLine progress(console, [] { return std::string("timing"); });
     if (!completes(algorithm, *bytes, slots)) {
       const models::VerifyReport report =
           models::verify(algorithm, {.slots = given_slots, .bytes = bytes});
       const viz::VerifyView view{name_of(path), algorithm, report, all};
-      console.out << (json ? viz::verify_json(view) : viz::verify_text(view, text) + last);
+      print_report(
+          arguments, console, [&] { return viz::verify_json(view); },
+          [&](const auto& how) { return viz::verify_text(view, how); });
       return kExitBad;
     }
     const models::Cluster with_protocol = cluster_for(cluster, algorithm);
@@ -200,7 +199,9 @@ int run_algorithm(const Arguments& arguments, const Console& console) {
     view.usual_cluster = cluster.usual;
     view.outside_range = !is_declared(algorithm, *bytes);
     view.all = all;
-    console.out << (json ? viz::timing_json(view) : viz::timing_text(view, text) + last);
+    print_report(
+        arguments, console, [&] { return viz::timing_json(view); },
+        [&](const auto& how) { return viz::timing_text(view, how); });
     return kExitGood;
   } catch (const std::length_error& error) {
     throw UsageError(models::Code::kLimit, fmt::format("{}: {}", shown_path(path), error.what()),
@@ -249,10 +250,9 @@ int diff_algorithms(const Arguments& arguments, const Console& console) {
   } catch (const std::length_error& error) {
     throw UsageError(models::Code::kLimit, error.what());
   }
-  const viz::TextOptions text{console.out_colour, console.out_columns};
-  console.out << (arguments.has("json") ? viz::comparison_json(comparison)
-                                        : viz::comparison_text(comparison, text) +
-                                              last_line(made_by(arguments), console));
+  print_report(
+      arguments, console, [&] { return viz::comparison_json(comparison); },
+      [&](const auto& how) { return viz::comparison_text(comparison, how); });
   return comparison.same() ? kExitGood : kExitBad;
 }
 

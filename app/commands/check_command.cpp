@@ -385,10 +385,9 @@ class CheckRun {
     if (options_.html_path) {
       write_page(graph(), view, arguments_.has("all"), made_by(arguments_), *options_.html_path);
     }
-    console_.out << (arguments_.has("json")
-                         ? viz::check_json(view)
-                         : viz::check_text(view, {console_.out_colour, console_.out_columns}) +
-                               last_line(made_by(arguments_), console_));
+    print_report(
+        arguments_, console_, [&] { return viz::check_json(view); },
+        [&](const auto& how) { return viz::check_text(view, how); });
     if (!options_.order_path || has_order()) return;
     console_.err << fmt::format("note: no order was written: {}\n",
                                 check.exploration.hang_found

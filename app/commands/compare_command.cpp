@@ -210,7 +210,7 @@ int compare_ends(const Arguments& arguments, const Console& console) {
 
 int run_compare(const Arguments& arguments, const Console& console) {
   const int code = compare_ends(arguments, console);
-  if (code != kExitInterrupted) console.out << last_line(made_by(arguments), console);
+  if (code != kExitInterrupted) console.out << last_line(arguments, console);
   return code;
 }
 

@@ -43,21 +43,20 @@ std::string title_of(const std::string& name, const models::Explanation& explana
 
 // What a diagnosis is to be shown as.
 struct Requested {
-  bool json = false;
+  const Arguments& arguments;
   bool all = false;
   bool why = false;
   std::optional<std::string> dot_path;
   std::optional<std::string> picture_path;
   std::optional<std::string> html_path;
   std::optional<std::string> scenario_path;
-  std::string made_by;
 };
 
 // Writes the wait-for graph, as --dot and --draw ask for it.
 void draw(const Requested& requested, const std::string& title,
           const models::Explanation& explanation, const std::vector<models::Wait>& waits) {
   viz::WaitPicture picture = viz::wait_picture(title, explanation, waits, !requested.all);
-  picture.made_by = requested.made_by;
+  picture.made_by = made_by(requested.arguments);
   if (requested.dot_path) write_file(*requested.dot_path, viz::wait_for_dot(picture));
   if (!requested.picture_path) return;
   write_file(*requested.picture_path,
@@ -73,7 +72,7 @@ void write_page(const Requested& requested, const std::string& name, std::uint32
   graph.name = name;
   graph.ranks = ranks;
   viz::Report report{graph, explanation, {}, {}, waits, {}, {}};
-  report.made_by = requested.made_by;
+  report.made_by = made_by(requested.arguments);
   viz::JobPage page;
   const bool hangs = explanation.verdict == sim::Verdict::kDeadlock ||
                      explanation.verdict == sim::Verdict::kStarved;
@@ -133,10 +132,9 @@ int report_dumps(DumpReading reading, const Requested& requested, const Console&
                                     requested.why};
   write_page(requested, name, static_cast<std::uint32_t>(reading.evidence.ranks.size()),
              explanation, diagnosis.waits, viz::diagnosis_text(report, {}));
-  console.out << (requested.json
-                      ? viz::diagnosis_json(report)
-                      : viz::diagnosis_text(report, {console.out_colour, console.out_columns}) +
-                            last_line(requested.made_by, console));
+  print_report(
+      requested.arguments, console, [&] { return viz::diagnosis_json(report); },
+      [&](const auto& how) { return viz::diagnosis_text(report, how); });
   return exit_code(explanation);
 }
 
@@ -187,12 +185,11 @@ models::LaunchLogHints hints_option(const Arguments& arguments, const models::La
   return hints;
 }
 
-int diagnose_logs(const Arguments& arguments, const Paths& paths, const Requested& requested,
-                  const Console& console) {
+int diagnose_logs(const Paths& paths, const Requested& requested, const Console& console) {
   LaunchLogReading reading = read_launch_logs(paths, console);
   const models::LaunchLog& log = reading.log;
   const models::LaunchLogDiagnosis diagnosis =
-      models::diagnose(log, hints_option(arguments, log, reading.notes, console));
+      models::diagnose(log, hints_option(requested.arguments, log, reading.notes, console));
   if (!diagnosis.has_groups) {
     reading.notes.emplace_back(
         "Logs do not say which ranks do a collective together: give --group or --scenario");
@@ -204,10 +201,9 @@ int diagnose_logs(const Arguments& arguments, const Paths& paths, const Requeste
   const viz::LaunchLogReport report{log, diagnosis, reading.notes, requested.all};
   write_page(requested, log.name, static_cast<std::uint32_t>(log.ranks.size()),
              diagnosis.explanation, diagnosis.waits, viz::launch_log_text(report, {}));
-  console.out << (requested.json
-                      ? viz::launch_log_json(report)
-                      : viz::launch_log_text(report, {console.out_colour, console.out_columns}) +
-                            last_line(requested.made_by, console));
+  print_report(
+      requested.arguments, console, [&] { return viz::launch_log_json(report); },
+      [&](const auto& how) { return viz::launch_log_text(report, how); });
   return exit_code(diagnosis.explanation);
 }
 
@@ -234,19 +230,18 @@ int diagnose_stacks(const Paths& paths, const Requested& requested, const Consol
   const viz::StackReport report{reading.dumps, diagnosis, reading.notes, requested.all};
   write_page(requested, name, diagnosis.ranks, diagnosis.explanation, diagnosis.waits,
              viz::stack_groups_text(report, {}));
-  console.out << (requested.json
-                      ? viz::stack_groups_json(report)
-                      : viz::stack_groups_text(report, {console.out_colour, console.out_columns}) +
-                            last_line(requested.made_by, console));
+  print_report(
+      requested.arguments, console, [&] { return viz::stack_groups_json(report); },
+      [&](const auto& how) { return viz::stack_groups_text(report, how); });
   return diagnosis.verdict == models::StackVerdict::kOddOnes ? kExitBad : kExitUndecided;
 }
 
 int diagnose_boxing(const Paths& paths, const Requested& requested, const Console& console) {
   const BoxingReading reading = read_boxings(paths, console);
   const viz::BoxingReport report{evidence_name(paths), reading.rows, reading.notes, requested.all};
-  console.out << (requested.json
-                      ? viz::boxing_log_json(report)
-                      : viz::boxing_log_text(report) + last_line(requested.made_by, console));
+  print_report(
+      requested.arguments, console, [&] { return viz::boxing_log_json(report); },
+      [&](const auto&) { return viz::boxing_log_text(report); });
   return viz::partial_sums(report).empty() ? kExitGood : kExitBad;
 }
 
@@ -266,9 +261,9 @@ void check_hints(const Arguments& arguments, std::optional<EvidenceKind> kind) {
   }
 }
 
-int diagnose_kind(EvidenceKind kind, const Arguments& arguments, const Paths& paths,
-                  const Requested& requested, const Console& console) {
-  check_hints(arguments, kind);
+int diagnose_kind(EvidenceKind kind, const Paths& paths, const Requested& requested,
+                  const Console& console) {
+  check_hints(requested.arguments, kind);
   const bool is_boxing = kind == EvidenceKind::kBoxing;
   if (requested.scenario_path && is_boxing) {
     throw UsageError(models::Code::kOptionConflict, "'--as-scenario' cannot be used with 'boxing'",
@@ -281,7 +276,7 @@ int diagnose_kind(EvidenceKind kind, const Arguments& arguments, const Paths& pa
   }
   switch (kind) {
     case EvidenceKind::kLaunchLog:
-      return diagnose_logs(arguments, paths, requested, console);
+      return diagnose_logs(paths, requested, console);
     case EvidenceKind::kBoxing:
       return diagnose_boxing(paths, requested, console);
     case EvidenceKind::kStacks:
@@ -302,14 +297,13 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
                      choice_help("", kinds));
   }
   const auto kind = formats::find_evidence_kind(given.front());
-  const Requested requested{arguments.has("json"),
+  const Requested requested{arguments,
                             arguments.has("all"),
                             arguments.has("why"),
                             arguments.output_file("dot"),
                             arguments.output_file("draw"),
                             arguments.output_file("html"),
-                            arguments.output_file("as-scenario"),
-                            made_by(arguments)};
+                            arguments.output_file("as-scenario")};
   if (requested.picture_path) viz::picture_format(*requested.picture_path);  // before any work
   if (kind) {
     const Paths paths(given.begin() + 1, given.end());
@@ -317,7 +311,7 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
       throw UsageError(models::Code::kArguments,
                        fmt::format("'pipesim diagnose {}' needs files or folders", given.front()));
     }
-    return diagnose_kind(*kind, arguments, paths, requested, console);
+    return diagnose_kind(*kind, paths, requested, console);
   }
   std::error_code error;
   const bool is_path = std::filesystem::exists(given.front(), error) ||
@@ -330,7 +324,7 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
   const SortedEvidence sorted = sort_evidence(given, console);
   if (sorted.files.size() == 1) {
     const auto& [only, paths] = *sorted.files.begin();
-    return diagnose_kind(only, arguments, paths, requested, console);
+    return diagnose_kind(only, paths, requested, console);
   }
   check_hints(arguments, std::nullopt);
   DumpReading reading = read_all_evidence(sorted, console);

@@ -143,11 +143,11 @@ int run_diff(const Arguments& arguments, const Console& console) {
     write_file(*html_path,
                viz::difference_page(difference, end_of(before), end_of(after), made_by(arguments)));
   }
-  console.out << (arguments.has("json")
-                      ? viz::difference_json(difference)
-                      : viz::difference_text(difference, {{console.out_colour, console.out_columns},
-                                                          arguments.has("all")}) +
-                            last_line(made_by(arguments), console));
+  print_report(
+      arguments, console, [&] { return viz::difference_json(difference); },
+      [&](const auto& how) {
+        return viz::difference_text(difference, {how, arguments.has("all")});
+      });
   return difference.same() ? kExitGood : kExitBad;
 }
 

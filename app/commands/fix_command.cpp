@@ -102,9 +102,9 @@ int run_fix(const Arguments& arguments, const Console& console) {
   for (const models::Fix& fix : report.fixes) view.patches.push_back(*writer.write(fix.changes));
   for (const models::Fix& fix : report.partial) view.partial.push_back(*writer.write(fix.changes));
   if (folder) write_patches(*folder, view.patches);
-  console.out << (arguments.has("json")
-                      ? viz::fix_json(report, view)
-                      : viz::fix_text(report, view) + last_line(made_by(arguments), console));
+  print_report(
+      arguments, console, [&] { return viz::fix_json(report, view); },
+      [&](const auto&) { return viz::fix_text(report, view); });
   return exit_code_of(report);
 }
 

@@ -62,7 +62,7 @@ int run_lint(const Arguments& arguments, const Console& console) {
                 << fmt::format("{}: {}\n", models::printable(input.path()),
                                findings.empty() ? "nothing suspect"
                                                 : viz::counted(findings.size(), "finding"))
-                << last_line(made_by(arguments), console);
+                << last_line(arguments, console);
   }
   return findings.empty() ? kExitGood : kExitBad;
 }

@@ -70,7 +70,7 @@ int run_reduce(const Arguments& arguments, const Console& console) {
   const bool is_printed = write_or_print(output, text, console.out);
   (is_printed ? console.err : console.out)
       << (json ? viz::reduce_json(*reduction, name)
-               : viz::reduce_text(*reduction, name) + last_line(made_by(arguments), console));
+               : viz::reduce_text(*reduction, name) + last_line(arguments, console));
   return reduction->stopped ? kExitInterrupted : kExitGood;
 }
 

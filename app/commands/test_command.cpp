@@ -364,8 +364,7 @@ int run_test(const Arguments& arguments, const Console& console) {
     }
   }
   if (text) {
-    console.out << viz::test_summary(results, console.out_colour)
-                << last_line(made_by(arguments), console);
+    console.out << viz::test_summary(results, console.out_colour) << last_line(arguments, console);
   }
   if (junit_path) write_or_print(*junit_path, viz::junit_xml(results), console.out);
   return exit_code_of(suite.tests);

@@ -220,7 +220,7 @@ class VerifyRun {
     }
     console_.out << out_;
     if (files_.many) print_counts();
-    console_.out << last_line(made_by(arguments_), console_);
+    console_.out << last_line(arguments_, console_);
   }
 
   void print_counts() {

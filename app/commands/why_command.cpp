@@ -39,10 +39,9 @@ int run_why(const Arguments& arguments, const Console& console) {
   }();
   input.report();
   const models::Why found = models::why(graph, run, act.actor, act.k);
-  console.out << (arguments.has("json") ? viz::why_json(run.explanation, found)
-                                        : viz::why_text(run.explanation, found,
-                                                        {console.out_colour, console.out_columns}) +
-                                              last_line(made_by(arguments), console));
+  print_report(
+      arguments, console, [&] { return viz::why_json(run.explanation, found); },
+      [&](const auto& how) { return viz::why_text(run.explanation, found, how); });
   if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
   if (found.times) return kExitGood;
   return run.outcome.end == sim::RunEnd::kStuck ? kExitBad : kExitUndecided;

@@ -132,6 +132,20 @@ std::string last_line(std::string_view made_by, const Console& console) {
   return viz::paragraph(models::printable(made_by), console.out_columns, 0, 2);
 }
 
+std::string last_line(const Arguments& arguments, const Console& console) {
+  return last_line(made_by(arguments), console);
+}
+
+void print_report(const Arguments& arguments, const Console& console,
+                  const std::function<std::string()>& data,
+                  const std::function<std::string(const viz::TextOptions&)>& text) {
+  if (arguments.has("json")) {
+    console.out << data();
+  } else {
+    console.out << text({console.out_colour, console.out_columns}) << last_line(arguments, console);
+  }
+}
+
 int exit_code(const models::Explanation& explanation) {
   if (explanation.cause == models::Cause::kInterrupted) return kExitInterrupted;
   switch (explanation.verdict) {

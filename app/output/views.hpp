@@ -1,6 +1,7 @@
 // The ways to look at the end of a run.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "models/graph/task_graph.hpp"
 #include "viz/draw/scene.hpp"
 #include "viz/html/html_page.hpp"
+#include "viz/styled.hpp"
 #include "viz/text/text_report.hpp"
 
 namespace pipesim::app {
@@ -54,6 +56,13 @@ std::string made_by(const std::vector<std::string>& words);
 
 /// made_by() as the last line of a report as text.
 std::string last_line(std::string_view made_by, const Console& console);
+std::string last_line(const Arguments& arguments, const Console& console);
+
+/// Prints what a command found: as data for --json, else as text, with made_by() as its last line.
+/// Makes only the one that is printed.
+void print_report(const Arguments& arguments, const Console& console,
+                  const std::function<std::string()>& data,
+                  const std::function<std::string(const viz::TextOptions&)>& text);
 
 /// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
 /// exit code of the run. Throws FileError.
