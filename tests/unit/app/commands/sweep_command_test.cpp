@@ -193,7 +193,7 @@ TEST_CASE("shards that are not the whole are named", "[app][sweep]") {
   CHECK(merged({"p1", "p2", "p3"}) ==
         "error[E1303]: shard 2/3 is not finished: p2 has 0 of 3 runs; run its command again to "
         "resume");
-  CHECK(contains(mistake({"sweep", "--merge", kSwin}), "it has no 'pipesim_sweep'"));
+  CHECK(contains(mistake({"sweep", "--merge", kSwin}), "not a sweep file: invalid JSON"));
   CHECK(command({"sweep", "--merge", "no/such"}).code == 74);
 }
 
@@ -258,7 +258,7 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
   CHECK(mistake({"sweep", kSwin, "--seeds", "3", "-o", file}) ==
         file + ":1:1: error[E1302]: run 7 does not belong to this sweep");
   folder.write("runs", "mine\n");
-  CHECK(contains(mistake({"sweep", kSwin, "-o", file}), "it has no 'pipesim_sweep'"));
+  CHECK(contains(mistake({"sweep", kSwin, "-o", file}), "not a sweep file: invalid JSON"));
   CHECK(testing::file_text(file) == "mine\n");
   CHECK(command({"sweep", kSwin, "-o", folder / "no/such"}).code == 74);
 }
