@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Seeds one fault after the other into sim/ and sees whether the twin tests catch it.
+"""Seeds one fault after the other and sees whether the test that it names catches it.
 
 faults.txt is the list, and says how it is written. For each fault the changed sources are compiled
 (of a changed header: the sources that include it, those of a room as one), linked with the objects
-of the twin tests, and the test that the fault names must fail. A crash or an endless run is a
+of the tests, and the test that the fault names must fail. A crash or an endless run is a
 failure too. Without a fault each of these tests must pass, here on few of its plans: CTest runs
 them on all.
 
@@ -13,7 +13,7 @@ with the file that CMake has written:
     tests/faults/run_faults.py build/release/tests/faults/link_inputs.txt [--only 'part of a name']
 
 A run tries a thirtieth of them. Which one depends on the commit, so that all have their turn.
-PIPESIM_FAULTS=all tries all; do so after a change to sim/ or tests/twin/.
+PIPESIM_FAULTS=all tries all; do so after a change to sim/, models/lowering/ or tests/twin/.
 """
 
 import argparse
@@ -111,6 +111,8 @@ def check(faults, path):
         for change in fault.changes:
             file = ROOT / change.file
             count = file.read_text().count(change.find) if file.is_file() else 0
+            if not change.file.startswith("sim/") and not change.file.endswith(".cpp"):
+                mistakes.append(f"{where}: {change.file}: of headers, only those of sim/")
             if count != 1:
                 mistakes.append(
                     f"{where}: stands {count} times in {change.file}, not once:\n{change.find}"
@@ -154,8 +156,8 @@ class Runner:
         self.includes = includes_of_sim()
 
     def build(self, folder, texts):
-        """The twin tests, with these texts in place of the files of these names."""
-        program = folder / "twin_tests"
+        """The tests, with these texts in place of the files of these names."""
+        program = folder / "tests"
         for file, text in texts.items():
             copy = folder / file
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -165,6 +167,9 @@ class Runner:
             for file, included in self.includes.items()
             if file.endswith(".cpp") and (file in texts or included & texts.keys())
         ]
+        # Outside sim/ a room is one object, so all of it is replaced.
+        for room in {pathlib.Path(file).parent for file in texts if not file.startswith("sim/")}:
+            changed += [file.relative_to(ROOT) for file in (ROOT / room).glob("*.cpp")]
         changed.sort(key=lambda file: (file.parent, file))
         # As in a build: one translation unit takes a third of the time of its sources.
         units = []
@@ -200,6 +205,7 @@ class Runner:
             text=True,
             errors="replace",
             env={**plans, **os.environ},
+            cwd=ROOT,
             preexec_fn=limit,
             check=False,
         )
@@ -263,18 +269,19 @@ def run_all(runner, faults, jobs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Do the twin tests catch the seeded faults?")
+    parser = argparse.ArgumentParser(description="Do the tests catch the seeded faults?")
     parser.add_argument("link_inputs", type=pathlib.Path, help="file with the objects to link")
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="", help="only faults whose name contains this")
+    parser.add_argument("--only", default="", help="only faults of this rule, or named like this")
     arguments = parser.parse_args()
     path = HERE / "faults.txt"
     try:
         faults = read_faults(path)
         check(faults, path)
         if arguments.only:
-            faults = [fault for fault in faults if arguments.only in fault.name]
+            only = arguments.only
+            faults = [fault for fault in faults if only in fault.name or only == fault.rule]
         else:
             faults = share_of(faults)
         inputs = arguments.link_inputs.read_text().split("\n")

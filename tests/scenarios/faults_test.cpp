@@ -189,6 +189,22 @@ TEST_CASE("a link that is slower makes everything over it longer", "[scenarios][
   CHECK(explanation_of(both(step("all_reduce: g, takes: 10us"), top)).time_ns == 70'000);
 }
 
+TEST_CASE("a link that is slower between two hosts is as fast as ever between others",
+          "[scenarios][faults]") {
+  const auto time_ns = [](const std::string& from, const std::string& to) {
+    return explanation_of(
+               "schema: 1\nranks: 3\ngroups: {g: all}\n"
+               "cluster: {hosts: 3, devices: 1, between_hosts: [infiniband]}\n"
+               "faults: [{link: infiniband, hosts: [0, 1], slower: 7}]\nprograms:\n  do:\n" +
+               step("on: " + from + ", do: [{send: g, to: " + to + ", takes: 10us}]") +
+               step("on: " + to + ", do: [{recv: g, from: " + from + "}]"))
+        .time_ns;
+  };
+  CHECK(time_ns("0", "1") == 70'000);
+  CHECK(time_ns("1", "0") == 70'000);
+  CHECK(time_ns("1", "2") == 10'000);
+}
+
 TEST_CASE("after all retries both ends have an error, which is found at the next poll",
           "[scenarios][faults]") {
   // Started at 0; 7 us later, found at 8 us.

@@ -536,6 +536,16 @@ TEST_CASE("readings: a root can be eight steps ahead of the next rank", "[scenar
   CHECK(with(9) == "hang hang hang");
 }
 
+TEST_CASE("readings: by contract a broadcast ends for all ranks at once", "[scenarios][readings]") {
+  const auto broadcast = [](const std::string& takes) {
+    return "{broadcast: w, root: 0, bytes: 4KiB, takes: " + takes + "}, {synchronize: device}";
+  };
+  const std::string text =
+      scenario({broadcast("5us"), broadcast("3us") + ", {host: x, takes: 4us}"}, "w: all");
+  CHECK(explanation_of(text, {{"reading", "contract"}}).time_ns == 9'000);
+  CHECK(explanation_of(text, {{"reading", "real"}}).time_ns == 7'000);
+}
+
 TEST_CASE("readings: a rank that comes late takes its time alone", "[scenarios][readings]") {
   // The root is done at 5, rank 1 comes at 20.
   const std::string text = scenario({rooted("broadcast", 0) + ", {host: x, takes: 0us}",

@@ -275,6 +275,24 @@ programs:
   CHECK_FALSE(models::fold_ranks(with_root("rank - rank % 4")));
 }
 
+// Of the even and of the odd ranks the first is kept, but these two are not in one list.
+TEST_CASE("with a rank those that it meets are kept") {
+  std::string pairs;
+  for (int rank = 0; rank < 16; ++rank) {
+    pairs += fmt::format("{}[{}, {}]", rank == 0 ? "" : ", ", rank, 16 + (rank ^ 1));
+  }
+  const auto folding =
+      models::fold_ranks(scenario_of("schema: 1\nranks: 32\ngroups: {pair: [" + pairs + R"(]}
+programs:
+  do:
+    - {compute: late, takes: 1ms, on: rank % 2 == 1}
+    - {all_reduce: pair, takes: 1us}
+)")
+                             .graph);
+  REQUIRE(folding);
+  CHECK(folding->kept == models::RankSet({0, 1, 16, 17}));
+}
+
 // Each of these two is its own kind of difference between ranks.
 TEST_CASE("ranks that send to different sorts of ranks, or meet them in lists, differ") {
   const char* const kText = R"(schema: 1
