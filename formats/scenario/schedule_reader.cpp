@@ -60,8 +60,11 @@ class PipelineReader {
     std::optional<Schedule> schedule = read_rows_or_kind(map);
     const auto layers = map.take("layers");
     // What is said beside a schedule that is none may be wrong, too.
-    if (schedule || has_form_) read_costs(map, schedule.value_or(Schedule()), layers);
-    if (schedule || has_form_) map.finish();
+    if (schedule || has_form_) {
+      const Schedule none;
+      read_costs(map, schedule ? std::as_const(*schedule) : none, layers);
+      map.finish();
+    }
     if (!schedule || diagnostics_.error_count() > errors) return std::nullopt;
     if (follows_costs_) schedule = models::make_schedule(with_costs(*follows_costs_));
     if (grid_ != nullptr && schedule->ranks.size() != rows_) {
@@ -71,7 +74,7 @@ class PipelineReader {
                       schedule->ranks.size(), rows_));
       return std::nullopt;
     }
-    schedule = with_messages(*schedule);
+    schedule = with_messages(std::move(*schedule));
     if (!schedule) return std::nullopt;
     pipeline_.schedule = std::move(*schedule);
     return std::move(pipeline_);
@@ -82,24 +85,25 @@ class PipelineReader {
   using MessageOrder = models::MessageOrder;
   using StageMoment = models::StageMoment;
 
-  std::optional<Schedule> with_messages(const Schedule& schedule) {
+  std::optional<Schedule> with_messages(Schedule schedule) {
     if (!check_message_order(schedule)) return std::nullopt;
-    if (unsharded_place_ && schedule.has_messages() && !has_fsdp(schedule)) {
+    const bool has_messages = schedule.has_messages();
+    if (unsharded_place_ && has_messages && !has_fsdp(schedule)) {
       diagnostics_
           .error(*unsharded_place_, models::Code::kConflictingKeys,
                  "'unsharded' needs UNSHARD in the rows, which have sends and recvs already")
           .notes.emplace_back("add 0UNSHARD and 0RESHARD there, or leave out the sends and recvs");
       return std::nullopt;
     }
-    std::optional<Schedule> result = schedule;
-    if (!schedule.has_messages()) {
-      result = models::add_send_recv(with_its_collectives(schedule), diagnostics_);
+    if (!has_messages) {
+      auto sent = models::add_send_recv(with_its_collectives(std::move(schedule)), diagnostics_);
+      if (!sent) return std::nullopt;
+      schedule = std::move(*sent);
     } else if (schedule.partial) {
-      result = models::without_half_messages(schedule);
+      schedule = models::without_half_messages(schedule);
     }
-    if (!result || !is_megatron())
-      return result ? models::reorder_messages(*result, order_) : result;
-    return models::in_megatron_order(*result, pipeline_.messages == MessageModel::kOverlap);
+    if (!is_megatron()) return models::reorder_messages(std::move(schedule), order_);
+    return models::in_megatron_order(schedule, pipeline_.messages == MessageModel::kOverlap);
   }
 
   bool is_megatron() const {

@@ -249,18 +249,6 @@ class Validation {
 
 }  // namespace
 
-bool is_compute(ActionKind kind) {
-  return kind == ActionKind::kForward || kind == ActionKind::kBackward ||
-         kind == ActionKind::kInputGrad || kind == ActionKind::kWeightGrad;
-}
-
-bool is_message(ActionKind kind) {
-  return kind == ActionKind::kSendForward || kind == ActionKind::kRecvForward ||
-         kind == ActionKind::kSendBackward || kind == ActionKind::kRecvBackward;
-}
-
-bool has_micro_batch(ActionKind kind) { return is_message(kind) || is_compute(kind); }
-
 const char* action_word(ActionKind kind) {
   switch (kind) {
     case ActionKind::kNone:
@@ -305,11 +293,6 @@ void add_empty(Actions& actions, std::uint32_t count) {
   } else {
     actions.back().micro_batch += count;
   }
-}
-
-std::size_t slot_end(const Actions& actions, std::size_t begin) {
-  while (actions[begin].overlaps_next) ++begin;
-  return begin + 1;
 }
 
 std::string slot_text(const Actions& actions, std::size_t begin) {

@@ -44,11 +44,17 @@ struct Action {
 static_assert(sizeof(Action) == 12);
 
 /// Forwards, backwards, and their halves.
-bool is_compute(ActionKind kind);
+constexpr bool is_compute(ActionKind kind) {
+  return kind == ActionKind::kForward || kind == ActionKind::kBackward ||
+         kind == ActionKind::kInputGrad || kind == ActionKind::kWeightGrad;
+}
 /// Sends and receives.
-bool is_message(ActionKind kind);
+constexpr bool is_message(ActionKind kind) {
+  return kind == ActionKind::kSendForward || kind == ActionKind::kRecvForward ||
+         kind == ActionKind::kSendBackward || kind == ActionKind::kRecvBackward;
+}
 /// False for what is done once for a stage.
-bool has_micro_batch(ActionKind kind);
+constexpr bool has_micro_batch(ActionKind kind) { return is_message(kind) || is_compute(kind); }
 /// "F", "SEND_B"; empty for an empty slot.
 const char* action_word(ActionKind kind);
 
@@ -63,7 +69,10 @@ void add_empty(Actions& actions, std::uint32_t count);
 
 /// A slot of a row is an action, or several that overlap; of messages, a group. Behind the last of
 /// the one that begins at `begin`.
-std::size_t slot_end(const Actions& actions, std::size_t begin);
+inline std::size_t slot_end(const Actions& actions, std::size_t begin) {
+  while (actions[begin].overlaps_next) ++begin;
+  return begin + 1;
+}
 
 /// "0F1", "(0F7;7B3)OVERLAP_F_B", "0SEND_F1+0RECV_B0"; of n empty slots, n - 1 commas.
 std::string slot_text(const Actions& actions, std::size_t begin);
@@ -83,8 +92,13 @@ struct Schedule {
   std::vector<std::uint32_t> rank_of_stage;
 
   std::uint32_t depth() const { return stages / pipelines; }
-  bool is_first(std::uint32_t stage) const { return stage % depth() == 0; }
-  bool is_last(std::uint32_t stage) const { return (stage + 1) % depth() == 0; }
+  // Most schedules have one pipeline, and are asked once for each action: too often to divide.
+  bool is_first(std::uint32_t stage) const {
+    return pipelines == 1 ? stage == 0 : stage % depth() == 0;
+  }
+  bool is_last(std::uint32_t stage) const {
+    return pipelines == 1 ? stage + 1 == stages : (stage + 1) % depth() == 0;
+  }
 
   /// Of a forward or gradient of one micro-batch in one stage, in arrays with one for each.
   std::size_t index(std::uint32_t stage, std::uint32_t micro_batch) const {

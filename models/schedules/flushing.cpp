@@ -79,6 +79,7 @@ std::vector<Actions> one_f_one_b(const ScheduleShape& shape) {
     Actions& row = rows[rank];
     const std::uint32_t behind = shape.ranks() - 1 - rank;
     const std::uint32_t warm_up = std::min(count, behind);
+    row.reserve(2 * std::size_t{count} + warm_up + 2);  // the rest are empty slots
     add_empty(row, rank);
     std::uint32_t done = 0;
     for (std::uint32_t m = 0; m < warm_up; ++m) row.push_back(forward(rank, m));

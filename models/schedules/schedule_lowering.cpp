@@ -536,7 +536,7 @@ std::optional<MessageOrder> find_message_order(std::string_view name) {
 
 std::vector<std::string> message_order_names() { return words_of(kOrders); }
 
-Schedule reorder_messages(const Schedule& schedule, MessageOrder order) {
+Schedule reorder_messages(Schedule schedule, MessageOrder order) {
   if (order == MessageOrder::kInTurn) return schedule;
   if (order == MessageOrder::kDeferred) return defer_receives(schedule);
   const ActionSet known = messages_of(schedule);

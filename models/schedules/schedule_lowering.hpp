@@ -66,7 +66,7 @@ std::optional<MessageOrder> find_message_order(std::string_view name);
 std::vector<std::string> message_order_names();
 
 /// Moves the messages of `schedule`, which come from add_send_recv(), to where `order` has them.
-Schedule reorder_messages(const Schedule& schedule, MessageOrder order);
+Schedule reorder_messages(Schedule schedule, MessageOrder order);
 
 /// Without sends whose recv was done before the partial `schedule`, and recvs whose send was.
 Schedule without_half_messages(const Schedule& schedule);
