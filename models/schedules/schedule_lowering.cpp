@@ -18,6 +18,7 @@ namespace pipesim::models {
 namespace {
 
 constexpr std::size_t kStagesAhead = 3;
+constexpr std::size_t kAhead = 8;  // actions that are fetched ahead: more than a cache line
 
 // What a forward or backward needs from another stage has come by message, or was done here.
 bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet& done) {
@@ -126,12 +127,15 @@ class SendRecv {
     const Actions& actions = from_.ranks[rank];
     const std::size_t begin = next_[rank];
     const std::size_t end = slot_end(actions, begin);
+    __builtin_prefetch(actions.data() + std::min(end + kAhead, actions.size()));
     for (std::size_t i = begin; i < end; ++i) {
       if (!has_inputs(from_, actions[i], done_)) return false;
     }
     next_[rank] = end;
     for (std::size_t i = begin; i < end; ++i) {
-      if (!actions[i].none()) add(rank, actions[i], from_.place(rank, i));
+      if (actions[i].none()) continue;
+      if (is_compute(actions[i].kind)) done_.add(actions[i]);
+      add(rank, actions[i], from_.place(rank, i));
     }
     for (std::size_t i = begin; i < end; ++i) add_message(actions[i], from_.place(rank, i));
     return true;
@@ -179,14 +183,18 @@ class SendRecv {
     if (from_.partial && !here_.has({user, false, other, action.micro_batch})) return;
     const ActionKind send = forward ? ActionKind::kSendForward : ActionKind::kSendBackward;
     const ActionKind recv = forward ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
+    const Action received{recv, false, other, action.micro_batch};
+    done_.add(received);
     add(from, {send, false, action.stage, action.micro_batch}, place);
-    add(to, {recv, false, other, action.micro_batch}, place);
+    add(to, received, place);
     give_turn(to > turn_ ? now_ : later_, to);
   }
 
   void add(std::uint32_t rank, const Action& action, Place place) {
-    if (has_micro_batch(action.kind)) done_.add(action);
-    result_.ranks[rank].push_back(action);
+    Actions& row = result_.ranks[rank];
+    row.push_back(action);
+    // Turns go from row to row, and when the rank has its next one, the cache has none of its own.
+    __builtin_prefetch(row.data() + std::min(row.size() + kAhead, row.capacity()), 1);
     if (!result_.places.empty()) result_.places[rank].push_back(place);
   }
 
