@@ -62,6 +62,7 @@ class Programs {
         [&](const StageCollective& call) { communicator_of_op_[&call] = links_.over(call.over); });
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) find_alone(row);
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) collect(row);
+    split_where_acts_differ();
     for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage)
       split_where_inputs_differ(stage);
     pipeline_.first_actor = static_cast<std::uint32_t>(graph_.actors.size());
@@ -189,11 +190,19 @@ class Programs {
         collect_group(actions, i);
         continue;
       }
-      ActionSort& like = sort(actions[i]);
-      like.add(actions[i].micro_batch);
-      if (pipeline_.shape_exchange && is_message(actions[i].kind)) like.regular = false;
-      // Acts of one actor take equally long.
-      if (differs_by_micro_batch(actions[i].kind)) like.regular = false;
+      sort(actions[i]).add(actions[i].micro_batch);
+    }
+  }
+
+  // Acts of one actor take equally long, and each is all that is done for its action.
+  void split_where_acts_differ() {
+    for (std::size_t i = 0; i < kActionKinds; ++i) {
+      const auto kind = static_cast<ActionKind>(i);
+      const bool exchanges = pipeline_.shape_exchange && is_message(kind);
+      if (!exchanges && !differs_by_micro_batch(kind)) continue;
+      for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) {
+        sort(kind, stage).regular = false;
+      }
     }
   }
 
@@ -284,22 +293,22 @@ class Programs {
     }
   }
 
-  // Of the slot that begins at `i`; made when it is first met.
+  // Of the slot that begins at `i`: nearly always another act of an actor that is there.
   std::uint32_t actor_of(std::size_t i) {
-    const Actions& actions = schedule_.ranks[row_];
-    const Action& action = actions[i];
-    if (is_message(action.kind) && (!is_shared(row_, i) || pipeline_.shape_exchange)) {
-      return add_group(i);
-    }
-    if (!is_shared(row_, i)) return add_compute(i, false);
+    const ActionSort& all = sort(schedule_.ranks[row_][i]);
+    return all.actor != kNoIndex && is_shared(row_, i) ? all.actor : new_actor(i);
+  }
+
+  std::uint32_t new_actor(std::size_t i) {
+    const Action& action = schedule_.ranks[row_][i];
+    const bool shared = is_shared(row_, i);
+    if (is_message(action.kind) && (!shared || pipeline_.shape_exchange)) return add_group(i);
+    if (!shared) return add_compute(i, false);
     ActionSort& all = sort(action);
-    if (!all.regular) {
-      const std::uint32_t actor = add_actor(i, all, false);
-      all.actors.emplace(action.micro_batch, actor);
-      return actor;
-    }
-    if (all.actor == kNoIndex) all.actor = add_actor(i, all, true);
-    return all.actor;
+    if (all.regular) return all.actor = add_actor(i, all, true);
+    const std::uint32_t actor = add_actor(i, all, false);
+    all.actors.emplace(action.micro_batch, actor);
+    return actor;
   }
 
   std::uint32_t add_actor(std::size_t i, const ActionSort& all, bool shared) {
