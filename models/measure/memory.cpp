@@ -313,6 +313,7 @@ ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank)
   result.most = count;
   result.most_bytes = now;
   for (std::size_t i = 0; i < row.size(); ++i) {
+    if (is_message(row[i].kind)) continue;  // most of them are
     now += gathered.change(row[i]);
     visit_activations(pipeline, row, i, i + 1, [&](bool keeps, const Action&, std::int64_t bytes) {
       count = keeps ? count + 1 : count - 1;

@@ -28,11 +28,14 @@ class Report {
     const RankSet pipelines = pipeline_.ranks_of_rows().front();
     for (const std::uint32_t first : pipelines) {
       if (!was_run(first)) continue;
-      collect_ends(first, report.makespan_ns);
+      forward_end_.assign(schedule_.index_count(), 0);
+      gradient_end_.assign(schedule_.index_count(), 0);
+      gaps_.clear();
       for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
         const std::uint32_t rank = first + row * pipeline_.stride;
-        report.ranks[rank] = rank_report(rank, ends[rank]);
+        report.ranks[rank] = rank_report(rank, ends[rank], report.makespan_ns);
       }
+      for (const Gap& gap : gaps_) add_gap(gap, report.ranks[gap.rank].idle);
     }
     for (std::uint32_t rank = 0; folding_ != nullptr && rank < ends.size(); ++rank) {
       report.ranks[rank] = report.ranks[folding_->stands_for[rank]];
@@ -46,6 +49,15 @@ class Report {
   }
 
  private:
+  // Time before a slot in which its rank computed nothing.
+  struct Gap {
+    std::uint32_t rank = 0;
+    std::uint32_t slot = 0;
+    std::int64_t begin_ns = 0;
+    std::int64_t launch_ns = 0;  // of the slot
+    std::int64_t end_ns = 0;
+  };
+
   // Whether ranks of the pipeline that begins at rank `first` were: all of them, as they are each
   // other's peers.
   bool was_run(std::uint32_t first) const {
@@ -56,52 +68,45 @@ class Report {
     return false;
   }
 
-  template <typename Visit>
-  void for_each_slot(std::uint32_t rank, const Visit& visit) const {
-    acts_.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
-      sim::ActTimes times = outcome_.act_times.of(acts.first, acts.k);
-      times.end = outcome_.act_times.of(acts.last, acts.k).end;
-      // Where it begins with a call, its first part that computes may be earlier.
-      if (const sim::ActorId part = first_that_computes(plan_, acts); part.valid()) {
-        times.start = std::min(times.start, outcome_.act_times.of(part, acts.k).start);
-      }
-      visit(slot, times);
-    });
+  sim::ActTimes times_of(const SlotActs& acts) const {
+    sim::ActTimes times = outcome_.act_times.of(acts.first, acts.k);
+    if (acts.first == acts.last) return times;
+    times.end = outcome_.act_times.of(acts.last, acts.k).end;
+    // Where it begins with a call, its first part that computes may be earlier.
+    if (const sim::ActorId part = first_that_computes(plan_, acts); part.valid()) {
+      times.start = std::min(times.start, outcome_.act_times.of(part, acts.k).start);
+    }
+    return times;
   }
 
   std::size_t index(const Action& action) const { return schedule_.index(action); }
 
-  // Of the pipeline that begins at rank `first`.
-  void collect_ends(std::uint32_t first, std::int64_t& makespan) {
-    forward_end_.assign(schedule_.index_count(), 0);
-    gradient_end_.assign(schedule_.index_count(), 0);
-    for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
-      const Actions& actions = schedule_.ranks[row];
-      for_each_slot(
-          first + row * pipeline_.stride, [&](std::size_t slot, const sim::ActTimes& times) {
-            if (!has_micro_batch(actions[slot].kind)) return;
-            makespan = std::max(makespan, times.end.ns);
-            for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
-              const ActionKind kind = actions[i].kind;
-              if (kind == ActionKind::kForward) forward_end_[index(actions[i])] = times.end.ns;
-              const bool gradient = kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
-              if (gradient) gradient_end_[index(actions[i])] = times.end.ns;
-            }
-          });
+  // When others can have what a slot computed.
+  void keep_end(const Actions& actions, std::size_t slot, std::int64_t end) {
+    for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
+      const ActionKind kind = actions[i].kind;
+      if (kind == ActionKind::kForward) forward_end_[index(actions[i])] = end;
+      const bool gradient = kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
+      if (gradient) gradient_end_[index(actions[i])] = end;
     }
   }
 
-  // All but the time behind its last action, which ends at `now`.
-  PipelineRank rank_report(std::uint32_t rank, std::int64_t& now) const {
+  // All but its gaps, and the time behind its last action, which ends at `now`.
+  PipelineRank rank_report(std::uint32_t rank, std::int64_t& now, std::int64_t& makespan) {
     PipelineRank result;
     bool first = true;
     const Actions& actions = acts_.row(rank);
-    for_each_slot(rank, [&](std::size_t slot, const sim::ActTimes& act) {
+    acts_.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
+      if (!has_micro_batch(actions[slot].kind)) return;
+      makespan = std::max(makespan, outcome_.act_times.of(acts.last, acts.k).end.ns);
       if (!is_compute(actions[slot].kind)) return;
+      const sim::ActTimes act = times_of(acts);
+      keep_end(actions, slot, act.end.ns);
       if (first) {
         result.idle.start_ns = act.start.ns;
-      } else {
-        add_gap(rank, slot, now, act, result.idle);
+      } else if (act.start.ns != now) {
+        const auto at = static_cast<std::uint32_t>(slot);
+        gaps_.push_back({rank, at, now, act.launch.ns, act.start.ns});
       }
       first = false;
       result.busy_ns += act.end.ns - act.start.ns;
@@ -113,15 +118,13 @@ class Report {
     return result;
   }
 
-  // The time from `now` to the start of the slot: first what it needs was not computed, then the
-  // host had not launched it, and what is left the message took.
-  void add_gap(std::uint32_t rank, std::size_t slot, std::int64_t now, const sim::ActTimes& act,
-               IdleTime& idle) const {
-    if (act.start.ns == now) return;
+  // First what the slot needs was not computed, then the host had not launched it, and what is left
+  // the message took.
+  void add_gap(const Gap& gap, IdleTime& idle) const {
     std::int64_t input = 0;
     std::int64_t gradient = 0;
-    const Actions& actions = acts_.row(rank);
-    for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
+    const Actions& actions = acts_.row(gap.rank);
+    for (std::size_t i = gap.slot; i < slot_end(actions, gap.slot); ++i) {
       const Action& part = actions[i];
       Action from = part;
       if (part.kind == ActionKind::kForward && part.stage % depth_ != 0) {
@@ -135,8 +138,9 @@ class Report {
         gradient = std::max(gradient, gradient_end_[index(from)]);
       }
     }
+    std::int64_t now = gap.begin_ns;
     const auto take_until = [&](std::int64_t time) {
-      const std::int64_t taken = std::max<std::int64_t>(0, std::min(time, act.start.ns) - now);
+      const std::int64_t taken = std::max<std::int64_t>(0, std::min(time, gap.end_ns) - now);
       now += taken;
       return taken;
     };
@@ -145,8 +149,8 @@ class Report {
     } else {
       idle.input_ns += take_until(input);
     }
-    idle.host_ns += take_until(act.launch.ns);
-    idle.message_ns += take_until(act.start.ns);
+    idle.host_ns += take_until(gap.launch_ns);
+    idle.message_ns += take_until(gap.end_ns);
   }
 
   const RankFolding* folding_;
@@ -158,22 +162,20 @@ class Report {
   const sim::Outcome& outcome_;
   std::vector<std::int64_t> forward_end_;
   std::vector<std::int64_t> gradient_end_;
+  std::vector<Gap> gaps_;  // of one pipeline: what explains them is known when all rows were seen
 };
 
 }  // namespace
 
 std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered) {
-  sim::IdVector<sim::ActorId, std::uint8_t> computes(lowered.plan.actors.size(), 0);
   const PipelineActs all(pipeline, lowered);
-  for (std::uint32_t rank = 0; rank < pipeline.rank_count(); ++rank) {
-    const Actions& actions = all.row(rank);
-    all.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
-      if (!is_compute(actions[slot].kind)) return;
-      computes[acts.first] = 1;
-      computes[acts.last] = 1;
-      const sim::ActorId part = first_that_computes(lowered.plan, acts);
-      if (part.valid()) computes[part] = 1;
-    });
+  sim::IdVector<sim::ActorId, std::uint8_t> computes(lowered.plan.actors.size(), 0);
+  for (std::uint32_t id = 0; id < computes.size();) {
+    const std::uint32_t parts = std::max(1U, all.parts_of(sim::ActorId{id}));
+    const SlotActs acts{sim::ActorId{id}, sim::ActorId{id + parts - 1}};
+    const sim::ActorId part = first_that_computes(lowered.plan, acts);
+    if (part.valid()) computes[acts.first] = computes[acts.last] = computes[part] = 1;
+    id += parts;
   }
   std::vector<sim::ActorId> result;
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {

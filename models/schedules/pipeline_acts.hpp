@@ -22,7 +22,7 @@ struct SlotActs {
 /// The first of the actors of a slot that computes; not valid where all are calls.
 inline sim::ActorId first_that_computes(const sim::Plan& plan, const SlotActs& acts) {
   for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
-    if (plan.actors[sim::ActorId{id}].role != sim::Role::kCalls) return sim::ActorId{id};
+    if (plan.actors[sim::ActorId{id}].role == sim::Role::kOp) return sim::ActorId{id};
   }
   return sim::ActorId();
 }
@@ -50,30 +50,43 @@ class PipelineActs {
   void for_each_slot(std::uint32_t rank, const Visit& visit) const {
     const Actions& actions = row(rank);
     const sim::Plan& plan = lowered_.plan;
-    std::vector<std::uint32_t> done;  // acts of each actor, from the first that is met
-    sim::ActorId first;
     std::size_t slot = 0;
     for (const sim::ThreadId thread_id : threads_[rank]) {
       const sim::Thread& thread = plan.threads[thread_id];
+      std::vector<Met> actors;  // of the thread, as its program counts them
       for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
         const sim::ActorId id = plan.act(thread, i);
-        const std::uint32_t from = lowered_.actor_template[id];
-        const bool made = from >= pipeline_.first_actor && from < pipeline_.end_actor;
-        if (!made || sim::on_host(plan.actors[id].role)) continue;
+        const std::uint32_t index = id.value - thread.first_actor.value;
+        for (std::size_t next = actors.size(); next <= index; ++next) {
+          const auto other = thread.first_actor.value + static_cast<std::uint32_t>(next);
+          actors.push_back({parts_of(sim::ActorId{other}), 0});
+        }
+        Met& actor = actors[index];
+        if (actor.parts == 0) continue;
         while (slot < actions.size() && actions[slot].none()) ++slot;
         if (slot == actions.size()) return;  // what stands behind the schedule
-        if (!first.valid()) first = id;
-        const std::uint32_t index = id.value - first.value;
-        if (index >= done.size()) done.resize(std::size_t{index} + 1, 0);
-        const std::uint32_t parts = pipeline_.parts[from - pipeline_.first_actor];
-        visit(slot, SlotActs{id, sim::ActorId{id.value + parts - 1}, done[index]++});
-        i += parts - 1;
+        visit(slot, SlotActs{id, sim::ActorId{id.value + actor.parts - 1}, actor.acts++});
+        i += actor.parts - 1;
         slot = slot_end(actions, slot);
       }
     }
   }
 
+  /// How many actors, one behind the other, do the slots that begin with this one; 0: none does.
+  std::uint32_t parts_of(sim::ActorId id) const {
+    const std::uint32_t from = lowered_.actor_template[id];
+    const bool made = from >= pipeline_.first_actor && from < pipeline_.end_actor;
+    if (!made || sim::on_host(lowered_.plan.actors[id].role)) return 0;
+    return pipeline_.parts[from - pipeline_.first_actor];
+  }
+
  private:
+  // An actor, as it is met on the way through a program.
+  struct Met {
+    std::uint32_t parts = 0;
+    std::uint32_t acts = 0;  // so far
+  };
+
   const Pipeline& pipeline_;
   const Lowered& lowered_;
   std::vector<std::vector<sim::ThreadId>> threads_;  // by rank
