@@ -47,6 +47,9 @@ class ActTimesTable {
   const ActTimes& of(ActorId actor, std::uint64_t k) const { return times_[index(actor, k)]; }
   ActTimes& of(ActorId actor, std::uint64_t k) { return times_[index(actor, k)]; }
 
+  /// Whether all acts of an actor are kept, one behind the other.
+  bool keeps_all(ActorId actor) const { return rows_[actor].step != 0; }
+
   /// What is kept, actor by actor.
   const std::vector<ActTimes>& all() const { return times_; }
 

@@ -37,6 +37,7 @@ struct Op {
   bool plain_entry = true;  // no input and no overhead comes before its launch
   bool is_collective = false;
   bool joins = false;  // its next act is the first that may have to wait for hosts of other ranks
+  bool keeps_all = false;  // the times of all of its acts
   StreamId stream;
   StreamId behind;
   std::uint32_t done = 0;
@@ -47,6 +48,7 @@ struct Op {
   std::uint32_t ends = kNone;  // where the ends of its acts are kept
   ChannelId channel;           // kSend, kReceive
   std::int64_t takes = 0;
+  ActTimes* times = nullptr;  // where those of its next act are kept
 };
 static_assert(sizeof(Op) <= 64);
 
@@ -162,6 +164,7 @@ class FixedOrderRun {
   void make_short(ActorId id);
   void keep_ends();
   void limit_queues();
+  void keep_times();
 
   void go_on(ThreadId id);
   bool short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op);
