@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -32,10 +33,14 @@ std::vector<std::uint32_t> grouped_positions(std::size_t count, std::uint32_t gr
   return positions;
 }
 
-// FNV-1a over the words.
-std::size_t hash_of(const std::vector<std::uint32_t>& words) {
+// FNV-1a over pairs of words.
+std::size_t hash_of(std::span<const std::uint32_t> words) {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::uint32_t word : words) hash = (hash ^ word) * 0x100000001b3;
+  const auto add = [&](std::uint64_t pair) { hash = (hash ^ pair) * 0x100000001b3; };
+  for (std::size_t i = 1; i < words.size(); i += 2) {
+    add(std::uint64_t{words[i - 1]} << 32 | words[i]);
+  }
+  if (words.size() % 2 != 0) add(words.back());
   return hash;
 }
 
@@ -343,23 +348,25 @@ void PlanBuilder::set_program(ThreadId thread, const std::vector<ActorId>& acts)
   PIPESIM_CHECK(target.order == ThreadOrder::kProgram);
   if (acts.empty()) return;
   target.first_actor = *std::min_element(acts.begin(), acts.end());
-  std::vector<std::uint32_t> program;
-  program.reserve(acts.size());
-  for (const ActorId id : acts) program.push_back(id.value - target.first_actor.value);
+  const std::size_t program = plan_.program.size();
+  plan_.program.resize(program + acts.size());
+  std::transform(acts.begin(), acts.end(), plan_.program.data() + program,
+                 [&](ActorId id) { return id.value - target.first_actor.value; });
+  const auto added = std::span<const std::uint32_t>(plan_.program).subspan(program);
 
-  const std::size_t hash = hash_of(program);
+  const std::size_t hash = hash_of(added);
   const auto [first, last] = programs_.equal_range(hash);
   for (auto other = first; other != last; ++other) {
     const Thread& known = plan_.threads[other->second];
     const auto begin = plan_.program.begin() + known.program;
     const auto end = plan_.program.begin() + known.program_end;
-    if (!std::equal(begin, end, program.begin(), program.end())) continue;
+    if (!std::equal(begin, end, added.begin(), added.end())) continue;
     target.program = known.program;
     target.program_end = known.program_end;
+    plan_.program.resize(program);
     return;
   }
-  target.program = static_cast<std::uint32_t>(plan_.program.size());
-  plan_.program.insert(plan_.program.end(), program.begin(), program.end());
+  target.program = static_cast<std::uint32_t>(program);
   target.program_end = static_cast<std::uint32_t>(plan_.program.size());
   programs_.emplace(hash, thread);
 }

@@ -589,6 +589,9 @@ class PlanBuilder {
   /// Members in the order of the group. An actor may be a member of one collective.
   CollectiveId add_collective(CommunicatorId communicator, std::vector<Member> members);
 
+  /// How many acts all programs have, at most: their memory is taken at once.
+  void reserve_programs(std::size_t acts) { plan_.program.reserve(acts); }
+
   /// The acts of a thread of order kProgram, in order: each of its actors as often as it acts. Once
   /// for each such thread.
   void set_program(ThreadId thread, const std::vector<ActorId>& acts);

@@ -113,12 +113,11 @@ void Programs::check_counts(const std::vector<std::int64_t>& acts) {
 }
 
 void Programs::check_size(const std::vector<std::int64_t>& acts) {
-  std::int64_t all = 0;
   for (const ActorId id : placement_.ids()) {
     const std::uint32_t thread = placement_.thread_of(id);
     if (thread == kNoIndex || graph_.threads[thread].order != sim::ThreadOrder::kProgram) continue;
-    all += acts[id.value];
-    if (all <= kMaxProgramActs) continue;
+    program_acts_ += acts[id.value];
+    if (program_acts_ <= kMaxProgramActs) continue;
     diagnostics_.error_once(placement_.actor(id).place, Code::kLimit,
                             "the programs have more than " + std::to_string(kMaxProgramActs) +
                                 " ops with this one: '" + placement_.actor(id).name + "' runs " +
@@ -220,11 +219,13 @@ bool Programs::destroys_any() const {
 void Programs::make(const std::vector<std::vector<sim::ThreadId>>& threads,
                     sim::PlanBuilder& builder) {
   const bool destroys = destroys_any();
+  builder.reserve_programs(static_cast<std::size_t>(program_acts_));
+  std::vector<ActorId> acts;
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
       if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
       if (threads[rank].empty() || !threads[rank][t].valid()) continue;
-      std::vector<ActorId> acts;
+      acts.clear();
       steps_[t].for_each(rank, [&](const ProgramStep& step) { expand(step, rank, acts); });
       check_locks(rank, acts);
       if (destroys) check_destroyed(rank, acts);

@@ -75,6 +75,7 @@ class Programs {
   RankDiagnostics& diagnostics_;
   std::vector<StepsOfRanks> steps_;        // by thread template
   std::vector<std::int64_t> list_counts_;  // by actor template; 0 between uses
+  std::int64_t program_acts_ = 0;          // of all programs
   std::map<std::pair<std::uint32_t, std::uint32_t>, Counts> program_counts_;  // by thread template
                                                                               // and rank
 };
