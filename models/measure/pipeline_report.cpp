@@ -28,14 +28,15 @@ class Report {
     const RankSet pipelines = pipeline_.ranks_of_rows().front();
     for (const std::uint32_t first : pipelines) {
       if (!was_run(first)) continue;
-      forward_end_.assign(schedule_.index_count(), 0);
-      gradient_end_.assign(schedule_.index_count(), 0);
+      forward_end_.assign(schedule_.index_count(), kUnknown);
+      gradient_end_.assign(schedule_.index_count(), kUnknown);
       gaps_.clear();
-      for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
+      // Backwards, since most gaps wait for a gradient of the next row.
+      for (auto row = static_cast<std::uint32_t>(schedule_.ranks.size()); row-- > 0;) {
         const std::uint32_t rank = first + row * pipeline_.stride;
         report.ranks[rank] = rank_report(rank, ends[rank], report.makespan_ns);
       }
-      for (const Gap& gap : gaps_) add_gap(gap, report.ranks[gap.rank].idle);
+      for (const Gap& gap : gaps_) add_gap(gap, inputs_of(gap), report.ranks[gap.rank].idle);
     }
     for (std::uint32_t rank = 0; folding_ != nullptr && rank < ends.size(); ++rank) {
       report.ranks[rank] = report.ranks[folding_->stands_for[rank]];
@@ -49,6 +50,8 @@ class Report {
   }
 
  private:
+  static constexpr std::int64_t kUnknown = -1;
+
   // Time before a slot in which its rank computed nothing.
   struct Gap {
     std::uint32_t rank = 0;
@@ -105,8 +108,13 @@ class Report {
       if (first) {
         result.idle.start_ns = act.start.ns;
       } else if (act.start.ns != now) {
-        const auto at = static_cast<std::uint32_t>(slot);
-        gaps_.push_back({rank, at, now, act.launch.ns, act.start.ns});
+        const Gap gap{rank, static_cast<std::uint32_t>(slot), now, act.launch.ns, act.start.ns};
+        const Inputs inputs = inputs_of(gap);
+        if (inputs.are_known) {
+          add_gap(gap, inputs, result.idle);
+        } else {
+          gaps_.push_back(gap);
+        }
       }
       first = false;
       result.busy_ns += act.end.ns - act.start.ns;
@@ -118,36 +126,51 @@ class Report {
     return result;
   }
 
-  // First what the slot needs was not computed, then the host had not launched it, and what is left
-  // the message took.
-  void add_gap(const Gap& gap, IdleTime& idle) const {
+  // When the slot behind a gap could have what it needs.
+  struct Inputs {
     std::int64_t input = 0;
     std::int64_t gradient = 0;
+    bool are_known = true;  // else rows that give them were not seen, or they were done before
+
+    void wait_for(std::int64_t& latest, std::int64_t end) {
+      latest = std::max(latest, end);
+      are_known = are_known && end != kUnknown;
+    }
+  };
+
+  Inputs inputs_of(const Gap& gap) const {
+    Inputs inputs;
     const Actions& actions = acts_.row(gap.rank);
     for (std::size_t i = gap.slot; i < slot_end(actions, gap.slot); ++i) {
       const Action& part = actions[i];
       Action from = part;
       if (part.kind == ActionKind::kForward && part.stage % depth_ != 0) {
         --from.stage;
-        input = std::max(input, forward_end_[index(from)]);
+        inputs.wait_for(inputs.input, forward_end_[index(from)]);
       }
       const bool is_gradient =
           part.kind == ActionKind::kInputGrad || part.kind == ActionKind::kBackward;
       if (is_gradient && (part.stage + 1) % depth_ != 0) {
         ++from.stage;
-        gradient = std::max(gradient, gradient_end_[index(from)]);
+        inputs.wait_for(inputs.gradient, gradient_end_[index(from)]);
       }
     }
+    return inputs;
+  }
+
+  // First what the slot needs was not computed, then the host had not launched it, and what is left
+  // the message took.
+  static void add_gap(const Gap& gap, const Inputs& inputs, IdleTime& idle) {
     std::int64_t now = gap.begin_ns;
     const auto take_until = [&](std::int64_t time) {
       const std::int64_t taken = std::max<std::int64_t>(0, std::min(time, gap.end_ns) - now);
       now += taken;
       return taken;
     };
-    if (gradient >= input) {
-      idle.gradient_ns += take_until(gradient);
+    if (inputs.gradient >= inputs.input) {
+      idle.gradient_ns += take_until(inputs.gradient);
     } else {
-      idle.input_ns += take_until(input);
+      idle.input_ns += take_until(inputs.input);
     }
     idle.host_ns += take_until(gap.launch_ns);
     idle.message_ns += take_until(gap.end_ns);
@@ -162,7 +185,7 @@ class Report {
   const sim::Outcome& outcome_;
   std::vector<std::int64_t> forward_end_;
   std::vector<std::int64_t> gradient_end_;
-  std::vector<Gap> gaps_;  // of one pipeline: what explains them is known when all rows were seen
+  std::vector<Gap> gaps_;  // of one pipeline: those whose inputs come from rows not yet seen
 };
 
 }  // namespace
