@@ -188,7 +188,7 @@ std::map<EvidenceWriter::Ends, EvidenceWriter::BothEnds> EvidenceWriter::pending
       for (const RecordedOp& op : call->ops) {
         if (!op.message) continue;
         BothEnds& both = result[{call->group, op.source, op.target, call->coalesced}];
-        (op.name == "send" ? both.sends : both.receives).push_back(&op);
+        (op.is_send() ? both.sends : both.receives).push_back(&op);
       }
     }
   }

@@ -294,9 +294,9 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
   if (colon != std::string_view::npos) name.remove_prefix(colon + 1);
   const std::size_t space = std::min(name.find(' '), name.size());
   entry.op.name = name.substr(0, space);
-  if (entry.op.name != "send" && entry.op.name != "recv") return;
+  if (!entry.op.is_send() && !entry.op.is_receive()) return;
   const std::string_view ends = name.substr(std::min(space + 1, name.size()));
-  const bool sends = entry.op.name == "send";
+  const bool sends = entry.op.is_send();
   const std::size_t arrow = ends.find(sends ? "->" : "<-");
   const auto first =
       models::whole_number<std::int64_t>(ends.substr(0, std::min(arrow, ends.size())));

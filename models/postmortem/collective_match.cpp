@@ -82,8 +82,7 @@ bool is_split(const TensorSizes& part, const TensorSizes& whole, std::size_t mem
 }
 
 MatchResult match_messages(const RecordedOp& a, const RecordedOp& b) {
-  const bool opposite =
-      (a.name == "send" && b.name == "recv") || (a.name == "recv" && b.name == "send");
+  const bool opposite = (a.is_send() && b.is_receive()) || (a.is_receive() && b.is_send());
   if (!opposite) return differs(Match::kSize, "", a.name, b.name);
   if (a.source != b.source || a.target != b.target) {
     const auto ends = [](const RecordedOp& op) {
@@ -91,14 +90,14 @@ MatchResult match_messages(const RecordedOp& a, const RecordedOp& b) {
     };
     return differs(Match::kSize, "from ", ends(a), ends(b));
   }
-  const RecordedOp& send = a.name == "send" ? a : b;
-  const RecordedOp& receive = a.name == "send" ? b : a;
+  const RecordedOp& send = a.is_send() ? a : b;
+  const RecordedOp& receive = a.is_send() ? b : a;
   if (send.input_sizes == receive.output_sizes) return {};
   return differs(Match::kSize, "sizes ", shown(send.input_sizes), shown(receive.output_sizes));
 }
 
 MatchResult match_sizes(const RecordedOp& a, const RecordedOp& b, std::size_t members) {
-  const std::optional<Operation> operation = operation_in(a.name);
+  const std::optional<Operation> operation = a.operation();
   const bool all_to_all = operation == Operation::kAllToAll;
   const bool inputs_vary = all_to_all || operation == Operation::kScatter;
   const bool outputs_vary = all_to_all || operation == Operation::kGather;
@@ -124,7 +123,7 @@ MatchResult match_sizes(const RecordedOp& a, const RecordedOp& b, std::size_t me
 }
 
 MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
-  const std::optional<Operation> operation = operation_in(a.name);
+  const std::optional<Operation> operation = a.operation();
   const bool scatter_or_broadcast =
       operation == Operation::kScatter || operation == Operation::kBroadcast;
   const bool gather = operation == Operation::kGather;
@@ -330,8 +329,7 @@ bool Checker::elements_differ(const CollectiveCheck& check,
   std::int64_t out = 0;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const RecordedCall& call = call_of(check.called[i], calls[i]);
-    if (call.ops.size() != 1 || operation_in(call.ops.front().name) != Operation::kAllToAll)
-      return false;
+    if (call.ops.size() != 1 || call.ops.front().operation() != Operation::kAllToAll) return false;
     in += elements(call.ops.front().input_sizes);
     out += elements(call.ops.front().output_sizes);
   }
@@ -474,7 +472,7 @@ MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std:
   if (reference.state != other.state) {
     return differs(Match::kState, "", shown(reference.state), shown(other.state));
   }
-  if (operation_in(reference.name) == Operation::kAllToAll) return {Match::kUndecided, {}};
+  if (reference.operation() == Operation::kAllToAll) return {Match::kUndecided, {}};
   return {};
 }
 

@@ -241,7 +241,7 @@ void Diagnoser::find_stopped(std::uint32_t rank) {
   for (std::uint32_t i = first_of_[rank]; i < first_of_[rank + 1]; ++i) {
     const RecordedCall& own = call(i);
     const auto needs_all = [](const RecordedOp& op) {
-      const auto operation = operation_in(op.name);
+      const auto operation = op.operation();
       return operation && synchronizes_all(*operation);
     };
     const bool all =
@@ -310,7 +310,7 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
     other.messages = true;
     other.sequence = 0;
     other.ops.push_back(*message);
-    other.ops.front().name = message->name == "send" ? "recv" : "send";
+    other.ops.front().name = message->is_send() ? "recv" : "send";
     needed = call_info(evidence_, member, other);
     needed.stage = ActStage::kNotEntered;
   }

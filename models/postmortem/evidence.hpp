@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/graph/operation.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/outside_text.hpp"
 
@@ -31,6 +32,11 @@ struct RecordedOp {
   std::vector<OutsideText> input_types;
   std::vector<OutsideText> output_types;
   CallState state = CallState::kScheduled;
+
+  /// What its name says that it does; nothing of "coalesced".
+  std::optional<Operation> operation() const { return operation_in(name); }
+  bool is_send() const { return name == "send"; }
+  bool is_receive() const { return name == "recv"; }
 };
 
 /// Where a fact stands: a line of a file, or a whole file, as of a dump.

@@ -165,13 +165,13 @@ bool JobFinder::fits(const RecordedCall& call, const RecordEntry& entry) {
   if (call.ops.empty() || call.coalesced) return true;
   const RecordedOp& op = call.ops.front();
   if (op.message) {
-    const bool sends = op.name == "send";
+    const bool sends = op.is_send();
     const bool same = (entry.operation == Operation::kSend) == sends &&
                       entry.peer == (sends ? op.target : op.source);
     return same || entry.batch != kNotSaid;
   }
   const bool barrier = entry.operation == Operation::kBarrier;
-  const std::optional<Operation> operation = operation_in(op.name);
+  const std::optional<Operation> operation = op.operation();
   return !operation || *operation == entry.operation ||
          (barrier && *operation == Operation::kAllReduce);
 }

@@ -54,11 +54,11 @@ std::int64_t bytes_of(const TensorSizes& sizes, const std::vector<OutsideText>& 
 }
 
 std::optional<Operation> operation_of(const RecordedCall& call, const RecordedOp& op) {
-  if (op.message) return op.name == "send" ? Operation::kSend : Operation::kReceive;
+  if (op.message) return op.is_send() ? Operation::kSend : Operation::kReceive;
   if (op.name.find("barrier") != std::string::npos) return Operation::kBarrier;
   if (call.end_name == kGathers) return Operation::kAllGather;
   if (call.end_name == kReduces) return Operation::kReduceScatter;
-  const auto found = operation_in(op.name);
+  const auto found = op.operation();
   return found && *found < Operation::kSplit ? found : std::nullopt;
 }
 
@@ -120,7 +120,7 @@ void DumpWriter::find_common() {
     for (const RecordedCall& call : evidence_.ranks[rank].calls) {
       if (!call.messages) called_[key_of(call)].insert(rank);
       for (const RecordedOp& op : call.ops) {
-        if (op.message) ++messages_[ends_of(call, op)][op.name == "send" ? 0 : 1];
+        if (op.message) ++messages_[ends_of(call, op)][op.is_send() ? 0 : 1];
       }
     }
   }
@@ -163,7 +163,7 @@ void DumpWriter::add_call(std::uint32_t rank, const RecordedCall& call) {
     if (!operation_of(call, op)) continue;
     if (op.message && op.source != op.target) {
       const DumpedEnds ends = ends_of(call, op);
-      const std::size_t end = op.name == "send" ? 0 : 1;
+      const std::size_t end = op.is_send() ? 0 : 1;
       const auto& counts = messages_.at(ends);
       std::size_t& skipped = skipped_[ends].at(end);
       if (counts.at(end) - skipped > std::min(counts[0], counts[1])) {
