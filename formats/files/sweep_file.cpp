@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -55,6 +58,18 @@ std::uint64_t from_hex(const std::string& text) {
   return value;
 }
 
+// The library would take any number for any other, and 1e30 is undefined behavior.
+template <typename Number>
+Number whole(const Json& json) {
+  if (!json.is_number_integer()) throw std::invalid_argument("number");
+  const auto checked = [](auto value) {
+    if (!std::in_range<Number>(value)) throw std::invalid_argument("number");
+    return static_cast<Number>(value);
+  };
+  return json.is_number_unsigned() ? checked(json.get<std::uint64_t>())
+                                   : checked(json.get<std::int64_t>());
+}
+
 SweepHead head_of(const Json& json) {
   SweepHead head;
   head.made_by = json.at("made_by").get<std::string>();
@@ -69,10 +84,10 @@ SweepHead head_of(const Json& json) {
                                    variable.at("values").get<std::vector<std::string>>()});
   }
   head.grid.jitter = json.at("jitter").get<std::string>();
-  head.grid.seeds = json.at("seeds").get<std::uint64_t>();
-  head.grid.first_seed = json.at("first_seed").get<std::uint64_t>();
-  head.shard.index = json.at("shard").at(0).get<std::uint32_t>();
-  head.shard.count = json.at("shard").at(1).get<std::uint32_t>();
+  head.grid.seeds = whole<std::uint64_t>(json.at("seeds"));
+  head.grid.first_seed = whole<std::uint64_t>(json.at("first_seed"));
+  head.shard.index = whole<std::uint32_t>(json.at("shard").at(0));
+  head.shard.count = whole<std::uint32_t>(json.at("shard").at(1));
   if (head.shard.index == 0 || head.shard.index > head.shard.count ||
       head.shard.count > kMaxShards) {
     throw std::invalid_argument("shard");
@@ -85,13 +100,13 @@ std::pair<std::uint64_t, CaseResult> case_of(const Json& json) {
   const auto verdict = models::find_verdict(json.at("verdict").get<std::string>());
   if (!verdict) throw std::invalid_argument("verdict");
   result.verdict = *verdict;
-  result.time_ns = json.at("time_ns").get<std::int64_t>();
-  result.acts_done = json.at("acts").at(0).get<std::uint64_t>();
-  result.acts_expected = json.at("acts").at(1).get<std::uint64_t>();
+  result.time_ns = whole<std::int64_t>(json.at("time_ns"));
+  result.acts_done = whole<std::uint64_t>(json.at("acts").at(0));
+  result.acts_expected = whole<std::uint64_t>(json.at("acts").at(1));
   result.fingerprint = from_hex(json.at("fingerprint").get<std::string>());
-  if (json.contains("peak_bytes")) result.peak_bytes = json["peak_bytes"].get<std::int64_t>();
+  if (json.contains("peak_bytes")) result.peak_bytes = whole<std::int64_t>(json["peak_bytes"]);
   if (json.contains("why")) result.why = json["why"].get<std::string>();
-  return {json.at("case").get<std::uint64_t>(), result};
+  return {whole<std::uint64_t>(json.at("case")), result};
 }
 
 class SweepReader {
