@@ -25,35 +25,40 @@ target_compile_options(
     # of the time. Now it does so from a gigabyte on.
     $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>
     # __FILE__ stands in messages: it must not say where the sources lay when they were compiled.
-    "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/="
-    -Wall
-    -Wextra
-    -Wpedantic
-    # In a room that is one translation unit, a local name may be that of a constant in another file.
-    $<$<NOT:$<BOOL:${PIPESIM_UNITY}>>:-Wshadow>
-    -Wconversion
-    -Wsign-conversion
-    -Wdouble-promotion
-    -Wold-style-cast
-    -Wcast-align
-    -Wcast-qual
-    -Wnon-virtual-dtor
-    -Woverloaded-virtual
-    -Wformat=2
-    -Wundef
-    -Wextra-semi
-    -Wmissing-declarations
-    -Wvla
-    $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond>
-    $<$<CXX_COMPILER_ID:GNU>:-Wlogical-op>
-    $<$<CXX_COMPILER_ID:GNU>:-Wzero-as-null-pointer-constant>
-    # g++ 12 takes `"text" + string` for an overlap when it optimizes (GCC bug 105651, mended in 13).
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-    $<$<CXX_COMPILER_ID:Clang>:-Wmissing-prototypes>
-    $<$<CXX_COMPILER_ID:Clang>:-Wunreachable-code>
-    # Clang 14 calls a macro without variadic arguments a GNU extension; C++20 allows it.
-    $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>
-    $<$<BOOL:${PIPESIM_WERROR}>:-Werror>)
+    "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+if(PIPESIM_WARNINGS)
+  target_compile_options(
+    pipesim_flags
+    INTERFACE
+      -Wall
+      -Wextra
+      -Wpedantic
+      # In a room that is one translation unit, a local name may be that of a constant in another file.
+      $<$<NOT:$<BOOL:${PIPESIM_UNITY}>>:-Wshadow>
+      -Wconversion
+      -Wsign-conversion
+      -Wdouble-promotion
+      -Wold-style-cast
+      -Wcast-align
+      -Wcast-qual
+      -Wnon-virtual-dtor
+      -Woverloaded-virtual
+      -Wformat=2
+      -Wundef
+      -Wextra-semi
+      -Wmissing-declarations
+      -Wvla
+      $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond>
+      $<$<CXX_COMPILER_ID:GNU>:-Wlogical-op>
+      $<$<CXX_COMPILER_ID:GNU>:-Wzero-as-null-pointer-constant>
+      # g++ 12 takes `"text" + string` for an overlap when it optimizes (GCC bug 105651, mended in 13).
+      $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+      $<$<CXX_COMPILER_ID:Clang>:-Wmissing-prototypes>
+      $<$<CXX_COMPILER_ID:Clang>:-Wunreachable-code>
+      # Clang 14 calls a macro without variadic arguments a GNU extension; C++20 allows it.
+      $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>
+      $<$<BOOL:${PIPESIM_WERROR}>:-Werror>)
+endif()
 # Checks of the standard library that cost little: an index out of range aborts.
 target_compile_definitions(pipesim_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
