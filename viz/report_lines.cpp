@@ -140,11 +140,11 @@ std::string left_out_text(const std::vector<const models::Root*>& roots, const s
                      missing);
 }
 
-// "rank 1 all_reduce#1": what waits first, of the first rank of each root.
+// "rank 1's all_reduce#1": what waits first, of the first rank of each root.
 std::string first_waiters(const std::vector<const models::Root*>& roots) {
   std::set<std::uint32_t> ranks;
   for (const models::Root* root : roots) ranks.insert(root->first.from.rank);
-  return fmt::format("{} {}", ranks_text({ranks.begin(), ranks.end()}),
+  return fmt::format("{}'s {}", ranks_text({ranks.begin(), ranks.end()}),
                      act_text(roots.front()->first.from.act));
 }
 
@@ -309,16 +309,16 @@ std::vector<std::string> mismatch_lines(const Explanation& explanation) {
   const std::size_t shown = std::min(kMost, explanation.mismatches.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const models::Misfit& misfit = explanation.mismatches[i];
-    const auto side = [&](const std::vector<std::uint32_t>& ranks, const ActInfo& act) {
-      return fmt::format("{} {}{}", ranks_text(ranks), act_text(act),
+    const auto call = [](const ActInfo& act) {
+      return fmt::format("{}{}", act_text(act),
                          act.at.empty() ? "" : fmt::format(" ({})", models::printable(act.at)));
     };
     std::vector<std::uint32_t> ranks = misfit.ranks;
     std::sort(ranks.begin(), ranks.end());
     std::vector<std::uint32_t> first = misfit.other_side;
     if (first.empty()) first = {misfit.first.rank};
-    lines.push_back(fmt::format("{} {} not match {}: {}", side(first, misfit.first),
-                                first.size() == 1 ? "does" : "do", side(ranks, misfit.second),
+    lines.push_back(fmt::format("{}'s {} does not match {} on {}: {}", ranks_text(first),
+                                call(misfit.first), call(misfit.second), ranks_text(ranks),
                                 fmt::join(misfit.differences, ", ")));
   }
   if (shown < explanation.mismatches.size()) {
@@ -366,7 +366,7 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
         most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
         names_waiter
             ? ""
-            : fmt::format(", first {} ({})", first_waiters(group), stage_text(first.from.act))));
+            : fmt::format(", {} first ({})", first_waiters(group), stage_text(first.from.act))));
   }
   return lines;
 }

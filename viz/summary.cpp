@@ -43,8 +43,10 @@ std::string reason_on_other_rank(const Wait& crossing, const std::vector<const W
   if (own.empty()) return "";
   const Wait& last = *own.back();
   if (own.size() == 1) {
-    return fmt::format(", {} {}", !joins(crossing) || crossing.needed ? "which" : "where it",
-                       predicate(last));
+    if (!joins(crossing)) return fmt::format(", which {}", predicate(last));
+    const std::string call =
+        crossing.needed ? op_text(last.from.act) : fmt::format("rank {}'s call", last.from.rank);
+    return fmt::format(", but {} {}", call, predicate(last));
   }
   const bool feeds = last.kind == WaitKind::kData || last.kind == WaitKind::kCreditData ||
                      last.kind == WaitKind::kCreditControl;
@@ -122,13 +124,13 @@ std::string summary_text(const Explanation& explanation) {
 std::string advice_text(const Report& report) {
   switch (report.explanation.cause) {
     case Cause::kMismatch:
-      return "Fix: make the two calls the same, or correct the order: calls on one communicator "
-             "are matched by the order in which each rank makes them.";
+      return "Fix: make the same calls in the same order on every rank. The nth call on a "
+             "communicator matches the nth call of every other rank.";
     case Cause::kCycle: {
       if (report.remedies.empty()) {
         return report.graph.actors.empty()
                    ? "Fix: change the order of the ops on one of these ranks."
-                   : "Next: 'pipesim fix' searches for a change that lets this run complete.";
+                   : "Next: run 'pipesim fix' to search for a change that lets this run complete.";
       }
       // An op on the wrong stream is what somebody would look at first.
       const auto moves = std::find_if(report.remedies.begin(), report.remedies.end(),
@@ -136,10 +138,10 @@ std::string advice_text(const Report& report) {
                                         return remedy.kind == models::Remedy::Kind::kStream;
                                       });
       const auto& best = moves == report.remedies.end() ? report.remedies.front() : *moves;
-      return fmt::format("Fix: {} (tried: this run then completes).", remedy_text(best));
+      return fmt::format("Fix: {} (tried: the run completes).", remedy_text(best));
     }
     case Cause::kDeadRank:
-      return "Next: find the cause of this failure; the other ranks only wait.";
+      return "Next: find the cause of this failure; the other ranks are only waiting.";
     case Cause::kFailedLink:
       return "Next: fix the network; no change to the job can open this path.";
     case Cause::kAbsentMember:

@@ -482,7 +482,7 @@ std::string text_of(const Wait& wait, const std::string& other) {
                           : fmt::format("needs data from {}", other);
     case WaitKind::kCreditData:
     case WaitKind::kCreditControl:
-      return fmt::format("needs a free slot in its register '{}', held by {}", wait.reg, other);
+      return fmt::format("waits for {} to free a slot of register '{}'", other, wait.reg);
     case WaitKind::kPeerOfCollective:
       return never ? fmt::format("waits for {}, which never joins", other)
                    : fmt::format("waits for {} to join", other);
@@ -551,11 +551,10 @@ std::string wait_text(const Wait& wait) {
       act_text(wait.from.act) == act_text(other);
   const std::string rank = fmt::format("rank {}", wait.to.rank);
   if (!wait.needed) return text_of(wait, same_call ? rank : other_text(wait));
-  return same_call
-             ? fmt::format("{}, which is still at {}", text_of(wait, rank), op_text(wait.to.act))
-             : fmt::format("{}, which comes after {}",
-                           text_of(wait, fmt::format("{} {}", rank, op_text(other))),
-                           op_text(wait.to.act));
+  return same_call ? text_of(wait, fmt::format("{} (still at {})", rank, op_text(wait.to.act)))
+                   : fmt::format("{}, which comes after {}",
+                                 text_of(wait, fmt::format("{} {}", rank, op_text(other))),
+                                 op_text(wait.to.act));
 }
 
 std::string edge_text(const Wait& wait) {

@@ -128,7 +128,7 @@ void ActorLint::check_stream(ActorId id) {
   finding.why = "while " + quoted(names_.op(collective->second)) + " waits for its peers on " +
                 stream + ", " + name + " is queued behind it" +
                 (to.size() == 1 ? ", and stream " + quoted(*to.begin()) + " waits too" : "");
-  if (to.size() == 1) finding.advice = "put it on stream " + quoted(*to.begin());
+  if (to.size() == 1) finding.advice = "put " + name + " on stream " + quoted(*to.begin());
   findings_.push_back(std::move(finding));
 }
 

@@ -191,7 +191,7 @@ void DiagnosisText::add_suspects() {
         evidence_.ranks[suspect.rank].process.state == models::ProcessState::kSilent;
     if (silent) text += " did not answer";
     if (suspect.waiting > 0) {
-      text += fmt::format("{} {} {}; {} may wait for it, first rank {}", silent ? ", and" : ":",
+      text += fmt::format("{} {} {}; {} may wait for it, rank {}'s first", silent ? ", and" : ":",
                           suspect.behind ? "it has not called" : "nothing shows whether it called",
                           models::printable(act_text(suspect.first.from.act)),
                           counted(suspect.waiting, "call"), suspect.first.from.rank);
@@ -253,10 +253,11 @@ void DiagnosisText::add_root(const DiagnosisRoot& root, const std::vector<std::u
     case RootReason::kNotCalled:
       return add_absent(root, ranks, behind);
     case RootReason::kDeviceStopped:
-      add(fmt::format("{} never finishes {}; {}", ranks_text(ranks), call_text(root), behind), 2,
-          4);
-      return add(fmt::format("rank {} finished it together with rank {}, and is at #{}: the device "
-                             "of rank {} no longer reports anything",
+      add(fmt::format("{} never reported {} as finished; {}", ranks_text(ranks), call_text(root),
+                      behind),
+          2, 4);
+      return add(fmt::format("rank {} did finish it, which takes rank {}, too, and is at #{}: the "
+                             "device of rank {} no longer reports anything",
                              root.peer, root.rank, root.peer_came, root.rank),
                  6, 6);
     case RootReason::kDied:
@@ -270,15 +271,14 @@ void DiagnosisText::add_absent(const DiagnosisRoot& root, const std::vector<std:
                                const std::string& behind) {
   const models::ActInfo& waiter = root.first.from.act;
   const bool one = ranks.size() == 1;
-  const char* s = one ? "s" : "";
   const std::string who = ranks_text(ranks);
   const std::string call = call_text(root);
   if (root.first.kind == WaitKind::kPeerOfMessage) {
-    add(fmt::format("{} never post{} {} of rank {} {}; {}", who, s, matching_text(waiter),
+    add(fmt::format("{} never posted {} of rank {}'s {}; {}", who, matching_text(waiter),
                     waiter.rank, call, behind),
         2, 4);
   } else {
-    add(fmt::format("{} never call{} {}; {}, first rank {}", who, s, call, behind, waiter.rank), 2,
+    add(fmt::format("{} never called {}; {}, rank {}'s first", who, call, behind, waiter.rank), 2,
         4);
   }
   const std::string host = host_text(root.rank);
@@ -349,7 +349,7 @@ void DiagnosisText::add_checks() {
                who});
   }
   if (rows == 0) return;
-  add_heading("Collectives that do not match, the first of each group:");
+  add_heading("First incomplete or mismatched collective of each group:");
   text_ += table.fitted(options_.width, 2);
   add_cut(wanted - rows);
 }

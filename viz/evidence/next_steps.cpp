@@ -36,7 +36,7 @@ std::string stack_step(const models::Evidence& evidence, const std::vector<std::
   if (ranks.size() == 1) {
     return stack_step(evidence.ranks[ranks.front()].process.id, ranks_text(ranks));
   }
-  return fmt::format("py-spy dump --pid PID, on the hosts of {}: where are they?",
+  return fmt::format("py-spy dump --pid PID, on the hosts of {}: see where each process is",
                      ranks_text(ranks));
 }
 
@@ -95,7 +95,7 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
     steps.push_back(stack_step(evidence, unseen));
   }
   if (!stopped.empty()) {
-    steps.push_back(fmt::format("dmesg -T | grep -i xid, on the host of {}: errors of its GPU",
+    steps.push_back(fmt::format("dmesg -T | grep -i xid, on the host of {}: look for GPU errors",
                                 of_ranks(evidence, stopped)));
   }
   const auto dead = std::find_if(

@@ -294,7 +294,7 @@ void FixText::add_partial() {
 
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
-    text_ += "\nTried, but still hangs\n";
+    text_ += "\nTried, but the run still hangs\n";
     std::set<std::string> told;
     for (const Change& change : report_.without_use) {
       const std::string text =

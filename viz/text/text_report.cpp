@@ -321,7 +321,7 @@ void TextReport::add_collateral() {
     return;
   }
   if (explanation_.collateral == 0) {
-    text_ += "Nothing else is stuck.\n";
+    text_ += "No other op is blocked.\n";
     return;
   }
   const auto& distances = explanation_.collateral_by_distance;
@@ -342,7 +342,7 @@ void TextReport::add_collateral() {
   add_paragraph(text + (all() ? "." : "; --all lists them."), 0, 2);
 }
 
-// "3 at 1 wait, 2 at 2 waits, 4 farther".
+// "3 are 1 wait away, 2 are 2, 4 are farther".
 std::string TextReport::distances_text(std::uint32_t behind) const {
   constexpr std::size_t kMaxDistances = 4;
   std::string text;
@@ -351,10 +351,13 @@ std::string TextReport::distances_text(std::uint32_t behind) const {
        ++i) {
     const std::uint32_t count = explanation_.collateral_by_distance[i];
     told += count;
-    text +=
-        fmt::format("{}{} at {}", text.empty() ? "" : ", ", grouped(count), counted(i + 1, "wait"));
+    text += fmt::format("{}{} {} {}{}", text.empty() ? "" : ", ", grouped(count),
+                        count == 1 ? "is" : "are", i + 1, i == 0 ? " wait away" : "");
   }
-  if (told < behind) text += fmt::format(", farther: {}", grouped(behind - told));
+  if (told < behind) {
+    text +=
+        fmt::format(", {} {} farther", grouped(behind - told), behind - told == 1 ? "is" : "are");
+  }
   return text;
 }
 
