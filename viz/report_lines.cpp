@@ -140,12 +140,17 @@ std::string left_out_text(const std::vector<const models::Root*>& roots, const s
                      missing);
 }
 
+// "rank 0's all_reduce#1", "the all_reduce#1 of ranks 1 and 2".
+std::string owned_by(const std::vector<std::uint32_t>& ranks, const std::string& call) {
+  return ranks.size() == 1 ? fmt::format("{}'s {}", ranks_text(ranks), call)
+                           : fmt::format("the {} of {}", call, ranks_text(ranks));
+}
+
 // "rank 1's all_reduce#1": what waits first, of the first rank of each root.
 std::string first_waiters(const std::vector<const models::Root*>& roots) {
   std::set<std::uint32_t> ranks;
   for (const models::Root* root : roots) ranks.insert(root->first.from.rank);
-  return fmt::format("{}'s {}", ranks_text({ranks.begin(), ranks.end()}),
-                     act_text(roots.front()->first.from.act));
+  return owned_by({ranks.begin(), ranks.end()}, act_text(roots.front()->first.from.act));
 }
 
 // What is wrong with the other end of `first`, of `ranks` where it is ranks.
@@ -317,9 +322,9 @@ std::vector<std::string> mismatch_lines(const Explanation& explanation) {
     std::sort(ranks.begin(), ranks.end());
     std::vector<std::uint32_t> first = misfit.other_side;
     if (first.empty()) first = {misfit.first.rank};
-    lines.push_back(fmt::format("{}'s {} does not match {} on {}: {}", ranks_text(first),
-                                call(misfit.first), call(misfit.second), ranks_text(ranks),
-                                fmt::join(misfit.differences, ", ")));
+    lines.push_back(fmt::format("{} does not match {} on {}: {}",
+                                owned_by(first, call(misfit.first)), call(misfit.second),
+                                ranks_text(ranks), fmt::join(misfit.differences, ", ")));
   }
   if (shown < explanation.mismatches.size()) {
     lines.push_back(fmt::format("and {} more", explanation.mismatches.size() - shown));

@@ -26,7 +26,7 @@ TEST_CASE("a hang is explained by its cycle", "[library][run]") {
   CHECK(result.fingerprint() != 0);
   REQUIRE(result.cycle().size() == 6);
   const Wait& wait = result.cycle()[2];
-  CHECK(wait.text == "rank 1 table#3 needs a free slot in its register 'out', held by reduce#1");
+  CHECK(wait.text == "rank 1 table#3 waits for reduce#1 to free a slot of register 'out'");
   CHECK(wait.kind == "credit (data)");
   CHECK(wait.from.rank == 1);
   CHECK(wait.from.op == "table");

@@ -39,7 +39,7 @@ TEST_CASE("a call of a group is told and asked for by its name", "[app][act_quer
   const std::string path = folder.write("half.yaml", kText);
   const auto run = command({"run", path});
   CHECK(run.code == 1);
-  CHECK(contains(run.out, "Rank 1 never posts the matching recv of rank 0 exchange#1 (give)"));
+  CHECK(contains(run.out, "Rank 1 never posts the matching recv of rank 0's exchange#1 (give)"));
   const auto json = command({"run", path, "--json"});
   CHECK(contains(json.out, "\"call\": \"give\""));
   const auto why = command({"why", path, "rank 0 take5"});

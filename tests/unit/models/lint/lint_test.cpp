@@ -49,7 +49,7 @@ actors:
   CHECK(findings.front().place == models::Place{9, 3});
   CHECK(findings.front().message ==
         "'buffer' runs on stream 'forward', but its inputs and its readers are on other streams");
-  CHECK(findings.front().advice == "put it on stream 'backward'");
+  CHECK(findings.front().advice == "put 'buffer' on stream 'backward'");
 
   CHECK(lint(with(text, "buffer: {stream: forward", "buffer: {stream: backward")).empty());
   // What feeds it is there too, or what reads it.
