@@ -4,17 +4,21 @@
 #include <cstddef>
 
 #include "models/characters.hpp"
+#include "models/outside_text.hpp"
 
 namespace pipesim::viz {
 namespace {
 
-// The length of the character of UTF-8 at the beginning of `text` that XML may contain, or 0.
+// The length of the character of UTF-8 at the beginning of `text`, or 0 of one that XML may not
+// contain or that controls how others are shown.
 std::size_t xml_character(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   if (first < 0x20) return first == '\n' || first == '\t' ? 1 : 0;
   const std::string_view head = text.substr(0, 3);
   const bool not_in_xml = head == "\xef\xbf\xbe" || head == "\xef\xbf\xbf";  // U+FFFE, U+FFFF
-  return not_in_xml ? 0 : models::character_size(text, 0);
+  const std::size_t size = not_in_xml ? 0 : models::character_size(text, 0);
+  const bool controls = first >= 0x7f && models::has_control_characters(text.substr(0, size));
+  return controls ? 0 : size;
 }
 
 }  // namespace

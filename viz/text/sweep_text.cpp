@@ -170,8 +170,10 @@ class SweepText {
 // ---------------------------------------------------------------------------------------------
 // Data
 
-// Names and values are the user's, and a spreadsheet takes a cell that begins so for a formula.
-std::string csv_field(const std::string& text) {
+// Names and values are the user's, or of a file that somebody sent: without control characters. A
+// spreadsheet takes a cell that begins so for a formula.
+std::string csv_field(const std::string& given) {
+  const std::string text = models::printable(given);
   const bool is_formula = text.find_first_of("=+-@") == 0;
   if (!is_formula && text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
