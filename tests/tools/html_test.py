@@ -249,7 +249,7 @@ class Html(unittest.TestCase):
         self.assertIn("rank 0 BdstBuf#1", self.tooltip())
         self.assertIn("queued behind nccl-1998#3", self.tooltip())
         browser.hover("#graph-frame g.edge[data-name='rank 1 Repeat#3->rank 1 Zeros#2'] text")
-        self.assertIn("needs a free slot in its register 'ctrl', held by Zeros#2", self.tooltip())
+        self.assertIn("waits for Zeros#2 to free a slot of register 'ctrl'", self.tooltip())
         # The first chip of rank 0 is what stands in front of its stream.
         browser.hover("#timeline-frame .chip.cycle")
         self.assertIn("queued behind nccl-1998#3", self.tooltip())
