@@ -338,8 +338,8 @@ bool Folder::receives_from_any() const {
   });
 }
 
-// Whether the members of each list name the same root. Ranks of one sort may not: to name oneself is
-// the same for all, and one of them alone would be right.
+// Whether the members of each list name the same root. Ranks of one sort may not: to name oneself
+// is the same for all, and one of them alone would be right.
 bool Folder::agrees_on_roots() const {
   for (const ActorTemplate& actor : graph_.actors) {
     if (!actor.step) continue;
