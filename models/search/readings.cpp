@@ -246,6 +246,36 @@ std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<L
   return check(graph, simulate(graph, std::move(*lowered), run), options);
 }
 
+// As how many a rank counts.
+std::int64_t count_of(const std::vector<std::uint32_t>& copies, sim::RankId rank) {
+  return copies.empty() ? 1 : copies[rank.value];
+}
+
+// The highest sum of changes up to a time, which come with these; what is added goes before what is
+// taken at the same time.
+std::int64_t most_at_a_time(std::vector<std::pair<std::int64_t, std::int64_t>> changes) {
+  std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  });
+  std::int64_t now = 0;
+  std::int64_t most = 0;
+  for (const auto& [time, bytes] : changes) most = std::max(most, now += bytes);
+  return most;
+}
+
+// What an answer without a hang rests on. `cold`: the check of `graph` in that reading.
+void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOptions& options,
+                      ReadingsReport& result) {
+  if (cold.usual.explanation.acts_expected > kMostActs) return;
+  Diagnostics ignored;
+  std::optional<Lowered> all;  // ranks, if the check had a few for them
+  if (!cold.copies.empty()) all = lower(graph, ignored);
+  Lowered& lowered = all ? *all : cold.usual.lowered;
+  if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
+  const std::optional<bool> rests = rests_on_creation(lowered.plan, options);
+  result.by_creation = rests ? *rests : rests_on_creation(std::move(graph), options);
+}
+
 bool has_action(const Schedule& schedule, ActionKind kind) {
   return std::any_of(schedule.ranks.begin(), schedule.ranks.end(), [&](const Actions& row) {
     return std::any_of(row.begin(), row.end(),
@@ -325,8 +355,7 @@ std::int64_t buffered_bytes(const Simulation& simulation,
   for (const sim::Call& call : plan.calls) {
     if (call.kind == sim::CallKind::kCollective) continue;
     Ends& ends = channels[call.channel];
-    const std::uint32_t rank = plan.actors[call.actor].rank.value;
-    const std::int64_t times_counted = copies.empty() ? 1 : copies[rank];
+    const std::int64_t times_counted = count_of(copies, plan.actors[call.actor].rank);
     for (std::uint32_t k = 0; k < plan.actors[call.actor].acts; ++k) {
       const sim::ActTimes& act = times.of(call.actor, k);
       if (call.kind == sim::CallKind::kReceive && act.start != sim::kNever) {
@@ -349,13 +378,7 @@ std::int64_t buffered_bytes(const Simulation& simulation,
       changes.emplace_back(taken, -bytes);
     }
   }
-  std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : a.second > b.second;
-  });
-  std::int64_t now = 0;
-  std::int64_t most = 0;
-  for (const auto& [time, bytes] : changes) most = std::max(most, now += bytes);
-  return most;
+  return most_at_a_time(std::move(changes));
 }
 
 ReadingsReport one_reading(const TaskGraph& graph, CheckReport check) {
@@ -420,15 +443,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   const bool goes_well =
       result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
   CheckReport& cold = result.shown == Reading::kCold ? result.check : reports.back();
-  if (goes_well && cold.usual.explanation.acts_expected <= kMostActs) {
-    Diagnostics ignored;
-    std::optional<Lowered> all;  // ranks, if the check had a few for them
-    if (!cold.copies.empty()) all = lower(graph, ignored);
-    Lowered& lowered = all ? *all : cold.usual.lowered;
-    if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
-    const std::optional<bool> rests = rests_on_creation(lowered.plan, options);
-    result.by_creation = rests ? *rests : rests_on_creation(std::move(graph), options);
-  }
+  if (goes_well) find_assumptions(std::move(graph), cold, options, result);
   return result;
 }
 
