@@ -67,10 +67,7 @@ class Validation {
       }
       here.add(action);
       // Whichever way a gradient is done, it is not done before.
-      if (halved ||
-          !(action.kind == ActionKind::kBackward || action.kind == ActionKind::kInputGrad)) {
-        return;
-      }
+      if (halved || !gives_gradient(action.kind)) return;
       for (const ActionKind kind : {ActionKind::kBackward, ActionKind::kInputGrad}) {
         action.kind = kind;
         here.add(action);

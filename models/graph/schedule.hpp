@@ -48,6 +48,10 @@ constexpr bool is_compute(ActionKind kind) {
   return kind == ActionKind::kForward || kind == ActionKind::kBackward ||
          kind == ActionKind::kInputGrad || kind == ActionKind::kWeightGrad;
 }
+/// Backwards, and gradients of the input.
+constexpr bool gives_gradient(ActionKind kind) {
+  return kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
+}
 /// Sends and receives.
 constexpr bool is_message(ActionKind kind) {
   return kind == ActionKind::kSendForward || kind == ActionKind::kRecvForward ||

@@ -89,8 +89,7 @@ class Report {
     for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
       const ActionKind kind = actions[i].kind;
       if (kind == ActionKind::kForward) forward_end_[index(actions[i])] = end;
-      const bool gradient = kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
-      if (gradient) gradient_end_[index(actions[i])] = end;
+      if (gives_gradient(kind)) gradient_end_[index(actions[i])] = end;
     }
   }
 
@@ -148,9 +147,7 @@ class Report {
         --from.stage;
         inputs.wait_for(inputs.input, forward_end_[index(from)]);
       }
-      const bool is_gradient =
-          part.kind == ActionKind::kInputGrad || part.kind == ActionKind::kBackward;
-      if (is_gradient && (part.stage + 1) % depth_ != 0) {
+      if (gives_gradient(part.kind) && (part.stage + 1) % depth_ != 0) {
         ++from.stage;
         inputs.wait_for(inputs.gradient, gradient_end_[index(from)]);
       }

@@ -32,7 +32,7 @@ WorkKind kind_of_slot(const Actions& actions, std::size_t slot) {
     const ActionKind kind = actions[i].kind;
     if (is_message(kind)) return WorkKind::kMessage;
     forward |= kind == ActionKind::kForward;
-    backward |= kind == ActionKind::kBackward || kind == ActionKind::kInputGrad;
+    backward |= gives_gradient(kind);
     weights |= kind == ActionKind::kWeightGrad;
   }
   if (forward && (backward || weights)) return WorkKind::kOverlapped;

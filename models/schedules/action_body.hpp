@@ -37,7 +37,7 @@ inline bool is_within(StageMoment moment, ActionKind kind, bool is_last) {
     case StageMoment::kForward:
       return kind == ActionKind::kForward;
     case StageMoment::kBackward:
-      return kind == ActionKind::kBackward || kind == ActionKind::kInputGrad;
+      return gives_gradient(kind);
     case StageMoment::kLastBackward:
       return is_last && completes_gradients(kind);
     case StageMoment::kGradients:

@@ -456,10 +456,6 @@ bool is_receive(ActionKind kind) {
   return kind == ActionKind::kRecvForward || kind == ActionKind::kRecvBackward;
 }
 
-bool gives_gradient(ActionKind kind) {
-  return kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
-}
-
 Action message_of(const Action& action, bool send) {
   Action message{ActionKind::kNone, false, action.stage, action.micro_batch};
   if (action.kind == ActionKind::kForward) {

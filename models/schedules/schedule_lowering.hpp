@@ -18,8 +18,6 @@ namespace pipesim::models {
 /// Whether it is the sending or the receiving end of a message.
 bool is_send(ActionKind kind);
 bool is_receive(ActionKind kind);
-/// Backwards, and gradients of the input.
-bool gives_gradient(ActionKind kind);
 /// What brings the input of a forward or backward, or sends its result; of others kNone.
 Action message_of(const Action& action, bool send);
 
