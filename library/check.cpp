@@ -9,7 +9,6 @@
 #include "app/output/views.hpp"
 #include "library/graph_data.hpp"
 #include "models/explain/folded_run.hpp"
-#include "models/lowering/lowering.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
 #include "viz/json/check_json.hpp"
@@ -25,17 +24,17 @@ static_assert(
     static_cast<int>(Answer::kHangCertain) == static_cast<int>(models::JobAnswer::kHangCertain) &&
     static_cast<int>(Answer::kUndecided) == static_cast<int>(models::JobAnswer::kUndecided));
 
-models::ReadingsReport readings_of(const Graph& graph, const models::TaskGraph& of,
+models::ReadingsReport readings_of(const Graph& graph, models::TaskGraph of,
                                    const CheckOptions& options) {
   sim::ExploreOptions how;
   how.max_states = options.max_states;
-  if (models::has_readings(of) && models::can_fold(of)) return models::check_readings(of, how);
+  const bool has_readings = models::has_readings(of);
+  if (has_readings) of.reading = models::Reading::kContract;
   models::Diagnostics diagnostics;
-  auto lowered = models::lower(of, diagnostics);
-  if (!lowered) library::throw_mistakes(diagnostics, graph);
-  return models::has_readings(of)
-             ? models::check_readings(of, how)
-             : models::one_reading(of, models::check(of, std::move(*lowered), how));
+  auto job = models::lay_out_job(of, diagnostics);
+  if (!job) library::throw_mistakes(diagnostics, graph);
+  if (has_readings) return models::check_readings(std::move(of), how, nullptr, std::move(job));
+  return models::one_reading(of, models::check(of, std::move(*job), how));
 }
 
 models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& options) {

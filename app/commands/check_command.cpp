@@ -229,7 +229,8 @@ class CheckRun {
         scenario_(input_.read()) {}
 
   int run() {
-    if (write_promela()) return kExitGood;
+    lay_out();
+    if (options_.promela_path && write_promela()) return kExitGood;
     basis_.assign(scenario_.rests_on.begin(), scenario_.rests_on.end());
     check();
     const int code = exit_code_of(readings_, interrupted());
@@ -259,27 +260,24 @@ class CheckRun {
     return !found.hang.empty() || found.reading.any();
   }
 
-  // Reports mistakes, too. True where the model was printed.
-  bool write_promela() {
-    // Where few ranks are checked for all, there are no mistakes.
-    if (!options_.promela_path && models::can_fold(scenario_.graph)) {
-      input_.report();
-      return false;
-    }
-    // Each reading is lowered by itself; mistakes are the same in all.
+  // Reports mistakes, which are the same in all readings.
+  void lay_out() {
     const models::Reading asked = scenario_.graph.reading;
-    if (all_readings() && !options_.promela_path) {
-      scenario_.graph.reading = models::Reading::kContract;
-    }
-    lowered_ = input_.require(models::lower(scenario_.graph, input_.diagnostics()));
+    if (all_readings()) scenario_.graph.reading = models::Reading::kContract;
+    job_ = input_.require(models::lay_out_job(scenario_.graph, input_.diagnostics()));
     scenario_.graph.reading = asked;
     input_.report();
-    if (!options_.promela_path) return false;
-    const std::string obstacle = formats::promela_obstacle(lowered_->plan);
+  }
+
+  // All ranks in the reading asked for. True where it was printed.
+  bool write_promela() {
+    models::Diagnostics none;
+    const models::Lowered lowered = *models::lower(scenario_.graph, none);
+    const std::string obstacle = formats::promela_obstacle(lowered.plan);
     if (!obstacle.empty()) {
       input_.fail(models::Code::kSpin, fmt::format("cannot be written for SPIN: {}", obstacle));
     }
-    return write_or_print(*options_.promela_path, formats::write_promela(lowered_->plan),
+    return write_or_print(*options_.promela_path, formats::write_promela(lowered.plan),
                           console_.out);
   }
 
@@ -295,17 +293,11 @@ class CheckRun {
     const CheckOne check_one = [&](const models::TaskGraph& of) {
       if (all_readings()) {
         return models::check_readings(of, options, progress.run(),
-                                      std::exchange(lowered_, std::nullopt));
+                                      std::exchange(job_, std::nullopt));
       }
-      if (!lowered_) {
-        if (auto folded = models::check_folded(of, options, progress.run())) {
-          return models::one_reading(of, std::move(*folded));
-        }
-        lowered_ = input_.require(models::lower(of, input_.diagnostics()));
-      }
-      models::Lowered lowered = *std::exchange(lowered_, std::nullopt);
-      return models::one_reading(of,
-                                 models::check(of, std::move(lowered), options, progress.run()));
+      if (!job_) job_ = input_.require(models::lay_out_job(of, input_.diagnostics()));
+      models::LaidOutJob job = *std::exchange(job_, std::nullopt);
+      return models::one_reading(of, models::check(of, std::move(job), options, progress.run()));
     };
     readings_ = check_one(scenario_.graph);
     Judgement judged{basis_};
@@ -400,7 +392,7 @@ class CheckRun {
   CheckOptions options_;
   ScenarioInput input_;
   formats::Scenario scenario_;
-  std::optional<models::Lowered> lowered_;  // of the usual way, until it is checked
+  std::optional<models::LaidOutJob> job_;  // of the usual way, until it is checked
   std::vector<std::string> basis_;
   std::string undecided_;  // why, where the scenario or the record does not say enough
   std::optional<CheckedWays> ways_;

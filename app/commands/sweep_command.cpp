@@ -183,7 +183,7 @@ class Combinations {
   bool may_fold(const models::TaskGraph& graph) const {
     constexpr std::uint32_t kFewestRanks = 256;
     return graph.ranks >= kFewestRanks && !is_varied(models::kJitterVariable) &&
-           models::can_fold(graph);
+           models::fold_job(graph).has_value();
   }
 
   void check_jitter(const std::vector<formats::Parameter>& parameters, Diagnostics& found) const {

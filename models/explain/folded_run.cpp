@@ -26,11 +26,12 @@ class Unfolding {
   bool is_possible(const std::vector<std::uint32_t>& copies) const;
 
   /// Makes the explanation that of the whole job.
-  void run();
+  void run(bool with_fingerprint);
 
  private:
   void number_actors();
-  void sum_up();
+  void count_ops();
+  std::uint64_t fingerprint() const;
   void keep_first_ranks();
   bool names_others(const RankReport& rank) const;
 
@@ -81,34 +82,41 @@ bool Unfolding::is_possible(const std::vector<std::uint32_t>& copies) const {
       [&](const RankReport& rank) { return copies[rank.rank] > 1 && names_others(rank); });
 }
 
-void Unfolding::run() {
-  sum_up();
+void Unfolding::run(bool with_fingerprint) {
+  count_ops();
+  run_.simulation.explanation.fingerprint = with_fingerprint ? fingerprint() : 0;
   keep_first_ranks();
 }
 
-void Unfolding::sum_up() {
+void Unfolding::count_ops() {
   const sim::Outcome& outcome = run_.simulation.outcome;
   std::uint64_t done = 0;
   std::uint64_t expected = 0;
-  sim::Fingerprint fingerprint;
   for (const ActorId id : ids_of(plan_.actors)) {
     const sim::Actor& actor = plan_.actors[id];
-    const std::vector<std::uint32_t>& copies = copies_[actor.rank.value];
-    if (copies.empty()) continue;
-    done += outcome.state.actors[id].done * copies.size();
-    expected += actor.acts * copies.size();
-    const std::uint32_t own = id.value - first_kept_[actor.rank.value];
-    for (std::uint32_t k = 0; k < outcome.state.actors[id].launched; ++k) {
-      const sim::ActTimes& times = outcome.act_times.of(id, k);
-      for (const std::uint32_t first : copies) {
-        fingerprint.add(ActorId{first + own}, k, times.launch, times.start, times.end);
-      }
-    }
+    const std::size_t copies = copies_[actor.rank.value].size();
+    done += outcome.state.actors[id].done * copies;
+    expected += actor.acts * copies;
   }
   Explanation& explanation = run_.simulation.explanation;
   explanation.acts_done = done;
   explanation.acts_expected = expected;
-  explanation.fingerprint = fingerprint.value(explanation.verdict);
+}
+
+std::uint64_t Unfolding::fingerprint() const {
+  const sim::Outcome& outcome = run_.simulation.outcome;
+  sim::Fingerprint fingerprint;
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const std::uint32_t rank = plan_.actors[id].rank.value;
+    const std::uint32_t own = id.value - first_kept_[rank];
+    for (std::uint32_t k = 0; k < outcome.state.actors[id].launched; ++k) {
+      const sim::ActTimes& times = outcome.act_times.of(id, k);
+      for (const std::uint32_t first : copies_[rank]) {
+        fingerprint.add(ActorId{first + own}, k, times.launch, times.start, times.end);
+      }
+    }
+  }
+  return fingerprint.value(run_.simulation.explanation.verdict);
 }
 
 void Unfolding::keep_first_ranks() {
@@ -119,44 +127,50 @@ void Unfolding::keep_first_ranks() {
                             [&](std::uint32_t rank) { return stands_for[rank]; });
 }
 
-// What a folded run is made of.
-struct Folded {
-  RankFolding folding;
-  Lowered lowered;
-};
-
-// Nothing where a mistake has to be told: lowering all ranks tells it as people know it.
-std::optional<Folded> fold(const TaskGraph& graph) {
-  std::optional<RankFolding> folding = fold_ranks(graph);
-  if (!folding) return std::nullopt;
-  Diagnostics mistakes;
-  std::optional<Lowered> lowered = lower_some(graph, folding->kept, mistakes);
-  if (!lowered || !mistakes.sorted().empty()) return std::nullopt;
-  if (sim::fixed_order_obstacle(lowered->plan, {}) != nullptr) return std::nullopt;
-  return Folded{std::move(*folding), std::move(*lowered)};
-}
-
 }  // namespace
 
-bool can_fold(const TaskGraph& graph) { return fold(graph).has_value(); }
+std::optional<FoldedJob> fold_job(const TaskGraph& graph) {
+  std::optional<RankFolding> folding = fold_ranks(graph);
+  if (!folding) return std::nullopt;
+  return fold_job(graph, std::move(*folding));
+}
 
-std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options) {
-  std::optional<Folded> folded = fold(graph);
-  if (!folded) return std::nullopt;
+std::optional<FoldedJob> fold_job(const TaskGraph& graph, RankFolding folding) {
+  Diagnostics mistakes;
+  std::optional<Lowered> lowered = lower_some(graph, folding.kept, mistakes);
+  if (!lowered || !mistakes.sorted().empty()) return std::nullopt;
+  if (sim::fixed_order_obstacle(lowered->plan, {}) != nullptr) return std::nullopt;
+  return FoldedJob{std::move(folding), std::move(*lowered)};
+}
+
+std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics) {
+  if (std::optional<FoldedJob> job = fold_job(graph)) return std::move(*job);
+  if (std::optional<Lowered> job = lower(graph, diagnostics)) return std::move(*job);
+  return std::nullopt;
+}
+
+std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
+                                    const sim::RunOptions& options, bool with_fingerprint) {
   sim::RunOptions run;
   run.keep_act_times = true;
   run.stop = options.stop;
   run.progress = options.progress;
-  const std::vector<std::uint32_t> copies = folded->folding.copies();
+  const std::vector<std::uint32_t> copies = job.folding.copies();
   FoldedRun result;
-  result.folding = std::move(folded->folding);
-  result.simulation = simulate(graph, std::move(folded->lowered), run, &copies);
+  result.folding = std::move(job.folding);
+  result.simulation = simulate(graph, std::move(job.lowered), run, &copies);
   const sim::RunEnd end = result.simulation.outcome.end;
   if (end != sim::RunEnd::kCompleted && end != sim::RunEnd::kStuck) return std::nullopt;
   Unfolding unfolding(result);
   if (!unfolding.is_possible(copies)) return std::nullopt;
-  unfolding.run();
+  unfolding.run(with_fingerprint);
   return result;
+}
+
+std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options) {
+  std::optional<FoldedJob> job = fold_job(graph);
+  if (!job) return std::nullopt;
+  return run_folded(graph, std::move(*job), options);
 }
 
 }  // namespace pipesim::models

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "models/explain/folded_run.hpp"
 #include "models/lowering/names.hpp"
 #include "sim/stepper.hpp"
 
@@ -209,12 +208,13 @@ CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOpt
   return check(graph, simulate(graph, std::move(lowered), run), options);
 }
 
-std::optional<CheckReport> check_folded(const TaskGraph& graph, sim::ExploreOptions options,
-                                        sim::RunProgress* progress) {
+std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
+                                        sim::ExploreOptions options, sim::RunProgress* progress,
+                                        bool with_fingerprint) {
   sim::RunOptions run;
   run.stop = options.stop;
   run.progress = progress;
-  std::optional<FoldedRun> folded = run_folded(graph, run);
+  std::optional<FoldedRun> folded = run_folded(graph, std::move(job), run, with_fingerprint);
   if (!folded) return std::nullopt;
   CheckReport report;
   report.copies = folded->folding.copies();
@@ -227,6 +227,16 @@ std::optional<CheckReport> check_folded(const TaskGraph& graph, sim::ExploreOpti
   const bool one_run = found.method == sim::Method::kOneRun && found.rests_on.queue_runs == 0;
   if (!one_run || found.answer != sim::Answer::kProved) return std::nullopt;
   return report;
+}
+
+CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
+                  sim::RunProgress* progress) {
+  if (auto* folded = std::get_if<FoldedJob>(&job)) {
+    if (auto report = check_folded(graph, std::move(*folded), options, progress)) return *report;
+    Diagnostics none;
+    job = std::move(*lower(graph, none));
+  }
+  return check(graph, std::get<Lowered>(std::move(job)), options, progress);
 }
 
 std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,

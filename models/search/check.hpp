@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/explain/folded_run.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/lowering.hpp"
@@ -35,10 +36,16 @@ CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOp
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr);
 
-/// The same, with few ranks for all. Nothing unless these can be run so (see run_folded()), timing
+/// The same of few ranks for all. Nothing unless these can be run so (see run_folded()), timing
 /// decides nothing, and all complete: then so do all ranks in all interleavings.
-std::optional<CheckReport> check_folded(const TaskGraph& graph, sim::ExploreOptions options,
-                                        sim::RunProgress* progress = nullptr);
+std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
+                                        sim::ExploreOptions options,
+                                        sim::RunProgress* progress = nullptr,
+                                        bool with_fingerprint = true);
+
+/// The same of a few ranks where these decide it, or else of all.
+CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
+                  sim::RunProgress* progress = nullptr);
 
 /// A step of an order: which event, and what it is for people ("rank 0: F0#1 ends").
 struct OrderStep {

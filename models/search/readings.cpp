@@ -90,11 +90,10 @@ std::optional<TaskGraph> with_empty_calls(const TaskGraph& graph) {
 // Whether `graph`, which is proved, hangs if NCCL launches collectives of no bytes, too.
 bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& options) {
   const std::optional<TaskGraph> other = with_empty_calls(graph);
-  if (!other || check_folded(*other, options)) return false;
+  if (!other) return false;
   Diagnostics ignored;
-  std::optional<Lowered> lowered = lower(*other, ignored);
-  return lowered &&
-         check(*other, std::move(*lowered), options).exploration.answer != sim::Answer::kProved;
+  std::optional<LaidOutJob> job = lay_out_job(*other, ignored);
+  return job && check(*other, std::move(*job), options).exploration.answer != sim::Answer::kProved;
 }
 
 // Whether `graph`, which is proved, hangs in its own times if the initialization of a communicator
@@ -223,27 +222,36 @@ std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
   return result;
 }
 
-// The check of `graph` in its reading: of a few ranks for all, where that is possible and nobody
-// has lowered it. Nothing if that reading is of buffers and nothing is buffered, which is the
-// contract.
-std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<Lowered> lowered,
+// The check of `job`, which is `graph` in its reading, the last or one before. Nothing if that
+// reading is of buffers and nothing is buffered, which is the contract.
+std::optional<CheckReport> check_reading(const TaskGraph& graph, LaidOutJob job, bool is_last,
                                          const sim::ExploreOptions& options,
                                          sim::RunProgress* progress) {
   const bool is_real = graph.reading == Reading::kReal;
-  if (is_real && !may_be_buffered(graph)) return std::nullopt;
-  if (!lowered) {
-    std::optional<CheckReport> folded = check_folded(graph, options, progress);
-    if (folded && is_real && !is_buffered(folded->usual.lowered.plan)) return std::nullopt;
-    if (folded) return folded;
-    Diagnostics ignored;
-    lowered = lower(graph, ignored);
+  if (auto* folded = std::get_if<FoldedJob>(&job)) {
+    if (is_real && !is_buffered(folded->lowered.plan)) return std::nullopt;
+    // Of a reading that is proved and not the last, no fingerprint is shown.
+    auto report = check_folded(graph, std::move(*folded), options, progress, is_last);
+    if (report) return report;
+    Diagnostics none;
+    job = std::move(*lower(graph, none));
   }
-  if (is_real && !is_buffered(lowered->plan)) return std::nullopt;
+  auto& lowered = std::get<Lowered>(job);
+  if (is_real && !is_buffered(lowered.plan)) return std::nullopt;
   sim::RunOptions run;
   run.stop = options.stop;
   run.progress = progress;
   run.keep_act_times = is_real;
-  return check(graph, simulate(graph, std::move(*lowered), run), options);
+  return check(graph, simulate(graph, std::move(lowered), run), options);
+}
+
+// Lays out `graph` in its reading, of the ranks to which another reading was folded, if it was.
+LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFolding>& folding) {
+  if (folding) {
+    if (auto job = fold_job(graph, *folding)) return std::move(*job);
+  }
+  Diagnostics none;
+  return std::move(*lower(graph, none));
 }
 
 // As how many a rank counts.
@@ -390,16 +398,25 @@ ReadingsReport one_reading(const TaskGraph& graph, CheckReport check) {
 }
 
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
-                              sim::RunProgress* progress, std::optional<Lowered> contract) {
+                              sim::RunProgress* progress, std::optional<LaidOutJob> contract) {
   constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
   std::array<CheckReport, 3> reports;
   bool real_is_open = false;  // ranks leave some of its collectives early
   bool real_is_far = false;   // some of its sends go to buffers on other hosts
   ReadingsReport result;
+  graph.reading = kReadings.front();
+  Diagnostics none;
+  LaidOutJob job = contract ? std::move(*contract) : *lay_out_job(graph, none);
+  std::optional<RankFolding> folding;
+  if (const auto* folded = std::get_if<FoldedJob>(&job)) folding = folded->folding;
   for (std::size_t i = 0; i < kReadings.size(); ++i) {
+    const bool is_last = i + 1 == kReadings.size();
     graph.reading = kReadings[i];
-    std::optional<CheckReport> report =
-        check_reading(graph, std::exchange(contract, std::nullopt), options, progress);
+    std::optional<CheckReport> report;
+    if (graph.reading != Reading::kReal || may_be_buffered(graph)) {
+      if (i > 0) job = lay_out_reading(graph, folding);
+      report = check_reading(graph, std::move(job), is_last, options, progress);
+    }
     if (!report) {
       reports[i] = reports[0];
       continue;
@@ -412,7 +429,6 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       real_is_far = is_buffered_far(graph, usual.lowered.plan);
     }
     // A reading that is proved is shown only if it is the last.
-    const bool is_last = i + 1 == kReadings.size();
     if (!is_last && reports[i].exploration.answer == sim::Answer::kProved) {
       keep_answer_only(reports[i]);
     }

@@ -75,12 +75,11 @@ bool is_buffered(const sim::Plan& plan);
 ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);
 
 /// Checks `graph`, which lowers without mistakes, in each reading with the budget of `options`.
-/// Where two readings have the same plan, the second is not checked again. `contract`: the graph
-/// lowered in that reading, where somebody has it; without it, a few ranks are checked for all
-/// where that is possible.
+/// Where two readings have the same plan, the second is not checked again. `contract`: the job laid
+/// out in that reading, where somebody has it.
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
                               sim::RunProgress* progress = nullptr,
-                              std::optional<Lowered> contract = std::nullopt);
+                              std::optional<LaidOutJob> contract = std::nullopt);
 
 /// The most bytes that lay in NCCL's buffers at a time: of messages whose send was done and whose
 /// receive had not started before. `simulation` kept the times of its acts. `copies`: by rank, as

@@ -55,7 +55,9 @@ bool compare_checks(models::TaskGraph graph, const std::string& text) {
        {models::Reading::kContract, models::Reading::kReal, models::Reading::kCold}) {
     graph.reading = reading;
     INFO(text << "reading: " << models::reading_name(reading));
-    const auto few = models::check_folded(graph, {});
+    auto job = models::fold_job(graph);
+    if (!job) continue;
+    const auto few = models::check_folded(graph, std::move(*job), {});
     if (!few) continue;
     any = true;
     sim::RunOptions run;
