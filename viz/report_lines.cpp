@@ -158,7 +158,7 @@ std::string root_text(const std::vector<const models::Root*>& roots,
                       const std::vector<std::uint32_t>& ranks) {
   const Wait& first = roots.front()->first;
   const std::string details = in_brackets(models::printable(first.from.act.at), calls_text(roots));
-  const std::string waiter = is_for_message(first) ? first_waiters(roots) : party_text(first.from);
+  const std::string waiter = is_for_message(first) ? first_waiters(roots) : phrase_of(first.from);
   const std::string who = ranks_text(ranks);
   const bool one = ranks.size() == 1;
   const char* s = one ? "s" : "";
@@ -399,13 +399,18 @@ std::string remedy_text(const models::Remedy& remedy) {
                            remedy.slots_before, remedy.reg, remedy.op);
 }
 
-std::string progress_text(const Progress& progress) {
-  std::string text =
-      fmt::format("{} of {} done", grouped(progress.done), grouped(progress.expected));
+std::string progress_text(const models::RankReport& rank, const Progress& progress) {
+  std::string text = fmt::format("{} of {} {}", grouped(progress.done), grouped(progress.expected),
+                                 progress.program ? "calls returned" : "done");
   if (!progress.stuck) return text;
   if (progress.program) {
-    text += fmt::format(", at {}", act_text(*progress.stuck));
+    const bool entered = progress.stuck->stage == models::ActStage::kEntered;
+    const bool is_plain = entered && progress.stuck->step == sim::Step::kHostStep;
+    const char* where = entered ? "now in" : "at";
+    text +=
+        fmt::format(", {} {}", rank.dead && entered ? "died in" : where, act_text(*progress.stuck));
     if (!progress.stuck->at.empty()) text += ", " + models::printable(progress.stuck->at);
+    if (is_plain) return text;
   } else if (progress.steps) {
     text += fmt::format(", at {}", act_text(*progress.stuck));
   } else {

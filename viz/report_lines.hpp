@@ -67,6 +67,6 @@ inline constexpr std::string_view kRemediesHeading =
 std::string remedy_text(const models::Remedy& remedy);
 
 /// "2 of 4 done, 3rd at nccl-1998 (running)": as people tell it.
-std::string progress_text(const models::Progress& progress);
+std::string progress_text(const models::RankReport& rank, const models::Progress& progress);
 
 }  // namespace pipesim::viz

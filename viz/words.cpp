@@ -304,6 +304,11 @@ std::string party_text(const WaitParty& party) {
   return "the outside";
 }
 
+std::string phrase_of(const WaitParty& party) {
+  if (party.kind != WaitNodeKind::kAct) return party_text(party);
+  return fmt::format("rank {}'s {}", party.rank, act_text(party.act));
+}
+
 std::string stage_text(const ActInfo& act) {
   switch (act.stage) {
     case ActStage::kNotEntered:
@@ -317,7 +322,7 @@ std::string stage_text(const ActInfo& act) {
         case Step::kConnection:
           return "launching: connecting at first use";
         case Step::kHostStep:
-          return "host still in this call";
+          return "has not returned";
         case Step::kLaunchQueue:
           return "launching: the launch queue is full";
         case Step::kNone:
@@ -412,7 +417,7 @@ namespace {
 std::string other_text(const Wait& wait) {
   if (wait.to.kind != WaitNodeKind::kAct) return party_text(wait.to);
   const std::string op = op_text(wait.to.act);
-  return wait.to.rank == wait.from.rank ? op : fmt::format("rank {} {}", wait.to.rank, op);
+  return wait.to.rank == wait.from.rank ? op : fmt::format("rank {}'s {}", wait.to.rank, op);
 }
 
 // What a host waits for, or an op whose host thread is elsewhere.
@@ -553,7 +558,7 @@ std::string wait_text(const Wait& wait) {
   if (!wait.needed) return text_of(wait, same_call ? rank : other_text(wait));
   return same_call ? text_of(wait, fmt::format("{} (still at {})", rank, op_text(wait.to.act)))
                    : fmt::format("{}, which comes after {}",
-                                 text_of(wait, fmt::format("{} {}", rank, op_text(other))),
+                                 text_of(wait, fmt::format("{}'s {}", rank, op_text(other))),
                                  op_text(wait.to.act));
 }
 

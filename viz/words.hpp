@@ -71,6 +71,9 @@ std::string op_text(const models::ActInfo& act);
 /// "rank 1 nccl-1998#3", "rank 3", "the outside".
 std::string party_text(const models::WaitParty& party);
 
+/// The same within a sentence: "rank 1's nccl-1998#3".
+std::string phrase_of(const models::WaitParty& party);
+
 /// How far an op is: "running", "launching: in communicator init".
 std::string stage_text(const models::ActInfo& act);
 

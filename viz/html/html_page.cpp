@@ -493,8 +493,8 @@ class PageData {
     std::string text;
     for (const models::Progress& progress : rank.progress) {
       if (progress.done == progress.expected) continue;
-      text +=
-          fmt::format("{}{}: {}", text.empty() ? "" : "; ", progress.what, progress_text(progress));
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", progress.what,
+                          progress_text(rank, progress));
     }
     return text;
   }
@@ -522,7 +522,7 @@ class PageData {
         const auto found =
             std::find(columns.begin(), columns.end(), std::pair(progress.what, progress.program));
         if (found == columns.end()) continue;
-        cells[static_cast<std::size_t>(found - columns.begin())] = progress_text(progress);
+        cells[static_cast<std::size_t>(found - columns.begin())] = progress_text(rank, progress);
       }
       if (together) cells.push_back(missing_text(rank));
       Json row = {rank.rank, device_text(rank, end_.verdict)};

@@ -67,7 +67,7 @@ std::string how_text(const CheckView& view) {
   }
   if (found.hang_found && found.completion_found) end = "a hang and a completion were both found";
   if (found.stopped) end = view.out_of_time ? "the time limit was reached" : "it was interrupted";
-  return fmt::format("explored in part: {}, {}, {} run to the end; stopped because {}",
+  return fmt::format("partial search: {}, {}, {} run to the end; stopped because {}",
                      counted(found.states, "branch point"), counted(found.steps, "step"),
                      counted(found.orders, "interleaving"), end);
 }
@@ -175,7 +175,7 @@ std::string job_headline(const models::ReadingsReport& readings, const TextOptio
       return styled(options, ansi::kGreen, headline(sim::Answer::kProved));
     case models::JobAnswer::kByBuffers:
       return styled(options, ansi::kYellow,
-                    fmt::format("RUNS, by {}buffers: hides a hang",
+                    fmt::format("RUNS, thanks to {}buffers, which hide a hang",
                                 readings.buffered_bytes == 0
                                     ? "NCCL's "  // of collectives, which are not counted
                                     : bytes_text(readings.buffered_bytes) + " of "));
@@ -234,8 +234,8 @@ std::string answer_text(const models::ReadingsReport& all, const models::Reading
   if (contract == sim::Answer::kUndecided) return "no hang";
   if (short_form) return answer_text(models::JobAnswer::kByBuffers);
   return all.buffered_bytes == 0
-             ? "runs, by NCCL's buffers"
-             : fmt::format("runs, by {} of buffers", bytes_text(all.buffered_bytes));
+             ? "runs, thanks to NCCL's buffers"
+             : fmt::format("runs, thanks to {} of buffers", bytes_text(all.buffered_bytes));
 }
 
 std::vector<std::string> left_out_lines(const CheckView& view) {

@@ -58,9 +58,9 @@ std::string sure_text(const sim::Exploration& orders,
   return fmt::format("not proved, but no hang in {}", counted(orders.orders, "interleaving"));
 }
 
-// "rank 0 BdstBuf#1 queued behind nccl-1998#3".
+// "rank 0's BdstBuf#1 queued behind nccl-1998#3".
 std::string removed_wait_text(const models::Wait& wait) {
-  return fmt::format("{} {}", party_text(wait.from), wait_text(wait));
+  return fmt::format("{} {}", phrase_of(wait.from), wait_text(wait));
 }
 
 // "3.2 % slower than the fastest", exact to a tenth, rounded down.
@@ -297,8 +297,10 @@ void FixText::add_rest() {
     text_ += "\nTried, but the run still hangs\n";
     std::set<std::string> told;
     for (const Change& change : report_.without_use) {
+      const char* fewer =
+          change.kind == Change::Kind::kOrder ? ", or fewer" : ", or anything in between";
       const std::string text =
-          change_text(change) + (change.number > change.before + 1 ? ", or fewer" : "");
+          change_text(change) + (change.number > change.before + 1 ? fewer : "");
       if (told.insert(text).second) add(text, 3);
     }
   }
@@ -415,9 +417,9 @@ std::string change_text(const Change& change) {
       return "communicators initialized at the start instead of at their first use";
     case Kind::kOrder:
       return fmt::format(
-          "{} after {} on {}, at most {} ahead", change.what, change.part,
+          "{} after {} on {}, and {} at most {} ahead", change.what, change.part,
           change.on.empty() ? "all its ranks" : ranks_text({change.on.begin(), change.on.end()}),
-          counted(static_cast<std::uint64_t>(change.number), "op"));
+          change.part, counted(static_cast<std::uint64_t>(change.number), "op"));
     case Kind::kEager:
       return fmt::format("sends of up to {} instead of {} on '{}' are buffered",
                          bytes_text(change.number), bytes_text(change.before), change.what);

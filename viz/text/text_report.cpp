@@ -64,9 +64,9 @@ class TextReport {
   void add_reading() {
     if (!models::has_readings(report_.graph)) return;
     const models::Reading reading = report_.graph.reading;
-    text_ += paragraph(
-        fmt::format("reading {}: {}", models::reading_name(reading), reading_about(reading)),
-        options_.width, 0, 2);
+    text_ += paragraph(fmt::format("Assumes (--reading {}): {}", models::reading_name(reading),
+                                   reading_about(reading)),
+                       options_.width, 0, 2);
   }
 
   std::string head() {
@@ -192,8 +192,9 @@ void TextReport::add_ranks() {
     const std::string device = device_text(rank);
     std::string text = (device.empty() ? "" : ": " + device) + "\n";
     for (const Progress& progress : rank.progress) {
-      text += paragraph(fmt::format("{:{}}  {}", progress.what, widest, progress_text(progress)),
-                        options_.width, 4, 6 + widest);
+      text +=
+          paragraph(fmt::format("{:{}}  {}", progress.what, widest, progress_text(rank, progress)),
+                    options_.width, 4, 6 + widest);
     }
     const auto [known, is_new] = stanza_of.emplace(std::move(text), stanzas.size());
     if (is_new) stanzas.emplace_back(known->first, std::vector<std::uint32_t>());
@@ -317,7 +318,11 @@ void TextReport::add_memory(const models::MemoryReport& memory) {
 void TextReport::add_collateral() {
   text_ += "\n";
   if (explanation_.cycle.empty()) {
-    text_ += fmt::format("Stuck: {}.\n", counted(explanation_.stuck, "op"));
+    const std::uint64_t left = explanation_.acts_expected - explanation_.acts_done;
+    const std::string all =
+        left == explanation_.stuck ? "all" : fmt::format("{} of the", grouped(explanation_.stuck));
+    text_ += left == 1 ? "Blocked: the last op.\n"
+                       : fmt::format("Blocked: {} {} left.\n", all, counted(left, "op"));
     return;
   }
   if (explanation_.collateral == 0) {

@@ -111,7 +111,7 @@ class WaitsText {
     const std::string kind = fmt::format("[{}{}]", kind_label(wait.kind), wait.any ? ", any" : "");
     std::string reason =
         paragraph(models::printable(fmt::format("{}{}{}", stage_before(act), wait_text(wait),
-                                                closes && waits_.size() > 1 ? " (wait 1)" : "")),
+                                                closes && waits_.size() > 1 ? " (back to 1)" : "")),
                   options_.width, kIndent + digits_ + 4, kIndent + digits_ + 4);
     reason.pop_back();
     // The kind stands at the right edge, where there is room for it.

@@ -28,7 +28,7 @@ std::string end_text(const models::Why& why) {
     case sim::WaitNodeKind::kAct:
       break;
   }
-  return fmt::format("It ends at {} ({}).\n", party_text(last.to), stage_text(last.to.act));
+  return fmt::format("It ends at {} ({}).\n", phrase_of(last.to), stage_text(last.to.act));
 }
 
 }  // namespace
