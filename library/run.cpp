@@ -80,8 +80,8 @@ struct Result::Data {
       reported.emplace(
           viz::Report{of,
                       why,
-                      models::find_misplacements(of, why),
-                      models::find_remedies(of, why),
+                      models::find_misplacements(of, simulation),
+                      models::find_remedies(of, simulation),
                       {},
                       models::pipeline_report(of, simulation.lowered, simulation.outcome),
                       models::memory_report(of, simulation.lowered, simulation.outcome)});

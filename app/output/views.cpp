@@ -55,7 +55,7 @@ viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simul
   viz::Report report = report_of_end(graph, simulation, all);
   report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome, folding);
   report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
-  report.remedies = models::find_remedies(graph, simulation.explanation, simulation.jitter);
+  report.remedies = models::find_remedies(graph, simulation);
   return report;
 }
 
@@ -82,7 +82,7 @@ void show_next_line(const viz::Report& report, const std::string& path, const Co
 
 viz::Report report_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
   viz::Report report{graph, simulation.explanation, {}, {}, {}, {}, {}};
-  report.misplacements = models::find_misplacements(graph, simulation.explanation);
+  report.misplacements = models::find_misplacements(graph, simulation);
   if (all) report.all_waits = all_waits(graph, simulation);
   report.jitter = simulation.jitter;
   return report;

@@ -12,19 +12,19 @@
 namespace pipesim::models {
 namespace {
 
-std::uint32_t actor_named(const TaskGraph& graph, const std::string& name) {
-  const auto found = std::find_if(graph.actors.begin(), graph.actors.end(),
-                                  [&](const ActorTemplate& actor) { return actor.name == name; });
-  return found == graph.actors.end() ? kNoIndex
-                                     : static_cast<std::uint32_t>(found - graph.actors.begin());
+// In TaskGraph::actors: what waits. Steps of different ranks may share a name.
+std::uint32_t template_of(const Lowered& lowered, const Wait& wait) {
+  return lowered.actor_template[wait.from.act.actor];
 }
 
 class Search {
  public:
-  Search(const TaskGraph& graph, const Explanation& explanation, const sim::Jitter& jitter,
-         std::uint64_t most_acts)
-      : graph_(graph), explanation_(explanation), acts_left_(most_acts) {
-    options_.jitter = jitter;
+  Search(const TaskGraph& graph, const Simulation& hang, std::uint64_t most_acts)
+      : graph_(graph),
+        lowered_(hang.lowered),
+        explanation_(hang.explanation),
+        acts_left_(most_acts) {
+    options_.jitter = hang.jitter;
   }
 
   std::vector<Remedy> run() {
@@ -40,13 +40,15 @@ class Search {
  private:
   void try_streams(const Wait& wait);
   void try_slots(const Wait& wait);
+  std::int64_t most_acts_of(std::uint32_t index) const;
   bool completes(const TaskGraph& changed);
 
   const TaskGraph& graph_;
+  const Lowered& lowered_;
   const Explanation& explanation_;
   sim::RunOptions options_;
   std::uint64_t acts_left_;
-  std::set<std::string> tried_;
+  std::set<std::pair<std::uint32_t, std::string>> tried_;  // actors, with a register or without
   std::vector<Remedy> result_;
 };
 
@@ -59,8 +61,8 @@ bool Search::completes(const TaskGraph& changed) {
 }
 
 void Search::try_streams(const Wait& wait) {
-  const std::uint32_t index = actor_named(graph_, wait.from.act.op);
-  if (index == kNoIndex || !tried_.insert(wait.from.act.op).second) return;
+  const std::uint32_t index = template_of(lowered_, wait);
+  if (!tried_.emplace(index, "").second) return;
   const ActorTemplate& actor = graph_.actors[index];
   for (const std::uint32_t stream : streams_fed_by(graph_, index)) {
     if (stream == kNoIndex || stream == actor.stream) continue;
@@ -76,11 +78,20 @@ void Search::try_streams(const Wait& wait) {
   }
 }
 
+std::int64_t Search::most_acts_of(std::uint32_t index) const {
+  std::int64_t most = 0;
+  for (const sim::ActorId id : sim::ids_of(lowered_.plan.actors)) {
+    if (lowered_.actor_template[id] != index) continue;
+    most = std::max<std::int64_t>(most, lowered_.plan.actors[id].acts);
+  }
+  return most;
+}
+
 // More credits than a register is ever filled help no more than as many, and what many cannot do
 // few cannot: try many first, then the fewest.
 void Search::try_slots(const Wait& wait) {
-  const std::uint32_t index = actor_named(graph_, wait.from.act.op);
-  if (index == kNoIndex || !tried_.insert(wait.from.act.op + "." + wait.reg).second) return;
+  const std::uint32_t index = template_of(lowered_, wait);
+  if (!tried_.emplace(index, wait.reg).second) return;
   const ActorTemplate& actor = graph_.actors[index];
   const auto reg = std::find_if(actor.registers.begin(), actor.registers.end(),
                                 [&](const RegisterTemplate& r) { return r.name == wait.reg; });
@@ -92,12 +103,7 @@ void Search::try_slots(const Wait& wait) {
         Expr::constant(slots);
     return completes(changed);
   };
-  std::int64_t enough = before;
-  for (const RankReport& rank : explanation_.ranks) {
-    for (const ActorCounts& counts : rank.actors) {
-      if (counts.name == actor.name) enough = std::max<std::int64_t>(enough, counts.expected);
-    }
-  }
+  std::int64_t enough = std::max(before, most_acts_of(index));
   if (enough == before || !with_slots(enough)) return;
   std::int64_t too_few = before;
   while (enough - too_few > 1) {
@@ -115,13 +121,11 @@ void Search::try_slots(const Wait& wait) {
 
 }  // namespace
 
-std::vector<Misplacement> find_misplacements(const TaskGraph& graph,
-                                             const Explanation& explanation) {
+std::vector<Misplacement> find_misplacements(const TaskGraph& graph, const Simulation& hang) {
   std::vector<Misplacement> result;
-  for (const Wait& wait : explanation.cycle) {
+  for (const Wait& wait : hang.explanation.cycle) {
     if (wait.kind != sim::WaitKind::kStreamOrder) continue;
-    const std::uint32_t index = actor_named(graph, wait.from.act.op);
-    if (index == kNoIndex) continue;
+    const std::uint32_t index = template_of(hang.lowered, wait);
     const std::vector<std::uint32_t> feeds = streams_fed_by(graph, index);
     const bool elsewhere = feeds.size() == 1 && feeds.front() != kNoIndex &&
                            feeds.front() != graph.actors[index].stream;
@@ -131,9 +135,9 @@ std::vector<Misplacement> find_misplacements(const TaskGraph& graph,
   return result;
 }
 
-std::vector<Remedy> find_remedies(const TaskGraph& graph, const Explanation& explanation,
-                                  const sim::Jitter& jitter, std::uint64_t most_acts) {
-  return Search(graph, explanation, jitter, most_acts).run();
+std::vector<Remedy> find_remedies(const TaskGraph& graph, const Simulation& hang,
+                                  std::uint64_t most_acts) {
+  return Search(graph, hang, most_acts).run();
 }
 
 }  // namespace pipesim::models

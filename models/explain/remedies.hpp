@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "models/explain/explanation.hpp"
+#include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
-#include "sim/jitter.hpp"
 
 namespace pipesim::models {
 
@@ -37,14 +37,12 @@ struct Misplacement {
   std::string feeds_stream;
 };
 
-/// Those of the cycle of `explanation`, in its order.
-std::vector<Misplacement> find_misplacements(const TaskGraph& graph,
-                                             const Explanation& explanation);
+/// Those of the cycle of `hang`, a run of `graph`, in its order.
+std::vector<Misplacement> find_misplacements(const TaskGraph& graph, const Simulation& hang);
 
-/// Those of the candidates that let the run complete in the timing `jitter`, in the order of the
-/// cycle.
-std::vector<Remedy> find_remedies(const TaskGraph& graph, const Explanation& explanation,
-                                  const sim::Jitter& jitter = {},
+/// Those of the candidates that let `hang`, a run of `graph`, complete in its timing, in the order
+/// of the cycle.
+std::vector<Remedy> find_remedies(const TaskGraph& graph, const Simulation& hang,
                                   std::uint64_t most_acts = kMaxRemedyActs);
 
 }  // namespace pipesim::models

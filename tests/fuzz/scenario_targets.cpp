@@ -172,8 +172,8 @@ void explain(const std::string& bytes) {
     report.all_waits.push_back(
         models::describe_wait(graph, run->lowered, run->outcome.state, run->waits, edge));
   }
-  report.misplacements = models::find_misplacements(graph, run->explanation);
-  report.remedies = models::find_remedies(graph, run->explanation, {}, 5'000);
+  report.misplacements = models::find_misplacements(graph, *run);
+  report.remedies = models::find_remedies(graph, *run, 5'000);
   report.pipeline = models::pipeline_report(graph, run->lowered, run->outcome);
   report.memory = models::memory_report(graph, run->lowered, run->outcome);
   require_printable(viz::text_report(report, {}));
