@@ -400,23 +400,23 @@ std::string remedy_text(const models::Remedy& remedy) {
 }
 
 std::string progress_text(const models::RankReport& rank, const Progress& progress) {
+  using Of = Progress::Of;
   std::string text = fmt::format("{} of {} {}", grouped(progress.done), grouped(progress.expected),
-                                 progress.program ? "calls returned" : "done");
+                                 progress.of == Of::kHost ? "calls returned" : "done");
   if (!progress.stuck) return text;
-  if (progress.program) {
-    const bool entered = progress.stuck->stage == models::ActStage::kEntered;
-    const bool is_plain = entered && progress.stuck->step == sim::Step::kHostStep;
-    const char* where = entered ? "now in" : "at";
-    text +=
-        fmt::format(", {} {}", rank.dead && entered ? "died in" : where, act_text(*progress.stuck));
-    if (!progress.stuck->at.empty()) text += ", " + models::printable(progress.stuck->at);
-    if (is_plain) return text;
-  } else if (progress.steps) {
-    text += fmt::format(", at {}", act_text(*progress.stuck));
+  const models::ActInfo& act = *progress.stuck;
+  const bool in_call = progress.of == Of::kHost && act.stage == models::ActStage::kEntered;
+  if (in_call) {
+    text += fmt::format(", {} {}", rank.dead ? "died in" : "now in", act_text(act));
+  } else if (progress.of == Of::kPhase || progress.of == Of::kStream) {
+    text += fmt::format(", {} at {}", ordinal(act.act), act.op);
   } else {
-    text += fmt::format(", {} at {}", ordinal(progress.stuck->act), progress.stuck->op);
+    text += fmt::format(", at {}", act_text(act));
   }
-  const std::string stage = stage_text(*progress.stuck);
+  const bool says_place = progress.of == Of::kHost || progress.of == Of::kOps;
+  if (says_place && !act.at.empty()) text += ", " + models::printable(act.at);
+  if (in_call && act.step == sim::Step::kHostStep) return text;
+  const std::string stage = stage_text(act);
   if (!progress.tells_wait()) return fmt::format("{} ({})", text, stage);
   return fmt::format("{} ({}, {})", text, stage, wait_text(*progress.wait));
 }

@@ -230,8 +230,7 @@ std::string difference_note(const RasCommunicator& communicator, const std::stri
   return fmt::format(
       "Communicator {}: {} {} behind in {}, at {}; {} launched up to {}{}", communicator.hash, who,
       behind.size() == 1 ? "is" : "are", op, least, others, most,
-      most - least == 1 && may_pass ? "; a difference of 1 may pass by itself: run ncclras again"
-                                    : "");
+      most - least == 1 && may_pass ? "; a lag of 1 may clear by itself: run ncclras again" : "");
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ class HangExplainer {
       const AlgoBlock& steps = algorithm_.ranks[of.rank].blocks[of.block];
       Progress progress;
       progress.what = "tb " + std::to_string(of.block);
-      progress.program = true;
+      progress.of = Progress::Of::kOps;
       progress.expected = static_cast<std::uint32_t>(steps.steps.size());
       progress.done = progress.expected;
       if (stuck(block)) {

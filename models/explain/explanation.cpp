@@ -502,7 +502,7 @@ void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& act
     const sim::ThreadState& state = state_.threads[id];
     Progress progress;
     progress.what = names_.thread(id);
-    progress.program = true;
+    progress.of = Progress::Of::kHost;
     const bool completing = state.step == sim::Step::kCompletion;
     const std::uint32_t next = thread.program + state.next_act - (completing ? 1 : 0);
     progress.done = steps_in(thread, thread.program, next);
@@ -535,9 +535,13 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
     const sim::StreamId stream = plan_.actors[actor].stream;
     if (!stream.valid() || is_implied(names_.actor(actor))) continue;
     const auto [index, is_new] = index_of.emplace(stream, index_of.size());
-    if (is_new) report.progress.emplace_back().what = names_.stream(stream);
+    if (is_new) {
+      Progress& added = report.progress.emplace_back();
+      added.what = names_.stream(stream);
+      added.of = Progress::Of::kStream;
+    }
     Progress& progress = report.progress[first + index->second];
-    progress.steps = progress.steps || names_.actor(actor).step.has_value();
+    if (names_.actor(actor).step) progress.of = Progress::Of::kStreamOfSteps;
     add_acts(progress, actor);
   }
 }

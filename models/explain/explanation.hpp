@@ -115,10 +115,17 @@ struct CycleClass {
 
 /// How far a rank came in one of the phases that its actors name, or in one of its streams.
 struct Progress {
-  std::string what;  // the phase, the thread of a program, or the stream
-  bool program = false;
-  bool steps = false;      // of a stream: it has steps of host programs
-  std::uint32_t done = 0;  // phases: rounds in which every actor is done; else steps or acts
+  enum class Of : std::uint8_t {
+    kPhase,          // rounds in which every actor is done
+    kStream,         // acts
+    kStreamOfSteps,  // acts, of steps of host programs
+    kHost,           // calls of a host thread that runs a program
+    kOps,            // ops in an order of their own: of a GOAL file, of a thread block
+  };
+
+  std::string what;  // the phase, the stream, or the thread
+  Of of = Of::kPhase;
+  std::uint32_t done = 0;
   std::uint32_t expected = 0;
   std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
   std::optional<Wait> wait;      // and what it waits for first

@@ -66,7 +66,7 @@ RankReport report_rank(const LogGopsResult& result, sim::RankId rank) {
   report.rank = rank.value;
   Progress progress;
   progress.what = "ops";
-  progress.program = true;
+  progress.of = Progress::Of::kOps;
   const std::uint32_t begin = result.program.rank_begin[rank];
   const std::uint32_t end = result.program.rank_end[rank];
   progress.expected = end - begin;

@@ -60,7 +60,7 @@ void Reasons::add_rank(std::uint32_t rank, std::uint32_t group) {
                     group_name(evidence_.groups[group])),
         progress.place);
   }
-  if (of.host) add(fmt::format("rank {}: {}", rank, host_standing_text(of)), of.host->place);
+  if (of.host) add(host_standing_text(of, rank), of.host->place);
   if (of.process.state == models::ProcessState::kNotTold) return;
   add(fmt::format("rank {}: {}", rank, process_text(of.process)), of.process.place);
 }
@@ -108,9 +108,10 @@ std::string_view unplaced_text(const models::ProcessStanding& process) {
   }
 }
 
-std::string host_standing_text(const models::RankEvidence& rank) {
-  if (!rank.host) return {};
-  return fmt::format("its host {} {}", rank.host->waits ? "waits in" : "is in", rank.host->at);
+std::string host_standing_text(const models::RankEvidence& of, std::uint32_t rank) {
+  if (!of.host) return {};
+  return fmt::format("rank {}'s host {} {}", rank, of.host->waits ? "waits in" : "is in",
+                     of.host->at);
 }
 
 std::string reasons_table(const models::Evidence& evidence, const models::Diagnosis& diagnosis,

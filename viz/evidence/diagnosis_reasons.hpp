@@ -14,8 +14,8 @@ namespace pipesim::viz {
 /// "#7", "none", "?".
 std::string call_number_text(std::int64_t number);
 
-/// "its host is in load_config (data.py:40)"; empty if no stack tells it.
-std::string host_standing_text(const models::RankEvidence& rank);
+/// "rank 1's host is in load_config (data.py:40)"; empty if no stack tells it.
+std::string host_standing_text(const models::RankEvidence& of, std::uint32_t rank);
 
 /// "is dead", of a process whose rank is not known.
 std::string_view unplaced_text(const models::ProcessStanding& process);

@@ -78,7 +78,7 @@ class DiagnosisText {
     return !evidence_.ranks[rank].complete;
   }
   std::string host_text(std::uint32_t rank) const {
-    return host_standing_text(evidence_.ranks[rank]);
+    return host_standing_text(evidence_.ranks[rank], rank);
   }
   static std::string call_text(const DiagnosisRoot& root) {
     return models::printable(act_text(root.first.from.act));

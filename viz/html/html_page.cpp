@@ -499,12 +499,16 @@ class PageData {
     return text;
   }
 
+  // A thread and a phase or stream may have one name.
+  static std::pair<std::string, bool> column_of(const models::Progress& progress) {
+    return {progress.what, progress.of == models::Progress::Of::kHost};
+  }
+
   Json rank_table() {
-    // A thread and a phase or stream may have one name.
     std::vector<std::pair<std::string, bool>> columns;
     for (const models::RankReport& rank : end_.ranks) {
       for (const models::Progress& progress : rank.progress) {
-        const std::pair column(progress.what, progress.program);
+        const std::pair column = column_of(progress);
         const bool is_new = std::find(columns.begin(), columns.end(), column) == columns.end();
         if (is_new && columns.size() <= kMaxProgressColumns) columns.push_back(column);
       }
@@ -513,14 +517,13 @@ class PageData {
     const bool together = columns.size() > kMaxProgressColumns;
     if (together) columns.clear();
     Json heads = {column("rank", "rank"), column("device", "text")};
-    for (const auto& [what, program] : columns) heads.push_back(column(what.c_str(), "text"));
+    for (const auto& [what, host] : columns) heads.push_back(column(what.c_str(), "text"));
     if (together) heads.push_back(column("not done", "text"));
     std::vector<Json> rows;
     for (const models::RankReport& rank : end_.ranks) {
       std::vector<std::string> cells(columns.size());
       for (const models::Progress& progress : rank.progress) {
-        const auto found =
-            std::find(columns.begin(), columns.end(), std::pair(progress.what, progress.program));
+        const auto found = std::find(columns.begin(), columns.end(), column_of(progress));
         if (found == columns.end()) continue;
         cells[static_cast<std::size_t>(found - columns.begin())] = progress_text(rank, progress);
       }

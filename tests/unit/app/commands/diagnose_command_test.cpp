@@ -304,7 +304,7 @@ TEST_CASE("all evidence in a folder is put together", "[app][diagnose_command]")
   CHECK(contains(found.out,
                  "e  STARVED   3 ranks, 2 calls not done   NCCL log, stacks\n"
                  "The job waits for rank 1.\n1 file is no evidence: not used\n"));
-  CHECK(contains(found.out, "its host is in load_config (data.py:40)"));
+  CHECK(contains(found.out, "rank 1's host is in load_config (data.py:40)"));
   CHECK(contains(found.out, "\nWhy:\n"));
   CHECK(contains(found.out, "e/job.log:1"));
   CHECK(contains(found.out, "stacks/1.txt:2"));
@@ -374,7 +374,7 @@ TEST_CASE("reports of RAS and stacks are joined with NCCL's own lines by process
   folder.write(
       "pair/stacks.txt",
       "Process 41: python t.py\nThread 41 (active): \"MainThread\"\n    load (data.py:4)\n");
-  CHECK(contains(command({"diagnose", folder / "pair"}).out, "its host is in load (data.py:4)"));
+  CHECK(contains(command({"diagnose", folder / "pair"}).out, "rank 1's host is in load (data.py:4)"));
 }
 
 TEST_CASE("accounts of launches and boxings end with the next command", "[app][diagnose_command]") {
