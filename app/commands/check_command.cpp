@@ -255,6 +255,12 @@ class CheckRun {
            (reading == models::Reading::kCold &&
             models::is_buffered(readings_.check.usual.lowered.plan));
   }
+  // What is shown of a job of which few ranks were checked for all.
+  models::FoldedView folded_view() const {
+    const bool in_words = !arguments_.has("json") && !arguments_.has("all") && !options_.dot_path &&
+                          !options_.order_path && !options_.html_path;
+    return {.fingerprint = !in_words, .hangs = in_words};
+  }
   bool has_order() const {
     const sim::Exploration& found = readings_.check.exploration;
     return !found.hang.empty() || found.reading.any();
@@ -293,11 +299,12 @@ class CheckRun {
     const CheckOne check_one = [&](const models::TaskGraph& of) {
       if (all_readings()) {
         return models::check_readings(of, options, progress.run(),
-                                      std::exchange(job_, std::nullopt));
+                                      std::exchange(job_, std::nullopt), folded_view());
       }
       if (!job_) job_ = input_.require(models::lay_out_job(of, input_.diagnostics()));
       models::LaidOutJob job = *std::exchange(job_, std::nullopt);
-      return models::one_reading(of, models::check(of, std::move(job), options, progress.run()));
+      return models::one_reading(
+          of, models::check(of, std::move(job), options, progress.run(), folded_view()));
     };
     readings_ = check_one(scenario_.graph);
     Judgement judged{basis_};
@@ -361,6 +368,7 @@ class CheckRun {
     std::optional<viz::Report> hang;
     if (const models::Simulation* hanging = check.hanging()) {
       hang.emplace(report_of_end(graph(), *hanging, arguments_.has("all")));
+      if (!check.hang) hang->alike = check.alike;
     }
     const viz::CheckView view{graph(),
                               check,

@@ -1,6 +1,7 @@
 // A run of a job in which a few ranks stand for the others.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -47,13 +48,14 @@ std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagn
 /// Runs a job of `graph` folded. Nothing where the whole has to be run: where the run is
 /// interrupted, or hangs in a way of which a rank with copies is the cause, or names others, since
 /// which of the copies a report names is decided by their numbers. Of `options` only those that
-/// stop a run and tell how far it is are used. The fingerprint, which is a sum over all ops of all
-/// ranks, takes half of the time, and is 0 without it.
+/// stop a run and tell how far it is are used. It has no fingerprint yet.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
-                                    const sim::RunOptions& options = {},
-                                    bool with_fingerprint = true);
+                                    const sim::RunOptions& options = {});
 
-/// The same of `graph`, if it can be folded.
+/// The fingerprint of all ranks: a sum over each of their ops, which takes as long as the rest.
+std::uint64_t fingerprint_of(const FoldedRun& run);
+
+/// The same of `graph`, if it can be folded, with the fingerprint.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options = {});
 
 }  // namespace pipesim::models

@@ -210,29 +210,35 @@ CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOpt
 
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
                                         sim::ExploreOptions options, sim::RunProgress* progress,
-                                        bool with_fingerprint) {
+                                        FoldedView view) {
   sim::RunOptions run;
   run.stop = options.stop;
   run.progress = progress;
-  std::optional<FoldedRun> folded = run_folded(graph, std::move(job), run, with_fingerprint);
+  std::optional<FoldedRun> folded = run_folded(graph, std::move(job), run);
   if (!folded) return std::nullopt;
-  CheckReport report;
-  report.copies = folded->folding.copies();
-  report.usual = std::move(folded->simulation);
   // Some ranks stand for all where one run decides, and not in what is searched for.
   options.max_steps = 0;
-  report.exploration =
-      sim::explore_in_place(report.usual.lowered.plan, options, &report.usual.outcome);
+  Simulation& usual = folded->simulation;
+  CheckReport report;
+  report.exploration = sim::explore_in_place(usual.lowered.plan, options, &usual.outcome);
   const sim::Exploration& found = report.exploration;
-  const bool one_run = found.method == sim::Method::kOneRun && found.rests_on.queue_runs == 0;
-  if (!one_run || found.answer != sim::Answer::kProved) return std::nullopt;
+  // Which streams share a queue is told of all ranks.
+  const bool queues = found.rests_on.queue_runs > 0 || (found.hang_found && found.rests_on.queues);
+  if (found.method != sim::Method::kOneRun || queues) return std::nullopt;
+  const bool hangs = found.answer == sim::Answer::kHangCertain;
+  if (hangs ? !view.hangs : found.answer != sim::Answer::kProved) return std::nullopt;
+  if (hangs || view.fingerprint) usual.explanation.fingerprint = fingerprint_of(*folded);
+  report.copies = folded->folding.copies();
+  report.usual = std::move(usual);
+  report.alike = std::move(folded->alike);
   return report;
 }
 
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
-                  sim::RunProgress* progress) {
+                  sim::RunProgress* progress, FoldedView view) {
   if (auto* folded = std::get_if<FoldedJob>(&job)) {
-    if (auto report = check_folded(graph, std::move(*folded), options, progress)) return *report;
+    auto report = check_folded(graph, std::move(*folded), options, progress, view);
+    if (report) return std::move(*report);
     Diagnostics none;
     job = std::move(*lower(graph, none));
   }

@@ -20,8 +20,10 @@ struct CheckReport {
   Simulation usual;                // the run in the scenario's own times
   std::optional<Simulation> hang;  // that of the order that hangs; none: `usual` does, or nothing
   // By rank, if some ranks were checked for all (check_folded): for how many. Then `usual` has the
-  // plan of these, and the explanation of all.
+  // plan of these, and the explanation of all but for its ranks: of those only the first of each
+  // sort, as in FoldedRun.
   std::vector<std::uint32_t> copies{};
+  std::vector<RankSet> alike{};
 
   /// The run that hangs, if any was found.
   const Simulation* hanging() const;
@@ -36,16 +38,21 @@ CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOp
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr);
 
-/// The same of few ranks for all. Nothing unless these can be run so (see run_folded()), timing
-/// decides nothing, and all complete: then so do all ranks in all interleavings.
+/// What is told of a job of which few ranks were checked for all.
+struct FoldedView {
+  bool fingerprint = true;  // see fingerprint_of(): of one that is proved
+  bool hangs = false;       // how it hangs, in words alone: they need no other ranks
+};
+
+/// The same of few ranks for all. Nothing unless these can be run so (see run_folded()) and timing
+/// decides nothing: then all ranks end in all interleavings as these do.
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
                                         sim::ExploreOptions options,
-                                        sim::RunProgress* progress = nullptr,
-                                        bool with_fingerprint = true);
+                                        sim::RunProgress* progress = nullptr, FoldedView view = {});
 
 /// The same of a few ranks where these decide it, or else of all.
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
-                  sim::RunProgress* progress = nullptr);
+                  sim::RunProgress* progress = nullptr, FoldedView view = {});
 
 /// A step of an order: which event, and what it is for people ("rank 0: F0#1 ends").
 struct OrderStep {

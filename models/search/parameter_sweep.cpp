@@ -215,7 +215,7 @@ std::optional<CaseResult> run_case_folded(const TaskGraph& graph, const std::ato
   sim::RunOptions options;
   options.stop = stop;
   const std::optional<FoldedRun> run = run_folded(graph, options);
-  if (!run || run->simulation.explanation.verdict != sim::Verdict::kCompleted) return std::nullopt;
+  if (!run) return std::nullopt;
   const Simulation& simulation = run->simulation;
   return case_result(graph, simulation.lowered, simulation.outcome, simulation.explanation);
 }

@@ -91,7 +91,7 @@ std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowere
                                    const sim::Jitter& jitter, const std::atomic<bool>* stop);
 
 /// The same in the scenario's own durations, with few ranks for all. Nothing unless these can be
-/// run so (see run_folded()) and complete.
+/// run so (see run_folded()).
 std::optional<CaseResult> run_case_folded(const TaskGraph& graph, const std::atomic<bool>* stop);
 
 /// Of some numbers: the middle one is that of which half, rounded up, are not larger.

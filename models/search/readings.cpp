@@ -222,16 +222,15 @@ std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
   return result;
 }
 
-// The check of `job`, which is `graph` in its reading, the last or one before. Nothing if that
-// reading is of buffers and nothing is buffered, which is the contract.
-std::optional<CheckReport> check_reading(const TaskGraph& graph, LaidOutJob job, bool is_last,
+// The check of `job`, which is `graph` in its reading. Nothing if that reading is of buffers and
+// nothing is buffered, which is the contract.
+std::optional<CheckReport> check_reading(const TaskGraph& graph, LaidOutJob job,
                                          const sim::ExploreOptions& options,
-                                         sim::RunProgress* progress) {
+                                         sim::RunProgress* progress, FoldedView view) {
   const bool is_real = graph.reading == Reading::kReal;
   if (auto* folded = std::get_if<FoldedJob>(&job)) {
     if (is_real && !is_buffered(folded->lowered.plan)) return std::nullopt;
-    // Of a reading that is proved and not the last, no fingerprint is shown.
-    auto report = check_folded(graph, std::move(*folded), options, progress, is_last);
+    auto report = check_folded(graph, std::move(*folded), options, progress, view);
     if (report) return report;
     Diagnostics none;
     job = std::move(*lower(graph, none));
@@ -398,7 +397,8 @@ ReadingsReport one_reading(const TaskGraph& graph, CheckReport check) {
 }
 
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
-                              sim::RunProgress* progress, std::optional<LaidOutJob> contract) {
+                              sim::RunProgress* progress, std::optional<LaidOutJob> contract,
+                              FoldedView view) {
   constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
   std::array<CheckReport, 3> reports;
   bool real_is_open = false;  // ranks leave some of its collectives early
@@ -415,7 +415,8 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
     std::optional<CheckReport> report;
     if (graph.reading != Reading::kReal || may_be_buffered(graph)) {
       if (i > 0) job = lay_out_reading(graph, folding);
-      report = check_reading(graph, std::move(job), is_last, options, progress);
+      report = check_reading(graph, std::move(job), options, progress,
+                             {.fingerprint = view.fingerprint && is_last, .hangs = view.hangs});
     }
     if (!report) {
       reports[i] = reports[0];
