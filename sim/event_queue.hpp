@@ -3,7 +3,8 @@
 // Events of the future lie in a heap of plain 24-byte records. Events of the present instant, the
 // most frequent case, need no heap: they join one queue per priority, in which the order of arrival
 // is the order of the sequence numbers. An event of the heap was made before any present event with
-// its time and priority, and so goes first.
+// its time and priority, and so goes first. What of the heap is due is taken off at once: so the
+// next events are known before their turn, and what they need can be fetched.
 // Tested against a sorted list by tests/unit/sim/event_queue_test.cpp.
 #pragma once
 
@@ -31,7 +32,7 @@ class EventQueue {
   /// The time of the last event that was taken.
   Time now() const { return now_; }
 
-  bool empty() const { return heap_.empty() && present_[0].empty() && present_[1].empty(); }
+  bool empty() const { return heap_.empty() && none_now(); }
 
   /// Adds an event at `time`, which is not before now().
   void push(Time time, Priority priority, Event event) {
@@ -45,26 +46,25 @@ class EventQueue {
   }
 
   /// The time of the next event. Only where the queue is not empty.
-  Time next_time() const {
-    const bool none_present = present_[0].empty() && present_[1].empty();
-    return none_present ? std::max(now_, heap_.top().time) : now_;
-  }
+  Time next_time() const { return none_now() ? std::max(now_, heap_.top().time) : now_; }
 
   /// Takes the next event and moves now() to its time.
   Event pop() {
     PIPESIM_DCHECK(!empty());
-    if (!heap_.empty()) {
-      const Pending& top = heap_.top();
-      const bool none_present = present_[0].empty() && present_[1].empty();
-      const bool first_now = top.time <= now_ && (top.order >> 56 == 0 || present_[0].empty());
-      if (none_present || first_now) return pop_heap();
+    if (due_.empty() && !heap_.empty() && (none_now() || heap_.top().time <= now_)) take_due();
+    if (!due_.empty()) {
+      const bool first = due_.front().order >> 56 == 0 || present_[0].empty();
+      if (first) return due_.pop().event;
     }
     return present_[0].empty() ? present_[1].pop() : present_[0].pop();
   }
 
+  /// The event that is likely to be number `i` from the front, if there is one now.
+  const Event* ahead(std::uint32_t i) const { return i < due_.size() ? &due_[i].event : nullptr; }
+
   // For runs in an order of the caller's. What has been overtaken comes late, at now().
 
-  bool contains(Event event) const { return find(event) != nullptr || is_present(event); }
+  bool contains(Event event) const { return find(event) != nullptr || is_now(event); }
 
   /// When `event`, which is pending, happens at the earliest.
   Time time_of(Event event) const {
@@ -76,6 +76,10 @@ class EventQueue {
   void take(Event event) {
     const Pending* pending = find(event);
     if (pending == nullptr) {
+      for (std::uint32_t left = due_.size(); left > 0; --left) {
+        const Pending other = due_.pop();
+        if (other.event != event) due_.push(other);
+      }
       for (Ring<Event>& ring : present_) {
         for (std::uint32_t left = ring.size(); left > 0; --left) {
           const Event other = ring.pop();
@@ -94,6 +98,7 @@ class EventQueue {
   void drain(std::vector<Event>& events) {
     for (const Pending& pending : heap_.items()) events.push_back(pending.event);
     heap_.clear();
+    while (!due_.empty()) events.push_back(due_.pop().event);
     for (Ring<Event>& ring : present_) {
       while (!ring.empty()) events.push_back(ring.pop());
     }
@@ -118,7 +123,12 @@ class EventQueue {
     return at == items.end() ? nullptr : &*at;
   }
 
-  bool is_present(Event event) const {
+  bool none_now() const { return due_.empty() && present_[0].empty() && present_[1].empty(); }
+
+  bool is_now(Event event) const {
+    for (std::uint32_t i = 0; i < due_.size(); ++i) {
+      if (due_[i].event == event) return true;
+    }
     for (const Ring<Event>& ring : present_) {
       for (std::uint32_t i = 0; i < ring.size(); ++i) {
         if (ring[i] == event) return true;
@@ -127,15 +137,18 @@ class EventQueue {
     return false;
   }
 
-  Event pop_heap() {
-    const Pending next = heap_.pop();
-    now_ = std::max(now_, next.time);
-    return next.event;
+  // Moves now() to the time of the heap's first event, and all events of the heap that are due then
+  // behind each other.
+  void take_due() {
+    now_ = std::max(now_, heap_.top().time);
+    do due_.push(heap_.pop());
+    while (!heap_.empty() && heap_.top().time <= now_);
   }
 
   Time now_{0};
   std::uint64_t sequence_ = 0;
   Heap<Pending> heap_;
+  Ring<Pending> due_;       // not after now(), in their order
   Ring<Event> present_[2];  // by priority
 };
 

@@ -385,12 +385,22 @@ Plan PlanBuilder::build() {
   chain_calls();
   lay_out_lines();
   set_watchdogs();
-  for (const Actor& actor : plan_.actors) plan_.act_count += actor.acts;
+  sum_up_actors();
   PIPESIM_CHECK(plan_.actors.size() < kMaxIds && plan_.edges.size() < kMaxIds);
   PIPESIM_CHECK(plan_.communicators.size() < kMaxIds);
   registers_.clear();
   consumers_.clear();
   return std::exchange(plan_, Plan());
+}
+
+void PlanBuilder::sum_up_actors() {
+  for (Actor& actor : plan_.actors) {
+    actor.wanted = actor.input.waits ? actor.acts + 1 : actor.acts;
+    actor.in_lines = actor.lines != actor.lines_end;
+    actor.waits_for_streams =
+        actor.afters != actor.afters_end || actor.behind.valid() || actor.in_lines;
+    plan_.act_count += actor.acts;
+  }
 }
 
 std::vector<RegisterId> PlanBuilder::lay_out_registers() {

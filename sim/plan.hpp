@@ -75,9 +75,13 @@ struct alignas(64) Actor {
   StreamId stream;
   CollectiveId collective;  // not valid: an ordinary op
   Role role = Role::kOp;
-  bool immediate = false;   // its messages to its own thread leave at launch, not at the end [5]
-  bool blocking = false;    // its thread stays in the launch until the act is done [3.5]
-  std::uint32_t calls = 0;  // kCalls: range in Plan::calls: [calls, calls_end)
+  bool immediate = false;     // its messages to its own thread leave at launch, not at the end [5]
+  bool blocking = false;      // its thread stays in the launch until the act is done [3.5]
+  bool in_lines : 1 = false;  // its acts stand in lines
+  bool waits_for_streams : 1 = false;  // its acts may have to wait for other streams
+  std::uint32_t wanted = 0;  // acts that it can be ready for: a source that waits for outside input
+                             // asks for one item beyond its work [3.1]
+  std::uint32_t calls = 0;   // kCalls: range in Plan::calls: [calls, calls_end)
   std::uint32_t calls_end = 0;
   StreamId behind;           // starts only once what was launched there before is done [5.4]
   std::uint32_t afters = 0;  // kOp, kCalls: range in Plan::afters: [afters, afters_end)
@@ -86,9 +90,9 @@ struct alignas(64) Actor {
   std::uint32_t registers_end = 0;
   std::uint32_t inputs = 0;  // range in Plan::inputs: [inputs, inputs_end)
   std::uint32_t inputs_end = 0;
+  // Of launches, and of few acts:
   std::uint32_t lines = 0;  // kCalls: range in Plan::actor_lines: [lines, lines_end)
   std::uint32_t lines_end = 0;
-  // Of launches, and of few acts:
   Duration launch_overhead;  // on the host thread, before each launch
   Duration timeout;          // of a step of the host; 0: none [10.5]
   Duration watchdog;         // the shortest timeout of the communicators that it uses
@@ -108,16 +112,6 @@ struct alignas(64) Actor {
   std::uint32_t dies_at = kNoAct;   // its rank dies instead of the launch of this act [10.2]
   std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]
   OutsideInput input;
-
-  /// How many acts it can be ready for: a source that waits for outside input asks for one item
-  /// beyond its work [3.1].
-  std::uint32_t acts_wanted() const { return input.waits ? acts + 1 : acts; }
-
-  /// Its acts stand in lines.
-  bool in_lines() const { return lines != lines_end; }
-
-  /// Its acts may have to wait for other streams.
-  bool waits_for_streams() const { return afters != afters_end || behind.valid() || in_lines(); }
 };
 
 /// An output of an actor: `slots` credits, filled once per `acts_per_slot` acts [4].
@@ -625,6 +619,7 @@ class PlanBuilder {
   void chain_calls_of(ActorId actor);
   void lay_out_lines();
   void set_watchdogs();
+  void sum_up_actors();
   void check_programs() const;
 
   Plan plan_;

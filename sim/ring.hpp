@@ -45,8 +45,7 @@ class Ring {
     const T item = items_[first_];
     first_ = (first_ + 1) & (capacity() - 1);
     --size_;
-    // A long queue was written long ago and is out of the cache. Without this prefetch, a run whose
-    // hosts launch a whole step ahead takes a third longer.
+    // A long queue was written long ago and is out of the cache.
     __builtin_prefetch(&items_[(first_ + kPerLine) & (capacity() - 1)]);
     return item;
   }

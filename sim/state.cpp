@@ -113,11 +113,13 @@ std::uint32_t State::item_in_line(const Plan& plan, LineId line, std::uint32_t n
   const Ring<StreamId>& acts = lines[line];
   std::uint32_t before = 0;  // acts of the line that precede it on its stream
   for (std::uint32_t i = 0; i < n; ++i) before += acts[i] == acts[n] ? 1u : 0u;
-  const Ring<StreamItem>& items = streams[acts[n]].items;
-  for (std::uint32_t i = 0;; ++i) {
-    if (items[i].kind() != StreamItem::Kind::kAct) continue;
-    if (plan.is_in(items[i].actor(), line) && before-- == 0) return i;
+  std::uint32_t index = 0;
+  for (const StreamItem item : items_of(acts[n])) {
+    const bool is_in = item.kind() == StreamItem::Kind::kAct && plan.is_in(item.actor(), line);
+    if (is_in && before-- == 0) break;
+    ++index;
   }
+  return index;
 }
 
 }  // namespace pipesim::sim

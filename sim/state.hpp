@@ -4,9 +4,13 @@
 // engine holds those. What is here is enough to say, at any moment, who waits for whom.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
+#include "sim/assert.hpp"
 #include "sim/ids.hpp"
 #include "sim/plan.hpp"
 #include "sim/ring.hpp"
@@ -95,6 +99,155 @@ class StreamItem {
 };
 static_assert(sizeof(StreamItem) == 8);
 
+// The queues of streams keep their heads at hand, and what is behind a head in blocks of a cache
+// line, which come from one store for all streams. Hosts run far ahead of their devices, so that
+// the queues of a large run hold millions of items: in blocks, those of a rank lie side by side, in
+// the order in which it launched and will need them, and share pages.
+
+/// The blocks of all queues. A position is the number of a block, times kWords, plus that of an
+/// item in it.
+class StreamBlocks {
+ public:
+  static constexpr std::uint32_t kWords = 8;           // of the size of an item
+  static constexpr std::uint32_t kItems = kWords - 1;  // the last word says which block follows
+
+  /// A new block, which follows itself.
+  std::uint32_t add() {
+    const auto block = static_cast<std::uint32_t>(blocks_.size());
+    blocks_.emplace_back();
+    blocks_.back().next = block;
+    return block;
+  }
+
+  StreamItem& at(std::uint32_t position) {
+    return blocks_[position / kWords].items[position % kWords];
+  }
+  const StreamItem& at(std::uint32_t position) const {
+    return blocks_[position / kWords].items[position % kWords];
+  }
+  std::uint32_t& next(std::uint32_t block) { return blocks_[block].next; }
+
+  /// The position behind this one: that of an item, whatever it was before.
+  std::uint32_t behind(std::uint32_t position) const {
+    ++position;
+    return position % kWords < kItems ? position : blocks_[position / kWords].next * kWords;
+  }
+
+  void prefetch(std::uint32_t position) const { __builtin_prefetch(&blocks_[position / kWords]); }
+
+ private:
+  struct alignas(64) Block {
+    std::array<StreamItem, kItems> items;
+    std::uint32_t next = 0;
+  };
+  static_assert(sizeof(Block) == 64);
+
+  std::vector<Block> blocks_;
+};
+
+/// A first-in-first-out queue. Its blocks form a ring, which it keeps and enlarges when it is full.
+class StreamQueue {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::uint32_t size() const { return size_; }
+
+  const StreamItem& front() const {
+    PIPESIM_DCHECK(size_ > 0);
+    return head_;
+  }
+
+  void push(StreamBlocks& blocks, StreamItem item) {
+    if (++size_ == 1) {
+      head_ = item;
+      return;
+    }
+    if (last_ % StreamBlocks::kWords == StreamBlocks::kItems) make_room(blocks);
+    blocks.at(last_++) = item;
+  }
+
+  StreamItem pop(StreamBlocks& blocks) {
+    PIPESIM_DCHECK(size_ > 0);
+    const StreamItem item = head_;
+    if (--size_ == 0) return item;
+    head_ = blocks.at(first_);
+    if (size_ == 1) {
+      // None is behind the head: the block is used from its start.
+      first_ = last_ = first_ - first_ % StreamBlocks::kWords;
+    } else {
+      first_ = blocks.behind(first_);
+    }
+    return item;
+  }
+
+  /// Fetches what pop() needs. An item of a long queue was written long ago.
+  void prefetch(const StreamBlocks& blocks) const {
+    if (size_ > 1) blocks.prefetch(first_);
+  }
+
+  /// The items, the head first.
+  class Items {
+   public:
+    class Iterator {
+     public:
+      using iterator_category = std::input_iterator_tag;
+      using value_type = StreamItem;
+      using difference_type = std::ptrdiff_t;
+      using pointer = const StreamItem*;
+      using reference = StreamItem;
+
+      Iterator(const Items& items, std::uint32_t index)
+          : items_(&items), index_(index), position_(items.queue_->first_) {}
+      StreamItem operator*() const {
+        return index_ == 0 ? items_->queue_->head_ : items_->blocks_->at(position_);
+      }
+      Iterator& operator++() {
+        if (index_++ > 0) position_ = items_->blocks_->behind(position_);
+        return *this;
+      }
+      bool operator==(const Iterator& other) const { return index_ == other.index_; }
+
+     private:
+      const Items* items_;
+      std::uint32_t index_;
+      std::uint32_t position_;
+    };
+
+    Items(const StreamQueue& queue, const StreamBlocks& blocks)
+        : queue_(&queue), blocks_(&blocks) {}
+    Iterator begin() const { return Iterator(*this, 0); }
+    Iterator end() const { return Iterator(*this, queue_->size_); }
+
+   private:
+    const StreamQueue* queue_;
+    const StreamBlocks* blocks_;
+  };
+
+ private:
+  // Behind the last item comes another block: a free one of the ring, or a new one.
+  void make_room(StreamBlocks& blocks) {
+    if (last_ == kNoBlock) {
+      first_ = last_ = blocks.add() * StreamBlocks::kWords;
+      return;
+    }
+    const std::uint32_t block = last_ / StreamBlocks::kWords;
+    std::uint32_t next = blocks.next(block);
+    if (next == first_ / StreamBlocks::kWords) {
+      next = blocks.add();
+      blocks.next(next) = blocks.next(block);
+      blocks.next(block) = next;
+    }
+    last_ = next * StreamBlocks::kWords;
+  }
+
+  // Looks like the end of a block.
+  static constexpr std::uint32_t kNoBlock = 0xffffffff;
+
+  StreamItem head_;
+  std::uint32_t size_ = 0;
+  std::uint32_t first_ = kNoBlock;  // position of the item behind the head
+  std::uint32_t last_ = kNoBlock;   // position for the next item
+};
+
 /// `count` consecutive acts of a stream were launched at `time`.
 struct Launches {
   Time time = kNever;
@@ -140,27 +293,28 @@ struct EdgeState {
 /// What each act needs shares a cache line. Hosts launch many acts at one moment, so each time of
 /// launches is kept once.
 struct alignas(64) StreamState {
-  Ring<StreamItem> items;    // the head first
+  StreamQueue items;         // the head first
+  std::uint32_t done = 0;    // acts, since the start
   Time head_start = kNever;  // of the act at the head; kNever while it may not start
   Launches launch;           // of the first acts
-  std::uint32_t done = 0;    // acts, since the start
   // Of a head that waits for other streams (5.4): it cannot start before so many acts of this one
   // are done. Not valid: it does not wait, or the stream is on a limited device.
   StreamId held_by;
   std::uint32_t held_until = 0;
-  bool offered = false;          // a start of the head is pending (Stepper)
   std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
-  std::uint32_t launched = 0;    // acts, since the start
-  std::uint32_t slots = 0;       // of its device, that the head holds
+  ThreadLine waiting;            // for a place in the launch queue
+  // Of launches, and of few acts:
+  std::uint32_t launched = 0;  // acts, since the start
+  std::uint32_t slots = 0;     // of its device, that the head holds
   Ring<Launches> later_launches;
-  ThreadLine waiting;     // for a place in the launch queue
   StreamId next_in_line;  // of a signal for which the wait at its head waits
+  bool offered = false;   // a start of the head is pending (Stepper)
   // Timers (10.5); kNever: none is set.
   Time watchdog = kNever;
   Time link_error = kNever;
 
-  void push_act(StreamItem act, Time now) {
-    items.push(act);
+  /// An act is launched, which is in `items`.
+  void add_launch(Time now) {
     Launches& last = later_launches.empty() ? launch : later_launches.back();
     if (last.count == 0) last.time = now;
     if (last.time == now) {
@@ -171,8 +325,7 @@ struct alignas(64) StreamState {
   }
 
   /// On a limited device: launch `number` there.
-  void push_act(StreamItem act, Time now, std::uint32_t number) {
-    items.push(act);
+  void add_launch(Time now, std::uint32_t number) {
     if (launch.count == 0) {
       launch = {now, 1, number};
     } else {
@@ -180,10 +333,9 @@ struct alignas(64) StreamState {
     }
   }
 
-  /// Takes the act at the head.
-  StreamItem pop_act() {
+  /// The act at the head leaves `items`.
+  void remove_launch() {
     if (--launch.count == 0 && !later_launches.empty()) launch = later_launches.pop();
-    return items.pop();
   }
 };
 
@@ -332,6 +484,7 @@ class State {
   IdVector<RegisterId, RegisterState> registers;
   IdVector<EdgeId, EdgeState> edges;
   IdVector<StreamId, StreamState> streams;
+  StreamBlocks blocks;  // of their items
   IdVector<ThreadId, ThreadState> threads;
   IdVector<CollectiveId, std::uint32_t> members_started;  // of the instance that is under way
   IdVector<CollectiveId, std::uint8_t> hangs;             // on a link that is down (10.4)
@@ -378,6 +531,9 @@ class State {
                       stream.items.front().actor() == actor;
     return actors[actor].done + (head ? 1 : 0);
   }
+
+  /// What stands in the stream.
+  StreamQueue::Items items_of(StreamId id) const { return {streams[id].items, blocks}; }
 
   /// The round of a collective call that has arrived at an open communicator and is active.
   const Round& round_of(const Call& call) const;

@@ -63,7 +63,7 @@ bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
                               plan_.streams[stream].rank)) {
         continue;
       }
-      state_.streams[stream].items.push(StreamItem::creation_mark(communicator));
+      push(stream, StreamItem::creation_mark(communicator));
       ++state.marks;
     }
   }

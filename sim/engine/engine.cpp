@@ -87,7 +87,9 @@ RunEnd Engine::run_events() {
       return RunEnd::kInterrupted;
     }
     ++events_;
-    handle(queue_.pop());
+    const Event event = queue_.pop();
+    prefetch_next();
+    handle(event);
   }
   return RunEnd::kStuck;
 }
@@ -114,13 +116,15 @@ void Engine::note_enter(ActorId id) {
 // Rule 8: ops that were launched and never end count too.
 void Engine::account_unfinished() {
   IdVector<ActorId, std::uint32_t> seen(plan_.actors.size(), 0);
-  for (const StreamState& stream : state_.streams) {
-    LaunchTimes launches(stream);
-    for (std::uint32_t i = 0; i < stream.items.size(); ++i) {
-      const StreamItem& item = stream.items[i];
-      if (item.kind() != StreamItem::Kind::kAct) continue;
-      const std::uint32_t k = state_.actors[item.actor()].done + seen[item.actor()]++;
-      keep_times(item.actor(), k, {launches.next(), i == 0 ? stream.head_start : kNever, kNever});
+  for (const StreamId id : ids_of(state_.streams)) {
+    LaunchTimes launches(state_.streams[id]);
+    Time start = state_.streams[id].head_start;
+    for (const StreamItem item : state_.items_of(id)) {
+      if (item.kind() == StreamItem::Kind::kAct) {
+        const std::uint32_t k = state_.actors[item.actor()].done + seen[item.actor()]++;
+        keep_times(item.actor(), k, {launches.next(), start, kNever});
+      }
+      start = kNever;
     }
   }
 }

@@ -51,6 +51,8 @@ class Engine {
         watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
         one_by_one_(one_by_one),
         varies_(options.jitter.varies()),
+        limits_(std::any_of(plan.devices.begin(), plan.devices.end(),
+                            [](const Device& device) { return device.limited(); })),
         state_(State::initial(plan)),
         joins_(plan.actors.size()) {
     for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_act(plan, id) ? 1 : 0;
@@ -60,6 +62,7 @@ class Engine {
   RunEnd run_order();
   RunEnd run_events();
   void handle(Event event);
+  void prefetch_next() const;
 
   // Host threads.
   void send_start_messages();
@@ -87,7 +90,7 @@ class Engine {
   bool ready(ActorId id) const {
     const Actor& actor = plan_.actors[id];
     const ActorState& state = state_.actors[id];
-    return state.missing == 0 && state.launched < actor.acts_wanted();
+    return state.missing == 0 && state.launched < actor.wanted;
   }
 
   void wake(ThreadId id) {
@@ -158,6 +161,8 @@ class Engine {
   void acknowledge_in_place(EdgeId edge);
 
   // Streams.
+  void push(StreamId id, StreamItem item) { state_.streams[id].items.push(state_.blocks, item); }
+  void pop(StreamId id) { state_.streams[id].items.pop(state_.blocks); }
   inline void advance(StreamId id);
   inline bool held(StreamId id, StreamId& by, std::uint32_t& until) const;
   inline bool held(StreamId id) const;
@@ -182,7 +187,7 @@ class Engine {
   void join_lines(StreamId id, const Actor& actor);
   void leave_lines(const Actor& actor);
   void start_in_lines(const Actor& actor);
-  bool limited(DeviceId id) const { return id.valid() && plan_.devices[id].limited(); }
+  bool limited(DeviceId id) const { return limits_ && id.valid() && plan_.devices[id].limited(); }
 
   // Events of streams.
   void fire(SignalId id);
@@ -241,7 +246,7 @@ class Engine {
   bool stopped_calls(std::initializer_list<CallId> calls);
   void set_link_error(LinkId id, StreamId stream);
   void hang(CallId id, LinkId link);
-  void watch(StreamId id);
+  void watch(StreamId id, ActorId actor);
   void watchdog_looks(StreamId id, Time at);
   Time due(ActorId actor, Time launch) const;
   Time polled(Time time) const;
@@ -261,11 +266,16 @@ class Engine {
   void keep_times(ActorId actor, std::uint32_t k, const ActTimes& times);
   void account_unfinished();
 
+  // How far prefetch_next() looks.
+  static constexpr std::uint32_t kNear = 1;
+  static constexpr std::uint32_t kFar = 3;
+
   const Plan& plan_;
   const RunOptions& options_;
   const bool watches_enters_;
   const bool one_by_one_;  // a thread launches one act, or reads one message, at each wake
   const bool varies_;
+  const bool limits_;  // some device is limited
   State state_;
   // Of an actor whose next act may have to wait for hosts of other ranks before its launch: 1. In a
   // stepper, which goes back in time, also of one whose first act has.
@@ -286,6 +296,30 @@ class Engine {
   ActTimesTable act_times_;
   std::vector<LogEntry> log_;
 };
+
+// In a large run most of the state is in no near cache: fetches what the next events need, first
+// the stream, and once that is there what it points to.
+inline void Engine::prefetch_next() const {
+  if (const Event* event = queue_.ahead(kFar); event != nullptr) {
+    if (event->kind == EventKind::kOpEnds) {
+      __builtin_prefetch(&state_.streams[StreamId{event->target}]);
+      __builtin_prefetch(&plan_.streams[StreamId{event->target}]);
+    } else if (event->kind == EventKind::kThreadWakes) {
+      __builtin_prefetch(&state_.threads[ThreadId{event->target}]);
+    }
+  }
+  const Event* event = queue_.ahead(kNear);
+  if (event == nullptr || event->kind != EventKind::kOpEnds) return;
+  const StreamState& stream = state_.streams[StreamId{event->target}];
+  const ActorId head = stream.items.front().actor();
+  __builtin_prefetch(&plan_.actors[head]);
+  __builtin_prefetch(&state_.actors[head]);
+  stream.items.prefetch(state_.blocks);
+  const Stream& fixed = plan_.streams[StreamId{event->target}];
+  for (std::uint32_t i = fixed.dependents; i < fixed.dependents_end; ++i) {
+    __builtin_prefetch(&state_.streams[plan_.dependents[i]]);
+  }
+}
 
 // Rule 2.
 inline void Engine::handle(Event event) {

@@ -210,11 +210,12 @@ Time Engine::due(ActorId actor, Time launch) const {
   return timeout.ns == 0 ? kEndOfTime : polled(later(launch, timeout));
 }
 
-// Rule 10.5: sets the watchdog of a stream. One timer per stream, for the op that is due first.
-void Engine::watch(StreamId id) {
+// Rule 10.5: sets the watchdog of a stream on which an op was launched. One timer per stream, for
+// the op that is due first.
+void Engine::watch(StreamId id, ActorId actor) {
   StreamState& stream = state_.streams[id];
   if (stream.items.empty()) return;
-  const Time time = due(stream.items.back().actor(), queue_.now());
+  const Time time = due(actor, queue_.now());
   if (stream.watchdog != kNever && stream.watchdog <= time) return;
   stream.watchdog = time;
   timers_.push({time, TimerKind::kWatchdog, id.value});
@@ -227,17 +228,18 @@ void Engine::watchdog_looks(StreamId id, Time at) {
   stream.watchdog = kNever;
   Time next = kEndOfTime;
   LaunchTimes launches(stream);
-  for (std::uint32_t i = 0; i < stream.items.size(); ++i) {
-    if (stream.items[i].kind() != StreamItem::Kind::kAct) continue;
-    const Time time = due(stream.items[i].actor(), launches.next());
+  const StreamQueue::Items items = state_.items_of(id);
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    if ((*item).kind() != StreamItem::Kind::kAct) continue;
+    const ActorId actor = (*item).actor();
+    const Time time = due(actor, launches.next());
     next = std::min(next, time);
     if (time > at) continue;
-    const ActorId actor = stream.items[i].actor();
-    std::uint32_t k = state_.actors[actor].done;
-    for (std::uint32_t j = 0; j < i; ++j) {
-      const StreamItem& item = stream.items[j];
-      if (item.kind() == StreamItem::Kind::kAct && item.actor() == actor) ++k;
-    }
+    const auto is_same = [&](StreamItem other) {
+      return other.kind() == StreamItem::Kind::kAct && other.actor() == actor;
+    };
+    const auto before = std::count_if(items.begin(), item, is_same);
+    const std::uint32_t k = state_.actors[actor].done + static_cast<std::uint32_t>(before);
     return die(plan_.streams[id].rank, at, DeathCause::kWatchdog, actor, k);
   }
   if (next == kEndOfTime) return;

@@ -86,11 +86,10 @@ void Engine::return_credit(RegisterId reg_id) {
 // Rule 4.4: the output that reused the slot is back, so the slot itself may go back.
 void Engine::acknowledge_in_place(EdgeId edge) {
   const StreamId stream = plan_.actors[plan_.edges[edge].consumer].stream;
-  Ring<StreamItem>& items = state_.streams[stream].items;
-  if (plan_.edges[edge].ack_at_launch || items.empty()) {
+  if (plan_.edges[edge].ack_at_launch || state_.streams[stream].items.empty()) {
     deliver(Message::ack(edge));
   } else {
-    items.push(StreamItem::ack_mark(edge));
+    push(stream, StreamItem::ack_mark(edge));
   }
 }
 
@@ -115,17 +114,19 @@ void Engine::launch(ActorId id) {
   if (actor.behind.valid()) needed = state_.streams[actor.behind].launched;
   StreamState& stream = state_.streams[actor.stream];
   ++stream.launched;
-  if (actor.in_lines()) join_lines(actor.stream, actor);
+  if (actor.in_lines) join_lines(actor.stream, actor);
   const DeviceId device = plan_.streams[actor.stream].device;
   if (limited(device)) {
-    stream.push_act(StreamItem::act(id, needed), queue_.now(), state_.devices[device].launches++);
+    push(actor.stream, StreamItem::act(id, needed));
+    stream.add_launch(queue_.now(), state_.devices[device].launches++);
     join_queues(actor.stream, id);
     dispatch(device);
   } else {
-    stream.push_act(StreamItem::act(id, needed), queue_.now());
+    push(actor.stream, StreamItem::act(id, needed));
+    stream.add_launch(queue_.now());
     if (stream.items.size() == 1) start_head(actor.stream);
   }
-  if (actor.watchdog.ns > 0) watch(actor.stream);
+  if (actor.watchdog.ns > 0) watch(actor.stream, id);
 }
 
 // Rule 3.5.1: uses up what op `k` takes from its inputs, and counts what op k + 1 lacks.
@@ -155,7 +156,7 @@ inline void Engine::take_credits(ActorId id, std::uint32_t k, std::uint32_t& mis
 
 // Rule 5.2: something has left the stream. Marks at its head leave too, and an op there starts.
 inline void Engine::advance(StreamId id) {
-  Ring<StreamItem>& items = state_.streams[id].items;
+  const StreamQueue& items = state_.streams[id].items;
   while (!items.empty()) {
     const StreamItem head = items.front();
     switch (head.kind()) {
@@ -164,17 +165,17 @@ inline void Engine::advance(StreamId id) {
         if (!limited(plan_.streams[id].device)) start_head(id);
         return;
       case StreamItem::Kind::kAckMark:
-        items.pop();
+        pop(id);
         deliver(Message::ack(head.edge()));
         break;
       case StreamItem::Kind::kCreationMark:
-        items.pop();
+        pop(id);
         if (--state_.communicators[head.communicator()].marks == 0) {
           finish_creation(head.communicator());
         }
         break;
       case StreamItem::Kind::kSynchronizeMark:
-        items.pop();
+        pop(id);
         if (--state_.threads[head.thread()].marks == 0) wake(head.thread());
         break;
     }
@@ -219,7 +220,7 @@ inline void Engine::start_head(StreamId id) {
   StreamState& stream = state_.streams[id];
   const ActorId actor = stream.items.front().actor();
   stream.held_by = StreamId();
-  if (plan_.actors[actor].waits_for_streams() && held(id, stream.held_by, stream.held_until)) {
+  if (plan_.actors[actor].waits_for_streams && held(id, stream.held_by, stream.held_until)) {
     return;
   }
   start(id, actor);
@@ -246,6 +247,7 @@ inline void Engine::release_dependents(StreamId id) {
 inline void Engine::start(StreamId id, ActorId actor_id) {
   const Actor& actor = plan_.actors[actor_id];
   state_.streams[id].head_start = queue_.now();
+  state_.streams[id].items.prefetch(state_.blocks);
   progress();
   if (actor.role == Role::kWait) return start_wait(id, actor.signal);
   if (actor.role == Role::kCalls) return start_calls(actor_id);
@@ -288,8 +290,8 @@ void Engine::end_act(StreamId id) {
   }
   StreamState& stream = state_.streams[id];
   const Time launch = stream.launch.time;
-  const StreamItem item = stream.pop_act();
-  const ActorId actor_id = item.actor();
+  const ActorId actor_id = stream.items.pop(state_.blocks).actor();
+  stream.remove_launch();
   const Actor& actor = plan_.actors[actor_id];
   const std::uint32_t k = state_.actors[actor_id].done++;
   ++acts_done_;
@@ -299,10 +301,10 @@ void Engine::end_act(StreamId id) {
   stream.head_start = kNever;
   const DeviceId device = fixed.device;
   if (limited(device)) free_room(id, actor_id);
-  if (actor.in_lines()) leave_lines(actor);
+  if (actor.in_lines) leave_lines(actor);
   for (std::uint32_t i = fixed.dependents; i < fixed.dependents_end; ++i) {
     const StreamState& other = state_.streams[plan_.dependents[i]];
-    if (other.held_by == id) __builtin_prefetch(&other.items.front());
+    if (other.held_by == id) __builtin_prefetch(&plan_.actors[other.items.front().actor()]);
   }
   send_messages(actor_id, k, false);
   if (actor.role == Role::kRecord) fire(actor.signal);
@@ -318,7 +320,7 @@ void Engine::end_act(StreamId id) {
   }
   advance(id);
   release_dependents(id);
-  if (actor.in_lines()) start_in_lines(actor);
+  if (actor.in_lines) start_in_lines(actor);
   if (limited(device)) dispatch(device);
 }
 

@@ -245,9 +245,9 @@ bool Engine::synchronize(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Actor& actor = plan_.actors[thread.at];
   for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
-    Ring<StreamItem>& items = state_.streams[plan_.synchronized[i]].items;
-    if (items.empty()) continue;
-    items.push(StreamItem::synchronize_mark(id));
+    const StreamId stream = plan_.synchronized[i];
+    if (state_.streams[stream].items.empty()) continue;
+    push(stream, StreamItem::synchronize_mark(id));
     ++thread.marks;
   }
   return thread.marks == 0;

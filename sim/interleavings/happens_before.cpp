@@ -25,7 +25,7 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
   for (const ActorId id : ids_of(plan.actors)) {
     first_[id.value] = node_count_;
     step_[id.value] = on_host(plan.actors[id].role) ? 1 : 2;
-    node_count_ += plan.actors[id].acts_wanted() * step_[id.value];
+    node_count_ += plan.actors[id].wanted * step_[id.value];
     end_of_[id.value] = id;
     work_[id.value] = plan.actors[id].acts;
   }
@@ -68,7 +68,7 @@ HappensBefore::Node HappensBefore::node(ActorId actor, std::uint32_t k, Phase ph
 void HappensBefore::add_acts(const Plan& plan, Edges& edges) const {
   for (const ActorId id : ids_of(plan.actors)) {
     const Actor& actor = plan.actors[id];
-    for (std::uint32_t k = 0; k < actor.acts_wanted(); ++k) {
+    for (std::uint32_t k = 0; k < actor.wanted; ++k) {
       edges.add(node(id, k, Phase::kLaunch), node(id, k, Phase::kEnd));
       if (k > 0) {
         edges.add(node(id, k - 1, Phase::kLaunch), node(id, k, Phase::kLaunch));
@@ -103,7 +103,7 @@ void HappensBefore::add_programs(const Plan& plan, Edges& edges) const {
 
 void HappensBefore::add_registers(const Plan& plan, Edges& edges) const {
   for (const ActorId id : ids_of(plan.actors)) {
-    for (std::uint32_t k = 0; k < plan.actors[id].acts_wanted(); ++k) {
+    for (std::uint32_t k = 0; k < plan.actors[id].wanted; ++k) {
       const Node launch = node(id, k, Phase::kLaunch);
       for_each_sender(plan, id, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
         if (act >= plan.actors[sender].acts) return;

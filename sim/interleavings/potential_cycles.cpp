@@ -19,7 +19,7 @@ bool waits_for_devices(const Communicator& communicator) {
 
 bool is_plain(const Plan& plan, const Actor& actor) {
   return actor.role == Role::kOp && !actor.blocking && !actor.input.waits &&
-         !actor.waits_for_streams() && plan.threads[actor.thread].order == ThreadOrder::kArrival;
+         !actor.waits_for_streams && plan.threads[actor.thread].order == ThreadOrder::kArrival;
 }
 
 // No member is missing, and all act equally often.

@@ -35,10 +35,10 @@ void add_line(const State& state, const ThreadLine& line, Mixer& mixer) {
 }
 
 void add_streams(const State& state, Mixer& mixer) {
-  for (const StreamState& stream : state.streams) {
+  for (const StreamId id : ids_of(state.streams)) {
+    const StreamState& stream = state.streams[id];
     mixer.add(stream.items.size() << 1 | (stream.head_start == kNever ? 0u : 1u));
-    for (std::uint32_t i = 0; i < stream.items.size(); ++i) {
-      const StreamItem& item = stream.items[i];
+    for (const StreamItem item : state.items_of(id)) {
       mixer.add(std::uint64_t{item.mark()} << 32 | item.needed());
     }
     mixer.add(stream.unfinished);

@@ -250,7 +250,7 @@ void StubbornSets::use_meetings() {
 
 void StubbornSets::add_push(ActorId actor, std::uint64_t k, Effects& effects) const {
   if (takers_[plan_.actors[actor].thread].empty()) return;
-  if (k >= plan_.actors[actor].acts_wanted()) return;
+  if (k >= plan_.actors[actor].wanted) return;
   effects.pushes.push_back({actor, static_cast<std::uint32_t>(k)});
 }
 
@@ -356,7 +356,7 @@ ActorId StubbornSets::next_launch(ThreadId id) const {
   }
   if (!next.valid() || state_->actors[next].missing > 0) return ActorId();
   // A source that has done all its work lacks nothing.
-  return state_->actors[next].launched < plan_.actors[next].acts_wanted() ? next : ActorId();
+  return state_->actors[next].launched < plan_.actors[next].wanted ? next : ActorId();
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -534,8 +534,7 @@ bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
   const Node launch = happens_before_.node(push.actor, push.k, Phase::kLaunch);
   for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
     if (other == push.actor || commute(push.actor, other)) continue;
-    for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].acts_wanted();
-         ++k) {
+    for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].wanted; ++k) {
       const Node other_launch = happens_before_.node(other, k, Phase::kLaunch);
       if (happens_before_.before(launch, other_launch)) break;
       if (lacks(other, k, effects) || happens_before_.never(other_launch)) break;
@@ -651,7 +650,7 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
     next = plan_.act(of, of.program + thread.next_act);
   }
   const std::uint32_t k = state_->actors[next].launched;
-  if (k >= plan_.actors[next].acts_wanted()) return true;
+  if (k >= plan_.actors[next].wanted) return true;
   bool found = false;
   bool any = true;
   for_each_sender(plan_, next, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
@@ -690,7 +689,7 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
     return add_need_of_room(plan_.streams[actor.stream].device, depth);
   }
   if (thread.step == Step::kLaunchQueue) {
-    const Ring<StreamItem>& items = state_->streams[actor.stream].items;
+    const StreamQueue& items = state_->streams[actor.stream].items;
     if (items.empty()) return false;  // its place is kept for another thread
     const ActorId head = items.front().actor();
     return add_need(head, state_->actors[head].done, Phase::kEnd, depth + 1);

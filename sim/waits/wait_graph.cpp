@@ -9,6 +9,7 @@
 #include "sim/wait_graph.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "sim/assert.hpp"
@@ -112,13 +113,14 @@ void WaitGraphBuilder::add_head(WaitKind kind, StreamId stream) {
 
 // The act that is the item `index` of its stream.
 void WaitGraphBuilder::add_item(WaitKind kind, StreamId stream, std::uint32_t index) {
-  const Ring<StreamItem>& items = state_.streams[stream].items;
-  const ActorId actor = items[index].actor();
-  std::uint32_t k = state_.actors[actor].done;
-  for (std::uint32_t i = 0; i < index; ++i) {
-    if (items[i].kind() == StreamItem::Kind::kAct && items[i].actor() == actor) ++k;
-  }
-  add_act(kind, actor, k);
+  const StreamQueue::Items items = state_.items_of(stream);
+  const auto at = std::next(items.begin(), index);
+  const ActorId actor = (*at).actor();
+  const auto is_same = [&](StreamItem item) {
+    return item.kind() == StreamItem::Kind::kAct && item.actor() == actor;
+  };
+  const auto before = std::count_if(items.begin(), at, is_same);
+  add_act(kind, actor, state_.actors[actor].done + static_cast<std::uint32_t>(before));
 }
 
 // Of the edges from number `before` on one suffices. Those behind one act of a program are one
@@ -169,16 +171,18 @@ void WaitGraphBuilder::end_node() {
 
 // 7.1 and 7.2: what stands in a stream.
 void WaitGraphBuilder::add_launched_edges(StreamId id) {
-  const Ring<StreamItem>& items = state_.streams[id].items;
-  if (items.empty()) return;
-  const ActorId head = items.front().actor();
+  if (state_.streams[id].items.empty()) return;
+  const ActorId head = state_.streams[id].items.front().actor();
   begin_node(head, state_.actors[head].done);
   add_head_edges(id);
   end_node();
   // The acts of one actor stand in its stream in order: the i-th that is met is done + i.
   std::vector<std::pair<ActorId, std::uint32_t>> behind;
-  for (std::uint32_t i = 1; i < items.size(); ++i) {
-    if (items[i].kind() == StreamItem::Kind::kAct) behind.emplace_back(items[i].actor(), i);
+  std::uint32_t index = 0;
+  for (const StreamItem item : state_.items_of(id)) {
+    const bool is_act = item.kind() == StreamItem::Kind::kAct;
+    if (index > 0 && is_act) behind.emplace_back(item.actor(), index);
+    ++index;
   }
   std::sort(behind.begin(), behind.end());
   std::uint32_t k = 0;
@@ -248,9 +252,11 @@ void WaitGraphBuilder::add_held_edges(StreamId id) {
   if (actor.behind.valid() && state_.streams[actor.behind].done < head.needed()) {
     // The last of the acts that were launched there before.
     std::uint32_t left = head.needed() - state_.streams[actor.behind].done;
-    const Ring<StreamItem>& items = state_.streams[actor.behind].items;
     std::uint32_t i = 0;
-    while (items[i].kind() != StreamItem::Kind::kAct || --left > 0) ++i;
+    for (const StreamItem item : state_.items_of(actor.behind)) {
+      if (item.kind() == StreamItem::Kind::kAct && --left == 0) break;
+      ++i;
+    }
     add_item(WaitKind::kStreamOrder, actor.behind, i);
   }
   for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
@@ -269,13 +275,14 @@ void WaitGraphBuilder::add_room_edges(StreamId id) {
   const Role role = plan_.actors[head].role;
   // The first act of stream `other` that stands in the queue: stands(actor, whether it started).
   const auto add_first = [&](StreamId other, auto stands) {
-    const StreamState& front = state_.streams[other];
-    for (std::uint32_t i = 0; i < front.items.size(); ++i) {
-      if (front.items[i].kind() != StreamItem::Kind::kAct) continue;
-      if (!stands(front.items[i].actor(), i == 0 && front.head_start != kNever)) continue;
-      if (other != id || i > 0) add_item(WaitKind::kDeviceRoom, other, i);
-      return;
+    const bool started = state_.streams[other].head_start != kNever;
+    std::uint32_t i = 0;
+    for (const StreamItem item : state_.items_of(other)) {
+      if (item.kind() == StreamItem::Kind::kAct && stands(item.actor(), i == 0 && started)) break;
+      ++i;
     }
+    if (i == state_.streams[other].items.size() || (other == id && i == 0)) return;
+    add_item(WaitKind::kDeviceRoom, other, i);
   };
   if (device.queues(role)) {
     add_first(room.hardware_queues[stream.hardware_queue].front(), [&](ActorId it, bool started) {
@@ -303,13 +310,16 @@ void WaitGraphBuilder::add_room_edges(StreamId id) {
 // The record with which the signal will have fired `needed` times: it is launched and not done.
 void WaitGraphBuilder::add_record(WaitKind kind, SignalId id, std::uint32_t needed) {
   const StreamId stream = plan_.signals[id].stream;
-  const Ring<StreamItem>& items = state_.streams[stream].items;
   std::uint32_t missing = needed - state_.signals[id].fired;
-  for (std::uint32_t i = 0; i < items.size(); ++i) {
-    if (items[i].kind() != StreamItem::Kind::kAct) continue;
-    const Actor& actor = plan_.actors[items[i].actor()];
-    if (actor.role != Role::kRecord || actor.signal != id || --missing > 0) continue;
-    return add_item(kind, stream, i);
+  const auto is_record = [&](StreamItem item) {
+    if (item.kind() != StreamItem::Kind::kAct) return false;
+    const Actor& actor = plan_.actors[item.actor()];
+    return actor.role == Role::kRecord && actor.signal == id;
+  };
+  std::uint32_t i = 0;
+  for (const StreamItem item : state_.items_of(stream)) {
+    if (is_record(item) && --missing == 0) return add_item(kind, stream, i);
+    ++i;
   }
   PIPESIM_CHECK(false, {"signal", id.value});
 }
@@ -438,10 +448,9 @@ void WaitGraphBuilder::add_marked_streams(WaitKind kind, StreamItem mark) {
 void WaitGraphBuilder::find_marked_streams() {
   has_marked_streams_ = true;
   for (const StreamId stream : ids_of(plan_.streams)) {
-    const Ring<StreamItem>& items = state_.streams[stream].items;
-    for (std::uint32_t i = 0; i < items.size(); ++i) {
-      if (items[i].kind() == StreamItem::Kind::kAct) continue;
-      marked_streams_.emplace_back(items[i].mark(), stream);
+    for (const StreamItem item : state_.items_of(stream)) {
+      if (item.kind() == StreamItem::Kind::kAct) continue;
+      marked_streams_.emplace_back(item.mark(), stream);
     }
   }
   std::sort(marked_streams_.begin(), marked_streams_.end());
@@ -520,10 +529,9 @@ void WaitGraphBuilder::add_acknowledgement(EdgeId edge_id, std::uint32_t slot, W
 // along the edge are, in order: counted, in an inbox, in the stream.
 bool WaitGraphBuilder::is_mark(EdgeId edge_id, std::uint32_t slot) const {
   const Edge& edge = plan_.edges[edge_id];
-  const Ring<StreamItem>& items = state_.streams[plan_.actors[edge.consumer].stream].items;
   std::uint32_t marks = 0;
-  for (std::uint32_t i = 0; i < items.size(); ++i) {
-    if (items[i].kind() == StreamItem::Kind::kAckMark && items[i].edge() == edge_id) ++marks;
+  for (const StreamItem item : state_.items_of(plan_.actors[edge.consumer].stream)) {
+    if (item.kind() == StreamItem::Kind::kAckMark && item.edge() == edge_id) ++marks;
   }
   return slot + marks >= state_.registers[edge.in_place].returned;
 }

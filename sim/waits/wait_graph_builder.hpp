@@ -36,7 +36,8 @@ class WaitGraphBuilder {
   void add_open_round(CallId id);
   void add_coming(WaitKind kind, std::uint32_t member, const Call& sort);
   bool add_coming_launched(WaitKind kind, ActorId user, const Call& sort);
-  bool add_if_coming(WaitKind kind, StreamId stream, std::uint32_t i, const Call& sort);
+  bool add_if_coming(WaitKind kind, StreamId stream, std::uint32_t i, StreamItem item,
+                     const Call& sort);
   void add_record(WaitKind kind, SignalId id, std::uint32_t needed);
   void add_host_step_edges(ActorId id);
   void add_setters(SignalId id);

@@ -1,5 +1,6 @@
 // The edges of calls on communicators, of their initialization, and of meetings of hosts.
 #include <algorithm>
+#include <iterator>
 
 #include "sim/waits/wait_graph_builder.hpp"
 
@@ -171,23 +172,25 @@ bool WaitGraphBuilder::add_coming_launched(WaitKind kind, ActorId user, const Ca
     if (plan_.lines[line].communicator != sort.communicator) continue;
     const Ring<StreamId>& acts = state_.lines[line];
     for (std::uint32_t n = 0; n < acts.size(); ++n) {
-      if (add_if_coming(kind, acts[n], state_.item_in_line(plan_, line, n), sort)) return true;
+      const std::uint32_t i = state_.item_in_line(plan_, line, n);
+      const StreamItem item = *std::next(state_.items_of(acts[n]).begin(), i);
+      if (add_if_coming(kind, acts[n], i, item, sort)) return true;
     }
     return false;
   }
-  for (std::uint32_t i = 0; i < state_.streams[actor.stream].items.size(); ++i) {
-    if (add_if_coming(kind, actor.stream, i, sort)) return true;
+  std::uint32_t i = 0;
+  for (const StreamItem item : state_.items_of(actor.stream)) {
+    if (add_if_coming(kind, actor.stream, i++, item, sort)) return true;
   }
   return false;
 }
 
-// If item `i` of the stream is an act with such a call that is not done.
+// If `item`, number `i` of the stream, is an act with such a call that is not done.
 bool WaitGraphBuilder::add_if_coming(WaitKind kind, StreamId stream, std::uint32_t i,
-                                     const Call& sort) {
-  const StreamState& state = state_.streams[stream];
-  if (state.items[i].kind() != StreamItem::Kind::kAct) return false;
-  const bool started = i == 0 && state.head_start != kNever;
-  for (const CallId call : plan_.calls_of(state.items[i].actor())) {
+                                     StreamItem item, const Call& sort) {
+  if (item.kind() != StreamItem::Kind::kAct) return false;
+  const bool started = i == 0 && state_.streams[stream].head_start != kNever;
+  for (const CallId call : plan_.calls_of(item.actor())) {
     if (!same_sort(plan_.calls[call], sort)) continue;
     if (started && state_.calls[call] == CallStage::kDone) continue;
     add_item(kind, stream, i);

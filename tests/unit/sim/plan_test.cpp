@@ -158,10 +158,10 @@ TEST_CASE("each stream knows the streams on which acts wait for it", "[sim][plan
   CHECK(afters_of(plan, 2) == Afters{{1, 0}});
   CHECK(afters_of(plan, 0).empty());
   for (const std::uint32_t actor : {0U, 1U, 2U, 3U, 7U}) {
-    CHECK(plan.actors[ActorId{actor}].waits_for_streams());
+    CHECK(plan.actors[ActorId{actor}].waits_for_streams);
   }
   for (const std::uint32_t actor : {4U, 5U, 6U}) {
-    CHECK_FALSE(plan.actors[ActorId{actor}].waits_for_streams());
+    CHECK_FALSE(plan.actors[ActorId{actor}].waits_for_streams);
   }
 }
 
