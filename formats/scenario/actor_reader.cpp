@@ -59,7 +59,8 @@ bool ActorReader::exists(MapReader& map) const {
   return !when || values_.truth(*when).value_or(true);
 }
 
-void ActorReader::take_expr(MapReader& map, const char* key, ValueType type, Expr& target) {
+template <typename Target>
+void ActorReader::take_expr(MapReader& map, const char* key, ValueType type, Target& target) {
   const std::optional<YamlValue> value = map.take(key);
   if (!value) return;
   if (std::optional<Expr> found = values_.expr(*value, type)) target = std::move(*found);

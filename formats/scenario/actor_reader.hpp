@@ -68,7 +68,8 @@ class ActorReader {
                       std::string& reg);
   bool find_register(const std::string& name, const std::string& given, models::Place place,
                      models::ReadTemplate& read);
-  void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
+  template <typename Target>
+  void take_expr(MapReader& map, const char* key, ValueType type, Target& target);
   void take_truth(MapReader& map, const char* key, bool& target);
   std::uint32_t find_group(const YamlValue& value) const;
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/boxed.hpp"
 #include "models/graph/diagnostics.hpp"
 
 namespace pipesim::models {
@@ -111,6 +112,33 @@ class Expr {
   };
   SmallPlace place_;  // marked: the value is a program
   Held value_ = {.constant = 0};
+};
+
+/// An expression that nearly always is this constant, which nobody wrote: in the size of a pointer.
+template <std::int64_t kUsual>
+class UsualExpr {
+ public:
+  UsualExpr() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): it takes the place of an expression
+  UsualExpr(Expr expr) {
+    const bool is_usual = expr.place().line == 0 && expr == usual();
+    if (!is_usual) other_ = std::move(expr);
+  }
+
+  // NOLINTNEXTLINE(google-explicit-constructor): likewise
+  operator const Expr&() const { return other_ ? *other_ : usual(); }
+
+  friend bool operator==(const UsualExpr& a, const UsualExpr& b) {
+    return static_cast<const Expr&>(a) == static_cast<const Expr&>(b);
+  }
+
+ private:
+  static const Expr& usual() {
+    static const Expr kExpr = Expr::constant(kUsual);
+    return kExpr;
+  }
+
+  Boxed<Expr> other_;
 };
 
 }  // namespace pipesim::models

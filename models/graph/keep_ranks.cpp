@@ -87,6 +87,12 @@ class Renumbering {
   void expr(std::optional<Expr>& expr, const RankSet& on) {
     if (expr) this->expr(*expr, on);
   }
+  template <std::int64_t kUsual>
+  void expr(UsualExpr<kUsual>& expr, const RankSet& on) {
+    Expr changed = expr;
+    this->expr(changed, on);
+    expr = std::move(changed);
+  }
 
  private:
   Expr over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values, bool is_rank);
@@ -145,7 +151,8 @@ void renumber(std::vector<ProgramStep>& steps, Renumbering& numbers) {
 
 void renumber(ActorTemplate& actor, Renumbering& numbers) {
   const RankSet on = actor.on;
-  for (Expr* expr : {&actor.times, &actor.takes, &actor.launch_overhead}) numbers.expr(*expr, on);
+  numbers.expr(actor.times, on);
+  for (Expr* expr : {&actor.takes, &actor.launch_overhead}) numbers.expr(*expr, on);
   if (actor.acts) numbers.expr(*actor.acts, on);
   if (actor.input) {
     for (Expr* expr : {&actor.input->items, &actor.input->first, &actor.input->every}) {
@@ -153,7 +160,9 @@ void renumber(ActorTemplate& actor, Renumbering& numbers) {
     }
   }
   for (RegisterTemplate& reg : actor.registers) {
-    for (Expr* expr : {&reg.slots, &reg.acts_per_slot, &reg.drain_every}) numbers.expr(*expr, on);
+    numbers.expr(reg.slots, on);
+    numbers.expr(reg.acts_per_slot, on);
+    numbers.expr(reg.drain_every, on);
     numbers.expr(reg.bytes, on);
   }
   for (ReadTemplate& read : actor.reads) {

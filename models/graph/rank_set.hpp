@@ -2,10 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -17,6 +17,18 @@ namespace pipesim::models {
 class RankSet {
  public:
   RankSet() = default;
+  RankSet(const RankSet& other) : held_(other.held_) {
+    if (held_ != nullptr) held_->users.fetch_add(1, std::memory_order_relaxed);
+  }
+  RankSet(RankSet&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+  RankSet& operator=(RankSet other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~RankSet() {
+    if (held_ == nullptr || held_->users.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    delete held_;
+  }
 
   /// Sorts and drops repetitions.
   explicit RankSet(std::vector<std::uint32_t> ranks) {
@@ -36,23 +48,30 @@ class RankSet {
 
   bool contains(std::uint32_t rank) const { return std::binary_search(begin(), end(), rank); }
 
-  bool empty() const { return ranks_ == nullptr; }
-  std::size_t size() const { return empty() ? 0 : ranks_->size(); }
-  std::uint32_t operator[](std::size_t i) const { return (*ranks_)[i]; }
-  const std::uint32_t* begin() const { return empty() ? nullptr : ranks_->data(); }
+  bool empty() const { return held_ == nullptr; }
+  std::size_t size() const { return empty() ? 0 : held_->ranks.size(); }
+  std::uint32_t operator[](std::size_t i) const { return held_->ranks[i]; }
+  const std::uint32_t* begin() const { return empty() ? nullptr : held_->ranks.data(); }
   const std::uint32_t* end() const { return begin() + size(); }
 
   friend bool operator==(const RankSet& a, const RankSet& b) {
-    return a.ranks_ == b.ranks_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
+    return a.held_ == b.held_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
  private:
+  struct Held {
+    explicit Held(std::vector<std::uint32_t> of) : ranks(std::move(of)) {}
+
+    std::vector<std::uint32_t> ranks;
+    std::atomic<std::size_t> users = 1;
+  };
+
   void hold(std::vector<std::uint32_t> ranks) {
-    if (!ranks.empty())
-      ranks_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(ranks));
+    if (!ranks.empty()) held_ = new Held(std::move(ranks));
   }
 
-  std::shared_ptr<const std::vector<std::uint32_t>> ranks_;  // null: none
+  // A std::shared_ptr would take twice as much, in each actor and each read.
+  Held* held_ = nullptr;  // null: none
 };
 
 /// The ranks that are in both.

@@ -134,10 +134,10 @@ struct RegisterTemplate {
   Place place;
   bool control = false;
   Expr slots = Expr::constant(1);
-  Expr acts_per_slot = Expr::constant(1);  // it is filled once per so many acts
-  Expr drain_every = Expr::constant(0);    // see sim::Register
-  Boxed<Expr> bytes;                       // of a slot; nothing: nobody has said it
-  ShortList<std::string> carries;          // tensors; none: nobody has named them
+  UsualExpr<1> acts_per_slot;      // it is filled once per so many acts
+  UsualExpr<0> drain_every;        // see sim::Register
+  Boxed<Expr> bytes;               // of a slot; nothing: nobody has said it
+  ShortList<std::string> carries;  // tensors; none: nobody has named them
 
   friend bool operator==(const RegisterTemplate&, const RegisterTemplate&) = default;
 };
@@ -315,15 +315,15 @@ struct ActorTemplate {
   Place place;
   bool immediate = true;
   bool blocking = false;
-  bool in_place = false;           // its first output reuses the memory of its first data input
-  std::string_view kind;           // that of one of actor_kinds(), or empty
-  Expr times = Expr::constant(1);  // of a kind with a rate
+  bool in_place = false;  // its first output reuses the memory of its first data input
+  std::string_view kind;  // that of one of actor_kinds(), or empty
+  UsualExpr<1> times;     // of a kind with a rate
   RankSet on;
   std::uint32_t stream = kNoIndex;  // kNoIndex: one of its own
   std::uint32_t thread = kNoIndex;  // kNoIndex: that of the stream
   Expr takes;                       // ns; on its stream or, of a host step, on the thread
   Expr launch_overhead;             // ns; on the thread, before it starts
-  std::optional<Expr> acts;         // how often, of a source; of others it follows
+  Boxed<Expr> acts;                 // how often, of a source; of others it follows
   Boxed<OutsideInputTemplate> input;
   Boxed<CollectiveTemplate> collective;
   Boxed<StepTemplate> step;         // of a host program, which says how often it acts

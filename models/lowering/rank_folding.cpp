@@ -150,9 +150,8 @@ void Folder::split_by(const Expr& expr, const RankSet& on) {
 
 void Folder::split_by_actor(const ActorTemplate& actor) {
   split_by_set(actor.on);
-  for (const Expr* expr : {&actor.times, &actor.takes, &actor.launch_overhead}) {
-    split_by(*expr, actor.on);
-  }
+  split_by(actor.times, actor.on);
+  for (const Expr* expr : {&actor.takes, &actor.launch_overhead}) split_by(*expr, actor.on);
   if (actor.acts) split_by(*actor.acts, actor.on);
   if (actor.input) {
     for (const Expr* expr : {&actor.input->items, &actor.input->first, &actor.input->every}) {

@@ -9,6 +9,7 @@
 
 using pipesim::models::Expr;
 using pipesim::models::Place;
+using pipesim::models::UsualExpr;
 using Op = Expr::Op;
 
 namespace {
@@ -144,4 +145,19 @@ TEST_CASE("copies of an expression are apart, and keep its place", "[models][exp
   CHECK(on_rank_5(second) == "7");
   CHECK(!second.is_constant());
   CHECK(second.place() == Place{3, 14, 1});
+}
+
+TEST_CASE("an expression that is as usual is equal to one that says so") {
+  UsualExpr<1> usual;
+  CHECK(usual == UsualExpr<1>(Expr::constant(1)));
+  CHECK(static_cast<const Expr&>(usual) == Expr::constant(1));
+  Expr written = Expr::constant(1);
+  written.set_place(Place{3, 4});
+  usual = written;
+  CHECK(static_cast<const Expr&>(usual).place() == Place{3, 4});
+  CHECK(usual == UsualExpr<1>());  // as of all expressions, the place makes no difference
+  usual = Expr::rank();
+  CHECK_FALSE(usual == UsualExpr<1>());
+  usual = Expr::constant(1);
+  CHECK(static_cast<const Expr&>(usual).place() == Place{});
 }
