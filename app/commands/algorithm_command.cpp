@@ -130,15 +130,9 @@ viz::ComparedSize::Side timed_side(const models::CollectiveAlgorithm& algorithm,
 
 }  // namespace
 
-bool takes_algorithm(const Arguments& arguments, const std::string& path, const Console& console) {
-  if (path == "-") {
-    return arguments.has("bytes") || arguments.has("slots") || arguments.has("cluster");
-  }
-  const std::string ending = fs::path(path).extension().string();
-  if (ending == ".xml") return true;
-  std::error_code error;
-  if (ending != ".json" || !fs::is_regular_file(path, error)) return false;
-  return is_algorithm(path, TextInput::read(path, formats::kMaxAlgorithmBytes, console).text());
+bool takes_algorithm(const Arguments& arguments, const std::string& path) {
+  if (path != "-") return is_algorithm(path);
+  return arguments.has("bytes") || arguments.has("slots") || arguments.has("cluster");
 }
 
 OptionGroup algorithm_options() {
@@ -218,7 +212,7 @@ int diff_algorithms(const Arguments& arguments, const Console& console) {
                      "for example: pipesim diff ring.xml tree.xml --bytes 64MiB");
   }
   for (const std::string& path : paths) {
-    if (takes_algorithm(arguments, path, console)) continue;
+    if (takes_algorithm(arguments, path)) continue;
     throw UsageError(models::Code::kArguments,
                      fmt::format("'{}' is not a collective algorithm, and the other is", path),
                      "compare algorithms with each other, and scenarios with each other");

@@ -10,7 +10,7 @@ namespace pipesim::app {
 
 /// Whether 'run' or 'diff' is given a collective algorithm: see is_algorithm(). Standard input is
 /// one where an option for algorithms is given. Throws FileError.
-bool takes_algorithm(const Arguments& arguments, const std::string& path, const Console& console);
+bool takes_algorithm(const Arguments& arguments, const std::string& path);
 
 /// --bytes, --slots and --cluster, which are for collective algorithms.
 OptionGroup algorithm_options();

@@ -94,7 +94,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
                      "write 'pipesim diff A [B] [options]'");
   }
   for (const std::string& path : files) {
-    if (takes_algorithm(arguments, path, console)) return diff_algorithms(arguments, console);
+    if (takes_algorithm(arguments, path)) return diff_algorithms(arguments, console);
   }
   refuse_algorithm_options(arguments);
   const auto html_path = arguments.output_file("html");

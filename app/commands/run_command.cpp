@@ -124,7 +124,7 @@ int run_run(const Arguments& arguments, const Console& console) {
   if (is_goal_path(path) || (path == "-" && arguments.has("loggops"))) {
     return run_goal(arguments, console);
   }
-  if (takes_algorithm(arguments, path, console)) return run_algorithm(arguments, console);
+  if (takes_algorithm(arguments, path)) return run_algorithm(arguments, console);
   refuse_algorithm_options(arguments);
   if (arguments.has("loggops")) {
     throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",

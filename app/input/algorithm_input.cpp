@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "app/output/files.hpp"
+#include "formats/algorithm/algorithm_file.hpp"
 #include "models/graph/whole_number.hpp"
 
 namespace pipesim::app {
@@ -43,11 +45,13 @@ std::optional<std::uint32_t> connection_slots(const Arguments& arguments) {
   return static_cast<std::uint32_t>(arguments.number("slots", 1, kMaxSlots, 1));
 }
 
-bool is_algorithm(const std::string& path, const std::string& text) {
+bool is_algorithm(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending == ".xml") return true;
-  return ending == ".json" && text.find("\"gpus\"") != std::string::npos &&
-         text.find("\"threadblocks\"") != std::string::npos;
+  std::error_code error;
+  return ending == ".json" && std::filesystem::is_regular_file(path, error) &&
+         file_contains(path, "\"threadblocks\"", formats::kMaxAlgorithmBytes) &&
+         file_contains(path, "\"gpus\"", formats::kMaxAlgorithmBytes);
 }
 
 }  // namespace pipesim::app

@@ -16,7 +16,7 @@ std::uint64_t message_bytes(const std::string& text);
 std::optional<std::uint32_t> connection_slots(const Arguments& arguments);
 
 /// Whether a file is a collective algorithm: its name ends in .xml, or in .json and the text is an
-/// execution plan of MSCCL++.
-bool is_algorithm(const std::string& path, const std::string& text);
+/// execution plan of MSCCL++. Throws FileError.
+bool is_algorithm(const std::string& path);
 
 }  // namespace pipesim::app

@@ -8,9 +8,11 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -85,6 +87,26 @@ std::string read_file(const std::string& path, std::istream& standard_input,
   std::string text = read_stream(file, max_bytes, error ? 0 : static_cast<std::size_t>(size));
   if (file.bad()) fail("read", path);
   return text;
+}
+
+bool file_contains(const std::string& path, std::string_view word, std::size_t max_bytes) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("read", path);
+  const std::boyer_moore_horspool_searcher searcher(word.begin(), word.end());
+  std::vector<char> piece(std::size_t{1} << 16);
+  std::size_t kept = 0;  // of the piece before, since the word may begin there
+  for (std::size_t seen = 0; file && seen < max_bytes;) {
+    file.read(piece.data() + kept, static_cast<std::streamsize>(piece.size() - kept));
+    const auto read = static_cast<std::size_t>(file.gcount());
+    const char* const end = piece.data() + kept + read;
+    if (std::search(std::as_const(piece).data(), end, searcher) != end) return true;
+    seen += read;
+    kept = std::min(word.size() - 1, kept + read);
+    std::copy(end - kept, end, piece.data());
+  }
+  if (file.bad()) fail("read", path);
+  return false;
 }
 
 FileWriter::FileWriter(std::string path) : path_(std::move(path)), target_(path_) {

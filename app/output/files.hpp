@@ -30,6 +30,10 @@ inline std::string shown_path(const std::string& path) {
 std::string read_file(const std::string& path, std::istream& standard_input,
                       std::size_t max_bytes = std::numeric_limits<std::size_t>::max() - 1);
 
+/// Whether `word`, which is not empty, stands in the file, of which about so many bytes are looked
+/// at. Throws FileError.
+bool file_contains(const std::string& path, std::string_view word, std::size_t max_bytes);
+
 /// Makes `text` the content of the file. Throws FileError, and then the old content stays. A pipe,
 /// or a device such as /dev/stdout, is written to directly.
 void write_file(const std::string& path, const std::string& text);
