@@ -30,7 +30,8 @@ std::string printable(std::string_view text) {
 
 bool has_control_characters(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (control_character_size(text, i) > 0) return true;
+    const bool is_plain = text[i] >= 0x20 && text[i] < 0x7f;  // as nearly all are
+    if (!is_plain && control_character_size(text, i) > 0) return true;
   }
   return false;
 }

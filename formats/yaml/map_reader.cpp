@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "formats/yaml/name_table.hpp"
 
 namespace pipesim::formats {
 
@@ -17,51 +18,76 @@ namespace {
 class FirstPlaces {
  public:
   explicit FirstPlaces(std::size_t size) {
-    if (size > kFew) by_text_.reserve(size);
+    if (size <= kFew) return;
+    all_.reserve(size);
+    many_.reserve(size);
   }
 
-  // The place of the key if it was there before.
-  std::optional<models::Place> add(const YamlValue& key) {
-    if (by_text_.empty() && count_ < kFew) {
+  // The place of the key, whose text this is, if it was there before.
+  std::optional<models::Place> add(const YamlValue& key, std::string_view text) {
+    if (count_ < kFew && all_.empty()) {
       for (std::size_t i = 0; i < count_; ++i) {
-        if (few_[i].text() == key.text()) return few_[i].place();
+        if (few_[i].text == text) return few_[i].key.place();
       }
-      few_[count_++] = key;
+      few_[count_++] = {text, key};
       return std::nullopt;
     }
-    if (by_text_.empty()) {
-      for (const YamlValue& other : few_) by_text_.emplace(other.text(), other.place());
+    if (all_.empty()) {
+      for (const Known& known : few_) put(known.text, known.key);
     }
-    const auto [first, is_new] = by_text_.emplace(key.text(), key.place());
-    return is_new ? std::nullopt : std::optional(first->second);
+    const std::uint32_t first =
+        many_.find(text, [&](std::uint32_t i) { return all_[i].text() == text; });
+    if (first != NameTable::kNone) return all_[first].place();
+    put(text, key);
+    return std::nullopt;
   }
 
  private:
-  static constexpr std::size_t kFew = 16;
-  std::array<YamlValue, kFew> few_;  // the first `count_` of them, until there are more
+  struct Known {
+    std::string_view text;
+    YamlValue key;
+  };
+
+  void put(std::string_view text, const YamlValue& key) {
+    many_.add(text, static_cast<std::uint32_t>(all_.size()));
+    all_.push_back(key);
+  }
+
+  static constexpr std::size_t kFew = 8;
+  std::array<Known, kFew> few_;  // the first `count_` of them, until there are more
   std::size_t count_ = 0;
-  std::unordered_map<std::string_view, models::Place> by_text_;
+  std::vector<YamlValue> all_;
+  NameTable many_;  // of these
 };
 
-// Reports a key that is no name, or that was there before.
-bool check_key(const YamlValue& key, FirstPlaces& seen, Diagnostics& diagnostics) {
+// The text of a key. Nothing where it is no name, or was there before, which is reported.
+std::optional<std::string_view> name_of(const YamlValue& key, FirstPlaces& seen,
+                                        Diagnostics& diagnostics) {
   if (!key.is_scalar()) {
     diagnostics.error(key.place(), models::Code::kWrongType,
                       fmt::format("a key must be a name, found {}", key.described()));
-    return false;
+    return std::nullopt;
   }
-  if (key.text() == "<<" && !key.quoted()) {
+  const std::string_view text = key.text();
+  if (text == "<<" && !key.quoted()) {
     diagnostics.error(key.place(), models::Code::kYamlAlias, "merge keys are not supported")
         .notes.emplace_back("write the keys out, or use an alias for the whole value");
-    return false;
+    return std::nullopt;
   }
-  if (!check_name(key.text(), key, diagnostics)) return false;
-  const auto first = seen.add(key);
-  if (!first) return true;
+  if (!check_name(text, key, diagnostics)) return std::nullopt;
+  const auto first = seen.add(key, text);
+  if (!first) return text;
   diagnostics
       .error(key.place(), models::Code::kDuplicateKey,
              fmt::format("duplicate key {}", key.described()))
       .notes.push_back(fmt::format("the first is in {}", models::line_text(*first)));
+  return std::nullopt;
+}
+
+bool check_is_map(const YamlValue& value, std::string_view what, Diagnostics& diagnostics) {
+  if (value.is_map()) return true;
+  diagnostics.error(value.place(), models::Code::kWrongType,
+                    fmt::format("{} must be a map, found {}", what, value.described()));
   return false;
 }
 
@@ -84,19 +110,34 @@ std::string_view our_word(std::string_view word, const std::vector<std::string>&
   return {};
 }
 
+// One for the first and the last letter of a key.
+std::uint64_t bit_of(std::string_view key) {
+  constexpr unsigned kBits = 64;
+  if (key.empty()) return 1;
+  const unsigned first = static_cast<unsigned char>(key.front());
+  const unsigned last = static_cast<unsigned char>(key.back());
+  return std::uint64_t{1} << ((first * 5 + last) % kBits);
+}
+
 }  // namespace
 
 MapReader::MapReader(const YamlValue& value, const KeyTable& table, Diagnostics& diagnostics)
     : table_(table), diagnostics_(diagnostics), place_(value.place()), is_map_(value.is_map()) {
   entries_.reserve(value.size() / 2);
-  for_each_named_entry(value, table.what, diagnostics, [this](const YamlValue::Entry& entry) {
-    entries_.push_back({entry, false});
+  if (!check_is_map(value, table.what, diagnostics)) return;
+  FirstPlaces seen(value.size() / 2);
+  value.for_each_entry([&](const YamlValue::Entry& entry) {
+    const auto name = name_of(entry.key, seen, diagnostics);
+    if (!name) return;
+    entries_.push_back({entry, *name, false});
+    beginnings_ |= bit_of(*name);
   });
 }
 
 std::optional<YamlValue> MapReader::take(std::string_view key) {
+  if ((beginnings_ & bit_of(key)) == 0) return std::nullopt;
   for (Entry& entry : entries_) {
-    if (entry.entry.key.text() != key) continue;
+    if (entry.key != key) continue;
     if (table_.find(key) == nullptr) return std::nullopt;
     entry.taken = true;
     return entry.entry.value;
@@ -105,8 +146,9 @@ std::optional<YamlValue> MapReader::take(std::string_view key) {
 }
 
 bool MapReader::has(std::string_view key) const {
+  if ((beginnings_ & bit_of(key)) == 0) return false;
   return std::any_of(entries_.begin(), entries_.end(),
-                     [&](const Entry& entry) { return entry.entry.key.text() == key; });
+                     [&](const Entry& entry) { return entry.key == key; });
 }
 
 std::optional<YamlValue> MapReader::require(std::string_view key) {
@@ -130,7 +172,7 @@ std::string MapReader::take_text(std::string_view key) {
 void MapReader::finish() {
   for (const Entry& entry : entries_) {
     if (entry.taken) continue;
-    const std::string_view key = entry.entry.key.text();
+    const std::string_view key = entry.key;
     const models::Place place = entry.entry.key.place();
     if (table_.find(key) != nullptr) {
       diagnostics_.error(
@@ -177,22 +219,26 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
 
 void for_each_named_entry(const YamlValue& value, std::string_view what, Diagnostics& diagnostics,
                           const std::function<void(const YamlValue::Entry&)>& visit) {
-  if (!value.is_map()) {
-    diagnostics.error(value.place(), models::Code::kWrongType,
-                      fmt::format("{} must be a map, found {}", what, value.described()));
-    return;
-  }
-  std::vector<bool> is_good;
-  is_good.reserve(value.size() / 2);
+  if (!check_is_map(value, what, diagnostics)) return;
+  std::vector<std::size_t> bad;  // in ascending order
   {
     FirstPlaces seen(value.size() / 2);
+    std::size_t at = 0;
     value.for_each_entry([&](const YamlValue::Entry& entry) {
-      is_good.push_back(check_key(entry.key, seen, diagnostics));
+      if (!name_of(entry.key, seen, diagnostics)) bad.push_back(at);
+      ++at;
     });
   }
-  auto good = is_good.begin();
+  auto next_bad = bad.begin();
+  std::size_t at = 0;
   value.for_each_entry([&](const YamlValue::Entry& entry) {
-    if (*good++) visit(entry);
+    const bool is_bad = next_bad != bad.end() && *next_bad == at;
+    ++at;
+    if (is_bad) {
+      ++next_bad;
+    } else {
+      visit(entry);
+    }
   });
 }
 

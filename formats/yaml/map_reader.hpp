@@ -1,6 +1,7 @@
 // Reading a map key by key, so that what nobody asked for can be told as a mistake.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -45,6 +46,7 @@ class MapReader {
  private:
   struct Entry {
     YamlValue::Entry entry;
+    std::string_view key;  // its text, since each is asked for dozens of keys
     bool taken = false;
   };
 
@@ -53,6 +55,7 @@ class MapReader {
   models::Place place_;
   bool is_map_;
   std::vector<Entry> entries_;
+  std::uint64_t beginnings_ = 0;  // bits of their keys: most keys that are asked for are not there
 };
 
 /// The first of `tables` with a head that the map `value` has, or nullptr.

@@ -1,0 +1,81 @@
+// Finding things by name where there are a million.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace pipesim::formats {
+
+/// Numbers of things by their names, which stand elsewhere; several may share a name. A map would
+/// hold the names again: this takes 16 to 32 bytes for each, and looks at the name of hardly any
+/// other.
+class NameTable {
+ public:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  /// Room for so many.
+  void reserve(std::size_t count) {
+    std::size_t slots = kFewest;
+    while (slots < 2 * count) slots *= 2;
+    if (slots > slots_.size()) grow(slots);
+  }
+
+  /// Adds `number`, which is not kNone.
+  void add(std::string_view name, std::uint32_t number) {
+    reserve(++count_);
+    put({hash(name), number});
+  }
+
+  /// The first of this name, in the order in which they were added, for which `fits(number)`, which
+  /// also looks at the name; or kNone.
+  template <typename Fits>
+  std::uint32_t find(std::string_view name, Fits fits) const {
+    if (slots_.empty()) return kNone;
+    const std::uint32_t wanted = hash(name);
+    for (std::size_t at = wanted & mask(); slots_[at].number != kNone; at = (at + 1) & mask()) {
+      if (slots_[at].hash == wanted && fits(slots_[at].number)) return slots_[at].number;
+    }
+    return kNone;
+  }
+
+ private:
+  static constexpr std::size_t kFewest = 16;
+
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::uint32_t number = kNone;  // kNone: free
+  };
+
+  static std::uint32_t hash(std::string_view name) {
+    return static_cast<std::uint32_t>(std::hash<std::string_view>()(name));
+  }
+
+  std::size_t mask() const { return slots_.size() - 1; }  // the number of slots is a power of two
+
+  void put(Slot slot) {
+    std::size_t at = slot.hash & mask();
+    while (slots_[at].number != kNone) at = (at + 1) & mask();
+    slots_[at] = slot;
+  }
+
+  // Those of one hash stand behind each other, perhaps around the end. From a free slot on they are
+  // met, and put again, in their order.
+  void grow(std::size_t slots) {
+    std::vector<Slot> before(slots);
+    before.swap(slots_);
+    std::size_t free = 0;
+    while (free < before.size() && before[free].number != kNone) ++free;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const Slot& slot = before[(free + i) % before.size()];
+      if (slot.number != kNone) put(slot);
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace pipesim::formats
