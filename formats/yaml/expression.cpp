@@ -101,6 +101,22 @@ Expr is_member(const Expr& number, const Members& members) {
                       Expr::binary(Op::kEqual, off, Expr::constant(members.first % members.step)));
 }
 
+// What nearly all values are: a whole number with a unit or without, and nothing else. Of anything
+// that the parser would read otherwise or refuse, nothing.
+std::optional<Value> plain_number(std::string_view text) {
+  constexpr std::size_t kMaxDigits = 18;  // so many fit
+  std::int64_t number = 0;
+  std::size_t end = 0;
+  for (; end < text.size() && end <= kMaxDigits && is_digit(text[end]); ++end) {
+    number = number * 10 + (text[end] - '0');
+  }
+  if (end == 0 || end > kMaxDigits) return std::nullopt;
+  if (end == text.size()) return Value::number(number);
+  const Unit* const unit = find_unit(text.substr(end));
+  if (unit == nullptr || __builtin_mul_overflow(number, unit->factor, &number)) return std::nullopt;
+  return Value{unit->type, Expr::constant(number), {}};
+}
+
 class Parser {
  public:
   Parser(std::string_view text, const TextPlace& place, const Scope& scope,
@@ -756,6 +772,7 @@ const Parameter* Scope::find(std::string_view name) const {
 
 std::optional<Value> parse_expression(std::string_view text, const TextPlace& place,
                                       const Scope& scope, Diagnostics& diagnostics) {
+  if (std::optional<Value> number = plain_number(text)) return number;
   return Parser(text, place, scope, diagnostics).run();
 }
 
