@@ -24,6 +24,9 @@ inline models::Place place_of_byte(std::string_view text, std::size_t byte,
 /// Lists and maps in one another, of YAML too: no file has as many.
 inline constexpr std::size_t kMaxJsonDepth = 100;
 
+/// A text with so many bytes of capacity behind it is read as JSON without a copy.
+inline constexpr std::size_t kRoomBehindJson = 64;
+
 inline std::string too_deep_text() {
   return "nested more than " + std::to_string(kMaxJsonDepth) + " deep";
 }

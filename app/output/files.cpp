@@ -16,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "formats/json_text.hpp"
+
 namespace pipesim::app {
 namespace {
 
@@ -59,7 +61,7 @@ std::FILE* create_beside(const std::string& target, std::string& path) {
 // `expected`: how many bytes there probably are; 0 if that is unknown.
 std::string read_stream(std::istream& stream, std::size_t max_bytes, std::size_t expected) {
   std::string text;
-  text.reserve(std::min(expected, max_bytes));
+  text.reserve(std::min(expected, max_bytes) + formats::kRoomBehindJson);
   std::array<char, std::size_t{1} << 16> part{};
   while (stream && text.size() <= max_bytes) {
     const std::size_t wanted = std::min(part.size(), max_bytes - text.size() + 1);

@@ -40,7 +40,7 @@ bool is_number(std::string_view token) {
 // counted once; a value that is not asked for is stepped over by the reader.
 class JsonValues {
  public:
-  // `text` is a copy of what stands from `base` on.
+  // `text` is, or is a copy of, what stands from `base` on.
   JsonValues(std::string_view text, std::size_t base, DocumentBuilder& builder)
       : text_(text), base_(base), builder_(builder) {}
 
@@ -56,15 +56,13 @@ class JsonValues {
   const std::string& unescaped() const { return unescaped_; }
 
  private:
+  // Strings have no line breaks, so what is between them is looked at, which is a few bytes.
   models::Place place_of(std::size_t at) {
-    for (std::string_view before = text_.substr(seen_, at - seen_); !before.empty();) {
-      const std::size_t end = before.find('\n');
-      if (end == std::string_view::npos) break;
-      before.remove_prefix(end + 1);
-      line_begin_ = at - before.size();
+    for (; seen_ < at; ++seen_) {
+      if (text_[seen_] != '\n') continue;
+      line_begin_ = seen_ + 1;
       ++line_;
     }
-    seen_ = at;
     return {line_, static_cast<std::uint32_t>(at - line_begin_ + 1), builder_.file()};
   }
 
@@ -81,7 +79,8 @@ class JsonValues {
   template <typename Unescape>
   bool add_string(std::size_t first, const Unescape& unescape) {
     const models::Place place = place_of(first - 1);
-    const std::size_t size = end_of_string(first) - first;
+    seen_ = end_of_string(first);
+    const std::size_t size = seen_ - first;
     if (text_.substr(first, size).find('\\') == std::string_view::npos) {
       builder_.add_scalar(place, base_ + first, size, true);
       return true;
@@ -158,19 +157,23 @@ class JsonValues {
 
 }  // namespace
 
-// Strings without escapes are parts of the text. simdjson wants room behind it, so it gets a copy,
-// which is gone before anything is made of the values.
-bool add_json(std::string_view text, DocumentBuilder& builder) {
+// Strings without escapes are parts of the text. simdjson wants room behind it. Where there is
+// none, it gets a copy, which is gone before anything is made of the values.
+bool add_json(const std::string& text, DocumentBuilder& builder) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;
+  static_assert(kRoomBehindJson >= simdjson::SIMDJSON_PADDING);
   std::string copy;
-  copy.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-  copy += text;
-  const simdjson::padded_string_view padded(copy.data(), copy.size(), copy.capacity());
+  if (text.capacity() - text.size() < kRoomBehindJson) {
+    copy.reserve(text.size() + kRoomBehindJson);
+    copy += text;
+  }
+  const std::string& roomy = copy.empty() ? text : copy;
+  const simdjson::padded_string_view padded(roomy.data(), roomy.size(), roomy.capacity());
   ondemand::parser parser;
   ondemand::document document;
   if (parser.iterate(padded).get(document) != simdjson::SUCCESS) return false;
-  JsonValues values(copy, builder.use(text), builder);
+  JsonValues values(roomy, builder.use(text), builder);
   if (!values.read(document)) return false;
   builder.add_text(values.unescaped());
   return true;

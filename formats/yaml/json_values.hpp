@@ -2,7 +2,7 @@
 // reader of JSON that is twenty times as fast as yaml-cpp.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "formats/yaml/document_builder.hpp"
 
@@ -10,6 +10,6 @@ namespace pipesim::formats {
 
 /// Adds what `text` holds, with the places that yaml-cpp would give. False where it is not one JSON
 /// object (it may still be YAML); what was added until then is to be forgotten.
-bool add_json(std::string_view text, DocumentBuilder& builder);
+bool add_json(const std::string& text, DocumentBuilder& builder);
 
 }  // namespace pipesim::formats
