@@ -23,14 +23,27 @@ using models::ReadTemplate;
 using models::RegisterTemplate;
 
 void ActorReader::read(const YamlValue& actors) {
-  graph_.actors.reserve(actors.size() / 2);
+  first_ = static_cast<std::uint32_t>(graph_.actors.size());
+  graph_.actors.reserve(graph_.actors.size() + actors.size() / 2);
+  by_name_.reserve(actors.size() / 2);
   bool fits = true;
   for_each_named_entry(actors, "'actors'", diagnostics(),
                        [&](const YamlValue::Entry& entry) { fits = fits && read_entry(entry); });
-  if (!fits) return;
-  for (const Pending& pending : pending_) {
-    read_reads(pending, pending.reads, false);
-    read_reads(pending, pending.after, true);
+  if (fits) read_pending();
+}
+
+// The ranks of all reads are counted in the order of the file, those that are known among them.
+void ActorReader::read_pending() {
+  auto pending = pending_.begin();
+  for (std::uint32_t i = first_; i < graph_.actors.size(); ++i) {
+    if (pending != pending_.end() && pending->actor == i) {
+      read_reads(*pending, pending->reads, false);
+      read_reads(*pending, pending->after, true);
+      ++pending;
+      continue;
+    }
+    const ActorTemplate& actor = graph_.actors[i];
+    for (const ReadTemplate& read : actor.reads) values_.keep(read.on.size(), read.place);
   }
 }
 
@@ -50,7 +63,11 @@ bool ActorReader::read_entry(const YamlValue::Entry& entry) {
   by_name_.add(pending.actor);
   read_actor(map, actor, pending);
   map.finish();
-  if (pending.reads || pending.after) pending_.push_back(std::move(pending));
+  if (read_known(pending)) {
+    document_.release(entry);
+  } else {
+    pending_.push_back(std::move(pending));
+  }
   return true;
 }
 
@@ -134,11 +151,12 @@ void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pendi
       }
       return;
     }
-    pending.kind = kind;
+    pending.kind.emplace().kind = kind;
   }
   const bool has_rate = kind != nullptr && kind->rate != models::Rate::kOneToOne;
   if (times) {
-    if (const auto found = values_.expr(*times, ValueType::kNumber)) pending.times = *found;
+    const auto found = values_.expr(*times, ValueType::kNumber);
+    if (found && kind != nullptr) pending.kind->times = *found;
     if (!has_rate) {
       diagnostics()
           .error(times->place(), models::Code::kConflictingKeys,
@@ -151,7 +169,7 @@ void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pendi
                         fmt::format("the kind '{}' needs the key 'times'", kind->name));
   }
   if (kind == nullptr) return;
-  models::apply_kind(*kind, pending.times, actor);
+  models::apply_kind(*kind, pending.kind->times, actor);
   if (kind->waits_for_input) {
     actor.input.emplace();
     actor.input->items = Expr::constant(0);
@@ -376,6 +394,43 @@ std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const
 // ---------------------------------------------------------------------------------------------
 // What an actor reads
 
+// Most actors read what stands before them, by its name. What they read is then known at once, and
+// nobody needs to come back to their part of the document. False, and nothing is read, where any of
+// it is another thing, or a mistake.
+bool ActorReader::read_known(const Pending& pending) {
+  if (pending.reads && !read_known(pending, *pending.reads, false)) return false;
+  return !pending.after || read_known(pending, *pending.after, true);
+}
+
+bool ActorReader::read_known(const Pending& pending, const YamlValue& list, bool control) {
+  models::ShortList<ReadTemplate>& reads = graph_.actors[pending.actor].reads;
+  bool known = list.is_list() && !(!control && pending.is_control_only());
+  if (known) reads.reserve(reads.size() + list.size());
+  list.for_each_item([&](const YamlValue& item) {
+    const std::string_view name = item.text();
+    if (!known || name.empty() || name.front() == '$') {
+      known = false;
+      return;
+    }
+    ReadTemplate read = new_read(pending, item.place());
+    read.actor = by_name_.find(name);
+    known =
+        read.actor != kNoIndex && graph_.actors[read.actor].registers.front().control == control;
+    if (known) reads.push_back(std::move(read));
+  });
+  if (!known) reads.clear();
+  return known;
+}
+
+ReadTemplate ActorReader::new_read(const Pending& pending, Place place) const {
+  ReadTemplate read;
+  read.place = place;
+  read.on = graph_.actors[pending.actor].on;
+  if (pending.kind)
+    read.acts_per_slot = models::acts_per_read(*pending.kind->kind, pending.kind->times);
+  return read;
+}
+
 void ActorReader::read_reads(const Pending& pending, const std::optional<YamlValue>& value,
                              bool control) {
   if (!value) return;
@@ -396,12 +451,8 @@ void ActorReader::read_read(const Pending& pending, const YamlValue& value, bool
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return;
   ActorTemplate& actor = graph_.actors[pending.actor];
-  ReadTemplate read;
-  read.place = picked->place();
-  if (!values_.keep(actor.on.size(), read.place)) return;
-  read.on = actor.on;
-  const models::ActorKind* kind = pending.kind;
-  if (kind != nullptr) read.acts_per_slot = models::acts_per_read(*kind, pending.times);
+  if (!values_.keep(actor.on.size(), picked->place())) return;
+  ReadTemplate read = new_read(pending, picked->place());
   std::string from;
   std::string reg;
   if (picked->is_map()) {
@@ -420,9 +471,9 @@ void ActorReader::read_read(const Pending& pending, const YamlValue& value, bool
         .notes.emplace_back(is_control ? "list it under 'after'" : "list it under 'reads'");
     return;
   }
-  if (!control && kind != nullptr && kind->control_only) {
+  if (!control && pending.is_control_only()) {
     diagnostics().error(read.place, models::Code::kControlAndData,
-                        fmt::format("actors of kind '{}' read no data", kind->name));
+                        fmt::format("actors of kind '{}' read no data", pending.kind->kind->name));
     return;
   }
   actor.reads.push_back(std::move(read));

@@ -31,27 +31,39 @@ struct ActorDefaults {
 class ActorReader {
  public:
   ActorReader(const ValueReader& values, const ActorDefaults& defaults, bool open_streams,
-              models::TaskGraph& graph)
+              YamlDocument& document, models::TaskGraph& graph)
       : values_(values),
         defaults_(defaults),
         open_streams_(open_streams),
+        document_(document),
         graph_(graph),
         all_ranks_(models::RankSet::range(0, graph.ranks)),
         by_name_(graph) {}
 
+  /// Nobody reads `actors`, a part of the document, again.
   void read(const YamlValue& actors);
 
  private:
-  // What an actor reads can be found once all actors are there.
-  struct Pending {
-    std::uint32_t actor = 0;
-    std::optional<YamlValue> reads;
-    std::optional<YamlValue> after;
+  struct Kind {
     const models::ActorKind* kind = nullptr;
     models::Expr times = models::Expr::constant(1);
   };
 
+  // What an actor reads can be found once all actors are there.
+  struct Pending {
+    std::uint32_t actor = 0;
+    models::Boxed<Kind> kind;
+    std::optional<YamlValue> reads;
+    std::optional<YamlValue> after;
+
+    bool is_control_only() const { return kind && kind->kind->control_only; }
+  };
+
   bool read_entry(const YamlValue::Entry& entry);
+  bool read_known(const Pending& pending);
+  bool read_known(const Pending& pending, const YamlValue& list, bool control);
+  void read_pending();
+  models::ReadTemplate new_read(const Pending& pending, models::Place place) const;
   bool exists(MapReader& map) const;
   void read_actor(MapReader& map, models::ActorTemplate& actor, Pending& pending);
   void read_kind(MapReader& map, models::ActorTemplate& actor, Pending& pending);
@@ -77,9 +89,11 @@ class ActorReader {
   const ValueReader& values_;
   const ActorDefaults& defaults_;
   bool open_streams_;
+  YamlDocument& document_;
   models::TaskGraph& graph_;
   models::RankSet all_ranks_;
-  std::vector<Pending> pending_;
+  std::uint32_t first_ = 0;       // of the actors that are read here
+  std::vector<Pending> pending_;  // in the order of their actors
   ActorIndex by_name_;
   std::vector<std::string> left_out_;  // whose `when` is off
 };

@@ -41,15 +41,16 @@ constexpr std::int64_t kMaxBlockTimes = std::numeric_limits<std::uint32_t>::max(
 class ScenarioReader {
  public:
   ScenarioReader(const std::vector<GivenSetting>& settings, Diagnostics& diagnostics,
-                 const ReadOptions& options)
+                 const ReadOptions& options, YamlDocument& document)
       : settings_(settings),
         options_(options),
         diagnostics_(diagnostics),
+        document_(document),
         values_(scope_, diagnostics) {
     scope_.parameters = &scenario_.parameters;
   }
 
-  std::optional<Scenario> run(const YamlValue& root);
+  std::optional<Scenario> run();
 
  private:
   bool check_schema(MapReader& map);
@@ -82,6 +83,7 @@ class ScenarioReader {
   const std::vector<GivenSetting>& settings_;
   const ReadOptions& options_;
   Diagnostics& diagnostics_;
+  YamlDocument& document_;
   Scenario scenario_;
   models::TaskGraph& graph_ = scenario_.graph;
   Scope scope_;
@@ -96,8 +98,8 @@ class ScenarioReader {
   std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
 };
 
-std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
-  MapReader map(root, keys::kScenario, diagnostics_);
+std::optional<Scenario> ScenarioReader::run() {
+  MapReader map(document_.root(), keys::kScenario, diagnostics_);
   if (diagnostics_.has_errors() || !check_schema(map)) return std::nullopt;
   if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
   scenario_.about = map.take_text("about");
@@ -185,7 +187,7 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_sched
   const auto actors = map.take("actors");
   const auto blocks = map.take("blocks");
   const auto programs = map.take("programs");
-  if (actors) ActorReader(values_, defaults_, open_streams, graph_).read(*actors);
+  if (actors) ActorReader(values_, defaults_, open_streams, document_, graph_).read(*actors);
   if (pipeline_) models::add_pipeline(std::move(*pipeline_), ops_, graph_, diagnostics_);
   if (programs) {
     ProgramReader reader(values_, defaults_, open_streams, graph_);
@@ -726,7 +728,7 @@ std::optional<Scenario> read_scenario(const std::string& text, const std::vector
   std::vector<GivenSetting> given;
   if (!apply_patches(*document, options.patches, given, diagnostics)) return std::nullopt;
   for (const Setting& setting : settings) given.push_back({setting, {}});
-  return ScenarioReader(given, diagnostics, options).run(document->root());
+  return ScenarioReader(given, diagnostics, options, *document).run();
 }
 
 std::vector<Parameter> read_parameters_of(const std::string& text, Diagnostics& diagnostics) {

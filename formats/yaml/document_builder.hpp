@@ -27,26 +27,20 @@ class DocumentBuilder {
   std::uint32_t file() const { return file_; }
 
   std::uint32_t add(YamlValue::Kind kind, models::Place place) {
-    const std::uint32_t index = document_.add_node(kind, place);
-    if (!open_.empty()) {
-      ++document_.nodes_[open_.back()].size;
-    }
-    return index;
+    count();
+    return document_.add_node(kind, place);
   }
 
   /// A scalar whose text is `size` bytes from `first` on, which add_text() or use() has returned.
   std::uint32_t add_scalar(models::Place place, std::size_t first, std::size_t size, bool quoted) {
-    const std::uint32_t index = add(YamlValue::Kind::kScalar, place);
-    YamlDocument::Node& node = document_.nodes_[index];
-    node.place = models::SmallPlace(place, quoted);
-    node.link = static_cast<std::uint32_t>(first);
-    node.size = static_cast<std::uint32_t>(size) & YamlDocument::kMaxSize;
-    return index;
+    count();
+    return document_.add_scalar(models::SmallPlace(place, quoted), first, size);
   }
 
   std::uint32_t add_alias(models::Place place, std::uint32_t target) {
     const std::uint32_t index = add(YamlValue::Kind::kAlias, place);
     document_.nodes_[index].link = target;
+    document_.has_aliases_ = true;
     return index;
   }
 
@@ -85,6 +79,10 @@ class DocumentBuilder {
   }
 
  private:
+  void count() {
+    if (!open_.empty()) ++document_.nodes_[open_.back()].size;
+  }
+
   YamlDocument& document_;
   std::uint32_t file_;
   std::vector<std::uint32_t> open_;  // nodes

@@ -239,7 +239,7 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
     diagnostics.error(stop.place, stop.code, stop.message);
     return std::nullopt;
   }
-  nodes_.resize(first);
+  nodes_.shrink(first);
   text_.resize(text_before);
   if (file == 0) source_ = {};
   return add_yaml(text, file, diagnostics);
@@ -297,17 +297,10 @@ std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::ui
   return YamlValue(this, first);
 }
 
-std::uint32_t YamlDocument::add_node(Kind kind, Place place) {
-  const auto index = static_cast<std::uint32_t>(nodes_.size());
-  nodes_.push_back({models::SmallPlace(place), index + 1, static_cast<std::uint8_t>(kind) & 7U, 0});
-  return index;
-}
-
 YamlValue YamlDocument::make_scalar(Place place, std::string_view text) {
   const std::string copy(text);  // it may stand in text_, which moves when it grows
-  const std::uint32_t index = add_node(Kind::kScalar, place);
-  nodes_[index].link = static_cast<std::uint32_t>(source_.size() + text_.size());
-  nodes_[index].size = static_cast<std::uint32_t>(copy.size()) & kMaxSize;
+  const std::uint32_t index =
+      add_scalar(models::SmallPlace(place), source_.size() + text_.size(), copy.size());
   text_ += copy;
   return {this, index};
 }
@@ -321,6 +314,7 @@ YamlValue YamlDocument::make_parent(Kind kind, Place place,
     const std::uint32_t alias = add_node(Kind::kAlias, child.place());
     nodes_[alias].link = resolved(child.index_);
   }
+  has_aliases_ = true;
   nodes_[parent].link = static_cast<std::uint32_t>(nodes_.size());
   return {this, parent};
 }
@@ -339,25 +333,12 @@ YamlValue YamlDocument::make_map(Place place, const std::vector<YamlValue::Entry
   return make_parent(Kind::kMap, place, children);
 }
 
-Kind YamlValue::kind() const { return document_->kind(document_->resolved(index_)); }
-
-Place YamlValue::place() const { return document_->nodes_[index_].place.place(); }
-
-std::string_view YamlValue::text() const {
-  if (!is_scalar()) return {};
-  const YamlDocument::Node& node = document_->nodes_[document_->resolved(index_)];
-  const std::string_view source = document_->source_;
-  if (node.link < source.size()) return source.substr(node.link, node.size);
-  return std::string_view(document_->text_).substr(node.link - source.size(), node.size);
-}
-
-bool YamlValue::quoted() const {
-  return document_->nodes_[document_->resolved(index_)].place.mark();
-}
-
-std::size_t YamlValue::size() const {
-  const std::uint32_t index = document_->resolved(index_);
-  return document_->has_children(index) ? document_->nodes_[index].size : 0;
+void YamlDocument::release(const YamlValue::Entry& entry) {
+  if (has_aliases_) return;
+  if (entry.key.index_ != released_end_) released_ = released_end_ = entry.key.index_;
+  const std::uint32_t end = behind(entry.value.index_);
+  nodes_.release(released_, released_end_, end);
+  released_end_ = end;
 }
 
 std::vector<YamlValue> YamlValue::items() const {

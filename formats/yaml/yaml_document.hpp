@@ -4,9 +4,10 @@
 // scalar (a quoted "4" is not a number), and repeated keys, which the node graph hides.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -95,6 +96,10 @@ class YamlDocument {
   YamlValue make_map(models::Place place, const std::vector<YamlValue::Entry>& entries);
   void set_root(const YamlValue& root) { root_ = root.index_; }
 
+  /// Nobody reads this entry again: its memory is free once the entries beside it are released too.
+  /// Texts stay, and so does all that aliases may stand for.
+  void release(const YamlValue::Entry& entry);
+
  private:
   friend class YamlValue;
   friend class DocumentBuilder;
@@ -106,6 +111,38 @@ class YamlDocument {
         0;  // scalar: where its text is; list and map: behind its last child; alias: of what
     std::uint32_t kind : 3;
     std::uint32_t size : 29;  // scalar: length; list and map: children (of a map keys and values)
+  };
+
+  // In blocks, which stay where they are: a vector would need twice the memory while it grows.
+  class Nodes {
+   public:
+    bool empty() const { return size_ == 0; }
+    std::size_t size() const { return size_; }
+    Node& operator[](std::size_t i) { return blocks_[i / kBlock][i % kBlock]; }
+    const Node& operator[](std::size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+
+    void push_back(const Node& node) {
+      if (size_ == blocks_.size() * kBlock) {
+        blocks_.push_back(std::make_unique_for_overwrite<Node[]>(kBlock));
+      }
+      (*this)[size_++] = node;
+    }
+    // Gives back the blocks that hold nothing but nodes of [first, end), of which those before
+    // `released` are released.
+    void release(std::size_t first, std::size_t released, std::size_t end) {
+      std::size_t block = std::max((first + kBlock - 1) / kBlock, released / kBlock);
+      for (; block < end / kBlock; ++block) blocks_[block].reset();
+    }
+    void shrink(std::size_t size) {
+      size_ = size;
+      blocks_.resize((size + kBlock - 1) / kBlock);
+    }
+
+   private:
+    static constexpr std::size_t kBlock = 1024;
+
+    std::vector<std::unique_ptr<Node[]>> blocks_;
+    std::size_t size_ = 0;
   };
 
   // Of what is known not to be JSON.
@@ -128,16 +165,55 @@ class YamlDocument {
     return has_children(index) ? nodes_[index].link : index + 1;
   }
 
-  std::uint32_t add_node(YamlValue::Kind kind, models::Place place);
+  std::uint32_t add_node(YamlValue::Kind kind, models::Place place) {
+    const auto index = static_cast<std::uint32_t>(nodes_.size());
+    const unsigned number = static_cast<std::uint8_t>(kind);
+    nodes_.push_back({models::SmallPlace(place), index + 1, number & 7U, 0});
+    return index;
+  }
+  // Its text is `size` bytes from `first` on. The place is marked where it is in quotes.
+  std::uint32_t add_scalar(models::SmallPlace place, std::size_t first, std::size_t size) {
+    constexpr unsigned kScalar = static_cast<std::uint8_t>(YamlValue::Kind::kScalar);
+    const auto index = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back({place, static_cast<std::uint32_t>(first), kScalar,
+                      static_cast<std::uint32_t>(size) & kMaxSize});
+    return index;
+  }
   YamlValue make_parent(YamlValue::Kind kind, models::Place place,
                         const std::vector<YamlValue>& children);
 
   std::uint32_t root_ = 0;
-  std::deque<Node> nodes_;  // a vector would need twice the memory while it grows
+  Nodes nodes_;
+  bool has_aliases_ = false;
+  std::uint32_t released_ = 0;      // the last nodes that were released in one piece:
+  std::uint32_t released_end_ = 0;  // from here to here
   // What scalars are parts of: of JSON the text that was parsed, and behind it what is kept here.
   std::string_view source_;
   std::string text_;
 };
+
+inline YamlValue::Kind YamlValue::kind() const {
+  return document_->kind(document_->resolved(index_));
+}
+
+inline models::Place YamlValue::place() const { return document_->nodes_[index_].place.place(); }
+
+inline bool YamlValue::quoted() const {
+  return document_->nodes_[document_->resolved(index_)].place.mark();
+}
+
+inline std::string_view YamlValue::text() const {
+  const YamlDocument::Node& node = document_->nodes_[document_->resolved(index_)];
+  if (static_cast<Kind>(node.kind) != Kind::kScalar) return {};
+  const std::string_view source = document_->source_;
+  if (node.link < source.size()) return {source.data() + node.link, node.size};
+  return {document_->text_.data() + (node.link - source.size()), node.size};
+}
+
+inline std::size_t YamlValue::size() const {
+  const std::uint32_t index = document_->resolved(index_);
+  return document_->has_children(index) ? document_->nodes_[index].size : 0;
+}
 
 template <typename Visit>
 void YamlValue::for_each_item(Visit visit) const {
@@ -146,8 +222,9 @@ void YamlValue::for_each_item(Visit visit) const {
   const std::uint32_t count = document_->nodes_[parent].size;
   std::uint32_t child = parent + 1;
   for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t next = document_->behind(child);  // the visitor may release the child
     visit(YamlValue(document_, child));
-    child = document_->behind(child);
+    child = next;
   }
 }
 

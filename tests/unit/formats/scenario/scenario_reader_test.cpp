@@ -92,3 +92,40 @@ TEST_CASE("mistakes in names that are declared and in tensors are told",
       "6:36: duplicate tensor 'x'\n"
       "6:41: 'a' has no register 'c'\n  known here: out\n");
 }
+
+TEST_CASE("what an actor reads may stand before or behind it", "[formats][scenario_reader]") {
+  constexpr int kActors = 3000;
+  const auto is_forward = [](int i) { return i % 7 == 0 || (i > 1000 && i < 1400); };
+  std::string text = "{\"schema\": 1, \"actors\": {\n";
+  for (int i = 0; i < kActors; ++i) {
+    const int from = is_forward(i) ? i + 1 : i - 1;
+    const bool reads = from >= 0 && from < kActors;
+    text += "\"a" + std::to_string(i) + "\": {" +
+            (reads ? "\"reads\": [\"a" + std::to_string(from) + "\"]" : "\"source\": 1") +
+            (i + 1 < kActors ? "},\n" : "}\n");
+  }
+  models::Diagnostics diagnostics;
+  const auto scenario = formats::read_scenario(text + "}}", {}, diagnostics);
+  REQUIRE(scenario);
+  const auto& actors = scenario->graph.actors;
+  REQUIRE(actors.size() == kActors);
+  for (int i = 1; i + 1 < kActors; ++i) {
+    const auto& reads = actors[static_cast<std::size_t>(i)].reads;
+    REQUIRE(reads.size() == 1);
+    CHECK(reads[0].actor == static_cast<std::uint32_t>(is_forward(i) ? i + 1 : i - 1));
+    CHECK(reads[0].place.line == static_cast<std::uint32_t>(i) + 2);
+  }
+}
+
+TEST_CASE("a name with a dot is an actor, wherever that stands", "[formats][scenario_reader]") {
+  models::Diagnostics diagnostics;
+  const auto scenario = formats::read_scenario(
+      "schema: 1\nactors:\n  a: {source: 1, registers: {b: {}}}\n"
+      "  c: {reads: [a.b, a]}\n  a.b: {source: 1}\n",
+      {}, diagnostics);
+  REQUIRE(scenario);
+  const auto& reads = scenario->graph.actors[1].reads;
+  REQUIRE(reads.size() == 2);
+  CHECK(reads[0].actor == 2);
+  CHECK(reads[1].actor == 0);
+}

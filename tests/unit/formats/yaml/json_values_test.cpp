@@ -138,3 +138,34 @@ TEST_CASE("JSON that nests too deep is refused where it does", "[formats][json_v
   CHECK(read(deep) == "1:106 nested more than 100 deep\n");
   CHECK(read(deep) == read_as_yaml(deep));
 }
+
+TEST_CASE("entries that are not released stay") {
+  constexpr std::size_t kEntries = 5000;
+  std::string text = "{";
+  for (std::size_t i = 0; i < kEntries; ++i) {
+    text += fmt::format("{}\"k{}\": [{}, {{\"v\": \"{}\"}}]", i == 0 ? "" : ",\n", i, i, i);
+  }
+  text += "}";
+  const std::string all = read(text);
+  models::Diagnostics diagnostics;
+  std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
+  REQUIRE(document);
+  std::vector<YamlValue::Entry> kept;
+  std::size_t at = 0;
+  document->root().for_each_entry([&](const YamlValue::Entry& entry) {
+    // Long runs are released, and short ones; in between one stays, or several do.
+    const bool stays = at % 1500 == 0 || (at > 3200 && at % 5 < 2);
+    if (stays) kept.push_back(entry);
+    if (!stays) document->release(entry);
+    ++at;
+  });
+  CHECK(at == kEntries);
+  std::size_t from = 0;
+  for (const YamlValue::Entry& entry : kept) {
+    std::string told;
+    append(entry.key, told);
+    append(entry.value, told);
+    from = all.find(told, from);
+    REQUIRE(from != std::string::npos);
+  }
+}
