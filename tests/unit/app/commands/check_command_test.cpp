@@ -166,6 +166,25 @@ TEST_CASE("reports say which backend was assumed", "[app][check]") {
   }
 }
 
+TEST_CASE("a hang of equal ranks is found with a few, and shown of all", "[app][check]") {
+  const testing::Folder folder;
+  const auto path = folder.write(
+      "crossing.yaml",
+      "schema: 1\nname: crossing\nranks: 64\ngroups: {tp: {size: 8}, dp: {size: 8, stride: 8}}\n"
+      "programs:\n  do:\n    - {all_reduce: tp, bytes: 8MiB, takes: 100us}\n"
+      "    - {all_reduce: dp, bytes: 8MiB, takes: 100us, when: rank != 3}\n"
+      "    - {synchronize: device}\n");
+  const auto text = command({"check", path}).out;
+  CHECK(contains(text, "64 ranks, 191 ops"));
+  CHECK(contains(text, "Rank 3 never joins the communicator of all_reduce dp#1"));
+  // As with all ranks, but for the command and the list of all waits.
+  const auto all = command({"check", path, "--all"}).out;
+  const auto whole = all.substr(0, all.find("\nAll waits"));
+  CHECK(text.substr(0, whole.size()) == whole);
+  const auto report = nlohmann::json::parse(command({"check", path, "--json"}).out);
+  CHECK(report["hang"]["ranks"].size() == 64);
+}
+
 TEST_CASE("the help of check has all answers", "[app][check]") {
   const std::string help = command({"help", "check"}).out;
   for (const char* answer :

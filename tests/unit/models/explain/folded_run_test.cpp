@@ -70,6 +70,7 @@ bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_
       CHECK(all.exploration.answer == sim::Answer::kHangCertain);
       CHECK(text_of(graph, few->usual.explanation, few->alike) ==
             text_of(graph, hanging->explanation, {}));
+      CHECK_FALSE(models::check_folded(graph, *models::fold_job(graph), {}));
       continue;
     }
     CHECK(few->exploration.rests_on.room == all.exploration.rests_on.room);
