@@ -27,7 +27,10 @@ HungRun hung_pipeline(std::uint32_t stuck) {
   // Each rank has launched its computes, two for each micro-batch, and as many messages as there is
   // room for in the stream: four for each micro-batch, but for the first and the last rank.
   constexpr std::uint32_t kPerStage = 2 * kMicroBatches + 4 * kMicroBatches;
-  return run_of(one_f_one_b(2 + stuck / kPerStage, kMicroBatches, Hang::kAtStart), stuck);
+  models::TaskGraph graph = one_f_one_b(2 + stuck / kPerStage, kMicroBatches, Hang::kAtStart);
+  // In a fresh job the hosts would stay in their first sends.
+  graph.reading = models::Reading::kContract;
+  return run_of(std::move(graph), stuck);
 }
 
 HungRun hung_ring(std::uint32_t stuck) {
