@@ -101,18 +101,16 @@ Expr is_member(const Expr& number, const Members& members) {
                       Expr::binary(Op::kEqual, off, Expr::constant(members.first % members.step)));
 }
 
-// What nearly all values are: a whole number with a unit or without, and nothing else. Of anything
-// that the parser would read otherwise or refuse, nothing.
+// What nearly all values are: an integer with a unit or without, and nothing else. Of anything that
+// the parser would read otherwise or refuse, nothing.
 std::optional<Value> plain_number(std::string_view text) {
-  constexpr std::size_t kMaxDigits = 18;  // so many fit
+  if (text.empty() || !is_digit(text.front())) return std::nullopt;
+  const char* const end = text.data() + text.size();
   std::int64_t number = 0;
-  std::size_t end = 0;
-  for (; end < text.size() && end <= kMaxDigits && is_digit(text[end]); ++end) {
-    number = number * 10 + (text[end] - '0');
-  }
-  if (end == 0 || end > kMaxDigits) return std::nullopt;
-  if (end == text.size()) return Value::number(number);
-  const Unit* const unit = find_unit(text.substr(end));
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc()) return std::nullopt;
+  if (rest == end) return Value::number(number);
+  const Unit* const unit = find_unit(std::string_view(rest, end));
   if (unit == nullptr || __builtin_mul_overflow(number, unit->factor, &number)) return std::nullopt;
   return Value{unit->type, Expr::constant(number), {}};
 }
