@@ -145,9 +145,15 @@ std::string advice_text(const Report& report) {
     case Cause::kFailedLink:
       return "Next: fix the network; no change to the job can open this path.";
     case Cause::kAbsentMember:
-      return report.explanation.roots.front().first.kind == WaitKind::kLock
-                 ? "Next: find out why this lock is never released."
-                 : "Next: find out why this call is missing.";
+      switch (report.explanation.roots.front().first.kind) {
+        case WaitKind::kLock:
+          return "Next: find out why this lock is never released.";
+        case WaitKind::kCommunicatorCreation:
+          return "Next: initialize this communicator on all its ranks before its first use, or "
+                 "find out why these ranks never call it.";
+        default:
+          return "Next: find out why this call is missing.";
+      }
     case Cause::kOutsideInput:
       return "Next: look at what should provide this input.";
     case Cause::kNone:

@@ -422,7 +422,7 @@ std::string other_text(const Wait& wait) {
 
 // What a host waits for, or an op whose host thread is elsewhere.
 std::string text_of_host_wait(const ActInfo& from, const std::string& other) {
-  if (from.step == Step::kHostStep) return fmt::format("its host waits for {}", other);
+  if (from.step == Step::kHostStep) return fmt::format("makes its host wait for {}", other);
   // Of ranks that one thread drives: it is at a step of another.
   if (from.stage >= ActStage::kLaunched) {
     return fmt::format("waits until its host thread has finished {}", other);
@@ -492,7 +492,7 @@ std::string text_of(const Wait& wait, const std::string& other) {
       return never ? fmt::format("waits for {}, which never joins", other)
                    : fmt::format("waits for {} to join", other);
     case WaitKind::kCommunicatorCreation:
-      if (never) return fmt::format("waits for {}, which never joins communicator init", other);
+      if (never) return fmt::format("waits for {}, which never joins the communicator", other);
       return wait.to.act.stage >= ActStage::kLaunched
                  ? fmt::format("waits for the device to finish {}", other)
                  : fmt::format("waits for {} to join the communicator", other);

@@ -72,6 +72,7 @@ class Explainer {
   void add_programs(RankReport& report, const std::vector<ActorId>& actors) const;
   std::uint32_t steps_in(const sim::Thread& thread, std::uint32_t begin, std::uint32_t end) const;
   void add_streams(RankReport& report, const std::vector<ActorId>& actors) const;
+  void stand_at_head(Progress& progress, sim::StreamId stream) const;
   const CallTemplate& call_template(sim::CallId id) const;
   void see_rules();
   bool sends_first(const Wait& wait) const;
@@ -543,6 +544,21 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
     Progress& progress = report.progress[first + index->second];
     if (names_.actor(actor).step) progress.of = Progress::Of::kStreamOfSteps;
     add_acts(progress, actor);
+  }
+  for (const auto& [stream, index] : index_of)
+    stand_at_head(report.progress[first + index], stream);
+}
+
+// A stream that has launched acts stands at the first of them.
+void Explainer::stand_at_head(Progress& progress, sim::StreamId stream) const {
+  for (const sim::StreamItem& item : state_.items_of(stream)) {
+    if (item.kind() != sim::StreamItem::Kind::kAct || is_implied(names_.actor(item.actor()))) {
+      continue;
+    }
+    const std::uint32_t done = state_.actors[item.actor()].done;
+    progress.stuck = describe_act(graph_, lowered_, state_, item.actor(), done);
+    progress.wait = first_wait(item.actor(), done);
+    return;
   }
 }
 

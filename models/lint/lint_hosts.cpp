@@ -456,7 +456,8 @@ std::optional<LintFinding> HostWalk::finding_of(const std::vector<Stuck>& chain,
         quoted(step.name) + " blocks its host until " + peer + " " + first_use_of(*meant);
     finding.why =
         "in a fresh job, the first message of two ranks, the first collective of each operation "
-        "and the initialization of a communicator block the host until its peers come to them";
+        "and the initialization of a communicator block the host until its peers make the same "
+        "call";
     finding.advice =
         "connect before the first step, in one order on all ranks; or put a send and a recv that "
         "cross into one group";

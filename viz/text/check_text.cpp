@@ -34,7 +34,7 @@ std::string reading_about(models::Reading reading) {
     case models::Reading::kCold:
       break;
   }
-  return "a fresh job, in which ranks also connect at first use";
+  return "a fresh job, in which ranks connect at first use";
 }
 
 namespace {
@@ -124,7 +124,7 @@ const char* hang_title(const sim::Exploration& found) {
   if (found.reading.shared_launches) {
     return "A run in which the streams of a device share a launch queue:";
   }
-  if (!found.hang.empty()) return "The shortest interleaving that hangs:";
+  if (!found.hang.empty()) return "The interleaving with the fewest steps that hangs:";
   if (!found.reading.queues.empty())
     return "A run in which streams share hardware queues as above:";
   return "The run with the default timing:";
@@ -383,18 +383,27 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
                 options.width) +
       "\n";
   const auto add = [&](std::string_view what, const std::string& line) {
-    text += paragraph(fmt::format("{:<15}{}", what, line), options.width, 0, 15);
+    text += paragraph(fmt::format("{:<16}{}", what, line), options.width, 0, 16);
   };
   if (view.ways) add("choices", ways_text(view));
   if (view.readings != nullptr) {
     for (const models::ReadingAnswer& each : view.readings->readings) {
       add(models::reading_name(each.reading),
-          fmt::format("{}: {}", reading_about(each.reading),
-                      answer_text(*view.readings, each, false)));
+          fmt::format("{} ({})", answer_text(*view.readings, each, false),
+                      reading_about(each.reading)));
     }
-    if (view.readings->answer != models::JobAnswer::kProved) {
-      text += fmt::format("\nWith --reading {}:\n", models::reading_name(view.readings->shown));
-    }
+  }
+  for (const std::string& line : rests_on_lines(view)) add("assumes", line);
+  if (view.of_record) {
+    add("record", view.of_dumps
+                      ? "the answer covers only the calls in these dumps, the last ones of one run"
+                      : "the answer covers only what was recorded: one run of the script");
+  }
+  for (const std::string& line : view.basis) add("assumes", line);
+  const bool shows_one =
+      view.readings != nullptr && view.readings->answer != models::JobAnswer::kProved;
+  if (shows_one) {
+    text += fmt::format("\nWith --reading {}:\n", models::reading_name(view.readings->shown));
   }
   if (is_proved_by_buffers(view)) {
     add("contract",
@@ -405,16 +414,9 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   add("interleavings", interleavings_text(view));
   if (found.timing != nullptr) add("timing", fmt::format("can matter: {}", found.timing));
   if (!found.hang.empty()) {
-    add("shortest hang", fmt::format("{}; --order FILE writes it for 'run --replay'",
-                                     counted(found.hang.size(), "step")));
+    add("fewest steps", fmt::format("{} to a hang; --order FILE writes them for 'run --replay'",
+                                    counted(found.hang.size(), "step")));
   }
-  for (const std::string& line : rests_on_lines(view)) add("assumes", line);
-  if (view.of_record) {
-    add("record", view.of_dumps
-                      ? "the answer covers only the calls in these dumps, the last ones of one run"
-                      : "the answer covers only what was recorded: one run of the script");
-  }
-  for (const std::string& line : view.basis) add("assumes", line);
   if (view.hang == nullptr) return text;
   text += fmt::format("\n{}\n\n", hang_title(found));
   text += text_report(*view.hang, options);

@@ -187,7 +187,8 @@ void FixText::add_head() {
 
 std::string FixText::cost_text(const Fix& fix) const {
   std::string text = time_text(fix.time_ns);
-  if (report_.fixes.size() > 1) text += ", " + slower_text(fix.time_ns, fastest_ns_);
+  const std::string slower = slower_text(fix.time_ns, fastest_ns_);
+  if (report_.fixes.size() > 1 && !slower.empty()) text += ", " + slower;
   if (!fix.memory) return text;
   text += fmt::format("; at most {} on a rank", bytes_text(*fix.memory));
   if (least_memory_ && *fix.memory > *least_memory_) {
@@ -244,7 +245,7 @@ void FixText::add_fix(std::size_t i) {
   }
   add(fmt::format("check  {}", sure_text(fix.orders, fix.proved_in)), 3, 10);
   add(fmt::format("time   {}", cost_text(fix)), 3, 10);
-  for (const Change& same : fix.same) add(fmt::format("same   {}", change_text(same)), 3, 10);
+  for (const Change& same : fix.same) add(fmt::format("or     {}", change_text(same)), 3, 10);
   const std::vector<std::uint32_t> others = alike(i);
   if (!others.empty()) {
     add(fmt::format("also   in {}: fix{} {} (patches with -o DIR)",
@@ -372,7 +373,7 @@ std::string program_change_text(const Change& change) {
       return fmt::format("one order on all ranks, changed on {}: {}",
                          ranks_text({change.on.begin(), change.on.end()}), change.what);
     case Kind::kDrop:
-      return fmt::format("{}does not call {}", on_text(change), step);
+      return fmt::format("{}without {}", on_text(change), step);
     case Kind::kValue:
       return fmt::format("{}{}: {}", on_text(change), step, values_text(change.values));
     case Kind::kLaunchOrder:

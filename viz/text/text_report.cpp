@@ -99,7 +99,6 @@ class TextReport {
   void add_pipeline(const models::PipelineReport& pipeline);
   void add_memory(const models::MemoryReport& memory);
   void add_collateral();
-  std::string distances_text(std::uint32_t behind) const;
   void add_all_waits();
   bool all() const { return !report_.all_waits.empty(); }
   void add_heading(const std::string& text) {
@@ -317,53 +316,42 @@ void TextReport::add_memory(const models::MemoryReport& memory) {
 
 void TextReport::add_collateral() {
   text_ += "\n";
+  const std::uint64_t left = explanation_.acts_expected - explanation_.acts_done;
   if (explanation_.cycle.empty()) {
-    const std::uint64_t left = explanation_.acts_expected - explanation_.acts_done;
     const std::string all =
         left == explanation_.stuck ? "all" : fmt::format("{} of the", grouped(explanation_.stuck));
     text_ += left == 1 ? "Blocked: the last op.\n"
                        : fmt::format("Blocked: {} {} left.\n", all, counted(left, "op"));
     return;
   }
-  if (explanation_.collateral == 0) {
-    text_ += "No other op is blocked.\n";
-    return;
-  }
+  const bool several = !explanation_.other_cycles.empty();
   const auto& distances = explanation_.collateral_by_distance;
   const std::uint32_t behind =
       std::accumulate(distances.begin(), distances.end(), std::uint32_t{0});
   const std::uint32_t elsewhere = explanation_.collateral - behind;
   std::string text;
   if (behind > 0) {
-    text = fmt::format("Blocked behind {}: {} ({})",
-                       explanation_.other_cycles.empty() ? "the cycle" : "the cycles",
-                       counted(behind, "more op"), distances_text(behind));
+    text = fmt::format("Blocked behind {}: {}", several ? "the cycles" : "the cycle",
+                       counted(behind, "more op"));
+    if (distances.front() < behind)
+      text += fmt::format(", {} of them directly", grouped(distances.front()));
   }
   if (elsewhere > 0) {
     text += fmt::format("{}tuck, but not behind {}: {}", behind > 0 ? "; s" : "S",
-                        explanation_.other_cycles.empty() ? "this cycle" : "a cycle",
-                        counted(elsewhere, "op"));
+                        several ? "a cycle" : "this cycle", counted(elsewhere, "op"));
   }
-  add_paragraph(text + (all() ? "." : "; --all lists them."), 0, 2);
-}
-
-// "3 are 1 wait away, 2 are 2, 4 are farther".
-std::string TextReport::distances_text(std::uint32_t behind) const {
-  constexpr std::size_t kMaxDistances = 4;
-  std::string text;
-  std::uint32_t told = 0;
-  for (std::size_t i = 0; i < explanation_.collateral_by_distance.size() && i < kMaxDistances;
-       ++i) {
-    const std::uint32_t count = explanation_.collateral_by_distance[i];
-    told += count;
-    text += fmt::format("{}{} {} {}{}", text.empty() ? "" : ", ", grouped(count),
-                        count == 1 ? "is" : "are", i + 1, i == 0 ? " wait away" : "");
+  if (explanation_.collateral == 0) {
+    text = "No other op is blocked";
+  } else if (!all()) {
+    text += "; --all lists them";
   }
-  if (told < behind) {
+  text += ".";
+  if (left > explanation_.stuck) {
+    const std::uint64_t later = left - explanation_.stuck;
     text +=
-        fmt::format(", {} {} farther", grouped(behind - told), behind - told == 1 ? "is" : "are");
+        fmt::format(" {} {} later.", counted(later, "further op"), later == 1 ? "comes" : "come");
   }
-  return text;
+  add_paragraph(text, 0, 2);
 }
 
 void TextReport::add_all_waits() {

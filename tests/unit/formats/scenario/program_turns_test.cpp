@@ -166,8 +166,10 @@ TEST_CASE("one thread: check and its report", "[scenario][turns]") {
   // By contract all is connected, and only a fresh job hangs.
   const auto found = testing::command({"check", "-"}, two(kCall));
   CHECK(contains(found.out,
-                 "contract       a send may block until its recv, as NCCL documents: proved"));
-  CHECK(contains(found.out, "connect at first use: hang\n               certain\n"));
+                 "contract        proved (a send may block until its recv, as NCCL documents)\n"));
+  CHECK(contains(
+      found.out,
+      "cold            hang certain (a fresh job, in which ranks connect at first use)\n"));
   const auto grouped = testing::command({"check", "-"}, two(kGroup + kGroup));
   CHECK(contains(grouped.out, "PROVED: no interleaving hangs"));
   const auto report = testing::command({"run", "-"}, two(kCall));
