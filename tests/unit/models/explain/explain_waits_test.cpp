@@ -164,3 +164,32 @@ programs:
   - {on: 1, do: [{all_reduce: dp, at: "b1"}, {all_reduce: dp, at: "b2"}]}
 )")) == "a3#1");
 }
+
+// What stands behind the first of a stream's ops waits for that one, whichever of them stands first
+// in the file.
+TEST_CASE("a stream stands at the first op that it has not done", "[models][explain]") {
+  const Explanation found = explanation_of(R"(schema: 1
+reading: real
+ranks: 3
+groups: {dp: all}
+programs:
+  do:
+    - repeat: 2
+      do:
+        - {compute: forward, takes: 1ms}
+        - {all_reduce: dp, bytes: 4B, takes: 1us, when: rank < 2}
+        - {compute: step, takes: 1ms, after: [nccl dp]}
+    - {synchronize: device}
+)");
+  REQUIRE(found.ranks.size() == 3);
+  REQUIRE(found.ranks[0].progress.size() == 3);
+  const models::Progress& main = found.ranks[0].progress[0];
+  CHECK(viz::progress_text(found.ranks[0], main) ==
+        "6 of 7 calls returned, now in synchronize device#1");
+  const models::Progress& compute = found.ranks[0].progress[1];
+  CHECK(compute.what == "compute");
+  CHECK(compute.done == 1);
+  REQUIRE(compute.stuck.has_value());
+  CHECK(compute.stuck->op == "step");
+  CHECK(compute.stuck->act == 1);
+}
