@@ -369,6 +369,8 @@ void DiagnosisText::add_ranks() {
         row[2] =
             fmt::format("{} ({})", models::printable(act_text(*rank.at)), stage_text(*rank.at));
         if (!rank.at->at.empty()) row[2] += ", " + rank.at->at;
+      } else if (const auto& host = evidence_.ranks[rank.rank].host) {
+        row[2] = fmt::format("host {} {}", host->waits ? "waits in" : "in", host->at);
       }
     }
     const auto [known, is_new] = row_of.emplace(row, rows.size());

@@ -224,7 +224,7 @@ std::vector<std::uint32_t> FixText::alike(std::size_t i) const {
 std::string FixText::line_of(std::size_t i) const {
   const Fix& fix = report_.fixes[i];
   std::string note = fix.orders.answer == Answer::kProved ? "proved" : "not proved";
-  if (alters(fix)) note += ", changes what the job computes";
+  if (alters(fix)) note += ", may change what the job computes";
   if (fix.by_buffers) note += ", hides the hang";
   return fmt::format("{}: {}", changes_text(fix.changes), note);
 }
@@ -236,7 +236,7 @@ void FixText::add_fix(std::size_t i) {
   add(fmt::format("{}  {}", i + 1, changes_text(fix.changes)), 0, 3);
   if (!fix.waits.empty()) add(fmt::format("why    {}", broken_text(fix.waits)), 3, 10);
   if (alters(fix)) {
-    add("note   changes what the job computes: check that the result is still what you want", 3,
+    add("note   may change what the job computes: check that the result is still what you want", 3,
         10);
   }
   if (fix.by_buffers) {
