@@ -417,6 +417,8 @@ std::string progress_text(const models::RankReport& rank, const Progress& progre
   if (says_place && !act.at.empty()) text += ", " + models::printable(act.at);
   if (in_call && act.step == sim::Step::kHostStep) return text;
   const std::string stage = stage_text(act);
+  const bool was_busy = rank.dead && act.stage >= models::ActStage::kLaunched;
+  if (was_busy) return fmt::format("{} ({} when it died)", text, stage);
   if (!progress.tells_wait()) return fmt::format("{} ({})", text, stage);
   return fmt::format("{} ({}, {})", text, stage, wait_text(*progress.wait));
 }

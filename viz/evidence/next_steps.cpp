@@ -1,6 +1,7 @@
 #include "viz/evidence/next_steps.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -38,6 +39,21 @@ std::string stack_step(const models::Evidence& evidence, const std::vector<std::
   }
   return fmt::format("py-spy dump --pid PID, on the hosts of {}: see where each process is",
                      ranks_text(ranks));
+}
+
+// A call that is pending on the device does not say that the host waits for it.
+void add_for_hosts_of(const std::vector<models::Wait>& cycle, const models::Evidence& evidence,
+                      std::vector<std::string>& steps) {
+  std::set<std::uint32_t> unknown;
+  for (const models::Wait& wait : cycle) {
+    if (!evidence.ranks[wait.from.rank].host) unknown.insert(wait.from.rank);
+  }
+  if (unknown.empty()) return;
+  const bool one = unknown.size() == 1;
+  steps.push_back(fmt::format(
+      "py-spy dump --pid PID, on the host{} of {}: the cycle assumes that {} waiting for {}",
+      one ? "" : "s", ranks_text({unknown.begin(), unknown.end()}), one ? "it is" : "they are",
+      one ? "its pending call" : "their pending calls"));
 }
 
 void add_for_unplaced(const models::Diagnosis& diagnosis, std::vector<std::string>& steps) {
@@ -126,6 +142,7 @@ std::vector<std::string> next_steps(const models::Evidence& evidence,
   }
   if (!diagnosis.explanation.cycle.empty()) {
     steps.emplace_back(kFixCycle);
+    add_for_hosts_of(diagnosis.explanation.cycle, evidence, steps);
     return steps;
   }
   if (!diagnosis.suspects.empty()) {
