@@ -365,13 +365,13 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
     const bool names_waiter =
         first.to.kind != WaitNodeKind::kRank || first.kind == WaitKind::kFailedLink ||
         first.kind == WaitKind::kPeerOfMessage || first.kind >= WaitKind::kSlot;
-    lines.push_back(fmt::format(
-        "{}; {}{} wait{} for {}{}", root_text(group, ranks),
-        least == most ? "" : fmt::format("{} to ", least), counted(most, "op"),
-        most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
-        names_waiter
-            ? ""
-            : fmt::format(", {} first ({})", first_waiters(group), stage_text(first.from.act))));
+    lines.push_back(
+        fmt::format("{}; {}{} wait{} for {}{}", root_text(group, ranks),
+                    least == most ? "" : fmt::format("{} to ", least), counted(most, "op"),
+                    most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
+                    names_waiter ? ""
+                                 : fmt::format(", {}{} ({})", most == 1 ? "" : "the first of them ",
+                                               first_waiters(group), stage_text(first.from.act))));
   }
   return lines;
 }

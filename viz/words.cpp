@@ -557,8 +557,8 @@ std::string wait_text(const Wait& wait) {
   const std::string rank = fmt::format("rank {}", wait.to.rank);
   if (!wait.needed) return text_of(wait, same_call ? rank : other_text(wait));
   return same_call ? text_of(wait, fmt::format("{} (still at {})", rank, op_text(wait.to.act)))
-                   : fmt::format("{}, which comes after its own {}",
-                                 text_of(wait, fmt::format("{}'s {}", rank, op_text(other))),
+                   : fmt::format("{}, which comes after {}'s own {}",
+                                 text_of(wait, fmt::format("{}'s {}", rank, op_text(other))), rank,
                                  op_text(wait.to.act));
 }
 

@@ -50,10 +50,12 @@ void add_for_hosts_of(const std::vector<models::Wait>& cycle, const models::Evid
   }
   if (unknown.empty()) return;
   const bool one = unknown.size() == 1;
-  steps.push_back(fmt::format(
-      "py-spy dump --pid PID, on the host{} of {}: the cycle assumes that {} waiting for {}",
-      one ? "" : "s", ranks_text({unknown.begin(), unknown.end()}), one ? "it is" : "they are",
-      one ? "its pending call" : "their pending calls"));
+  const std::string ranks = ranks_text({unknown.begin(), unknown.end()});
+  steps.push_back(
+      fmt::format("py-spy dump --pid PID, on the host{} of {}: check that {} in {} pending call{}, "
+                  "as the cycle assumes",
+                  one ? "" : "s", ranks, one ? "it waits" : "these ranks wait",
+                  one ? "its" : "their", one ? "" : "s"));
 }
 
 void add_for_unplaced(const models::Diagnosis& diagnosis, std::vector<std::string>& steps) {

@@ -255,8 +255,7 @@ std::vector<std::string> left_out_lines(const CheckView& view) {
   const std::string unsized = unsized_text(found);
   if (!unsized.empty() && runs_by_buffers(view)) {
     lines.push_back(fmt::format(
-        "no size is given for {} ('bytes'; 'message' of a schedule): taken to fit into NCCL's "
-        "buffers",
+        "{} without a size ('bytes'; 'message' of a schedule) would fit into NCCL's buffers",
         unsized));
   }
   return lines;

@@ -326,6 +326,14 @@ std::string on_text(const Change& change) {
   return ranks.empty() ? "" : ranks_text({ranks.begin(), ranks.end()}) + ": ";
 }
 
+// "ranks 0 and 1 skip exchange", "no rank calls exchange".
+std::string dropped_text(const Change& change, const std::string& step) {
+  const models::RankSet& ranks = change.on.empty() ? change.has : change.on;
+  if (ranks.empty()) return "no rank calls " + step;
+  return fmt::format("{} {} {}", ranks_text({ranks.begin(), ranks.end()}),
+                     ranks.size() == 1 ? "skips" : "skip", step);
+}
+
 std::string at_text(const Change& change) {
   return change.at.empty() ? "" : fmt::format(" ({})", models::printable(change.at));
 }
@@ -373,7 +381,7 @@ std::string program_change_text(const Change& change) {
       return fmt::format("one order on all ranks, changed on {}: {}",
                          ranks_text({change.on.begin(), change.on.end()}), change.what);
     case Kind::kDrop:
-      return fmt::format("{}without {}", on_text(change), step);
+      return dropped_text(change, step);
     case Kind::kValue:
       return fmt::format("{}{}: {}", on_text(change), step, values_text(change.values));
     case Kind::kLaunchOrder:

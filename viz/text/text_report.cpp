@@ -348,8 +348,8 @@ void TextReport::add_collateral() {
   text += ".";
   if (left > explanation_.stuck) {
     const std::uint64_t later = left - explanation_.stuck;
-    text +=
-        fmt::format(" {} {} later.", counted(later, "further op"), later == 1 ? "comes" : "come");
+    text += fmt::format(" {} {} never reached.", counted(later, "more op"),
+                        later == 1 ? "was" : "were");
   }
   add_paragraph(text, 0, 2);
 }

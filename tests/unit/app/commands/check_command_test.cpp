@@ -77,7 +77,7 @@ TEST_CASE("check tries all ways and names the one that hangs", "[app][check]") {
   CHECK(hangs.code == 1);
   CHECK(contains(hangs.out, "HANG POSSIBLE"));
   CHECK(contains(hangs.out,
-                 "choices        --set 'skips=rank == 0' (way 2 of 8, fewest changes first)"));
+                 "choices         --set 'skips=rank == 0' (way 2 of 8, fewest changes first)"));
   CHECK(contains(hangs.out, "Rank 0 never joins"));
   // What it names is what `run` takes.
   CHECK(command({"run", each}).code == 0);
@@ -88,7 +88,7 @@ TEST_CASE("check tries all ways and names the one that hangs", "[app][check]") {
   const auto proved = command({"check", together});
   CHECK(proved.code == 0);
   CHECK(contains(proved.out, "PROVED"));
-  CHECK(contains(proved.out, "choices        all 2 ways were checked"));
+  CHECK(contains(proved.out, "choices         all 2 ways were checked"));
   // What is set is no choice any more.
   const auto set = command({"check", each, "--set", "skips=rank == 1"});
   CHECK(set.code == 1);
@@ -109,7 +109,7 @@ TEST_CASE("more ways than are tried are undecided", "[app][check]") {
   const auto few = command({"check", path, "--ways", "7"});
   CHECK(few.code == 3);
   CHECK(contains(few.out, "UNDECIDED"));
-  CHECK(contains(few.out, "choices        only 7 of 8 ways were checked"));
+  CHECK(contains(few.out, "choices         only 7 of 8 ways were checked"));
   const auto all = command({"check", path, "--ways", "8"});
   CHECK(all.code == 1);
   CHECK(contains(all.out, "--set 'a=on' --set 'b=on' --set 'c=on' (way 8 of 8"));

@@ -374,7 +374,8 @@ TEST_CASE("reports of RAS and stacks are joined with NCCL's own lines by process
   folder.write(
       "pair/stacks.txt",
       "Process 41: python t.py\nThread 41 (active): \"MainThread\"\n    load (data.py:4)\n");
-  CHECK(contains(command({"diagnose", folder / "pair"}).out, "rank 1's host is in load (data.py:4)"));
+  CHECK(
+      contains(command({"diagnose", folder / "pair"}).out, "rank 1's host is in load (data.py:4)"));
 }
 
 TEST_CASE("accounts of launches and boxings end with the next command", "[app][diagnose_command]") {

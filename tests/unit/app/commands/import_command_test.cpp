@@ -110,8 +110,8 @@ TEST_CASE("an imported record says what its answer rests on", "[app][import_comm
                  "rests_on:\n  - \"the record of ranks 0..3 ends early: nothing could be delivered "
                  "any more\"\n"));
   const std::string said =
-      "assumes        the record of ranks 0..3 ends early: nothing could be delivered\n"
-      "               any more\n";
+      "assumes         the record of ranks 0..3 ends early: nothing could be delivered\n"
+      "                any more\n";
   CHECK(contains(command({"check", record}).out, said));
   CHECK(contains(command({"check", "-"}, imported.out).out, said));
   CHECK(contains(command({"check", "-", "--json"}, imported.out).out,

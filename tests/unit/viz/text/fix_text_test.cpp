@@ -47,13 +47,13 @@ TEST_CASE("fixes that read the same are told once, with all their numbers", "[vi
   report.without_use = {drop(9, "e"), drop(10, "e")};
   const std::string text = viz::fix_text(report, {"job", std::vector<std::string>(6), {}});
   INFO(text);
-  CHECK(count(text, "does not call a") == 1);
+  CHECK(count(text, "no rank calls a") == 1);
   CHECK(contains(text, "also   in another place: fix 3 (patches with -o DIR)"));
-  CHECK(count(text, "does not call b") == 1);
-  CHECK(contains(text, "\n2, 4 and 5  does not call b: proved"));
-  CHECK(contains(text, "\n6  does not call c: proved"));
-  CHECK(count(text, "does not call d") == 1);
-  CHECK(count(text, "does not call e") == 1);
+  CHECK(count(text, "no rank calls b") == 1);
+  CHECK(contains(text, "\n2, 4 and 5  no rank calls b: proved"));
+  CHECK(contains(text, "\n6  no rank calls c: proved"));
+  CHECK(count(text, "no rank calls d") == 1);
+  CHECK(count(text, "no rank calls e") == 1);
 }
 
 TEST_CASE("a fix names all waits that it breaks", "[viz][fix_text]") {
