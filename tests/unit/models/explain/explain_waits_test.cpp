@@ -76,7 +76,7 @@ TEST_CASE("roots that are alike are one line, however many", "[models][explain]"
   REQUIRE(line.size() == 1);
   CHECK(line[0] ==
         "rank 0 made 1 call on 'tp', the others 2; the one missing is all_reduce tp#1 (a.py:1); 7 "
-        "ops wait for it, rank 1's all_reduce tp.2#1 first (running)");
+        "ops wait for it, the first of them rank 1's all_reduce tp.2#1 (running)");
   const Explanation many = one_of_eight(8192);
   CHECK(many.roots.size() == 1024);
   const auto lines = viz::root_lines(many);
@@ -84,8 +84,8 @@ TEST_CASE("roots that are alike are one line, however many", "[models][explain]"
   CHECK(
       lines[0] ==
       "ranks 0, 8, ... 8184 (every 8th, 1024 ranks) made 1 call on 'tp', the others 2; the one "
-      "missing is all_reduce tp#1 (a.py:1); 7 ops wait for each, the all_reduce tp.2#1 of ranks 1, "
-      "9, ... 8185 (every 8th, 1024 ranks) first (running)");
+      "missing is all_reduce tp#1 (a.py:1); 7 ops wait for each, the first of them the all_reduce "
+      "tp.2#1 of ranks 1, 9, ... 8185 (every 8th, 1024 ranks) (running)");
 }
 
 TEST_CASE("roots for which the same ops wait, and others for which more do", "[models][explain]") {
