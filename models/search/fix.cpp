@@ -279,6 +279,7 @@ class Search {
   const GraphWith& with_;
   const FixOptions& options_;
   std::uint64_t acts_left_;
+  bool lowers_ = true;  // what was tried last
   TaskGraph graph_;
   std::optional<Lowered> lowered_;
   std::optional<WorkTable> work_;  // of both
@@ -386,6 +387,7 @@ std::optional<Trial> Search::attempt(const Changes& changes) {
   if (!graph) return std::nullopt;
   Diagnostics unheard;
   std::optional<Lowered> lowered = lower(*graph, unheard);
+  lowers_ = lowered.has_value();
   if (!lowered) return std::nullopt;
   Trial trial;
   const std::uint64_t acts = acts_of(*lowered);
@@ -590,6 +592,7 @@ void Search::try_candidate(const Candidate& candidate) {
   std::optional<Found> found = change ? found_by({*change}, candidate.waits) : std::nullopt;
   if (is_stopped()) return;  // nobody knows what it would have come to
   if (!found && candidate.least > 0) return;
+  if (!found && candidate.most == 0 && !lowers_) return;  // a mistake is no hang
   if (!found) {
     const std::int64_t number = std::max(candidate.most, candidate.change.number);
     report_.without_use.push_back(with_number(candidate.change, number));
