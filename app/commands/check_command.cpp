@@ -368,7 +368,7 @@ class CheckRun {
     std::optional<viz::Report> hang;
     if (const models::Simulation* hanging = check.hanging()) {
       hang.emplace(report_of_end(graph(), *hanging, arguments_.has("all")));
-      if (!check.hang) hang->alike = check.alike;
+      hang->alike = check.alike;
     }
     const viz::CheckView view{graph(),
                               check,

@@ -17,6 +17,8 @@ namespace {
 // Of larger jobs, what an answer rests on is not looked for.
 constexpr std::uint64_t kMostActs = 1'000'000;
 
+constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
+
 bool hangs(sim::Answer answer) {
   return answer == sim::Answer::kHangPossible || answer == sim::Answer::kHangCertain;
 }
@@ -222,28 +224,6 @@ std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
   return result;
 }
 
-// The check of `job`, which is `graph` in its reading. Nothing if that reading is of buffers and
-// nothing is buffered, which is the contract.
-std::optional<CheckReport> check_reading(const TaskGraph& graph, LaidOutJob job,
-                                         const sim::ExploreOptions& options,
-                                         sim::RunProgress* progress, FoldedView view) {
-  const bool is_real = graph.reading == Reading::kReal;
-  if (auto* folded = std::get_if<FoldedJob>(&job)) {
-    if (is_real && !is_buffered(folded->lowered.plan)) return std::nullopt;
-    auto report = check_folded(graph, std::move(*folded), options, progress, view);
-    if (report) return report;
-    Diagnostics none;
-    job = std::move(*lower(graph, none));
-  }
-  auto& lowered = std::get<Lowered>(job);
-  if (is_real && !is_buffered(lowered.plan)) return std::nullopt;
-  sim::RunOptions run;
-  run.stop = options.stop;
-  run.progress = progress;
-  run.keep_act_times = is_real;
-  return check(graph, simulate(graph, std::move(lowered), run), options);
-}
-
 // Lays out `graph` in its reading, of the ranks to which another reading was folded, if it was.
 LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFolding>& folding) {
   if (folding) {
@@ -251,6 +231,31 @@ LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFoldi
   }
   Diagnostics none;
   return std::move(*lower(graph, none));
+}
+
+// The check of `graph` in its reading, which is `laid_out` if somebody has it. Nothing if that
+// reading is of buffers and nothing is buffered, which is the contract.
+std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<LaidOutJob> laid_out,
+                                         const std::optional<RankFolding>& folding,
+                                         const sim::ExploreOptions& options,
+                                         sim::RunProgress* progress, FoldedView view) {
+  const bool is_real = graph.reading == Reading::kReal;
+  if (is_real && !may_be_buffered(graph)) return std::nullopt;
+  LaidOutJob job = laid_out ? std::move(*laid_out) : lay_out_reading(graph, folding);
+  auto* folded = std::get_if<FoldedJob>(&job);
+  const sim::Plan& plan = folded != nullptr ? folded->lowered.plan : std::get<Lowered>(job).plan;
+  if (is_real && !is_buffered(plan)) return std::nullopt;
+  if (folded != nullptr) {
+    auto report = check_folded(graph, std::move(*folded), options, progress, view);
+    if (report) return report;
+    Diagnostics none;
+    job = std::move(*lower(graph, none));
+  }
+  sim::RunOptions run;
+  run.stop = options.stop;
+  run.progress = progress;
+  run.keep_act_times = is_real;
+  return check(graph, simulate(graph, std::get<Lowered>(std::move(job)), run), options);
 }
 
 // As how many a rank counts.
@@ -268,6 +273,18 @@ std::int64_t most_at_a_time(std::vector<std::pair<std::int64_t, std::int64_t>> c
   std::int64_t most = 0;
   for (const auto& [time, bytes] : changes) most = std::max(most, now += bytes);
   return most;
+}
+
+std::vector<ReadingAnswer> answers_of(const std::array<CheckReport, 3>& reports) {
+  std::vector<ReadingAnswer> answers;
+  for (std::size_t i = 0; i < kReadings.size(); ++i) {
+    const Explanation& usual = reports[i].usual.explanation;
+    answers.push_back({kReadings[i], reports[i].exploration.answer, usual.verdict, usual.time_ns});
+    if (const Simulation* hanging = reports[i].hanging()) {
+      answers.back().hang = hanging->explanation;
+    }
+  }
+  return answers;
 }
 
 // What an answer without a hang rests on. `cold`: the check of `graph` in that reading.
@@ -399,25 +416,21 @@ ReadingsReport one_reading(const TaskGraph& graph, CheckReport check) {
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
                               sim::RunProgress* progress, std::optional<LaidOutJob> contract,
                               FoldedView view) {
-  constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
   std::array<CheckReport, 3> reports;
   bool real_is_open = false;  // ranks leave some of its collectives early
   bool real_is_far = false;   // some of its sends go to buffers on other hosts
   ReadingsReport result;
   graph.reading = kReadings.front();
   Diagnostics none;
-  LaidOutJob job = contract ? std::move(*contract) : *lay_out_job(graph, none);
+  if (!contract) contract = lay_out_job(graph, none);
   std::optional<RankFolding> folding;
-  if (const auto* folded = std::get_if<FoldedJob>(&job)) folding = folded->folding;
+  if (const auto* folded = std::get_if<FoldedJob>(&*contract)) folding = folded->folding;
   for (std::size_t i = 0; i < kReadings.size(); ++i) {
     const bool is_last = i + 1 == kReadings.size();
     graph.reading = kReadings[i];
-    std::optional<CheckReport> report;
-    if (graph.reading != Reading::kReal || may_be_buffered(graph)) {
-      if (i > 0) job = lay_out_reading(graph, folding);
-      report = check_reading(graph, std::move(job), options, progress,
-                             {.fingerprint = view.fingerprint && is_last, .hangs = view.hangs});
-    }
+    std::optional<CheckReport> report =
+        check_reading(graph, std::exchange(contract, std::nullopt), folding, options, progress,
+                      {.fingerprint = view.fingerprint && is_last, .hangs = view.hangs});
     if (!report) {
       reports[i] = reports[0];
       continue;
@@ -434,14 +447,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       keep_answer_only(reports[i]);
     }
   }
-  for (std::size_t i = 0; i < kReadings.size(); ++i) {
-    const Explanation& usual = reports[i].usual.explanation;
-    result.readings.push_back(
-        {kReadings[i], reports[i].exploration.answer, usual.verdict, usual.time_ns});
-    if (const Simulation* hanging = reports[i].hanging()) {
-      result.readings.back().hang = hanging->explanation;
-    }
-  }
+  result.readings = answers_of(reports);
   const std::size_t shown = deciding(reports);
   result.shown = kReadings[shown];
   result.answer = job_answer_of(reports[shown].exploration.answer);

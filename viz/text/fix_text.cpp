@@ -320,15 +320,20 @@ void FixText::add_rest() {
 
 namespace {
 
+// Those that a change of a step is for; none: all.
+const models::RankSet& ranks_of(const Change& change) {
+  return change.on.empty() ? change.has : change.on;
+}
+
 // "rank 1: ", and where the step stands in the user's program.
 std::string on_text(const Change& change) {
-  const models::RankSet& ranks = change.on.empty() ? change.has : change.on;
+  const models::RankSet& ranks = ranks_of(change);
   return ranks.empty() ? "" : ranks_text({ranks.begin(), ranks.end()}) + ": ";
 }
 
 // "ranks 0 and 1 skip exchange", "no rank calls exchange".
 std::string dropped_text(const Change& change, const std::string& step) {
-  const models::RankSet& ranks = change.on.empty() ? change.has : change.on;
+  const models::RankSet& ranks = ranks_of(change);
   if (ranks.empty()) return "no rank calls " + step;
   return fmt::format("{} {} {}", ranks_text({ranks.begin(), ranks.end()}),
                      ranks.size() == 1 ? "skips" : "skip", step);
