@@ -93,11 +93,15 @@ std::uint32_t ProgramNames::step_of(const std::string& name, std::uint32_t rank)
                      [&](std::uint32_t step) { return graph_.actors[step].on.contains(rank); });
 }
 
-std::uint64_t ProgramNames::copies_of(const std::string& name, std::uint32_t rank) const {
+// Whether `name` was given at least `least` times, which is not 0, on one of these ranks.
+bool ProgramNames::is_given(const std::string& name, const RankSet& on, std::uint64_t least) const {
   const auto counted = copies_.find(name);
-  if (counted != copies_.end()) return counted->second[rank];
+  if (counted != copies_.end()) {
+    return std::any_of(on.begin(), on.end(),
+                       [&](std::uint32_t rank) { return counted->second[rank] >= least; });
+  }
   const std::uint32_t only = only_.find(name);
-  return only != kNoIndex && graph_.actors[only].on.contains(rank) ? 1 : 0;
+  return least == 1 && only != kNoIndex && meet(graph_.actors[only].on, on);
 }
 
 std::vector<std::uint32_t>& ProgramNames::counted_copies_of(const std::string& name) {
@@ -114,18 +118,14 @@ std::vector<std::uint32_t>& ProgramNames::counted_copies_of(const std::string& n
 // second or later of another. Copies of `name` itself do not count.
 bool ProgramNames::is_taken(const std::string& name, const RankSet& on) const {
   if (actor_names_.count(name) > 0) return true;
-  const auto on_any = [&](const std::string& base, std::uint64_t least) {
-    return std::any_of(on.begin(), on.end(),
-                       [&](std::uint32_t rank) { return copies_of(base, rank) >= least; });
-  };
-  if (on_any(name, 1)) return true;
+  if (is_given(name, on, 1)) return true;
   const std::size_t dot = name.rfind('.');
   std::uint64_t copy = 0;
   if (dot == std::string::npos || dot + 1 == name.size() || name[dot + 1] == '0') return false;
   const char* end = name.data() + name.size();
   const auto parsed = std::from_chars(name.data() + dot + 1, end, copy);
   return parsed.ec == std::errc() && parsed.ptr == end && copy > 1 &&
-         on_any(name.substr(0, dot), copy);
+         is_given(name.substr(0, dot), on, copy);
 }
 
 std::uint32_t ProgramNames::stream(const std::string& name, Place place) {

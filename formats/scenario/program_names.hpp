@@ -70,7 +70,7 @@ class ProgramNames {
   std::uint32_t lock(const YamlValue& value);
 
  private:
-  std::uint64_t copies_of(const std::string& name, std::uint32_t rank) const;
+  bool is_given(const std::string& name, const models::RankSet& on, std::uint64_t least) const;
   std::vector<std::uint32_t>& counted_copies_of(const std::string& name);
   bool is_taken(const std::string& name, const models::RankSet& on) const;
   bool is_stream_of_calls(const std::string& name) const;

@@ -393,6 +393,7 @@ void Explainer::report_ranks() {
     threads[plan_.threads[id].rank.value].push_back(id);
   }
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
+    if (copies_ != nullptr && (*copies_)[rank] == 0) continue;
     RankReport report;
     report.rank = rank;
     report.dead = state_.health[sim::RankId{rank}] == sim::Health::kDead;

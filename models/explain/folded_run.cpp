@@ -50,14 +50,6 @@ void count_ops(Simulation& run, const std::vector<std::uint32_t>& copies) {
   }
 }
 
-void keep_first_ranks(FoldedRun& run) {
-  const std::vector<std::uint32_t>& stands_for = run.folding.stands_for;
-  std::erase_if(run.simulation.explanation.ranks,
-                [&](const RankReport& rank) { return stands_for[rank.rank] != rank.rank; });
-  run.alike = ranks_by_key(RankSet::range(0, run.simulation.lowered.plan.rank_count),
-                           [&](std::uint32_t rank) { return stands_for[rank]; });
-}
-
 }  // namespace
 
 std::optional<FoldedJob> fold_job(const TaskGraph& graph) {
@@ -94,7 +86,8 @@ std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
   if (end != sim::RunEnd::kCompleted && end != sim::RunEnd::kStuck) return std::nullopt;
   if (!is_possible(result.simulation, copies)) return std::nullopt;
   count_ops(result.simulation, copies);
-  keep_first_ranks(result);
+  result.alike = ranks_by_key(RankSet::range(0, graph.ranks),
+                              [&](std::uint32_t rank) { return result.folding.stands_for[rank]; });
   return result;
 }
 

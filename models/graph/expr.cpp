@@ -1,6 +1,7 @@
 #include "models/graph/expr.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace pipesim::models {
@@ -130,44 +131,46 @@ Expr Expr::folded(Program steps) {
 
 std::optional<std::int64_t> Expr::value(std::uint32_t rank, std::string* why) const {
   if (is_constant()) return value_.constant;
-  std::vector<std::int64_t> stack;
-  const auto pop = [&stack] {
-    const std::int64_t top = stack.back();
-    stack.pop_back();
-    return top;
-  };
+  // Most programs are short, and a million ranks may ask for their values.
+  constexpr std::size_t kFewSteps = 16;
+  std::array<std::int64_t, kFewSteps> few;
+  std::vector<std::int64_t> many;
+  std::int64_t* stack = few.data();
+  if (value_.program->size() > few.size()) {
+    many.resize(value_.program->size());
+    stack = many.data();
+  }
+  std::size_t size = 0;
   for (const Step& step : *value_.program) {
     switch (step.op) {
       case Op::kConstant:
-        stack.push_back(step.constant);
+        stack[size++] = step.constant;
         break;
       case Op::kRank:
-        stack.push_back(rank);
+        stack[size++] = rank;
         break;
       case Op::kNot:
-        stack.back() = stack.back() == 0;
+        stack[size - 1] = stack[size - 1] == 0;
         break;
       case Op::kNegate: {
-        const Value negated = applied(Op::kSubtract, 0, pop(), why);
+        const Value negated = applied(Op::kSubtract, 0, stack[size - 1], why);
         if (!negated) return std::nullopt;
-        stack.push_back(*negated);
+        stack[size - 1] = *negated;
         break;
       }
-      case Op::kSelect: {
-        const std::int64_t otherwise = pop();
-        const std::int64_t then = pop();
-        stack.back() = stack.back() != 0 ? then : otherwise;
+      case Op::kSelect:
+        size -= 2;
+        stack[size - 1] = stack[size - 1] != 0 ? stack[size] : stack[size + 1];
         break;
-      }
       default: {
-        const std::int64_t right = pop();
-        const Value result = applied(step.op, pop(), right, why);
+        --size;
+        const Value result = applied(step.op, stack[size - 1], stack[size], why);
         if (!result) return std::nullopt;
-        stack.push_back(*result);
+        stack[size - 1] = *result;
       }
     }
   }
-  return stack.back();
+  return stack[0];
 }
 
 }  // namespace pipesim::models

@@ -82,6 +82,15 @@ inline RankSet both(const RankSet& a, const RankSet& b) {
   return RankSet(std::move(ranks));
 }
 
+/// Whether a rank is in both.
+inline bool meet(const RankSet& a, const RankSet& b) {
+  const bool a_is_smaller = a.size() < b.size();
+  const RankSet& smaller = a_is_smaller ? a : b;
+  const RankSet& larger = a_is_smaller ? b : a;
+  return std::any_of(smaller.begin(), smaller.end(),
+                     [&](std::uint32_t rank) { return larger.contains(rank); });
+}
+
 /// The numbers first, first + step, ..., last.
 struct RankRun {
   std::uint32_t first = 0;

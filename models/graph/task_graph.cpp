@@ -68,8 +68,9 @@ void Group::index() {
 
 RankSet Group::members() const {
   std::vector<std::uint32_t> all;
-  for (const std::vector<std::uint32_t>& list : lists)
-    all.insert(all.end(), list.begin(), list.end());
+  for (std::uint32_t i = 0; i < list_of_rank_.size(); ++i) {
+    if (list_of_rank_[i] != kNoIndex) all.push_back(first_ + i);
+  }
   return RankSet(std::move(all));
 }
 

@@ -46,7 +46,7 @@ struct Group {
   /// Prepares list_of(): call once when the lists are complete.
   void index();
 
-  /// All of its ranks.
+  /// All of its ranks. Needs index().
   RankSet members() const;
 
   friend bool operator==(const Group&, const Group&) = default;

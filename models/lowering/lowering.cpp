@@ -193,22 +193,23 @@ void Lowering::report(const BalanceError& error) {
 void Lowering::make_threads_and_streams() {
   threads_.resize(graph_.ranks);
   streams_.resize(graph_.ranks);
-  std::vector<std::set<std::uint32_t>> used_threads(graph_.ranks);
-  std::vector<std::set<std::uint32_t>> used_streams(graph_.ranks);
-  for (const ActorId id : placement_.ids()) {
-    const std::uint32_t thread = placement_.thread_of(id);
-    if (thread != kNoIndex) used_threads[rank_of(id)].insert(thread);
-    if (actor(id).stream != kNoIndex) used_streams[rank_of(id)].insert(actor(id).stream);
-  }
+  auto next = placement_.ids().begin();  // rank by rank
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     if (!is_kept(rank)) continue;
+    std::set<std::uint32_t> used_threads;
+    std::set<std::uint32_t> used_streams;
+    for (; next != placement_.ids().end() && rank_of(*next) == rank; ++next) {
+      const std::uint32_t thread = placement_.thread_of(*next);
+      if (thread != kNoIndex) used_threads.insert(thread);
+      if (actor(*next).stream != kNoIndex) used_streams.insert(actor(*next).stream);
+    }
     threads_[rank].resize(graph_.threads.size());
-    for (const std::uint32_t t : used_threads[rank]) {
+    for (const std::uint32_t t : used_threads) {
       threads_[rank][t] = builder_.add_thread(RankId{rank}, graph_.threads[t].order);
       lowered_.thread_template.push_back(t);
       lowered_.thread_owner.push_back(kNoIndex);
     }
-    for (const std::uint32_t s : used_streams[rank]) {
+    for (const std::uint32_t s : used_streams) {
       const StreamTemplate& stream = graph_.streams[s];
       const std::int64_t queue = diagnostics_.number(stream.launch_queue, rank, 1, kMax32,
                                                      stream.place, "the launch queue");

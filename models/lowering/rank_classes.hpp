@@ -17,7 +17,7 @@ std::vector<RankSet> ranks_by_key(const RankSet& ranks, KeyOf key_of) {
   std::map<decltype(key_of(0U)), std::size_t> known;
   std::vector<std::vector<std::uint32_t>> classes;
   for (const std::uint32_t rank : ranks) {
-    const auto [found, is_new] = known.emplace(key_of(rank), classes.size());
+    const auto [found, is_new] = known.try_emplace(key_of(rank), classes.size());
     if (is_new) classes.emplace_back();
     classes[found->second].push_back(rank);
   }

@@ -45,11 +45,12 @@ class Classes {
 
   /// Numbers them in the order of their first ranks; returns how many there are.
   std::uint32_t renumber() {
-    std::unordered_map<std::uint32_t, std::uint32_t> numbers;
+    std::vector<std::uint32_t> numbers(next_, kNoIndex);
+    next_ = 0;
     for (std::uint32_t& of : of_) {
-      of = numbers.try_emplace(of, static_cast<std::uint32_t>(numbers.size())).first->second;
+      if (numbers[of] == kNoIndex) numbers[of] = next_++;
+      of = numbers[of];
     }
-    next_ = static_cast<std::uint32_t>(numbers.size());
     return next_;
   }
 
@@ -72,8 +73,17 @@ class Folder {
     std::uint32_t peer = 0;
   };
 
+  // Calls of steps on the same ranks that name their peers by the same expression.
+  struct PeerRule {
+    const RankSet* on = nullptr;
+    const Expr* peer = nullptr;
+    std::uint32_t group = 0;
+  };
+
   bool knows_all() const;
   void use_groups();
+  void find_peer_rules();
+  void split_by_peers(const PeerRule& rule);
   void split_by_set(const RankSet& on);
   void split_by(const Expr& expr, const RankSet& on);
   void split_by_actor(const ActorTemplate& actor);
@@ -96,6 +106,7 @@ class Folder {
   std::uint32_t count_ = 0;  // of classes
   std::set<const std::uint32_t*> sets_;
   std::set<std::uint32_t> groups_;
+  std::vector<PeerRule> peer_rules_;
   // Each rank's peers, in the order in which its calls name them first: from first_port_[rank] on.
   std::vector<std::uint32_t> peers_;
   std::vector<std::uint32_t> first_port_;
@@ -163,17 +174,19 @@ void Folder::split_by_actor(const ActorTemplate& actor) {
   for (const CallTemplate& call : actor.step->calls) {
     for (const Expr* expr : {&call.bytes, &call.takes}) split_by(*expr, actor.on);
     if (call.tag_number) split_by(*call.tag_number, actor.on);
-    if (!call.peer) continue;
-    // Which of its peers it is, and whether the call is right.
-    const Group& group = graph_.groups[graph_.communicators[call.communicator].group];
-    classes_.split(actor.on, [&](std::uint32_t rank) -> std::uint64_t {
-      const auto peer = call.peer->value(rank);
-      if (!peer || *peer < 0 || *peer >= graph_.ranks) return 0;
-      const auto other = static_cast<std::uint32_t>(*peer);
-      const bool together = group.list_of(rank) == group.list_of(other);
-      return 2 + 2 * std::uint64_t{port_of(rank, other)} + (together ? 1 : 0);
-    });
   }
+}
+
+// Which of its peers each rank calls, and whether the call is right.
+void Folder::split_by_peers(const PeerRule& rule) {
+  const Group& group = graph_.groups[rule.group];
+  classes_.split(*rule.on, [&](std::uint32_t rank) -> std::uint64_t {
+    const auto peer = rule.peer->value(rank);
+    if (!peer || *peer < 0 || *peer >= graph_.ranks) return 0;
+    const auto other = static_cast<std::uint32_t>(*peer);
+    const bool together = group.list_of(rank) == group.list_of(other);
+    return 2 + 2 * std::uint64_t{port_of(rank, other)} + (together ? 1 : 0);
+  });
 }
 
 void Folder::split_by_blocks(const std::vector<ProgramStep>& steps) {
@@ -183,17 +196,36 @@ void Folder::split_by_blocks(const std::vector<ProgramStep>& steps) {
   }
 }
 
-void Folder::find_ports() {
-  std::vector<Port> ports;
+// A block repeats a send for each phase, so most rules of a large job are of many calls. A set of
+// one rank may have as many peers as there are ranks, and looking for one costs more than it saves.
+void Folder::find_peer_rules() {
+  std::unordered_map<const std::uint32_t*, std::vector<PeerRule>> known;
   for (const ActorTemplate& actor : graph_.actors) {
     if (!actor.step) continue;
     for (const CallTemplate& call : actor.step->calls) {
       if (!call.peer) continue;
-      for (const std::uint32_t rank : actor.on) {
-        const auto peer = call.peer->value(rank);
-        if (!peer || *peer < 0 || *peer >= graph_.ranks) continue;
-        ports.push_back({rank, static_cast<std::uint32_t>(*peer)});
+      const PeerRule rule = {&actor.on, &*call.peer, graph_.communicators[call.communicator].group};
+      if (actor.on.size() > 1) {
+        std::vector<PeerRule>& same_ranks = known[actor.on.begin()];
+        const bool is_known =
+            std::any_of(same_ranks.begin(), same_ranks.end(), [&](const PeerRule& other) {
+              return other.group == rule.group && *other.peer == *rule.peer;
+            });
+        if (is_known) continue;
+        same_ranks.push_back(rule);
       }
+      peer_rules_.push_back(rule);
+    }
+  }
+}
+
+void Folder::find_ports() {
+  std::vector<Port> ports;
+  for (const PeerRule& rule : peer_rules_) {
+    for (const std::uint32_t rank : *rule.on) {
+      const auto peer = rule.peer->value(rank);
+      if (!peer || *peer < 0 || *peer >= graph_.ranks) continue;
+      ports.push_back({rank, static_cast<std::uint32_t>(*peer)});
     }
   }
   std::stable_sort(ports.begin(), ports.end(),
@@ -361,8 +393,10 @@ bool Folder::agrees_on_roots() const {
 std::optional<RankFolding> Folder::run() {
   if (!knows_all() || receives_from_any() || !agrees_on_roots()) return std::nullopt;
   use_groups();
+  find_peer_rules();
   find_ports();
   for (const ActorTemplate& actor : graph_.actors) split_by_actor(actor);
+  for (const PeerRule& rule : peer_rules_) split_by_peers(rule);
   for (const HostThread& thread : graph_.threads) split_by_blocks(thread.program);
   for (const StreamTemplate& stream : graph_.streams) split_by(stream.launch_queue, all_);
   const Expr queues = graph_.hardware_queues();
