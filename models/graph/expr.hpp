@@ -128,6 +128,14 @@ class UsualExpr {
   // NOLINTNEXTLINE(google-explicit-constructor): likewise
   operator const Expr&() const { return other_ ? *other_ : usual(); }
 
+  /// Becomes what `change` makes of its expression.
+  template <typename Change>
+  void update(const Change& change) {
+    Expr expr = *this;
+    change(expr);
+    *this = std::move(expr);
+  }
+
   friend bool operator==(const UsualExpr& a, const UsualExpr& b) {
     return static_cast<const Expr&>(a) == static_cast<const Expr&>(b);
   }

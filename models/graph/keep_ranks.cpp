@@ -89,9 +89,7 @@ class Renumbering {
   }
   template <std::int64_t kUsual>
   void expr(UsualExpr<kUsual>& expr, const RankSet& on) {
-    Expr changed = expr;
-    this->expr(changed, on);
-    expr = std::move(changed);
+    expr.update([&](Expr& of) { this->expr(of, on); });
   }
 
  private:

@@ -85,21 +85,14 @@ JobSize size_of(const TaskGraph& graph, const Lowered& lowered) {
   return {ranks_of(graph).size(), graph.actors.size(), lowered.plan.act_count};
 }
 
-template <std::int64_t kUsual, typename Visit>
-void visit_usual(UsualExpr<kUsual>& expr, const Visit& visit) {
-  Expr visited = expr;
-  visit(visited);
-  expr = std::move(visited);
-}
-
 // Numbers of acts, and with `rooms` of what has room for them.
 template <typename Visit>
 void for_each_count(TaskGraph& graph, bool rooms, const Visit& visit) {
   for (ActorTemplate& actor : graph.actors) {
     if (actor.acts) visit(*actor.acts);
-    visit_usual(actor.times, visit);
+    actor.times.update(visit);
     for (RegisterTemplate& reg : actor.registers) {
-      visit_usual(reg.drain_every, visit);
+      reg.drain_every.update(visit);
       if (rooms) visit(reg.slots);
     }
   }
