@@ -1,5 +1,7 @@
 #include "sim/state.hpp"
 
+#include <algorithm>
+
 namespace pipesim::sim {
 
 State::State() = default;
@@ -50,6 +52,16 @@ State State::initial(const Plan& plan) {
     state.communicators[id].exists = !plan.communicators[id].at_first_use;
   }
   return state;
+}
+
+std::uint32_t State::act_at(StreamId id, const StreamQueue::Items::Iterator& at) const {
+  const ActorId actor = (*at).actor();
+  const auto is_same = [&](StreamItem item) {
+    return item.kind() == StreamItem::Kind::kAct && item.actor() == actor;
+  };
+  const StreamQueue::Items items = items_of(id);
+  const auto before = std::count_if(items.begin(), at, is_same);
+  return actors[actor].done + static_cast<std::uint32_t>(before);
 }
 
 const Round& State::round_of(const Call& call) const {

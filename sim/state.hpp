@@ -535,6 +535,9 @@ class State {
   /// What stands in the stream.
   StreamQueue::Items items_of(StreamId id) const { return {streams[id].items, blocks}; }
 
+  /// Which act (from 0) of its actor the item `at` of the stream is.
+  std::uint32_t act_at(StreamId id, const StreamQueue::Items::Iterator& at) const;
+
   /// The round of a collective call that has arrived at an open communicator and is active.
   const Round& round_of(const Call& call) const;
 

@@ -235,12 +235,7 @@ void Engine::watchdog_looks(StreamId id, Time at) {
     const Time time = due(actor, launches.next());
     next = std::min(next, time);
     if (time > at) continue;
-    const auto is_same = [&](StreamItem other) {
-      return other.kind() == StreamItem::Kind::kAct && other.actor() == actor;
-    };
-    const auto before = std::count_if(items.begin(), item, is_same);
-    const std::uint32_t k = state_.actors[actor].done + static_cast<std::uint32_t>(before);
-    return die(plan_.streams[id].rank, at, DeathCause::kWatchdog, actor, k);
+    return die(plan_.streams[id].rank, at, DeathCause::kWatchdog, actor, state_.act_at(id, item));
   }
   if (next == kEndOfTime) return;
   stream.watchdog = next;

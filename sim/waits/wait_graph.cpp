@@ -115,12 +115,7 @@ void WaitGraphBuilder::add_head(WaitKind kind, StreamId stream) {
 void WaitGraphBuilder::add_item(WaitKind kind, StreamId stream, std::uint32_t index) {
   const StreamQueue::Items items = state_.items_of(stream);
   const auto at = std::next(items.begin(), index);
-  const ActorId actor = (*at).actor();
-  const auto is_same = [&](StreamItem item) {
-    return item.kind() == StreamItem::Kind::kAct && item.actor() == actor;
-  };
-  const auto before = std::count_if(items.begin(), at, is_same);
-  add_act(kind, actor, state_.actors[actor].done + static_cast<std::uint32_t>(before));
+  add_act(kind, (*at).actor(), state_.act_at(stream, at));
 }
 
 // Of the edges from number `before` on one suffices. Those behind one act of a program are one
