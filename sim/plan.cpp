@@ -441,13 +441,18 @@ std::vector<EdgeId> PlanBuilder::lay_out_edges(const std::vector<RegisterId>& re
     ids[i] = EdgeId{positions[i]};
     Edge& edge = plan_.edges[ids[i]];
     edge.source = register_ids[pending.output];
+    edge.producer = plan_.registers[edge.source].producer;
     edge.consumer = pending.consumer;
     edge.acts_per_slot = pending.acts_per_slot;
-    const Actor& producer = plan_.actors[plan_.registers[edge.source].producer];
-    const Actor& consumer = plan_.actors[pending.consumer];
+    Actor& producer = plan_.actors[edge.producer];
+    Actor& consumer = plan_.actors[edge.consumer];
+    edge.producer_thread = producer.thread;
+    edge.consumer_thread = consumer.thread;
     const bool one_thread = producer.thread == consumer.thread;
     edge.data_at_launch = one_thread && producer.immediate;
     edge.ack_at_launch = one_thread && consumer.immediate;
+    (edge.data_at_launch ? producer.sends_at_launch : producer.sends_at_end) = true;
+    (edge.ack_at_launch ? consumer.sends_at_launch : consumer.sends_at_end) = true;
   }
   // In place only counts where the output can come back: it needs consumers of its own.
   for (std::size_t i = 0; i < registers_.size(); ++i) {

@@ -79,6 +79,8 @@ struct alignas(64) Actor {
   bool blocking = false;      // its thread stays in the launch until the act is done [3.5]
   bool in_lines : 1 = false;  // its acts stand in lines
   bool waits_for_streams : 1 = false;  // its acts may have to wait for other streams
+  bool sends_at_launch : 1 = false;    // some of its messages leave then
+  bool sends_at_end : 1 = false;
   std::uint32_t wanted = 0;  // acts that it can be ready for: a source that waits for outside input
                              // asks for one item beyond its work [3.1]
   std::uint32_t calls = 0;   // kCalls: range in Plan::calls: [calls, calls_end)
@@ -126,10 +128,15 @@ struct Register {
   std::uint32_t edges_end = 0;
 };
 
-/// One consumer of a register, which takes one slot per `acts_per_slot` of its acts.
-struct Edge {
+/// One consumer of a register, which takes one slot per `acts_per_slot` of its acts. Who reads its
+/// messages, and on which thread, stands here once more: each message needs it twice, and would go
+/// through register and actor for it.
+struct alignas(32) Edge {
   RegisterId source;
+  ActorId producer;
+  ThreadId producer_thread;
   ActorId consumer;
+  ThreadId consumer_thread;
   std::uint32_t acts_per_slot = 1;
   bool data_at_launch = false;  // the message to the consumer leaves when the producer launches
   bool ack_at_launch = false;   // the acknowledgement leaves when the consumer launches

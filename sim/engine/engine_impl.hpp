@@ -153,7 +153,8 @@ class Engine {
 
   // Messages.
   void send_messages(ActorId id, std::uint32_t k, bool at_launch);
-  inline void deliver(Message message);
+  inline void deliver(Message message, ThreadId id);
+  inline void deliver_ack(EdgeId edge);
   ActorId receiver(Message message) const;
   void count(Message message);
   void count_ack(EdgeId edge);
@@ -236,7 +237,7 @@ class Engine {
   void fail(ActorId actor);
   bool dies_now(ThreadId id);
   bool surfaces(ThreadId id) const;
-  bool dead(RankId rank) const { return state_.health[rank] == Health::kDead; }
+  bool dead(RankId rank) const { return plan_.faulty && state_.health[rank] == Health::kDead; }
   bool moves(RankId rank) const { return state_.health[rank] == Health::kSound; }
   bool any_dead(CommunicatorId id) const;
   bool any_dead(const Meeting& meeting) const;
@@ -378,7 +379,7 @@ inline ActorId Engine::receiver(Message message) const {
     case Message::Kind::kAck:
       break;
   }
-  return plan_.registers[plan_.edges[message.edge()].source].producer;
+  return plan_.edges[message.edge()].producer;
 }
 
 // Rule 4.3.

@@ -17,7 +17,7 @@ void Engine::send_start_messages() {
     for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
       if (!plan_.registers[plan_.edges[plan_.inputs[i]].source].control) waits_for_data = true;
     }
-    if (!waits_for_data) deliver(Message::start(id));
+    if (!waits_for_data) deliver(Message::start(id), actor.thread);
   }
 }
 
@@ -27,20 +27,20 @@ void Engine::send_messages(ActorId id, std::uint32_t k, bool at_launch) {
   for (const RegisterId reg_id : plan_.registers_of(id)) {
     if ((k + 1) % plan_.registers[reg_id].acts_per_slot != 0) continue;
     for (const EdgeId edge : plan_.edges_of(reg_id)) {
-      if (plan_.edges[edge].data_at_launch == at_launch) deliver(Message::data(edge));
+      const Edge& fixed = plan_.edges[edge];
+      if (fixed.data_at_launch == at_launch) deliver(Message::data(edge), fixed.consumer_thread);
     }
   }
   const Actor& actor = plan_.actors[id];
   for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
     const Edge& edge = plan_.edges[plan_.inputs[i]];
     if (edge.ack_at_launch != at_launch || edge.in_place.valid()) continue;
-    if ((k + 1) % edge.acts_per_slot == 0) deliver(Message::ack(plan_.inputs[i]));
+    if ((k + 1) % edge.acts_per_slot == 0) deliver_ack(plan_.inputs[i]);
   }
 }
 
 // Rule 5.1: delivery.
-inline void Engine::deliver(Message message) {
-  const ThreadId id = plan_.actors[receiver(message)].thread;
+inline void Engine::deliver(Message message, ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
   if (dead(thread.rank)) return;
@@ -55,6 +55,10 @@ inline void Engine::deliver(Message message) {
   }
   state.mode = ThreadMode::kWaking;
   wake(id);
+}
+
+inline void Engine::deliver_ack(EdgeId edge) {
+  deliver(Message::ack(edge), plan_.edges[edge].producer_thread);
 }
 
 // Rule 4.2: a credit returns when the last of the edges that lag behind acknowledges its slot.
@@ -87,7 +91,7 @@ void Engine::return_credit(RegisterId reg_id) {
 void Engine::acknowledge_in_place(EdgeId edge) {
   const StreamId stream = plan_.actors[plan_.edges[edge].consumer].stream;
   if (plan_.edges[edge].ack_at_launch || state_.streams[stream].items.empty()) {
-    deliver(Message::ack(edge));
+    deliver_ack(edge);
   } else {
     push(stream, StreamItem::ack_mark(edge));
   }
@@ -107,7 +111,7 @@ void Engine::launch(ActorId id) {
   take_credits(id, k, missing);
   state.missing = missing;
   progress();
-  send_messages(id, k, true);
+  if (actor.sends_at_launch) send_messages(id, k, true);
   if (actor.role == Role::kRecord) ++state_.signals[actor.signal].recorded;
   std::uint32_t needed = 0;
   if (actor.role == Role::kWait) needed = state_.signals[actor.signal].recorded;
@@ -166,7 +170,7 @@ inline void Engine::advance(StreamId id) {
         return;
       case StreamItem::Kind::kAckMark:
         pop(id);
-        deliver(Message::ack(head.edge()));
+        deliver_ack(head.edge());
         break;
       case StreamItem::Kind::kCreationMark:
         pop(id);
@@ -306,7 +310,7 @@ void Engine::end_act(StreamId id) {
     const StreamState& other = state_.streams[plan_.dependents[i]];
     if (other.held_by == id) __builtin_prefetch(&plan_.actors[other.items.front().actor()]);
   }
-  send_messages(actor_id, k, false);
+  if (actor.sends_at_end) send_messages(actor_id, k, false);
   if (actor.role == Role::kRecord) fire(actor.signal);
   const LaunchQueue launches = launch_queue(id);
   --launches.unfinished;
