@@ -1,10 +1,9 @@
-// The pending events of a run, in the order (time, priority, sequence).
+// The pending events of a run, in the order (time, priority, arrival).
 //
-// Events of the future lie in a heap of plain 24-byte records. Events of the present instant, the
-// most frequent case, need no heap: they join one queue per priority, in which the order of arrival
-// is the order of the sequence numbers. An event of the heap was made before any present event with
-// its time and priority, and so goes first. What of the heap is due is taken off at once: so the
-// next events are known before their turn, and what they need can be fetched.
+// Events of the future lie in a wheel. Those of the present instant are in one queue per priority,
+// in the order of arrival. When the present is over, all events of the next instant move there at
+// once; they came before what that instant makes itself, and so go first. So the next events are
+// known before their turn, and what they need can be fetched.
 // Tested against a sorted list by tests/unit/sim/event_queue_test.cpp.
 #pragma once
 
@@ -15,9 +14,9 @@
 
 #include "sim/assert.hpp"
 #include "sim/event.hpp"
-#include "sim/heap.hpp"
 #include "sim/ring.hpp"
 #include "sim/time.hpp"
+#include "sim/time_wheel.hpp"
 
 namespace pipesim::sim {
 
@@ -32,53 +31,50 @@ class EventQueue {
   /// The time of the last event that was taken.
   Time now() const { return now_; }
 
-  bool empty() const { return heap_.empty() && none_now(); }
+  bool empty() const { return future_.empty() && none_now(); }
 
   /// Adds an event at `time`, which is not before now().
   void push(Time time, Priority priority, Event event) {
     PIPESIM_DCHECK(time >= now_, {"time", time.ns}, {"now", now_.ns});
     if (time == now_) {
       present_[static_cast<std::size_t>(priority)].push(event);
-      return;
+    } else {
+      future_.push(key(time, priority), event);
     }
-    const std::uint64_t order = (static_cast<std::uint64_t>(priority) << 56) | sequence_++;
-    heap_.push({time, order, event});
   }
 
   /// The time of the next event. Only where the queue is not empty.
-  Time next_time() const { return none_now() ? std::max(now_, heap_.top().time) : now_; }
+  Time next_time() const { return none_now() ? time(future_.first()) : now_; }
 
   /// Takes the next event and moves now() to its time.
   Event pop() {
     PIPESIM_DCHECK(!empty());
-    if (due_.empty() && !heap_.empty() && (none_now() || heap_.top().time <= now_)) take_due();
-    if (!due_.empty()) {
-      const bool first = due_.front().order >> 56 == 0 || present_[0].empty();
-      if (first) return due_.pop().event;
+    if (none_now()) take_due();
+    if (!late_.empty() && (late_.front().priority == Priority::kDevice || present_[0].empty())) {
+      return late_.pop().event;
     }
     return present_[0].empty() ? present_[1].pop() : present_[0].pop();
   }
 
   /// The event that is likely to be number `i` from the front, if there is one now.
-  const Event* ahead(std::uint32_t i) const { return i < due_.size() ? &due_[i].event : nullptr; }
+  const Event* ahead(std::uint32_t i) const {
+    return i < present_[0].size() ? &present_[0][i] : nullptr;
+  }
 
   // For runs in an order of the caller's. What has been overtaken comes late, at now().
 
-  bool contains(Event event) const { return find(event) != nullptr || is_now(event); }
+  bool contains(Event event) const { return time_in_future(event) != kNever || is_now(event); }
 
   /// When `event`, which is pending, happens at the earliest.
-  Time time_of(Event event) const {
-    const Pending* pending = find(event);
-    return pending == nullptr ? now_ : std::max(now_, pending->time);
-  }
+  Time time_of(Event event) const { return std::max(now_, time_in_future(event)); }
 
   /// Takes `event`, which is pending, and moves now() to its time. Cost: O(pending events).
   void take(Event event) {
-    const Pending* pending = find(event);
-    if (pending == nullptr) {
-      for (std::uint32_t left = due_.size(); left > 0; --left) {
-        const Pending other = due_.pop();
-        if (other.event != event) due_.push(other);
+    const Time time = time_in_future(event);
+    if (time == kNever) {
+      for (std::uint32_t left = late_.size(); left > 0; --left) {
+        const Late other = late_.pop();
+        if (other.event != event) late_.push(other);
       }
       for (Ring<Event>& ring : present_) {
         for (std::uint32_t left = ring.size(); left > 0; --left) {
@@ -88,46 +84,55 @@ class EventQueue {
       }
       return;
     }
-    now_ = std::max(now_, pending->time);
-    for (const Pending& other : heap_.release()) {
-      if (other.event != event) heap_.push(other);
+    now_ = time;
+    while (!future_.empty() && EventQueue::time(future_.first()) <= now_) {
+      const Priority priority = EventQueue::priority(future_.first());
+      future_.take([&](Event other) {
+        if (other != event) late_.push({other, priority});
+      });
     }
   }
 
   /// Takes all events, in no order that means something, and lets now() be.
   void drain(std::vector<Event>& events) {
-    for (const Pending& pending : heap_.items()) events.push_back(pending.event);
-    heap_.clear();
-    while (!due_.empty()) events.push_back(due_.pop().event);
+    future_.for_each([&](std::uint64_t, Event event) { events.push_back(event); });
+    future_.clear();
+    while (!late_.empty()) events.push_back(late_.pop().event);
     for (Ring<Event>& ring : present_) {
       while (!ring.empty()) events.push_back(ring.pop());
     }
   }
 
  private:
-  struct Pending {
-    Time time;
-    std::uint64_t order;  // priority in the top byte, then the sequence number
+  // What an order of the caller's has overtaken.
+  struct Late {
     Event event;
-
-    bool before(const Pending& other) const {
-      return time != other.time ? time < other.time : order < other.order;
-    }
+    Priority priority = Priority::kDevice;
   };
-  static_assert(sizeof(Pending) == 24);
 
-  const Pending* find(Event event) const {
-    const std::vector<Pending>& items = heap_.items();
-    const auto at = std::find_if(items.begin(), items.end(),
-                                 [&](const Pending& pending) { return pending.event == event; });
-    return at == items.end() ? nullptr : &*at;
+  // Keys of the future: the time, then the priority. At the end of time nothing happens any more,
+  // so one key will do.
+  static std::uint64_t key(Time time, Priority priority) {
+    return std::min(static_cast<std::uint64_t>(time.ns) << 1 | static_cast<std::uint64_t>(priority),
+                    TimeWheel<Event>::kNone - 1);
+  }
+  static Time time(std::uint64_t key) { return Time{static_cast<std::int64_t>(key >> 1)}; }
+  static Priority priority(std::uint64_t key) { return static_cast<Priority>(key & 1); }
+
+  // kNever: it is not in the future.
+  Time time_in_future(Event event) const {
+    Time found = kNever;
+    future_.for_each([&](std::uint64_t key, Event other) {
+      if (other == event) found = time(key);
+    });
+    return found;
   }
 
-  bool none_now() const { return due_.empty() && present_[0].empty() && present_[1].empty(); }
+  bool none_now() const { return present_[0].empty() && present_[1].empty() && late_.empty(); }
 
   bool is_now(Event event) const {
-    for (std::uint32_t i = 0; i < due_.size(); ++i) {
-      if (due_[i].event == event) return true;
+    for (std::uint32_t i = 0; i < late_.size(); ++i) {
+      if (late_[i].event == event) return true;
     }
     for (const Ring<Event>& ring : present_) {
       for (std::uint32_t i = 0; i < ring.size(); ++i) {
@@ -137,19 +142,19 @@ class EventQueue {
     return false;
   }
 
-  // Moves now() to the time of the heap's first event, and all events of the heap that are due then
-  // behind each other.
+  // Moves now() to the time of the first future event. All events of that time become present.
   void take_due() {
-    now_ = std::max(now_, heap_.top().time);
-    do due_.push(heap_.pop());
-    while (!heap_.empty() && heap_.top().time <= now_);
+    now_ = time(future_.first());
+    do {
+      Ring<Event>& present = present_[future_.first() & 1];
+      future_.take([&](Event event) { present.push(event); });
+    } while (!future_.empty() && time(future_.first()) == now_);
   }
 
   Time now_{0};
-  std::uint64_t sequence_ = 0;
-  Heap<Pending> heap_;
-  Ring<Pending> due_;       // not after now(), in their order
+  TimeWheel<Event> future_;
   Ring<Event> present_[2];  // by priority
+  Ring<Late> late_;
 };
 
 }  // namespace pipesim::sim

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "sim/heap.hpp"
+#include "sim/loggops/heap.hpp"
 #include "sim/ring.hpp"
 #include "sim/time.hpp"
 

@@ -34,6 +34,8 @@ class ListQueue {
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
+  // As often small as large.
+  std::int64_t any_size() { return (std::int64_t{1} << below(40)) + below(100); }
   std::uint32_t below(std::uint32_t limit) {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<std::uint32_t>(state_ >> 33) % limit;
@@ -70,6 +72,54 @@ TEST_CASE("events come in the order of time, priority and arrival", "[sim][event
     while (!queue.empty()) REQUIRE(queue.pop().target == list.pop());
     REQUIRE(list.empty());
   }
+}
+
+TEST_CASE("events of near and far times come in their order", "[sim][event_queue]") {
+  Random random(2);
+  EventQueue queue;
+  ListQueue list;
+  for (std::uint32_t target = 0; target < 3000; ++target) {
+    const Time time{queue.now().ns + random.any_size()};
+    const Priority priority = random.below(2) == 0 ? Priority::kDevice : Priority::kHost;
+    queue.push(time, priority, {EventKind::kThreadWakes, target});
+    list.push(time, priority, target);
+    if (random.below(3) != 0) continue;
+    REQUIRE(queue.next_time().ns == list.next_time());
+    REQUIRE(queue.pop().target == list.pop());
+  }
+  while (!list.empty()) {
+    REQUIRE(queue.next_time().ns == list.next_time());
+    REQUIRE(queue.pop().target == list.pop());
+  }
+  CHECK(queue.empty());
+}
+
+TEST_CASE("what never happens stays at the end of time", "[sim][event_queue]") {
+  EventQueue queue;
+  queue.push(kEndOfTime, Priority::kHost, {EventKind::kThreadWakes, 1});
+  CHECK(queue.contains({EventKind::kThreadWakes, 1}));
+  queue.push(Time{7}, Priority::kHost, {EventKind::kThreadWakes, 2});
+  CHECK(queue.pop().target == 2);
+  REQUIRE(!queue.empty());
+  CHECK(queue.next_time() == kEndOfTime);
+}
+
+TEST_CASE("what is overtaken comes late, in the order that it had", "[sim][event_queue]") {
+  EventQueue queue;
+  const auto event = [](std::uint32_t target) { return Event{EventKind::kThreadWakes, target}; };
+  queue.push(Time{3}, Priority::kHost, event(1));
+  queue.push(Time{4}, Priority::kDevice, event(2));
+  queue.push(Time{9}, Priority::kDevice, event(3));
+  queue.push(Time{5}, Priority::kDevice, event(4));
+  CHECK(queue.time_of(event(4)).ns == 5);
+  queue.take(event(4));
+  CHECK(queue.now().ns == 5);
+  CHECK(queue.time_of(event(1)).ns == 5);
+  CHECK(queue.time_of(event(3)).ns == 9);
+  queue.push(Time{5}, Priority::kDevice, event(5));
+  std::vector<std::uint32_t> rest;
+  while (!queue.empty()) rest.push_back(queue.pop().target);
+  CHECK(rest == std::vector<std::uint32_t>{5, 1, 2, 3});
 }
 
 TEST_CASE("what devices finish at an instant goes before the host threads that were woken first",

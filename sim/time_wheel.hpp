@@ -1,0 +1,169 @@
+// Items by key, of which those with the smallest key are taken next: a radix heap with digits of
+// six bits, which is also a hierarchy of timing wheels (Ahuja et al., "Faster algorithms for the
+// shortest path problem", 1990; Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987).
+//
+// Unlike a heap, it compares no two items: their order cannot be predicted, and a wrong guess costs
+// more than all the rest. In return, keys only grow: none is smaller than those taken last.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "sim/assert.hpp"
+
+namespace pipesim::sim {
+
+/// Items of one key keep the order in which they came. Items are small and plain.
+template <typename Item>
+class TimeWheel {
+ public:
+  /// Larger than all keys.
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+
+  bool empty() const { return levels_ == 0; }
+
+  /// The smallest key; kNone if there is none.
+  std::uint64_t first() const { return first_; }
+
+  /// `key` is not smaller than those that were taken last, and not kNone.
+  void push(std::uint64_t key, const Item& item) {
+    PIPESIM_DCHECK(key >= base_ && key != kNone);
+    const std::uint32_t node = new_node();
+    nodes_[node].key = key;
+    nodes_[node].item = item;
+    link(node);
+    first_ = std::min(first_, key);
+  }
+
+  /// Takes the items of the smallest key, and hands them to `receive` in their order.
+  template <typename Receive>
+  void take(Receive&& receive) {
+    PIPESIM_DCHECK(!empty());
+    std::uint32_t node = take_list(lowest_level());
+    base_ = first_;
+    // On level 0 all items of a slot have one key. Of a higher one, the others move down.
+    while (node != kEnd) {
+      Node& at = nodes_[node];
+      const std::uint32_t next = at.next;
+      if (at.key == base_) {
+        receive(at.item);
+        release(node);
+      } else {
+        link(node);
+      }
+      node = next;
+    }
+    find_first();
+  }
+
+  /// Calls `see` with the key and item of each, in no order that means something.
+  template <typename See>
+  void for_each(See&& see) const {
+    for (const Node& node : nodes_) {
+      if (node.key != kNone) see(node.key, node.item);
+    }
+  }
+
+  /// Drops all items.
+  void clear() {
+    nodes_.clear();
+    free_ = kEnd;
+    for (; levels_ != 0; levels_ &= levels_ - 1) filled_[lowest_level()] = 0;
+    first_ = kNone;
+  }
+
+ private:
+  static constexpr std::uint32_t kBits = 6;
+  static constexpr std::uint32_t kSlots = 1u << kBits;
+  static constexpr std::uint32_t kLevels = (64 + kBits - 1) / kBits;
+  static constexpr std::uint32_t kEnd = 0xffffffff;  // of a list
+
+  struct Node {
+    std::uint64_t key = kNone;  // kNone: free
+    Item item{};
+    std::uint32_t next = kEnd;  // of its slot, or of the free ones
+  };
+
+  struct List {
+    std::uint32_t first = kEnd;
+    std::uint32_t last = kEnd;
+  };
+
+  std::uint32_t lowest_level() const {
+    return static_cast<std::uint32_t>(std::countr_zero(levels_));
+  }
+  std::uint32_t lowest_slot(std::uint32_t level) const {
+    return static_cast<std::uint32_t>(std::countr_zero(filled_[level]));
+  }
+
+  std::uint32_t new_node() {
+    if (free_ == kEnd) {
+      nodes_.emplace_back();
+      return static_cast<std::uint32_t>(nodes_.size() - 1);
+    }
+    const std::uint32_t node = free_;
+    free_ = nodes_[node].next;
+    return node;
+  }
+
+  void release(std::uint32_t node) {
+    nodes_[node].key = kNone;
+    nodes_[node].next = free_;
+    free_ = node;
+  }
+
+  // The level is the highest digit in which the key differs from `base_`, the slot that digit. So
+  // all keys of a level are smaller than those of higher ones.
+  void link(std::uint32_t node) {
+    const std::uint64_t key = nodes_[node].key;
+    const auto level = static_cast<std::uint32_t>(std::bit_width((key ^ base_) | 1) - 1) / kBits;
+    const std::uint64_t digit = key >> (level * kBits) & (kSlots - 1);
+    const std::uint64_t bit = std::uint64_t{1} << digit;
+    List& list = lists_[level][digit];
+    nodes_[node].next = kEnd;
+    if ((filled_[level] & bit) == 0) {
+      list.first = node;
+    } else {
+      nodes_[list.last].next = node;
+    }
+    list.last = node;
+    filled_[level] |= bit;
+    levels_ |= 1u << level;
+  }
+
+  // Empties the first slot of the level and returns the first of its nodes.
+  std::uint32_t take_list(std::uint32_t level) {
+    const std::uint32_t slot = lowest_slot(level);
+    filled_[level] &= filled_[level] - 1;
+    if (filled_[level] == 0) levels_ &= ~(1u << level);
+    return lists_[level][slot].first;
+  }
+
+  void find_first() {
+    first_ = kNone;
+    if (empty()) return;
+    const std::uint32_t level = lowest_level();
+    std::uint32_t node = lists_[level][lowest_slot(level)].first;
+    first_ = nodes_[node].key;
+    if (level == 0) return;
+    for (node = nodes_[node].next; node != kEnd; node = nodes_[node].next) {
+      first_ = std::min(first_, nodes_[node].key);
+    }
+  }
+
+  std::vector<Node> nodes_;
+  std::uint32_t free_ = kEnd;  // the first free node
+  std::uint32_t levels_ = 0;   // a bit for each that is not empty
+  std::uint64_t base_ = 0;     // the key that was taken last
+  std::uint64_t first_ = kNone;
+  std::array<std::uint64_t, kLevels> filled_{};  // of each level a bit for each slot
+  // Of each slot; without a meaning while it is not filled.
+  std::array<std::array<List, kSlots>, kLevels> lists_;
+};
+
+}  // namespace pipesim::sim
