@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "sim/assert.hpp"
 
@@ -15,6 +16,31 @@ class Ring {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
+  Ring() = default;
+  Ring(const Ring& other) { *this = other; }
+  Ring(Ring&& other) noexcept { *this = std::move(other); }
+  ~Ring() = default;
+
+  Ring& operator=(const Ring& other) {
+    if (this == &other) return *this;
+    if (other.size_ > capacity()) {
+      items_ = std::make_unique<T[]>(other.capacity());
+      mask_ = other.mask_;
+    }
+    for (std::uint32_t i = 0; i < other.size_; ++i) items_[i] = other[i];
+    first_ = 0;
+    size_ = other.size_;
+    return *this;
+  }
+
+  Ring& operator=(Ring&& other) noexcept {
+    std::swap(items_, other.items_);
+    std::swap(mask_, other.mask_);
+    std::swap(first_, other.first_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
   bool empty() const { return size_ == 0; }
   std::uint32_t size() const { return size_; }
 
@@ -25,45 +51,48 @@ class Ring {
 
   T& back() {
     PIPESIM_DCHECK(size_ > 0);
-    return items_[(first_ + size_ - 1) & (capacity() - 1)];
+    return items_[place(size_ - 1)];
   }
 
   /// Item `i` from the front, i < size().
   const T& operator[](std::uint32_t i) const {
     PIPESIM_DCHECK(i < size_, {"i", i}, {"size", size_});
-    return items_[(first_ + i) & (capacity() - 1)];
+    return items_[place(i)];
   }
 
   void push(const T& item) {
     if (size_ == capacity()) grow();
-    items_[(first_ + size_) & (capacity() - 1)] = item;
+    items_[place(size_)] = item;
     ++size_;
   }
 
   T pop() {
     PIPESIM_DCHECK(size_ > 0);
     const T item = items_[first_];
-    first_ = (first_ + 1) & (capacity() - 1);
+    first_ = place(1);
     --size_;
     // A long queue was written long ago and is out of the cache.
-    __builtin_prefetch(&items_[(first_ + kPerLine) & (capacity() - 1)]);
+    __builtin_prefetch(&items_[place(kPerLine)]);
     return item;
   }
 
  private:
   static constexpr std::uint32_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;  // of the cache
 
-  // Always a power of two, or 0.
-  std::uint32_t capacity() const { return static_cast<std::uint32_t>(items_.size()); }
+  std::uint32_t capacity() const { return mask_ + 1; }
+  std::uint32_t place(std::uint32_t i) const { return (first_ + i) & mask_; }
 
   void grow() {
-    std::vector<T> larger(capacity() == 0 ? 4 : 2 * std::size_t{capacity()});
-    for (std::uint32_t i = 0; i < size_; ++i) larger[i] = (*this)[i];
-    items_.swap(larger);
+    const std::uint32_t larger = capacity() == 0 ? 4 : 2 * capacity();
+    auto items = std::make_unique<T[]>(larger);
+    for (std::uint32_t i = 0; i < size_; ++i) items[i] = (*this)[i];
+    items_ = std::move(items);
+    mask_ = larger - 1;
     first_ = 0;
   }
 
-  std::vector<T> items_;
+  std::unique_ptr<T[]> items_;
+  std::uint32_t mask_ = 0xffffffff;  // how many have room, a power of two or 0, less 1
   std::uint32_t first_ = 0;
   std::uint32_t size_ = 0;
 };
