@@ -146,14 +146,16 @@ void FixedOrderRun::limit_queues() {
   for (const Device& device : plan_.devices) {
     if (device.launch_queue == 0) continue;
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
-      streams_[plan_.device_streams[i]].device_queue =
-          static_cast<std::uint32_t>(device_queues_.size());
+      StreamRun& stream = streams_[plan_.device_streams[i]];
+      stream.limited = true;
+      stream.device_queue = static_cast<std::uint32_t>(device_queues_.size());
     }
     device_queues_.push_back({device.launch_queue, {}});
   }
   for (const StreamId id : ids_of(plan_.streams)) {
     const Stream& stream = plan_.streams[id];
     if (stream.shares_queue || acts[id] <= stream.launch_queue) continue;
+    streams_[id].limited = true;
     streams_[id].queue = static_cast<std::uint32_t>(queues_.size());
     queues_.emplace_back(plan_.streams[id].launch_queue, 0);
   }
@@ -215,7 +217,9 @@ void FixedOrderRun::go_on(ThreadId id) {
 }
 
 // A whole act. If this returns false, nothing has happened but that its host has come to meetings.
-inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op) {
+// Inlined by force: most of a run is this, in turn with the few lines of go_on().
+[[gnu::always_inline]] inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread,
+                                                             ActorId actor, Op& op) {
   if (op.joins) {
     if (thread.stage == Stage::kEnter) {
       thread.enter = thread.now;
@@ -388,16 +392,32 @@ inline bool FixedOrderRun::find_start(const ThreadRun& thread, const Op& op, std
                                       std::int64_t& start) {
   const StreamRun& stream = streams_[op.stream];
   launch = thread.now;
-  if (stream.queue != kNone) {
-    launch = std::max(launch, queues_[stream.queue][stream.slot]);
-  }
-  if (stream.device_queue != kNone) {
-    const DeviceQueueRun& queue = device_queues_[stream.device_queue];
-    if (queue.latest.size() == queue.room) launch = std::max(launch, queue.latest.top());
-  }
+  if (stream.limited) launch = when_room(stream, launch);
   start = std::max(launch, stream.end);
   if (op.behind.valid()) start = std::max(start, streams_[op.behind].end);
   return op.afters == op.afters_end || wait_for_acts(op, start);
+}
+
+// When the launch queues of the stream have room, from `time` on.
+std::int64_t FixedOrderRun::when_room(const StreamRun& stream, std::int64_t time) const {
+  if (stream.queue != kNone) time = std::max(time, queues_[stream.queue][stream.slot]);
+  if (stream.device_queue == kNone) return time;
+  const DeviceQueueRun& queue = device_queues_[stream.device_queue];
+  return queue.latest.size() < queue.room ? time : std::max(time, queue.latest.top());
+}
+
+// An act that ends at `end` has a place in them.
+void FixedOrderRun::take_room(StreamRun& stream, std::int64_t end) {
+  if (stream.queue != kNone) {
+    std::vector<std::int64_t>& queue = queues_[stream.queue];
+    queue[stream.slot] = end;
+    if (++stream.slot == queue.size()) stream.slot = 0;
+  }
+  if (stream.device_queue != kNone) {
+    DeviceQueueRun& queue = device_queues_[stream.device_queue];
+    queue.latest.push(end);
+    if (queue.latest.size() > queue.room) queue.latest.pop();
+  }
 }
 
 // False, for good, if what it waits for comes later in the program.
@@ -477,17 +497,7 @@ void FixedOrderRun::end_act(ThreadRun& thread, ActorId id, Op& op) {
   if (op.stream.valid()) {
     StreamRun& stream = streams_[op.stream];
     stream.end = times.end.ns;
-    if (stream.queue != kNone) {
-      std::vector<std::int64_t>& queue = queues_[stream.queue];
-      queue[stream.slot] = times.end.ns;
-      if (++stream.slot == queue.size()) stream.slot = 0;
-    }
-    if (stream.device_queue != kNone) {
-      DeviceQueueRun& queue = device_queues_[stream.device_queue];
-      queue.latest.push(times.end.ns);
-      if (queue.latest.size() > queue.room) queue.latest.pop();
-    }
-    ++stream.acts;
+    if (stream.limited) take_room(stream, times.end.ns);
   }
   if (op.ends != kNone) ends_[op.ends].ends.push(times.end.ns);
   fingerprint_.add(id, k, times.launch, times.start, times.end);
@@ -513,9 +523,9 @@ State FixedOrderRun::final_state() const {
     state.actors[id].launched = state.actors[id].done = plan_.actors[id].acts;
     if (plan_.actors[id].acts == 0) continue;
     for (const CallId call : plan_.calls_of(id)) state.calls[call] = CallStage::kDone;
-  }
-  for (const StreamId id : ids_of(plan_.streams)) {
-    state.streams[id].launched = state.streams[id].done = streams_[id].acts;
+    if (!plan_.actors[id].stream.valid()) continue;
+    StreamState& stream = state.streams[plan_.actors[id].stream];
+    stream.launched = stream.done += plan_.actors[id].acts;
   }
   for (const ThreadId id : ids_of(plan_.threads)) {
     state.threads[id].next_act = plan_.threads[id].program_end - plan_.threads[id].program;

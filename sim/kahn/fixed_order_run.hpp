@@ -70,8 +70,8 @@ struct ThreadRun {
 };
 
 struct StreamRun {
-  std::int64_t end = 0;  // of the last act
-  std::uint32_t acts = 0;
+  std::int64_t end = 0;                // of the last act
+  bool limited = false;                // one of these queues can be full:
   std::uint32_t queue = kNone;         // where its launch queue is kept, if that can be full
   std::uint32_t slot = 0;              // of that, for the next act
   std::uint32_t device_queue = kNone;  // likewise, that of its device
@@ -182,6 +182,8 @@ class FixedOrderRun {
   bool start(ThreadRun& thread, const Op& op);
   bool find_start(const ThreadRun& thread, const Op& op, std::int64_t& launch, std::int64_t& start);
   bool wait_for_acts(const Op& op, std::int64_t& start);
+  std::int64_t when_room(const StreamRun& stream, std::int64_t time) const;
+  void take_room(StreamRun& stream, std::int64_t end);
   void begin(ThreadRun& thread, ActorId id, Op& op);
   void begin_collective(ThreadRun& thread, ActorId id);
   void begin_stage(ChainId id);
