@@ -82,7 +82,8 @@ class Ring {
   std::uint32_t capacity() const { return mask_ + 1; }
   std::uint32_t place(std::uint32_t i) const { return (first_ + i) & mask_; }
 
-  void grow() {
+  // Out of line, since it is rare and would cost each push the registers that it needs.
+  [[gnu::noinline]] void grow() {
     const std::uint32_t larger = capacity() == 0 ? 4 : 2 * capacity();
     auto items = std::make_unique<T[]>(larger);
     for (std::uint32_t i = 0; i < size_; ++i) items[i] = (*this)[i];

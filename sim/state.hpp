@@ -224,7 +224,7 @@ class StreamQueue {
 
  private:
   // Behind the last item comes another block: a free one of the ring, or a new one.
-  void make_room(StreamBlocks& blocks) {
+  [[gnu::noinline]] void make_room(StreamBlocks& blocks) {
     if (last_ == kNoBlock) {
       first_ = last_ = blocks.add() * StreamBlocks::kWords;
       return;

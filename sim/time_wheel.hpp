@@ -101,11 +101,14 @@ class TimeWheel {
     return static_cast<std::uint32_t>(std::countr_zero(filled_[level]));
   }
 
+  // Out of line, since it is rare and would cost each push the registers that it needs.
+  [[gnu::noinline]] void add_node() {
+    nodes_.emplace_back();
+    free_ = static_cast<std::uint32_t>(nodes_.size() - 1);
+  }
+
   std::uint32_t new_node() {
-    if (free_ == kEnd) {
-      nodes_.emplace_back();
-      return static_cast<std::uint32_t>(nodes_.size() - 1);
-    }
+    if (free_ == kEnd) add_node();
     const std::uint32_t node = free_;
     free_ = nodes_[node].next;
     return node;
