@@ -56,8 +56,7 @@ bool has_open_room(const Plan& plan) {
     for (std::uint32_t i = actor.calls; i < actor.calls_end; ++i) {
       const Call& call = plan.calls[CallId{i}];
       const Communicator& communicator = plan.communicators[call.communicator];
-      const bool alone = communicator.ranks_end - communicator.ranks < 2;
-      if (call.kind != CallKind::kCollective || alone) continue;
+      if (call.kind != CallKind::kCollective || communicator.size < 2) continue;
       if (!first[id].valid()) first[id] = call.communicator;
       if (first[id] != call.communicator) return true;
     }

@@ -271,8 +271,15 @@ CommunicatorId PlanBuilder::add_communicator(std::vector<RankId> ranks, bool at_
   communicator.ranks = static_cast<std::uint32_t>(plan_.communicator_ranks.size());
   plan_.communicator_ranks.insert(plan_.communicator_ranks.end(), ranks.begin(), ranks.end());
   communicator.ranks_end = static_cast<std::uint32_t>(plan_.communicator_ranks.size());
+  communicator.size = communicator.ranks_end - communicator.ranks;
   plan_.arrival_links.resize(plan_.communicator_ranks.size());
   return plan_.communicators.push_back(communicator);
+}
+
+void PlanBuilder::set_size(CommunicatorId id, std::uint32_t ranks) {
+  Communicator& communicator = plan_.communicators[id];
+  PIPESIM_CHECK(ranks >= communicator.ranks_end - communicator.ranks);
+  communicator.size = ranks;
 }
 
 MeetingId PlanBuilder::add_meeting(CommunicatorId communicator, std::vector<RankId> ranks) {

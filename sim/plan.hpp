@@ -333,6 +333,7 @@ struct Communicator {
   Duration heartbeat;       // of threads that connect at first use [10.5]; 0: none
   std::uint32_t ranks = 0;  // range in Plan::communicator_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
+  std::uint32_t size = 0;   // how many ranks it has in the job, of which a plan may have a few
   std::uint32_t users = 0;  // range in Plan::communicator_users: its actors, by rank and id
   std::uint32_t users_end = 0;
 };
@@ -571,6 +572,9 @@ class PlanBuilder {
 
   CommunicatorId add_communicator(std::vector<RankId> ranks, bool at_first_use,
                                   bool waits_for_device);
+
+  /// In the job it has more ranks, for which those of the plan stand.
+  void set_size(CommunicatorId id, std::uint32_t ranks);
 
   /// Its messages and collective calls connect at first use [9.7].
   void connect_at_first_use(CommunicatorId id) { plan_.communicators[id].connects = true; }

@@ -278,12 +278,14 @@ sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, st
   if (named && known != shared_communicators_.end()) return known->second;
   const CreationRule& rule = named ? graph_.communicators[communicator].creation : graph_.creation;
   std::vector<std::uint32_t> members = graph_.groups[group].lists[list];
+  const auto size = static_cast<std::uint32_t>(members.size());
   std::erase_if(members, [&](std::uint32_t rank) { return !is_kept(rank); });
   std::vector<RankId> ranks;
   for (const std::uint32_t rank : members) ranks.push_back(RankId{rank});
   const bool is_cold = graph_.reading == Reading::kCold && is_nccl(communicator);
   const sim::CommunicatorId id = builder_.add_communicator(
       std::move(ranks), rule.at_first_use || (is_cold && !rule.said), rule.waits_for_device);
+  builder_.set_size(id, size);
   if (is_cold) builder_.connect_at_first_use(id);
   faults_.set_up(id, communicator, members);
   if (named) shared_communicators_.emplace(std::pair(communicator, list), id);

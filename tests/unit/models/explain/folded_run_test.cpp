@@ -65,6 +65,7 @@ bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_
     const models::CheckReport all = models::check(graph, testing::simulate(graph, run), {});
     CHECK(few->exploration.answer == all.exploration.answer);
     CHECK(all.exploration.method == sim::Method::kOneRun);
+    CHECK(few->exploration.orders == all.exploration.orders);
     if (const models::Simulation* hanging = all.hanging()) {
       ++hangs;
       CHECK(all.exploration.answer == sim::Answer::kHangCertain);
