@@ -66,6 +66,11 @@ std::optional<FoldedJob> fold_job(const TaskGraph& graph, RankFolding folding) {
   return FoldedJob{std::move(folding), std::move(*lowered)};
 }
 
+const Lowered& lowered_of(const LaidOutJob& job) {
+  const auto* few = std::get_if<FoldedJob>(&job);
+  return few != nullptr ? few->lowered : std::get<Lowered>(job);
+}
+
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics) {
   if (std::optional<FoldedJob> job = fold_job(graph)) return std::move(*job);
   if (std::optional<Lowered> job = lower(graph, diagnostics)) return std::move(*job);

@@ -42,6 +42,9 @@ std::optional<FoldedJob> fold_job(const TaskGraph& graph, RankFolding folding);
 /// A job laid out: all of its ranks, or a few that stand for them.
 using LaidOutJob = std::variant<Lowered, FoldedJob>;
 
+/// Of those ranks.
+const Lowered& lowered_of(const LaidOutJob& job);
+
 /// Of a few ranks, where that is possible. Nothing where there are mistakes: see lower().
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics);
 

@@ -208,25 +208,33 @@ CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOpt
   return check(graph, simulate(graph, std::move(lowered), run), options);
 }
 
+std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
+                                               const sim::Outcome* usual) {
+  // Some ranks stand for all where one run decides, and not in what is searched for.
+  options.max_steps = 0;
+  sim::Exploration found = sim::explore_in_place(few, options, usual);
+  // Which streams share a queue is told of all ranks.
+  const bool queues = found.rests_on.queue_runs > 0 || (found.hang_found && found.rests_on.queues);
+  if (found.method != sim::Method::kOneRun || queues) return std::nullopt;
+  const bool decided =
+      found.answer == sim::Answer::kProved || found.answer == sim::Answer::kHangCertain;
+  return decided ? std::optional(std::move(found)) : std::nullopt;
+}
+
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
-                                        sim::ExploreOptions options, sim::RunProgress* progress,
-                                        FoldedView view) {
+                                        const sim::ExploreOptions& options,
+                                        sim::RunProgress* progress, FoldedView view) {
   sim::RunOptions run;
   run.stop = options.stop;
   run.progress = progress;
   std::optional<FoldedRun> folded = run_folded(graph, std::move(job), run);
   if (!folded) return std::nullopt;
-  // Some ranks stand for all where one run decides, and not in what is searched for.
-  options.max_steps = 0;
   Simulation& usual = folded->simulation;
+  auto found = explore_folded(usual.lowered.plan, options, &usual.outcome);
+  const bool hangs = found && found->answer == sim::Answer::kHangCertain;
+  if (!found || (hangs && !view.hangs)) return std::nullopt;
   CheckReport report;
-  report.exploration = sim::explore_in_place(usual.lowered.plan, options, &usual.outcome);
-  const sim::Exploration& found = report.exploration;
-  // Which streams share a queue is told of all ranks.
-  const bool queues = found.rests_on.queue_runs > 0 || (found.hang_found && found.rests_on.queues);
-  if (found.method != sim::Method::kOneRun || queues) return std::nullopt;
-  const bool hangs = found.answer == sim::Answer::kHangCertain;
-  if (hangs ? !view.hangs : found.answer != sim::Answer::kProved) return std::nullopt;
+  report.exploration = std::move(*found);
   if (hangs || view.fingerprint) usual.explanation.fingerprint = fingerprint_of(*folded);
   report.copies = folded->folding.copies();
   report.usual = std::move(usual);

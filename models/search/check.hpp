@@ -38,16 +38,22 @@ CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOp
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr);
 
+/// All interleavings of a job of which the ranks of `few` stand for all. Nothing unless timing
+/// decides nothing: then all ranks end in all interleavings as these do. `usual`: as for
+/// sim::explore().
+std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
+                                               const sim::Outcome* usual = nullptr);
+
 /// What is told of a job of which few ranks were checked for all.
 struct FoldedView {
   bool fingerprint = true;  // see fingerprint_of(): of one that is proved
   bool hangs = false;       // how it hangs, in words alone: they need no other ranks
 };
 
-/// The same of few ranks for all. Nothing unless these can be run so (see run_folded()) and timing
-/// decides nothing: then all ranks end in all interleavings as these do.
+/// The same of few ranks for all. Nothing unless these can be run so (see run_folded()), and
+/// explored.
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
-                                        sim::ExploreOptions options,
+                                        const sim::ExploreOptions& options,
                                         sim::RunProgress* progress = nullptr, FoldedView view = {});
 
 /// The same of a few ranks where these decide it, or else of all.

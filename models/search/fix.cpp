@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "models/explain/hang_signature.hpp"
-#include "models/explain/simulation.hpp"
 #include "models/measure/memory.hpp"
-#include "models/search/check.hpp"
 #include "models/search/fix_candidates.hpp"
+#include "models/search/job_run.hpp"
 #include "models/search/order_changes.hpp"
 #include "models/search/program_changes.hpp"
 #include "models/search/readings.hpp"
@@ -29,7 +28,7 @@ using Changes = std::vector<Change>;
 /// One run with changes.
 struct Trial {
   TaskGraph graph;
-  Simulation run;
+  JobRun run;  // not explained
   bool completes = false;
   std::int64_t time_ns = 0;
   std::optional<std::int64_t> memory;
@@ -38,79 +37,17 @@ struct Trial {
 /// A change after which the run hangs elsewhere: another may be tried on top of it.
 struct Half {
   Changes changes;
-  TaskGraph graph;
-  Simulation run;
+  std::optional<Trial> trial;  // explained; nothing: of a few ranks, which do not say how all end
 };
 
-/// Calls of one kind, of all ranks together.
-struct Work {
-  std::uint64_t calls = 0;
-  double bytes = 0;  // sums of many ranks and rounds are larger than an integer
-};
-
-/// Collectives by operation and members: which communicator of the same ranks they use does not
-/// matter. Sends and recvs (operations below 0) by kind.
-using WorkKey = std::pair<int, std::vector<std::uint32_t>>;
-using WorkTable = std::map<WorkKey, Work>;
+/// Which ranks of a job are laid out.
+enum class Ranks : std::uint8_t { kFewIfPossible, kAll };
 
 /// What a change that lets the run complete makes of the scenario.
 struct Found {
   Fix fix;
   TaskGraph graph;  // without places
 };
-
-std::uint64_t acts_of(const Lowered& lowered) {
-  std::uint64_t acts = 0;
-  for (const auto& actor : lowered.plan.actors) acts += actor.acts;
-  return acts;
-}
-
-// Calls of a group count one by one, so that other groups of the same calls are the same work.
-WorkTable work_of(const TaskGraph& graph, const Lowered& lowered) {
-  WorkTable table;
-  const auto add = [&](int operation, std::uint32_t group, std::uint32_t rank, std::uint64_t acts,
-                       std::int64_t bytes) {
-    std::vector<std::uint32_t> members;
-    if (operation >= 0 && group != kNoIndex) {
-      const std::uint32_t list = graph.groups[group].list_of(rank);
-      if (list != kNoIndex) members = graph.groups[group].lists[list];
-    }
-    Work& work = table[{operation, std::move(members)}];
-    work.calls += acts;
-    work.bytes += static_cast<double>(acts) * static_cast<double>(bytes);
-  };
-  for (const sim::ActorId id : sim::ids_of(lowered.plan.actors)) {
-    const std::uint32_t index = lowered.actor_template[id];
-    if (index >= graph.actors.size()) continue;
-    const ActorTemplate& actor = graph.actors[index];
-    const std::uint32_t rank = lowered.plan.actors[id].rank.value;
-    const std::uint64_t acts = lowered.plan.actors[id].acts;
-    if (actor.collective) {
-      const CollectiveTemplate& of = *actor.collective;
-      add(static_cast<int>(of.operation), of.group, rank, acts, of.bytes);
-    }
-    // Turns of a thread that drives several ranks are no work.
-    if (!actor.step || actor.step->implied) continue;
-    for (const CallTemplate& call : actor.step->calls) {
-      const bool collective = call.kind == sim::CallKind::kCollective;
-      const bool known = call.communicator < graph.communicators.size();
-      add(collective ? static_cast<int>(call.operation) : -static_cast<int>(call.kind),
-          known ? graph.communicators[call.communicator].group : kNoIndex, rank, acts,
-          call.bytes.value(rank).value_or(0));
-    }
-  }
-  return table;
-}
-
-// Whether of some calls there are fewer, or they move less.
-bool leaves_out(const WorkTable& before, const WorkTable& after) {
-  constexpr double kRounding = 1e-9;
-  return std::any_of(before.begin(), before.end(), [&](const auto& entry) {
-    const auto found = after.find(entry.first);
-    const Work now = found == after.end() ? Work() : found->second;
-    return now.calls < entry.second.calls || now.bytes < entry.second.bytes * (1.0 - kRounding);
-  });
-}
 
 std::optional<std::int64_t> most_memory(const TaskGraph& graph, const Lowered& lowered,
                                         const sim::Outcome& outcome) {
@@ -248,21 +185,27 @@ class Search {
   std::optional<FixReport> run(const std::vector<Switch>& switches, Diagnostics& diagnostics);
 
  private:
+  std::optional<LaidOutJob> lay_out(const TaskGraph& graph, Diagnostics& diagnostics,
+                                    Ranks ranks = Ranks::kFewIfPossible) const;
   bool find_hang(Diagnostics& diagnostics);
-  void find_hang_by_contract();
+  bool find_hang_by_contract(Diagnostics& diagnostics);
+  bool take_hang(std::optional<JobRun> run, Diagnostics& diagnostics);
   std::optional<TaskGraph> graph_with(const Changes& changes) const;
-  std::optional<Trial> attempt(const Changes& changes);
+  std::optional<Trial> attempt(const Changes& changes, Ranks ranks = Ranks::kFewIfPossible);
   sim::ExploreOptions explore_options() const;
-  void explore(const TaskGraph& graph, const sim::Plan& plan, const sim::ExploreOptions& options,
+  void explore(const TaskGraph& graph, sim::Exploration orders, const sim::ExploreOptions& options,
                Fix& fix) const;
+  sim::Exploration explore(Trial& trial) const;
   void explore_first_again();
   void mark_less_work(const Trial& trial, Changes& changes);
+  bool leads_on(const Explanation& after, bool is_partial) const;
+  std::optional<Trial> hang_of(Half half);
   void keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders);
   bool works(const Change& change);
   std::optional<Change> largest_below(const Candidate& candidate);
   void try_candidate(const Candidate& candidate);
   void try_pairs();
-  void try_on_top(const Half& half, std::uint32_t& tries);
+  void try_on_top(const Change& first, const Trial& trial, std::uint32_t& tries);
   std::optional<Change> smallest(const Candidate& candidate);
   std::optional<Found> found_by(const Changes& changes, const std::vector<std::uint32_t>& waits);
   std::optional<Found> larger(const Candidate& candidate, const Found& small);
@@ -281,11 +224,12 @@ class Search {
   std::uint64_t acts_left_;
   bool lowers_ = true;  // what was tried last
   TaskGraph graph_;
-  std::optional<Lowered> lowered_;
+  LaidOutJob job_;                 // of it, as in the run that hangs
   std::optional<WorkTable> work_;  // of both
   FixReport report_;
   std::vector<Found> found_;
   std::vector<Half> halves_;
+  std::size_t known_halves_ = 0;  // those with a trial
 };
 
 std::optional<TaskGraph> Search::graph_with(const Changes& changes) const {
@@ -303,14 +247,21 @@ sim::ExploreOptions Search::explore_options() const {
   return options;
 }
 
+std::optional<LaidOutJob> Search::lay_out(const TaskGraph& graph, Diagnostics& diagnostics,
+                                          Ranks ranks) const {
+  const bool all = ranks == Ranks::kAll || !options_.fold;
+  return all ? lower(graph, diagnostics) : lay_out_job(graph, diagnostics);
+}
+
 // A fix holds in a fresh job and by NCCL's contract. Where it holds by buffers alone, that is told.
-void Search::explore(const TaskGraph& graph, const sim::Plan& plan,
+// `orders`: of `graph` in its reading.
+void Search::explore(const TaskGraph& graph, sim::Exploration orders,
                      const sim::ExploreOptions& options, Fix& fix) const {
-  fix.orders = sim::explore(plan, options);
+  fix.orders = std::move(orders);
   fix.proved_in.clear();
   if (can_hang(fix.orders) || !has_readings(graph)) return;
-  const auto see = [&](Reading reading, const sim::Exploration& orders) {
-    if (orders.answer == Answer::kProved) fix.proved_in.push_back(reading);
+  const auto see = [&](Reading reading, const sim::Exploration& found) {
+    if (found.answer == Answer::kProved) fix.proved_in.push_back(reading);
   };
   const bool of_contract = report_.found == FixCase::kByBuffers;
   const bool both = of_contract || graph.reading == Reading::kCold;
@@ -321,99 +272,108 @@ void Search::explore(const TaskGraph& graph, const sim::Plan& plan,
   TaskGraph other = graph;
   other.reading = of_contract ? Reading::kCold : Reading::kContract;
   Diagnostics unheard;
-  const std::optional<Lowered> lowered = lower(other, unheard);
-  if (!lowered) return;
-  sim::Exploration orders = sim::explore(lowered->plan, options);
-  fix.by_buffers = !of_contract && can_hang(orders);
-  see(Reading::kContract, of_contract ? fix.orders : orders);
-  see(Reading::kCold, of_contract ? orders : fix.orders);
-  const bool fails_cold = of_contract && can_hang(orders);
-  if (orders.answer == Answer::kUndecided || fails_cold) fix.orders = std::move(orders);
+  std::optional<LaidOutJob> job = lay_out(other, unheard);
+  if (!job) return;
+  sim::Exploration in_other = explore_job(other, *job, options);
+  fix.by_buffers = !of_contract && can_hang(in_other);
+  see(Reading::kContract, of_contract ? fix.orders : in_other);
+  see(Reading::kCold, of_contract ? in_other : fix.orders);
+  const bool fails_cold = of_contract && can_hang(in_other);
+  if (in_other.answer == Answer::kUndecided || fails_cold) fix.orders = std::move(in_other);
 }
 
 // Runs the scenario as it is, and says whether there is something to fix.
 bool Search::find_hang(Diagnostics& diagnostics) {
-  lowered_ = lower(graph_, diagnostics);
-  if (!lowered_) return false;
-  sim::RunOptions run;
-  run.stop = options_.stop;
-  run.keep_act_times = true;
-  Simulation now = simulate(graph_, *lowered_, run);
+  std::optional<LaidOutJob> job = lay_out(graph_, diagnostics);
+  if (!job) return false;
+  sim::RunOptions options;
+  options.stop = options_.stop;
+  options.keep_act_times = true;
+  std::optional<JobRun> now = run_job(graph_, std::move(*job), options);
+  if (!now) return take_hang(std::nullopt, diagnostics);
   report_.reading = graph_.reading;
-  if (!now.outcome.completed()) {
-    report_.stopped = now.outcome.end == sim::RunEnd::kInterrupted;
+  if (!now->outcome.completed()) {
+    report_.stopped = now->outcome.end == sim::RunEnd::kInterrupted;
     report_.found = FixCase::kHangs;
-    report_.memory = most_memory(graph_, now.lowered, now.outcome);
-    report_.explanation = std::move(now.explanation);
-    return true;
+    report_.memory = most_memory(graph_, lowered_of(now->job), now->outcome);
+    return take_hang(std::move(now), diagnostics);
   }
-  CheckReport checked = check(graph_, std::move(now), explore_options());
-  report_.before = std::move(checked.exploration);
+  report_.before = explore_job(graph_, now->job, explore_options(), &now->outcome);
   report_.stopped = report_.before.stopped;
-  if (checked.hang) {
+  if (report_.before.hang_found) {
     report_.found = FixCase::kHangsInAnother;
-    report_.explanation = std::move(checked.hang->explanation);
-    lowered_ = std::move(checked.hang->lowered);
-    return true;
+    return take_hang(run_hang(graph_, std::move(now->job), report_.before, options_.stop),
+                     diagnostics);
   }
   const bool proved = report_.before.answer == Answer::kProved;
   report_.found = proved ? FixCase::kNothing : FixCase::kNothingFound;
   if (proved && graph_.reading == Reading::kCold && has_readings(graph_)) {
-    find_hang_by_contract();
+    return find_hang_by_contract(diagnostics);
   }
   return true;
 }
 
 // What completes in a fresh job may need the buffers of NCCL for it.
-void Search::find_hang_by_contract() {
+bool Search::find_hang_by_contract(Diagnostics& diagnostics) {
   TaskGraph graph = graph_;
   graph.reading = Reading::kContract;
   Diagnostics unheard;
-  std::optional<Lowered> lowered = lower(graph, unheard);
-  if (!lowered) return;
-  CheckReport checked = check(graph, std::move(*lowered), explore_options());
-  const Simulation* hang = checked.hanging();
-  if (hang == nullptr) return;
+  std::optional<LaidOutJob> job = lay_out(graph, unheard);
+  if (!job) return true;
+  const sim::Exploration orders = explore_job(graph, *job, explore_options());
+  if (!orders.hang_found) return true;
   report_.found = FixCase::kByBuffers;
   report_.reading = Reading::kContract;
-  report_.explanation = hang->explanation;
-  lowered_ = hang->lowered;
   graph_ = std::move(graph);
+  return take_hang(run_hang(graph_, std::move(*job), orders, options_.stop), diagnostics);
+}
+
+// False where the hang is known from a few ranks, but all are too many to say which it is of.
+bool Search::take_hang(std::optional<JobRun> run, Diagnostics& diagnostics) {
+  if (!run) return lower(graph_, diagnostics).has_value();
+  report_.explanation = std::move(run->explanation);
+  job_ = std::move(run->job);
+  return true;
 }
 
 // Nothing where it cannot be told, or costs too much to try.
-std::optional<Trial> Search::attempt(const Changes& changes) {
+std::optional<Trial> Search::attempt(const Changes& changes, Ranks ranks) {
   std::optional<TaskGraph> graph = graph_with(changes);
   if (!graph) return std::nullopt;
   Diagnostics unheard;
-  std::optional<Lowered> lowered = lower(*graph, unheard);
-  lowers_ = lowered.has_value();
-  if (!lowered) return std::nullopt;
-  Trial trial;
-  const std::uint64_t acts = acts_of(*lowered);
-  if (acts > acts_left_) {
+  std::optional<LaidOutJob> job = lay_out(*graph, unheard, ranks);
+  lowers_ = job.has_value();
+  if (!job) return std::nullopt;
+  const Lowered& lowered = lowered_of(*job);
+  if (lowered.plan.act_count > acts_left_) {
     report_.out_of_budget = true;
-    trial.run.lowered = std::move(*lowered);
-  } else {
-    acts_left_ -= acts;
-    sim::RunOptions options;
-    options.stop = options_.stop;
-    options.keep_act_times = has_sizes(*graph);
-    trial.run = simulate(*graph, std::move(*lowered), options);
-    trial.completes = trial.run.outcome.completed();
-    trial.time_ns = trial.run.outcome.last_progress.ns;
-    trial.memory = most_memory(*graph, trial.run.lowered, trial.run.outcome);
+    return std::nullopt;
   }
+  acts_left_ -= lowered.plan.act_count;
+  sim::RunOptions options;
+  options.stop = options_.stop;
+  options.keep_act_times = has_sizes(*graph);
+  Trial trial;
+  trial.run.outcome = sim::run(lowered.plan, options);
+  trial.completes = trial.run.outcome.completed();
+  trial.time_ns = trial.run.outcome.last_progress.ns;
+  trial.memory = most_memory(*graph, lowered, trial.run.outcome);
   trial.graph = std::move(*graph);
+  trial.run.job = std::move(*job);
   return trial;
+}
+
+// Of a run that completes.
+sim::Exploration Search::explore(Trial& trial) const {
+  return explore_job(trial.graph, trial.run.job, explore_options(), &trial.run.outcome);
 }
 
 // Where the run completes as it is, only other orders tell.
 bool Search::works(const Change& change) {
-  const std::optional<Trial> trial = attempt({change});
+  std::optional<Trial> trial = attempt({change});
   if (!trial || !trial->completes) return false;
   if (report_.found == FixCase::kHangs) return true;
-  return !can_hang(sim::explore(trial->run.lowered.plan, explore_options()));
+  return !can_hang(explore(*trial));
 }
 
 Change with_number(Change change, std::int64_t number) {
@@ -428,8 +388,8 @@ std::optional<Change> Search::largest_below(const Candidate& candidate) {
     std::optional<TaskGraph> graph = graph_with({change});
     if (!graph || graph->ranks != graph_.ranks) return false;
     Diagnostics unheard;
-    const std::optional<Lowered> lowered = lower(*graph, unheard);
-    return lowered && acts_of(*lowered) == acts_of(*lowered_) && works(change);
+    const std::optional<LaidOutJob> job = lay_out(*graph, unheard);
+    return job && acts_of(*job) == acts_of(job_) && works(change);
   };
   std::int64_t few = candidate.least;
   std::int64_t too_many = candidate.change.before;
@@ -483,28 +443,41 @@ void Search::mark_less_work(const Trial& trial, Changes& changes) {
   const auto is_switch = [](const Change& it) { return it.kind == Change::Kind::kSwitch; };
   const auto change = std::find_if(changes.begin(), changes.end(), is_switch);
   if (change == changes.end() || change->alters) return;
-  if (!work_) work_ = work_of(graph_, *lowered_);
-  change->alters = leaves_out(*work_, work_of(trial.graph, trial.run.lowered));
+  if (!work_) work_ = work_of(graph_, job_);
+  change->alters = leaves_out(*work_, work_of(trial.graph, trial.run.job));
+}
+
+// Whether a second change may help where a first one leads to the hang of `after`. `is_partial`:
+// the run completes with the first.
+bool Search::leads_on(const Explanation& after, bool is_partial) const {
+  return !after.ranks.empty() && (is_partial || is_another(report_.explanation, after));
 }
 
 // What a change leaves to a second one: the hang of its run or, where that completes, the one that
 // `orders` found.
 void Search::keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders) {
-  if (changes.size() != 1 || halves_.size() >= kMaxHalves) return;
-  Half half{changes, std::move(trial.graph), std::move(trial.run)};
+  if (changes.size() != 1 || known_halves_ >= kMaxHalves) return;
   if (orders != nullptr) {
-    sim::RunOptions replay;
-    replay.stop = options_.stop;
-    if (orders->reading.any()) replay.reading = &orders->reading;
-    if (!orders->hang.empty()) replay.order = &orders->hang;
-    half.run = simulate(half.graph, std::move(half.run.lowered), replay);
+    auto run = run_hang(trial.graph, std::move(trial.run.job), *orders, options_.stop);
     // The order may be that of another reading.
-    if (half.run.outcome.completed()) return;
+    if (!run || run->outcome.completed()) return;
+    trial.run = std::move(*run);
+  } else if (!explain_run(trial.graph, trial.run)) {
+    halves_.push_back({changes, std::nullopt});
+    return;
   }
   const bool is_partial = orders != nullptr && report_.found == FixCase::kHangs;
-  if (half.run.explanation.ranks.empty()) return;
-  if (!is_partial && !is_another(report_.explanation, half.run.explanation)) return;
-  halves_.push_back(std::move(half));
+  if (!leads_on(trial.run.explanation, is_partial)) return;
+  ++known_halves_;
+  halves_.push_back({changes, std::move(trial)});
+}
+
+// Runs all ranks of what few do not tell.
+std::optional<Trial> Search::hang_of(Half half) {
+  if (half.trial) return std::move(half.trial);
+  std::optional<Trial> trial = attempt(half.changes, Ranks::kAll);
+  if (!trial || !explain_run(trial->graph, trial->run)) return std::nullopt;
+  return leads_on(trial->run.explanation, false) ? std::move(trial) : std::nullopt;
 }
 
 std::optional<Found> Search::found_by(const Changes& changes,
@@ -524,7 +497,7 @@ std::optional<Found> Search::found_by(const Changes& changes,
   found.fix.waits =
       waits.empty() ? removed_waits(graph_, found.graph, report_.explanation.cycle) : waits;
   if (known(found.graph) != nullptr) return found;
-  explore(trial->graph, trial->run.lowered.plan, explore_options(), found.fix);
+  explore(trial->graph, explore(*trial), explore_options(), found.fix);
   if (becomes_buffered(graph_, found.graph)) {
     found.fix.by_buffers = true;
     found.fix.proved_in.clear();
@@ -619,26 +592,32 @@ void Search::try_pairs() {
     return !can_hang(found.fix.orders) && !found.fix.by_buffers && !alters_any(found.fix.changes);
   });
   if (helped) return;
-  const std::vector<Half> halves = std::move(halves_);
+  std::vector<Half> halves = std::move(halves_);
   std::uint32_t tries = options_.max_pairs;
-  for (const Half& half : halves) {
-    if (half.changes.front().alters) continue;
-    try_on_top(half, tries);
+  std::size_t left = kMaxHalves;
+  for (Half& half : halves) {
+    if (left == 0 || tries == 0 || is_stopped()) return;
+    const Change first = half.changes.front();
+    const std::optional<Trial> trial = hang_of(std::move(half));
+    if (!trial) continue;
+    --left;
+    if (!first.alters) try_on_top(first, *trial, tries);
   }
 }
 
-void Search::try_on_top(const Half& half, std::uint32_t& tries) {
-  std::vector<Candidate> candidates =
-      program_candidates(half.graph, half.run.lowered, half.run.explanation);
+void Search::try_on_top(const Change& first, const Trial& trial, std::uint32_t& tries) {
+  const Lowered& lowered = lowered_of(trial.run.job);
+  const Explanation& hang = trial.run.explanation;
+  std::vector<Candidate> candidates = program_candidates(trial.graph, lowered, hang);
   // Of a number the smallest: the hang that is left is near the one that it removed.
-  for (Candidate& of_graph : graph_candidates(half.graph, half.run.lowered, half.run.explanation)) {
+  for (Candidate& of_graph : graph_candidates(trial.graph, lowered, hang)) {
     if (of_graph.least == 0) candidates.push_back(std::move(of_graph));
   }
   for (const Candidate& candidate : candidates) {
     if (tries == 0 || is_stopped()) return;
     --tries;
     if (candidate.change.alters) continue;
-    std::optional<Found> found = found_by({half.changes.front(), candidate.change}, {});
+    std::optional<Found> found = found_by({first, candidate.change}, {});
     if (!found || known(found->graph) != nullptr) continue;
     found_.push_back(std::move(*found));
   }
@@ -708,10 +687,10 @@ void Search::explore_first_again() {
     if (orders.answer != Answer::kUndecided || orders.orders <= 1) continue;
     --left;
     Diagnostics unheard;
-    const std::optional<Lowered> lowered = lower(found.graph, unheard);
-    if (!lowered) continue;
+    std::optional<LaidOutJob> job = lay_out(found.graph, unheard);
+    if (!job) continue;
     Fix again = found.fix;
-    explore(found.graph, lowered->plan, options, again);
+    explore(found.graph, explore_job(found.graph, *job, options), options, again);
     if (!is_stopped()) found.fix = std::move(again);
   }
 }
@@ -737,13 +716,14 @@ std::optional<FixReport> Search::run(const std::vector<Switch>& switches,
       report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound;
   if (nothing) return std::move(report_);
   for (const Candidate& candidate : switch_candidates(switches)) try_candidate(candidate);
-  for (const Candidate& candidate : graph_candidates(*graph, *lowered_, report_.explanation)) {
+  const Lowered& lowered = lowered_of(job_);
+  for (const Candidate& candidate : graph_candidates(*graph, lowered, report_.explanation)) {
     try_candidate(candidate);
   }
-  for (const Candidate& candidate : program_candidates(*graph, *lowered_, report_.explanation)) {
+  for (const Candidate& candidate : program_candidates(*graph, lowered, report_.explanation)) {
     try_candidate(candidate);
   }
-  for (const Candidate& candidate : order_candidates(*graph, *lowered_, report_.explanation)) {
+  for (const Candidate& candidate : order_candidates(*graph, lowered, report_.explanation)) {
     try_candidate(candidate);
   }
   try_pairs();

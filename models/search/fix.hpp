@@ -99,13 +99,15 @@ struct FixOptions {
   std::uint64_t max_states = 5'000;      // of each exploration, see sim::ExploreOptions
   std::uint64_t max_steps = 20'000'000;  // of each exploration
   std::uint32_t walks = 400;             // random orders of each
-  std::uint64_t most_acts = 50'000'000;  // of all runs together: what is left is not tried
+  std::uint64_t most_acts = 50'000'000;  // of all ranks that are run, of all runs together: what
+                                         // is left is not tried
   std::uint32_t max_pairs = 200;         // of changes together, where single ones do not help
   // The first that are not proved are explored again, as `check` does.
   std::uint32_t sure_fixes = 3;
   std::uint64_t max_sure_states = 60'000;
   std::uint64_t max_sure_steps = 2'000'000;
   const std::atomic<bool>* stop = nullptr;
+  bool fold = true;  // for tests: false lays out all ranks
 };
 
 /// One change, or two together, with which the run completes, and what that costs.

@@ -242,10 +242,8 @@ std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<L
   const bool is_real = graph.reading == Reading::kReal;
   if (is_real && !may_be_buffered(graph)) return std::nullopt;
   LaidOutJob job = laid_out ? std::move(*laid_out) : lay_out_reading(graph, folding);
-  auto* folded = std::get_if<FoldedJob>(&job);
-  const sim::Plan& plan = folded != nullptr ? folded->lowered.plan : std::get<Lowered>(job).plan;
-  if (is_real && !is_buffered(plan)) return std::nullopt;
-  if (folded != nullptr) {
+  if (is_real && !is_buffered(lowered_of(job).plan)) return std::nullopt;
+  if (auto* folded = std::get_if<FoldedJob>(&job)) {
     auto report = check_folded(graph, std::move(*folded), options, progress, view);
     if (report) return report;
     Diagnostics none;
