@@ -62,18 +62,20 @@ struct ResultFiles {
 // ---------------------------------------------------------------------------------------------
 // The scenario in all its settings
 
-/// A scenario with some settings, lowered: what all its timings share. Not lowered, if few ranks
-/// may be run for all.
+/// A scenario with some settings, laid out: what all its timings share.
 struct Prepared {
   formats::Scenario scenario;
-  std::optional<models::Lowered> lowered;
+  models::LaidOutJob job;
 };
 
 std::optional<CaseResult> run_case(const Prepared& prepared, const sim::Jitter& jitter,
                                    const std::atomic<bool>* stop) {
   const models::TaskGraph& graph = prepared.scenario.graph;
-  if (prepared.lowered) return models::run_case(graph, *prepared.lowered, jitter, stop);
-  if (auto result = models::run_case_folded(graph, stop)) return result;
+  if (const auto* all = std::get_if<models::Lowered>(&prepared.job)) {
+    return models::run_case(graph, *all, jitter, stop);
+  }
+  const auto& few = std::get<models::FoldedJob>(prepared.job);
+  if (auto result = models::run_case_folded(graph, few, stop)) return result;
   Diagnostics checked;
   return models::run_case(graph, *models::lower(graph, checked), jitter, stop);
 }
@@ -104,7 +106,7 @@ class Combinations {
         diagnostics = found;
       } else {
         if (i == 0) name_ = prepared->scenario.graph.name;
-        if (prepared->lowered) kept_actors_ += prepared->lowered->plan.actors.size();
+        kept_actors_ += models::lowered_of(prepared->job).plan.actors.size();
         if (kept_actors_ <= kMaxKeptActors) slots_[i].prepared = std::move(prepared);
       }
     });
@@ -165,25 +167,24 @@ class Combinations {
     Diagnostics found;
     auto scenario = formats::read_scenario(text_, settings, found);
     if (scenario) check_jitter(scenario->parameters, found);
-    std::optional<models::Lowered> lowered;
-    if (scenario && !found.has_errors()) {
-      if (may_fold(scenario->graph)) {
-        return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::nullopt});
-      }
-      lowered = models::lower(scenario->graph, found);
-    }
-    if (!lowered) {
+    std::optional<models::LaidOutJob> job;
+    const SweepPoint& point = cases_.points[cases_.combinations[combination]];
+    if (scenario && !found.has_errors()) job = lay_out(scenario->graph, point, found);
+    if (!job) {
       add_to(found, settings, diagnostics);
       return nullptr;
     }
-    return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::move(*lowered)});
+    return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::move(*job)});
   }
 
-  // Of a small job, to find out costs as much as to run all ranks.
-  bool may_fold(const models::TaskGraph& graph) const {
+  // A few ranks for all, but not of a small job, where that saves nothing, nor in random timings,
+  // in which no two ranks are alike. `point` is the first of the combination.
+  std::optional<models::LaidOutJob> lay_out(const models::TaskGraph& graph, const SweepPoint& point,
+                                            Diagnostics& found) const {
     constexpr std::uint32_t kFewestRanks = 256;
-    return graph.ranks >= kFewestRanks && !is_varied(models::kJitterVariable) &&
-           models::fold_job(graph).has_value();
+    const bool in_own_times = !is_varied(models::kJitterVariable) && !point.jitter.varies();
+    const bool may_fold = in_own_times && graph.ranks >= kFewestRanks;
+    return may_fold ? models::lay_out_job(graph, found) : models::lower(graph, found);
   }
 
   void check_jitter(const std::vector<formats::Parameter>& parameters, Diagnostics& found) const {

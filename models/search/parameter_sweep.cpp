@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "models/explain/folded_run.hpp"
 #include "models/explain/hang_signature.hpp"
 #include "models/measure/memory.hpp"
 #include "models/search/jitter.hpp"
@@ -211,12 +210,14 @@ std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowere
   return case_result(graph, lowered, outcome, explanation);
 }
 
-std::optional<CaseResult> run_case_folded(const TaskGraph& graph, const std::atomic<bool>* stop) {
+std::optional<CaseResult> run_case_folded(const TaskGraph& graph, FoldedJob job,
+                                          const std::atomic<bool>* stop) {
   sim::RunOptions options;
   options.stop = stop;
-  const std::optional<FoldedRun> run = run_folded(graph, options);
+  std::optional<FoldedRun> run = run_folded(graph, std::move(job), options);
   if (!run) return std::nullopt;
-  const Simulation& simulation = run->simulation;
+  Simulation& simulation = run->simulation;
+  simulation.explanation.fingerprint = fingerprint_of(*run);
   return case_result(graph, simulation.lowered, simulation.outcome, simulation.explanation);
 }
 

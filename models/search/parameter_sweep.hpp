@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/explain/explanation.hpp"
+#include "models/explain/folded_run.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/lowering.hpp"
 #include "sim/engine.hpp"
@@ -92,7 +93,8 @@ std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowere
 
 /// The same in the scenario's own durations, with few ranks for all. Nothing unless these can be
 /// run so (see run_folded()).
-std::optional<CaseResult> run_case_folded(const TaskGraph& graph, const std::atomic<bool>* stop);
+std::optional<CaseResult> run_case_folded(const TaskGraph& graph, FoldedJob job,
+                                          const std::atomic<bool>* stop);
 
 /// Of some numbers: the middle one is that of which half, rounded up, are not larger.
 struct Spread {

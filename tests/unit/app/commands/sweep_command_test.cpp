@@ -57,6 +57,24 @@ TEST_CASE("any number of threads gives the same bytes", "[app][sweep]") {
   }
 }
 
+// Of many ranks that are alike, a few are run only in the durations of the scenario.
+TEST_CASE("random timings of many equal ranks differ", "[app][sweep]") {
+  const char* const text = R"(schema: 1
+name: many
+ranks: 512
+groups: {world: all}
+programs:
+  do: [{compute: work, takes: 1ms}, {all_reduce: world, bytes: 8MiB, takes: 100us, after: [compute]}, {synchronize: device}]
+)";
+  CHECK(contains(command({"sweep", "-"}, text).out, "1.1 ms"));
+  const CommandResult varied = command({"sweep", "-", "--seeds", "1", "--first-seed", "7"}, text);
+  const CommandResult run = command({"run", "-", "--jitter", "10%", "--seed", "7"}, text);
+  CHECK_FALSE(contains(varied.out, "1.1 ms"));
+  const std::string time = run.out.substr(run.out.find("COMPLETED at ") + 13);
+  INFO(run.out << varied.out);
+  CHECK(contains(varied.out, time.substr(0, time.find(" ms"))));
+}
+
 TEST_CASE("no cell of a sweep is a formula to a spreadsheet", "[app][sweep]") {
   const testing::Folder folder;
   const std::string path =

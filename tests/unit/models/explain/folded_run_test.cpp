@@ -37,7 +37,7 @@ bool compare(const models::TaskGraph& graph, const std::string& text, std::size_
   INFO(text);
   const auto folded = models::run_folded(graph);
   if (!folded) return false;
-  if (const auto result = models::run_case_folded(graph, nullptr)) {
+  if (const auto result = models::run_case_folded(graph, *models::fold_job(graph), nullptr)) {
     models::Diagnostics mistakes;
     CHECK(*result == models::run_case(graph, *models::lower(graph, mistakes), {}, nullptr));
   }
