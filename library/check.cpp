@@ -24,8 +24,8 @@ static_assert(
     static_cast<int>(Answer::kHangCertain) == static_cast<int>(models::JobAnswer::kHangCertain) &&
     static_cast<int>(Answer::kUndecided) == static_cast<int>(models::JobAnswer::kUndecided));
 
-models::ReadingsReport readings_of(const Graph& graph, models::TaskGraph of,
-                                   const CheckOptions& options) {
+models::ReadingsReport check_job(const Graph& graph, models::TaskGraph of,
+                                 const CheckOptions& options) {
   sim::ExploreOptions how;
   how.max_states = options.max_states;
   const bool has_readings = models::has_readings(of);
@@ -33,8 +33,20 @@ models::ReadingsReport readings_of(const Graph& graph, models::TaskGraph of,
   models::Diagnostics diagnostics;
   auto job = models::lay_out_job(of, diagnostics);
   if (!job) library::throw_mistakes(diagnostics, graph);
-  if (has_readings) return models::check_readings(std::move(of), how, nullptr, std::move(job));
-  return models::one_reading(of, models::check(of, std::move(*job), how));
+  try {
+    if (has_readings) return models::check_readings(std::move(of), how, nullptr, std::move(job));
+    return models::one_reading(of, models::check(of, std::move(*job), how));
+  } catch (const models::UserError& error) {
+    diagnostics.error(models::Place(), error.code(), error.what()).notes.push_back(error.help());
+    library::throw_mistakes(diagnostics, graph);
+  }
+}
+
+models::ReadingsReport readings_of(const Graph& graph, models::TaskGraph of,
+                                   const CheckOptions& options) {
+  models::ReadingsReport found = check_job(graph, std::move(of), options);
+  models::add_fingerprint(found.check);
+  return found;
 }
 
 models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& options) {

@@ -255,11 +255,9 @@ class CheckRun {
            (reading == models::Reading::kCold &&
             models::is_buffered(readings_.check.usual.lowered.plan));
   }
-  // What is shown of a job of which few ranks were checked for all.
-  models::FoldedView folded_view() const {
-    const bool in_words = !arguments_.has("json") && !arguments_.has("all") && !options_.dot_path &&
-                          !options_.order_path && !options_.html_path;
-    return {.fingerprint = !in_words, .hangs = in_words};
+  bool in_words() const {
+    return !arguments_.has("json") && !arguments_.has("all") && !options_.dot_path &&
+           !options_.order_path && !options_.html_path;
   }
   bool has_order() const {
     const sim::Exploration& found = readings_.check.exploration;
@@ -277,8 +275,8 @@ class CheckRun {
 
   // All ranks in the reading asked for. True where it was printed.
   bool write_promela() {
-    models::Diagnostics none;
-    const models::Lowered lowered = *models::lower(scenario_.graph, none);
+    const models::Lowered lowered =
+        input_.require(models::lower(scenario_.graph, input_.diagnostics()));
     const std::string obstacle = formats::promela_obstacle(lowered.plan);
     if (!obstacle.empty()) {
       input_.fail(models::Code::kSpin, fmt::format("cannot be written for SPIN: {}", obstacle));
@@ -296,15 +294,16 @@ class CheckRun {
     options.max_states = options_.max_states;
     options.stop = deadline ? deadline->stop() : console_.interrupted;
     options.progress = progress.exploration();
+    const auto fold_hangs = in_words() ? models::FoldHangs::kYes : models::FoldHangs::kNo;
     const CheckOne check_one = [&](const models::TaskGraph& of) {
       if (all_readings()) {
         return models::check_readings(of, options, progress.run(),
-                                      std::exchange(job_, std::nullopt), folded_view());
+                                      std::exchange(job_, std::nullopt), fold_hangs);
       }
       if (!job_) job_ = input_.require(models::lay_out_job(of, input_.diagnostics()));
       models::LaidOutJob job = *std::exchange(job_, std::nullopt);
       return models::one_reading(
-          of, models::check(of, std::move(job), options, progress.run(), folded_view()));
+          of, models::check(of, std::move(job), options, progress.run(), fold_hangs));
     };
     readings_ = check_one(scenario_.graph);
     Judgement judged{basis_};
@@ -322,6 +321,9 @@ class CheckRun {
           return check_one(other->graph);
         });
     if (basis) basis_.push_back(std::move(*basis));
+    // In words, that of a job which is proved is not shown.
+    const bool hangs = readings_.check.hanging() != nullptr;
+    if (!in_words() || hangs) models::add_fingerprint(readings_.check);
     if (!all_readings()) return;
     // That of the run which is shown.
     scenario_.graph.reading = readings_.shown;

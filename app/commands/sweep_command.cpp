@@ -76,8 +76,7 @@ std::optional<CaseResult> run_case(const Prepared& prepared, const sim::Jitter& 
   }
   const auto& few = std::get<models::FoldedJob>(prepared.job);
   if (auto result = models::run_case_folded(graph, few, stop)) return result;
-  Diagnostics checked;
-  return models::run_case(graph, *models::lower(graph, checked), jitter, stop);
+  return models::run_case(graph, models::lower_all(graph), jitter, stop);
 }
 
 class Combinations {

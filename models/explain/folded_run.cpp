@@ -1,8 +1,10 @@
 #include "models/explain/folded_run.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "models/codes.hpp"
 #include "models/explain/wait_cycle.hpp"
 #include "models/lowering/rank_classes.hpp"
 #include "sim/fixed_order.hpp"
@@ -71,6 +73,16 @@ const Lowered& lowered_of(const LaidOutJob& job) {
   return few != nullptr ? few->lowered : std::get<Lowered>(job);
 }
 
+Lowered lower_all(const TaskGraph& graph) {
+  Diagnostics mistakes;
+  std::optional<Lowered> all = lower(graph, mistakes);
+  if (all) return std::move(*all);
+  throw UserError(Code::kLimit,
+                  "a few ranks cannot stand for the others here, and all together have more than " +
+                      std::to_string(kMaxPlacedActors) + " actors and steps",
+                  "simulate fewer ranks");
+}
+
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics) {
   if (std::optional<FoldedJob> job = fold_job(graph)) return std::move(*job);
   if (std::optional<Lowered> job = lower(graph, diagnostics)) return std::move(*job);
@@ -96,9 +108,9 @@ std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
   return result;
 }
 
-std::uint64_t fingerprint_of(const FoldedRun& run) {
-  const sim::Plan& plan = run.simulation.lowered.plan;
-  const sim::Outcome& outcome = run.simulation.outcome;
+std::uint64_t fingerprint_of(const Simulation& few, const RankFolding& folding) {
+  const sim::Plan& plan = few.lowered.plan;
+  const sim::Outcome& outcome = few.outcome;
   // By rank: its first actor, how many it has, and the first actors of its copies in a plan of all
   // ranks, in which actors are numbered rank by rank.
   std::vector<std::uint32_t> first_kept(plan.rank_count);
@@ -109,7 +121,7 @@ std::uint64_t fingerprint_of(const FoldedRun& run) {
   }
   std::vector<std::vector<std::uint32_t>> copies(plan.rank_count);
   std::uint32_t next = 0;
-  for (const std::uint32_t first : run.folding.stands_for) {
+  for (const std::uint32_t first : folding.stands_for) {
     copies[first].push_back(next);
     next += actors[first];
   }
@@ -124,14 +136,15 @@ std::uint64_t fingerprint_of(const FoldedRun& run) {
       }
     }
   }
-  return fingerprint.value(run.simulation.explanation.verdict);
+  return fingerprint.value(few.explanation.verdict);
 }
 
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options) {
   std::optional<FoldedJob> job = fold_job(graph);
   if (!job) return std::nullopt;
   std::optional<FoldedRun> run = run_folded(graph, std::move(*job), options);
-  if (run) run->simulation.explanation.fingerprint = fingerprint_of(*run);
+  if (!run) return std::nullopt;
+  run->simulation.explanation.fingerprint = fingerprint_of(run->simulation, run->folding);
   return run;
 }
 

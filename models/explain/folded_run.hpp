@@ -45,6 +45,10 @@ using LaidOutJob = std::variant<Lowered, FoldedJob>;
 /// Of those ranks.
 const Lowered& lowered_of(const LaidOutJob& job);
 
+/// All ranks of a job of which a few were laid out, and do not say enough. Throws UserError where
+/// they are too many, the one mistake that all can have and a few not.
+Lowered lower_all(const TaskGraph& graph);
+
 /// Of a few ranks, where that is possible. Nothing where there are mistakes: see lower().
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics);
 
@@ -56,7 +60,7 @@ std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options = {});
 
 /// The fingerprint of all ranks: a sum over each of their ops, which takes as long as the rest.
-std::uint64_t fingerprint_of(const FoldedRun& run);
+std::uint64_t fingerprint_of(const Simulation& few, const RankFolding& folding);
 
 /// The same of `graph`, if it can be folded, with the fingerprint.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options = {});

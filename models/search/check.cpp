@@ -185,6 +185,10 @@ const Simulation* CheckReport::hanging() const {
   return exploration.hang_found ? &usual : nullptr;
 }
 
+std::vector<std::uint32_t> CheckReport::copies() const {
+  return folding ? folding->copies() : std::vector<std::uint32_t>();
+}
+
 CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options) {
   CheckReport report;
   report.usual = std::move(usual);
@@ -223,7 +227,7 @@ std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptio
 
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
                                         const sim::ExploreOptions& options,
-                                        sim::RunProgress* progress, FoldedView view) {
+                                        sim::RunProgress* progress, FoldHangs fold_hangs) {
   sim::RunOptions run;
   run.stop = options.stop;
   run.progress = progress;
@@ -232,25 +236,28 @@ std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
   Simulation& usual = folded->simulation;
   auto found = explore_folded(usual.lowered.plan, options, &usual.outcome);
   const bool hangs = found && found->answer == sim::Answer::kHangCertain;
-  if (!found || (hangs && !view.hangs)) return std::nullopt;
+  if (!found || (hangs && fold_hangs == FoldHangs::kNo)) return std::nullopt;
   CheckReport report;
   report.exploration = std::move(*found);
-  if (hangs || view.fingerprint) usual.explanation.fingerprint = fingerprint_of(*folded);
-  report.copies = folded->folding.copies();
+  report.folding = std::move(folded->folding);
   report.usual = std::move(usual);
   report.alike = std::move(folded->alike);
   return report;
 }
 
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
-                  sim::RunProgress* progress, FoldedView view) {
+                  sim::RunProgress* progress, FoldHangs fold_hangs) {
   if (auto* folded = std::get_if<FoldedJob>(&job)) {
-    auto report = check_folded(graph, std::move(*folded), options, progress, view);
+    auto report = check_folded(graph, std::move(*folded), options, progress, fold_hangs);
     if (report) return std::move(*report);
-    Diagnostics none;
-    job = std::move(*lower(graph, none));
+    job = lower_all(graph);
   }
   return check(graph, std::get<Lowered>(std::move(job)), options, progress);
+}
+
+void add_fingerprint(CheckReport& report) {
+  if (!report.folding) return;
+  report.usual.explanation.fingerprint = fingerprint_of(report.usual, *report.folding);
 }
 
 std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,

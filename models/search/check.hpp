@@ -19,14 +19,17 @@ struct CheckReport {
   sim::Exploration exploration;
   Simulation usual;                // the run in the scenario's own times
   std::optional<Simulation> hang;  // that of the order that hangs; none: `usual` does, or nothing
-  // By rank, if some ranks were checked for all (check_folded): for how many. Then `usual` has the
-  // plan of these, and the explanation of all but for its ranks: of those only the first of each
-  // sort, as in FoldedRun.
-  std::vector<std::uint32_t> copies{};
+  // If some ranks were checked for all (check_folded): which. Then `usual` has the plan of these,
+  // and the explanation of all but for the fingerprint and the ranks: of those only the first of
+  // each sort, as in FoldedRun.
+  std::optional<RankFolding> folding{};
   std::vector<RankSet> alike{};
 
   /// The run that hangs, if any was found.
   const Simulation* hanging() const;
+
+  /// By rank, as how many it counts; empty if all were checked.
+  std::vector<std::uint32_t> copies() const;
 };
 
 /// Whether the plan of `usual`, a run of `graph` in its own times, can hang in any order
@@ -44,21 +47,23 @@ CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOpt
 std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
                                                const sim::Outcome* usual = nullptr);
 
-/// What is told of a job of which few ranks were checked for all.
-struct FoldedView {
-  bool fingerprint = true;  // see fingerprint_of(): of one that is proved
-  bool hangs = false;       // how it hangs, in words alone: they need no other ranks
-};
+/// Whether few ranks may show how a job hangs: in words, which name none that has copies.
+enum class FoldHangs : bool { kNo, kYes };
 
-/// The same of few ranks for all. Nothing unless these can be run so (see run_folded()), and
-/// explored.
+/// The same of few ranks for all, without the fingerprint. Nothing unless these can be run so (see
+/// run_folded()), and explored.
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
                                         const sim::ExploreOptions& options,
-                                        sim::RunProgress* progress = nullptr, FoldedView view = {});
+                                        sim::RunProgress* progress = nullptr,
+                                        FoldHangs fold_hangs = FoldHangs::kNo);
 
-/// The same of a few ranks where these decide it, or else of all.
+/// The same of a few ranks where these decide it, or else of all. Throws as lower_all().
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
-                  sim::RunProgress* progress = nullptr, FoldedView view = {});
+                  sim::RunProgress* progress = nullptr, FoldHangs fold_hangs = FoldHangs::kNo);
+
+/// Completes what check_folded() made, for those who show it: the fingerprint is a sum over every
+/// op of every rank, and takes longer than the check.
+void add_fingerprint(CheckReport& report);
 
 /// A step of an order: which event, and what it is for people ("rank 0: F0#1 ends").
 struct OrderStep {

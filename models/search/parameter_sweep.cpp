@@ -217,7 +217,7 @@ std::optional<CaseResult> run_case_folded(const TaskGraph& graph, FoldedJob job,
   std::optional<FoldedRun> run = run_folded(graph, std::move(job), options);
   if (!run) return std::nullopt;
   Simulation& simulation = run->simulation;
-  simulation.explanation.fingerprint = fingerprint_of(*run);
+  simulation.explanation.fingerprint = fingerprint_of(simulation, run->folding);
   return case_result(graph, simulation.lowered, simulation.outcome, simulation.explanation);
 }
 

@@ -229,8 +229,7 @@ LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFoldi
   if (folding) {
     if (auto job = fold_job(graph, *folding)) return std::move(*job);
   }
-  Diagnostics none;
-  return std::move(*lower(graph, none));
+  return lower_all(graph);
 }
 
 // The check of `graph` in its reading, which is `laid_out` if somebody has it. Nothing if that
@@ -238,16 +237,15 @@ LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFoldi
 std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<LaidOutJob> laid_out,
                                          const std::optional<RankFolding>& folding,
                                          const sim::ExploreOptions& options,
-                                         sim::RunProgress* progress, FoldedView view) {
+                                         sim::RunProgress* progress, FoldHangs fold_hangs) {
   const bool is_real = graph.reading == Reading::kReal;
   if (is_real && !may_be_buffered(graph)) return std::nullopt;
   LaidOutJob job = laid_out ? std::move(*laid_out) : lay_out_reading(graph, folding);
   if (is_real && !is_buffered(lowered_of(job).plan)) return std::nullopt;
   if (auto* folded = std::get_if<FoldedJob>(&job)) {
-    auto report = check_folded(graph, std::move(*folded), options, progress, view);
+    auto report = check_folded(graph, std::move(*folded), options, progress, fold_hangs);
     if (report) return report;
-    Diagnostics none;
-    job = std::move(*lower(graph, none));
+    job = lower_all(graph);
   }
   sim::RunOptions run;
   run.stop = options.stop;
@@ -291,7 +289,7 @@ void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOpti
   if (cold.usual.explanation.acts_expected > kMostActs) return;
   Diagnostics ignored;
   std::optional<Lowered> all;  // ranks, if the check had a few for them
-  if (!cold.copies.empty()) all = lower(graph, ignored);
+  if (cold.folding) all = lower(graph, ignored);
   Lowered& lowered = all ? *all : cold.usual.lowered;
   if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
   const std::optional<bool> rests = rests_on_creation(lowered.plan, options);
@@ -413,7 +411,7 @@ ReadingsReport one_reading(const TaskGraph& graph, CheckReport check) {
 
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
                               sim::RunProgress* progress, std::optional<LaidOutJob> contract,
-                              FoldedView view) {
+                              FoldHangs fold_hangs) {
   std::array<CheckReport, 3> reports;
   bool real_is_open = false;  // ranks leave some of its collectives early
   bool real_is_far = false;   // some of its sends go to buffers on other hosts
@@ -426,9 +424,8 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   for (std::size_t i = 0; i < kReadings.size(); ++i) {
     const bool is_last = i + 1 == kReadings.size();
     graph.reading = kReadings[i];
-    std::optional<CheckReport> report =
-        check_reading(graph, std::exchange(contract, std::nullopt), folding, options, progress,
-                      {.fingerprint = view.fingerprint && is_last, .hangs = view.hangs});
+    std::optional<CheckReport> report = check_reading(graph, std::exchange(contract, std::nullopt),
+                                                      folding, options, progress, fold_hangs);
     if (!report) {
       reports[i] = reports[0];
       continue;
@@ -436,7 +433,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
     reports[i] = std::move(*report);
     if (kReadings[i] == Reading::kReal) {
       const Simulation& usual = reports[i].usual;
-      result.buffered_bytes = buffered_bytes(usual, reports[i].copies);
+      result.buffered_bytes = buffered_bytes(usual, reports[i].copies());
       real_is_open = usual.lowered.plan.open;
       real_is_far = is_buffered_far(graph, usual.lowered.plan);
     }

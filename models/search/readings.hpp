@@ -76,11 +76,11 @@ ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);
 
 /// Checks `graph`, which lowers without mistakes, in each reading with the budget of `options`.
 /// Where two readings have the same plan, the second is not checked again. `contract`: the job laid
-/// out in that reading, where somebody has it. `view`: of what is told if few ranks were checked.
+/// out in that reading, where somebody has it. As check_folded(), it adds no fingerprint.
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
                               sim::RunProgress* progress = nullptr,
                               std::optional<LaidOutJob> contract = std::nullopt,
-                              FoldedView view = {});
+                              FoldHangs fold_hangs = FoldHangs::kNo);
 
 /// The most bytes that lay in NCCL's buffers at a time: of messages whose send was done and whose
 /// receive had not started before. `simulation` kept the times of its acts. `copies`: by rank, as
