@@ -597,11 +597,29 @@ int run_sweep(const Arguments& arguments, const Console& console) {
   return SweepRun(sweep, files, *cases, head, combinations, console).run();
 }
 
+OptionGroup options_of_runs() {
+  Option set = set_option();
+  set.about = "Set a parameter in all runs (repeatable)";
+  return {"Runs",
+          {{.name = "vary",
+            .value = "NAME=VALUES",
+            .about = "A parameter and its values, as in 1..8, 1ms..9ms:2ms or a,b,c; "
+                     "several make all combinations (repeatable). 'jitter' is by how much "
+                     "durations vary: 0,10%,50%,free",
+            .repeats = true},
+           {.name = "seeds",
+            .value = "N",
+            .about = "Random timings per setting; durations vary by 10% unless 'jitter' is "
+                     "varied"},
+           {.name = "first-seed", .value = "S", .about = "The first seed (default: 0)"},
+           std::move(set),
+           rules_option(),
+           jobs_option()}};
+}
+
 }  // namespace
 
 Command sweep_command() {
-  Option set = set_option();
-  set.about = "Set a parameter in all runs (repeatable)";
   return {
       .name = "sweep",
       .about = "Run a scenario under many settings and random timings",
@@ -612,22 +630,7 @@ Command sweep_command() {
            "which ways, and how long the others take. The shards of a sweep can run on "
            "many machines.",
            kScenarioFileNote},
-      .options = {{"Runs",
-                   {{.name = "vary",
-                     .value = "NAME=VALUES",
-                     .about = "A parameter and its values, as in 1..8, 1ms..9ms:2ms or a,b,c; "
-                              "several make all combinations (repeatable). 'jitter' is by how much "
-                              "durations vary: 0,10%,50%,free",
-                     .repeats = true},
-                    {.name = "seeds",
-                     .value = "N",
-                     .about =
-                         "Random timings per setting; durations vary by 10% unless 'jitter' is "
-                         "varied"},
-                    {.name = "first-seed", .value = "S", .about = "The first seed (default: 0)"},
-                    std::move(set),
-                    rules_option(),
-                    jobs_option()}},
+      .options = {options_of_runs(),
                   {"Shards",
                    {{.name = "output",
                      .letter = 'o',

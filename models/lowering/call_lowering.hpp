@@ -53,8 +53,7 @@ class CallLowering {
   sim::CommunicatorId communicator_of_one(sim::RankId rank);
   std::uint32_t number_of(const std::string& name);
   void set_tag(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
-  void set_buffering(sim::ActorId id, std::uint32_t communicator, std::uint32_t list,
-                     sim::CallSpec& spec);
+  void set_buffering(sim::ActorId id, std::uint32_t index, std::uint32_t list, sim::CallSpec& spec);
   const Transport& transport(std::uint32_t communicator, std::uint32_t list);
   void set_peer(sim::ActorId id, const CallTemplate& from, std::uint32_t list, sim::CallSpec& spec);
   void set_time(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
