@@ -44,6 +44,14 @@ std::size_t hash_of(std::span<const std::uint32_t> words) {
   return hash;
 }
 
+void note_when_it_sends(Actor& actor, bool at_launch) {
+  if (at_launch) {
+    actor.sends_at_launch = true;
+  } else {
+    actor.sends_at_end = true;
+  }
+}
+
 }  // namespace
 
 Plan::Plan() = default;
@@ -458,8 +466,8 @@ std::vector<EdgeId> PlanBuilder::lay_out_edges(const std::vector<RegisterId>& re
     const bool one_thread = producer.thread == consumer.thread;
     edge.data_at_launch = one_thread && producer.immediate;
     edge.ack_at_launch = one_thread && consumer.immediate;
-    (edge.data_at_launch ? producer.sends_at_launch : producer.sends_at_end) = true;
-    (edge.ack_at_launch ? consumer.sends_at_launch : consumer.sends_at_end) = true;
+    note_when_it_sends(producer, edge.data_at_launch);
+    note_when_it_sends(consumer, edge.ack_at_launch);
   }
   // In place only counts where the output can come back: it needs consumers of its own.
   for (std::size_t i = 0; i < registers_.size(); ++i) {
