@@ -51,6 +51,7 @@ class Lowering {
   void make_registers();
   void make_edges();
   void make_devices();
+  std::map<std::uint32_t, std::vector<sim::StreamId>> streams_by_device(std::uint32_t rank) const;
   void make_step(ActorId id, sim::ThreadId thread);
   bool meets(const StepTemplate& step) const;
   void make_meet(ActorId id, sim::ThreadId thread);
@@ -229,6 +230,15 @@ sim::StreamId Lowering::stream_of(std::uint32_t rank, std::uint32_t stream) cons
   return found != streams.end() && found->first == stream ? found->second : sim::StreamId();
 }
 
+std::map<std::uint32_t, std::vector<sim::StreamId>> Lowering::streams_by_device(
+    std::uint32_t rank) const {
+  std::map<std::uint32_t, std::vector<sim::StreamId>> devices;
+  for (const auto& [s, stream] : streams_[rank]) {
+    if (!graph_.streams[s].on_host) devices[graph_.streams[s].device].push_back(stream);
+  }
+  return devices;
+}
+
 // Only devices with limited room, and those that run calls of host programs, have to be told from
 // others.
 void Lowering::make_devices() {
@@ -248,11 +258,7 @@ void Lowering::make_devices() {
     spec.order = graph_.device.order;
     spec.holds_queues = graph_.device.vendor == Vendor::kAmd;
     const std::uint32_t queues = limit(hardware_queues, "the number of hardware queues");
-    std::map<std::uint32_t, std::vector<sim::StreamId>> devices;
-    for (const auto& [s, stream] : streams_[rank]) {
-      if (!graph_.streams[s].on_host) devices[graph_.streams[s].device].push_back(stream);
-    }
-    for (const auto& [number, streams] : devices) {
+    for (const auto& [number, streams] : streams_by_device(rank)) {
       // A queue for each stream changes nothing.
       const bool shared = queues > 0 && streams.size() > queues;
       const bool limited = shared || spec.resident > 0 || spec.launch_queue > 0 ||
