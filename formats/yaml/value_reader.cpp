@@ -19,6 +19,17 @@ namespace {
 
 TextPlace text_place(const YamlValue& value) { return {value.place(), value.quoted()}; }
 
+// The dots of a range. Those in brackets are of a condition: `rank in [0, 2..3]`.
+std::size_t find_dots(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '[') ++depth;
+    if (text[i] == ']') --depth;
+    if (depth == 0 && text.substr(i, 2) == "..") return i;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 bool ValueReader::is_choice(const YamlValue& value) {
@@ -317,7 +328,7 @@ std::optional<RankSet> ValueReader::rank_set(const YamlValue& value) const {
                                                          : std::nullopt;
     }
   }
-  const std::size_t dots = picked->text().find("..");
+  const std::size_t dots = find_dots(picked->text());
   return dots == std::string_view::npos ? rank_condition(*picked) : rank_range(*picked, dots);
 }
 

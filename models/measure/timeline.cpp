@@ -133,6 +133,10 @@ class Lanes {
         if (time != kNever) end = std::max(end, time.ns);
       }
     }
+    // Ending itself is no progress of a rank.
+    for (const sim::RankDeath& death : run_.outcome.deaths) {
+      if (!death.after_rest) end = std::max(end, death.at.ns);
+    }
     end_of_rank_.assign(plan_.rank_count, end);
     died_.assign(plan_.rank_count, 0);
     for (const sim::RankDeath& death : run_.outcome.deaths) {

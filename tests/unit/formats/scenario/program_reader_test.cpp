@@ -287,6 +287,8 @@ TEST_CASE("a choice by rank may stand where a block has left ranks that choose a
   using Done = std::vector<std::uint64_t>;
   CHECK(acts("{on: [0, 2], do: [" + step + "]}") == Done{1, 0, 1, 0});
   CHECK(acts("{on: 3, do: [" + step + "]}") == Done{0, 0, 0, 1});
+  CHECK(acts("{on: 'rank in [0, 2..3]', do: [" + step + "]}") == Done{1, 0, 1, 1});
+  CHECK(acts("{on: 'if(2 in [1..2], 1, 2)..3', do: [" + step + "]}") == Done{0, 1, 1, 1});
   CHECK(acts("{when: rank % 2 == 1, do: [" + step + "]}") == Done{0, 1, 0, 1});
   CHECK(acts("{repeat: 2 + rank, do: [" + step + "]}") == Done{2, 3, 4, 5});
   CHECK(acts("{repeat: 1 + rank, index: i, do: [" + step + "]}") == Done{1, 2, 3, 4});

@@ -45,6 +45,13 @@ constexpr const char* kUnevenRanks =
 
 }  // namespace
 
+// Launching takes 1 us, and then there is no rank that could make progress.
+TEST_CASE("a timeline goes on until the last rank ends", "[models][timeline]") {
+  const Kept of =
+      kept("schema: 1\ndefaults: {launch_overhead: 1us}\nprograms:\n  do:\n    - {exit: 1}\n");
+  CHECK(timeline(of.graph, of.run).end_ns == 1'000);
+}
+
 TEST_CASE("a collective waits for its peers before it works", "[models][timeline]") {
   const Kept of = kept(kUnevenRanks);
   const Timeline found = timeline(of.graph, of.run);
