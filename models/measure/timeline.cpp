@@ -166,15 +166,17 @@ class Lanes {
     if (!takes_time && !options_.all_of_threads) return;
     const WorkKind kind = on_host ? kinds_[id] : WorkKind::kHost;
     // A thread that has not come back when all is at rest waits, unless its rank died in it.
-    const bool stands = back == kNever && result.at_rest && died_[actor.rank.value] == 0;
+    const bool dies = back == kNever && died_[actor.rank.value] != 0;
+    const bool stands = back == kNever && result.at_rest && !dies;
     const bool waits = only_waits(actor.role) || stands;
     result.lanes[lane_of_thread_[actor.thread]].slices.push_back(
-        {id, k, kind, back != kNever, act.enter.ns, waits ? end : act.enter.ns, end});
+        {id, k, kind, back != kNever, act.enter.ns, waits ? end : act.enter.ns, end, dies});
   }
 
   Slice on_stream(ActorId id, std::uint32_t k, const ActTimes& act) const {
     Slice slice{id, k, kinds_[id], act.end != kNever, act.start.ns, act.start.ns, 0};
     slice.end_ns = slice.done ? act.end.ns : end_of(plan_.actors[id], act.start);
+    slice.dies = !slice.done && died_[plan_.actors[id].rank.value] != 0;
     if (sim::needs_slot(plan_.actors[id].role)) {
       const Interval work = device_.work(id, k);
       const bool never = work.empty() && slice.end_ns > slice.begin_ns;

@@ -44,6 +44,7 @@ struct Slice {
   std::int64_t begin_ns = 0;  // it started; in the lane of a thread: it was entered
   std::int64_t work_ns = 0;   // until then it waited; end_ns if it never worked
   std::int64_t end_ns = 0;    // if it is not done: of the timeline, or when its rank died
+  bool dies = false;          // its rank died in it, before the run came to rest
 };
 
 /// An act that waits at the end of a run that has come to rest.

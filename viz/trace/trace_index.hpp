@@ -67,7 +67,8 @@ class TraceIndex {
   /// more: most of it began to wait only then.
   std::int64_t end_ns() const { return end_ns_; }
   std::int64_t end_of(const models::Slice& slice) const {
-    return !slice.done && slice.end_ns == timeline_.end_ns ? end_ns_ : slice.end_ns;
+    const bool ends = slice.done || slice.dies || slice.end_ns != timeline_.end_ns;
+    return ends ? slice.end_ns : end_ns_;
   }
 
   std::string label(sim::ActorId id, std::uint32_t k) const {
