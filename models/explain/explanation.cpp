@@ -26,7 +26,7 @@ bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->i
 
 // "64 MiB", "1,000 B": exact, so that different sizes never read the same.
 std::string exact_bytes_text(std::int64_t bytes) {
-  const char* const kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
   while (unit + 1 < std::size(kUnits) && bytes != 0 && bytes % 1024 == 0) {
     bytes /= 1024;
