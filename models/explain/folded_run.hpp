@@ -59,7 +59,7 @@ std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagn
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options = {});
 
-/// The fingerprint of all ranks: a sum over each of their ops, which takes as long as the rest.
+/// The fingerprint of all ranks: a sum over each of their ops, which takes longer than the rest.
 std::uint64_t fingerprint_of(const Simulation& few, const RankFolding& folding);
 
 /// The same of `graph`, if it can be folded, with the fingerprint.

@@ -3,6 +3,18 @@
 #include <utility>
 
 namespace pipesim::models {
+namespace {
+
+sim::WaitGraph waits_at_end(const sim::Plan& plan, const sim::Outcome& outcome) {
+  if (outcome.end != sim::RunEnd::kStuck) return {};
+  return sim::wait_graph(plan, outcome.state);
+}
+
+}  // namespace
+
+Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome) {
+  return explain(graph, lowered, outcome, waits_at_end(lowered.plan, outcome));
+}
 
 Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options,
                     const std::vector<std::uint32_t>* copies) {
@@ -13,9 +25,7 @@ Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptio
   }
   result.jitter = options.jitter;
   result.outcome = sim::run(result.lowered.plan, options);
-  if (result.outcome.end == sim::RunEnd::kStuck) {
-    result.waits = sim::wait_graph(result.lowered.plan, result.outcome.state);
-  }
+  result.waits = waits_at_end(result.lowered.plan, result.outcome);
   result.explanation = explain(graph, result.lowered, result.outcome, result.waits, copies);
   return result;
 }

@@ -21,6 +21,9 @@ struct Simulation {
   sim::Jitter jitter;  // what the run was made with
 };
 
+/// Explains the end of a run of `lowered`, made from `graph`, to those who need no wait-for graph.
+Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome);
+
 /// Runs and explains `lowered`, made from `graph`. `copies`: as for explain_waits().
 Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options,
                     const std::vector<std::uint32_t>* copies = nullptr);

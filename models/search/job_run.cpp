@@ -111,12 +111,7 @@ bool explain_run(const TaskGraph& graph, JobRun& run) {
     if (again) run = std::move(*again);
     return again.has_value();
   }
-  const Lowered& lowered = std::get<Lowered>(run.job);
-  sim::WaitGraph waits;
-  if (run.outcome.end == sim::RunEnd::kStuck) {
-    waits = sim::wait_graph(lowered.plan, run.outcome.state);
-  }
-  run.explanation = explain(graph, lowered, run.outcome, waits);
+  run.explanation = explain(graph, std::get<Lowered>(run.job), run.outcome);
   return true;
 }
 

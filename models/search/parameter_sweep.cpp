@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "models/explain/hang_signature.hpp"
+#include "models/explain/simulation.hpp"
 #include "models/measure/memory.hpp"
 #include "models/search/jitter.hpp"
 #include "sim/assert.hpp"
-#include "sim/wait_graph.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -204,10 +204,7 @@ std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowere
   options.keep_act_times = has_sizes(graph);
   const sim::Outcome outcome = sim::run(lowered.plan, options);
   if (outcome.end == sim::RunEnd::kInterrupted) return std::nullopt;
-  sim::WaitGraph waits;
-  if (outcome.end == sim::RunEnd::kStuck) waits = sim::wait_graph(lowered.plan, outcome.state);
-  const Explanation explanation = explain(graph, lowered, outcome, waits);
-  return case_result(graph, lowered, outcome, explanation);
+  return case_result(graph, lowered, outcome, explain(graph, lowered, outcome));
 }
 
 std::optional<CaseResult> run_case_folded(const TaskGraph& graph, FoldedJob job,
