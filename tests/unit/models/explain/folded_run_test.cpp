@@ -1,7 +1,6 @@
 // Runs in which a few ranks stand for the others, against runs of all.
 #include "models/explain/folded_run.hpp"
 
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "models/search/parameter_sweep.hpp"
 #include "models/search/readings.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/draws.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/text/text_report.hpp"
@@ -89,9 +89,9 @@ bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_
 }
 
 // A job of tensor, data and pipeline parallel ranks whose steps are drawn.
-class DrawnJob {
+class DrawnJob : testing::Draws {
  public:
-  explicit DrawnJob(std::uint64_t seed) : random_(seed) {}
+  explicit DrawnJob(std::uint64_t seed) : Draws(seed) {}
 
   std::string text() {
     const int tensor = pick({1, 2, 4});
@@ -114,8 +114,7 @@ class DrawnJob {
     text += "communicators: {named: {side: {group: dp, stream: side}}}\n";
     text += "programs:\n";
     if (chance(3)) {
-      text += fmt::format("  on: rank != {}\n",
-                          std::uniform_int_distribution<int>(0, ranks_ - 1)(random_));
+      text += fmt::format("  on: rank != {}\n", below(ranks_));
     }
     text += "  do:\n";
     const int steps = pick({1, 2, 3, 5});
@@ -125,20 +124,12 @@ class DrawnJob {
       for (int i = 0; i < 2; ++i) text += step("        ");
     }
     if (chance(3)) {
-      text += fmt::format("    - {{compute: late, takes: 7us, on: {}}}\n",
-                          std::uniform_int_distribution<int>(0, ranks_ - 1)(random_));
+      text += fmt::format("    - {{compute: late, takes: 7us, on: {}}}\n", below(ranks_));
     }
     return text + step("    ");
   }
 
  private:
-  bool chance(int of) { return std::uniform_int_distribution<int>(1, of)(random_) == 1; }
-  template <typename T>
-  T pick(std::initializer_list<T> from) {
-    const auto last = static_cast<int>(from.size()) - 1;
-    return from.begin()[std::uniform_int_distribution<int>(0, last)(random_)];
-  }
-
   std::string takes() { return pick({"3us", "5us", "1us * (rank % 2 + 1)", "1us * (rank / 4)"}); }
   std::string on() {
     switch (pick({0, 0, 0, 1, 2, 3})) {
@@ -180,7 +171,6 @@ class DrawnJob {
     }
   }
 
-  std::mt19937_64 random_;
   int ranks_ = 1;
   int of_stage_ = 1;
   bool timed_ = false;
@@ -252,7 +242,7 @@ schedule:
 // Rings of four, in each of which all send to the next; in the second one, the peers are the same,
 // but the one that a rank sends to receives from another.
 TEST_CASE("ranks differ where their peers know them as another peer") {
-  const char* const kText = R"(schema: 1
+  static constexpr const char* kText = R"(schema: 1
 ranks: 64
 groups: {world: {size: 64}}
 programs:
@@ -272,7 +262,7 @@ programs:
 // By contract, a broadcast is one round of all. Each rank names the first of four, so that the kept
 // ones would agree.
 TEST_CASE("ranks of one list that name different roots are not folded") {
-  const char* const kText = R"(schema: 1
+  static constexpr const char* kText = R"(schema: 1
 reading: contract
 ranks: 32
 groups: {world: {size: 32}}
@@ -334,7 +324,7 @@ programs:
 
 // Each of these two is its own kind of difference between ranks.
 TEST_CASE("ranks that send to different sorts of ranks, or meet them in lists, differ") {
-  const char* const kText = R"(schema: 1
+  static constexpr const char* kText = R"(schema: 1
 ranks: 32
 groups: {world: {size: 32}, pair: {size: 2}}
 programs:

@@ -1,7 +1,6 @@
 // What `fix` finds with a few ranks for all, against what it finds with all.
 #include <map>
 #include <optional>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "models/explain/folded_run.hpp"
 #include "models/search/fix.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/draws.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "viz/json/fix_json.hpp"
 #include "viz/text/fix_text.hpp"
@@ -91,16 +91,16 @@ void compare(const std::string& text, const testing::Settings& settings, Counts&
 
 // Replicas of a job of tensor and data parallel ranks, which hangs in one of the ways that are
 // drawn: on one rank, or on many that are alike.
-class HangingJob {
+class HangingJob : testing::Draws {
  public:
-  explicit HangingJob(std::uint64_t seed) : random_(seed) {}
+  explicit HangingJob(std::uint64_t seed) : Draws(seed) {}
 
   std::string text() {
     const int tensor = pick({2, 4});
     const int data = pick({8, 16, 32});
     ranks_ = tensor * data;
     // Often one that stands before its peers.
-    odd_ = std::uniform_int_distribution<int>(0, (chance(2) ? tensor : ranks_) - 1)(random_);
+    odd_ = below(chance(2) ? tensor : ranks_);
     const std::string repeat = pick({"rounds", "2"});
     std::string text = fmt::format("schema: 1\nname: drawn\nranks: {}\n", ranks_);
     text +=
@@ -123,13 +123,6 @@ class HangingJob {
   }
 
  private:
-  bool chance(int of) { return std::uniform_int_distribution<int>(1, of)(random_) == 1; }
-  template <typename T>
-  T pick(std::initializer_list<T> from) {
-    const auto last = static_cast<int>(from.size()) - 1;
-    return from.begin()[std::uniform_int_distribution<int>(0, last)(random_)];
-  }
-
   static std::string all_reduce(const std::string& group, const std::string& more) {
     return fmt::format("        - {{all_reduce: {}, bytes: size, takes: 100us{}}}\n", group, more);
   }
@@ -201,7 +194,6 @@ class HangingJob {
     }
   }
 
-  std::mt19937_64 random_;
   int ranks_ = 1;
   int odd_ = 0;
 };
