@@ -21,7 +21,7 @@ import torch.distributed.distributed_c10d as c10d
 import torch.multiprocessing
 import torch.optim
 
-from pipesim.recorder.process_group import RecordingGroup
+from pipesim.recorder.process_group import Options, RecordingGroup
 from pipesim.recorder.rank_recorder import Group, RankRecorder
 from pipesim.recorder.store import RecordingStore
 
@@ -52,13 +52,6 @@ def replace(name: str, modules: tuple[Any, ...], new: Any) -> None:
 
 
 def _replace_backends(recorder: RankRecorder) -> None:
-    class Options:
-        """As ProcessGroupNCCL.Options, which a build without CUDA lacks."""
-
-        def __init__(self, is_high_priority_stream: bool = False) -> None:
-            self.is_high_priority_stream = is_high_priority_stream
-            self._timeout: Any = None
-
     class Backend(type):
         def __instancecheck__(cls, thing: Any) -> bool:
             """Object collectives of 1.13 choose their device so. 2.x asserts it of a new group,
@@ -73,7 +66,10 @@ def _replace_backends(recorder: RankRecorder) -> None:
             assert group is not None, "a process group is made by _new_process_group_helper only"
             if group.backend == "gloo":  # its constructor connects all members
                 recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
-            return RecordingGroup(recorder, group, rank, size, recorder.device_being_bound)
+            options = next((given for given in args if isinstance(given, Options)), Options())
+            if "timeout" in kwargs:
+                options._timeout = kwargs["timeout"]
+            return RecordingGroup(recorder, group, rank, size, recorder.device_being_bound, options)
 
         return Backend(name, (), {"__new__": new, "Options": Options})
 

@@ -12,6 +12,7 @@ Method names differ between versions of torch: 1.13 calls `_allgather_base`, 2.x
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Optional, Union
@@ -45,17 +46,36 @@ def _reduce_name(options: Any) -> str:
     return str(getattr(op, "name", "SUM"))
 
 
+class Options:
+    """Stands in for the Options of ProcessGroupNCCL, which a build without CUDA lacks, and for
+    those of ProcessGroupGloo. torch reads and writes them; no call depends on them."""
+
+    def __init__(self, is_high_priority_stream: bool = False) -> None:
+        self.is_high_priority_stream = is_high_priority_stream
+        self.config = types.SimpleNamespace()  # ncclConfig_t
+        self._timeout: Any = timedelta(minutes=10)
+        self.group_name = ""
+        self.global_ranks_in_group: list[int] = []
+
+
 class RecordingGroup(dist.ProcessGroup):
     """Records every call. Made in the place of `ProcessGroupGloo` and `ProcessGroupNCCL`."""
 
     def __init__(
-        self, recorder: RankRecorder, group: Group, rank: int, size: int, device: Any = None
+        self,
+        recorder: RankRecorder,
+        group: Group,
+        rank: int,
+        size: int,
+        device: Any = None,
+        options: Optional[Options] = None,
     ) -> None:
         super().__init__(rank, size)
         self._recorder = recorder
         self.group = group
         self._index = rank
         self._device = device
+        self.options = options or Options()
 
     # Not "gloo": DDP's logger (reducer.cpp of 1.13) casts a group of that name to ProcessGroupGloo.
     def getBackendName(self) -> str:
@@ -74,6 +94,11 @@ class RecordingGroup(dist.ProcessGroup):
     def bound_device_id(self) -> Any:
         """Of `device_id=`: NCCL then makes communicators at once, and splits those of parents."""
         return self._device
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """The kinds of device whose tensors the group takes."""
+        return [torch.device("cuda" if self.group.backend == "nccl" else "cpu")]
 
     supports_coalescing = False
 
