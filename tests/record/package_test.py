@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 
 from with_torch import ROOT  # isort: skip
@@ -51,6 +52,11 @@ def main():
                         ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))  # fmt: skip
         run(sys.executable, "-m", "venv", "--system-site-packages", folder / "venv")  # for torch
         python = folder / "venv/bin/python"
+        if sys.prefix != sys.base_prefix:
+            # "System" is what this interpreter's own environment was made of, which has no torch.
+            own = sysconfig.get_path("purelib")
+            found = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+            pathlib.Path(found.strip(), "of_the_test.pth").write_text(own + "\n")
         run(python, "-m", "pip", "install", "--no-build-isolation", "--no-index", "--no-deps",
             "--disable-pip-version-check", folder / "source")  # fmt: skip
         where = run(python, "-c", "import pipesim; print(pipesim.__file__)", cwd=folder)

@@ -1,7 +1,8 @@
 """Imported first by the tests of the recorder: makes torch and the package `pipesim` importable.
 
-Runs the test again with Debian's Python where this one has no torch. Without any, the test ends
-as skipped.
+Runs the test again with the interpreter that CTest names in PIPESIM_TORCH_PYTHON, or with Debian's
+where this one has no torch. Without any torch the test ends as skipped, and in CI, where
+tools/setup and tools/torch_venv must have installed it, as failed.
 """
 
 import os
@@ -11,12 +12,30 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
+
+def run_again(python):
+    """Never returns: the test starts anew with another interpreter."""
+    os.environ.pop("PIPESIM_TORCH_PYTHON", None)
+    os.environ["PIPESIM_RETRIED"] = "1"
+    python = os.path.abspath(python)  # and not what a link of the environment leads to
+    os.execv(python, [python, "-B", *sys.argv])
+
+
+def end_without_torch(why):
+    needed = os.environ.get("CI") == "true" or os.environ.get("PIPESIM_SETUP") == "yes"
+    print(f"{'FAILED' if needed else 'SKIPPED'}: {why}")
+    sys.exit(1 if needed else 0)
+
+
+wanted = os.environ.get("PIPESIM_TORCH_PYTHON")
+if wanted:
+    if not os.path.exists(wanted):
+        end_without_torch(f"no {wanted}: tools/torch_venv makes it")
+    run_again(wanted)
 try:
     import torch  # noqa: F401
 except ImportError:
     debian = "/usr/bin/python3"
     if sys.executable != debian and os.path.exists(debian) and "PIPESIM_RETRIED" not in os.environ:
-        os.environ["PIPESIM_RETRIED"] = "1"
-        os.execv(debian, [debian, "-B", *sys.argv])
-    print("SKIPPED: no torch: tools/setup test installs it (python3-torch)")
-    sys.exit(0)
+        run_again(debian)
+    end_without_torch("no torch: tools/setup test installs it (python3-torch)")
