@@ -10,7 +10,11 @@ find_package(EXPAT 2.4.1 REQUIRED) # the first that bounds what entities expand 
 find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
-find_package(simdjson 3.0 REQUIRED)
+# Its version file accepts a request for the same minor version only, so none is given here.
+find_package(simdjson REQUIRED)
+if(simdjson_VERSION VERSION_LESS 3.0)
+  message(FATAL_ERROR "pipesim needs simdjson 3.0 or newer; ${simdjson_DIR} has ${simdjson_VERSION}")
+endif()
 find_package(ZLIB 1.2 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
 # 0.7 calls its target yaml-cpp, 0.8 yaml-cpp::yaml-cpp.
@@ -23,7 +27,13 @@ endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(graphviz REQUIRED IMPORTED_TARGET libgvc libcgraph)
 
+# Both are for the tests only: without them the program still builds.
 if(PIPESIM_BUILD_TESTS)
-  find_package(Catch2 REQUIRED) # 2.13 or 3: a version given here would rule out one of them
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  find_package(Catch2 QUIET) # 2.13 or 3: a version given here would rule out one of them
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  if(NOT Catch2_FOUND OR NOT Python3_FOUND)
+    message(WARNING "The tests are not built: they need Catch2 and Python 3. "
+                    "'tools/setup test' installs both on Debian; -DPIPESIM_BUILD_TESTS=OFF silences this.")
+    set(PIPESIM_BUILD_TESTS OFF)
+  endif()
 endif()
