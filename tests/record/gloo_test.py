@@ -13,27 +13,25 @@ pass when others are missing, and pipesim's does not, so the lines could differ.
 Twenty programs with fixed seeds; PIPESIM_GLOO_PROGRAMS sets another number (tests/run --all: 300).
 """
 
-import faulthandler
-import itertools
+import functools
 import os
 import pathlib
 import random
 import re
 import runpy
-import signal
-import socket
+import shutil
 import sys
 import tempfile
 import time
 
-from with_torch import ROOT  # isort: skip
+import with_torch  # isort: skip  # noqa: F401
+
+import real_gloo
 
 from pipesim import record
 from pipesim.recorder import launcher
 
-# Programs that run at once, and how long nothing has to move until they are taken to hang.
-AT_ONCE = 10
-SECONDS = 4.0
+AT_ONCE = 10  # programs
 
 
 def calls_of(generator, ranks):
@@ -110,85 +108,29 @@ def script_of(seed):
     return ranks, "\n".join(lines) + "\n"
 
 
-def real_rank(folder, ranks, rank, port):
-    """A process of the real job; it stays when it is done, or others would lose their peer."""
-    os.environ.update(
-        RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
-        GLOO_SOCKET_IFNAME="lo", USE_LIBUV="0",  # which Debian's torch 2.6 lacks
-    )  # fmt: skip
-    log = os.open(folder / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    faulthandler.register(signal.SIGUSR1, (folder / f"{rank}.stack").open("w"), all_threads=False)
-    runpy.run_path(str(folder / "program.py"), run_name="__main__")
-    (folder / f"{rank}.done").touch()
-    while True:
-        time.sleep(60)
-
-
-# Below the ports that the system gives to connections: those of other jobs could take one before
-# the store listens there.
-PORTS = itertools.count(10000 + os.getpid() % 20000)
-
-
-def free_port():
-    for port in PORTS:
-        with socket.socket() as found:
-            try:
-                found.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-
-
-def start(folder, ranks):
-    port, pids = free_port(), []
-    for rank in range(ranks):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                real_rank(folder, ranks, rank, port)
-            except BaseException as error:
-                (folder / f"{rank}.error").write_text(repr(error))
-            os._exit(1)
-        pids.append(pid)
-    return pids
-
-
-def outcome(folder, ranks, pids):
-    """By rank the line where it is stuck; a rank that is done is left out."""
-    stuck = {}
-    for rank in range(ranks):
-        if not (folder / f"{rank}.done").exists():
-            error = folder / f"{rank}.error"
-            assert not error.exists(), f"gloo failed: {error.read_text()}"
-            os.kill(pids[rank], signal.SIGUSR1)
-            stack, end = "", time.monotonic() + 20
-            while "program.py" not in stack and time.monotonic() < end:
-                time.sleep(0.05)
-                stack = (folder / f"{rank}.stack").read_text()
-            stuck[rank] = int(re.search(r'program\.py", line (\d+)', stack)[1])
-    return stuck
+def run_and_stay(folder, ranks):
+    """What a rank does. It stays until all are done, or others would lose their peer."""
+    real_gloo.script(folder / "program.py")()
+    (folder / f"{os.environ['RANK']}.done").touch()
+    while len(list(folder.glob("*.done"))) < ranks:
+        time.sleep(0.1)
 
 
 def run_for_real(folders):
-    """Runs programs at once until nothing moves. By folder what `outcome` says."""
-    jobs = {folder: (ranks, start(folder, ranks)) for folder, ranks in folders.items()}
-    try:
-        done, since = -1, time.monotonic()
-        while time.monotonic() - since < SECONDS:
-            now = sum(len(list(folder.glob("*.done"))) for folder in jobs)
-            if now != done:
-                done, since = now, time.monotonic()
-            if done == sum(ranks for ranks, _ in jobs.values()):
-                break
-            time.sleep(0.05)
-        return {folder: outcome(folder, *job) for folder, job in jobs.items()}
-    finally:
-        for _, pids in jobs.values():
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
+    """By folder and rank the line where it is stuck; a rank that is done is left out."""
+    jobs = [
+        real_gloo.Job(folder, ranks, functools.partial(run_and_stay, folder, ranks))
+        for folder, ranks in folders.items()
+    ]
+    stuck = {}
+    for job, outcome in zip(jobs, real_gloo.run_jobs(jobs)):
+        assert not outcome.errors, f"gloo failed: {outcome.errors}"
+        stuck[job.folder] = {
+            rank: line
+            for rank, line in outcome.stuck.items()
+            if not (job.folder / f"{rank}.done").exists()
+        }
+    return stuck
 
 
 def judge(folder, ranks):
@@ -215,25 +157,26 @@ def main():
         return 0
     launcher.import_torch()  # or the processes would import what they need at once, for long
     count, failed, hangs = int(os.environ.get("PIPESIM_GLOO_PROGRAMS", "20")), 0, 0
-    with tempfile.TemporaryDirectory() as temporary:
-        for first in range(0, count, AT_ONCE):
-            folders = {}
-            for seed in range(first, min(first + AT_ONCE, count)):
-                folder = pathlib.Path(temporary, str(seed))
-                folder.mkdir()
-                folders[folder], text = script_of(seed)
-                (folder / "program.py").write_text(text)
-            for folder, real in run_for_real(folders).items():
-                hangs += bool(real)
-                report = judge(folder, folders[folder])
-                for difference in differences(real, report):
-                    failed += 1
-                    numbered = enumerate((folder / "program.py").read_text().splitlines(), 1)
-                    print(f"seed {folder.name}, {folders[folder]} ranks: {difference}")
-                    print("".join(f"{n:4} {line}\n" for n, line in numbered))
+    here = pathlib.Path(tempfile.mkdtemp())
+    for first in range(0, count, AT_ONCE):
+        folders = {}
+        for seed in range(first, min(first + AT_ONCE, count)):
+            folder = here / str(seed)
+            folder.mkdir()
+            folders[folder], text = script_of(seed)
+            (folder / "program.py").write_text(text)
+        for folder, real in run_for_real(folders).items():
+            hangs += bool(real)
+            report = judge(folder, folders[folder])
+            for difference in differences(real, report):
+                failed += 1
+                numbered = enumerate((folder / "program.py").read_text().splitlines(), 1)
+                print(f"seed {folder.name}, {folders[folder]} ranks: {difference}")
+                print("".join(f"{n:4} {line}\n" for n, line in numbered))
+    shutil.rmtree(here)
     print(f"{count} programs, {hangs} hang in gloo, {failed} disagree")
     return 1 if failed or not 0 < hangs < count else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    real_gloo.run_test(main)

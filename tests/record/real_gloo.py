@@ -1,0 +1,186 @@
+"""Runs jobs with real gloo on this machine: N processes over loopback, forked from this one.
+
+A test is `run_test(main)`, and `main` calls `run_jobs`. A forked rank leaves `main` by an exception
+and runs its part at the end of the file, as a script does: so the interpreter ends there as that of
+a real rank, which joins threads and waits for pending collectives.
+"""
+
+import dataclasses
+import faulthandler
+import itertools
+import os
+import pathlib
+import re
+import signal
+import socket
+import sys
+import time
+
+# How long no rank has to compute until those that are left count as hung.
+SECONDS = 4.0
+_TICKS = 8  # of processor time that a rank of no progress may take: a loop that polls and sleeps
+
+
+class _Rank(BaseException):
+    """Unwinds the test in a forked process."""
+
+    def __init__(self, run):
+        super().__init__()
+        self.run = run
+
+
+def script(path):
+    """What a rank does that is a script: it runs in the namespace of `__main__`, which lives as
+    long as that of a script."""
+    text = pathlib.Path(path).read_text()
+    return lambda: exec(compile(text, str(path), "exec"), vars(sys.modules["__main__"]))
+
+
+def run_test(main):
+    """Never returns in the test's own process. In that of a rank, once its part has run."""
+    try:
+        status = main()
+    except _Rank as rank:
+        run = rank.run
+    else:
+        sys.exit(status)
+    run()
+
+
+@dataclasses.dataclass
+class Outcome:
+    """How the ranks of a job ended."""
+
+    status: dict  # by rank the exit status, that of a signal below 0; a rank that hangs is left out
+    stuck: dict  # by rank that hangs the line of the program, or None at the interpreter's exit
+    errors: dict  # by rank that failed the last line of what it wrote
+
+    @property
+    def verdict(self):
+        return "hang" if self.stuck else "error" if any(self.status.values()) else "complete"
+
+
+class Job:
+    """`run` is called in each of the forked processes, which have the environment of torchrun."""
+
+    def __init__(self, folder, ranks, run, program="program.py"):
+        self.folder = pathlib.Path(folder)
+        self.ranks = ranks
+        self._run = run
+        self._program = program
+        self._status = {}
+        self._pids = []
+        self._computed = False
+
+    def start(self):
+        port = free_port()
+        for rank in range(self.ranks):
+            pid = os.fork()
+            if pid == 0:
+                self._prepare(rank, port)
+                raise _Rank(self._run)
+            self._pids.append(pid)
+
+    def _prepare(self, rank, port):
+        os.environ.update(
+            RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(self.ranks),
+            LOCAL_WORLD_SIZE=str(self.ranks), GROUP_RANK="0", MASTER_ADDR="127.0.0.1",
+            MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo", TORCHELASTIC_RUN_ID="real",
+            USE_LIBUV="0",  # which Debian's torch 2.6 lacks
+        )  # fmt: skip
+        log = os.open(self.folder / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        stack = (self.folder / f"{rank}.stack").open("w")
+        faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
+
+    def progress(self):
+        """What changes while ranks go on: how many are left, the processor time of their main
+        threads, and whether one computes, or would if it had a processor. Not of all threads:
+        gloo's own spins once a peer has closed its connection."""
+        for rank, pid in enumerate(self._pids):
+            if rank not in self._status:
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    self._status[rank] = os.waitstatus_to_exitcode(status)
+        alive = [pid for rank, pid in enumerate(self._pids) if rank not in self._status]
+        # Twice in a row: a loop that polls and sleeps is seen to run once in a while.
+        computes, self._computed = self._computed, any(map(_is_running, alive))
+        return len(alive), sum(map(_ticks, alive)), computes and self._computed
+
+    def outcome(self):
+        """Ends the ranks that are left."""
+        stuck, errors = {}, {}
+        for rank, pid in enumerate(self._pids):
+            if rank not in self._status:
+                os.kill(pid, signal.SIGUSR1)
+                stuck[rank] = self._stuck_line(rank)
+        for rank, pid in enumerate(self._pids):
+            if rank in stuck:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            elif self._status[rank] != 0:
+                log = (self.folder / f"{rank}.log").read_text(errors="replace").strip()
+                errors[rank] = (log.splitlines() or [""])[-1]
+        return Outcome(self._status, stuck, errors)
+
+    def _stuck_line(self, rank):
+        end = time.monotonic() + 20
+        before = stack = ""
+        while (not stack or stack != before) and time.monotonic() < end:
+            time.sleep(0.1)
+            before, stack = stack, (self.folder / f"{rank}.stack").read_text()
+        found = re.search(rf'{re.escape(self._program)}", line (\d+)', stack)
+        return int(found[1]) if found else None
+
+
+def _main_thread(pid):
+    """The fields of its line in /proc from its state on; a process that has ended does nothing."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/task/{pid}/stat").read_text()
+    except OSError:
+        return ["S"] + ["0"] * 50
+    return stat.rpartition(")")[2].split()
+
+
+def _ticks(pid):
+    fields = _main_thread(pid)
+    return int(fields[11]) + int(fields[12])
+
+
+def _is_running(pid):
+    return _main_thread(pid)[0] == "R"
+
+
+# Below the ports that the system gives to connections: those of other jobs could take one before
+# the store listens there.
+_PORTS = itertools.count(10000 + os.getpid() % 20000)
+
+
+def free_port():
+    for port in _PORTS:
+        with socket.socket() as found:
+            try:
+                found.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
+def run_jobs(jobs, seconds=SECONDS):
+    """Runs jobs at once, until all have ended or none makes progress. Their outcomes, in order."""
+    for job in jobs:
+        job.start()
+    seen, since = None, time.monotonic()
+    while time.monotonic() - since < seconds:
+        time.sleep(0.05)
+        now = [job.progress() for job in jobs]
+        if not any(alive for alive, _, _ in now):
+            break
+        if (
+            seen is None
+            or any(running for _, _, running in now)
+            or any(a[0] != b[0] or b[1] - a[1] > _TICKS for a, b in zip(seen, now))
+        ):
+            seen, since = now, time.monotonic()
+    return [job.outcome() for job in jobs]
