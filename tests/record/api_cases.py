@@ -524,7 +524,7 @@ def checkpoint(rank, n):
     from torch.distributed import checkpoint
 
     # Of the parent, which is the same for all ranks.
-    folder = os.path.join(tempfile.gettempdir(), f"checkpoint{os.getppid()}")
+    folder = os.path.join(tempfile.gettempdir(), f"checkpoint{os.getppid():08}")
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder)
     state = {"model": network().state_dict()}

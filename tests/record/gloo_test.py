@@ -27,7 +27,6 @@ import time
 import with_torch  # isort: skip  # noqa: F401
 
 import real_gloo
-
 from pipesim import record
 from pipesim.recorder import launcher
 

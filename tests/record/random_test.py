@@ -20,10 +20,9 @@ import with_torch  # isort: skip  # noqa: F401
 
 import real_gloo
 import torch
-from random_programs import Generator
-
 from pipesim import RecordingFailed, record
 from pipesim.recorder import launcher
+from random_programs import Generator
 
 AT_ONCE = 10
 

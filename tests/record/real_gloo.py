@@ -153,8 +153,8 @@ def _is_running(pid):
 
 
 # Below the ports that the system gives to connections: those of other jobs could take one before
-# the store listens there.
-_PORTS = itertools.count(10000 + os.getpid() % 20000)
+# the store listens there. Ten each, for jobs that make other stores.
+_PORTS = itertools.count(10000 + os.getpid() % 15000, 10)
 
 
 def free_port():

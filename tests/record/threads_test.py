@@ -1,0 +1,177 @@
+"""Programs of several threads: recorded many times, they give the same bytes, which `check` takes.
+
+    threads_test.py PIPESIM [NAME...]
+
+Five recordings of each; PIPESIM_THREAD_RECORDINGS sets another number (tests/run --all: 100). The
+order in which the operating system runs the threads must not matter, so some of them sleep, for
+another time in each recording.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+
+import with_torch  # isort: skip  # noqa: F401
+
+import torch
+import torch.distributed as dist
+from api_cases import NEW, network, ones, train
+from pipesim import RecordingFailed, record
+from pipesim.recorder import launcher
+
+
+def in_thread(body, *arguments):
+    thread = threading.Thread(target=body, args=arguments)
+    thread.start()
+    return thread
+
+
+def all_reduces(group, pause):
+    for _ in range(5):
+        dist.all_reduce(ones(), group=group)
+        time.sleep(pause)
+
+
+def groups_of_their_own(pause):
+    groups = [dist.new_group() for _ in range(2)]
+    threads = [in_thread(all_reduces, group, pause * i) for i, group in enumerate(groups)]
+    all_reduces(None, 0)
+    for thread in threads:
+        thread.join()
+
+
+def one_group(pause):
+    thread = in_thread(all_reduces, None, pause)
+    all_reduces(None, 0)
+    thread.join()
+
+
+def pool(pause):
+    groups = [dist.new_group() for _ in range(3)]
+    with concurrent.futures.ThreadPoolExecutor(3) as executor:
+        list(executor.map(lambda group: all_reduces(group, pause), groups))
+
+
+def tags_of_their_own(pause):
+    def exchange(tag):
+        other = 1 - dist.get_rank()
+        for _ in range(3):
+            work = dist.isend(ones(), other, tag=tag)
+            time.sleep(pause)
+            dist.recv(ones(), other, tag=tag)
+            work.wait()
+
+    thread = in_thread(exchange, 1)
+    exchange(2)
+    thread.join()
+
+
+def still_in_a_call_at_the_end(pause):
+    def receive():
+        time.sleep(pause)
+        dist.recv(ones(), 1 - dist.get_rank())
+
+    in_thread(receive)
+
+
+def store_beside_collectives(pause):
+    def announce():
+        store = dist.distributed_c10d._get_default_store()
+        for step in range(3):
+            time.sleep(pause)
+            store.set(f"{dist.get_rank()} {step}", "x")
+            store.wait([f"{1 - dist.get_rank()} {step}"])
+
+    thread = in_thread(announce)
+    all_reduces(None, 0)
+    thread.join()
+
+
+def checkpoint_of_a_group_of_its_own(pause):
+    from torch.distributed import checkpoint
+
+    group = dist.new_group()
+    model = torch.nn.parallel.DistributedDataParallel(network())
+    with tempfile.TemporaryDirectory() as folder:
+        folders = [folder]
+        dist.broadcast_object_list(folders, 0)
+        saved = checkpoint.async_save(
+            {"model": model.module.state_dict()}, checkpoint_id=folders[0], process_group=group
+        )
+        time.sleep(pause)
+        train(model)
+        saved.result()
+        dist.barrier()
+
+
+# By name what check says, from the rules of gloo: nothing orders the calls of two threads of one
+# group, and a recv that nothing is sent to waits for ever.
+ANSWERS = {
+    groups_of_their_own: ["proved"],
+    one_group: ["proved", "undecided", "hang possible"],
+    pool: ["proved"],
+    tags_of_their_own: ["proved"],
+    still_in_a_call_at_the_end: ["hang certain"],
+    store_beside_collectives: ["proved"],
+    checkpoint_of_a_group_of_its_own: ["proved"],
+}
+
+
+def contents(path):
+    return {file.name: file.read_bytes() for file in sorted(pathlib.Path(path).iterdir())}
+
+
+def faults(body, recordings):
+    """In words; nothing if all is well."""
+    pause = 0.0
+
+    def job():
+        torch.set_num_threads(1)
+        dist.init_process_group("gloo")
+        body(pause)
+
+    first = None
+    for number in range(recordings):
+        pause = (number % 3) * 0.01
+        recorded = record(job, ranks=2, rules="gloo")
+        found = contents(recorded.path)
+        first = first or found
+        for name, text in found.items():
+            if text != first[name]:
+                yield f"recording {number} differs from the first in {name}"
+        if number and found == first:
+            continue
+        try:
+            report = recorded.check(rules="gloo")
+        except RecordingFailed as error:
+            yield f"recording {number}: {error}"
+            continue
+        if report.answer not in ANSWERS[body]:
+            yield f"recording {number}: {report.answer}\n{report.text}{recorded.output}"
+
+
+def main():
+    program, *names = sys.argv[1:]
+    os.environ["PIPESIM"] = os.path.abspath(program)
+    launcher.import_torch()
+    recordings = int(os.environ.get("PIPESIM_THREAD_RECORDINGS", "5"))
+    failed = 0
+    for body in ANSWERS:
+        if (names and body.__name__ not in names) or (
+            body is checkpoint_of_a_group_of_its_own and not NEW
+        ):
+            continue
+        found = list(faults(body, recordings))
+        failed += bool(found)
+        for fault in found:
+            print(f"{body.__name__}: {fault}", flush=True)
+    print(f"{recordings} recordings of each program, {failed} programs with faults")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
