@@ -17,18 +17,16 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import torch
 import torch.cuda
 from torch.overrides import TorchFunctionMode
 
-from pipesim.recorder import cuda_ops, values
+from pipesim.recorder import cuda_ops, cuda_streams, values
+from pipesim.recorder.cuda_streams import Cuda, DeviceLike, Event, Stream, installed
 from pipesim.recorder.patches import replace
-from pipesim.recorder.rank_file import Entry
 from pipesim.recorder.rank_recorder import RankRecorder
-
-DeviceLike = Union[torch.device, str, int, None]
 
 _MARK = "_pipesim_device"
 
@@ -55,12 +53,23 @@ _NO_KERNEL = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=None)
+def _inner_name(kind: Any) -> str:
+    """The attribute with the values of a tensor that has none itself: a DTensor, or the result of a
+    functional collective. They are made in C++, or while the mode is off."""
+    return next((name for name in ("_local_tensor", "elem") if hasattr(kind, name)), "")
+
+
 def device_of(tensor: Any) -> Optional[int]:
     """The index of the GPU that the tensor is taken to be on; None: a CPU tensor."""
-    return getattr(tensor, _MARK, None)
+    mark: Optional[int] = getattr(tensor, _MARK, None)
+    kind: Any = type(tensor)
+    if mark is None and kind is not torch.Tensor and _inner_name(kind):
+        return device_of(getattr(tensor, _inner_name(kind), None))
+    return mark
 
 
-def _mark(result: Any, device: int) -> Any:
+def _mark(result: Any, device: Optional[int]) -> Any:
     if isinstance(result, torch.Tensor):
         setattr(result, _MARK, device)
     elif isinstance(result, (tuple, list)):
@@ -88,143 +97,10 @@ def _marked_input(arguments: Any) -> Optional[int]:
     return None
 
 
-class Stream:
-    """A stand-in for torch.cuda.Stream; `id` is its name in the record, None the default one's."""
-
-    def __init__(self, device: DeviceLike = None, priority: int = 0, **_: Any) -> None:
-        self._cuda = _installed()
-        self.device = torch.device("cuda", self._cuda.index(device))
-        self.priority = priority
-        self.cuda_stream = self._cuda.next_stream()
-        self.id: Optional[str] = f"s{self.cuda_stream}" if self.cuda_stream else None
-        if self.id is not None:
-            self._cuda.define({"def": self.id, "stream": f"stream {self.cuda_stream}"})
-
-    def record_event(self, event: Optional[Event] = None) -> Event:
-        event = event or Event()
-        event.record(self)
-        return event
-
-    def wait_event(self, event: Event) -> None:
-        event.wait(self)
-
-    def wait_stream(self, stream: Stream) -> None:
-        self.wait_event(stream.record_event())
-
-    def synchronize(self) -> None:
-        self._cuda.add({"synchronize": "stream"}, self)
-
-    def query(self) -> bool:
-        self._cuda.recorder.note("polls", "query() of a stream may decide what is called next")
-        return True
-
-    def __enter__(self) -> Stream:
-        self._cuda.stack.append(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._cuda.stack.pop()
-
-
-class Event:
-    """A stand-in for torch.cuda.Event. One that was never recorded is waited for by nobody."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self._cuda = _installed()
-        self.id = ""
-
-    def record(self, stream: Optional[Stream] = None) -> None:
-        if not self.id:
-            self.id = self._cuda.next_event()
-            self._cuda.define({"def": self.id, "event": ""})
-        self._cuda.add({"record": self.id}, stream)
-
-    def wait(self, stream: Optional[Stream] = None) -> None:
-        if self.id:
-            self._cuda.add({"stream_wait": self.id}, stream)
-
-    def synchronize(self) -> None:
-        if self.id:
-            self._cuda.add({"synchronize": "event", "e": self.id}, None)
-
-    def query(self) -> bool:
-        self._cuda.recorder.note("polls", "query() of an event may decide what is called next")
-        return True
-
-    def elapsed_time(self, _: Event) -> float:
-        return 1.0
-
-
-class _Streams(threading.local):
-    """The current streams of a thread, of `with stream`."""
-
-    def __init__(self) -> None:
-        self.stack: list[Stream] = []
-
-
-class _Cuda:
-    """The GPUs of one rank: current device and stream, and the ids of streams and events."""
-
-    def __init__(self, recorder: RankRecorder) -> None:
-        self.recorder = recorder
-        self.current = 0
-        self._threads = _Streams()
-        self.default_device: Optional[int] = None  # where tensors are made without `device=`
-        self.kernels: dict[Optional[str], int] = {}  # by stream, since its last entry
-        self._streams = -1  # the first made is the default stream, number 0
-        self._events = 0
-
-    @property
-    def stack(self) -> list[Stream]:
-        return self._threads.stack
-
-    def next_stream(self) -> int:
-        self._streams += 1
-        return self._streams
-
-    def next_event(self) -> str:
-        self._events += 1
-        return f"e{self._events}"
-
-    def define(self, definition: Entry) -> None:
-        self.recorder.file.define(definition, self.recorder.place())
-
-    def add(self, entry: Entry, stream: Optional[Stream]) -> None:
-        """An entry on this stream, or on the current one."""
-        with values.quiet():
-            on = stream.id if stream is not None else self.stream_id()
-            self.recorder.add({**entry, "s": on, "k": self.kernels.pop(on, None)})
-
-    def stream_id(self) -> Optional[str]:
-        return self.stack[-1].id if self.stack else None
-
-    def of_entry(self) -> Entry:
-        """`s` and `k` of an entry of the recorder."""
-        on = self.stream_id()
-        return {"s": on, "k": self.kernels.pop(on, None)}
-
-    def index(self, device: DeviceLike) -> int:
-        """The index of a device as torch.cuda's functions take it."""
-        if device is None:
-            return self.current
-        if isinstance(device, int):
-            return device if device >= 0 else self.current
-        found = torch.device(device).index
-        return self.current if found is None else found
-
-
-_cuda: Optional[_Cuda] = None
-
-
-def _installed() -> _Cuda:
-    assert _cuda is not None, "install() comes first"
-    return _cuda
-
-
 class _Mode(TorchFunctionMode):
     """Sees calls with tensors; it is off while it handles one."""
 
-    def __init__(self, cuda: _Cuda) -> None:
+    def __init__(self, cuda: Cuda) -> None:
         super().__init__()
         self._cuda = cuda
 
@@ -233,6 +109,10 @@ class _Mode(TorchFunctionMode):
     ) -> Any:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
+        if func is torch.device and args and isinstance(args[0], int) and not values.is_quiet():
+            return func("cuda", args[0])  # an index is one of the accelerator
+        if func is torch.autograd.backward:  # 2.13 offers it to the mode; `patches` has seen it
+            return func.__wrapped__(*args, **kwargs)
         # Module.to reads its arguments by _parse_to, and has to get the device as it was given.
         if values.is_quiet() or name == "_parse_to" or func is torch.device:
             return func(*args, **kwargs)
@@ -254,7 +134,7 @@ class _Mode(TorchFunctionMode):
                 return name == "is_cuda"
         result = func(*args)
         if kind == "__set__" and len(args) > 1 and device_of(args[1]) is not None:
-            _mark(args[0], args[1]._pipesim_device)
+            _mark(args[0], device_of(args[1]))
         return result if mark is None else _mark(result, mark)
 
     def _call(self, func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -326,19 +206,19 @@ def _copy(tensor: torch.Tensor, device: Optional[int]) -> torch.Tensor:
     return _remark(tensor.clone(), device)
 
 
-def _to_cuda(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
+def _to_cuda(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     target = cuda.index(args[0] if args else kwargs.get("device"))
     return tensor if device_of(tensor) == target else _copy(tensor, target)
 
 
-def _to_cpu(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
+def _to_cpu(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     if device_of(tensor) is None:
         return tensor
     cuda.add({"read": "cpu"}, None)
     return _copy(tensor, None)
 
 
-def _to(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
+def _to(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     """`to(device, dtype)`, `to(dtype)`, `to(other)`, each with non_blocking and copy."""
     if args and isinstance(args[0], torch.dtype):
         names = ["dtype", "non_blocking", "copy"]
@@ -366,13 +246,13 @@ def _remark(result: torch.Tensor, device: Optional[int]) -> torch.Tensor:
     return result if device is None else _mark(result, device)
 
 
-def _copy_(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
+def _copy_(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     if device_of(tensor) is None and args and device_of(args[0]) is not None:
         cuda.add({"read": "copy_"}, None)
     return tensor.copy_(*args, **kwargs)
 
 
-def _backward(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> None:
+def _backward(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> None:
     """With the mode on, or no hook of the backward would be seen."""
     names = ("gradient", "retain_graph", "create_graph", "inputs")
     given = {**dict(zip(names, args)), **kwargs}
@@ -381,7 +261,7 @@ def _backward(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> 
         torch.autograd.backward(tensor, gradient, **given)
 
 
-def _numpy(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
+def _numpy(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     device = device_of(tensor)
     if device is not None:
         raise TypeError(
@@ -391,11 +271,11 @@ def _numpy(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any
     return tensor.numpy(*args, **kwargs)
 
 
-def _same(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
+def _same(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     return tensor
 
 
-def _type(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
+def _type(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     """`type()` is a name, `type(dtype or name)` a conversion, perhaps to another device."""
     wanted = args[0] if args else kwargs.get("dtype")
     device = device_of(tensor)
@@ -414,7 +294,7 @@ def _type(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     return _remark(tensor.clone().type(cpu_type), target)
 
 
-def _get_device(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> int:
+def _get_device(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> int:
     device = device_of(tensor)
     return -1 if device is None else device
 
@@ -434,8 +314,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
 
 def install(recorder: RankRecorder) -> None:
     """In the process of a rank, after all of torch that it needs has been imported."""
-    global _cuda
-    cuda = _cuda = _Cuda(recorder)
+    cuda = cuda_streams.install(recorder)
     recorder.device = "cuda"
     recorder.stream = cuda.of_entry
     default = Stream()
@@ -445,11 +324,34 @@ def install(recorder: RankRecorder) -> None:
     _replace_load(cuda)
     _wrap_what_the_mode_misses(cuda)
     _keep_version_counters_of_fsdp()
+    _keep_mode_in_backward(cuda)
     _Mode(cuda).__enter__()
     _enter_in_threads(cuda)
 
 
-def _enter_in_threads(cuda: _Cuda) -> None:
+def _keep_mode_in_backward(cuda: Cuda) -> None:
+    """The mode handles `backward` of 2.13 and `grad`, and would be off in their hooks."""
+    graph = getattr(torch.autograd, "graph", None)
+    original: Any = getattr(graph, "_engine_run_backward", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+        with _mode_on(cuda):
+            return original(*args, **kwargs)
+
+    replace("_engine_run_backward", (graph,), _engine_run_backward)
+
+
+def _mode_on(cuda: Cuda) -> contextlib.AbstractContextManager[Any]:
+    """A mode is off while it handles a call; in this context it is on."""
+    modes = torch.overrides._get_current_function_mode_stack()
+    is_on = any(isinstance(mode, _Mode) for mode in modes)
+    return contextlib.nullcontext() if is_on else _Mode(cuda)
+
+
+def _enter_in_threads(cuda: Cuda) -> None:
     """A mode is one of its thread: those of the user, and what pins batches in a DataLoader."""
     thread: Any = threading.Thread
     original = thread._bootstrap_inner  # `run` is often replaced by a subclass
@@ -461,7 +363,7 @@ def _enter_in_threads(cuda: _Cuda) -> None:
     thread._bootstrap_inner = _bootstrap_inner
 
 
-def _replace_functions(cuda: _Cuda, default: Stream) -> None:
+def _replace_functions(cuda: Cuda, default: Stream) -> None:
     gpus = cuda.recorder.settings.local_ranks
 
     def set_device(device: DeviceLike) -> None:
@@ -564,14 +466,57 @@ def _replace_functions(cuda: _Cuda, default: Stream) -> None:
         for module in (torch.cuda, torch.cuda.random, torch.cuda.memory, graphs):
             if module is torch.cuda or hasattr(module, name):
                 setattr(module, name, function)
-    for name, answer in {"_cuda_getDevice": lambda: cuda.current}.items():
+    version = (2, 27, 5)
+    nccl = sys.modules.get("torch.cuda.nccl")
+    if nccl is not None:
+        setattr(nccl, "version", lambda: version)
+    for name, answer in {
+        "_cuda_getDevice": lambda: cuda.current,
+        # c10d's logger asks for it, also while it tells of an exception.
+        "_nccl_version": lambda: version[0] << 32 | version[1] << 16 | version[2],
+    }.items():
         setattr(torch._C, name, answer)
+    _replace_accelerator(cuda, functions)
+
+
+def _replace_accelerator(cuda: Cuda, functions: dict[str, Any]) -> None:
+    """`torch.accelerator`, of 2.6 and later: a GPU's functions under names for all devices."""
+    accelerator: Any = getattr(torch, "accelerator", None)
+    if accelerator is None:
+        return
+    names = "device_count current_stream set_stream synchronize empty_cache memory_stats".split()
+    answers = {
+        **{name: functions[name] for name in names},
+        **{name: call for name, call in functions.items() if "memory_" in name},
+        "is_available": lambda: True,
+        "current_accelerator": lambda check_available=False: torch.device("cuda"),
+        "current_device_index": functions["current_device"],
+        "current_device_idx": functions["current_device"],
+        "set_device_index": functions["set_device"],
+        "set_device_idx": functions["set_device"],
+        "device_index": functions["device"],
+        "get_memory_info": functions["mem_get_info"],
+    }
+    for name, answer in answers.items():
+        if hasattr(accelerator, name):
+            replace(name, (accelerator,), answer)
+    c_functions = {
+        "getAccelerator": lambda: torch.device("cuda"),
+        "getDeviceIndex": functions["current_device"],
+        "setDeviceIndex": functions["set_device"],
+        "getStream": functions["current_stream"],
+        "setStream": functions["set_stream"],
+        "synchronizeDevice": functions["synchronize"],
+    }
+    for name, answer in c_functions.items():
+        if hasattr(torch._C, f"_accelerator_{name}"):
+            setattr(torch._C, f"_accelerator_{name}", answer)
 
 
 class _TypedMaker:
     """`torch.cuda.FloatTensor`, which makes tensors and names a type."""
 
-    def __init__(self, cuda: _Cuda, cpu_type: Callable[..., torch.Tensor]) -> None:
+    def __init__(self, cuda: Cuda, cpu_type: Callable[..., torch.Tensor]) -> None:
         self._cuda = cuda
         self.cpu_type = cpu_type
 
@@ -580,7 +525,7 @@ class _TypedMaker:
         return tensor
 
 
-def _replace_defaults(cuda: _Cuda) -> None:
+def _replace_defaults(cuda: Cuda) -> None:
     """Where tensors are made by default, and generators of random numbers."""
     original_type = torch.set_default_tensor_type
 
@@ -624,13 +569,13 @@ class _Location:
         self.mark = device
 
     def cuda(self, device: DeviceLike = None, *_: Any, **__: Any) -> _Location:
-        return _Location(_installed().index(device))
+        return _Location(installed().index(device))
 
     def cpu(self) -> _Location:
         return _Location(None)
 
 
-def _replace_load(cuda: _Cuda) -> None:
+def _replace_load(cuda: Cuda) -> None:
     """torch.load: tensors keep their marks in a file, `map_location` gives them others."""
     original = torch.load
 
@@ -704,7 +649,7 @@ def _keep_version_counters_of_fsdp() -> None:
     replace("foreach_all_gather_copy_out", (fsdp,), foreach_all_gather_copy_out)
 
 
-def _wrap_what_the_mode_misses(cuda: _Cuda) -> None:
+def _wrap_what_the_mode_misses(cuda: Cuda) -> None:
     original_parameter = torch.nn.Parameter.__new__
 
     def new(cls: type, data: Any = None, requires_grad: bool = True) -> Any:

@@ -110,6 +110,8 @@ def _asks_for_cuda(end: dict[str, Any]) -> bool:
         "Torch not compiled with CUDA",
         "No CUDA GPUs are available",
         "NVIDIA driver",
+        "accelerator support",  # of `device_id=`, since 2.13
+        "Cannot access accelerator device",
         "'torch._C' has no attribute '_cuda_",
     )
     return end.get("why") == m.NEEDS_CUDA or any(text in end.get("text", "") for text in refusals)

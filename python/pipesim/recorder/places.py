@@ -17,7 +17,7 @@ _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 
 # Where our own names mean nothing to the user; patches have those of what they replace.
 _RECORDER = os.path.join(_PACKAGE, "recorder", "rank_recorder.py")
-_CUDA = os.path.join(_PACKAGE, "recorder", "cuda.py")
+_CUDA = os.path.join(_PACKAGE, "recorder", "cuda_streams.py")
 
 # Functions of torch that wrap others (distributed/c10d_logger.py, utils/_contextlib.py).
 _WRAPPERS = frozenset({"wrapper", "inner", "decorate_context"})
