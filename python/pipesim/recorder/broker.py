@@ -28,7 +28,9 @@ Waiting = Union[m.Need, m.Poll, m.StoreCall]
 _MAX_IDLE_ROUNDS = 2000
 
 # Answered when all ranks wait, because the answer depends on who comes first.
-_ORDERED_STORE_OPS = frozenset({"add", "check", "compare_set", "delete", "count"})
+_ORDERED_STORE_OPS = frozenset(
+    "add append check compare_set count delete keys len pop push try_pop".split()
+)
 
 
 class _Meeting:
@@ -88,6 +90,10 @@ class Broker:
         self._any_source: dict[int, list[m.Recv]] = collections.defaultdict(list)
         self._received: dict[tuple[int, int], Optional[m.Reply]] = {}
         self._store: dict[str, bytes] = {}
+        self._queues: dict[str, collections.deque[tuple[int, bytes]]] = collections.defaultdict(
+            collections.deque
+        )
+        self._pushes: collections.Counter[str] = collections.Counter()
         self._idle_rounds = 0
         self._cut: Optional[str] = None  # why records end from now on, if not that all wait
         self.ends: dict[int, m.End] = {}
@@ -227,9 +233,12 @@ class Broker:
             self._reply(rank, m.Reply())
             for other in sorted(self._waiting):
                 self._answer(other)
-        elif all(key in self._store for key in call.keys):
+        elif all(map(self._is_set, call.keys)):
             value = self._store[call.keys[0]] if call.op == "get" else None
             self._reply(rank, m.Reply(value=value))
+
+    def _is_set(self, key: str) -> bool:
+        return key in self._store or bool(self._queues.get(key))
 
     # When every rank waits
 
@@ -251,17 +260,19 @@ class Broker:
             if isinstance(waiting, m.Poll):
                 done = self._outcome(rank, waiting.call) is not None
                 self._reply(rank, m.Reply(value=done))
-            elif isinstance(waiting, m.StoreCall):
+            elif isinstance(waiting, m.StoreCall) and self._is_question(waiting):
                 self._reply(rank, m.Reply(value=self._ordered_store_call(waiting)))
         for rank in sorted(self._waiting):
             self._answer(rank)
         return True
 
-    @staticmethod
-    def _is_question(waiting: Waiting) -> bool:
-        return isinstance(waiting, m.Poll) or (
-            isinstance(waiting, m.StoreCall) and waiting.op in _ORDERED_STORE_OPS
-        )
+    def _is_question(self, waiting: Waiting) -> bool:
+        """Whether there is an answer: a pop waits for a value."""
+        if isinstance(waiting, m.StoreCall):
+            if waiting.op == "pop":
+                return bool(self._queues[waiting.keys[0]])
+            return waiting.op in _ORDERED_STORE_OPS
+        return isinstance(waiting, m.Poll)
 
     def _ordered_store_call(self, call: m.StoreCall) -> Any:
         key = call.keys[0] if call.keys else ""
@@ -272,12 +283,20 @@ class Broker:
             self._store[key] = str(total).encode()
             return total
         if call.op == "check":
-            return all(k in self._store for k in call.keys)
+            return all(map(self._is_set, call.keys))
         if call.op == "delete":
             self._idle_rounds = 0
             return self._store.pop(key, None) is not None
         if call.op == "count":
             return len(self._store)
+        if call.op == "keys":
+            return sorted(self._store)
+        if call.op == "append":
+            self._idle_rounds = 0
+            self._store[key] = self._store.get(key, b"") + call.value
+            return None
+        if call.op in ("push", "pop", "try_pop", "len"):
+            return self._queue_call(call)
         # compare_set, as TCPStore: a key that is not there is set if nothing was expected.
         old = self._store.get(key)
         if old == call.expected or (old is None and not call.expected):
@@ -285,6 +304,20 @@ class Broker:
             self._store[key] = call.value
             return call.value
         return call.expected if old is None else old
+
+    def _queue_call(self, call: m.StoreCall) -> Any:
+        """A push returns the number of its value in the queue, a pop that and the value."""
+        key = call.keys[0]
+        queue = self._queues[key]
+        if call.op == "len":
+            return len(queue)
+        if call.op == "push":
+            self._pushes[key] += 1
+            queue.append((self._pushes[key], call.value))
+        elif not queue:
+            return None
+        self._idle_rounds = 0
+        return self._pushes[key] if call.op == "push" else queue.popleft()
 
     def _lowest_in_device_call(self) -> Optional[int]:
         for rank in sorted(self._waiting):

@@ -81,7 +81,8 @@ class Poll:
 
 @dataclasses.dataclass
 class StoreCall:
-    """One call of a store. `op` is set, get, wait, add, check, compare_set, delete or count."""
+    """One call of a store. `op` is set, get, wait, add, check, compare_set, delete, count, keys,
+    append, or of a queue push, pop, try_pop or len."""
 
     op: str
     keys: tuple[str, ...]

@@ -7,6 +7,7 @@ destroys groups, batches, waits, the begin and end of a backward, steps of optim
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import inspect
@@ -21,22 +22,26 @@ import torch.distributed.distributed_c10d as c10d
 import torch.multiprocessing
 import torch.optim
 
+from pipesim.recorder.coverage import NOT_RECORDED, NotRecorded, refusal
 from pipesim.recorder.process_group import Options, RecordingGroup
 from pipesim.recorder.rank_recorder import Group, RankRecorder
 from pipesim.recorder.store import RecordingStore
 
 _WORLD = "pipesim:world"
+_KINDS_OF_NCCL = ("nccl2", "nccl-legacy", "nccl-lazy")
 
 
 def install(recorder: RankRecorder) -> None:
     """Everything that this module replaces."""
     _replace_backends(recorder)
     _replace_groups(recorder)
+    _replace_independent_groups(recorder)
     _replace_stores(recorder)
     _replace_works(recorder)
     _replace_futures(recorder)
     _replace_training(recorder)
     _replace_spawn(recorder)
+    _refuse_what_is_not_recorded()
 
 
 def replace(name: str, modules: tuple[Any, ...], new: Any) -> None:
@@ -60,18 +65,30 @@ def _replace_backends(recorder: RankRecorder) -> None:
                 return False
             return cls.__name__ == "ProcessGroupGloo" or thing.group.backend == "nccl"
 
+    def make(name: str, store: Any, rank: int, size: int, options: Options) -> RecordingGroup:
+        group = recorder.group_being_made
+        if group is None:
+            return _independent_group(recorder, name, store, rank, size, options)
+        if group.backend == "gloo":  # its constructor connects all members
+            recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
+        being_bound = recorder.device_being_bound
+        devices = recorder.devices_being_made
+        return RecordingGroup(recorder, group, rank, size, store, being_bound, options, devices)
+
     def backend(name: str) -> type:
         def new(cls: type, store: Any, rank: int, size: int, *args: Any, **kwargs: Any) -> Any:
-            group = recorder.group_being_made
-            assert group is not None, "a process group is made by _new_process_group_helper only"
-            if group.backend == "gloo":  # its constructor connects all members
-                recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
             options = next((given for given in args if isinstance(given, Options)), Options())
             if "timeout" in kwargs:
                 options._timeout = kwargs["timeout"]
-            return RecordingGroup(recorder, group, rank, size, recorder.device_being_bound, options)
+            return make(name, store, rank, size, options)
 
         return Backend(name, (), {"__new__": new, "Options": Options})
+
+    def create(given: Any, options: Any = None) -> RecordingGroup:
+        """The creator of a backend of 2.14 and later, in which also gloo's and NCCL's have one."""
+        options = options if isinstance(options, Options) else Options()
+        options._timeout = given.timeout
+        return make("a group", given.store, given.group_rank, given.group_size, options)
 
     for name in ("ProcessGroupGloo", "ProcessGroupNCCL"):
         replace(name, (c10d,), backend(name))
@@ -79,14 +96,58 @@ def _replace_backends(recorder: RankRecorder) -> None:
     c10d._GLOO_AVAILABLE = c10d._NCCL_AVAILABLE = True
     if getattr(c10d, "default_pg_nccl_timeout", None) is None:  # 2.x warns of a build without it
         replace("default_pg_nccl_timeout", (c10d,), datetime.timedelta(minutes=10))
+    if hasattr(c10d.Backend, "_ensure_backend_registered"):
+        _replace_creators(create)
+
+
+def _replace_creators(create: Callable[..., Any]) -> None:
+    """2.14 and later find backends by entry points, and NCCL has several."""
+    plugins = c10d.Backend._plugins
+    for name in ("gloo", "nccl", *_KINDS_OF_NCCL):
+        with contextlib.suppress(Exception):  # a build without it
+            c10d.Backend._ensure_backend_registered(name)
+        if name.upper() in plugins:
+            changed = {"creator_fn": create, "extended_api": True}
+            plugins[name.upper()] = plugins[name.upper()]._replace(**changed)
+        elif name in _KINDS_OF_NCCL:
+            c10d.Backend.register_backend(name, create, extended_api=True, devices=["cuda"])
+
+
+def _independent_group(
+    recorder: RankRecorder, name: str, store: Any, rank: int, size: int, options: Options
+) -> RecordingGroup:
+    """A group that is made by itself, as `_dist2` does: of all ranks, or its members are unknown."""
+    if (rank, size) != (recorder.rank, recorder.world):
+        raise NotRecorded(
+            f"{name}(...) of {size} ranks", "which ranks of the job they are is unknown"
+        )
+    backend = "gloo" if name == "ProcessGroupGloo" else "nccl"
+    number = recorder.number(_WORLD, "independent group")
+    group = recorder.define_group(f"independent:{number}", range(size), backend)
+    recorder.add({"new_group": group.id})
+    if backend == "gloo":
+        recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
+    return RecordingGroup(recorder, group, rank, size, store, options=options)
 
 
 def _backend_name(asked: str, device: str) -> str:
     """`gloo` or `nccl`, of what 2.x also calls `cpu:gloo,cuda:nccl` or, for the same, undefined."""
     by_device = dict(part.split(":") for part in asked.lower().split(",") if ":" in part)
-    if asked.lower() in ("gloo", "nccl"):
-        return asked.lower()
-    return by_device.get(device, "nccl" if device == "cuda" else "gloo")
+    default = "nccl" if device == "cuda" else "gloo"
+    name = by_device.get(device, default) if by_device else asked.lower()
+    for each in by_device.values() or [name]:
+        if each not in ("gloo", "nccl", "undefined", "", *_KINDS_OF_NCCL):
+            raise NotRecorded(f"the backend '{each}'")
+    if name in _KINDS_OF_NCCL:
+        return "nccl"
+    return name if name in ("gloo", "nccl") else default
+
+
+def _devices(asked: str) -> list[str]:
+    """The kinds of device that 2.x registers the backends for."""
+    if not hasattr(c10d, "BackendConfig"):
+        return []
+    return list(c10d.BackendConfig(c10d.Backend(asked)).get_device_backend_map())
 
 
 def _check_size(recorder: RankRecorder, rank: int, world_size: int) -> None:
@@ -151,6 +212,7 @@ def _replace_groups(recorder: RankRecorder) -> None:
             )
         recorder.group_being_made = group
         recorder.device_being_bound = given.get("device_id")
+        recorder.devices_being_made = _devices(str(given["backend"]))
         made = original_helper(*args, **kwargs)
         recorder.group_being_made = recorder.device_being_bound = None
         kept.append(made)
@@ -169,7 +231,7 @@ def _replace_groups(recorder: RankRecorder) -> None:
     @functools.wraps(original_destroy)
     def destroy_process_group(group: Any = None) -> None:
         destroyed = group if group is not None else c10d.GroupMember.WORLD
-        if isinstance(destroyed, RecordingGroup):
+        if isinstance(destroyed, RecordingGroup) and not destroyed.shrunk:
             recorder.add({"destroy": destroyed.group.id})
         original_destroy(group)
 
@@ -185,6 +247,19 @@ def _replace_groups(recorder: RankRecorder) -> None:
 
     if hasattr(c10d, "split_group"):
         replace("split_group", (c10d, dist), _splitter(recorder, original_helper, kept))
+    if hasattr(c10d, "_get_split_source"):  # 2.14 hands it to C++; splits are recorded here
+        replace("_get_split_source", (c10d,), lambda _: None)
+    if hasattr(c10d, "_create_shrunk_process_group"):
+
+        def _create_shrunk_process_group(
+            made: RecordingGroup, _: Any, metadata: Any, *__: Any
+        ) -> Any:
+            """The communicator that `RecordingGroup.shrink` has made is the group."""
+            made._set_group_name(metadata["new_group_name"])
+            kept.append(made)
+            return made
+
+        replace("_create_shrunk_process_group", (c10d,), _create_shrunk_process_group)
 
     for function in (
         _new_process_group_helper,
@@ -196,10 +271,24 @@ def _replace_groups(recorder: RankRecorder) -> None:
         replace(function.__name__, modules, function)
 
 
+def _check_is_part(asked: str, parents: str) -> None:
+    """`split_group(backend=)` of 2.13 takes some of the parent's backends."""
+    have = dict(part.split(":") for part in parents.split(","))
+    for device in _devices(asked):
+        name = c10d.BackendConfig(c10d.Backend(asked)).get_device_backend_map()[device]
+        if device in have and have[device] == name:
+            continue
+        if ":" in asked or device not in have:
+            raise ValueError(
+                f"Requested backend '{name}' for device '{device}' is not that of the parent "
+                f"process group ({parents})"
+            )
+
+
 def _splitter(
     recorder: RankRecorder, original_helper: Callable[..., Any], kept: list[Any]
 ) -> Callable[..., Any]:
-    """`split_group` of 2.6, which makes a C++ group around ProcessGroupNCCL itself."""
+    """`split_group` of 2.6 and later, which makes a C++ group around ProcessGroupNCCL itself."""
 
     def define(ranks: list[int], parent: Group, desc: str) -> Group:
         name = str(c10d._world.group_count)
@@ -214,10 +303,12 @@ def _splitter(
         timeout: Any = None,
         pg_options: Any = None,
         group_desc: Optional[str] = None,
+        backend: Any = None,
     ) -> Any:
-        """All members of the parent call it. Ranks are those in the parent."""
-        if split_ranks is None:
-            raise ValueError("split_ranks cannot be None")
+        """All members of the parent call it. Ranks are those in the parent. `backend`: for which
+        kinds of device the new group has the parent's."""
+        if not split_ranks:
+            raise ValueError("split_ranks cannot be None or empty")
         world = c10d._get_default_group()
         parent = parent_pg if parent_pg else world
         if not world.bound_device_id:
@@ -232,6 +323,10 @@ def _splitter(
             raise RuntimeError(
                 "No backend for the parent process group or its backend does not support splitting"
             )
+        kind = c10d._world.pg_map[parent][0]
+        if backend is not None:
+            _check_is_part(str(backend), c10d._world.pg_backend_config[parent])
+            kind = c10d.Backend(str(backend))
         splits = [sorted(ranks) for ranks in split_ranks]
         if any(len(ranks) == 0 for ranks in splits):
             raise ValueError("the split group cannot be empty")
@@ -248,13 +343,16 @@ def _splitter(
         c10d._world.group_count += 1
         recorder.group_being_made = group
         recorder.device_being_bound = world.bound_device_id
+        recorder.devices_being_made = _devices(str(kind))
+        parent._splits += 1
         made, _ = original_helper(
             len(own),
             own.index(recorder.rank),
             own,
-            c10d.Backend("nccl"),
+            kind,
             c10d._world.pg_map[world][1],
             group.name,
+            backend_options=pg_options,
             timeout=timeout or c10d._get_default_timeout(c10d.Backend("nccl")),
             device_id=world.bound_device_id,
             group_desc=desc or None,
@@ -294,6 +392,24 @@ def _replace_stores(recorder: RankRecorder) -> None:
             replace(name, (dist,), store_class(name))
 
 
+def _replace_independent_groups(recorder: RankRecorder) -> None:
+    """`_dist2` of 2.9 and later: groups of all ranks, which torch.distributed does not know."""
+    try:
+        import torch.distributed._dist2 as dist2
+    except ImportError:
+        return
+
+    def maker(name: str) -> Callable[..., RecordingGroup]:
+        def make(store: Any, rank: int, size: int, timeout: Any, *_: Any, **__: Any) -> Any:
+            options = Options()
+            options._timeout = timeout
+            return _independent_group(recorder, name, store, rank, size, options)
+
+        return make
+
+    dist2._BACKENDS.update(gloo=maker("ProcessGroupGloo"), nccl=maker("ProcessGroupNCCL"))
+
+
 def _replace_works(recorder: RankRecorder) -> None:
     work_type: Any = torch._C._distributed_c10d.Work
     original_future_of = work_type.get_future
@@ -314,6 +430,16 @@ def _replace_works(recorder: RankRecorder) -> None:
     def source_rank(self: Any) -> int:
         return recorder.source_of(self)
 
+    if hasattr(work_type, "block_current_stream"):
+        original_block = work_type.block_current_stream
+
+        def block_current_stream(self: Any) -> None:
+            if recorder.device == "cuda":  # gloo's own answer is an exception
+                recorder.wait(self, sys._getframe(1))
+            else:
+                original_block(self)
+
+        work_type.block_current_stream = block_current_stream
     for function in (wait, synchronize, is_completed, get_future, source_rank):
         setattr(work_type, function.__name__, function)
     work_type._source_rank = source_rank
@@ -400,3 +526,16 @@ def _replace_spawn(recorder: RankRecorder) -> None:
         return None
 
     replace("spawn", (torch.multiprocessing,), spawn)
+
+
+def _refuse_what_is_not_recorded() -> None:
+    owners = {
+        "torch.distributed.rpc": getattr(dist, "rpc", None),
+        "torch.distributed": dist,
+        "Work": torch._C._distributed_c10d.Work,
+        "PrefixStore": dist.PrefixStore,
+    }
+    for name in NOT_RECORDED:
+        owner, _, attribute = name.rpartition(".")
+        if hasattr(owners.get(owner), attribute):
+            setattr(owners[owner], attribute, refusal(name))

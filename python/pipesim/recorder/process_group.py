@@ -22,6 +22,7 @@ import torch.distributed as dist
 
 from pipesim.recorder import messages as m
 from pipesim.recorder import values
+from pipesim.recorder.coverage import refusal, undecided
 from pipesim.recorder.rank_recorder import Group, RankRecorder, blocking_wait
 
 Tensors = list[torch.Tensor]
@@ -46,6 +47,11 @@ def _reduce_name(options: Any) -> str:
     return str(getattr(op, "name", "SUM"))
 
 
+def _sizes(tensor: torch.Tensor) -> str:
+    """As torch's C++ writes the sizes of a tensor."""
+    return f"({', '.join(map(str, tensor.shape))})"
+
+
 class Options:
     """Stands in for the Options of ProcessGroupNCCL, which a build without CUDA lacks, and for
     those of ProcessGroupGloo. torch reads and writes them; no call depends on them."""
@@ -67,55 +73,133 @@ class RecordingGroup(dist.ProcessGroup):
         group: Group,
         rank: int,
         size: int,
+        store: Any = None,
         device: Any = None,
         options: Optional[Options] = None,
+        devices: Sequence[str] = (),
     ) -> None:
+        """`device`: the one of `device_id=`. `devices`: kinds of device whose tensors it takes."""
         super().__init__(rank, size)
         self._recorder = recorder
         self.group = group
         self._index = rank
+        self._store = store
         self._device = device
         self.options = options or Options()
+        self._name = self._desc = group.name
+        self._devices = list(devices) or ["cuda" if group.backend == "nccl" else "cpu"]
+        self._splits = 0
+        self.shrunk = False  # replaced with a smaller one
 
     # Not "gloo": DDP's logger (reducer.cpp of 1.13) casts a group of that name to ProcessGroupGloo.
     def getBackendName(self) -> str:
         return "pipesim"
 
+    def name(self) -> str:
+        return self.group.backend
+
+    _get_backend_name = name
+
     # 2.x: DeviceMesh and functional collectives look groups up by their name.
     @property
     def group_name(self) -> str:
-        return self.group.name
+        return self._name
 
     @property
     def group_desc(self) -> str:
-        return self.group.name
+        return self._desc
+
+    def _set_group_name(self, name: str) -> None:
+        super()._set_group_name(name)
+        self._name = name
+
+    def _set_group_desc(self, desc: str) -> None:
+        super()._set_group_desc(desc)
+        self._desc = desc
 
     @property
     def bound_device_id(self) -> Any:
-        """Of `device_id=`: NCCL then makes communicators at once, and splits those of parents."""
+        """The device of `device_id=`: NCCL then makes communicators at once, and splits those of
+        parents."""
         return self._device
 
     @property
     def _device_types(self) -> list[torch.device]:
         """The kinds of device whose tensors the group takes."""
-        return [torch.device("cuda" if self.group.backend == "nccl" else "cpu")]
+        return [torch.device(device) for device in self._devices]
 
     supports_coalescing = False
+    supports_tensor_alloc = False
+    supports_time_estimate = False
+    supports_reconfigure = False
+    supports_window = False
+    use_pg_for_symm_mem_rendezvous = False
 
     @property
     def supports_splitting(self) -> bool:
         return self.group.backend == "nccl"
 
+    supports_shrinking = supports_splitting
+
     def eager_connect_single_device(self, _: Any) -> None:
         pass
 
-    # Of a rank that is in none of the new groups: ncclCommSplit waits for it, too. `patches` has
-    # recorded that.
+    # ncclCommSplit waits for ranks that are in none of the new groups, too. `patches` has recorded
+    # that.
     def perform_nocolor_split(self, _: Any) -> None:
         pass
 
+    def comm_split_count(self) -> int:
+        return self._splits
+
+    def split_group(
+        self,
+        ranks: Sequence[int],
+        timeout: Any = None,
+        opts: Any = None,
+        group_name: Optional[str] = None,
+        group_desc: Optional[str] = None,
+        device_types: Any = None,
+    ) -> Any:
+        return dist.split_group(self, [list(ranks)], timeout, opts, group_desc)
+
+    def shrink(self, excluded: Sequence[int], flags: int = 0, options: Any = None) -> Any:
+        """ncclCommShrink: the ranks that stay make a new communicator."""
+        recorder = self._recorder
+        self._splits += 1
+        self.shrunk = True
+        stay = [rank for index, rank in enumerate(self.group.ranks) if index not in excluded]
+        name = f"{self.group.name}:shrunk:{self._splits}"
+        group = recorder.define_group(name, stay, self.group.backend, eager=True)
+        recorder.add({"new_group": group.id})
+        index = stay.index(recorder.rank)
+        given = (self._store, self._device, options or self.options, self._devices)
+        return RecordingGroup(recorder, group, index, len(stay), *given)
+
     def _get_backend(self, device: Any) -> RecordingGroup:
         return self
+
+    get_backend = _get_backend
+
+    def get_group_store(self) -> Any:
+        return self._store
+
+    def _set_default_timeout(self, timeout: timedelta) -> None:
+        self.options._timeout = timeout
+
+    set_timeout = _set_default_timeout
+
+    def _add_ephemeral_timeout(self, timeout: timedelta) -> None:
+        pass
+
+    def _has_hooks(self) -> bool:
+        return False
+
+    # NCCL aborts the communicators of all groups between the two.
+    def _group_start(self) -> None:
+        pass
+
+    _group_end = _wait_for_pending_works = _enable_collectives_timing = _group_start
 
     # Collectives
 
@@ -140,6 +224,8 @@ class RecordingGroup(dist.ProcessGroup):
         return self._collective("reduce", parts, parts, root=root, reduce=_reduce_name(opts))
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        for given, parts in zip(_flat(inputs), _lists(outputs)):
+            self._check_sizes("allgather", given, parts)
         return self._collective("all_gather", [[t] for t in _flat(inputs)], _lists(outputs))
 
     # Each output is a list with a tensor of each rank here, too (1.13).
@@ -156,10 +242,24 @@ class RecordingGroup(dist.ProcessGroup):
 
     def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         root = opts.rootRank
+        if root == self._index:
+            for given, parts in zip(_flat(inputs), _lists(outputs)):
+                self._check_sizes("gather", given, parts)
         return self._collective("gather", [[t] for t in _flat(inputs)], _lists(outputs), root=root)
+
+    def gather_single(self, output: Any, input: torch.Tensor, opts: Any = None) -> Work:
+        """2.14. Only the root has an output."""
+        root = opts.rootRank
+        outputs = [[output]] if root == self._index else []
+        return self._collective("gather", [[input]], outputs, root=root)
+
+    gather_into_tensor = gather_single
 
     def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         outputs = _flat(outputs)
+        if opts.rootRank == self._index:
+            for output, parts in zip(outputs, _lists(inputs)):
+                self._check_sizes("scatter", output, parts)
         return self._collective(
             "scatter",
             _lists(inputs),
@@ -183,6 +283,10 @@ class RecordingGroup(dist.ProcessGroup):
         return self._collective("reduce_scatter", [[t] for t in inputs], parts, reduce=reduce)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        if self.group.backend == "gloo" and torch.__version__.startswith("1."):
+            raise RuntimeError("ProcessGroup gloo does not support alltoall")
+        self._check_sizes("alltoall", outputs[0], outputs)
+        self._check_sizes("alltoall", inputs[0], inputs)
         to = tuple(values.size_of([t]) for t in inputs)
         from_ = tuple(values.size_of([t]) for t in outputs)
         return self._collective("all_to_all", [list(inputs)], [list(outputs)], splits=(to, from_))
@@ -270,6 +374,17 @@ class RecordingGroup(dist.ProcessGroup):
 
     # How a call is described
 
+    def _check_sizes(self, call: str, like: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
+        """gloo takes tensors of one size only."""
+        if self.group.backend != "gloo":
+            return
+        for index, tensor in enumerate(tensors):
+            if tensor.shape != like.shape:
+                raise RuntimeError(
+                    f"ProcessGroupGloo::{call}: invalid tensor size at index {index} "
+                    f"(expected {_sizes(like)}, got {_sizes(tensor)})"
+                )
+
     def _channel(self, tag: int) -> tuple[Any, ...]:
         """Messages of one channel match in order. NCCL has no tags."""
         return (self.group.key, None if self._on_device() else tag)
@@ -282,7 +397,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _bytes_of(self, tensor: torch.Tensor, splits: Any) -> tuple[int, ...]:
         """Bytes for each member, from the sizes along the first dimension; none: even ones."""
-        if not splits:
+        if splits is None or len(splits) == 0:
             return (values.size_of([tensor]) // self.size(),) * self.size()
         rows = tensor.size(0)
         row = values.size_of([tensor]) // rows if rows else 0
@@ -376,3 +491,17 @@ def _put(op: str, inputs: list[Tensors], outputs: list[Tensors], value: m.Parts)
         for index, part in enumerate(outputs):
             own = values.read(inputs[index]) if index < len(inputs) else b""
             values.write_own(part, own)
+
+
+def _refuse_what_is_not_recorded() -> None:
+    """Methods of torch's groups that RecordingGroup does not have, also those of later versions."""
+    backend = getattr(torch._C._distributed_c10d, "Backend", dist.ProcessGroup)
+    names = {*dir(dist.ProcessGroup), *dir(backend)} - set(vars(RecordingGroup))
+    for name in undecided("ProcessGroup", sorted(names)):
+        refuse = refusal(f"ProcessGroup.{name}")
+        original = getattr(dist.ProcessGroup, name, None) or getattr(backend, name)
+        new = property(refuse) if isinstance(original, property) else refuse
+        setattr(RecordingGroup, name, new)
+
+
+_refuse_what_is_not_recorded()

@@ -96,6 +96,7 @@ class RankRecorder:
         self.backward_depth = 0
         self.group_being_made: Optional[Group] = None
         self.device_being_bound: Any = None  # likewise, of `device_id=`
+        self.devices_being_made: list[str] = []  # likewise, the kinds of device it takes
         self.device = "cpu"
         self.stream: Callable[[], Entry] = dict  # `s` and `k` of an entry; set by `cuda`
         self._connection = connection
@@ -422,6 +423,8 @@ class RankRecorder:
         value = self._ask(call).value
         if written is not None and call.op == "add":
             written["result"] = value
+        if written is not None and call.op == "pop":
+            written["key"] = f"{written['key'].rpartition('#')[0]}#{value[0]}"
         if written is not None and call.op == "compare_set" and value == call.value:
             written["set"] = True
         return value

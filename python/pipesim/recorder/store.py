@@ -21,6 +21,9 @@ from pipesim.recorder.rank_recorder import RankRecorder
 
 Value = Union[str, bytes]
 
+# Ops whose answer depends on what other ranks have done by then.
+_ASKING = frozenset({"compare_set", "count", "keys", "len", "pop", "try_pop"})
+
 
 def _bytes(value: Value) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
@@ -35,6 +38,7 @@ class RecordingStore(dist.Store):
         self._recorder = recorder
         self._prefix = f"{name}/" if name else ""  # stores of other names share no keys
         self._timeout = timedelta(minutes=30)
+        self._clones: list[RecordingStore] = []  # one that only C++ holds would be collected
 
     def set(self, key: str, value: Value) -> None:
         self._call(m.StoreCall("set", (key,), value=_bytes(value)), sys._getframe(1))
@@ -65,6 +69,62 @@ class RecordingStore(dist.Store):
     deleteKey = delete_key
     getNumKeys = num_keys
 
+    # Since 2.0; `clone`, queues, `list_keys` and `barrier` came later
+
+    def has_extended_api(self) -> bool:
+        return True
+
+    def clone(self) -> RecordingStore:
+        copy = RecordingStore(self._recorder)
+        copy._prefix, copy._timeout = self._prefix, self._timeout
+        self._clones.append(copy)
+        return copy
+
+    def append(self, key: str, value: Value) -> None:
+        self._call(m.StoreCall("append", (key,), value=_bytes(value)), sys._getframe(1))
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[Value]) -> None:
+        for key, value in zip(keys, values):
+            self._call(m.StoreCall("set", (key,), value=_bytes(value)), sys._getframe(1))
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        caller = sys._getframe(1)
+        return [bytes(self._call(m.StoreCall("get", (key,)), caller)) for key in keys]
+
+    def list_keys(self) -> list[str]:
+        caller = sys._getframe(1)
+        keys = self._call(m.StoreCall("keys", ()), caller)
+        return [key[len(self._prefix) :] for key in keys if key.startswith(self._prefix)]
+
+    # The k-th value of a queue is a key of its own in the record, which one rank sets and one gets.
+
+    def queue_push(self, key: str, value: Value) -> None:
+        caller = sys._getframe(1)
+        number = self._call(m.StoreCall("push", (key,), value=_bytes(value)), caller)
+        if is_users(caller):
+            self._recorder.add({"store": "set", "key": f"{key}#{number}"})
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        caller = sys._getframe(1)
+        found = self._call(m.StoreCall("pop" if block else "try_pop", (key,)), caller)
+        if found is None:
+            raise getattr(dist, "QueueEmptyError", RuntimeError)("queue is empty")
+        number, value = found
+        if is_users(caller) and not block:
+            self._recorder.add({"store": "get", "key": f"{key}#{number}"})
+        return bytes(value)
+
+    def queue_len(self, key: str) -> int:
+        return int(self._call(m.StoreCall("len", (key,)), sys._getframe(1)))
+
+    def barrier(self, key: str, world_size: int, timeout: Optional[timedelta] = None) -> None:
+        """As torch's, of two keys."""
+        caller = sys._getframe(1)
+        call = m.StoreCall("add", (f"{key}/num_members",), amount=1)
+        if self._call(call, caller, asks=False) == world_size:
+            self._call(m.StoreCall("set", (f"{key}/last_member",), value=b"1"), caller)
+        self._call(m.StoreCall("wait", (f"{key}/last_member",)), caller)
+
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout = timeout
 
@@ -72,20 +132,34 @@ class RecordingStore(dist.Store):
     def timeout(self) -> timedelta:
         return self._timeout
 
-    def _call(self, call: m.StoreCall, caller: FrameType) -> Any:
+    def _call(self, call: m.StoreCall, caller: FrameType, asks: bool = True) -> Any:
+        """`asks`: the answer may tell which rank came first."""
         entry: Optional[dict[str, Any]] = None
-        if is_users(caller) and call.op != "count":
-            entry = {"store": call.op}
-            if call.op in ("wait", "check"):
-                entry["keys"] = list(call.keys)
-            else:
-                entry["key"] = call.keys[0]
-            if call.op == "add":
-                entry["amount"] = call.amount
-            if call.op == "compare_set" or call.amount != 0:
+        if is_users(caller):
+            entry = self._entry(call)
+            if asks and (call.op in _ASKING or call.amount != 0):
                 self._note_order(caller)
+            if call.op == "append":
+                self._recorder.note("store_order", "the store says which rank comes first")
         call.keys = tuple(self._prefix + key for key in call.keys)
         return self._recorder.store_call(call, entry)
+
+    @staticmethod
+    def _entry(call: m.StoreCall) -> Optional[dict[str, Any]]:
+        """How the record has it. Until a value is there, it is not known which one a pop gets."""
+        if call.op in ("count", "keys", "len", "try_pop"):
+            return None
+        names = {"append": "set", "push": "set", "pop": "get"}
+        entry: dict[str, Any] = {"store": names.get(call.op, call.op)}
+        if call.op == "pop":
+            entry["key"] = f"{call.keys[0]}#next"
+        elif call.op in ("wait", "check"):
+            entry["keys"] = list(call.keys)
+        else:
+            entry["key"] = call.keys[0]
+        if call.op == "add":
+            entry["amount"] = call.amount
+        return entry
 
     def _note_order(self, caller: FrameType) -> None:
         """What the store answers depends on which rank came first, if the script looks at it."""

@@ -49,8 +49,11 @@ assert t.tolist() == [world * rank + total] * 3
 t = full(-1)
 dist.reduce_scatter_tensor(t, torch.cat([full(r + rank) for r in range(world)]))
 assert t.tolist() == [world * rank + total] * 3
-parts = [full(-1, r + 1) for r in range(world)]
-dist.all_to_all(parts, [full(10 * rank + r, rank + 1) for r in range(world)])
+sizes = [r + 1 for r in range(world)]
+out = full(-1, sum(sizes))
+given = torch.cat([full(10 * rank + r, rank + 1) for r in range(world)])
+dist.all_to_all_single(out, given, sizes, [rank + 1] * world)
+parts = out.split(sizes)
 assert [p.tolist() for p in parts] == [[10.0 * r + rank] * (r + 1) for r in range(world)]
 out = torch.empty(total)
 dist.all_to_all_single(out, full(rank, rank * world), list(range(world)), [rank] * world)
