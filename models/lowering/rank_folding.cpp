@@ -276,7 +276,9 @@ void Folder::split_by_ports() {
   }
 }
 
-// Members are told by the sorts of ranks in their list, and by how these are spread over hosts.
+// Splits members by the classes of the ranks in their list, and by its layout over hosts and
+// devices. Times depend on which members share one, not on which one that is: both are numbered in
+// the order in which the list reaches them.
 void Folder::split_by_lists(std::uint32_t group) {
   std::map<std::vector<std::uint32_t>, std::uint64_t> sorts;
   std::vector<std::uint64_t> sort_of_list;
@@ -286,10 +288,15 @@ void Folder::split_by_lists(std::uint32_t group) {
     std::sort(sort.begin(), sort.end());
     if (graph_.cluster) {
       std::unordered_map<std::uint32_t, std::uint32_t> hosts;
+      std::unordered_map<std::uint64_t, std::uint32_t> devices;
+      const auto number = [](auto& known, auto of) {
+        return known.try_emplace(of, static_cast<std::uint32_t>(known.size())).first->second;
+      };
       for (const std::uint32_t rank : list) {
-        const auto next = static_cast<std::uint32_t>(hosts.size());
-        sort.push_back(hosts.try_emplace(graph_.cluster->host_of_rank[rank], next).first->second);
-        sort.push_back(graph_.cluster->device_of_rank[rank]);
+        const std::uint32_t host = graph_.cluster->host_of_rank[rank];
+        sort.push_back(number(hosts, host));
+        sort.push_back(
+            number(devices, std::uint64_t{host} << 32 | graph_.cluster->device_of_rank[rank]));
       }
     }
     sort_of_list.push_back(sorts.try_emplace(std::move(sort), sorts.size()).first->second);

@@ -1,15 +1,21 @@
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/commands/starting_scenarios.hpp"
+#include "models/lowering/rank_folding.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
+#include "tests/support/inline_scenario.hpp"
 #include "tests/support/scenario.hpp"
 
 using namespace pipesim;
@@ -80,6 +86,15 @@ void keep(const Promise& promise) {
   }
 }
 
+// How many ranks of a job stand for all; all, if it does not fold.
+std::size_t simulated_ranks(const std::string& text, const testing::Settings& settings,
+                            std::uint32_t ranks) {
+  const models::TaskGraph graph = testing::scenario_of(text, settings).graph;
+  REQUIRE(graph.ranks == ranks);
+  const auto folding = models::fold_ranks(graph);
+  return folding ? folding->kept.size() : ranks;
+}
+
 }  // namespace
 
 TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
@@ -128,6 +143,59 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
             deferred || setting == "buffer_stream=forward" || setting == "logs=rank0";
         if (!hangs) CHECK(result.code == 0);
       }
+    }
+  }
+}
+
+// On two hosts, on hosts of 8 devices, and without a cluster. Twice the replicas are not one rank
+// more.
+TEST_CASE("starting scenarios are simulated with few ranks, with a cluster and without",
+          "[app][new][folding]") {
+  using Settings = testing::Settings;
+  const auto layout = [](std::uint32_t ranks) {
+    return Settings{{"tp", "4"}, {"pp", "4"}, {"dp", std::to_string(ranks / 16)}};
+  };
+  const std::map<std::string, std::function<Settings(std::uint32_t)>> kinds = {
+      {"program", [](std::uint32_t) { return Settings(); }},
+      {"megatron", layout},
+      {"torchtitan", layout},
+      {"fsdp",
+       [](std::uint32_t ranks) {
+         return Settings{{"shards", std::to_string(ranks)}};
+       }},
+      {"vllm",
+       [](std::uint32_t ranks) {
+         return Settings{{"tp", "8"}, {"dp", std::to_string(ranks / 8)}};
+       }},
+  };
+  // These have no replicas, or ranks that depend on each other through what actors read.
+  const std::set<std::string> others = {"actors", "model", "schedule"};
+  for (const app::StartingScenario& scenario : app::starting_scenarios()) {
+    const std::string kind(scenario.kind);
+    INFO(kind);
+    const auto found = kinds.find(kind);
+    CHECK((found == kinds.end()) == (others.count(kind) == 1));
+    if (found == kinds.end()) continue;
+    // `per_host` ranks on each host; 0: without a cluster.
+    const auto simulated = [&](std::uint32_t ranks, std::uint32_t per_host) {
+      std::string text(scenario.text);
+      std::size_t line = text.find("\ncluster: ") + 1;
+      if (kind == "program") {
+        line = text.find("ranks: 2 ");
+        text.replace(line, 8, "ranks: " + std::to_string(ranks));
+      } else {
+        text.erase(line, text.find('\n', line) + 1 - line);
+      }
+      if (per_host > 0) {
+        text.insert(line, "cluster: {hosts: " + std::to_string(ranks / per_host) + "}\n");
+      }
+      return simulated_ranks(text, found->second(ranks), ranks);
+    };
+    for (const std::uint32_t per_host : {0u, 8u, 512u}) {
+      INFO(per_host << " ranks on each host");
+      const std::size_t few = simulated(1024, per_host);
+      CHECK(few <= 64);
+      CHECK(simulated(2048, per_host) == few);
     }
   }
 }
