@@ -28,6 +28,7 @@ models::ReadingsReport check_job(const Graph& graph, models::TaskGraph of,
                                  const CheckOptions& options) {
   sim::ExploreOptions how;
   how.max_states = options.max_states;
+  how.max_states_after_hang = options.max_states_after_hang;
   const bool has_readings = models::has_readings(of);
   if (has_readings) of.reading = models::Reading::kContract;
   models::Diagnostics diagnostics;

@@ -190,6 +190,7 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
 
 struct CheckOptions {
   std::uint64_t max_states = 0;
+  std::optional<std::uint64_t> max_states_after_hang;  // nothing: as usual
   std::uint64_t max_ways = 0;
   std::uint64_t seconds = 0;  // 0: no limit
   std::optional<std::string> order_path;
@@ -203,6 +204,7 @@ CheckOptions check_options(const Arguments& arguments) {
   constexpr std::uint64_t kMaxSeconds = std::uint64_t{30} * 24 * 3600;
   CheckOptions options;
   options.max_states = arguments.number("states", 1, kMaxStates, kDefaultStates);
+  if (arguments.has("states")) options.max_states_after_hang = options.max_states;
   options.max_ways = arguments.number("ways", 1, kMaxStates, kDefaultWays);
   options.seconds = arguments.number("seconds", 1, kMaxSeconds, 0);
   options.order_path = arguments.text("order");
@@ -292,6 +294,9 @@ class CheckRun {
     ProgressLine progress(console_);
     sim::ExploreOptions options;
     options.max_states = options_.max_states;
+    if (options_.max_states_after_hang) {
+      options.max_states_after_hang = *options_.max_states_after_hang;
+    }
     options.stop = deadline ? deadline->stop() : console_.interrupted;
     options.progress = progress.exploration();
     const auto fold_hangs = in_words() ? models::FoldHangs::kYes : models::FoldHangs::kNo;
@@ -438,7 +443,8 @@ Command check_command() {
                   {"Budget",
                    {{.name = "states",
                      .value = "N",
-                     .about = "Explore at most N branch points",
+                     .about = "Explore at most N branch points; without it, 5000 once a hang is "
+                              "known",
                      .otherwise = std::to_string(kDefaultStates)},
                     {.name = "ways",
                      .value = "N",

@@ -24,7 +24,8 @@ std::string answer_name(Answer answer);
 
 struct CheckOptions {
   std::uint64_t max_states = 200'000;  // branch points that are remembered, of each reading
-  std::uint64_t max_ways = 1000;       // combinations of a scenario's choices that are checked
+  std::uint64_t max_states_after_hang = 5'000;  // the same, after a hang is known
+  std::uint64_t max_ways = 1000;  // combinations of a scenario's choices that are checked
 };
 
 /// What was found.

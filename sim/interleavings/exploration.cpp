@@ -74,8 +74,9 @@ class Explorer {
   std::vector<std::uint32_t> ways_;
   std::vector<Event> order_;
   bool over_budget_ = false;
-  std::size_t known_at_ =
-      std::numeric_limits<std::size_t>::max();  // branch points when the answer was found
+  // Branch points when a hang was found, and when a completion was, too.
+  std::size_t hang_at_ = std::numeric_limits<std::size_t>::max();
+  std::size_t known_at_ = std::numeric_limits<std::size_t>::max();
   Exploration result_;
 };
 
@@ -128,13 +129,18 @@ bool Explorer::out_of_budget() {
   // Some hang and some do not: the answer is known, and only a shorter example can still be found.
   constexpr std::size_t kBranchPointsToShorten = 1000;
   const bool known = result_.hang_found && result_.completion_found;
-  if (known && known_at_ > seen_.size()) known_at_ = seen_.size();
-  const std::uint64_t most =
-      known ? std::min<std::uint64_t>(options_.max_states, known_at_ + kBranchPointsToShorten)
-            : options_.max_states;
-  if (seen_.size() >= most || result_.steps >= options_.max_steps) {
-    over_budget_ = true;
+  std::uint64_t most = options_.max_states;
+  if (result_.hang_found) {
+    hang_at_ = std::min(hang_at_, seen_.size());
+    most = std::min(most, hang_at_ + options_.max_states_after_hang);
   }
+  if (known) {
+    known_at_ = std::min(known_at_, seen_.size());
+    most = std::min<std::uint64_t>(most, known_at_ + kBranchPointsToShorten);
+  }
+  const bool too_many = seen_.size() >= most;
+  if (too_many || result_.steps >= options_.max_steps) over_budget_ = true;
+  if (too_many && !known) result_.budget = most;
   if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
     result_.stopped = true;
   }

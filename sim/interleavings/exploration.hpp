@@ -39,6 +39,8 @@ struct ExploreProgress {
 
 struct ExploreOptions {
   std::uint64_t max_states = 200'000;  // branch points that are remembered
+  // Branch points after a hang is known. What is left then is whether others complete.
+  std::uint64_t max_states_after_hang = 5'000;
   std::uint64_t max_steps = 100'000'000;
   std::uint32_t walks = 64;  // random interleavings that are tried first
   // For tests: false follows all interleavings, and false does not look for potential cycles.
@@ -72,6 +74,7 @@ struct Exploration {
   DeviceReading reading;      // under which `hang`, or the usual run, hangs
   std::vector<Event> hang;    // the shortest interleaving found that hangs: for RunOptions::order
   std::uint64_t states = 0;   // branch points that were remembered
+  std::uint64_t budget = 0;   // of branch points, if it ended the search; else 0
   std::uint64_t steps = 0;    // events, of all interleavings together
   std::uint64_t orders = 0;   // interleavings that were followed to their end
   std::uint64_t longest = 0;  // the most steps of an interleaving

@@ -254,6 +254,7 @@ class OpenDevices {
     if (found.answer != Answer::kUndecided) return true;
     result_.answer = Answer::kUndecided;
     result_.method = found.method;
+    result_.budget = found.budget;
     return false;
   }
 
@@ -292,6 +293,7 @@ class OpenDevices {
     if (!hangs(found)) return false;
     result_.answer = Answer::kHangPossible;
     result_.method = found.method;
+    result_.budget = found.budget;
     result_.timing = found.timing;
     result_.hang_found = true;
     result_.hang = found.hang;

@@ -65,7 +65,7 @@ std::string check_json(const CheckView& view) {
                {"steps", found.steps},
                {"orders", found.orders},
                {"longest_order", found.longest},
-               {"max_forks", view.max_states},
+               {"max_forks", found.budget > 0 ? found.budget : view.max_states},
                {"stopped", found.stopped},
                {"some_hang", found.hang_found},
                {"some_complete", found.completion_found}};

@@ -61,9 +61,10 @@ std::string how_text(const CheckView& view) {
            "time";
   }
   std::string end = "the budget of steps ran out";
-  if (found.states >= view.max_states) {
-    end = fmt::format("the budget of {} (--states) ran out",
-                      counted(view.max_states, "branch point"));
+  if (found.budget > 0) {
+    end =
+        fmt::format("the budget of {}{} (--states) ran out", counted(found.budget, "branch point"),
+                    found.hang_found ? " after a hang" : "");
   }
   if (found.hang_found && found.completion_found) end = "a hang and a completion were both found";
   if (found.stopped) end = view.out_of_time ? "the time limit was reached" : "it was interrupted";
@@ -74,7 +75,10 @@ std::string how_text(const CheckView& view) {
 
 std::string ends_text(const sim::Exploration& found) {
   if (found.hang_found && found.completion_found) return "some hang and some complete";
-  if (found.hang_found) return found.answer == sim::Answer::kHangCertain ? "all hang" : "one hangs";
+  if (found.hang_found) {
+    if (found.answer == sim::Answer::kHangCertain) return "all hang";
+    return found.orders > 1 ? "none of these completes" : "one hangs";
+  }
   if (found.answer == sim::Answer::kProved) return "none hangs";
   if (found.completion_found) return "none of these hangs";
   return "none ran to the end";

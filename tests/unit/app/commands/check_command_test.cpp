@@ -238,3 +238,27 @@ TEST_CASE("an answer rests on what happens to empty parts", "[app][check]") {
   // Where none is empty, all wait for all, by any version.
   CHECK(rests_on(exchange("", "1B"), "hang certain").empty());
 }
+
+// All interleavings of it that are followed end in a mismatch, and whether one completes is open.
+TEST_CASE("a hang that is known is not followed up to the budget", "[app][check]") {
+  const std::string path = "scenarios/megatron_expert_overlap_hang.yaml";
+  const auto report = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"check", path, "--reading", "cold", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = command(arguments);
+    CHECK(result.code == 1);
+    return nlohmann::json::parse(result.out);
+  };
+  const auto usual = report({});
+  CHECK(usual["answer"] == "hang possible");
+  CHECK(usual["some_complete"] == false);
+  CHECK(usual["forks"] == 5'000);
+  CHECK(usual["max_forks"] == 5'000);
+  const auto longer = report({"--states", "6000"});
+  CHECK(longer["answer"] == "hang possible");
+  CHECK(longer["forks"] == 6'000);
+  CHECK(longer["max_forks"] == 6'000);
+  CHECK(longer["hang"] == usual["hang"]);
+  CHECK(contains(command({"check", path, "--reading", "cold"}).out,
+                 "the budget of\n                5,000 branch points after a hang (--states)"));
+}
