@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <unordered_map>
+#include <utility>
 
 namespace pipesim::models {
 namespace {
@@ -17,7 +18,8 @@ constexpr std::size_t kMaxRounds = 256;
 // A loop that saves a single step reads worse than the step.
 constexpr std::size_t kMinSaved = 2;
 
-// Hashes of all prefixes: equal parts are found in constant time, and then compared.
+// Compares parts of the steps by hashes of all prefixes, in constant time. What they say is no
+// proof: see really_repeats().
 class PartHashes {
  public:
   explicit PartHashes(StepSpan steps)
@@ -28,11 +30,27 @@ class PartHashes {
     }
   }
 
-  bool equal(std::size_t a, std::size_t b, std::size_t size) const {
-    return hash(a, size) == hash(b, size) &&
-           std::equal(steps_.begin() + static_cast<std::ptrdiff_t>(a),
-                      steps_.begin() + static_cast<std::ptrdiff_t>(a + size),
-                      steps_.begin() + static_cast<std::ptrdiff_t>(b));
+  /// How many rounds of `size` steps from `at` on are alike, at least 1.
+  std::size_t rounds(std::size_t at, std::size_t size) const {
+    // Rounds are alike if all but the last are the same as all but the first.
+    const auto repeats = [&](std::size_t rounds) {
+      return hash(at, (rounds - 1) * size) == hash(at + size, (rounds - 1) * size);
+    };
+    std::size_t alike = 1;
+    std::size_t differ = (steps_.size() - at) / size + 1;
+    if (differ > 2 && !repeats(2)) return 1;
+    while (differ - alike > 1) {
+      const std::size_t middle = alike + (differ - alike) / 2;
+      (repeats(middle) ? alike : differ) = middle;
+    }
+    return alike;
+  }
+
+  /// Whether that is true, step by step.
+  bool really_repeats(std::size_t at, std::size_t size, std::size_t rounds) const {
+    const auto part = steps_.subspan(at, size * rounds);
+    return std::equal(part.begin(), part.end() - static_cast<std::ptrdiff_t>(size),
+                      part.begin() + static_cast<std::ptrdiff_t>(size));
   }
 
  private:
@@ -71,45 +89,48 @@ std::vector<FoldedStep> fold(StepSpan steps) {
   // The loop that begins at `at` and saves most; of equal ones the shortest.
   const auto best_at = [&](std::size_t at) {
     Loop best;
+    Loop shortest;
     std::size_t place = next[at];
     for (std::size_t tried = 0; place < steps.size() && tried < kMaxRounds; ++tried) {
       const std::size_t size = place - at;
       if (at + 2 * size > steps.size()) break;
-      Loop loop{size, 1};
-      while (at + (loop.times + 1) * size <= steps.size() &&
-             hashes.equal(at, at + loop.times * size, size)) {
-        ++loop.times;
-      }
-      if (loop.saved() > best.saved() && loop.saved() >= kMinSaved) best = loop;
       place = next[place];
+      // Several rounds of the shortest loop as one save no more than these.
+      const bool within = size < shortest.size * shortest.times && size % shortest.size == 0;
+      if (shortest.times > 1 && within) continue;
+      const Loop loop{size, hashes.rounds(at, size)};
+      if (shortest.times == 1) shortest = loop;
+      if (loop.saved() > best.saved() && loop.saved() >= kMinSaved) best = loop;
     }
     return best;
+  };
+  // A loop that begins within the first round of `loop`, at `at`, and saves more than twice as
+  // much: a little loop must not take the beginning of a large one. The size of `steps` if there is
+  // none.
+  const auto find_rival = [&](std::size_t at, const Loop& loop) {
+    for (std::size_t later = at + 1; later <= at + loop.size; ++later) {
+      // A loop cannot save more than is left.
+      if (2 * loop.saved() >= steps.size() - later) break;
+      if (best_at(later).saved() > 2 * loop.saved()) return later;
+    }
+    return steps.size();
   };
   std::vector<FoldedStep> folded;
   for (std::size_t at = 0; at < steps.size();) {
     const Loop loop = best_at(at);
-    if (loop.times == 1) {
+    if (loop.times == 1 || !hashes.really_repeats(at, loop.size, loop.times)) {
       folded.push_back({steps[at], 1, {}});
       ++at;
       continue;
     }
-    // A little loop must not take the beginning of a large one.
-    std::size_t rival = 0;
-    const std::size_t end = at + loop.size * loop.times;
-    if (loop.saved() < end - at + loop.size) {
-      for (std::size_t later = at + 1; later < std::min(end, at + loop.size + 1); ++later) {
-        if (best_at(later).saved() > 2 * loop.saved()) {
-          rival = later;
-          break;
-        }
-      }
-    }
-    if (rival > 0) {
-      for (; at < rival; ++at) folded.push_back({steps[at], 1, {}});
+    if (const std::size_t rival = find_rival(at, loop); rival < steps.size()) {
+      for (FoldedStep& step : fold(steps.subspan(at, rival - at)))
+        folded.push_back(std::move(step));
+      at = rival;
       continue;
     }
     folded.push_back({0, loop.times, fold(steps.subspan(at, loop.size))});
-    at = end;
+    at += loop.size * loop.times;
   }
   return folded;
 }

@@ -1,7 +1,10 @@
 // Loops that are found say the same as the steps did, and are those that people would write.
 #include "models/record/fold.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/splitmix.hpp"
 #include "tests/support/catch.hpp"
@@ -51,6 +54,42 @@ TEST_CASE("repeated steps are loops, the longest first", "[models][fold]") {
 
 TEST_CASE("a little loop does not take the beginning of a large one", "[models][fold]") {
   CHECK(folded("aabcabcabcabc") == "a (a b c)x4");
+}
+
+TEST_CASE("what comes before a large loop is folded, too", "[models][fold]") {
+  CHECK(folded("aaaaabaaaaabcbaaaaabcbaaaaabcbaaaaabc") == "(a)x5 (b (a)x5 b c)x4");
+}
+
+// Steps of a job that logs each 10th of them, and evaluates each 50th: written out, they are 50
+// lines of each step; as loops, a few.
+TEST_CASE("a job that logs now and then is a few loops", "[models][fold]") {
+  const auto lines = [](const std::vector<FoldedStep>& steps, const auto& self) -> std::size_t {
+    std::size_t count = 0;
+    for (const FoldedStep& step : steps) count += 1 + self(step.block, self);
+    return count;
+  };
+  const auto lines_of_job = [&](int layers, int steps) {
+    std::string letters;
+    for (int step = 1; step <= steps; ++step) {
+      for (int layer = 0; layer < layers; ++layer) letters += "ab";
+      for (int layer = 0; layer < layers; ++layer) letters += "cd";
+      letters += "opt";
+      if (step % 10 == 0) letters += "log";
+      if (step % 50 == 0) letters += "eee";
+    }
+    std::vector<std::uint32_t> numbers(letters.begin(), letters.end());
+    const std::vector<FoldedStep> found = models::fold_loops(numbers);
+    std::vector<std::uint32_t> unfolded;
+    unfold(found, unfolded);
+    CHECK(unfolded == numbers);
+    return lines(found, lines);
+  };
+  // A step is 9 lines in loops. Nine in a row, one with its log, those that end fifty, and what is
+  // left before and after the loops make some copies of it.
+  CHECK(lines_of_job(20, 200) < 9 * 12);
+  // Neither layers nor steps add lines.
+  CHECK(lines_of_job(200, 200) == lines_of_job(20, 200));
+  CHECK(lines_of_job(20, 400) == lines_of_job(20, 200));
 }
 
 TEST_CASE("loops unfold to the steps that they were made of", "[models][fold]") {
