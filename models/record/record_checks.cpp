@@ -1,6 +1,7 @@
 #include "models/record/record_checks.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -140,24 +141,27 @@ void check_lines(const Record& record, const Meetings& meetings,
   }
 }
 
+// Each pair of ranks of each all_to_all with splits; other calls have no pairs to look at.
 void check_splits(const Record& record, const Meetings& meetings,
                   std::vector<RecordFinding>& findings) {
   std::size_t found = 0;
   for (const auto& [key, arrivals] : meetings) {
     const RecordGroup& group = record.groups[key.first];
     const std::size_t count = group.ranks.size();
-    const auto splits = [&](const Arrival& arrival) -> const std::vector<std::int64_t>* {
-      const bool has = arrival.entry->operation == Operation::kAllToAll &&
-                       arrival.entry->amounts.size() == 2 * count;
-      return has ? &arrival.entry->amounts : nullptr;
-    };
-    for (const Arrival& from : arrivals) {
-      for (const Arrival& to : arrivals) {
-        const auto* sent = splits(from);
-        const auto* taken = splits(to);
-        if (sent == nullptr || taken == nullptr) continue;
-        const std::int64_t gives = (*sent)[group.position(to.rank)];
-        const std::int64_t takes = (*taken)[count + group.position(from.rank)];
+    std::vector<Arrival> split;
+    std::copy_if(arrivals.begin(), arrivals.end(), std::back_inserter(split),
+                 [&](const Arrival& arrival) {
+                   return arrival.entry->operation == Operation::kAllToAll &&
+                          arrival.entry->amounts.size() == 2 * count;
+                 });
+    std::vector<std::uint32_t> positions;
+    for (const Arrival& arrival : split) positions.push_back(group.position(arrival.rank));
+    for (std::size_t i = 0; i < split.size(); ++i) {
+      for (std::size_t j = 0; j < split.size(); ++j) {
+        const Arrival& from = split[i];
+        const Arrival& to = split[j];
+        const std::int64_t gives = from.entry->amounts[positions[j]];
+        const std::int64_t takes = to.entry->amounts[count + positions[i]];
         if (gives == takes) continue;
         RecordFinding finding;
         finding.code = Code::kSplits;

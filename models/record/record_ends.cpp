@@ -57,6 +57,22 @@ bool stands_still(const RankRecord& rank) {
   return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kRest;
 }
 
+// By group: those of its members of which `is_meant(rank)` is true. Calls are many, and in most
+// jobs no member of their group is meant.
+template <typename IsMeant>
+std::vector<std::vector<std::uint32_t>> members_that(const Record& record,
+                                                     const IsMeant& is_meant) {
+  std::vector<std::vector<std::uint32_t>> result;
+  result.reserve(record.groups.size());
+  for (const RecordGroup& group : record.groups) {
+    std::vector<std::uint32_t>& members = result.emplace_back();
+    for (const std::uint32_t member : group.ranks) {
+      if (member < record.ranks.size() && is_meant(record.ranks[member])) members.push_back(member);
+    }
+  }
+  return result;
+}
+
 // `entry` of another rank, as this one would make it.
 RecordEntry later(RecordEntry entry) {
   entry.place = kNotSaid;
@@ -85,6 +101,20 @@ std::size_t drop_calls_after_cuts(Record& record) {
   const bool any = std::any_of(record.ranks.begin(), record.ranks.end(), is_cut_short);
   if (!any) return 0;
   std::vector<CallsMade> called = called_by(record);
+  const auto cut_members = members_that(record, is_cut_short);
+  // By collective, which all members of its group ask for: whether one that was cut lacks it.
+  std::map<std::pair<std::uint32_t, std::int64_t>, bool> lacked;
+  const auto is_lacked = [&](std::uint32_t group, std::int64_t number) {
+    if (cut_members[group].empty()) return false;
+    const auto [known, is_new] = lacked.try_emplace({group, number}, false);
+    if (is_new) {
+      known->second = std::any_of(cut_members[group].begin(), cut_members[group].end(),
+                                  [&](std::uint32_t member) {
+                                    return called[member].collectives.count({group, number}) == 0;
+                                  });
+    }
+    return known->second;
+  };
   std::size_t dropped = 0;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     std::map<MessageEnds, std::size_t> before;
@@ -93,9 +123,9 @@ std::size_t drop_calls_after_cuts(Record& record) {
     const auto ends_here = [&](const RecordEntry& entry) {
       if (is_split(entry)) {
         const std::size_t number = ++splits[entry.parent];
-        const std::vector<std::uint32_t>& all = record.groups[entry.parent].ranks;
-        return std::any_of(all.begin(), all.end(), [&](std::uint32_t member) {
-          return is_cut_short(record.ranks[member]) && called[member].splits[entry.parent] < number;
+        const std::vector<std::uint32_t>& cut = cut_members[entry.parent];
+        return std::any_of(cut.begin(), cut.end(), [&](std::uint32_t member) {
+          return called[member].splits[entry.parent] < number;
         });
       }
       if (entry.kind != EntryKind::kCall) return false;
@@ -105,11 +135,7 @@ std::size_t drop_calls_after_cuts(Record& record) {
         return is_cut_short(record.ranks[entry.peer]) &&
                ++before[ends] > called[entry.peer].messages[ends];
       }
-      const std::vector<std::uint32_t>& members = record.groups[entry.group].ranks;
-      return std::any_of(members.begin(), members.end(), [&](std::uint32_t member) {
-        return is_cut_short(record.ranks[member]) &&
-               called[member].collectives.count({entry.group, entry.number}) == 0;
-      });
+      return is_lacked(entry.group, entry.number);
     };
     const auto gone = std::remove_if(entries.begin(), entries.end(), ends_here);
     dropped += static_cast<std::size_t>(entries.end() - gone);
@@ -119,36 +145,45 @@ std::size_t drop_calls_after_cuts(Record& record) {
 }
 
 void add_later_calls(Record& record) {
+  if (std::none_of(record.ranks.begin(), record.ranks.end(), stands_still)) return;
   std::vector<CallsMade> called = called_by(record);
+  const auto still_members = members_that(record, stands_still);
+  // All members make a call, and the first of them has asked for all.
+  std::set<std::pair<std::uint32_t, std::int64_t>> asked;
+  std::set<std::uint32_t> asked_groups;
+  std::map<std::uint32_t, std::size_t> asked_splits;
   std::vector<std::vector<RecordEntry>> more(record.ranks.size());
-  const auto waits_for = [&](std::uint32_t rank) { return stands_still(record.ranks[rank]); };
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     std::map<MessageEnds, std::size_t> before;
     std::map<std::uint32_t, std::size_t> splits;
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       if (is_split(entry)) {
         const std::size_t number = ++splits[entry.parent];
-        for (const std::uint32_t member : record.groups[entry.parent].ranks) {
+        if (number <= asked_splits[entry.parent]) continue;
+        asked_splits[entry.parent] = number;
+        for (const std::uint32_t member : still_members[entry.parent]) {
           std::size_t& made = called[member].splits[entry.parent];
-          if (!waits_for(member) || made >= number) continue;
+          if (made >= number) continue;
           made = number;
           called[member].groups.insert(entry.group);
           more[member].push_back(later(entry));
         }
       } else if (entry.kind == EntryKind::kNewGroup) {
-        for (const std::uint32_t member : record.groups[entry.group].ranks) {
-          if (!waits_for(member) || !called[member].groups.insert(entry.group).second) continue;
+        if (!asked_groups.insert(entry.group).second) continue;
+        for (const std::uint32_t member : still_members[entry.group]) {
+          if (!called[member].groups.insert(entry.group).second) continue;
           more[member].push_back(later(entry));
         }
       }
       if (entry.kind != EntryKind::kCall) continue;
       if (!is_message(entry)) {
-        for (const std::uint32_t member : record.groups[entry.group].ranks) {
-          const bool is_new = waits_for(member) &&
-                              called[member].collectives.emplace(entry.group, entry.number).second;
+        const std::vector<std::uint32_t>& members = still_members[entry.group];
+        if (members.empty() || !asked.emplace(entry.group, entry.number).second) continue;
+        for (const std::uint32_t member : members) {
+          const bool is_new = called[member].collectives.emplace(entry.group, entry.number).second;
           if (is_new) more[member].push_back(later(entry));
         }
-      } else if (entry.peer != rank && waits_for(entry.peer)) {
+      } else if (entry.peer != rank && stands_still(record.ranks[entry.peer])) {
         const MessageEnds ends = ends_of(rank, entry);
         if (++before[ends] <= called[entry.peer].messages[ends]) continue;
         RecordEntry other = later(entry);
