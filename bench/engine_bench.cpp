@@ -29,7 +29,7 @@ void run_plan(benchmark::State& state, const sim::Plan& plan, EngineKind engine,
     PIPESIM_CHECK(outcome.in_fixed_order ==
                   (engine == EngineKind::kFixedOrder && end == RunEnd::kCompleted));
     acts = outcome.acts_done;
-    benchmark::DoNotOptimize(outcome.fingerprint);
+    benchmark::DoNotOptimize(outcome.digests);
   }
   PIPESIM_CHECK((acts == plan.act_count) == (end == RunEnd::kCompleted));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(acts));

@@ -24,8 +24,8 @@ static_assert(
     static_cast<int>(Answer::kHangCertain) == static_cast<int>(models::JobAnswer::kHangCertain) &&
     static_cast<int>(Answer::kUndecided) == static_cast<int>(models::JobAnswer::kUndecided));
 
-models::ReadingsReport check_job(const Graph& graph, models::TaskGraph of,
-                                 const CheckOptions& options) {
+models::ReadingsReport readings_of(const Graph& graph, models::TaskGraph of,
+                                   const CheckOptions& options) {
   sim::ExploreOptions how;
   how.max_states = options.max_states;
   how.max_states_after_hang = options.max_states_after_hang;
@@ -41,13 +41,6 @@ models::ReadingsReport check_job(const Graph& graph, models::TaskGraph of,
     diagnostics.error(models::Place(), error.code(), error.what()).notes.push_back(error.help());
     library::throw_mistakes(diagnostics, graph);
   }
-}
-
-models::ReadingsReport readings_of(const Graph& graph, models::TaskGraph of,
-                                   const CheckOptions& options) {
-  models::ReadingsReport found = check_job(graph, std::move(of), options);
-  models::add_fingerprint(found.check);
-  return found;
 }
 
 models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& options) {

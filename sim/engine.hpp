@@ -143,7 +143,7 @@ struct Outcome {
   std::uint64_t events = 0;       // how many events were handled: a measure of work, not a result
   std::uint64_t order_steps = 0;  // how many events of RunOptions::order happened
   bool in_fixed_order = false;    // run_in_fixed_order ran it, which handles no events
-  Fingerprint fingerprint;
+  RankDigests digests;            // of all ranks of the plan, for Fingerprint
   std::vector<Mismatch> mismatches;  // in the order in which they were found
   std::vector<DeviceError> device_errors;
   std::vector<RankDeath> deaths;  // in order; those with after_rest are the teardown

@@ -409,13 +409,17 @@ Plan PlanBuilder::build() {
 }
 
 void PlanBuilder::sum_up_actors() {
-  for (Actor& actor : plan_.actors) {
+  IdVector<RankId, ActorId> first_of_rank(plan_.rank_count);
+  for (const ActorId id : ids_of(plan_.actors)) {
+    Actor& actor = plan_.actors[id];
+    if (!first_of_rank[actor.rank].valid()) first_of_rank[actor.rank] = id;
     actor.wanted = actor.input.waits ? actor.acts + 1 : actor.acts;
     actor.in_lines = actor.lines != actor.lines_end;
     actor.waits_for_streams =
         actor.afters != actor.afters_end || actor.behind.valid() || actor.in_lines;
     plan_.act_count += actor.acts;
   }
+  for (Thread& thread : plan_.threads) thread.first_actor_of_rank = first_of_rank[thread.rank];
 }
 
 std::vector<RegisterId> PlanBuilder::lay_out_registers() {

@@ -278,7 +278,8 @@ struct Thread {
   ThreadOrder order = ThreadOrder::kArrival;
   std::uint32_t program = 0;  // range in Plan::program: [program, program_end)
   std::uint32_t program_end = 0;
-  ActorId first_actor;  // what the program counts from
+  ActorId first_actor;          // what the program counts from
+  ActorId first_actor_of_rank;  // what the fingerprint counts from [8]
 };
 
 /// A member of a collective: its rank and, unless it never comes, the actor that stands for it.

@@ -326,9 +326,6 @@ class CheckRun {
           return check_one(other->graph);
         });
     if (basis) basis_.push_back(std::move(*basis));
-    // In words, that of a job which is proved is not shown.
-    const bool hangs = readings_.check.hanging() != nullptr;
-    if (!in_words() || hangs) models::add_fingerprint(readings_.check);
     if (!all_readings()) return;
     // That of the run which is shown.
     scenario_.graph.reading = readings_.shown;

@@ -107,7 +107,7 @@ Explanation Explainer::run() {
   result_.acts_expected = plan_.act_count;
   result_.stuck = stuck_acts(waits_, copies_);
   decide();
-  result_.fingerprint = outcome_.fingerprint.value(result_.verdict);
+  result_.fingerprint = sim::Fingerprint::of(outcome_.digests, result_.verdict);
   report_ranks();
   return std::move(result_);
 }

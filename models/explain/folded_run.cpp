@@ -40,6 +40,16 @@ bool is_possible(const Simulation& run, const std::vector<std::uint32_t>& copies
       [&](const RankReport& rank) { return copies[rank.rank] > 1 && names_others(rank); });
 }
 
+// Returns the fingerprint of a run of all ranks: a rank has the digest of the one that stands for
+// it.
+std::uint64_t fingerprint_of(const Simulation& few, const RankFolding& folding) {
+  sim::RankDigests digests(folding.stands_for.size());
+  for (const sim::RankId rank : ids_of(digests)) {
+    digests[rank] = few.outcome.digests[sim::RankId{folding.stands_for[rank.value]}];
+  }
+  return sim::Fingerprint::of(digests, few.explanation.verdict);
+}
+
 void count_ops(Simulation& run, const std::vector<std::uint32_t>& copies) {
   Explanation& explanation = run.explanation;
   explanation.acts_done = 0;
@@ -103,49 +113,16 @@ std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
   if (end != sim::RunEnd::kCompleted && end != sim::RunEnd::kStuck) return std::nullopt;
   if (!is_possible(result.simulation, copies)) return std::nullopt;
   count_ops(result.simulation, copies);
+  result.simulation.explanation.fingerprint = fingerprint_of(result.simulation, result.folding);
   result.alike = ranks_by_key(RankSet::range(0, graph.ranks),
                               [&](std::uint32_t rank) { return result.folding.stands_for[rank]; });
   return result;
 }
 
-std::uint64_t fingerprint_of(const Simulation& few, const RankFolding& folding) {
-  const sim::Plan& plan = few.lowered.plan;
-  const sim::Outcome& outcome = few.outcome;
-  // By rank: its first actor, how many it has, and the first actors of its copies in a plan of all
-  // ranks, in which actors are numbered rank by rank.
-  std::vector<std::uint32_t> first_kept(plan.rank_count);
-  std::vector<std::uint32_t> actors(plan.rank_count, 0);
-  for (const ActorId id : ids_of(plan.actors)) {
-    const std::uint32_t rank = plan.actors[id].rank.value;
-    if (actors[rank]++ == 0) first_kept[rank] = id.value;
-  }
-  std::vector<std::vector<std::uint32_t>> copies(plan.rank_count);
-  std::uint32_t next = 0;
-  for (const std::uint32_t first : folding.stands_for) {
-    copies[first].push_back(next);
-    next += actors[first];
-  }
-  sim::Fingerprint fingerprint;
-  for (const ActorId id : ids_of(plan.actors)) {
-    const std::uint32_t rank = plan.actors[id].rank.value;
-    const std::uint32_t own = id.value - first_kept[rank];
-    for (std::uint32_t k = 0; k < outcome.state.actors[id].launched; ++k) {
-      const sim::ActTimes& times = outcome.act_times.of(id, k);
-      for (const std::uint32_t first : copies[rank]) {
-        fingerprint.add(ActorId{first + own}, k, times.launch, times.start, times.end);
-      }
-    }
-  }
-  return fingerprint.value(few.explanation.verdict);
-}
-
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options) {
   std::optional<FoldedJob> job = fold_job(graph);
   if (!job) return std::nullopt;
-  std::optional<FoldedRun> run = run_folded(graph, std::move(*job), options);
-  if (!run) return std::nullopt;
-  run->simulation.explanation.fingerprint = fingerprint_of(run->simulation, run->folding);
-  return run;
+  return run_folded(graph, std::move(*job), options);
 }
 
 }  // namespace pipesim::models

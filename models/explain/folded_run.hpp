@@ -55,14 +55,11 @@ std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagn
 /// Runs a job of `graph` folded. Nothing where the whole has to be run: where the run is
 /// interrupted, or hangs in a way of which a rank with copies is the cause, or names others, since
 /// which of the copies a report names is decided by their numbers. Of `options` only those that
-/// stop a run and tell how far it is are used. It has no fingerprint yet.
+/// stop a run and tell how far it is are used.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options = {});
 
-/// The fingerprint of all ranks: a sum over each of their ops, which takes longer than the rest.
-std::uint64_t fingerprint_of(const Simulation& few, const RankFolding& folding);
-
-/// The same of `graph`, if it can be folded, with the fingerprint.
+/// The same of `graph`, if it can be folded.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options = {});
 
 }  // namespace pipesim::models

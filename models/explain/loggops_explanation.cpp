@@ -125,7 +125,7 @@ Explanation explain(const LogGopsResult& result) {
       explanation.cause = Cause::kLimit;
       break;
   }
-  explanation.fingerprint = result.outcome.fingerprint.value(explanation.verdict);
+  explanation.fingerprint = sim::Fingerprint::of(result.outcome.digests, explanation.verdict);
   for (const sim::RankId rank : ids_of(result.outcome.finish)) {
     explanation.ranks.push_back(report_rank(result, rank));
   }

@@ -255,11 +255,6 @@ CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOpti
   return check(graph, std::get<Lowered>(std::move(job)), options, progress);
 }
 
-void add_fingerprint(CheckReport& report) {
-  if (!report.folding) return;
-  report.usual.explanation.fingerprint = fingerprint_of(report.usual, *report.folding);
-}
-
 std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,
                                       std::size_t limit) {
   const sim::Plan& plan = run.lowered.plan;

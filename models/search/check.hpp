@@ -20,8 +20,8 @@ struct CheckReport {
   Simulation usual;                // the run in the scenario's own times
   std::optional<Simulation> hang;  // that of the order that hangs; none: `usual` does, or nothing
   // If some ranks were checked for all (check_folded): which. Then `usual` has the plan of these,
-  // and the explanation of all but for the fingerprint and the ranks: of those only the first of
-  // each sort, as in FoldedRun.
+  // and the explanation of all but for the ranks: of those only the first of each sort, as in
+  // FoldedRun.
   std::optional<RankFolding> folding{};
   std::vector<RankSet> alike{};
 
@@ -50,7 +50,7 @@ std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptio
 /// Whether few ranks may show how a job hangs: in words, which name none that has copies.
 enum class FoldHangs : bool { kNo, kYes };
 
-/// The same of few ranks for all, without the fingerprint. Nothing unless these can be run so (see
+/// The same of few ranks for all. Nothing unless these can be run so (see
 /// run_folded()), and explored.
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
                                         const sim::ExploreOptions& options,
@@ -60,10 +60,6 @@ std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
 /// The same of a few ranks where these decide it, or else of all. Throws as lower_all().
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr, FoldHangs fold_hangs = FoldHangs::kNo);
-
-/// Completes what check_folded() made, for those who show it: the fingerprint is a sum over every
-/// op of every rank, and takes longer than the check.
-void add_fingerprint(CheckReport& report);
 
 /// A step of an order: which event, and what it is for people ("rank 0: F0#1 ends").
 struct OrderStep {

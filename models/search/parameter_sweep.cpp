@@ -213,8 +213,7 @@ std::optional<CaseResult> run_case_folded(const TaskGraph& graph, FoldedJob job,
   options.stop = stop;
   std::optional<FoldedRun> run = run_folded(graph, std::move(job), options);
   if (!run) return std::nullopt;
-  Simulation& simulation = run->simulation;
-  simulation.explanation.fingerprint = fingerprint_of(simulation, run->folding);
+  const Simulation& simulation = run->simulation;
   return case_result(graph, simulation.lowered, simulation.outcome, simulation.explanation);
 }
 

@@ -76,7 +76,7 @@ ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);
 
 /// Checks `graph`, which lowers without mistakes, in each reading with the budget of `options`.
 /// Where two readings have the same plan, the second is not checked again. `contract`: the job laid
-/// out in that reading, where somebody has it. As check_folded(), it adds no fingerprint.
+/// out in that reading, where somebody has it.
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
                               sim::RunProgress* progress = nullptr,
                               std::optional<LaidOutJob> contract = std::nullopt,

@@ -40,7 +40,10 @@ Outcome Engine::run() {
   outcome.acts_done = acts_done_;
   outcome.events = events_;
   outcome.order_steps = order_steps_;
-  outcome.fingerprint = fingerprint_;
+  outcome.digests = RankDigests(plan_.rank_count);
+  for (const ThreadId id : ids_of(digests_)) {
+    outcome.digests[plan_.threads[id].rank].add(digests_[id]);
+  }
   outcome.mismatches = std::move(mismatches_);
   if (end == RunEnd::kStuck && !timers_.empty()) {
     outcome.state = state_;

@@ -54,7 +54,8 @@ class Engine {
         limits_(std::any_of(plan.devices.begin(), plan.devices.end(),
                             [](const Device& device) { return device.limited(); })),
         state_(State::initial(plan)),
-        joins_(plan.actors.size()) {
+        joins_(plan.actors.size()),
+        digests_(plan.threads.size()) {
     for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_act(plan, id) ? 1 : 0;
     if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
   }
@@ -287,7 +288,7 @@ class Engine {
   std::uint64_t acts_done_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t order_steps_ = 0;
-  Fingerprint fingerprint_;
+  IdVector<ThreadId, RankDigest> digests_;  // of the ops that a thread launched
   std::vector<Mismatch> mismatches_;
   bool mismatched_ = false;  // before the moment that was restored
   TimerQueue timers_;
@@ -357,7 +358,9 @@ inline void Engine::handle(Event event) {
 
 // Rule 8.
 inline void Engine::keep_times(ActorId actor, std::uint32_t k, const ActTimes& times) {
-  fingerprint_.add(actor, k, times.launch, times.start, times.end);
+  const ThreadId thread = plan_.actors[actor].thread;
+  const std::uint32_t number = actor.value - plan_.threads[thread].first_actor_of_rank.value;
+  digests_[thread].add(number, k, times.launch, times.start, times.end);
   if (act_times_.empty()) return;
   ActTimes& kept = act_times_.of(actor, k);
   kept = {times.launch, times.start, times.end, kept.enter};

@@ -61,6 +61,7 @@ FixedOrderRun::FixedOrderRun(const Plan& plan, const RunOptions& options)
     threads_[id].next = plan.threads[id].program;
     threads_[id].end = plan.threads[id].program_end;
     threads_[id].first_actor = plan.threads[id].first_actor.value;
+    threads_[id].first_actor_of_rank = plan.threads[id].first_actor_of_rank.value;
   }
   limit_queues();
   if (options.keep_act_times) keep_times();
@@ -186,7 +187,10 @@ std::optional<Outcome> FixedOrderRun::run() {
   outcome.end = RunEnd::kCompleted;
   outcome.last_progress = Time{last_};
   outcome.acts_done = acts_done_;
-  outcome.fingerprint = fingerprint_;
+  outcome.digests = RankDigests(plan_.rank_count);
+  for (const ThreadId id : ids_of(threads_)) {
+    outcome.digests[plan_.threads[id].rank].add(threads_[id].digest);
+  }
   outcome.state = final_state();
   outcome.act_times = std::move(act_times_);
   outcome.in_fixed_order = true;
@@ -251,7 +255,7 @@ void FixedOrderRun::go_on(ThreadId id) {
   thread.now = op.blocking ? end : launch;
   thread.stage = Stage::kEnter;
   ++thread.next;
-  record(actor, op, {{launch}, {start}, {end}, {enter}});
+  record(thread, actor, op, {{launch}, {start}, {end}, {enter}});
   return true;
 }
 
@@ -484,12 +488,12 @@ void FixedOrderRun::end_act(ThreadRun& thread, ActorId id, Op& op) {
   ++thread.next;
   thread.stage = Stage::kEnter;
   if (op.blocking) thread.now = thread.finish;
-  record(id, op, {{thread.launch}, {thread.start}, {thread.finish}, {thread.enter}});
+  record(thread, id, op, {{thread.launch}, {thread.start}, {thread.finish}, {thread.enter}});
 }
 
 // Inlined by force, and with times from registers: a processor waits where they are written to
 // memory one by one and read from there at once.
-[[gnu::always_inline]] inline void FixedOrderRun::record(ActorId id, Op& op,
+[[gnu::always_inline]] inline void FixedOrderRun::record(ThreadRun& thread, ActorId id, Op& op,
                                                          const ActTimes& times) {
   const std::uint32_t k = op.done++;
   ++acts_done_;
@@ -500,7 +504,7 @@ void FixedOrderRun::end_act(ThreadRun& thread, ActorId id, Op& op) {
     if (stream.limited) take_room(stream, times.end.ns);
   }
   if (op.ends != kNone) ends_[op.ends].ends.push(times.end.ns);
-  fingerprint_.add(id, k, times.launch, times.start, times.end);
+  thread.digest.add(id.value - thread.first_actor_of_rank, k, times.launch, times.start, times.end);
   if (op.times == nullptr) return;
   *op.times = times;
   op.times += op.keeps_all ? 1 : 0;

@@ -59,7 +59,9 @@ struct ThreadRun {
   std::uint32_t next = 0;  // in Plan::program
   std::uint32_t end = 0;
   std::uint32_t first_actor = 0;
+  std::uint32_t first_actor_of_rank = 0;
   std::int64_t now = 0;
+  RankDigest digest;
   Stage stage = Stage::kEnter;
   std::uint32_t calls_left = 0;  // of the act
   std::uint32_t meeting = 0;     // kMeet: as which time of its rank it has come; 0: not yet
@@ -196,7 +198,7 @@ class FixedOrderRun {
   bool fits(const Arrival& sent, const Arrival& received) const;
   void end_call(CallId id, std::int64_t time);
   void end_act(ThreadRun& thread, ActorId id, Op& op);
-  void record(ActorId id, Op& op, const ActTimes& times);
+  void record(ThreadRun& thread, ActorId id, Op& op, const ActTimes& times);
   void fire(SignalId id, std::int64_t time);
 
   void queue(ThreadId id);
@@ -231,7 +233,6 @@ class FixedOrderRun {
   bool failed_ = false;
   std::uint64_t acts_done_ = 0;
   std::int64_t last_ = 0;
-  Fingerprint fingerprint_;
   ActTimesTable act_times_;
 };
 

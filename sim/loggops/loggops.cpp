@@ -138,8 +138,13 @@ class LogGopsRun {
 LogGopsOutcome LogGopsRun::run() {
   begin();
   out_.end = loop();
-  for (std::uint32_t op = 0; op < program_.ops.size(); ++op) {
-    out_.fingerprint.add(ActorId{op}, 0, out_.ops[op].start, out_.ops[op].start, out_.ops[op].done);
+  out_.digests = RankDigests(program_.rank_count);
+  for (const RankId rank : ids_of(out_.digests)) {
+    for (std::uint32_t op = program_.rank_begin[rank]; op < program_.rank_end[rank]; ++op) {
+      const LogGopsOpState& state = out_.ops[op];
+      out_.digests[rank].add(op - program_.rank_begin[rank], 0, state.start, state.start,
+                             state.done);
+    }
   }
   return std::move(out_);
 }

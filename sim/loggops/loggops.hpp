@@ -84,7 +84,7 @@ struct LogGopsOutcome {
   std::uint64_t ops_done = 0;
   IdVector<RankId, Time> finish;    // until when a cpu of the rank is busy
   std::vector<LogGopsOpState> ops;  // of the program's ops
-  Fingerprint fingerprint;
+  RankDigests digests;
 
   /// Until when a cpu is busy.
   Time last() const;

@@ -1,22 +1,37 @@
 #include "tests/twin/twin.hpp"
 
+#include <initializer_list>
+
 namespace pipesim::twin {
 namespace {
 
 /// [8]
-std::uint64_t fingerprint(const std::map<Act, Times>& all, Verdict verdict) {
-  constexpr std::uint64_t kFactor = 0xff51afd7ed558ccdULL;
-  std::uint64_t sum = 0;
-  for (const auto& [act, times] : all) {
-    std::uint64_t h = 0x9e3779b97f4a7c15ULL;
-    for (std::int64_t word :
-         {std::int64_t{act.actor}, std::int64_t{act.k}, times.launch, times.start, times.end}) {
-      h = (h ^ static_cast<std::uint64_t>(word)) * kFactor;
-      h = h ^ (h >> 32);
-    }
-    sum += h;
+std::uint64_t mixed(std::initializer_list<std::int64_t> words) {
+  std::uint64_t h = 0x9e3779b97f4a7c15ULL;
+  for (const std::int64_t word : words) {
+    h = (h ^ static_cast<std::uint64_t>(word)) * 0xff51afd7ed558ccdULL;
+    h = h ^ (h >> 32);
   }
-  const std::uint64_t f = (sum ^ static_cast<std::uint64_t>(verdict)) * kFactor;
+  return h;
+}
+
+/// [8]
+std::uint64_t fingerprint(const Machine& machine, Verdict verdict) {
+  std::vector<int> first_actors(static_cast<std::size_t>(machine.spec.ranks), -1);
+  for (int a = count_of(machine.spec.actors); a-- > 0;) {
+    first_actors.at(static_cast<std::size_t>(machine.rank_of(a))) = a;
+  }
+  std::vector<std::uint64_t> digests(static_cast<std::size_t>(machine.spec.ranks), 0);
+  for (const auto& [act, times] : machine.times) {
+    const auto rank = static_cast<std::size_t>(machine.rank_of(act.actor));
+    digests.at(rank) +=
+        mixed({act.actor - first_actors.at(rank), act.k, times.launch, times.start, times.end});
+  }
+  std::uint64_t sum = 0;
+  for (int rank = 0; rank < machine.spec.ranks; ++rank) {
+    sum += mixed({rank, static_cast<std::int64_t>(at(digests, rank))});
+  }
+  const std::uint64_t f = (sum ^ static_cast<std::uint64_t>(verdict)) * 0xff51afd7ed558ccdULL;
   return f ^ (f >> 32);
 }
 
@@ -55,7 +70,7 @@ Result simulate(const Spec& spec) {
   for (int count : machine.done) result.acts_done += count;
   result.times = machine.times;
   result.log = machine.log;
-  result.fingerprint = fingerprint(machine.times, result.verdict);
+  result.fingerprint = fingerprint(machine, result.verdict);
   result.branches = machine.branches;
   return result;
 }

@@ -223,7 +223,8 @@ Answer answer_of_engine(const Spec& spec) {
     result.log.push_back(
         {entry.time.ns, {number(entry.actor.value), number(entry.k)}, entry.after});
   }
-  result.fingerprint = outcome.fingerprint.value(static_cast<sim::Verdict>(result.verdict));
+  result.fingerprint =
+      sim::Fingerprint::of(outcome.digests, static_cast<sim::Verdict>(result.verdict));
   return answer;
 }
 

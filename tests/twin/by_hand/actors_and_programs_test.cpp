@@ -569,11 +569,21 @@ TEST_CASE("twin by hand: tags step with each act", "[twin]") {
         std::vector<Mismatch>{{true, {send, 1}, {receive, 1}}, {true, {send, 2}, {receive, 2}}});
 }
 
-// The number of section 8 for one act (0, 0, 0, 0, 10), worked out with other tools.
+// The numbers of section 8, worked out with other tools: for one act (0, 0, 0, 0, 10) of rank 0;
+// and for that beside an idle rank 1 and the acts (0, 0, 0, 0, 20) and (2, 0, 0, 20, 25) of rank 2.
 TEST_CASE("twin by hand: the fingerprint is that of section 8", "[twin]") {
-  Sketch sketch;
-  sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 10, 1);
-  CHECK(simulate(sketch.spec).fingerprint == 0xb6b64a449e552669ULL);
+  Sketch one;
+  one.add_actor(one.add_thread(), one.add_stream(), 10, 1);
+  CHECK(simulate(one.spec).fingerprint == 0x0e83b0cdcb9d8454ULL);
+
+  Sketch two;
+  two.spec.ranks = 3;
+  const int thread = two.add_thread(2);
+  const int stream = two.add_stream(2);
+  two.add_actor(thread, stream, 20, 1);
+  two.add_actor(two.add_thread(0), two.add_stream(0), 10, 1);
+  two.add_actor(thread, stream, 5, 1);
+  CHECK(simulate(two.spec).fingerprint == 0xbd123bbdd310f5ccULL);
 }
 
 }  // namespace pipesim::twin

@@ -35,29 +35,38 @@ TEST_CASE("a ring is a queue, also while it grows and turns", "[sim][ring]") {
   }
 }
 
-TEST_CASE("the order in which acts are added does not show in a fingerprint",
+TEST_CASE("the order in which acts and ranks are added does not show in a fingerprint",
           "[sim][fingerprint]") {
-  Fingerprint forward;
-  Fingerprint backward;
+  RankDigest forward;
+  RankDigest backward;
   for (std::uint32_t k = 0; k < 5; ++k) {
-    forward.add(ActorId{k}, k, Time{k}, Time{k + 1}, kNever);
-    backward.add(ActorId{4 - k}, 4 - k, Time{4 - k}, Time{5 - k}, kNever);
+    forward.add(k, k, Time{k}, Time{k + 1}, kNever);
+    backward.add(4 - k, 4 - k, Time{4 - k}, Time{5 - k}, kNever);
   }
-  CHECK(forward.value(Verdict::kDeadlock) == backward.value(Verdict::kDeadlock));
-  CHECK(forward.value(Verdict::kDeadlock) != forward.value(Verdict::kStarved));
+  CHECK(forward == backward);
+  Fingerprint one;
+  one.add(RankId{0}, forward);
+  one.add(RankId{1}, RankDigest());
+  Fingerprint other;
+  other.add(RankId{1}, RankDigest());
+  other.add(RankId{0}, forward);
+  CHECK(one.value(Verdict::kDeadlock) == other.value(Verdict::kDeadlock));
+  CHECK(one.value(Verdict::kDeadlock) != one.value(Verdict::kStarved));
 }
 
-TEST_CASE("every part of an act shows in a fingerprint", "[sim][fingerprint]") {
-  const auto value = [](std::uint32_t actor, std::uint32_t k, int launch, int start, int end) {
-    Fingerprint fingerprint;
-    fingerprint.add(ActorId{actor}, k, Time{launch}, Time{start}, Time{end});
-    return fingerprint.value(Verdict::kCompleted);
+TEST_CASE("every part of an act, and its rank, show in a fingerprint", "[sim][fingerprint]") {
+  const auto value = [](std::uint32_t rank, std::uint32_t actor, std::uint32_t k, int launch,
+                        int start, int end) {
+    RankDigests digests(3);
+    digests[RankId{rank}].add(actor, k, Time{launch}, Time{start}, Time{end});
+    return Fingerprint::of(digests, Verdict::kCompleted);
   };
-  const std::uint64_t base = value(1, 2, 3, 4, 5);
-  CHECK(base != value(2, 2, 3, 4, 5));
-  CHECK(base != value(1, 3, 3, 4, 5));
-  CHECK(base != value(1, 2, 4, 4, 5));
-  CHECK(base != value(1, 2, 3, 5, 5));
-  CHECK(base != value(1, 2, 3, 4, 6));
-  CHECK(value(1, 2, 3, 4, 5) == base);
+  const std::uint64_t base = value(0, 1, 2, 3, 4, 5);
+  CHECK(base != value(1, 1, 2, 3, 4, 5));
+  CHECK(base != value(0, 2, 2, 3, 4, 5));
+  CHECK(base != value(0, 1, 3, 3, 4, 5));
+  CHECK(base != value(0, 1, 2, 4, 4, 5));
+  CHECK(base != value(0, 1, 2, 3, 5, 5));
+  CHECK(base != value(0, 1, 2, 3, 4, 6));
+  CHECK(value(0, 1, 2, 3, 4, 5) == base);
 }

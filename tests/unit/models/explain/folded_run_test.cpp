@@ -60,7 +60,6 @@ bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_
     if (!job) continue;
     auto few = models::check_folded(graph, std::move(*job), {}, nullptr, models::FoldHangs::kYes);
     if (!few) continue;
-    models::add_fingerprint(*few);
     any = true;
     sim::RunOptions run;
     run.keep_act_times = true;
