@@ -1,27 +1,84 @@
 #include "sim/interleavings/state_key.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace pipesim::sim {
 namespace {
 
+__extension__ using Wide = unsigned __int128;
+
+// Mixes 32 bytes at a time. Four chains take two of their four words each, in different pairs, so
+// that each half of the key depends on all of them.
 class Mixer {
  public:
   void add(std::uint64_t word) {
-    low_ = (low_ ^ word) * 0xff51afd7ed558ccd;
-    low_ ^= low_ >> 32;
-    high_ = (high_ + word) * 0xc4ceb9fe1a85ec53;
-    high_ ^= high_ >> 29;
+    words_[count_++] = word;
+    if (count_ == words_.size()) mix_words();
   }
-  StateKey key() const {
+
+  /// An array that has the same size in all states of the plan.
+  template <typename Items>
+  void add_all(const Items& items) {
+    using Item = std::iter_value_t<decltype(items.begin())>;
+    static_assert(std::has_unique_object_representations_v<Item>);
+    const auto* at = reinterpret_cast<const char*>(std::to_address(items.begin()));
+    Words words;
+    std::size_t left = items.size() * sizeof(Item);
+    for (; left >= sizeof(words); left -= sizeof(words), at += sizeof(words)) {
+      std::memcpy(words.data(), at, sizeof(words));
+      mix(words);
+    }
+    if (left == 0) return;
+    words = {};
+    std::memcpy(words.data(), at, left);
+    mix(words);
+  }
+
+  StateKey key() {
+    if (count_ > 0) {
+      std::fill(words_.begin() + count_, words_.end(), 0);
+      mix_words();
+    }
+    const std::uint64_t low = folded(chains_[0], chains_[1] ^ kKeys[2]);
+    const std::uint64_t high = folded(chains_[2], chains_[3] ^ kKeys[0]);
     // All zeros mean an empty slot.
-    return {low_ == 0 && high_ == 0 ? 1 : low_, high_};
+    return {low == 0 && high == 0 ? 1 : low, high};
   }
 
  private:
-  std::uint64_t low_ = 0x9e3779b97f4a7c15;
-  std::uint64_t high_ = 0xd1b54a32d192ed03;
+  using Words = std::array<std::uint64_t, 4>;
+
+  // Odd numbers without a pattern: digits of pi.
+  static constexpr Words kKeys = {0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1,
+                                  0x082efa98ec4e6c89};
+
+  static std::uint64_t folded(std::uint64_t a, std::uint64_t b) {
+    const Wide product = Wide{a} * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+  }
+
+  void mix(const Words& words) {
+    chains_[0] = folded(words[0] ^ kKeys[0], words[1] ^ chains_[0]);
+    chains_[1] = folded(words[2] ^ kKeys[1], words[3] ^ chains_[1]);
+    chains_[2] = folded(words[0] ^ kKeys[2], words[2] ^ chains_[2]);
+    chains_[3] = folded(words[1] ^ kKeys[3], words[3] ^ chains_[3]);
+  }
+
+  void mix_words() {
+    mix(words_);
+    count_ = 0;
+  }
+
+  Words chains_ = kKeys;
+  Words words_ = {};
+  std::uint32_t count_ = 0;
 };
 
 void add_line(const State& state, const ThreadLine& line, Mixer& mixer) {
@@ -73,11 +130,11 @@ void add_calls(const State& state, Mixer& mixer) {
     mixer.add(std::uint64_t{communicator.marks} << 32 | communicator.in_round << 2 |
               (communicator.exists ? 2u : 0u) | (communicator.mismatched ? 1u : 0u));
   }
-  for (const std::uint8_t arrived : state.arrived) mixer.add(arrived);
+  mixer.add_all(state.arrived);
   for (const MeetingState& meeting : state.meetings) mixer.add(meeting.met);
-  for (const std::uint32_t often : state.came) mixer.add(often);
-  for (const std::uint32_t number : state.joined) mixer.add(number);
-  for (const CallId call : state.in_round) mixer.add(call.value);
+  mixer.add_all(state.came);
+  mixer.add_all(state.joined);
+  mixer.add_all(state.in_round);
   for (const Rounds& all : state.rounds) {
     for (const Round& round : all.rounds) {
       mixer.add(std::uint64_t{round.first.call.value} << 32 | round.first.k);
@@ -85,8 +142,8 @@ void add_calls(const State& state, Mixer& mixer) {
     }
     mixer.add(all.passed);
   }
-  for (const std::uint32_t seq : state.seqs) mixer.add(seq);
-  for (const CallStage stage : state.calls) mixer.add(static_cast<std::uint64_t>(stage));
+  mixer.add_all(state.seqs);
+  mixer.add_all(state.calls);
   for (const ChannelState& channel : state.channels) {
     mixer.add(std::uint64_t{channel.sender.value} << 32 | channel.receiver.value);
     for (std::uint32_t i = 0; i < channel.messages.size(); ++i) {
@@ -145,13 +202,8 @@ StateKey state_key(const Plan& plan, const State& state, const std::vector<Event
                    bool mismatched) {
   Mixer mixer;
   mixer.add(mismatched ? 1 : 0);
-  for (const ActorState& actor : state.actors) {
-    mixer.add(std::uint64_t{actor.launched} << 32 | actor.done);
-    mixer.add(actor.calls_left);
-  }
-  for (const EdgeState& edge : state.edges) {
-    mixer.add(std::uint64_t{edge.available} << 32 | edge.acknowledged);
-  }
+  mixer.add_all(state.actors);
+  mixer.add_all(state.edges);
   add_streams(state, mixer);
   add_threads(plan, state, mixer);
   add_calls(state, mixer);
@@ -169,8 +221,9 @@ StateKey state_key(const Plan& plan, const State& state, const std::vector<Event
   for (const Event& event : pending) {
     Mixer one;
     one.add(static_cast<std::uint64_t>(event.kind) << 32 | event.target);
-    low += one.key().low;
-    high += one.key().high;
+    const StateKey key = one.key();
+    low += key.low;
+    high += key.high;
   }
   mixer.add(low);
   mixer.add(high);
