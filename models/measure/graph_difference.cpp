@@ -65,6 +65,11 @@ std::string name_in(const Items& items, std::uint32_t index) {
   return index == kNoIndex ? std::string("its own") : items[index].name;
 }
 
+const char* reading_text(Reading reading) {
+  constexpr std::array<const char*, 3> kNames = {"contract", "real", "cold"};
+  return kNames[static_cast<std::size_t>(reading)];
+}
+
 std::string algorithm_text(const std::optional<Algorithm>& algorithm) {
   constexpr std::array<const char*, 3> kNames = {"ring", "tree", "direct"};
   return algorithm ? kNames[static_cast<std::size_t>(*algorithm)] : "";
@@ -99,7 +104,13 @@ class Describer {
       keys.emplace_back("backend", text(graph_.process_groups.backend));
     }
     if (graph_.process_groups.device_id) keys.emplace_back("device_id", truth(true));
+    keys.emplace_back("reading", text(reading_text(graph_.reading)));
+    keys.emplace_back("defaults launch_queue", numbers(graph_.launch_queue, all_));
     keys.emplace_back("communicators creation", creation(graph_.creation));
+    if (graph_.interface != kNoIndex) {
+      keys.emplace_back("communicators interface",
+                        text(graph_.cluster->interfaces[graph_.interface].name));
+    }
     keys.emplace_back("device hardware_queues", numbers(graph_.hardware_queues(), all_));
     keys.emplace_back("device resident", numbers(graph_.device.resident, all_));
     keys.emplace_back("device sms", numbers(graph_.device.sms, all_));
@@ -116,6 +127,7 @@ class Describer {
     keys.emplace_back("guards launcher_ends", text(guards.launcher_ends_job ? "job" : "host"));
     if (graph_.cluster) add_cluster(*graph_.cluster, keys);
     add_faults(keys);
+    if (graph_.pipeline) add_memory(*graph_.pipeline, keys);
     return keys;
   }
 
@@ -150,9 +162,37 @@ class Describer {
   }
 
  private:
+  // Unless it is said, it depends on the reading and on the kind of call.
   static KeyValue creation(const CreationRule& rule) {
-    return text(std::string(rule.at_first_use ? "first_use" : "start") +
-                (rule.waits_for_device ? ", waits for the device" : ""));
+    const char* when = rule.at_first_use ? "first_use" : rule.said ? "start" : "by default";
+    return text(when + std::string(rule.waits_for_device ? ", waits for the device" : ""));
+  }
+
+  // The rest of a schedule is in its actors and programs.
+  static void add_memory(const Pipeline& pipeline, Keys& keys) {
+    const auto add = [&](const char* key, std::int64_t StageCost::*bytes) {
+      keys.emplace_back(key, of_costs(pipeline.costs, bytes));
+    };
+    add("schedule activation", &StageCost::activation_bytes);
+    add("schedule weights", &StageCost::weight_bytes);
+    add("schedule unsharded", &StageCost::unsharded_bytes);
+  }
+
+  // In the order of the stages, or forwards: "2 x 1024, 512".
+  static KeyValue of_costs(const std::vector<StageCost>& costs, std::int64_t StageCost::*bytes) {
+    std::string list;
+    for (auto first = costs.begin(); first != costs.end();) {
+      const auto end = std::find_if(first, costs.end(), [&](const StageCost& cost) {
+        return cost.*bytes != (*first).*bytes;
+      });
+      if (first == costs.begin() && end == costs.end())
+        return number((*first).*bytes, Unit::kBytes);
+      if (!list.empty()) list += ", ";
+      if (end - first > 1) list += std::to_string(end - first) + " x ";
+      list += std::to_string((*first).*bytes);
+      first = end;
+    }
+    return text(list);
   }
 
   void add_cluster(const Cluster& cluster, Keys& keys) const {
@@ -247,6 +287,12 @@ class Describer {
                  {"algorithm", text(algorithm_text(item.algorithm))},
                  {"port", number(item.port)}};
     if (item.eager_bytes) keys.emplace_back("eager", number(*item.eager_bytes, Unit::kBytes));
+    if (item.p2p_channels) keys.emplace_back("p2p_channels", number(*item.p2p_channels));
+    if (item.p2p_channels_per_peer) {
+      keys.emplace_back("p2p_channels_per_peer", number(*item.p2p_channels_per_peer));
+    }
+    keys.emplace_back("registered", truth(item.registered));
+    keys.emplace_back("ctas", number(item.ctas));
     if (item.timeout_ns) keys.emplace_back("timeout", number(*item.timeout_ns, Unit::kTime));
     if (graph_.cluster) {
       std::string over;
@@ -335,7 +381,10 @@ class Describer {
       keys.emplace_back(prefix + "communicator",
                         text(name_in(graph_.communicators, call.communicator)));
       if (call.peer) keys.emplace_back(prefix + "peer", numbers(*call.peer, on));
-      keys.emplace_back(prefix + "bytes", numbers(call.bytes, on, Unit::kBytes));
+      // A call of no bytes is not one of which the size is not said.
+      if (call.sized || call.bytes != Expr()) {
+        keys.emplace_back(prefix + "bytes", numbers(call.bytes, on, Unit::kBytes));
+      }
       keys.emplace_back(prefix + "type", text(call.type));
       keys.emplace_back(prefix + "tag",
                         call.tag_number ? numbers(*call.tag_number, on) : text(call.tag));
@@ -346,6 +395,7 @@ class Describer {
                         numbers(call.takes, on, Unit::kTime));
       keys.emplace_back(prefix + "algorithm", text(algorithm_text(call.algorithm)));
       keys.emplace_back(prefix + "time follows from bytes", truth(call.timed));
+      if (call.registered) keys.emplace_back(prefix + "registered", truth(true));
     }
   }
 

@@ -1,7 +1,15 @@
 #include "models/measure/graph_difference.hpp"
 
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "formats/keys/keys.hpp"
+#include "formats/scenario/scenario.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 
@@ -19,6 +27,26 @@ std::string keys_of(const TemplateChange& change) {
   std::string text;
   for (const KeyChange& key : change.keys) text += (text.empty() ? "" : "; ") + key.key;
   return text;
+}
+
+// The graph of a scenario, without its name and places; nothing if the scenario has mistakes.
+std::optional<TaskGraph> graph_of(const std::string& text) {
+  Diagnostics diagnostics;
+  std::optional<formats::Scenario> scenario = formats::read_scenario(text, {}, diagnostics);
+  if (!scenario || diagnostics.has_errors()) return std::nullopt;
+  TaskGraph graph = without_places(std::move(scenario->graph));
+  graph.name.clear();
+  return graph;
+}
+
+// What a key of this type may say.
+std::vector<std::string> values_of(std::string_view type) {
+  std::vector<std::string> values = formats::keys::words_of(type);
+  for (const std::string& word : formats::quoted_words(type)) values.push_back(word);
+  for (const char* value : {"1", "2", "1us", "2us", "1KiB", "2KiB", "on", "off", "[1us, 2us]"}) {
+    values.emplace_back(value);
+  }
+  return values;
 }
 
 }  // namespace
@@ -117,4 +145,70 @@ TEST_CASE("tensors, sizes and the rate of a kind are compared", "[models][graph_
   const GraphDifference times = difference(reader + "2}\n", reader + "3}\n");
   REQUIRE(times.templates.size() == 1);
   CHECK(keys_of(times.templates[0]) == "times; reads a, per");
+}
+
+TEST_CASE("communicators differ in every key", "[models][graph_difference]") {
+  const auto scenario = [](const std::string& keys) {
+    return "ranks: 2\ngroups: {g: all}\ncommunicators: {named: {c: {group: g" + keys +
+           "}}}\nprograms: {do: [{all_reduce: c, bytes: 1KiB, takes: 1us}]}\n";
+  };
+  for (const std::string key :
+       {"ctas: 8", "registered: on", "p2p_channels: 4", "p2p_channels_per_peer: 2"}) {
+    const GraphDifference found = difference(scenario(""), scenario(", " + key));
+    INFO(key);
+    REQUIRE(found.templates.size() == 1);
+    CHECK(found.templates[0].what == "communicator");
+    CHECK(keys_of(found.templates[0]) == key.substr(0, key.find(':')));
+  }
+}
+
+// Each key of the scenario format is tried with several values: what makes another graph is found.
+TEST_CASE("no key that changes the task graph is forgotten", "[models][graph_difference]") {
+  std::map<std::string_view, const formats::KeyTable*> tables;
+  for (const formats::KeyTable* table : formats::keys::all_tables()) tables[table->name] = table;
+  // Names that nobody uses, and what has no effect on these scenarios: no step of another actor is
+  // behind the implied one, nothing overlaps, one stage sends nothing, and a slow link is not down.
+  const std::set<std::string> without_effect = {"scenario phases",
+                                                "scenario locks",
+                                                "event_step implied",
+                                                "call_step implied",
+                                                "schedule layers",
+                                                "schedule overlapped",
+                                                "schedule_rows layers",
+                                                "schedule_rows partial",
+                                                "schedule_rows overlapped",
+                                                "schedule_rows message",
+                                                "schedule_rows message_takes",
+                                                "schedule_rows messages",
+                                                "link_fault down"};
+  std::set<std::string> compared;
+  const std::string probes = testing::file_text("tests/support/schema_probes.txt");
+  for (std::size_t at = 0; at < probes.size(); at = probes.find('\n', at) + 1) {
+    const std::string line = probes.substr(at, probes.find('\n', at) - at);
+    const std::size_t space = line.find(' ');
+    const formats::KeyTable& table = *tables.at(line.substr(0, space));
+    const std::string probe = line.substr(space + 1);
+    const auto filled = [&](const std::string& with) {
+      return graph_of(std::string(probe).replace(probe.find('@'), 1, with));
+    };
+    const std::optional<TaskGraph> plain = filled("");
+    for (const formats::Key* key : table.all()) {
+      const std::string name = line.substr(0, space) + " " + std::string(key->name);
+      if (without_effect.count(name) > 0) continue;
+      std::vector<std::pair<std::string, TaskGraph>> graphs;
+      if (plain) graphs.emplace_back("", *plain);
+      for (const std::string& value : values_of(key->type)) {
+        const std::string text = std::string(key->name) + ": " + value;
+        if (auto graph = filled(text)) graphs.emplace_back(text, std::move(*graph));
+      }
+      for (std::size_t i = 1; i < graphs.size(); ++i) {
+        if (graphs[i].second == graphs[i - 1].second) continue;
+        INFO(probe << "\n" << graphs[i - 1].first << "\n" << graphs[i].first);
+        CHECK_FALSE(compare_graphs(graphs[i - 1].second, graphs[i].second).empty());
+        compared.insert(name);
+      }
+    }
+  }
+  // Most keys change the graph with one of these values.
+  CHECK(compared.size() > 150);
 }
