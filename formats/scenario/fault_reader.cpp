@@ -172,8 +172,8 @@ void FaultReader::read_link_fault(MapReader& map, const YamlValue& link) {
   models::LinkFault fault;
   fault.place = map.place();
   const auto hosts = map.take("hosts");
-  const auto down = map.take("down");
-  fault.down_ns = down ? values_.constant(*down, ValueType::kTime).value_or(0) : 0;
+  const bool down = map.has("down");
+  fault.down_ns = take_time(map, "down");
   fault.retry_ns = take_time(map, "retry");
   fault.slower = slower(map);
   if (fault.slower == 0 && !down) {

@@ -356,6 +356,11 @@ void ScenarioReader::read_sizes(MapReader& map) {
   scope_.rank = true;
   if (const auto value = map.take("micro_batches")) {
     graph_.micro_batches = values_.constant(*value, ValueType::kNumber).value_or(0);
+    if (graph_.micro_batches < 0) {
+      diagnostics_.error(
+          value->place(), models::Code::kOutOfRange,
+          fmt::format("'micro_batches' must be at least 0, found {}", graph_.micro_batches));
+    }
   }
 }
 
@@ -415,7 +420,13 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
     map.take_text("about");
     if (const auto device = map.take("device")) {
       const std::int64_t index = values_.constant(*device, ValueType::kNumber).value_or(0);
-      stream.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(index, 0, kMaxRanks));
+      if (index >= 0 && index <= kMaxRanks) {
+        stream.device = static_cast<std::uint32_t>(index);
+      } else {
+        diagnostics_.error(
+            device->place(), models::Code::kOutOfRange,
+            fmt::format("'device' must be between 0 and {}, found {}", kMaxRanks, index));
+      }
     }
     if (const auto queue = map.take("launch_queue")) {
       stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(graph_.launch_queue);
