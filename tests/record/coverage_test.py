@@ -1,12 +1,13 @@
 """Every public name of the torch at hand is recorded, local, or refused in one sentence.
 
-    coverage_test.py
+    coverage_test.py PIPESIM
 
 A new version of torch that has other names fails here, until somebody decides what they are.
 """
 
 import os
 import re
+import sys
 import unittest
 
 from with_torch import ROOT  # isort: skip
@@ -17,6 +18,7 @@ import torch.distributed as dist
 from pipesim import record
 from pipesim.recorder import coverage
 
+os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
 PAGE = (ROOT / "docs/how-to/record.md").read_text()
 
 

@@ -1,6 +1,6 @@
 """Process groups, stores and Works of today's torch, as scripts and frameworks use them.
 
-    groups_test.py PIPESIM
+groups_test.py PIPESIM
 """
 
 import datetime
@@ -57,7 +57,9 @@ class Groups(unittest.TestCase):
         self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
         self.assertTrue(recorded.check().proved)
         text = record(job, ranks=3, args=[2]).ends[0].text
-        self.assertIn("pipesim record: ProcessGroupGloo(...) of 2 ranks is not recorded: which", text)
+        self.assertIn(
+            "pipesim record: ProcessGroupGloo(...) of 2 ranks is not recorded: which", text
+        )
 
     # Real gloo of 2.13 and 1.13 gives these answers on every rank.
     def test_gloo_takes_tensors_of_one_size_only(self):

@@ -100,6 +100,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--one-by-one", action="store_true", help="one rank after the other, with own values")
     add("--env", type=_assignment, action="append", default=[], metavar="KEY=VALUE")
     add("--chdir", metavar="FOLDER", help="run the script there")
+    add(
+        "--preload",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import it once for all ranks, e.g. transformers",
+    )
     add("--all-output", action="store_true", help="show the output of all ranks, not of rank 0")
     add("script", metavar="SCRIPT", nargs="?")
     add("args", metavar="ARGUMENT", nargs=argparse.REMAINDER)
@@ -139,6 +146,8 @@ def _settings(options: argparse.Namespace) -> Settings:
         seconds=options.seconds,
         env=tuple(options.env),
         chdir=None if options.chdir is None else str(Path(options.chdir).resolve()),
+        preload=tuple(options.preload),
+        progress=sys.stderr.isatty(),
         output="all" if options.all_output else "first",
     )
 
@@ -161,7 +170,7 @@ def restart_with_hash_seed(argv: Sequence[str]) -> None:
     """Starts this process anew with PYTHONHASHSEED set, unless the user or we have done so."""
     if "PYTHONHASHSEED" in os.environ:
         return
-    from pipesim.recorder.launcher import HASH_SEEDS
+    from pipesim.recorder.nursery import HASH_SEEDS
 
     os.environ["PYTHONHASHSEED"] = os.environ["PIPESIM_HASH_SEED"] = HASH_SEEDS[0]
     os.execv(sys.executable, [sys.executable, "-m", "pipesim.record", *argv])
@@ -185,12 +194,23 @@ def main(argv: Sequence[str]) -> int:
 def record_with(settings: Settings, function: Optional[Callable[[], object]] = None) -> int:
     """Records, and reports on stderr. Returns 0, EXIT_FAILED if a rank failed, EXIT_USAGE if
     there is nothing to judge, or 130."""
-    check_torch()
     from pipesim.recorder import launcher
+    from pipesim.recorder.nursery import Nursery
+    from pipesim.recorder.progress import Progress
     from pipesim.recorder.report import is_empty, report
 
-    launcher.prepare_process(settings)
-    outcome = launcher.run(settings, function)
+    # Forked ranks would all have this process's hash seed.
+    has_two_parents = function is None and "PIPESIM_HASH_SEED" in os.environ and settings.ranks > 1
+    nursery = Nursery(settings) if has_two_parents else None
+    try:
+        Progress(settings).say("importing torch")
+        check_torch()
+        launcher.prepare_process(settings)
+        Progress(settings).clear()
+        outcome = launcher.run(settings, function, nursery)
+    finally:
+        if nursery is not None:
+            nursery.close()
     sys.stderr.write(report(outcome, settings))
     if outcome.interrupted:
         return EXIT_INTERRUPTED

@@ -20,10 +20,7 @@ import platform
 import re
 import select
 import signal
-import subprocess
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -32,16 +29,17 @@ from typing import Any, Optional
 
 from pipesim.recorder import messages as m
 from pipesim.recorder.broker import Broker
-from pipesim.recorder.rank import STOP_SIGNALS, rank_file_name, run_rank
+from pipesim.recorder.imports import import_torch
+from pipesim.recorder.nursery import Nursery, breed
+from pipesim.recorder.progress import Progress
+from pipesim.recorder.rank import STOP_SIGNALS, rank_file_name
 from pipesim.recorder.settings import Settings
-
-HASH_SEEDS = ("1", "2")
 
 # A rank that was asked to stop and is in C code, or catches everything, is killed after so long.
 _SECONDS_TO_STOP = 2.0
 
 # For the import of torch in the nursery, on a busy machine.
-_SECONDS_TO_START = 120.0
+_SECONDS_TO_START = 600.0
 
 
 @dataclasses.dataclass
@@ -64,7 +62,7 @@ def prepare_process(settings: Settings) -> None:
     os.environ["TORCHDYNAMO_DISABLE"] = "1"
     if settings.chdir is not None:
         os.chdir(settings.chdir)
-    import_torch()
+    import_torch(settings)
     Path(settings.out).mkdir(parents=True, exist_ok=True)
 
 
@@ -75,32 +73,19 @@ def remove_record(folder: Path) -> None:
             path.unlink()
 
 
-def import_torch() -> None:
-    """With what else the ranks would import each; in a first DDP 10 s with 2.6."""
-    import torch
-    import torch.distributed.optim
-    import torch.nn.parallel
-    import torch.optim
-    import torch.utils.checkpoint
-    import torch.utils.data
-
-    if int(torch.__version__.split(".")[0]) >= 2:
-        with contextlib.suppress(ImportError):
-            import torch._dynamo  # noqa: F401
-            import torch.distributed.fsdp  # noqa: F401
-            import torch.distributed.pipelining  # noqa: F401
-            import torch.distributed.tensor  # noqa: F401
-    torch.set_num_threads(1)
-
-
-def run(settings: Settings, function: Optional[Callable[[], Any]] = None) -> Outcome:
-    """Records. With `device` "auto", again with stand-ins for GPUs if the script asks for them.
+def run(
+    settings: Settings,
+    function: Optional[Callable[[], Any]] = None,
+    nursery: Optional[Nursery] = None,
+) -> Outcome:
+    """Records, with odd ranks from the nursery. With `device` "auto", again with stand-ins for GPUs if the script asks for them.
 
     The process has been prepared by `prepare_process`.
     """
-    outcome = Launcher(settings, function).run()
+    outcome = Launcher(settings, function, nursery).run()
     if settings.device == "auto" and any(map(_asks_for_cuda, outcome.ends)):
-        outcome = Launcher(dataclasses.replace(settings, device="cuda"), function).run()
+        settings = dataclasses.replace(settings, device="cuda")
+        outcome = Launcher(settings, function, nursery).run()
     return outcome
 
 
@@ -120,15 +105,21 @@ def _asks_for_cuda(end: dict[str, Any]) -> bool:
 class Launcher:
     """One recording, of a script or of a Python function."""
 
-    def __init__(self, settings: Settings, function: Optional[Callable[[], Any]] = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        function: Optional[Callable[[], Any]] = None,
+        nursery: Optional[Nursery] = None,
+    ) -> None:
         self._settings = settings
         self._function = function
+        self._nursery = nursery
         self._connections: dict[int, Connection] = {}
         self._pids: dict[int, int] = {}
-        self._nursery: Optional[subprocess.Popen[bytes]] = None
         self._inits: dict[int, m.Init] = {}
         self._died: list[int] = []
         self._stopped: list[int] = []
+        self._calls = 0
         self._broker = Broker(settings.ranks, self._send)
 
     def run(self) -> Outcome:
@@ -156,24 +147,16 @@ class Launcher:
     # Processes
 
     def _start(self, ranks: list[int]) -> None:
-        split = self._function is None and "PIPESIM_HASH_SEED" in os.environ
-        here = [rank for rank in ranks if not split or rank % 2 == 0]
-        there = [rank for rank in ranks if rank not in here]
+        there = [rank for rank in ranks if self._nursery is not None and rank % 2 == 1]
+        here = [rank for rank in ranks if rank not in there]
         ends = {rank: Pipe() for rank in ranks}
         for rank in ranks:
             self._connections[rank] = ends[rank][0]
-        if there:
-            fds = {rank: ends[rank][1].fileno() for rank in there}
-            self._nursery = subprocess.Popen(
-                [sys.executable, "-m", "pipesim.recorder.nursery", json.dumps(fds)],
-                stdin=subprocess.PIPE,
-                pass_fds=list(fds.values()),
-                env={**os.environ, "PYTHONHASHSEED": HASH_SEEDS[1]},
-            )
-            assert self._nursery.stdin is not None
-            self._nursery.stdin.write(self._settings.to_json().encode())
-            self._nursery.stdin.close()
+        if self._nursery is not None and there:
+            self._nursery.breed(self._settings, {rank: ends[rank][1] for rank in there})
         all_ends = [end for rank in ranks for end in ends[rank]] + list(self._connections.values())
+        if self._nursery is not None:
+            all_ends.append(self._nursery.connection)
         breed(self._settings, {rank: ends[rank][1] for rank in here}, all_ends, self._function)
         for rank in ranks:
             ends[rank][1].close()
@@ -200,8 +183,6 @@ class Launcher:
         for pid in self._pids.values():
             with contextlib.suppress(ChildProcessError):  # a child of the nursery
                 os.waitpid(pid, 0)
-        if self._nursery is not None:
-            self._nursery.wait()
 
     # Messages
 
@@ -212,9 +193,11 @@ class Launcher:
     def _serve(self, ranks: set[int]) -> None:
         """Until these ranks have ended."""
         last_message = time.monotonic()
+        progress = Progress(self._settings)
         while self._broker.live & ranks:
             if self._broker.settle():
                 continue
+            progress.show(self._calls)
             starting = len(self._pids) < len(self._connections)
             patience = max(self._settings.seconds, _SECONDS_TO_START if starting else 0)
             left = last_message + patience - time.monotonic()
@@ -223,8 +206,9 @@ class Launcher:
                 self._stopped = sorted(self._broker.running & ranks or self._broker.live & ranks)
                 self._stop(set(self._stopped), "seconds")
                 last_message = time.monotonic()
-            elif self._read(left):
+            elif self._read(min(left, progress.interval)):
                 last_message = time.monotonic()
+        progress.clear()
 
     def _read(self, seconds: float) -> bool:
         """Handles what the ranks have said; false if none said anything for so long."""
@@ -245,6 +229,7 @@ class Launcher:
                     elif isinstance(message, m.Init):
                         self._inits[rank] = message
                     else:
+                        self._calls += isinstance(message, (m.Collective, m.Send, m.Recv))
                         self._broker.handle(rank, message)
                     if not connection.poll():
                         break
@@ -311,28 +296,3 @@ class Launcher:
         path = Path(settings.out) / "record.json"
         with path.open("x", encoding="utf-8", errors="replace") as file:
             file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-
-
-def breed(
-    settings: Settings,
-    connections: dict[int, Connection],
-    inherited: list[Connection],
-    function: Optional[Callable[[], Any]] = None,
-) -> None:
-    """Forks a rank for each connection. The ranks say their process ids themselves.
-
-    A rank closes all that it inherits but its own end: the end of a process is seen only when
-    nobody else has its end of the pipe open.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    for rank, connection in connections.items():
-        if os.fork() == 0:
-            for end in inherited:
-                if end is not connection:
-                    end.close()
-            try:
-                run_rank(settings, rank, connection, function)
-            except BaseException:  # ours: nothing of the parent may run in the child
-                traceback.print_exc()
-                os._exit(70)

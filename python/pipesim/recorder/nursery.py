@@ -1,32 +1,124 @@
-"""The second parent of ranks, with another hash seed (see `launcher`).
+"""Parents of ranks, and the second one, with another hash seed (see `launcher`).
 
-    python3 -m pipesim.recorder.nursery '{"1": 7, "3": 9}' < settings.json
+    python3 -m pipesim.recorder.nursery 7 < settings.json
 
-The argument maps ranks to the inherited file descriptors of their pipes.
+The argument is the file descriptor of a pipe, over which it gets those of ranks.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 import signal
+import subprocess
 import sys
+import traceback
+from collections.abc import Callable, Sequence
+from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection
+from typing import Any, Optional
 
-from pipesim.recorder.launcher import breed, prepare_process
+from pipesim.recorder.rank import run_rank
 from pipesim.recorder.settings import Settings
+
+HASH_SEEDS = ("1", "2")
+
+
+class Nursery:
+    """The second parent, as the launcher has it. It imports torch while the launcher does, and
+    forks ranks as often as it is asked."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.connection, theirs = Pipe()
+        self._has_bred = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pipesim.recorder.nursery", str(theirs.fileno())],
+            stdin=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "PYTHONHASHSEED": HASH_SEEDS[1]},
+        )
+        theirs.close()
+        assert self._process.stdin is not None
+        self._process.stdin.write(settings.to_json().encode())
+        self._process.stdin.close()
+
+    def breed(self, settings: Settings, ends: dict[int, Connection]) -> None:
+        """Has it fork a rank for each end of a pipe. If it is gone, so are these ends."""
+        self._has_bred = True
+        request = {"settings": settings.to_json(), "ranks": list(ends)}
+        with contextlib.suppress(OSError):
+            self.connection.send_bytes(json.dumps(request).encode())
+            for end in ends.values():
+                reduction.send_handle(self.connection, end.fileno(), self._process.pid)
+
+    def close(self) -> None:
+        """After the last rank has ended."""
+        self.connection.close()
+        if not self._has_bred:
+            self._process.kill()
+        self._process.wait()
+
+
+def breed(
+    settings: Settings,
+    connections: dict[int, Connection],
+    inherited: list[Connection],
+    function: Optional[Callable[[], Any]] = None,
+) -> None:
+    """Forks a rank for each connection. The ranks say their process ids themselves.
+
+    A rank closes all that it inherits but its own end: the end of a process is seen only when
+    nobody else has its end of the pipe open.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gc.freeze()  # or a collection in each rank would copy the pages of all modules
+    for rank, connection in connections.items():
+        if os.fork() == 0:
+            for end in inherited:
+                if end is not connection:
+                    end.close()
+            try:
+                run_rank(settings, rank, connection, function)
+            except BaseException:  # ours: nothing of the parent may run in the child
+                traceback.print_exc()
+                os._exit(70)
+    gc.unfreeze()
+
+
+def _serve(connection: Connection, failure: Optional[BaseException]) -> None:
+    """Until the launcher closes the pipe."""
+    while True:
+        try:
+            request = json.loads(connection.recv_bytes())
+        except EOFError:
+            return
+        if failure is not None:  # where the launcher fails to import, too, it says so
+            raise failure
+        ends = {
+            int(rank): Connection(reduction.recv_handle(connection)) for rank in request["ranks"]
+        }
+        settings = Settings.from_json(request["settings"])
+        breed(settings, ends, [*ends.values(), connection])
+        for end in ends.values():
+            end.close()
 
 
 def main() -> None:
+    from pipesim.recorder.launcher import prepare_process
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = Settings.from_json(sys.stdin.read())
-    prepare_process(settings)
-    connections = {int(rank): Connection(fd) for rank, fd in json.loads(sys.argv[1]).items()}
-    breed(settings, connections, list(connections.values()))
-    for connection in connections.values():
-        connection.close()
-    for _ in connections:
-        os.wait()
+    failure: Optional[BaseException] = None
+    try:
+        prepare_process(Settings.from_json(sys.stdin.read()))
+    except BaseException as error:
+        failure = error
+    _serve(Connection(int(sys.argv[1])), failure)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 if __name__ == "__main__":

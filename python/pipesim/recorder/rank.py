@@ -18,6 +18,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TextIO, cast
 
 from pipesim.recorder.messages import Hello
+from pipesim.recorder.progress import clear_before_output
 from pipesim.recorder.settings import Settings
 
 if TYPE_CHECKING:  # it imports torch, which the command line first looks for
@@ -151,6 +152,8 @@ def _redirect_output(settings: Settings, rank: int) -> None:
         os.dup2(nothing, 2)
         return
     os.dup2(2, 1)
+    if settings.progress and settings.output == "first":
+        clear_before_output()
     if settings.output == "all":
         sys.stdout = sys.stderr = cast(TextIO, _Prefixed(f"[{rank}]: ", 2))
 

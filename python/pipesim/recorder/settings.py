@@ -32,6 +32,8 @@ class Settings:
     seconds: float = DEFAULT_SECONDS  # without progress
     env: tuple[tuple[str, str], ...] = ()
     chdir: Optional[str] = None
+    preload: tuple[str, ...] = ()  # modules that the parents import before they fork
+    progress: bool = False  # a line on the terminal, while it works
     output: str = "first"  # whose output is shown: "first" (rank 0), "all" or "none"
 
     @property
@@ -61,5 +63,6 @@ class Settings:
     def from_json(text: str) -> Settings:
         fields = json.loads(text)
         fields["args"] = tuple(fields["args"])
+        fields["preload"] = tuple(fields["preload"])
         fields["env"] = tuple((key, value) for key, value in fields["env"])
         return Settings(**fields)

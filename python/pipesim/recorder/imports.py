@@ -1,0 +1,114 @@
+"""What the parents of ranks import before they fork: what the ranks would import each.
+
+Half of torch's import time is that of `torch._dynamo` and what it loads (fsdp, tensor, sympy). The
+first optimizer needs it, and DDP, but a script of collectives does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Optional
+
+from pipesim.recorder.settings import Settings
+
+_NEEDS_ALL = re.compile(
+    r"optim|DistributedDataParallel|fully_shard|fsdp|FSDP|distributed\.tensor|DTensor|pipelining|"
+    r"compile|dynamo|parallelize_module"
+)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))", re.M)
+
+
+def import_torch(settings: Optional[Settings] = None) -> None:
+    """torch, and what the script needs of it; without settings all. Then the modules of
+    `--preload`."""
+    import torch
+    import torch.nn.parallel
+    import torch.optim
+    import torch.utils.checkpoint
+    import torch.utils.data
+
+    if int(torch.__version__.split(".")[0]) < 2:
+        import torch.distributed.optim
+    elif settings is None or needs_all(settings):
+        with contextlib.suppress(ImportError):
+            import torch._dynamo
+            import torch.distributed.fsdp
+            import torch.distributed.optim
+            import torch.distributed.pipelining
+            import torch.distributed.tensor  # noqa: F401
+    torch.set_num_threads(1)
+    if settings is not None:
+        _preload(settings)
+
+
+def _preload(settings: Settings) -> None:
+    """Also modules that lie beside the script."""
+    sys.path.insert(0, str(settings.script_folder))
+    try:
+        for name in settings.preload:
+            importlib.import_module(name)
+    finally:
+        sys.path.pop(0)
+
+
+def needs_all(settings: Settings) -> bool:
+    """Whether the script, or what it imports, names what needs the slow half of torch. A function
+    of a test does: its process imports once for many recordings."""
+    if not settings.script or settings.module:
+        return True
+    return _file_needs_all(Path(settings.script), settings.script_folder, set())
+
+
+def _file_needs_all(path: Path, folder: Path, seen: set[Path]) -> bool:
+    if path in seen:
+        return False
+    seen.add(path)
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    if _NEEDS_ALL.search(text):
+        return True
+    for match in _IMPORT.finditer(text):
+        for part in (match[1] or match[2]).split(","):
+            name = part.split()[0] if part.split() else ""
+            if _module_needs_all(name, path, folder, seen):
+                return True
+    return False
+
+
+def _module_needs_all(name: str, importer: Path, folder: Path, seen: set[Path]) -> bool:
+    base = folder
+    if name.startswith("."):  # of the importer's package
+        base = importer.parent
+        name = name.lstrip(".")
+    top = name.split(".")[0]
+    if top in ("", "torch", "numpy", "__future__", *sys.builtin_module_names):
+        return False
+    own = base.joinpath(*name.split("."))
+    for path in (own.with_suffix(".py"), own / "__init__.py"):
+        if path.is_file():
+            return _file_needs_all(path, folder, seen)
+    try:
+        spec = importlib.util.find_spec(top)  # imports nothing
+    except (ImportError, ValueError):
+        return False
+    if spec is None or "-packages" not in (spec.origin or "-packages"):
+        return False
+    return _depends_on_torch(top)
+
+
+def _depends_on_torch(package: str) -> bool:
+    """An installed package; true if nothing is known of it."""
+    from importlib import metadata
+
+    try:
+        requirements = metadata.requires(package) or []
+    except metadata.PackageNotFoundError:
+        return True
+    return any(re.match(r"torch\b", requirement) for requirement in requirements)
