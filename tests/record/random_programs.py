@@ -10,7 +10,7 @@ import random
 import re
 
 HEADER = """\
-import threading, time
+import sys, threading, time
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 rank, n = dist.get_rank(), dist.get_world_size()
@@ -29,7 +29,7 @@ class Call:
 
     def __init__(self, text, kind, work=""):
         self.text = text  # without `async_op=True`
-        self.kind = kind  # "collective", "message", "objects"
+        self.kind = kind  # "collective", "message", "objects", "batch", "end"
         self.work = work  # "": waits; else "wait", "keep", "drop", "poll", "twice", "future"
         self.thread = False
 
@@ -70,8 +70,10 @@ class Generator:
 
     def _add_call(self):
         choice = self.random.random()
-        if choice < 0.45:
+        if choice < 0.4:
             self._add_message()
+        elif choice < 0.45:
+            self._add_batch()
         elif choice < 0.92:
             self._add_collective()
         else:
@@ -91,6 +93,14 @@ class Generator:
         where = "" if any_source and not other else f", {source}"
         receive = f"recv(ones({size + larger}){where}{group}{tag})"
         self._append(destination, Call(receive, "message", other))
+
+    def _add_batch(self):
+        index = self.random.randrange(len(self.groups))
+        a, b = self.random.sample(self.groups[index], 2)
+        for rank, peer in ((a, b), (b, a)):
+            ops = [f"dist.P2POp(dist.{op}, ones(4), {peer}, g{index})" for op in ("isend", "irecv")]
+            self.random.shuffle(ops)
+            self._append(rank, Call(f"batch_isend_irecv([{', '.join(ops)}])", "batch"))
 
     def _add_collective(self):
         index = self.random.randrange(len(self.groups))
@@ -187,9 +197,11 @@ class Generator:
             return
         at = self.random.randrange(len(calls))
         call = calls[at]
-        how = self.random.choice(["leave", "leave", "swap", "tag", "root", "size", "twice"])
+        how = self.random.choice(["leave", "leave", "swap", "tag", "root", "size", "twice", "end"])
         if how == "leave":
             del calls[at]
+        elif how == "end" and not call.thread:
+            calls.insert(at, Call("sys.exit()", "end"))
         elif how == "swap" and at + 1 < len(calls):
             calls[at], calls[at + 1] = calls[at + 1], call
         elif how == "twice":
@@ -238,6 +250,10 @@ class Generator:
     def _with_work(self, call, name, open_works):
         """The lines of a call; its waits go to `open_works`, or follow in a thread."""
         text = call.text
+        if call.kind == "end":
+            return [text]
+        if call.kind == "batch":
+            return [f"for work in dist.{text}: work.wait()"]
         if call.work and call.kind == "message":
             text = text.replace("send(", "isend(").replace("recv(", "irecv(")
         elif call.work:
