@@ -47,6 +47,29 @@ constexpr std::uint32_t kMaxChunks = 1'000'000;
 constexpr std::uint32_t kMaxChannels = 1024;
 constexpr std::size_t kMaxErrors = 20;
 
+struct XmlPosition {
+  std::int64_t line;    // from 1
+  std::int64_t column;  // from 0
+  std::int64_t byte;    // from 0; -1 if there is none
+};
+
+// Returns where the present event begins. Newer versions of Expat deprecate the functions that 2.5
+// has, for some with 64 bits.
+template <typename Parser>
+XmlPosition position_of(Parser parser) {
+  const auto position = [](auto line, auto column, auto byte) {
+    return XmlPosition{static_cast<std::int64_t>(line), static_cast<std::int64_t>(column),
+                       static_cast<std::int64_t>(byte)};
+  };
+  if constexpr (requires { XML_GetCurrentByteIndex64(parser); }) {
+    return position(XML_GetCurrentLineNumber64(parser), XML_GetCurrentColumnNumber64(parser),
+                    XML_GetCurrentByteIndex64(parser));
+  } else {
+    return position(XML_GetCurrentLineNumber(parser), XML_GetCurrentColumnNumber(parser),
+                    XML_GetCurrentByteIndex(parser));
+  }
+}
+
 class MscclXmlReader {
  public:
   MscclXmlReader(const std::string& text, models::Diagnostics& diagnostics)
@@ -113,14 +136,15 @@ class MscclXmlReader {
 
   // Where the present element begins.
   Place here() const {
-    return {static_cast<std::uint32_t>(XML_GetCurrentLineNumber(parser_)),
-            static_cast<std::uint32_t>(XML_GetCurrentColumnNumber(parser_)) + 1};
+    const XmlPosition position = position_of(parser_);
+    return {static_cast<std::uint32_t>(position.line),
+            static_cast<std::uint32_t>(position.column) + 1};
   }
 
   // Where an attribute of it stands.
   Place place_of(std::string_view attribute) const {
     const auto byte =
-        static_cast<std::size_t>(std::max<XML_Index>(0, XML_GetCurrentByteIndex(parser_)));
+        static_cast<std::size_t>(std::max<std::int64_t>(0, position_of(parser_).byte));
     const std::size_t end = std::min(text_.size(), text_.find('>', byte));
     const std::string_view tag = std::string_view(text_).substr(byte, end - byte);
     for (std::size_t at = tag.find(attribute); at != std::string_view::npos;

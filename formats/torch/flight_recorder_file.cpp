@@ -300,9 +300,9 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
   const std::size_t arrow = ends.find(sends ? "->" : "<-");
   const auto first =
       models::whole_number<std::int64_t>(ends.substr(0, std::min(arrow, ends.size())));
-  const auto second = arrow == std::string_view::npos
-                          ? std::optional<std::int64_t>()
-                          : models::whole_number<std::int64_t>(ends.substr(arrow + 2));
+  // No number where there is no arrow.
+  const auto second = models::whole_number<std::int64_t>(
+      ends.substr(arrow == std::string_view::npos ? ends.size() : arrow + 2));
   if (!first || !second) {
     throw NoDump(fmt::format(
         "'profiling_name' of {} must say who sends to whom, as in 'nccl:send 1->2', found '{}'",
