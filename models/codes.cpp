@@ -615,7 +615,11 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
     {Code::kPictureSize, "picture too large",
      "Draw some of the ranks (`--ranks 0..3`), or fewer stages or micro-batches (`--set`).", ""},
     {Code::kGraphviz, "Graphviz failed",
-     "Graphviz cannot draw this; the message is its own. `.dot` needs no layout.", ""},
+     "PNG and PDF files are made by Graphviz's program `dot`: install Graphviz, so that `dot` is "
+     "in "
+     "PATH. `.svg` files need no other program, and `.dot` files no layout. Other messages are "
+     "Graphviz's own.",
+     ""},
 
     {Code::kUnknownCommand, "unknown command or topic", "`pipesim help` lists the commands.",
      R"(-$ pipesim simulate job.yaml

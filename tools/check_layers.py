@@ -108,7 +108,8 @@ HEADER_USES = {"include/pipesim/catch2.hpp": r"catch2/"}
 USES = {
     "models": (r"boost/",),
     "formats": (r"yaml-cpp/", r"expat\.h$", r"nlohmann/", r"simdjson\.h$", r"fmt/"),
-    "viz": (r"fmt/", r"nlohmann/", r"(graphviz/)?(cgraph|gvc)\.h$"),
+    "viz": (r"fmt/", r"nlohmann/", r"(graphviz/)?(cgraph|gvc|gvplugin_textlayout)\.h$", r"fcntl\.h$",
+            r"spawn\.h$", r"sys/wait\.h$", r"unistd\.h$"),
     "app": (r"boost/program_options", r"fmt/", r"fcntl\.h$", r"sys/(file|ioctl|stat)\.h$", r"unistd\.h$",
             r"zlib\.h$"),
     "library": (r"fmt/",),

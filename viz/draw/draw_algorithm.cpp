@@ -8,6 +8,7 @@
 
 #include "models/algorithm/algorithm_races.hpp"
 #include "viz/draw/palette.hpp"
+#include "viz/text_width.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {

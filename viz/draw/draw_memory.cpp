@@ -11,6 +11,7 @@
 #include "models/lowering/rank_classes.hpp"
 #include "viz/draw/axis.hpp"
 #include "viz/draw/palette.hpp"
+#include "viz/text_width.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {

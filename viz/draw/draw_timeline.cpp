@@ -14,6 +14,7 @@
 #include "viz/draw/slice_look.hpp"
 #include "viz/equal_lanes.hpp"
 #include "viz/report_lines.hpp"
+#include "viz/text_width.hpp"
 #include "viz/timeline_facts.hpp"
 #include "viz/words.hpp"
 

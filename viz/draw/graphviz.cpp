@@ -12,15 +12,27 @@
 #include <mutex>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <graphviz/cgraph.h>
 #include <graphviz/gvc.h>
+#include <graphviz/gvplugin_textlayout.h>
 
+#include "viz/dot_program.hpp"
 #include "viz/draw/palette.hpp"
+#include "viz/text_width.hpp"
+
+// Graphviz's own plugins, if they are linked in: a static program has them, and libgvc.so loads its
+// own. Weak, so that the same object serves both.
+extern "C" {
+extern lt_symlist_t lt_preloaded_symbols[] __attribute__((weak));
+}
 
 namespace pipesim::viz {
-namespace {
+// Named, because these are members of Graphviz::Data, and a source of a unity build is not the main
+// file of its translation unit.
+namespace graphviz_data {
 
 /// Names to ids and back, for one graph. cgraph calls these. Names must be strings of cgraph's own
 /// (agstrdup): it looks at what stands before them in memory.
@@ -71,6 +83,17 @@ struct Ids {
     Ids* ids;
   };
 };
+
+struct GraphCloser {
+  void operator()(Agraph_t* graph) const { agclose(graph); }
+};
+
+}  // namespace graphviz_data
+
+namespace {
+
+using graphviz_data::GraphCloser;
+using graphviz_data::Ids;
 
 template <typename Discipline>
 Discipline make_id_discipline() {
@@ -150,16 +173,73 @@ int keep_complaint(char* text) {
   return 0;
 }
 
-// One for the whole process: Graphviz's plugin for Pango remembers the name of the font that it
-// measured last by its address, which goes with the context (2.42, gvtextlayout_pango.c).
+// Measures a label without a font. Graphviz would ask Pango for a font of this machine; whoever
+// looks at an SVG has another one, and a static program has no Pango.
+bool measure(textspan_t* line, char** /*font_path*/) {
+  constexpr double kBold = 1.15;  // DejaVu's bold letters; those of Helvetica are narrower
+  constexpr double kLineHeight = 1.2;
+  constexpr double kMiddle = 0.2;  // of small letters, above the base line
+  const double size = line->font->size;
+  const bool bold =
+      (line->font->flags & HTML_BF) != 0 || std::string_view(line->font->name).ends_with("-Bold");
+  line->size.x = text_width(line->str, size) * (bold ? kBold : 1.0);
+  line->size.y = size * kLineHeight;
+  line->yoffset_layout = 0;
+  line->yoffset_centerline = size * kMiddle;
+  line->layout = nullptr;
+  line->free_layout = nullptr;
+  return true;
+}
+
+// As Graphviz declares it: its `boolean` is a char up to 2.42, and `bool` later.
+template <typename Result>
+Result measure_for(textspan_t* line, char** font_path) {
+  return static_cast<Result>(measure(line, font_path));
+}
+
+template <typename Result>
+void set_measure(Result (*&textlayout)(textspan_t*, char**)) {
+  textlayout = measure_for<Result>;
+}
+
+// Graphviz with our measure in place of Pango's. One for the whole process: all graphs share the
+// fonts that it remembers.
 GVC_t* context() {
-  static GVC_t* const kContext = gvContext();
+  static gvtextlayout_engine_t engine{};
+  set_measure(engine.textlayout);
+  constexpr int kQuality = 1000;  // Pango's is 10; the highest is taken
+  static gvplugin_installed_t installed[] = {{0, "textlayout", kQuality, &engine, nullptr}, {}};
+  static gvplugin_api_t apis[] = {{API_textlayout, installed}, {}};
+  static gvplugin_library_t library{text_of("pipesim"), apis};
+  static const std::vector<lt_symlist_t> kBuiltin = [] {
+    // Graphviz takes only names like this one.
+    std::vector<lt_symlist_t> plugins = {{"gvplugin_pipesim_LTX_library", &library}};
+    for (const lt_symlist_t* own = lt_preloaded_symbols; own != nullptr && own->name != nullptr;
+         ++own) {
+      plugins.push_back(*own);
+    }
+    plugins.push_back({});
+    return plugins;
+  }();
+  static GVC_t* const kContext = gvContextPlugins(kBuiltin.data(), /*demand_loading=*/1);
   return kContext;
 }
 
-struct GraphCloser {
-  void operator()(Agraph_t* graph) const { agclose(graph); }
-};
+// What gvRenderData gives, or nothing.
+template <typename Length>
+std::string rendered(int (*render)(GVC_t*, Agraph_t*, const char*, char**, Length*),
+                     Agraph_t* graph) {
+  std::string result;
+  char* data = nullptr;
+  Length length = 0;
+  if (render(context(), graph, "svg", &data, &length) == 0) {
+    result.assign(data, length);
+    gvFreeRenderData(data);
+  }
+  return result;
+}
+
+}  // namespace
 
 const char* name_of(PictureFormat format) {
   switch (format) {
@@ -174,22 +254,6 @@ const char* name_of(PictureFormat format) {
   }
   return "";
 }
-
-// What gvRenderData gives, or nothing.
-template <typename Length>
-std::string rendered(int (*render)(GVC_t*, Agraph_t*, const char*, char**, Length*),
-                     Agraph_t* graph, const char* format) {
-  std::string result;
-  char* data = nullptr;
-  Length length = 0;
-  if (render(context(), graph, format, &data, &length) == 0) {
-    result.assign(data, length);
-    gvFreeRenderData(data);
-  }
-  return result;
-}
-
-}  // namespace
 
 PictureFormat picture_format(std::string_view path) {
   for (const PictureFormat format :
@@ -230,7 +294,41 @@ struct Graphviz::Data {
   double scale = 1;
 
   std::string themed(const std::string& value) const { return dark ? dark_of(value) : value; }
+  std::string svg(const std::string& dot);
 };
+
+std::string Graphviz::Data::svg(const std::string& dot) {
+  std::string said;
+  complaints = &said;
+  const agusererrf before = agseterrf(keep_complaint);
+  std::string result;
+  {
+    Ids read_ids;
+    Agiodisc_t from_string = AgIoDisc;
+    from_string.afread = read_text;
+    Ids::Discipline read_discipline = discipline_of(read_ids, from_string);
+    Reader reader{dot};
+    const std::unique_ptr<Agraph_t, GraphCloser> read(agread(&reader, &read_discipline.cgraph));
+    if (read) read->clos->disc.io = &AgIoDisc;
+    if (read && gvLayout(context(), read.get(), "dot") == 0) {
+      const boxf box = GD_bb(read.get());
+      const double width = std::max(1.0, box.UR.x - box.LL.x);
+      const double height = std::max(1.0, box.UR.y - box.LL.y);
+      scale = fit_width > 0 ? std::min({1.0, fit_width / width, fit_height / height}) : 1.0;
+      result = rendered(gvRenderData, read.get());
+      gvFreeLayout(context(), read.get());
+    }
+  }
+  agseterrf(before);
+  complaints = nullptr;
+  if (!result.empty()) return result;
+  // Later than 2.42 Debian's libraries know no layout without that package.
+  const bool no_layout = said.empty() || said.find("not recognized") != std::string::npos;
+  throw DrawingError(models::Code::kGraphviz,
+                     no_layout
+                         ? "Graphviz has no layouts; is Debian's package 'graphviz' installed?"
+                         : fmt::format("Graphviz cannot draw this: {}", said));
+}
 
 Graphviz::Graphviz(const std::string& name, bool one_edge) : data_(std::make_unique<Data>()) {
   data_->graph.reset(
@@ -321,46 +419,14 @@ std::string Graphviz::dot() const {
   return result;
 }
 
-// What is drawn is the DOT text, read back: the layout adds nodes and attributes of its own, which
-// are not to stand in the text of a later dot().
-std::string Graphviz::drawing(PictureFormat format, const char* engine) {
-  std::string text = dot();
+// What is laid out is the DOT text, read back: the layout adds nodes and attributes of its own,
+// which are not to stand in the text of a later dot().
+std::string Graphviz::drawing(PictureFormat format) {
+  const std::string text = dot();
   if (format == PictureFormat::kDot) return text;
-  std::string said;
-  complaints = &said;
-  const agusererrf before = agseterrf(keep_complaint);
-  std::string result;
-  {
-    Ids ids;
-    Agiodisc_t from_string = AgIoDisc;
-    from_string.afread = read_text;
-    Ids::Discipline discipline = discipline_of(ids, from_string);
-    Reader reader{text};
-    const std::unique_ptr<Agraph_t, GraphCloser> graph(agread(&reader, &discipline.cgraph));
-    if (graph) graph->clos->disc.io = &AgIoDisc;
-    if (graph && gvLayout(context(), graph.get(), engine) == 0) {
-      const boxf box = GD_bb(graph.get());
-      const double width = std::max(1.0, box.UR.x - box.LL.x);
-      const double height = std::max(1.0, box.UR.y - box.LL.y);
-      const bool fits = data_->fit_width > 0;
-      data_->scale =
-          fits ? std::min({1.0, data_->fit_width / width, data_->fit_height / height}) : 1.0;
-      result = rendered(gvRenderData, graph.get(), name_of(format));
-      gvFreeLayout(context(), graph.get());
-    }
-  }
-  agseterrf(before);
-  complaints = nullptr;
-  if (result.empty()) {
-    // Later than 2.42 Debian's libraries know no layout without that package.
-    const bool no_layout = said.empty() || said.find("not recognized") != std::string::npos;
-    throw DrawingError(
-        models::Code::kGraphviz,
-        fmt::format(
-            "Graphviz cannot draw this as {}: {}", name_of(format),
-            no_layout ? "it has no layouts; is Debian's package 'graphviz' installed?" : said));
-  }
-  return result;
+  if (format == PictureFormat::kSvg) return data_->svg(text);
+  if (data_->fit_width > 0) data_->svg(text);  // for the scale, which is the same in all formats
+  return drawn_by_dot(text, "dot", name_of(format));
 }
 
 }  // namespace pipesim::viz

@@ -20,6 +20,9 @@ enum class PictureFormat { kDot, kSvg, kPng, kPdf };
 /// By the ending of a file's name; throws DrawingError, which names the endings there are.
 PictureFormat picture_format(std::string_view path);
 
+/// The ending without its dot, which is also what Graphviz calls the format.
+const char* name_of(PictureFormat format);
+
 /// A picture cannot be drawn. The message says why, and what to do.
 class DrawingError : public models::UserError {
  public:
@@ -70,9 +73,9 @@ class Graphviz {
 
   std::string dot() const;
 
-  /// Laid out by `engine` ("dot"; "nop2": nodes say where they are), with all formats but DOT in
-  /// the version of Graphviz that is installed. Throws DrawingError.
-  std::string drawing(PictureFormat format, const char* engine = "dot");
+  /// DOT text, or a picture of the graph laid out by Graphviz's `dot`: SVG by its libraries, PNG
+  /// and PDF by its program. The layout varies with the version of Graphviz. Throws DrawingError.
+  std::string drawing(PictureFormat format);
 
  private:
   struct Data;

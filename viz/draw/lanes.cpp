@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "viz/draw/palette.hpp"
+#include "viz/text_width.hpp"
 
 namespace pipesim::viz {
 namespace {

@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "models/characters.hpp"
+#include "viz/dot_program.hpp"
 #include "viz/draw/palette.hpp"
+#include "viz/text_width.hpp"
 #include "viz/words.hpp"
 #include "viz/xml.hpp"
 
@@ -198,7 +199,8 @@ class Pinned {
 
   std::string drawing(PictureFormat format) {
     graph_.set(graph_.root(), "_background", shapes_);
-    return graph_.drawing(format, "nop2");
+    const std::string dot = graph_.dot();
+    return format == PictureFormat::kDot ? dot : drawn_by_dot(dot, "nop2", name_of(format));
   }
 
  private:
@@ -229,34 +231,6 @@ class Pinned {
 };
 
 }  // namespace
-
-double text_width(std::string_view text, double size) {
-  double width = 0;
-  for (const char c : text) {
-    if (models::continues_character(c)) continue;
-    const bool narrow = std::string_view(" .,:;'|!()[]ijlftI-").find(c) != std::string_view::npos;
-    const bool wide = std::string_view("mwMW%@").find(c) != std::string_view::npos;
-    width += narrow ? 0.38 : wide ? 0.92 : 0.64;
-  }
-  return width * size;
-}
-
-double fitting_size(std::string_view text, double size, double least, double width) {
-  constexpr double kStep = 0.5;
-  while (size - kStep >= least && text_width(text, size) > width) size -= kStep;
-  return size;
-}
-
-std::string fitted(std::string_view text, double size, double width) {
-  if (text_width(text, size) <= width) return std::string(text);
-  constexpr std::string_view kMore = "..";
-  std::size_t count = text.size();
-  while (count > 0 && text_width(text.substr(0, count), size) + text_width(kMore, size) > width) {
-    --count;
-    while (count > 0 && models::continues_character(text[count])) --count;
-  }
-  return count < 3 ? std::string() : std::string(text.substr(0, count)) + std::string(kMore);
-}
 
 void Scene::add(Path path) {
   const bool arrow = path.arrow && path.points.size() > 1;

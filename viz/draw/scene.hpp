@@ -105,13 +105,4 @@ class Scene {
   std::vector<Item> items_;
 };
 
-/// About as wide as `text` is in the font of pictures, rather more: in the unit of `size`.
-double text_width(std::string_view text, double size);
-
-/// `size`, or smaller, but not below `least`, so that `text` is at most `width` wide.
-double fitting_size(std::string_view text, double size, double least, double width);
-
-/// `text`, cut so that it is at most `width` wide; empty where not even a few letters are.
-std::string fitted(std::string_view text, double size, double width);
-
 }  // namespace pipesim::viz

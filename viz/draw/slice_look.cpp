@@ -9,6 +9,7 @@
 
 #include "viz/draw/palette.hpp"
 #include "viz/draw/scene.hpp"
+#include "viz/text_width.hpp"
 
 namespace pipesim::viz {
 namespace {

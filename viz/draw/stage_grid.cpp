@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "viz/draw/palette.hpp"
+#include "viz/text_width.hpp"
 
 namespace pipesim::viz {
 namespace {

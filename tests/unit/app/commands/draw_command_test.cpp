@@ -1,4 +1,5 @@
 // Each picture in each format, and what is said where there is none.
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -331,4 +332,25 @@ programs:
   INFO(dot);
   CHECK(contains(dot, "x 6 ranks\n(2-7)\n3 more cycles\nlike cycle 1"));
   CHECK_FALSE(contains(dot, "behind"));
+}
+
+TEST_CASE("PNG and PDF need the program dot, SVG does not", "[app][draw]") {
+  const std::string path = std::getenv("PATH");
+  const testing::Folder folder;
+  REQUIRE(setenv("PATH", folder.path().c_str(), 1) == 0);
+  for (const std::string what : {"timeline", "wait-for", "tasks"}) {
+    CAPTURE(what);
+    const std::string scenario = "scenarios/swin_2x2x2.yaml";
+    CHECK(command({"draw", scenario, "--what", what, "-o", folder / "a.svg"}).code == 0);
+    for (const std::string ending : {"png", "pdf"}) {
+      const auto refused =
+          command({"draw", scenario, "--what", what, "-o", folder / ("a." + ending)});
+      CHECK(refused.code == 2);
+      CHECK(contains(refused.err,
+                     "the program 'dot', which makes ." + ending + " files, is not in PATH"));
+      CHECK(contains(refused.err, "install Graphviz"));
+      CHECK_FALSE(std::filesystem::exists(folder / ("a." + ending)));
+    }
+  }
+  setenv("PATH", path.c_str(), 1);
 }

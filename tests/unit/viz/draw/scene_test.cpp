@@ -36,21 +36,6 @@ struct Drawn {
 
 }  // namespace
 
-TEST_CASE("texts are cut so that they fit", "[viz][scene]") {
-  CHECK(fitted("abc", 10, 100) == "abc");
-  const std::string cut = fitted("a rather long sentence", 10, 60);
-  CHECK(cut.size() > 4);
-  CHECK(cut.substr(cut.size() - 2) == "..");
-  CHECK(text_width(cut, 10) <= 60);
-  CHECK(fitted("a rather long sentence", 10, 12).empty());
-  // Never within a character.
-  for (double width = 0; width < 80; width += 1) {
-    const std::string found = fitted("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc\u00e4", 10, width);
-    const std::string letters = found.substr(0, found.find('.'));
-    CHECK(letters.size() % 2 == 0);
-  }
-}
-
 TEST_CASE("no text of a timeline covers another", "[viz][scene][scenario]") {
   std::size_t looked_at = 0;
   for (const std::string& path : testing::scenario_paths()) {
