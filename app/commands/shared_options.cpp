@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "app/version.hpp"
 #include "models/search/jitter.hpp"
+#include "viz/json/sarif.hpp"
 
 namespace pipesim::app {
 
@@ -97,6 +99,19 @@ ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path
 
 ScenarioFiles scenario_files(const Arguments& arguments) {
   return scenario_files(arguments, arguments.one_file());
+}
+
+Option format_option() {
+  return {.name = "format",
+          .value = "FORMAT",
+          .about = "Print problems for CI instead: annotations of GitHub, SARIF 2.1.0, JUnit XML",
+          .choices = {"github", "sarif", "junit"}};
+}
+
+void print_annotations(const std::string& format, const std::vector<viz::Annotation>& annotations,
+                       const Console& console) {
+  console.out << (format == "github" ? viz::github_commands(annotations)
+                                     : viz::sarif(annotations, version()));
 }
 
 Option jitter_option() {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "app/command.hpp"
 #include "app/input/scenario_input.hpp"
 #include "app/output/views.hpp"
 #include "sim/jitter.hpp"
+#include "viz/text/annotations.hpp"
 
 namespace pipesim::app {
 
@@ -40,6 +42,13 @@ std::string rules_of(const Arguments& arguments, const std::string& path);
 
 /// Throws UsageError if the file is a GOAL file.
 void refuse_goal(const std::string& path, const Arguments& arguments);
+
+/// --format, for commands that find problems in files.
+Option format_option();
+
+/// Prints `annotations` as --format says, for "github" and "sarif".
+void print_annotations(const std::string& format, const std::vector<viz::Annotation>& annotations,
+                       const Console& console);
 
 /// --jitter and --seed.
 Option jitter_option();

@@ -86,14 +86,24 @@ class Suite {
     return !options_.filter || std::regex_search(name, *options_.filter);
   }
 
-  void add_finished(TestStatus status, const std::string& message, const std::string& details) {
+  Test* add_finished(TestStatus status, const std::string& message) {
     const std::string& name = files.back().shown;
-    if (!wanted(name)) return;
+    if (!wanted(name)) return nullptr;
     Test& test = add_test(name);
     test.result.status = status;
     test.result.message = message;
-    test.result.details = details;
     test.ready = true;
+    return &test;
+  }
+
+  // The file cannot be tested.
+  void add_bad(const Diagnostics& diagnostics) {
+    const TestFile& file = files.back();
+    const std::string text = viz::diagnostic_text(diagnostics, file.shown, file.text, false);
+    Test* test = add_finished(TestStatus::kBad, first_line(text));
+    if (test == nullptr) return;
+    test->result.details = text;
+    test->result.annotations = viz::annotations_of(diagnostics, {{file.shown, file.text}});
   }
 
   void add_file(const std::string& path) {
@@ -102,8 +112,13 @@ class Suite {
       files.back().text = read_scenario_text(path, console_).text();
       read_tests();
     } catch (const FileError& error) {
-      add_finished(TestStatus::kBad, error.what(), "");
-      if (!tests.empty() && tests.back().file + 1 == files.size()) tests.back().unreadable = true;
+      Test* test = add_finished(TestStatus::kBad, error.what());
+      if (test != nullptr) {
+        Diagnostics diagnostics;
+        diagnostics.error({}, error.code(), error.what());
+        test->result.annotations = viz::annotations_of(diagnostics, {{files.back().shown, ""}});
+        test->unreadable = true;
+      }
     }
     files.back().tests_end = tests.size();
   }
@@ -112,11 +127,7 @@ class Suite {
     const TestFile& file = files.back();
     Diagnostics diagnostics;
     const auto scenario = formats::read_scenario(file.text, {}, diagnostics);
-    if (!scenario) {
-      const std::string text = viz::diagnostic_text(diagnostics, file.shown, file.text, false);
-      add_finished(TestStatus::kBad, first_line(text), text);
-      return;
-    }
+    if (!scenario) return add_bad(diagnostics);
     if (scenario->expectations.empty()) {
       add_without_tests(file);
       return;
@@ -144,15 +155,14 @@ class Suite {
   void add_without_tests(const TestFile& file) {
     const auto& named = options_.paths;
     if (std::find(named.begin(), named.end(), file.path) == named.end()) {
-      add_finished(TestStatus::kSkipped, "no 'expect'", "");
+      add_finished(TestStatus::kSkipped, "no 'expect'");
       return;
     }
     Diagnostics diagnostics;
     diagnostics
         .error({1, 1}, models::Code::kNothingToDo, "nothing to test: the scenario has no 'expect'")
         .notes.emplace_back("say what should happen: 'expect: {verdict: completed}'");
-    const std::string text = viz::diagnostic_text(diagnostics, file.shown, file.text, false);
-    add_finished(TestStatus::kBad, first_line(text), text);
+    add_bad(diagnostics);
   }
 
   const TestOptions& options_;
@@ -164,6 +174,7 @@ class Suite {
 
 void complain(const Diagnostics& diagnostics, const TestFile& file, Test& test) {
   test.result.status = TestStatus::kBad;
+  test.result.annotations = viz::annotations_of(diagnostics, {{file.shown, file.text}});
   test.result.details = viz::diagnostic_text(diagnostics, file.shown, file.text, false);
   test.result.message = first_line(test.result.details);
 }
@@ -262,6 +273,7 @@ void judge(const TestFile& file, const TestOptions& options,
     }
   }
   TestResult& result = test.result;
+  result.annotations = viz::annotations_of(left, {{file.shown, file.text}});
   if (!left.has_errors()) {
     result.status = TestStatus::kUpdated;
     result.details = updated;
@@ -336,7 +348,8 @@ int run_test(const Arguments& arguments, const Console& console) {
   }
   if (suite.tests.empty()) throw InputError(models::Code::kNothingToDo, "--filter matches no test");
   check_for_tests(suite);
-  const bool text = junit_path != "-";
+  const auto format = arguments.text("format");
+  const bool text = junit_path != "-" && !format;
   std::vector<TestResult> results;
   {
     const Simulating now(console);
@@ -365,6 +378,15 @@ int run_test(const Arguments& arguments, const Console& console) {
   }
   if (text) {
     console.out << viz::test_summary(results, console.out_colour) << last_line(arguments, console);
+  }
+  if (format == "junit") {
+    console.out << viz::junit_xml(results);
+  } else if (format) {
+    std::vector<viz::Annotation> annotations;
+    for (const TestResult& result : results) {
+      annotations.insert(annotations.end(), result.annotations.begin(), result.annotations.end());
+    }
+    print_annotations(*format, annotations, console);
   }
   if (junit_path) write_or_print(*junit_path, viz::junit_xml(results), console.out);
   return exit_code_of(suite.tests);
@@ -398,10 +420,12 @@ Command test_command() {
                    {{.name = "junit",
                      .value = "FILE",
                      .about = "Write the results as JUnit XML ('-' prints that instead)"},
+                    format_option(),
                     {.name = "quiet", .letter = 'q', .about = "Do not list the tests that pass"}}},
                   general_options()},
       .examples = {"pipesim test", "pipesim test scenarios/swin_2x2x2.yaml --filter acc=2",
                    "pipesim test my_scenarios --junit results.xml --quiet",
+                   "pipesim test --format github",
                    "pipesim test my_scenarios --update && git diff"},
       .exit_status =
           "0 all expectations are met, 1 some are not, 2 a scenario cannot be run, there is "

@@ -46,14 +46,18 @@ ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
   }
 }
 
-formats::Scenario ScenarioInput::read() {
+formats::Scenario ScenarioInput::read() { return require(try_read()); }
+
+std::optional<formats::Scenario> ScenarioInput::try_read() {
   if (is_schedule_) {
-    text_ = require(scenario_of_schedule(text_, path_, diagnostics_));
+    auto scenario = scenario_of_schedule(text_, path_, diagnostics_);
+    if (!scenario) return std::nullopt;
+    text_ = std::move(*scenario);
     shown_path_ += " as a scenario";
     is_schedule_ = false;
   }
   if (record_) record_->report_findings(console_);
-  return require(formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_}));
+  return formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_variant(const models::Record& variant) const {

@@ -43,6 +43,9 @@ class ScenarioInput : public TextInput {
   /// scenario first: text() is that then. What a record shows by itself is printed first.
   formats::Scenario read();
 
+  /// The same, but returns nothing if it has mistakes, which diagnostics() then has.
+  std::optional<formats::Scenario> try_read();
+
   /// The record that the scenario is, or null.
   const RecordInput* record() const { return record_ ? &*record_ : nullptr; }
 

@@ -1,7 +1,6 @@
 #include "app/input/text_input.hpp"
 
 #include "app/output/files.hpp"
-#include "viz/text/diagnostic_text.hpp"
 
 namespace pipesim::app {
 
@@ -9,10 +8,14 @@ TextInput TextInput::read(const std::string& path, std::size_t max_bytes, const 
   return {app::shown_path(path), read_file(path, console.in, max_bytes), console};
 }
 
-std::string TextInput::excerpts(const models::Diagnostics& diagnostics, bool colour) const {
+std::vector<viz::SourceText> TextInput::sources() const {
   std::vector<viz::SourceText> sources = {{shown_path_, text_}};
   for (const formats::PatchText& patch : patches_) sources.push_back({patch.path, patch.text});
-  return viz::diagnostic_text(diagnostics, sources, colour);
+  return sources;
+}
+
+std::string TextInput::excerpts(const models::Diagnostics& diagnostics, bool colour) const {
+  return viz::diagnostic_text(diagnostics, sources(), colour);
 }
 
 void TextInput::report() {

@@ -11,6 +11,7 @@
 #include "app/output/console.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "models/graph/diagnostics.hpp"
+#include "viz/text/diagnostic_text.hpp"
 
 namespace pipesim::app {
 
@@ -53,6 +54,9 @@ class TextInput {
 
   /// The same with one more error, about the file as a whole.
   [[noreturn]] void fail(models::Code code, const std::string& message);
+
+  /// The files that diagnostics have places in. They live as long as this object.
+  std::vector<viz::SourceText> sources() const;
 
   /// `diagnostics` with the lines that they are about.
   std::string excerpts(const models::Diagnostics& diagnostics, bool colour) const;

@@ -49,9 +49,9 @@ class Docs(unittest.TestCase):
                     self.assertRegex(text, rf"(#|arXiv ){re.escape(number)}\b")
 
     def test_every_key_of_json_is_on_its_page(self):
-        # What prints JSON for users; pages and traces have formats of their own.
+        # What prints JSON for users; pages, traces and SARIF have formats of their own.
         sources = [path for folder in ("json", "text", "evidence") for path in (ROOT / "viz" / folder).glob("*.cpp")
-                   if "Json" in path.read_text(encoding="utf-8")]  # fmt: skip
+                   if "Json" in path.read_text(encoding="utf-8") and path.stem != "sarif"]  # fmt: skip
         self.assertGreater(len(sources), 10)
         keys = re.compile(r'\{"(\w+)",(?! "\w+", &)|\bjson\["(\w+)"\]')
         names = {first or second for path in sources for first, second in keys.findall(self.json_code(path))}

@@ -42,18 +42,26 @@ std::string lint_page(std::string_view rule) {
   return fmt::format("docs/reference/lint.md#{}", rule);
 }
 
+std::string lint_message(const LintFinding& finding, std::uint32_t ranks) {
+  return on_ranks(finding, ranks) + finding.message;
+}
+
+std::vector<std::string> lint_notes(const LintFinding& finding) {
+  std::vector<std::string> notes = {"why: " + finding.why};
+  const std::string also = others(finding);
+  if (!also.empty()) notes.push_back("also: " + also);
+  if (!finding.advice.empty()) notes.push_back("help: " + finding.advice);
+  notes.push_back("see " + lint_page(finding.rule));
+  return notes;
+}
+
 models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,
                                      std::uint32_t ranks) {
   models::Diagnostics diagnostics;
   for (const LintFinding& finding : findings) {
     models::Diagnostic& item = diagnostics.suspect(
-        finding.place,
-        fmt::format("{}{} [{}]", on_ranks(finding, ranks), finding.message, finding.rule));
-    item.notes.push_back("why: " + finding.why);
-    const std::string also = others(finding);
-    if (!also.empty()) item.notes.push_back("also: " + also);
-    if (!finding.advice.empty()) item.notes.push_back("help: " + finding.advice);
-    item.notes.push_back("see " + lint_page(finding.rule));
+        finding.place, fmt::format("{} [{}]", lint_message(finding, ranks), finding.rule));
+    item.notes = lint_notes(finding);
   }
   return diagnostics;
 }

@@ -10,6 +10,7 @@
 #include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/measure/expectation.hpp"
+#include "viz/text/annotations.hpp"
 
 namespace pipesim::viz {
 
@@ -27,8 +28,9 @@ struct TestResult {
   std::string file;
   std::string name;  // "FILE [acc=2]"
   TestStatus status = TestStatus::kPassed;
-  std::string message;  // in one line: why it did not pass
-  std::string details;  // lines: places, what was found, how to have it again
+  std::string message;                    // in one line: why it did not pass
+  std::string details;                    // lines: places, what was found, how to have it again
+  std::vector<Annotation> annotations{};  // what did not pass, by its place
 };
 
 /// "expected time 37 us, found 43.6 us": one thing that was expected and is not so.

@@ -1,0 +1,15 @@
+// Problems in files in SARIF 2.1.0 (OASIS), which GitHub, GitLab and editors read.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "viz/text/annotations.hpp"
+
+namespace pipesim::viz {
+
+/// A SARIF log of one run with a line end. `version` is pipesim's.
+std::string sarif(const std::vector<Annotation>& annotations, std::string_view version);
+
+}  // namespace pipesim::viz
