@@ -126,7 +126,7 @@ std::optional<std::string> scalar(std::string_view type) {
         R"("anyOf": [{{"enum": [true, false, "on", "off"]}}, {{{}}}, {{{}}}])",
         pattern(R"("string")", by_rank, no_unit({kTimes, kSizes, std::string(kBandwidths) + "|"}),
                 "on, off or a condition: acc > 1"),
-        with_choice(by_rank ? "on_off_by_rank" : "on_off", R"("type": "object")", by_rank));
+        with_choice(by_rank ? "on_off_rank" : "on_off", R"("type": "object")", by_rank));
   }
   if (type == "share") {
     return text_like(

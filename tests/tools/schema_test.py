@@ -77,9 +77,26 @@ def keys_of(name):
     return schema["properties"]
 
 
+def references(value):
+    """All `$ref` in a part of the schema."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from [inner] if key == "$ref" else references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from references(inner)
+
+
 class Schema(unittest.TestCase):
     def test_it_is_a_schema(self):
         jsonschema.Draft7Validator.check_schema(SCHEMA)
+
+    def test_every_reference_resolves(self):
+        """An editor offers no keys at all where one does not."""
+        defined = {f"#/definitions/{name}" for name in SCHEMA["definitions"]}
+        used = set(references(SCHEMA))
+        self.assertGreater(len(used), 100)
+        self.assertEqual(set(), used - defined)
 
     def test_every_shipped_scenario_is_valid_and_names_the_schema(self):
         self.assertTrue(SHIPPED)
