@@ -13,6 +13,7 @@ class Run(NamedTuple):
     code: int
     wall: float
     user: float
+    system: float
     memory: int
     output: bytes
 
@@ -27,5 +28,10 @@ def run(command):
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         return Run(
-            process.returncode, wall, usage.ru_utime, usage.ru_maxrss * 1024, output.read()
+            process.returncode,
+            wall,
+            usage.ru_utime,
+            usage.ru_stime,
+            usage.ru_maxrss * 1024,
+            output.read(),
         )
