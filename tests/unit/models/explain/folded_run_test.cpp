@@ -321,6 +321,27 @@ programs:
   CHECK(folding->kept == models::RankSet({0, 1, 16, 17}));
 }
 
+// Pairs on devices 0 and 1, on 2 and 3, and so on; then the same on hosts of one device each.
+TEST_CASE("lists fold by how they share hosts, and not by which devices they are on") {
+  std::string hosts;
+  for (int rank = 0; rank < 32; ++rank) {
+    hosts += fmt::format("{}{}", rank == 0 ? "" : ", ", rank < 16 ? rank / 8 : rank - 14);
+  }
+  const models::TaskGraph graph =
+      scenario_of(
+          "schema: 1\nranks: 32\ngroups: {pair: {size: 2}}\ncluster: {hosts: 18, devices: 8, "
+          "ranks: [" +
+          hosts + "]}\nprograms: {do: [{all_reduce: pair, bytes: 1MiB}]}\n")
+          .graph;
+  const auto folding = models::fold_ranks(graph);
+  REQUIRE(folding);
+  CHECK(folding->kept == models::RankSet({0, 16}));
+  CHECK(folding->stands_for[15] == 0);
+  CHECK(folding->stands_for[31] == 16);
+  std::size_t hangs = 0;
+  CHECK(compare(graph, "two hosts of 8 devices, 16 of one", hangs));
+}
+
 // Each of these two is its own kind of difference between ranks.
 TEST_CASE("ranks that send to different sorts of ranks, or meet them in lists, differ") {
   static constexpr const char* kText = R"(schema: 1
