@@ -93,6 +93,7 @@ const std::vector<Way>& ways() {
 
 sim::Exploration explore(const sim::Plan& plan, const Way& way) {
   sim::ExploreOptions options;
+  options.max_states_after_hang = options.max_states;  // whether all hang is asked, too
   options.walks = way.walks;
   options.reduce = way.reduce;
   options.open_devices = false;

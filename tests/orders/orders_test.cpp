@@ -73,6 +73,7 @@ sim::Answer answer_of(const Ends& ends) {
 
 sim::ExploreOptions options(bool reduce, bool look_for_cycles) {
   sim::ExploreOptions options;
+  options.max_states_after_hang = options.max_states;  // whether all hang is asked, too
   options.walks = 0;
   options.open_devices = false;
   options.reduce = reduce;
