@@ -448,7 +448,20 @@ class PlanReader {
       add_range(rank, lists, type, range, step.targets);
     read_sync(rank, op, step);
     check(op, step);
+    drop_ignored(op, "src_buff", models::read_sources(step.kind), step.sources);
+    drop_ignored(op, "dst_buff", models::written_targets(step.kind), step.targets);
     return step;
+  }
+
+  // Keeps the ranges that the executor looks at.
+  void drop_ignored(Index op, const char* key, std::size_t kept, std::vector<AlgoRange>& ranges) {
+    if (ranges.size() <= kept) return;
+    diagnostics_
+        .warning(place(list(op, key)[kept]), models::Code::kAlgorithmIgnored,
+                 fmt::format("'{}' uses {} of '{}' only", text(op, "name"),
+                             kept == 1 ? "the first" : "the first two", key))
+        .notes.emplace_back("MSCCL++'s executor ignores the others without a message");
+    ranges.resize(kept);
   }
 
   void read_sync(std::uint32_t rank, Index op, AlgoStep& step) {

@@ -13,6 +13,7 @@ constexpr std::array<std::string_view, kAlgoStepKindCount> kStepNames = {
     "res",         "rre",         "rres",    "ppkt",   "rppkt",     "cpkt",     "upkt",    "repkt",
     "respkt",      "recpkt",      "recspkt", "glres",  "gstore",    "gstorepkt"};
 
+constexpr std::size_t kAllRanges = std::numeric_limits<std::size_t>::max();
 constexpr int kFirstPlanKind = static_cast<int>(AlgoStepKind::kSyncThreads);
 
 std::string range_text(const AlgoRange& range, std::uint32_t size) {
@@ -57,6 +58,29 @@ bool sends(AlgoStepKind kind) {
 
 bool receives(AlgoStepKind kind) {
   return kind >= AlgoStepKind::kReceive && kind <= AlgoStepKind::kReceiveReduceCopySend;
+}
+
+std::size_t read_sources(AlgoStepKind kind) {
+  const bool one = kind == AlgoStepKind::kPlanCopy || kind == AlgoStepKind::kCopyPackets ||
+                   kind == AlgoStepKind::kUnpackPackets || kind == AlgoStepKind::kReadPutPackets;
+  return one ? 1 : kAllRanges;
+}
+
+// A sum is sent to other ranks by the ops with an "s" only: `res`, `rres`, `respkt`, `recspkt`.
+std::size_t written_targets(AlgoStepKind kind) {
+  switch (kind) {
+    case AlgoStepKind::kPlanCopy:
+    case AlgoStepKind::kCopyPackets:
+    case AlgoStepKind::kUnpackPackets:
+    case AlgoStepKind::kPlanReduce:
+    case AlgoStepKind::kReadReduce:
+    case AlgoStepKind::kReducePackets:
+      return 1;
+    case AlgoStepKind::kReduceCopyPackets:
+      return 2;  // values, and packets of the rank itself
+    default:
+      return kAllRanges;
+  }
 }
 
 bool can_be_fused(const AlgoStep& first, const AlgoStep& second) {

@@ -3,6 +3,7 @@
 // into this; docs/reference/algorithms.md has the rules.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -82,6 +83,11 @@ std::optional<AlgoStepKind> find_step_kind(AlgoFormat format, std::string_view n
 /// Whether a step of MSCCL sends, or receives.
 bool sends(AlgoStepKind kind);
 bool receives(AlgoStepKind kind);
+
+/// Number of ranges of `src_buff` that MSCCL++'s executor reads, and of `dst_buff` that it writes;
+/// it ignores those after them.
+std::size_t read_sources(AlgoStepKind kind);
+std::size_t written_targets(AlgoStepKind kind);
 
 struct AlgoStep;
 

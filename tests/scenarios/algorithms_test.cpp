@@ -105,6 +105,22 @@ TEST_CASE("the files of others get the verdicts that are known", "[verify_algori
     if (file.find("rec_doub_halv") != std::string::npos) CHECK(report.hangs_from == 8'388'609);
     if (file.find("rccl_1296") != std::string::npos) CHECK(report.hangs_from == 4'194'305);
   }
+  // Where a sum of MSCCL++ was to be sent on, and an op was taken that writes its first target
+  // only.
+  const std::string faults = testing::shared_data("faults3/");
+  const std::map<std::string, AlgoVerdict> not_sent = {
+      {"p_rre.json", AlgoVerdict::kWrongResult},
+      {"p13_not_sent_rre.json", AlgoVerdict::kWrongResult},
+      {"single_node__allreduce_pkt_repkt.json", AlgoVerdict::kDeadlock},
+      {"reduce_pack_tbg_repkt.json", AlgoVerdict::kDeadlock},
+      {"reduce_pack_tbg_recpkt.json", AlgoVerdict::kDeadlock},
+      {"default__allreduce_3x2_recpkt.json", AlgoVerdict::kDeadlock},
+      {"p_rres.json", AlgoVerdict::kCorrect},
+  };
+  for (const auto& [file, wanted] : not_sent) {
+    CAPTURE(file);
+    CHECK(models::verify(read(faults + file), {}).verdict == wanted);
+  }
   // Both waits are on channels that nobody signals.
   const models::CollectiveAlgorithm fused = read(folder + "plan/dsl_signal_wait_fuse_test.json");
   const auto changes = models::try_changes(fused, models::verify(fused, {}), {});

@@ -6,6 +6,7 @@
 #include "models/algorithm/verify_algorithm.hpp"
 #include "tests/support/algorithms.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/plans.hpp"
 #include "tests/support/scenario.hpp"
 
 using namespace pipesim;
@@ -123,6 +124,62 @@ TEST_CASE("an execution plan is read and verified", "[formats][algorithm_file]")
   report = verified(plan(ops, R"(, "use_double_scratch_buffer": true)"));
   CHECK(report.verdict == AlgoVerdict::kCorrect);
   CHECK(report.launches == 3);
+}
+
+TEST_CASE("targets that the executor ignores are not written", "[formats][algorithm_file]") {
+  // Rank 0 reads the other's chunk, and hands out the sum: with `re`, `rre`, `repkt` and `recpkt`
+  // only on its own rank.
+  struct Sum {
+    const char* name;
+    const char* name_to_all;
+    bool packets;
+    std::size_t kept;
+  };
+  for (const Sum& sum : {Sum{"re", "res", false, 1}, Sum{"rre", "rres", false, 1},
+                         Sum{"repkt", "respkt", true, 1}, Sum{"recpkt", "recspkt", true, 2}}) {
+    CAPTURE(sum.name);
+    const auto plan_with = [&](const std::string& name) {
+      std::vector<std::string> targets = {"i0", "1:s1"};
+      if (sum.kept == 2) targets.insert(targets.begin() + 1, "s1");
+      const bool remote = name.substr(0, 2) == "rr";
+      testing::PlanAlgorithm of;
+      of.scratch = 2;
+      of.in_place = true;
+      of.more = ", \"use_double_scratch_buffer\": true";
+      of.ranks.resize(2);
+      std::vector<testing::PlanOp> first;
+      std::vector<testing::PlanOp> second;
+      if (sum.packets) {
+        second = {{"ppkt", {}, {"i0"}, {"0:s0"}}, {"upkt", {}, {"s1"}, {"i0"}}};
+        first = {{name, {}, {"i0", "s0"}, targets}};
+      } else {
+        second = {{"signal", {0}}, {"wait", {0}}, {"nop"}, {"re", {}, {"s1"}, {"i0"}}};
+        first = {{"wait", {1}},
+                 {"nop"},
+                 {name, {}, {"i0", remote ? "1:i0" : "s0"}, targets},
+                 {"nop"},
+                 {"signal", {1}}};
+        if (!remote) {
+          second.insert(second.begin(), {{"put", {}, {"i0"}, {"0:s0"}}, {"nop"}});
+        }
+      }
+      of.ranks[0] = {first};
+      of.ranks[1] = {second};
+      return testing::plan_text(of);
+    };
+    models::Diagnostics diagnostics;
+    const auto algorithm = formats::read_algorithm(plan_with(sum.name), diagnostics);
+    REQUIRE(algorithm);
+    REQUIRE(diagnostics.sorted().size() == 1);
+    CHECK(diagnostics.sorted()[0].message == "'" + std::string(sum.name) + "' uses " +
+                                                 (sum.kept == 2 ? "the first two" : "the first") +
+                                                 " of 'dst_buff' only");
+    const models::AlgoVerdict wanted =
+        sum.packets ? models::AlgoVerdict::kDeadlock : models::AlgoVerdict::kWrongResult;
+    CHECK(models::verify(*algorithm, {}).verdict == wanted);
+    const models::VerifyReport to_all = verified(plan_with(sum.name_to_all));
+    CHECK(to_all.right_result == models::AlgoAnswer::kYes);
+  }
 }
 
 TEST_CASE("signals, barriers and semaphores of plans", "[formats][algorithm_file]") {
