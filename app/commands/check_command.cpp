@@ -81,6 +81,7 @@ int exit_code_of(const models::ReadingsReport& found, bool interrupted) {
     case models::JobAnswer::kByBuffers:
     case models::JobAnswer::kHangPossible:
     case models::JobAnswer::kHangCertain:
+    case models::JobAnswer::kMismatch:
       return kExitBad;
     case models::JobAnswer::kUndecided:
       break;
@@ -150,6 +151,7 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
 void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport& found,
                     Judgement& judged) {
   if (found.answer == models::JobAnswer::kUndecided) return;
+  if (found.answer == models::JobAnswer::kMismatch) return;
   const bool proved = found.answer == models::JobAnswer::kProved;
   const std::string& why = proved ? undecided.proved : undecided.hang;
   if (!why.empty()) undecide(found, judged, why);
@@ -435,6 +437,7 @@ Command check_command() {
                     "NCCL's buffers hide a hang"},
                    {"hang possible", "an interleaving that hangs was found and is reported"},
                    {"hang certain", "every interleaving hangs"},
+                   {"mismatch", "no interleaving hangs, but calls that meet do not match"},
                    {"undecided", "no hang was found within the budget"}}}},
       .options = {scenario_options(),
                   {"Budget",

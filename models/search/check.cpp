@@ -221,7 +221,7 @@ std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptio
   const bool queues = found.rests_on.queue_runs > 0 || (found.hang_found && found.rests_on.queues);
   if (found.method != sim::Method::kOneRun || queues) return std::nullopt;
   const bool decided =
-      found.answer == sim::Answer::kProved || found.answer == sim::Answer::kHangCertain;
+      found.answer != sim::Answer::kHangPossible && found.answer != sim::Answer::kUndecided;
   return decided ? std::optional(std::move(found)) : std::nullopt;
 }
 

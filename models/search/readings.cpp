@@ -20,7 +20,8 @@ constexpr std::uint64_t kMostActs = 1'000'000;
 constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
 
 bool hangs(sim::Answer answer) {
-  return answer == sim::Answer::kHangPossible || answer == sim::Answer::kHangCertain;
+  return answer == sim::Answer::kHangPossible || answer == sim::Answer::kHangCertain ||
+         answer == sim::Answer::kMismatch;
 }
 
 JobAnswer job_answer_of(sim::Answer answer) {
@@ -31,6 +32,8 @@ JobAnswer job_answer_of(sim::Answer answer) {
       return JobAnswer::kHangPossible;
     case sim::Answer::kHangCertain:
       return JobAnswer::kHangCertain;
+    case sim::Answer::kMismatch:
+      return JobAnswer::kMismatch;
     case sim::Answer::kUndecided:
       break;
   }

@@ -26,6 +26,7 @@ enum class JobAnswer : std::uint8_t {
   kByBuffers,  // by contract it can hang; with NCCL's buffers it does not
   kHangPossible,
   kHangCertain,
+  kMismatch,
   kUndecided,
 };
 

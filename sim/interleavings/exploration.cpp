@@ -74,6 +74,7 @@ class Explorer {
   std::vector<std::uint32_t> ways_;
   std::vector<Event> order_;
   bool over_budget_ = false;
+  bool stuck_found_ = false;  // a hang that is not a mere mismatch
   // Branch points when a hang was found, and when a completion was, too.
   std::size_t hang_at_ = std::numeric_limits<std::size_t>::max();
   std::size_t known_at_ = std::numeric_limits<std::size_t>::max();
@@ -101,9 +102,10 @@ Exploration Explorer::run() {
   result_.method = all ? Method::kExploration : Method::kSearch;
   if (!result_.hang_found) {
     result_.answer = all ? Answer::kProved : Answer::kUndecided;
+  } else if (!all || result_.completion_found) {
+    result_.answer = Answer::kHangPossible;
   } else {
-    result_.answer =
-        all && !result_.completion_found ? Answer::kHangCertain : Answer::kHangPossible;
+    result_.answer = stuck_found_ ? Answer::kHangCertain : Answer::kMismatch;
   }
   return std::move(result_);
 }
@@ -121,6 +123,7 @@ void Explorer::note_end() {
     result_.completion_found = true;
     return;
   }
+  stuck_found_ = stuck_found_ || stepper_.acts_done() != plan_.act_count;
   if (!result_.hang_found || order_.size() < result_.hang.size()) result_.hang = order_;
   result_.hang_found = true;
 }
@@ -297,7 +300,9 @@ Exploration judge(const Outcome& usual, const char* timing) {
   result.hang_found = !result.completion_found;
   if (timing == nullptr) {
     result.method = Method::kOneRun;
-    result.answer = result.hang_found ? Answer::kHangCertain : Answer::kProved;
+    result.answer = !result.hang_found                ? Answer::kProved
+                    : usual.end == RunEnd::kCompleted ? Answer::kMismatch
+                                                      : Answer::kHangCertain;
   } else if (result.hang_found) {
     result.answer = Answer::kHangPossible;
   }

@@ -20,6 +20,7 @@ enum class Answer : std::uint8_t {
   kProved,        // no interleaving hangs
   kHangPossible,  // one does; whether others complete may be unknown
   kHangCertain,   // all do
+  kMismatch,      // all complete, with calls that do not match
   kUndecided,     // none was found to hang, and not all were seen
 };
 

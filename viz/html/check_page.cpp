@@ -19,6 +19,8 @@ models::JobAnswer answer_of(const CheckView& view) {
       return models::JobAnswer::kHangPossible;
     case sim::Answer::kHangCertain:
       return models::JobAnswer::kHangCertain;
+    case sim::Answer::kMismatch:
+      return models::JobAnswer::kMismatch;
     case sim::Answer::kUndecided:
       break;
   }
@@ -36,6 +38,8 @@ const char* headline(models::JobAnswer answer) {
       return "can hang";
     case models::JobAnswer::kHangCertain:
       return "always hangs";
+    case models::JobAnswer::kMismatch:
+      return "never hangs, but calls do not match";
     case models::JobAnswer::kUndecided:
       break;
   }

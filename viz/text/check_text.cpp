@@ -75,6 +75,7 @@ std::string how_text(const CheckView& view) {
 
 std::string ends_text(const sim::Exploration& found) {
   if (found.hang_found && found.completion_found) return "some hang and some complete";
+  if (found.answer == sim::Answer::kMismatch) return "none hangs";
   if (found.hang_found) {
     if (found.answer == sim::Answer::kHangCertain) return "all hang";
     return found.orders > 1 ? "none of these completes" : "one hangs";
@@ -122,6 +123,7 @@ std::string ways_text(const CheckView& view) {
 
 // What the run that hangs is.
 const char* hang_title(const sim::Exploration& found) {
+  if (found.answer == sim::Answer::kMismatch) return "The run with the default timing:";
   if (found.reading.serial_collectives) {
     return "A run in which each device runs one collective at a time:";
   }
@@ -142,6 +144,7 @@ const char* colour(sim::Answer answer) {
       return ansi::kYellow;
     case sim::Answer::kHangPossible:
     case sim::Answer::kHangCertain:
+    case sim::Answer::kMismatch:
       break;
   }
   return ansi::kRed;
@@ -155,6 +158,8 @@ std::string headline(sim::Answer answer) {
       return "HANG POSSIBLE";
     case sim::Answer::kHangCertain:
       return "HANG CERTAIN: every interleaving hangs";
+    case sim::Answer::kMismatch:
+      return "MISMATCH: no interleaving hangs, but calls do not match";
     case sim::Answer::kUndecided:
       break;
   }
@@ -188,6 +193,8 @@ std::string job_headline(const models::ReadingsReport& readings, const TextOptio
     case models::JobAnswer::kHangCertain:
       return styled(options, ansi::kRed,
                     cold ? "HANG CERTAIN in a fresh job" : headline(sim::Answer::kHangCertain));
+    case models::JobAnswer::kMismatch:
+      return styled(options, ansi::kRed, headline(sim::Answer::kMismatch));
     case models::JobAnswer::kUndecided:
       break;
   }
@@ -273,6 +280,8 @@ std::string answer_text(sim::Answer answer) {
       return "hang possible";
     case sim::Answer::kHangCertain:
       return "hang certain";
+    case sim::Answer::kMismatch:
+      return "mismatch";
     case sim::Answer::kUndecided:
       break;
   }
@@ -289,6 +298,8 @@ std::string answer_text(models::JobAnswer answer) {
       return "hang possible";
     case models::JobAnswer::kHangCertain:
       return "hang certain";
+    case models::JobAnswer::kMismatch:
+      return "mismatch";
     case models::JobAnswer::kUndecided:
       break;
   }
