@@ -188,7 +188,7 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.signature = spec.signature;
   if (spec.kind == CallKind::kCollective) call.flow = spec.flow;
   const bool flows = call.flow != Flow::kAll;
-  if (flows || (spec.kind == CallKind::kSend && !spec.eager)) call.steps = spec.steps;
+  if (is_ring(call.flow) || (spec.kind == CallKind::kSend && !spec.eager)) call.steps = spec.steps;
   PIPESIM_CHECK(spec.steps <= kChannelSteps);
   call.connection = spec.connection;
   call.tag = spec.tag;

@@ -210,6 +210,12 @@ struct Signature {
   friend constexpr bool operator==(const Signature&, const Signature&) = default;
 };
 
+/// Whether collective calls end together: hosts do not look at types [9.4].
+inline constexpr bool can_meet(const Signature& a, Signature b, bool on_host) {
+  if (on_host) b.type = a.type;
+  return a == b;
+}
+
 enum class CallKind : std::uint8_t { kCollective, kSend, kReceive };
 
 /// Which ranks wait for which in a collective call [9.4].
@@ -217,7 +223,14 @@ enum class Flow : std::uint8_t {
   kAll,       // all for all
   kFromRoot,  // along the ring, from the root on
   kToRoot,    // along the ring, to the root
+  kTree,      // down a binomial tree, from the root on
+  kStar,      // each with the root
 };
+
+/// Whether ranks pass on what is in the buffers of the next one.
+inline constexpr bool is_ring(Flow flow) {
+  return flow == Flow::kFromRoot || flow == Flow::kToRoot;
+}
 
 /// Instead of a peer: a receive takes the message of any rank [9.5].
 inline constexpr std::uint32_t kAnyPeer = 0xffffffff;
@@ -328,6 +341,7 @@ struct Communicator {
   bool waits_for_device = false;  // creation also waits for what the members' devices have queued
   bool connects = false;          // messages and collectives connect at first use [9.7]
   bool open = false;              // ranks may leave a seq that others have not reached [9.4]
+  bool on_host = false;           // hosts do its calls [9.4, 9.5]
   LinkId link;                    // what its collectives run over, if that can be down [10.4]
   Duration timeout;               // of acts that use it: the watchdog's [10.5]; 0: none
   Duration creation_timeout;
@@ -579,6 +593,9 @@ class PlanBuilder {
 
   /// Its messages and collective calls connect at first use [9.7].
   void connect_at_first_use(CommunicatorId id) { plan_.communicators[id].connects = true; }
+
+  /// Hosts do its calls, which differ in what they make of sizes and types [9.4, 9.5].
+  void set_on_host(CommunicatorId id) { plan_.communicators[id].on_host = true; }
 
   /// For steps of role kMeet, of some ranks of the communicator.
   MeetingId add_meeting(CommunicatorId communicator, std::vector<RankId> ranks);

@@ -1,6 +1,7 @@
 #include "sim/state.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace pipesim::sim {
 
@@ -82,8 +83,16 @@ namespace {
 
 // Whether what `from` has of the flow goes into a buffer of `to`.
 bool flows(const Plan& plan, const Round& round, std::uint32_t from, std::uint32_t to) {
-  return plan.calls[round.first.call].flow != Flow::kAll &&
+  return is_ring(plan.calls[round.first.call].flow) &&
          State::place_in(plan, round, to) == State::place_in(plan, round, from) + 1;
+}
+
+// In a binomial tree, the parent of a place is the place without its highest bit. Whether `place`
+// waits for `other`: one of its ancestors, or a child.
+bool waits_in_tree(std::uint32_t place, std::uint32_t other) {
+  if (other > place) return (other ^ std::bit_floor(other)) == place;
+  while (place > other) place ^= std::bit_floor(place);
+  return place == other;
 }
 
 }  // namespace
@@ -102,8 +111,12 @@ bool State::waits_for(const Plan& plan, const Call& call, std::uint32_t other) c
   const Round& round = round_of(call);
   const Call& first = plan.calls[round.first.call];
   if (other == call.member || seqs[other] >= seqs[call.member]) return false;
+  const std::uint32_t place = place_in(plan, round, call.member);
+  const std::uint32_t place_of_other = place_in(plan, round, other);
+  if (first.flow == Flow::kTree) return waits_in_tree(place, place_of_other);
+  if (first.flow == Flow::kStar) return place == 0 || place_of_other == 0;
   if (first.flow == Flow::kAll || first.steps == 0) return true;
-  if (place_in(plan, round, other) < place_in(plan, round, call.member)) return true;
+  if (place_of_other < place) return true;
   return flows(plan, round, call.member, other) && !has_room(plan, call, other);
 }
 
@@ -116,6 +129,12 @@ bool State::waits_for_none(const Plan& plan, const Call& call) const {
   if (round.arrived == count) return true;
   if (first.flow == Flow::kAll) return false;
   const std::uint32_t place = place_in(plan, round, call.member);
+  if (!is_ring(first.flow)) {
+    for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+      if (waits_for(plan, call, i)) return false;
+    }
+    return true;
+  }
   if (first.steps == 0 || round.in_flow < place) return false;
   const std::uint32_t next = communicator.ranks + (call.member + 1 - communicator.ranks) % count;
   return place + 1 == count || has_room(plan, call, next);

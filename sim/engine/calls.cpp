@@ -136,7 +136,8 @@ void Engine::arrive(CallId id) {
   CommunicatorState& round = state_.communicators[call.communicator];
   if (round.in_round == 0) round.first = id;
   if (call.signature != plan_.calls[round.first].signature) {
-    round.mismatched = true;
+    const Signature& own = plan_.calls[round.first].signature;
+    round.mismatched = round.mismatched || !can_meet(own, call.signature, communicator.on_host);
     const ActorId first = plan_.calls[round.first].actor;
     mismatches_.push_back(
         {false, first, act_of(round.first), call.actor, act_of(id), round.first, id});
@@ -306,9 +307,13 @@ void Engine::check_pair(const Sent& sent, CallId receiver) {
       {true, from.actor, sent.k, to.actor, act_of(receiver), sent.call, receiver});
 }
 
-// Rule 9.5: whether the receive waits for more than the send has.
+// Rule 9.5: whether the receive never ends: a device waits for more than the send has; of a host,
+// the receive has no room for it.
 bool Engine::is_short(CallId sender, CallId receiver) const {
-  return plan_.calls[sender].signature.count < plan_.calls[receiver].signature.count;
+  const std::int64_t sent = plan_.calls[sender].signature.count;
+  const std::int64_t wanted = plan_.calls[receiver].signature.count;
+  const bool on_host = plan_.communicators[plan_.calls[receiver].communicator].on_host;
+  return on_host ? sent > wanted : sent < wanted;
 }
 
 // Rule 9.5: a send and a receive that have met end.

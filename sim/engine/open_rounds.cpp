@@ -15,7 +15,8 @@ void Engine::arrive_in_open(CallId id) {
   Round& round = all.rounds[number];
   const Call& first = plan_.calls[round.first.call];
   if (call.signature != first.signature) {
-    round.mismatched = true;
+    round.mismatched =
+        round.mismatched || !can_meet(first.signature, call.signature, communicator.on_host);
     mismatches_.push_back(
         {false, first.actor, round.first.k, call.actor, act_of(id), round.first.call, id});
   }
@@ -25,7 +26,7 @@ void Engine::arrive_in_open(CallId id) {
     const std::uint32_t begin = first.peer + (first.flow == Flow::kToRoot ? 1 : 0);
     return communicator.ranks + (begin - communicator.ranks + round.in_flow) % count;
   };
-  while (first.flow != Flow::kAll && round.in_flow < count &&
+  while (is_ring(first.flow) && round.in_flow < count &&
          state_.seqs[next_of_flow()] > all.passed + number) {
     ++round.in_flow;
   }

@@ -117,7 +117,8 @@ void WaitGraphBuilder::add_round(CallId id) {
   if (!state_.communicators[call.communicator].mismatched) return;
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     const CallId other = state_.in_round[i];
-    if (!other.valid() || plan_.calls[other].signature == call.signature) continue;
+    if (!other.valid()) continue;
+    if (can_meet(plan_.calls[other].signature, call.signature, communicator.on_host)) continue;
     const ActorId actor = plan_.calls[other].actor;
     add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
   }
@@ -136,7 +137,7 @@ void WaitGraphBuilder::add_open_round(CallId id) {
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     const CallId other = state_.in_round[i];
     if (!other.valid() || state_.seqs[i] != state_.seqs[call.member]) continue;
-    if (plan_.calls[other].signature == call.signature) continue;
+    if (can_meet(plan_.calls[other].signature, call.signature, communicator.on_host)) continue;
     const ActorId actor = plan_.calls[other].actor;
     add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
   }

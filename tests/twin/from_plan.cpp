@@ -177,6 +177,7 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
     }
     add_faults(plan, from, communicator);
     communicator.connects = from.connects;
+    communicator.on_host = from.on_host;
     spec.communicators.push_back(std::move(communicator));
   }
 }

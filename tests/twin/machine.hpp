@@ -333,6 +333,7 @@ class Machine {
   bool was_started(Act act) const { return was_launched(act) && times.at(act).start >= 0; }
   CallState call_state(CallRef ref) const;
   bool is_open(int communicator) const;  // [9.4]
+  bool fit(CallRef first, CallRef other) const;
   const std::vector<CallRef>& arrived_with(CallRef ref) const;
   std::set<int> ranks_waited_for(CallRef ref) const;
   bool is_dead(int rank) const { return at(ranks, rank).dead; }
@@ -385,7 +386,7 @@ class Machine {
   std::map<Act, int> acts_that_hang;  // of collectives, and on which link [10.4]
   std::vector<LogLine> log;
   /// Which rare ways of the rules this run took, for the statistics of the tests.
-  std::set<std::string> branches;
+  mutable std::set<std::string> branches;
 
  private:
   void send_start_messages();

@@ -177,7 +177,7 @@ void Machine::arrive(CallRef ref) {
   round.arrived.push_back(ref);
   const CallRef first = round.arrived.front();
   if (call_of(ref).signature != call_of(first).signature) {
-    round.mismatched = true;
+    round.mismatched = round.mismatched || !fit(first, ref);
     mismatches.push_back({false, first.act, ref.act});
   }
   if (round.mismatched || round.arrived.size() < at(spec.communicators, c).ranks.size()) return;
@@ -186,6 +186,16 @@ void Machine::arrive(CallRef ref) {
     return rank_of(left.act.actor) < rank_of(right.act.actor);
   });
   run_calls(all, c);
+}
+
+/// Whether one of them can be in a seq that the other began.
+bool Machine::fit(CallRef first, CallRef other) const {
+  Signature own = call_of(other).signature;
+  if (at(spec.communicators, call_of(first).communicator).on_host) {
+    if (own.type != call_of(first).signature.type) branches.insert("9.4 types differ on hosts");
+    own.type = call_of(first).signature.type;
+  }
+  return own == call_of(first).signature;
 }
 
 bool Machine::is_open(int communicator) const {
@@ -213,9 +223,8 @@ bool has_arrived(const Machine& machine, const std::vector<CallRef>& seq, int ra
 }
 
 bool fits_together(const Machine& machine, const std::vector<CallRef>& seq) {
-  return std::all_of(seq.begin(), seq.end(), [&](const CallRef& ref) {
-    return machine.call_of(ref).signature == machine.call_of(seq.front()).signature;
-  });
+  return std::all_of(seq.begin(), seq.end(),
+                     [&](const CallRef& ref) { return machine.fit(seq.front(), ref); });
 }
 
 }  // namespace
@@ -225,14 +234,40 @@ std::vector<int> Machine::ring_of(const Call& first) const {
   std::vector<int> ring = at(spec.communicators, first.communicator).ranks;
   const auto root = std::find(ring.begin(), ring.end(), first.peer);
   must(root != ring.end(), "a root that is not a member");
-  std::rotate(ring.begin(), first.flow == Flow::kFromRoot ? root : std::next(root), ring.end());
+  std::rotate(ring.begin(), first.flow == Flow::kToRoot ? std::next(root) : root, ring.end());
   return ring;
 }
+
+namespace {
+
+/// Built as a broadcast runs: in each round, all that have the data pass it to as many more.
+std::set<int> sources_in_tree(const std::vector<int>& order, int rank) {
+  std::map<int, int> parent;
+  for (std::size_t have = 1; have < order.size(); have *= 2) {
+    for (std::size_t i = 0; i < have && have + i < order.size(); ++i) {
+      parent[order[have + i]] = order[i];
+    }
+  }
+  std::set<int> sources;
+  for (const auto& [child, its_parent] : parent) {
+    if (its_parent == rank) sources.insert(child);
+  }
+  for (auto up = parent.find(rank); up != parent.end(); up = parent.find(up->second)) {
+    sources.insert(up->second);
+  }
+  return sources;
+}
+
+}  // namespace
 
 std::set<int> Machine::sources_of(const std::vector<CallRef>& seq, int rank) const {
   const Call& first = call_of(seq.front());
   const std::vector<int>& members = at(spec.communicators, first.communicator).ranks;
   const std::set<int> all(members.begin(), members.end());
+  if (first.flow == Flow::kStar) branches.insert("9.4 star");
+  if (first.flow == Flow::kTree) branches.insert("9.4 tree");
+  if (first.flow == Flow::kStar) return rank == first.peer ? all : std::set<int>{first.peer};
+  if (first.flow == Flow::kTree) return sources_in_tree(ring_of(first), rank);
   if (first.flow == Flow::kAll || first.steps == 0) return all;
   const std::vector<int> ring = ring_of(first);
   return {ring.begin(), std::find(ring.begin(), ring.end(), rank)};
@@ -240,7 +275,7 @@ std::set<int> Machine::sources_of(const std::vector<CallRef>& seq, int rank) con
 
 std::set<int> Machine::sinks_of(const std::vector<CallRef>& seq, int rank) const {
   const Call& first = call_of(seq.front());
-  if (first.flow == Flow::kAll) return {};
+  if (first.flow != Flow::kFromRoot && first.flow != Flow::kToRoot) return {};
   const std::vector<int> ring = ring_of(first);
   const auto own = std::find(ring.begin(), ring.end(), rank);
   return std::next(own) == ring.end() ? std::set<int>() : std::set<int>{*std::next(own)};
@@ -445,8 +480,13 @@ void Machine::take(CallRef send, CallRef receive) {
   run_into_buffer(next);
 }
 
+/// Or, of a host, has too little room.
 bool Machine::wants_more(CallRef send, CallRef receive) const {
-  return call_of(send).signature.count < call_of(receive).signature.count;
+  const std::int64_t sent = call_of(send).signature.count;
+  const std::int64_t wanted = call_of(receive).signature.count;
+  if (!at(spec.communicators, call_of(receive).communicator).on_host) return sent < wanted;
+  if (sent != wanted) branches.insert("9.5 sizes differ on hosts");
+  return wanted < sent;
 }
 
 int Machine::steps_held(const ChannelState& channel) const {

@@ -146,6 +146,7 @@ class ProgramGenerator {
       const bool at_first_use = random_.chance(first_use_percent_);
       spec_.communicators.push_back({ranks, at_first_use, at_first_use && random_.chance(40)});
       spec_.communicators.back().connects = random_.chance(connect_percent_);
+      spec_.communicators.back().on_host = random_.chance(30);
     }
     for (int c = first_communicator_; c < count_of(spec_.communicators); ++c) {
       for (int rank : at(spec_.communicators, c).ranks) {
@@ -267,7 +268,7 @@ class ProgramGenerator {
   Call some_flow(int communicator, const Signature& signature) {
     Call call = collective_call(communicator, signature);
     if (!random_.chance(flow_percent_)) return call;
-    call.flow = random_.pick<Flow>({Flow::kFromRoot, Flow::kToRoot});
+    call.flow = random_.pick<Flow>({Flow::kFromRoot, Flow::kToRoot, Flow::kTree, Flow::kStar});
     call.peer = random_.pick(at(spec_.communicators, communicator).ranks);
     call.steps = random_.pick<int>({0, 1, 1, 2, 3, 4, 5, 8});
     return call;

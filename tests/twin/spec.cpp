@@ -147,6 +147,7 @@ void write_groups(std::ostream& out, const Spec& spec) {
     if (at(spec.communicators, c).at_first_use) out << ", at first use";
     if (at(spec.communicators, c).waits_for_device) out << ", waits for device";
     if (at(spec.communicators, c).connects) out << ", connects at first use";
+    if (at(spec.communicators, c).on_host) out << ", calls of hosts";
     write_faults(out, at(spec.communicators, c));
     out << '\n';
   }

@@ -76,7 +76,7 @@ bool on_host(Role role);
 enum class CallKind { kCollective, kSend, kReceive };
 
 /// Of a collective call [9.4].
-enum class Flow { kAll, kFromRoot, kToRoot };
+enum class Flow { kAll, kFromRoot, kToRoot, kTree, kStar };
 
 /// Of a send or receive only count and type.
 struct Signature {
@@ -177,6 +177,7 @@ struct Communicator {
   std::vector<int> links = {};  // of each of `ranks`, over which it arrives; or empty
   bool connects = false;        // its calls, at first use [9.7]
   std::int64_t heartbeat = 0;   // of threads that connect
+  bool on_host = false;         // hosts do its calls [9.4, 9.5]
 };
 
 /// For steps of role kMeet [9.7].

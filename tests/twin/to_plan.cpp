@@ -190,6 +190,7 @@ void add_communicators(const Spec& spec, sim::PlanBuilder& builder) {
     const sim::CommunicatorId id =
         builder.add_communicator(ranks, communicator.at_first_use, communicator.waits_for_device);
     if (communicator.connects) builder.connect_at_first_use(id);
+    if (communicator.on_host) builder.set_on_host(id);
   }
   for (const Meeting& meeting : spec.meetings) {
     std::vector<sim::RankId> ranks;

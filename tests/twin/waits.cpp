@@ -468,7 +468,7 @@ class Waits {
       add_coming(ref.act, rank, call.communicator, CallKind::kCollective, -1);
     }
     for (const CallRef& other : round.arrived) {
-      if (m_.call_of(other).signature == call.signature) continue;
+      if (m_.fit(ref, other)) continue;
       must(round.mismatched, "a difference is not recorded");
       add(ref.act, node_here(other.act), Wait::kPeerOfCollective);
     }
@@ -497,12 +497,12 @@ class Waits {
     for (int rank : at(m_.spec.communicators, call.communicator).ranks) {
       for (const CallRef& other : seq) {
         if (m_.rank_of(other.act.actor) != rank || m_.call_state(other).done) continue;
-        if (!m_.call_state(other).active || m_.call_of(other).signature == call.signature) continue;
+        if (!m_.call_state(other).active || m_.fit(ref, other)) continue;
         add(ref.act, node_here(other.act), Wait::kPeerOfCollective);
         differs = true;
       }
     }
-    if (differs || m_.call_of(seq.front()).signature == call.signature) return;
+    if (differs || m_.fit(ref, seq.front())) return;
     m_.branches.insert("9.6 those that differ are gone");
     explained_.insert(ref.act);
   }
