@@ -38,6 +38,8 @@ struct UsersOfPlan {
   IdVector<ThreadId, ActorId> readers;  // the actor for which a thread reads messages
 };
 
+constexpr const char* kFewSlots = "a device has fewer kernel slots than streams";
+
 // What one thread launches there may hold up another.
 bool is_shared(const Device& device) {
   return device.hardware_queues > 0 || device.ordered() || device.launch_queue > 0;
@@ -53,6 +55,12 @@ const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
   }
   if (actor.role == Role::kLock) return "threads wait for a lock";
   if (actor.stream.valid()) {
+    const DeviceId room = plan.streams[actor.stream].device;
+    const bool in_order = actor.role == Role::kCalls && actor.room == 1;
+    if (room.valid() && plan.devices[room].may_lack_slots() && needs_slot(actor.role) &&
+        !in_order) {
+      return kFewSlots;
+    }
     if (!users.streams.add(actor.stream, actor.thread)) return "two threads use one stream";
     const DeviceId device = plan.streams[actor.stream].device;
     if (device.valid() && is_shared(plan.devices[device]) &&
@@ -91,10 +99,11 @@ const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOf
 
 const char* determinacy_obstacle(const Plan& plan) {
   if (plan.faulty) return "there are faults or timers";
-  // Streams compete for the slots.
-  if (std::any_of(plan.devices.begin(), plan.devices.end(),
-                  [](const Device& device) { return device.may_lack_slots(); })) {
-    return "a device has fewer kernel slots than streams";
+  // Streams compete for the slots, unless calls of one slot each take them in launch order.
+  if (std::any_of(plan.devices.begin(), plan.devices.end(), [](const Device& device) {
+        return device.may_lack_slots() && device.order != LaunchOrder::kImplicit;
+      })) {
+    return kFewSlots;
   }
   if (!plan.sources.empty()) return "a recv accepts a send from any rank";
   for (const Communicator& communicator : plan.communicators) {

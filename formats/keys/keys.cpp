@@ -174,6 +174,8 @@ constexpr Key kCommunicatorRows[] = {
     {"registered", "on/off",
      "on: user buffers are registered with NCCL, so that sends wait for their recvs", "off"},
     {"host", "on/off", "on: the host does its calls (gloo, MPI) and waits for each", "off"},
+    {"gloo", "on/off", "on: as `host`, and its calls wait for the ranks that gloo's wait for",
+     "on with the backend `gloo`"},
     {"algorithm", "algorithm", "Algorithm of its collectives", "that of the cluster"},
     {"over", "link|[link]?",
      "The only link classes it uses. Calls of the host take no time of their own without it",

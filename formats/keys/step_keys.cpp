@@ -129,7 +129,7 @@ constexpr Key kExchangeRows[] = {
     {"all_to_all", "name", kCallOn},
     {"splits", "[size(rank)]",
      "Instead of `bytes`: what the rank sends to each rank of its group, in their order, as a "
-     "group of sends and recvs. A part of 0B is not sent"},
+     "group of sends and recvs. A part of 0B is sent with the backends `nccl2` and `gloo` only"},
 };
 constexpr Key kRootedCallRows[] = {
     {"broadcast", "name", kCallOn},

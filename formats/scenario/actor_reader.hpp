@@ -20,6 +20,7 @@ struct ActorDefaults {
   std::optional<bool> immediate;
   std::optional<bool> blocking;
   bool on_host = false;      // the host does calls on communicators
+  bool is_gloo = false;      // as gloo does them
   bool by_pairs = false;     // a message that is not batched has a communicator of its two ranks
   bool sends_empty = false;  // parts of 0 bytes of an all_to_all, too
   bool of_nccl = false;      // the scenario names a backend, and it is one of NCCL

@@ -251,6 +251,7 @@ std::uint32_t ProgramNames::communicator(const YamlValue& value, bool barrier) {
   communicator.place = value.place();
   communicator.group = group;
   communicator.on_host = on_host_ || wanted != *name;
+  communicator.is_gloo = is_gloo_ && wanted == *name;
   communicator.creation.said = graph_.creation.said;
   if (!communicator.on_host) communicator.creation = graph_.creation;
   graph_.communicators.push_back(std::move(communicator));

@@ -44,7 +44,10 @@ class ProgramNames {
   std::uint32_t communicator(const YamlValue& value, bool barrier);
 
   /// Communicators of groups are ones whose calls the host does.
-  void set_on_host(bool on_host) { on_host_ = on_host; }
+  void set_on_host(bool on_host, bool is_gloo) {
+    on_host_ = on_host;
+    is_gloo_ = is_gloo;
+  }
 
   /// A barrier over a group is a call on the group's communicator, as NCCL's is.
   void set_barriers_on_device(bool on_device) { barriers_on_device_ = on_device; }
@@ -96,6 +99,7 @@ class ProgramNames {
   ActorIndex only_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> pairs_;  // by the communicator of a group
   bool on_host_ = false;
+  bool is_gloo_ = false;
   bool barriers_on_device_ = false;
 };
 

@@ -74,7 +74,7 @@ ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& def
       call_times_(graph_),
       names_(values_, open_streams, graph) {
   scope_.parameters = &parameters_;
-  names_.set_on_host(defaults.on_host);
+  names_.set_on_host(defaults.on_host, defaults.is_gloo);
   names_.set_barriers_on_device(defaults.of_nccl);
 }
 

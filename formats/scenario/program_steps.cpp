@@ -238,9 +238,9 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
     const auto own = std::find(members.begin(), members.end(), rank);
     Part part{RankSet({rank}), {}};
     const auto add = [&](CallKind kind, std::uint32_t peer, std::int64_t size) {
-      const bool is_nccl = !graph_.communicators[call.communicator].on_host;
-      if (size == 0 && is_nccl) graph_.process_groups.has_empty_parts = true;
-      if (size == 0 && !defaults_.sends_empty) return;
+      const models::CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
+      if (size == 0 && !communicator.on_host) graph_.process_groups.has_empty_parts = true;
+      if (size == 0 && !defaults_.sends_empty && !communicator.is_gloo) return;
       CallTemplate message = call;
       message.kind = kind;
       message.operation = kind == CallKind::kSend ? Operation::kSend : Operation::kReceive;

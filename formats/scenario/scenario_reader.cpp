@@ -528,6 +528,7 @@ void ScenarioReader::read_backend(MapReader& map) {
   const std::string name =
       backend ? values_.one_of(*backend, map.words("backend")).value_or("nccl2") : "nccl2";
   const bool bound = device_id && values_.truth(*device_id).value_or(false);
+  defaults_.is_gloo = name == "gloo";
   defaults_.on_host = name == "gloo" || name == "mpi";
   defaults_.by_pairs = name == "nccl-lazy" || (name == "nccl-legacy" && !bound);
   defaults_.sends_empty = options_.sends_empty_parts.value_or(backend && name == "nccl2");
@@ -547,9 +548,18 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
     }
   }
   communicator.on_host = defaults_.on_host;
+  communicator.is_gloo = defaults_.is_gloo;
+  const auto gloo = map.take("gloo");
+  if (gloo) communicator.is_gloo = values_.truth(*gloo).value_or(false);
   if (const auto host = map.take("host")) {
     communicator.on_host = values_.truth(*host).value_or(false);
+    if (gloo && communicator.is_gloo && !communicator.on_host) {
+      diagnostics_.error(host->place(), models::Code::kConflictingKeys,
+                         "gloo's calls are done by the host: 'host' cannot be off");
+    }
+    communicator.is_gloo = communicator.is_gloo && communicator.on_host;
   }
+  communicator.on_host = communicator.on_host || communicator.is_gloo;
   // What a schedule writes says that no send waits, whatever its size.
   constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
   if (eager && !communicator.on_host && communicator.eager_bytes != kAnySize &&

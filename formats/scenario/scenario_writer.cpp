@@ -332,7 +332,7 @@ YamlNode ScenarioWriter::communicator(const models::CommunicatorTemplate& commun
   if (communicator.stream != kNoIndex && !communicator.on_host) {
     map.add("stream", YamlNode::text(graph_.streams[communicator.stream].name));
   }
-  if (communicator.on_host) map.add("host", truth(true));
+  if (communicator.on_host) map.add(communicator.is_gloo ? "gloo" : "host", truth(true));
   if (communicator.p2p_channels) map.add("p2p_channels", number(*communicator.p2p_channels));
   if (communicator.p2p_channels_per_peer) {
     map.add("p2p_channels_per_peer", number(*communicator.p2p_channels_per_peer));

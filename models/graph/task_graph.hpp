@@ -212,7 +212,8 @@ struct CommunicatorTemplate {
   std::uint32_t group = kNoIndex;
   CreationRule creation;
   std::uint32_t stream = kNoIndex;           // of its calls in programs, where those name none
-  bool on_host = false;                      // its calls are done by the host
+  bool on_host = false;                      // its calls are done by the host,
+  bool is_gloo = false;                      // as gloo does them
   std::optional<std::int64_t> eager_bytes;   // of the host: sends of at most so many do not wait
   std::optional<std::int64_t> p2p_channels;  // of NCCL; else those of the cluster
   std::optional<std::int64_t> p2p_channels_per_peer;  // likewise

@@ -26,10 +26,36 @@ sim::Flow flow_of(Operation operation) {
   }
 }
 
+// gloo's broadcast is a binomial tree; its gather and scatter are messages with the root.
+sim::Flow flow_of_gloo(Operation operation) {
+  switch (operation) {
+    case Operation::kBroadcast:
+      return sim::Flow::kTree;
+    case Operation::kGather:
+    case Operation::kScatter:
+      return sim::Flow::kStar;
+    default:
+      return sim::Flow::kAll;
+  }
+}
+
 }  // namespace
 
 using sim::ActorId;
 using sim::RankId;
+
+bool waits_without_elements(const CommunicatorTemplate& communicator, Operation operation) {
+  if (!communicator.is_gloo) return communicator.on_host;
+  switch (operation) {
+    case Operation::kAllReduce:
+    case Operation::kReduceScatter:
+    case Operation::kAllGather:
+    case Operation::kReduce:
+      return false;
+    default:
+      return true;
+  }
+}
 
 CallLowering::CallLowering(const TaskGraph& graph, const RankSet* kept, const Placement& placement,
                            RankDiagnostics& diagnostics, sim::PlanBuilder& builder)
@@ -87,8 +113,8 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   spec.signature.count =
       diagnostics_.number(from.bytes, rank, 0, kMaxNs, from.place, "the size", " bytes");
   if (from.sized && spec.signature.count == 0 && from.kind == sim::CallKind::kCollective &&
-      !communicator.on_host) {
-    // NCCL launches nothing for it. Among the calls of a group it keeps its place.
+      !waits_without_elements(communicator, from.operation)) {
+    // Nothing is launched for it. Among the calls of a group it keeps its place.
     spec.communicator = communicator_of_one(RankId{rank});
     builder_.add_call(spec);
     return;
@@ -101,6 +127,7 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
       from.operation == Operation::kBarrier ? Operation::kAllReduce : from.operation));
   set_peer(id, from, list, spec);
   if (!communicator.on_host) spec.flow = flow_of(from.operation);
+  if (communicator.is_gloo) spec.flow = flow_of_gloo(from.operation);
   if (!from.registered) {
     set_buffering(id, from.communicator, list, spec);
   }
@@ -286,6 +313,7 @@ sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, st
   const sim::CommunicatorId id = builder_.add_communicator(
       std::move(ranks), rule.at_first_use || (is_cold && !rule.said), rule.waits_for_device);
   builder_.set_size(id, size);
+  if (named && graph_.communicators[communicator].on_host) builder_.set_on_host(id);
   if (is_cold) builder_.connect_at_first_use(id);
   faults_.set_up(id, communicator, members);
   if (named) shared_communicators_.emplace(std::pair(communicator, list), id);

@@ -18,6 +18,9 @@
 
 namespace pipesim::models {
 
+/// Whether a collective of no elements waits for other ranks: NCCL launches nothing for it.
+bool waits_without_elements(const CommunicatorTemplate& communicator, Operation operation);
+
 class CallLowering {
  public:
   CallLowering(const TaskGraph& graph, const RankSet* kept, const Placement& placement,

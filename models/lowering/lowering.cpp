@@ -51,6 +51,7 @@ class Lowering {
   void make_registers();
   void make_edges();
   void make_devices();
+  void make_workers();
   std::map<std::uint32_t, std::vector<sim::StreamId>> streams_by_device(std::uint32_t rank) const;
   void make_step(ActorId id, sim::ThreadId thread);
   bool meets(const StepTemplate& step) const;
@@ -104,6 +105,7 @@ std::optional<Lowered> Lowering::run() {
   if (diagnostics_.has_errors()) return std::nullopt;
   make_threads_and_streams();
   make_devices();
+  make_workers();
   calls_.find_tag_range(acts_);
   make_actors();
   if (diagnostics_.has_errors()) return std::nullopt;
@@ -272,6 +274,36 @@ void Lowering::make_devices() {
   }
 }
 
+// gloo has two worker threads for each group, which take its collectives in the order of their
+// calls. With more streams, these are on a device of their own that has room for two at a time.
+void Lowering::make_workers() {
+  constexpr std::uint32_t kWorkers = 2;
+  std::map<std::uint32_t, std::uint32_t> group_of;  // a stream of collectives
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (!actor.step || actor.step->calls.empty()) continue;
+    const CallTemplate& call = actor.step->calls.front();
+    const CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
+    const bool collective = call.kind == sim::CallKind::kCollective || actor.step->calls.size() > 1;
+    if (communicator.is_gloo && collective) group_of[actor.stream] = communicator.group;
+  }
+  for (std::uint32_t rank = 0; rank < graph_.ranks && !group_of.empty(); ++rank) {
+    std::map<std::uint32_t, std::vector<sim::StreamId>> streams;  // by group
+    for (const auto& [stream, group] : group_of) {
+      const sim::StreamId id = stream_of(rank, stream);
+      if (id.valid()) streams[group].push_back(id);
+    }
+    for (const auto& [group, of_group] : streams) {
+      if (of_group.size() <= kWorkers) continue;
+      sim::DeviceSpec spec;
+      spec.resident = kWorkers;
+      spec.order = sim::LaunchOrder::kImplicit;
+      spec.launch_queue = kMax32;  // a queue of the library's has no limit
+      const sim::DeviceId device = builder_.add_device(RankId{rank}, spec);
+      for (const sim::StreamId id : of_group) builder_.put_on_device(id, device);
+    }
+  }
+}
+
 // How many slots of its device an op needs: CTAs, where it has SMs.
 std::uint32_t Lowering::room_of(ActorId id) {
   if (!has_sms() || !actor(id).step) return 1;
@@ -310,13 +342,13 @@ std::uint32_t Lowering::gang_of(ActorId id, std::uint32_t room) {
   return 1;
 }
 
-// NCCL launches nothing for a collective of no elements, and waits for nobody.
+// Whether the step is a collective of no elements that waits for nobody.
 bool Lowering::launches_nothing(const ActorTemplate& from, std::uint32_t rank) const {
   const ShortList<CallTemplate>& calls = from.step->calls;
   if (calls.size() != 1 || calls.front().kind != sim::CallKind::kCollective) return false;
   const CallTemplate& call = calls.front();
-  return call.sized && !graph_.communicators[call.communicator].on_host &&
-         call.bytes.value(rank) == 0;
+  return call.sized && call.bytes.value(rank) == 0 &&
+         !waits_without_elements(graph_.communicators[call.communicator], call.operation);
 }
 
 void Lowering::make_actors() {

@@ -125,10 +125,14 @@ bool Folder::knows_all() const {
   return std::all_of(graph_.actors.begin(), graph_.actors.end(), [&](const ActorTemplate& actor) {
     if (!actor.registers.empty() || !actor.reads.empty()) return false;
     if (!actor.step) return true;
-    // Those of a host destroy a communicator together.
-    return std::none_of(
-        actor.step->calls.begin(), actor.step->calls.end(),
-        [](const CallTemplate& call) { return call.operation == Operation::kDestroy; });
+    return std::none_of(actor.step->calls.begin(), actor.step->calls.end(),
+                        [&](const CallTemplate& call) {
+                          // Ranks of a host destroy a communicator together; in a tree each rank
+                          // has a place of its own.
+                          return call.operation == Operation::kDestroy ||
+                                 (call.operation == Operation::kBroadcast &&
+                                  graph_.communicators[call.communicator].is_gloo);
+                        });
   });
 }
 

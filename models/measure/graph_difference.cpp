@@ -284,6 +284,7 @@ class Describer {
                  {"creation", creation(item.creation)},
                  {"stream", text(name_in(graph_.streams, item.stream))},
                  {"host", truth(item.on_host)},
+                 {"gloo", truth(item.is_gloo)},
                  {"algorithm", text(algorithm_text(item.algorithm))},
                  {"port", number(item.port)}};
     if (item.eager_bytes) keys.emplace_back("eager", number(*item.eager_bytes, Unit::kBytes));

@@ -356,7 +356,7 @@ class Reader:
                 continue
             for kind, to, part, giver in (("send", "to", i, rank), ("recv", "from", own, other)):
                 size = self.value(call["splits"][part], giver)
-                if size > 0 or self.backend == "nccl2":
+                if size > 0 or self.backend in ("nccl2", "gloo"):
                     found.append({kind: group, to: other, "bytes": size, **rest})
         return found
 
@@ -777,6 +777,8 @@ class Reader:
 
     def flow_text(self, kind, root, size):
         """Of calls with a root, who waits for whom."""
+        if self.backend == "gloo" and kind in ("broadcast", "gather", "scatter"):
+            return ", flow %d of rank %d, steps 0" % (3 if kind == "broadcast" else 4, root)
         number = {"broadcast": 1, "reduce": 2}.get(kind, 0)
         if number == 0 or not self.has_buffers():
             return ""
