@@ -1,6 +1,7 @@
 #include "models/search/fix_candidates.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "models/graph/graph_edit.hpp"
@@ -37,6 +38,7 @@ class Candidates {
   void add_orders();
   void add_order(std::uint32_t first, std::uint32_t second);
   void add_after(std::uint32_t first, std::uint32_t second);
+  RankSet ranks_at(Place place) const;
   std::string stream_name(std::uint32_t stream) const {
     return stream == kNoIndex ? std::string() : graph_.streams[stream].name;
   }
@@ -216,7 +218,18 @@ void Candidates::add_after(std::uint32_t first, std::uint32_t second) {
   change.part = stream_name(before.stream);
   change.place = behind.place;
   change.at = behind.step->at;
+  RankSet has = ranks_at(behind.place);
+  if (has.size() < graph_.ranks) change.has = std::move(has);
   add(std::move(change));
+}
+
+// Those that have the step at this place, of which each may be an actor.
+RankSet Candidates::ranks_at(Place place) const {
+  std::set<std::uint32_t> ranks;
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (actor.step && actor.place == place) ranks.insert(actor.on.begin(), actor.on.end());
+  }
+  return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
 }
 
 // One order of two collectives of the cycle on all ranks: each of the two orders for actors; in

@@ -296,7 +296,8 @@ void FixText::add_partial() {
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
     text_ += "\nTried, but the run still hangs\n";
-    std::set<std::string> told;
+    std::set<std::string> told;  // also what helps elsewhere: the same words do not say both
+    for (const Fix& fix : report_.fixes) told.insert(changes_text(fix.changes));
     for (const Change& change : report_.without_use) {
       const char* fewer =
           change.kind == Change::Kind::kOrder ? ", or fewer" : ", or anything in between";

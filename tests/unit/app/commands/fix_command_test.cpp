@@ -53,6 +53,28 @@ programs:
   - {on: 1, do: [{all_reduce: b, bytes: 4B, takes: 1us}, {all_reduce: a, bytes: 4B, takes: 1us}, {synchronize: device}]}
 )";
 
+// Both ranks have a step of this name, in programs of their own.
+const char* const kSameNames = R"(schema: 1
+ranks: 2
+groups:
+  g: [[0, 1]]
+  k: [[0, 1]]
+device: {sms: 16}
+programs:
+- on: 0
+  do:
+  - {recv: g, from: 1, bytes: 4MiB, stream: s1}
+  - {scatter: k, root: 0, bytes: 1KiB}
+  - {send: k, to: 1, bytes: 1GiB, stream: s1}
+  - {recv: k, from: 1, bytes: 1GiB, stream: s1}
+- on: 1
+  do:
+  - {send: g, to: 0, bytes: 4MiB, stream: s1}
+  - {scatter: k, root: 0, bytes: 1KiB}
+  - {recv: k, from: 0, bytes: 1GiB, stream: s1}
+  - {send: k, to: 0, bytes: 1GiB, stream: s1}
+)";
+
 // On rank 0 `first` is 9 us later than `second`; on rank 1 it is the other way round.
 const char* const kOppositeOrder = R"(schema: 1
 name: opposite_order
@@ -138,6 +160,18 @@ TEST_CASE("fix: one order of two collectives on all ranks", "[app][fix]") {
                  "{second: {registers: {+order: {control: on}}}, first: {after: "
                  "[second.order]}}"));
   CHECK(contains(result.out, "first on a stream of its own instead of stream 'nccl'"));
+}
+
+TEST_CASE("fix: steps of one name on different ranks are told apart", "[app][fix]") {
+  // The step of rank 1 helps, and that of rank 0 does not.
+  const auto result = command({"fix", "-"}, kSameNames);
+  CAPTURE(result.out);
+  const std::size_t rest = result.out.find("Tried, but the run still hangs");
+  REQUIRE(rest != std::string::npos);
+  const std::string helps = result.out.substr(0, rest);
+  const std::string tried = result.out.substr(rest);
+  CHECK(contains(helps, "rank 1: scatter k waits for all earlier work on stream 's1'"));
+  CHECK(contains(tried, "rank 0: scatter k waits for all earlier work on stream 's1'"));
 }
 
 TEST_CASE("fix: communicators at the start", "[app][fix]") {
