@@ -123,7 +123,7 @@ void undecide(models::ReadingsReport& found, Judgement& judged, std::string head
 void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& options,
                       models::ReadingsReport& found, Judgement& judged) {
   const models::Record& record = input.record()->record();
-  if (!input.record()->is_gloo(input.rules()) || !models::has_any_source(record)) return;
+  if (!models::has_any_source(record, RecordInput::rules_of(input.rules()))) return;
   if (found.answer == models::JobAnswer::kUndecided) return;
   if (found.answer == models::JobAnswer::kProved) {
     if (models::may_overtake_recvs(record)) return;

@@ -174,8 +174,10 @@ void RecordInput::read_dumps(const Console& console) {
   }
 }
 
-bool RecordInput::is_gloo(const std::string& rules) const {
-  return (rules.empty() ? record_.backend : rules) != "nccl";
+models::RecordRules RecordInput::rules_of(const std::string& rules) {
+  return rules.empty()     ? models::RecordRules::kOwn
+         : rules == "nccl" ? models::RecordRules::kNccl
+                           : models::RecordRules::kGloo;
 }
 
 std::string RecordInput::scenario(const std::string& rules) const {
@@ -183,7 +185,7 @@ std::string RecordInput::scenario(const std::string& rules) const {
 }
 
 std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules) const {
-  const auto backend = is_gloo(rules) ? models::RecordRules::kGloo : models::RecordRules::kNccl;
+  const models::RecordRules backend = rules_of(rules);
   return formats::record_scenario(record, backend, name_of_record(record_, path_),
                                   models::record_doubts(record, backend, basis_));
 }

@@ -30,14 +30,15 @@ class RecordInput {
   /// It is made of dumps of a real job.
   bool of_dumps() const { return record_.waits_assumed; }
 
-  /// Its scenario; `rules` is "gloo", "nccl", or empty for what the script asked for.
+  /// Its scenario; `rules` is "gloo", "nccl", or empty for what the script asked for, group by
+  /// group.
   std::string scenario(const std::string& rules) const;
 
   /// The same of a variant of it.
   std::string scenario_of(const models::Record& record, const std::string& rules) const;
 
-  /// Whether the rules are those of gloo; see scenario().
-  bool is_gloo(const std::string& rules) const;
+  /// The rules of this name; see scenario().
+  static models::RecordRules rules_of(const std::string& rules);
 
   /// Prints what the record shows before anything runs.
   void report_findings(const Console& console) const;

@@ -199,7 +199,8 @@ class Job {
   // again after destroy_process_group is, too. Its calls are counted anew.
   std::uint32_t group(models::RecordGroup group, std::uint32_t time) {
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
-    const auto [at, is_new] = groups_.emplace(std::tuple(group.name, group.ranks, time), next);
+    const auto [at, is_new] =
+        groups_.emplace(std::tuple(group.name, group.ranks, group.nccl, time), next);
     if (is_new) {
       record_.groups.push_back(std::move(group));
     } else {
@@ -212,7 +213,7 @@ class Job {
   Record& record_;
   TextTable texts_;
   std::map<models::RecordPlace, std::uint32_t> places_;
-  std::map<std::tuple<std::string, std::vector<std::uint32_t>, std::uint32_t>, std::uint32_t>
+  std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool, std::uint32_t>, std::uint32_t>
       groups_;
 };
 
@@ -272,7 +273,8 @@ class RankReader {
   RankRecord rank_;
   Ids places_;
   Ids groups_;
-  std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> made_;  // how often
+  std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t>
+      made_;  // how often
   Ids streams_;
   Ids events_;
   std::set<std::int64_t> works_;
@@ -384,7 +386,8 @@ void RankReader::read_definition(Fields& fields) {
     group.description = fields.text("desc");
     group.place = place(fields);
     group.eager = fields.truth("eager");
-    const std::uint32_t time = ++made_[{group.name, group.ranks}];
+    group.nccl = (backend.empty() ? record_.backend : backend) == "nccl";
+    const std::uint32_t time = ++made_[{group.name, group.ranks, group.nccl}];
     const std::uint32_t index = job_.group(std::move(group), time);
     rank_.defined.push_back(index);
     is_new = groups_.emplace(name, index).second;
@@ -528,6 +531,7 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
 }
 
 void RankReader::read_data(Fields& fields, RecordEntry& entry) {
+  entry.sized = fields.has("bytes");
   entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
   const std::string type = fields.text("type");
   if (!type.empty()) entry.type = job_.text(type);

@@ -42,10 +42,10 @@ class RecordWriter {
   std::string run(const std::string& name, const models::RecordDoubts& doubts);
 
  private:
-  bool nccl() const { return programs_.rules == RecordRules::kNccl; }
+  bool device() const { return programs_.device; }
   std::uint32_t rank_count() const { return static_cast<std::uint32_t>(record_.ranks.size()); }
   const Channel& channel(std::uint32_t index) const { return programs_.channels.all()[index]; }
-  bool on_host(std::uint32_t index) const { return !nccl() || channel(index).of_store; }
+  bool on_host(std::uint32_t index) const { return channel(index).on_host; }
 
   std::string about() const;
   YamlNode parameters() const;
@@ -94,7 +94,13 @@ std::string RecordWriter::about() const {
   std::string text = record_.waits_assumed     ? "the calls in dumps of a job"
                      : record_.command.empty() ? "recorded from a script"
                                                : "recorded from " + record_.command;
-  text += nccl() ? ", under the rules of NCCL" : ", under the rules of gloo";
+  const auto& all = programs_.channels.all();
+  const bool both = device() && std::any_of(all.begin(), all.end(), [](const Channel& channel) {
+                      return channel.used && channel.is_gloo;
+                    });
+  text += both       ? ", under the rules of NCCL and gloo"
+          : device() ? ", under the rules of NCCL"
+                     : ", under the rules of gloo";
   if (!record_.torch.empty()) text += fmt::format("; torch {}", record_.torch);
   return text;
 }
@@ -118,7 +124,7 @@ YamlNode RecordWriter::parameters() const {
     add("waits", truth(true),
         "on: what follows a call waits for it, as without async_op; off: nothing does");
   }
-  if (!nccl()) return all;
+  if (!device()) return all;
   add("lazy", truth(programs_.lazy),
       "on: the first call makes a communicator; off: it is made at once (device_id=)");
   if (programs_.has_pairs) {
@@ -132,7 +138,8 @@ YamlNode RecordWriter::parameters() const {
 YamlNode RecordWriter::groups() const {
   YamlNode all = YamlNode::map();
   for (const Channel& channel : programs_.channels.all()) {
-    if (channel.used) all.add(channel.name, group_lists(channel.lists, rank_count()));
+    const bool own = channel.group == kNotSaid;
+    if (own && channel.used) all.add(channel.name, group_lists(channel.lists, rank_count()));
   }
   return all;
 }
@@ -143,12 +150,13 @@ YamlNode RecordWriter::communicators() const {
   for (std::uint32_t i = 0; i < programs_.channels.all().size(); ++i) {
     if (!channel(i).used || !on_host(i)) continue;
     YamlNode fields = YamlNode::map();
-    fields.add("group", YamlNode::text(channel(i).name));
-    fields.add("host", truth(true));
-    if (nccl()) fields.add("creation", YamlNode::text("start"));
+    const std::uint32_t group = channel(i).group;
+    fields.add("group", YamlNode::text(channel(group == kNotSaid ? i : group).name));
+    fields.add(channel(i).is_gloo ? "gloo" : "host", truth(true));
+    if (device()) fields.add("creation", YamlNode::text("start"));
     named.add(channel(i).name, std::move(fields));
   }
-  if (nccl()) {
+  if (device()) {
     YamlNode when = YamlNode::map();
     when.add("case", YamlNode::value("lazy"));
     when.add("on", YamlNode::text("first_use"));
@@ -320,7 +328,7 @@ void RecordWriter::add_call(YamlNode& map, const HostCall& call, const RankSet& 
                                                                       : "root";
     map.add(key, peer(call, on));
   }
-  if (call.bytes != 0) map.add("bytes", bytes(call.bytes));
+  if (call.bytes != 0 || call.sized) map.add("bytes", bytes(call.bytes));
   if (!call.type.empty()) map.add("type", YamlNode::text(call.type));
 }
 

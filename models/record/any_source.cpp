@@ -39,10 +39,11 @@ bool may_overtake_recvs(const RankRecord& rank) {
 
 }  // namespace
 
-bool has_any_source(const Record& record) {
-  return std::any_of(record.ranks.begin(), record.ranks.end(), [](const RankRecord& rank) {
-    return std::any_of(rank.entries.begin(), rank.entries.end(),
-                       [](const RecordEntry& entry) { return entry.any_source; });
+bool has_any_source(const Record& record, RecordRules rules) {
+  return std::any_of(record.ranks.begin(), record.ranks.end(), [&](const RankRecord& rank) {
+    return std::any_of(rank.entries.begin(), rank.entries.end(), [&](const RecordEntry& entry) {
+      return entry.any_source && !record.groups[entry.group].under_nccl(rules);
+    });
   });
 }
 

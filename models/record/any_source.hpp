@@ -5,7 +5,8 @@
 
 namespace pipesim::models {
 
-bool has_any_source(const Record& record);
+/// Whether a group that is not under NCCL's rules has such a recv.
+bool has_any_source(const Record& record, RecordRules rules);
 
 /// The record in which these recvs are from the ranks that they got their messages from.
 Record with_recorded_sources(Record record);

@@ -44,12 +44,16 @@ const std::vector<std::uint32_t>* Channel::list_of(std::uint32_t rank) const {
 
 Channels::Channels(const Record& record, RecordRules rules) : record_(record), rules_(rules) {
   find_groups();
+  find_pending_collectives();
+  find_uneven_collectives();
   find_messages();
 }
 
-std::uint32_t Channels::add(const std::string& name,
-                            std::vector<std::vector<std::uint32_t>> lists) {
+std::uint32_t Channels::add(const std::string& name, std::vector<std::vector<std::uint32_t>> lists,
+                            const Channel& like) {
   Channel channel;
+  channel.on_host = like.on_host;
+  channel.is_gloo = like.is_gloo;
   const std::uint32_t copy = ++names_[name];
   channel.name = copy == 1 ? name : name + " " + std::to_string(copy);
   channel.lists = std::move(lists);
@@ -61,8 +65,9 @@ std::uint32_t Channels::store() {
   if (store_ == kNotSaid) {
     std::vector<std::uint32_t> all;
     for (std::uint32_t rank = 0; rank < record_.ranks.size(); ++rank) all.push_back(rank);
-    store_ = add("store", {std::move(all)});
-    channels_[store_].of_store = true;
+    Channel hosts;
+    hosts.on_host = true;
+    store_ = add("store", {std::move(all)}, hosts);
   }
   return store_;
 }
@@ -84,7 +89,8 @@ std::string Channels::name_of(const RecordGroup& group) const {
 
 // Adds `ranks` to the first channel of a family that has none of them, or else to a new one.
 std::uint32_t Channels::add_to_family(std::vector<std::uint32_t>& family, const std::string& name,
-                                      const std::vector<std::uint32_t>& ranks) {
+                                      const std::vector<std::uint32_t>& ranks,
+                                      const Channel& like) {
   for (const std::uint32_t known : family) {
     const bool taken = std::any_of(ranks.begin(), ranks.end(), [&](std::uint32_t rank) {
       return is_member(channels_[known], rank);
@@ -93,28 +99,121 @@ std::uint32_t Channels::add_to_family(std::vector<std::uint32_t>& family, const 
     channels_[known].lists.push_back(ranks);
     return known;
   }
-  family.push_back(add(name, {ranks}));
+  family.push_back(add(name, {ranks}, like));
   return family.back();
 }
 
 void Channels::find_groups() {
   std::map<std::string, std::vector<std::uint32_t>> families;  // names can be cut, so not by them
-  bool has_world = false;
+  const RecordGroup* world = nullptr;
   for (const RecordGroup& group : record_.groups) {
-    const bool world = !has_world && group.ranks.size() == record_.ranks.size();
-    has_world = has_world || world;
-    const std::string name = world ? "world" : name_of(group);
-    of_group_.push_back(
-        add_to_family(families[world ? name : source_of(group)], name, group.ranks));
+    if (world == nullptr && group.ranks.size() == record_.ranks.size()) world = &group;
+    Channel like;
+    like.on_host = like.is_gloo = !group.under_nccl(rules_);
+    // A group with two backends is two communicators.
+    const bool is_half = world != nullptr && &group != world && group.name == world->name &&
+                         group.ranks == world->ranks && group.nccl != world->nccl;
+    const bool is_world = &group == world || is_half;
+    const std::string backend = record_.uses_nccl(rules_) && like.is_gloo ? " gloo" : "";
+    const std::string name = (is_world ? "world" : name_of(group)) + backend;
+    of_group_.push_back(add_to_family(families[(is_world ? "world" : source_of(group)) + backend],
+                                      name, group.ranks, like));
   }
   for (Channel& channel : channels_) std::sort(channel.lists.begin(), channel.lists.end());
+}
+
+// Gives each collective of gloo the first channel of its group that no call has which may be
+// unfinished when it is called, on any rank.
+void Channels::find_pending_collectives() {
+  constexpr std::size_t kMaxChannels = 32;
+  using Number = std::pair<std::uint32_t, std::int64_t>;  // group, number in it
+  std::map<Number, std::set<std::int64_t>> pending_with;
+  for (const RankRecord& rank : record_.ranks) {
+    std::map<std::uint32_t, std::map<std::int64_t, std::int64_t>> pending;  // numbers; their works
+    for (const RecordEntry& entry : rank.entries) {
+      if (entry.kind == RecordEntry::Kind::kWait) {
+        for (auto& [group, calls] : pending) {
+          std::erase_if(calls, [&](const auto& call) {
+            const auto& works = entry.amounts;
+            return std::find(works.begin(), works.end(), call.second) != works.end();
+          });
+        }
+      }
+      const bool counts = entry.kind == RecordEntry::Kind::kCall &&
+                          is_collective(entry.operation) && !nccl(entry.group);
+      if (!counts) continue;
+      std::map<std::int64_t, std::int64_t>& calls = pending[entry.group];
+      std::set<std::int64_t>& others = pending_with[{entry.group, entry.number}];
+      for (auto call = calls.rbegin(); call != calls.rend() && others.size() <= kMaxChannels;
+           ++call) {
+        others.insert(call->first);
+      }
+      if (!entry.sync) calls.emplace(entry.number, entry.work);
+    }
+  }
+  std::map<Number, std::size_t> of;  // which channel of the group
+  for (const auto& [number, others] : pending_with) {
+    std::set<std::size_t> taken;
+    for (const std::int64_t other : others) taken.insert(of[{number.first, other}]);
+    std::size_t index = 0;
+    while (taken.count(index) > 0) ++index;
+    in_one_line_ = in_one_line_ || index >= kMaxChannels;
+    index = std::min(index, kMaxChannels - 1);
+    of[number] = index;
+    if (index == 0) continue;
+    const std::uint32_t first = of_group_[number.first];
+    std::vector<std::uint32_t>& more = beside_[first];
+    while (more.size() < index) more.push_back(beside(first));
+    of_collective_[number] = more[index - 1];
+  }
+}
+
+// One more channel of the same group.
+std::uint32_t Channels::beside(std::uint32_t channel) {
+  const Channel like = channels_[channel];
+  const std::uint32_t made = add(like.name, like.lists, like);
+  channels_[made].group = channel;
+  return made;
+}
+
+// Collectives of gloo that only some ranks call with elements. The others return at once, and what
+// they call next has another number: nobody meets these calls.
+void Channels::find_uneven_collectives() {
+  const std::set<Operation> sums = {Operation::kAllReduce, Operation::kReduceScatter};
+  const std::set<Operation> end_without_elements = {
+      Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather, Operation::kReduce};
+  struct Calls {
+    bool empty = false;
+    bool full = false;
+    std::set<Operation> operations;
+  };
+  std::map<std::pair<std::uint32_t, std::int64_t>, Calls> all;
+  for (const RankRecord& rank : record_.ranks) {
+    for (const RecordEntry& entry : rank.entries) {
+      const bool counts = entry.kind == RecordEntry::Kind::kCall && entry.sized &&
+                          end_without_elements.count(entry.operation) > 0 && !nccl(entry.group);
+      if (!counts) continue;
+      Calls& calls = all[{entry.group, entry.number}];
+      (entry.bytes == 0 ? calls.empty : calls.full) = true;
+      calls.operations.insert(entry.operation);
+    }
+  }
+  for (const auto& [number, calls] : all) {
+    if (calls.operations == sums) sums_differ_.insert(number);
+    if (calls.empty && calls.full) of_collective_[number] = beside(of_group_[number.first]);
+  }
+}
+
+std::uint32_t Channels::of_collective(const RecordEntry& entry) const {
+  const auto found = of_collective_.find({entry.group, entry.number});
+  return found == of_collective_.end() ? of_group_[entry.group] : found->second;
 }
 
 Channels::MessageKey Channels::key_of(std::uint32_t rank, const RecordEntry& entry) const {
   std::uint32_t from = rank;
   std::uint32_t to = entry.peer;
   if (entry.operation == Operation::kReceive) std::swap(from, to);
-  const bool by_tag = rules_ == RecordRules::kGloo;
+  const bool by_tag = !nccl(entry.group);
   if (!by_tag && from > to) std::swap(from, to);
   const MessageKey any{of_group_[entry.group], entry.tag, kNotSaid, to};
   if (by_tag && (entry.any_source || from_any_.count(any) > 0)) return any;
@@ -126,13 +225,13 @@ void Channels::find_messages() {
     for (std::uint32_t rank = 0; rank < record_.ranks.size(); ++rank) {
       for (const RecordEntry& entry : record_.ranks[rank].entries) {
         if (entry.kind != RecordEntry::Kind::kCall || is_collective(entry.operation)) continue;
-        const bool alone = rules_ == RecordRules::kGloo || entry.batch == kNotSaid;
+        const bool alone = !nccl(entry.group) || entry.batch == kNotSaid;
         if (alone) visit(rank, entry);
       }
     }
   };
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
-    if (entry.any_source && rules_ == RecordRules::kGloo) from_any_.insert(key_of(rank, entry));
+    if (entry.any_source && !nccl(entry.group)) from_any_.insert(key_of(rank, entry));
   });
   std::map<MessageKey, std::set<std::uint32_t>> keys;  // and their ranks
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
@@ -142,13 +241,14 @@ void Channels::find_messages() {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<std::uint32_t>> families;
   for (const auto& [key, ranks] : keys) {
     const auto& [group, tag, from, to] = key;
-    const std::string kind = rules_ == RecordRules::kNccl ? " pair"
-                             : tag == 0                   ? " messages"
-                                                          : " tag " + std::to_string(tag);
+    const Channel& of_group = channels_[group];
+    const std::string kind = !of_group.is_gloo ? " pair"
+                             : tag == 0        ? " messages"
+                                               : " tag " + std::to_string(tag);
     std::vector<std::uint32_t> list(ranks.begin(), ranks.end());
     if (from != kNotSaid && from > to) std::reverse(list.begin(), list.end());
-    of_message_.emplace(key,
-                        add_to_family(families[{group, tag}], channels_[group].name + kind, list));
+    of_message_.emplace(
+        key, add_to_family(families[{group, tag}], of_group.name + kind, list, Channel(of_group)));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "models/characters.hpp"
 #include "models/record/record_checks.hpp"
+#include "models/record/record_ends.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -90,6 +91,7 @@ class StepNumbers {
       for (const std::uint32_t part : {call.channel, call.shared, call.peer.value}) add(part);
       add(static_cast<std::uint64_t>(call.peer.kind));
       add(static_cast<std::uint64_t>(call.bytes));
+      add(call.sized ? 1 : 0);
       add(call.type);
     }
     const auto [at, is_new] = numbers_.emplace(key_, static_cast<std::uint32_t>(steps_.size()));
@@ -114,6 +116,7 @@ class StepNumbers {
 // What all ranks share.
 struct JobNames {
   StepNumbers steps;
+  std::set<std::pair<std::uint32_t, std::size_t>> unmatched;
   KeyNames keys{};
 };
 
@@ -146,11 +149,22 @@ class RankSteps {
     std::size_t number = 0;  // of all signals of the rank
   };
 
-  bool nccl() const { return programs_.rules == RecordRules::kNccl; }
+  // Works of collectives, by group.
+  using PendingWorks = std::map<std::uint32_t, std::vector<std::int64_t>>;
+
+  bool device() const { return programs_.device; }
+  bool nccl(const RecordEntry& from) const {
+    return record_.groups[from.group].under_nccl(programs_.rules);
+  }
   const RecordEntry& entry(std::size_t i) const { return own_.entries[i]; }
 
   void name_streams();
   void find_last_uses();
+  std::vector<std::int64_t> waited_for_by(std::size_t i, PendingWorks& pending) const;
+  // A call that nothing in the record waits for has none, but a barrier may.
+  std::int64_t work_of(std::size_t i) const {
+    return entry(i).work >= 0 ? entry(i).work : -1 - static_cast<std::int64_t>(i + 1);
+  }
   void add(HostStep step) { steps_.push_back(names_.steps.number(std::move(step))); }
   HostStep step(StepKind kind, const RecordEntry& from) const {
     HostStep result;
@@ -205,11 +219,11 @@ void RankSteps::name_streams() {
 
 void RankSteps::find_last_uses() {
   std::unordered_map<std::uint32_t, std::size_t> recorded;  // of an event: the entry
+  PendingWorks pending;
   for (std::size_t i = 0; i < own_.entries.size(); ++i) {
     const RecordEntry& from = entry(i);
-    if (from.kind == EntryKind::kWait) {
-      for (const std::int64_t work : from.amounts) last_wait_[work] = i;
-    } else if (from.kind == EntryKind::kRecordEvent) {
+    for (const std::int64_t work : waited_for_by(i, pending)) last_wait_[work] = i;
+    if (from.kind == EntryKind::kRecordEvent) {
       recorded[from.event] = i;
     } else if (from.kind == EntryKind::kStreamWait || from.kind == EntryKind::kWaitForEvent) {
       const auto found = recorded.find(from.event);
@@ -218,17 +232,37 @@ void RankSteps::find_last_uses() {
   }
 }
 
+// The works that entry `i` waits for. A barrier of gloo begins once the collectives of its group
+// are done that this rank called before.
+std::vector<std::int64_t> RankSteps::waited_for_by(std::size_t i, PendingWorks& pending) const {
+  const RecordEntry& from = entry(i);
+  if (from.kind == EntryKind::kWait) {
+    for (auto& [group, works] : pending) {
+      std::erase_if(works, [&](std::int64_t work) {
+        return std::find(from.amounts.begin(), from.amounts.end(), work) != from.amounts.end();
+      });
+    }
+    return from.amounts;
+  }
+  const bool counts = from.kind == EntryKind::kCall && is_collective(from.operation) && !nccl(from);
+  if (!counts) return {};
+  std::vector<std::int64_t>& works = pending[from.group];
+  if (from.operation == Operation::kBarrier && from.sync) return std::exchange(works, {});
+  if (!from.sync) works.push_back(work_of(i));
+  return {};
+}
+
 std::vector<std::uint32_t> RankSteps::run() {
+  PendingWorks pending;
   for (std::size_t i = 0; i < own_.entries.size(); ++i) {
     const RecordEntry& from = entry(i);
     add_kernels(from);
+    for (const std::int64_t work : waited_for_by(i, pending)) add_work_wait(work, from, i);
     switch (from.kind) {
       case EntryKind::kCall:
-        i = add_call(i);
+        if (names_.unmatched.count({rank_, i}) == 0) i = add_call(i);
         break;
       case EntryKind::kWait:
-        for (const std::int64_t work : from.amounts) add_work_wait(work, from, i);
-        break;
       case EntryKind::kInit:
         if (from.store_barrier) add_store_barrier(from);
         break;
@@ -245,7 +279,7 @@ std::vector<std::uint32_t> RankSteps::run() {
       case EntryKind::kRead:
       case EntryKind::kWaitForStream:
       case EntryKind::kWaitForDevice: {
-        if (!nccl()) break;  // gloo's tensors are the host's
+        if (!device()) break;  // gloo's tensors are the host's
         HostStep wait = step(StepKind::kSynchronize, from);
         if (from.kind != EntryKind::kWaitForDevice) wait.stream = streams_[from.stream];
         add(std::move(wait));
@@ -269,7 +303,7 @@ std::vector<std::uint32_t> RankSteps::run() {
 }
 
 void RankSteps::add_kernels(const RecordEntry& from) {
-  if (from.kernels == 0 || !nccl()) return;
+  if (from.kernels == 0 || !device()) return;
   HostStep kernels;
   kernels.kind = StepKind::kCompute;
   kernels.number = from.kernels;
@@ -284,7 +318,7 @@ void RankSteps::add_kernels(const RecordEntry& from) {
 // Adds the call of entry `i`, or its batch; returns the last entry that this is.
 std::size_t RankSteps::add_call(std::size_t i) {
   const RecordEntry& from = entry(i);
-  if (nccl() && from.batch != kNotSaid) return add_batch(i);
+  if (nccl(from) && from.batch != kNotSaid) return add_batch(i);
   HostStep made = step(StepKind::kCalls, from);
   if (split_calls_.count({from.group, from.number}) > 0 && from.operation == Operation::kAllToAll) {
     add_splits(from, made);
@@ -313,20 +347,25 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
   HostCall call;
   call.operation = from.operation;
   call.bytes = from.bytes;
+  call.sized = from.sized && is_collective(from.operation);
   if (from.type != kNotSaid) call.type = word(record_.texts[from.type]);
   const std::uint32_t of_group = programs_.channels.of_group(from.group);
-  call.channel = of_group;
+  call.channel = is_collective(from.operation) ? programs_.channels.of_collective(from) : of_group;
   if (!is_collective(from.operation) && !batched) {
     call.channel = programs_.channels.of_message(rank_, from);
-    if (nccl()) call.shared = of_group;
-    programs_.has_pairs = programs_.has_pairs || nccl();
+    if (nccl(from)) call.shared = of_group;
+    programs_.has_pairs = programs_.has_pairs || nccl(from);
   }
-  if (from.operation == Operation::kBarrier && nccl()) {  // an all_reduce of a byte
+  if (from.operation == Operation::kBarrier && nccl(from)) {  // an all_reduce of a byte
     call.operation = Operation::kAllReduce;
     call.bytes = 1;
+    call.sized = true;
     call.type = "barrier";
   }
-  if (from.any_source && !nccl()) {
+  if (!nccl(from) && programs_.channels.sums_differ(from)) {
+    call.operation = Operation::kAllReduce;  // as gloo's reduce_scatter is one of its whole input
+  }
+  if (from.any_source && !nccl(from)) {
     call.peer = {RecordPeer::Kind::kAny, 0};
   } else if (from.peer != kNotSaid) {
     call.peer = peer_of(call, from.peer);
@@ -354,10 +393,10 @@ void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
     for (const bool sends : {true, false}) {
       HostCall call;
       call.operation = sends ? Operation::kSend : Operation::kReceive;
-      call.channel = programs_.channels.of_group(from.group);
+      call.channel = programs_.channels.of_collective(from);
       call.bytes = from.amounts.empty() ? from.bytes / static_cast<std::int64_t>(count)
                                         : from.amounts[sends ? i : count + i];
-      if (call.bytes == 0) continue;
+      if (call.bytes == 0 && nccl(from)) continue;
       if (from.type != kNotSaid) call.type = word(record_.texts[from.type]);
       call.peer = peer_of(call, members[i]);
       made.calls.push_back(std::move(call));
@@ -378,19 +417,21 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
   for (const std::size_t i : entries) {
     sync = sync || entry(i).sync;
     blocks = blocks || entry(i).blocks_host;
-    awaited = awaited || last_wait_.count(entry(i).work) > 0;
+    awaited = awaited || last_wait_.count(work_of(i)) > 0;
   }
   Signal signal{made.calls.front().channel, made.calls.front().shared, 0, {}, 0};
   for (const HostCall& call : made.calls) {
-    programs_.channels.all()[call.channel].used = true;
+    Channel& channel = programs_.channels.all()[call.channel];
+    channel.used = true;
+    if (channel.group != kNotSaid) programs_.channels.all()[channel.group].used = true;
     if (call.shared != kNotSaid) programs_.channels.all()[call.shared].used = true;
   }
   made.channel = signal.channel;
   made.shared = signal.shared;
   made.blocking = sync;
-  made.assumed = record_.waits_assumed && !nccl() && from.operation != Operation::kBarrier;
-  if (nccl()) made.stream = streams_[from.stream];
-  const bool is_barrier = nccl() && from.operation == Operation::kBarrier && sync;
+  made.assumed = record_.waits_assumed && !nccl(from) && from.operation != Operation::kBarrier;
+  if (nccl(from)) made.stream = streams_[from.stream];
+  const bool is_barrier = nccl(from) && from.operation == Operation::kBarrier && sync;
   add(std::move(made));
   if (is_barrier) {
     HostStep wait = step(StepKind::kSynchronize, from);
@@ -398,15 +439,15 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
     add(std::move(wait));
     return;
   }
-  if (!awaited && !(sync && nccl())) return;
+  if (!awaited && !(sync && nccl(from))) return;
   EventSlots& slots = channel_slots_[signal.channel];
   signal.slot = slots.take();
   signal.number = signals_++;
   add_signal(StepKind::kRecord, signal, from);
   for (const std::size_t i : entries) {
-    if (last_wait_.count(entry(i).work) > 0) works_[entry(i).work] = signal;
+    if (last_wait_.count(work_of(i)) > 0) works_[work_of(i)] = signal;
   }
-  if (sync && nccl()) add_signal(blocks ? StepKind::kAwait : StepKind::kWait, signal, from);
+  if (sync && nccl(from)) add_signal(blocks ? StepKind::kAwait : StepKind::kWait, signal, from);
   if (!awaited) slots.free(signal.slot);
 }
 
@@ -430,7 +471,8 @@ void RankSteps::add_work_wait(std::int64_t work, const RecordEntry& from, std::s
   // Works of a batch share their event, which is waited for once.
   const bool is_new = waited_.emplace(found->second.number, from.stream).second;
   if (is_new) {
-    add_signal(nccl() && !from.blocks_host ? StepKind::kWait : StepKind::kAwait, found->second,
+    const bool on_host = programs_.channels.all()[found->second.channel].on_host;
+    add_signal(on_host || from.blocks_host ? StepKind::kAwait : StepKind::kWait, found->second,
                from);
   }
   if (last_wait_.at(work) != i) return;
@@ -446,7 +488,7 @@ void RankSteps::add_work_wait(std::int64_t work, const RecordEntry& from, std::s
 // Events of the user
 
 void RankSteps::add_event(const RecordEntry& from, std::size_t i) {
-  if (!nccl()) return;
+  if (!device()) return;
   events_.erase(from.event);
   if (last_use_.count(i) == 0) return;
   const std::string& stream = streams_[from.stream];
@@ -481,17 +523,18 @@ void RankSteps::add_new_group(const RecordEntry& from) {
       call.channel = clash->second;
       call.type = "ranks";
       for (const std::uint32_t rank : group.ranks) call.type += " " + std::to_string(rank);
+      call.bytes = from.group + 1;  // hosts do not compare types
       programs_.channels.all()[call.channel].used = true;
       made.channel = call.channel;
       made.calls.push_back(std::move(call));
       add(std::move(made));
     }
-  } else if (member && !nccl()) {
+  } else if (member && !nccl(from)) {
     HostStep made = step(StepKind::kCreate, from);
     made.channel = programs_.channels.of_group(from.group);
     programs_.channels.all()[made.channel].used = true;
     add(std::move(made));
-  } else if (from.parent != kNotSaid && nccl()) {
+  } else if (from.parent != kNotSaid && record_.groups[from.parent].under_nccl(programs_.rules)) {
     HostStep made = step(StepKind::kSplit, from);
     made.channel = programs_.channels.of_group(from.parent);
     programs_.channels.all()[made.channel].used = true;
@@ -529,7 +572,8 @@ void RankSteps::add_store(std::size_t i) {
 
 void RankSteps::add_end() {
   if (own_.end.kind == RecordEnd::Kind::kRaised || own_.end.kind == RecordEnd::Kind::kExited) {
-    if (nccl()) {  // kernels that were launched before end, while the exception is still on its way
+    if (device()) {  // kernels that were launched before end, while the exception is still on its
+                     // way
       HostStep wait;
       wait.kind = StepKind::kSynchronize;
       wait.place = own_.end.place;
@@ -562,10 +606,12 @@ std::uint32_t RecordPeer::of(std::uint32_t rank, const std::vector<std::uint32_t
 }
 
 HostPrograms host_programs(const Record& record, RecordRules rules) {
-  HostPrograms programs{rules, Channels(record, rules), {}, {}};
+  HostPrograms programs{rules, record.uses_nccl(rules), Channels(record, rules), {}, {}};
   NewGroupClashes clashes;
+  Channel clash;
+  clash.on_host = !programs.device;
   for (const auto& [key, ranks] : clashing_new_groups(record)) {
-    clashes.emplace(key, programs.channels.add("new_group " + std::to_string(key), {ranks}));
+    clashes.emplace(key, programs.channels.add("new_group " + std::to_string(key), {ranks}, clash));
   }
   std::set<std::pair<std::uint32_t, std::int64_t>> split_calls;
   for (const RankRecord& rank : record.ranks) {
@@ -576,7 +622,7 @@ HostPrograms host_programs(const Record& record, RecordRules rules) {
     }
   }
   for (const RecordGroup& group : record.groups) programs.lazy = programs.lazy && !group.eager;
-  JobNames names{StepNumbers(programs.steps)};
+  JobNames names{StepNumbers(programs.steps), unmatched_messages(record, rules)};
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     programs.ranks.push_back(RankSteps(record, rank, clashes, split_calls, names, programs).run());
   }

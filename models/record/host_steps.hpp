@@ -29,6 +29,7 @@ struct HostCall {
   std::uint32_t shared = kNotSaid;  // channel of its group, where a parameter decides between them
   RecordPeer peer;
   std::int64_t bytes = 0;
+  bool sized = false;  // of a collective: 0 is a size
   std::string type;
 };
 
@@ -66,7 +67,8 @@ struct HostStep {
 
 /// All programs. Equal steps have the same number.
 struct HostPrograms {
-  RecordRules rules = RecordRules::kGloo;
+  RecordRules rules = RecordRules::kOwn;
+  bool device = false;  // NCCL does some calls, and devices work
   Channels channels;
   std::vector<HostStep> steps;
   std::vector<std::vector<std::uint32_t>> ranks;  // numbers of steps

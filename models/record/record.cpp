@@ -16,6 +16,14 @@ std::uint32_t RecordGroup::position(std::uint32_t rank) const {
   return found == ranks.end() ? kNotSaid : static_cast<std::uint32_t>(found - ranks.begin());
 }
 
+bool Record::uses_nccl(RecordRules rules) const {
+  if (rules != RecordRules::kOwn || groups.empty()) {
+    return rules == RecordRules::kNccl || (rules == RecordRules::kOwn && backend == "nccl");
+  }
+  return std::any_of(groups.begin(), groups.end(),
+                     [](const RecordGroup& group) { return group.nccl; });
+}
+
 std::string rank_list_text(const std::vector<std::uint32_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size();) {

@@ -31,6 +31,9 @@ std::string place_text(const RecordPlace& place);
 /// "rank 3", "ranks 0, 4..7".
 std::string rank_list_text(const std::vector<std::uint32_t>& ranks);
 
+/// Whose rules say what waits for what. kOwn: those of each group's own backend.
+enum class RecordRules : std::uint8_t { kGloo, kNccl, kOwn };
+
 /// A process group. Ranks of different machines name the same one if its name and ranks agree.
 struct RecordGroup {
   OutsideText name;                  // in torch: "0", "11"
@@ -38,9 +41,14 @@ struct RecordGroup {
   OutsideText description;           // in torch: "mesh_tp"; may be empty
   std::uint32_t place = kNotSaid;    // that made it
   bool eager = false;                // NCCL makes its communicator at once
+  bool nccl = false;                 // its backend; else gloo
 
   /// The place of `rank` in `ranks`, or kNotSaid.
   std::uint32_t position(std::uint32_t rank) const;
+
+  bool under_nccl(RecordRules rules) const {
+    return rules == RecordRules::kOwn ? nccl : rules == RecordRules::kNccl;
+  }
 };
 
 /// A line of a rank's file that is no definition.
@@ -72,6 +80,7 @@ struct RecordEntry {
   bool blocks_host = false;                     // although the backend is NCCL
   bool made_up = false;                         // its result
   bool later = false;                           // nobody recorded it, see record_ends.hpp
+  bool sized = false;                           // `bytes` was said: 0 is a size
   bool any_source = false;                      // a receive that takes what comes first
   bool store_barrier = false;                   // kNewGroup, kInit: all ranks meet at its end
   std::uint32_t line = 0;                       // in the rank's file
@@ -130,6 +139,9 @@ struct Record {
   std::vector<RecordGroup> groups;
   std::vector<OutsideText> texts;
   std::vector<RankRecord> ranks;
+
+  /// Whether a group, or the script itself, is under NCCL's rules: a device does the calls.
+  bool uses_nccl(RecordRules rules) const;
 
   /// Of an entry; empty where it has none.
   std::string place_of(std::uint32_t place) const {

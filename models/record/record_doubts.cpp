@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/record/any_source.hpp"
+#include "models/record/channels.hpp"
 #include "models/record/record_checks.hpp"
 #include "models/record/record_ends.hpp"
 #include "models/record/thread_order.hpp"
@@ -33,10 +34,13 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   if (std::any_of(record.ranks.begin(), record.ranks.end(), ends_unknown)) {
     doubts.proved = "nothing hangs before the record ends";
   }
-  if (rules != RecordRules::kGloo) return doubts;
+  if (Channels(record, rules).in_one_line()) {
+    doubts.hang = "more calls of a group are pending than are told apart";
+  }
+  if (!has_any_source(record, rules)) return doubts;
   // Under gloo's rules such a recv takes any message in a scenario, and all are tried.
   std::erase(doubts.rests_on, kAnySourceBasis);
-  if (has_any_source(record) && may_overtake_recvs(record)) {
+  if (may_overtake_recvs(record)) {
     doubts.proved = "recvs may be served in another order";
     doubts.rests_on.emplace_back(
         "a recv is posted while one from another rank is pending; gloo may serve it first, which "

@@ -87,6 +87,26 @@ RecordEntry later(RecordEntry entry) {
   return entry;
 }
 
+struct Message {
+  std::uint32_t rank = 0;
+  std::size_t entry = 0;
+  bool is_waited_for = false;
+};
+
+// Of one sender, receiver and tag in a group: these match in order.
+struct Inbox {
+  std::vector<Message> sends;
+  std::vector<Message> recvs;
+};
+
+std::set<std::int64_t> waited_works(const RankRecord& rank) {
+  std::set<std::int64_t> works;
+  for (const RecordEntry& entry : rank.entries) {
+    if (entry.kind == EntryKind::kWait) works.insert(entry.amounts.begin(), entry.amounts.end());
+  }
+  return works;
+}
+
 }  // namespace
 
 bool is_cut_short(const RankRecord& rank) {
@@ -183,14 +203,20 @@ void add_later_calls(Record& record) {
           const bool is_new = called[member].collectives.emplace(entry.group, entry.number).second;
           if (is_new) more[member].push_back(later(entry));
         }
-      } else if (entry.peer != rank && stands_still(record.ranks[entry.peer])) {
+      } else if (entry.peer != rank) {
         const MessageEnds ends = ends_of(rank, entry);
         if (++before[ends] <= called[entry.peer].messages[ends]) continue;
         RecordEntry other = later(entry);
         other.operation =
             entry.operation == Operation::kSend ? Operation::kReceive : Operation::kSend;
         other.peer = rank;
-        more[entry.peer].push_back(std::move(other));
+        other.any_source = false;
+        // Any member may be the one that would send to a recv from any source.
+        const std::vector<std::uint32_t> peers =
+            entry.any_source ? record.groups[entry.group].ranks : std::vector{entry.peer};
+        for (const std::uint32_t peer : peers) {
+          if (peer != rank && stands_still(record.ranks[peer])) more[peer].push_back(other);
+        }
       }
     }
   }
@@ -198,6 +224,42 @@ void add_later_calls(Record& record) {
     auto& entries = record.ranks[rank].entries;
     entries.insert(entries.end(), more[rank].begin(), more[rank].end());
   }
+}
+
+std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record& record,
+                                                                   RecordRules rules) {
+  using Ends = std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>;
+  std::map<Ends, Inbox> inboxes;
+  std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>> from_any;  // group, tag, to
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    const std::vector<RecordEntry>& entries = record.ranks[rank].entries;
+    const std::set<std::int64_t> waited = waited_works(record.ranks[rank]);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const RecordEntry& entry = entries[i];
+      const bool counts = entry.kind == EntryKind::kCall && !is_collective(entry.operation) &&
+                          !record.groups[entry.group].under_nccl(rules);
+      if (!counts) continue;
+      const bool sends = entry.operation == Operation::kSend;
+      if (entry.any_source) from_any.emplace(entry.group, entry.tag, rank);
+      Inbox& inbox =
+          inboxes[{entry.group, entry.tag, sends ? rank : entry.peer, sends ? entry.peer : rank}];
+      (sends ? inbox.sends : inbox.recvs)
+          .push_back({rank, i, entry.sync || waited.count(entry.work) > 0});
+    }
+  }
+  std::set<std::pair<std::uint32_t, std::size_t>> unmatched;
+  for (const auto& [ends, inbox] : inboxes) {
+    const auto& [group, tag, from, to] = ends;
+    if (from_any.count({group, tag, to}) > 0) continue;  // which meet is decided by time
+    const std::size_t met = std::min(inbox.sends.size(), inbox.recvs.size());
+    for (const std::vector<Message>* side : {&inbox.sends, &inbox.recvs}) {
+      for (std::size_t i = met; i < side->size(); ++i) {
+        const Message& message = (*side)[i];
+        if (!message.is_waited_for) unmatched.emplace(message.rank, message.entry);
+      }
+    }
+  }
+  return unmatched;
 }
 
 }  // namespace pipesim::models

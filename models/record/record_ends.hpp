@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <set>
+#include <utility>
 
 #include "models/record/record.hpp"
 
@@ -22,5 +25,10 @@ std::size_t drop_calls_after_cuts(Record& record);
 /// Gives ranks that stand still the calls that others wait for. Each would come later, for
 /// all that is known: so the ranks wait for each other, and no call is missing.
 void add_later_calls(Record& record);
+
+/// Entries, by rank, of sends and recvs of gloo that nothing waits for and that no call of the
+/// other rank meets. They end with their process, and keep nobody from ending.
+std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record& record,
+                                                                   RecordRules rules);
 
 }  // namespace pipesim::models

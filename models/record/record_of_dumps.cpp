@@ -230,6 +230,7 @@ DumpedRecord DumpWriter::run() {
   record.waits_assumed = true;
   for (const EvidenceGroup& group : evidence_.groups) {
     record.groups.push_back({group.name, group.ranks, group.description});
+    record.groups.back().nccl = true;
   }
   record.ranks.resize(evidence_.ranks.size());
   find_common();

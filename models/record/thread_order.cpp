@@ -84,7 +84,7 @@ std::vector<std::string> threads_that_call(const Record& record) {
 }
 
 std::vector<std::string> threads_that_race(const Record& record, RecordRules rules) {
-  return sentences(record, rules == RecordRules::kNccl ? one_key : gloo_key);
+  return sentences(record, record.uses_nccl(rules) ? one_key : gloo_key);
 }
 
 }  // namespace pipesim::models

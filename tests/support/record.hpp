@@ -45,12 +45,14 @@ inline models::Record record_of(const std::string& backend, const std::vector<st
   return std::move(*record);
 }
 
-/// Whether no interleaving hangs, by the rules of `backend`.
-inline bool is_proved(models::Record record, const std::string& backend,
-                      const Settings& settings = {}) {
+/// What `check` answers, by the rules of `backend`; "own": of each group's.
+inline sim::Answer answer_of(models::Record record, const std::string& backend,
+                             const Settings& settings = {}) {
   models::drop_calls_after_cuts(record);
   models::add_later_calls(record);
-  const auto rules = backend == "nccl" ? models::RecordRules::kNccl : models::RecordRules::kGloo;
+  const auto rules = backend == "nccl"   ? models::RecordRules::kNccl
+                     : backend == "gloo" ? models::RecordRules::kGloo
+                                         : models::RecordRules::kOwn;
   const std::string text = formats::record_scenario(record, rules, "job");
   models::Diagnostics diagnostics;
   const auto scenario = formats::read_scenario(text, settings, diagnostics);
@@ -60,7 +62,13 @@ inline bool is_proved(models::Record record, const std::string& backend,
   INFO(text_of(diagnostics));
   REQUIRE(lowered.has_value());
   return models::check(scenario->graph, std::move(*lowered), sim::ExploreOptions{})
-             .exploration.answer == sim::Answer::kProved;
+      .exploration.answer;
+}
+
+/// Whether no interleaving hangs, by the rules of `backend`.
+inline bool is_proved(const models::Record& record, const std::string& backend,
+                      const Settings& settings = {}) {
+  return answer_of(record, backend, settings) == sim::Answer::kProved;
 }
 
 }  // namespace pipesim::testing
