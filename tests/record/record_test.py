@@ -92,7 +92,8 @@ class Values(unittest.TestCase):
         sources = [c["peer"] for c in calls(recorded, 0) if c.get("any")]
         self.assertEqual([1, 2, 3], sources)  # any order would do, but always the same
         # No process of a real job knows a torch.distributed call that is not in the record.
-        self.assertEqual(23, max(c["n"] for c in calls(recorded, 2) if c["g"] == "g0"))
+        missing = 3 if torch.__version__ < "2" else 0  # in that version's gloo
+        self.assertEqual(23 - missing, max(c["n"] for c in calls(recorded, 2) if c["g"] == "g0"))
 
     def test_own_values_need_no_other_rank(self):
         for options in ({"values": "own"}, {"values": "own", "limit": 1}):

@@ -26,6 +26,7 @@ from pipesim.recorder.coverage import NOT_RECORDED, NotRecorded, refusal
 from pipesim.recorder.process_group import Options, RecordingGroup
 from pipesim.recorder.rank_recorder import Group, RankRecorder
 from pipesim.recorder.store import RecordingStore
+from pipesim.recorder.two_backends import TwoBackendsGroup
 
 _WORLD = "pipesim:world"
 _KINDS_OF_NCCL = ("nccl2", "nccl-legacy", "nccl-lazy")
@@ -69,10 +70,16 @@ def _replace_backends(recorder: RankRecorder) -> None:
         group = recorder.group_being_made
         if group is None:
             return _independent_group(recorder, name, store, rank, size, options)
-        if group.backend == "gloo":  # its constructor connects all members
+        on_host = recorder.half_being_made
+        if "gloo" in (group.backend, on_host and on_host.backend):
+            # Its constructor connects all members.
             recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
         being_bound = recorder.device_being_bound
         devices = recorder.devices_being_made
+        if on_host is not None:
+            return TwoBackendsGroup(
+                on_host, recorder, group, rank, size, store, being_bound, options, devices
+            )
         return RecordingGroup(recorder, group, rank, size, store, being_bound, options, devices)
 
     def backend(name: str) -> type:
@@ -150,6 +157,15 @@ def _devices(asked: str) -> list[str]:
     return list(c10d.BackendConfig(c10d.Backend(asked)).get_device_backend_map())
 
 
+def _has_half_on_host(asked: str, device: str) -> bool:
+    """Whether gloo does the calls with CPU tensors of a group that is NCCL's. Up to about 2.8, an
+    undefined backend is that of every device."""
+    parts = asked.lower().split(",")
+    every = torch.__version__.startswith(tuple(f"2.{minor}." for minor in range(9)))
+    both = "cpu:gloo" in parts and "cuda:nccl" in parts
+    return device == "cuda" and (both or (asked.lower() == "undefined" and every))
+
+
 def _check_size(recorder: RankRecorder, rank: int, world_size: int) -> None:
     if world_size not in (-1, None, recorder.world):
         raise RuntimeError(
@@ -190,31 +206,29 @@ def _replace_groups(recorder: RankRecorder) -> None:
         name = given["group_name"] or str(c10d._group_count)
         backend = _backend_name(str(given["backend"]), recorder.device)
         parent = None if is_world else _split_source(recorder, backend, given)
-        group = recorder.define_group(
-            name,
-            range(recorder.world) if is_world else given["global_ranks_in_group"],
-            backend,
-            desc=given.get("group_desc") or "",
-            eager=given.get("device_id") is not None,
-            parent=parent,
-        )
+        ranks = range(recorder.world) if is_world else given["global_ranks_in_group"]
+        desc = given.get("group_desc") or ""
+        eager = given.get("device_id") is not None
+        group = recorder.define_group(name, ranks, backend, desc, eager, parent)
+        on_host = None
+        if _has_half_on_host(str(given["backend"]), recorder.device):
+            on_host = recorder.define_group(name, ranks, "gloo", desc)
         if is_world:
             recorder.add({"init": group.id})
             recorder.rendezvous(_WORLD, 0, range(recorder.world))
         else:
-            in_store = parent is None and name.isdigit()
+            key = int(name) if parent is None and name.isdigit() else None
             recorder.add(
-                {
-                    "new_group": group.id,
-                    "key": int(name) if in_store else None,
-                    "parent": parent.id if parent else None,
-                }
+                {"new_group": group.id, "key": key, "parent": parent.id if parent else None}
             )
-        recorder.group_being_made = group
+            if on_host is not None:
+                recorder.add({"new_group": on_host.id, "key": key})
+        recorder.group_being_made, recorder.half_being_made = group, on_host
         recorder.device_being_bound = given.get("device_id")
         recorder.devices_being_made = _devices(str(given["backend"]))
         made = original_helper(*args, **kwargs)
-        recorder.group_being_made = recorder.device_being_bound = None
+        recorder.group_being_made = recorder.half_being_made = None
+        recorder.device_being_bound = None
         kept.append(made)
         return made
 

@@ -11,6 +11,7 @@ Method names differ between versions of torch: 1.13 calls `_allgather_base`, 2.x
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from collections.abc import Sequence
@@ -20,8 +21,8 @@ from typing import Any, Optional, Union
 import torch
 import torch.distributed as dist
 
+from pipesim.recorder import gloo_limits, values
 from pipesim.recorder import messages as m
-from pipesim.recorder import values
 from pipesim.recorder.coverage import refusal, undecided
 from pipesim.recorder.rank_recorder import Group, RankRecorder, blocking_wait
 
@@ -38,6 +39,14 @@ def _lists(tensors: Any) -> list[Tensors]:
     if tensors and isinstance(tensors[0], torch.Tensor):
         return [list(tensors)]
     return [list(inner) for inner in tensors]
+
+
+def _outside(frame: types.FrameType) -> types.FrameType:
+    """The frame that called the group."""
+    own = os.path.dirname(__file__)
+    while os.path.dirname(frame.f_code.co_filename) == own and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def _reduce_name(options: Any) -> str:
@@ -235,6 +244,7 @@ class RecordingGroup(dist.ProcessGroup):
         return self._collective("all_gather", [[t] for t in _flat(inputs)], by_part)
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
+        self._check_form("_allgather_base")
         return self._collective("all_gather", [[input]], [[output]])
 
     def allgather_into_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
@@ -269,6 +279,7 @@ class RecordingGroup(dist.ProcessGroup):
         )
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        self._check_form("reduce_scatter")
         parts = [[t] for t in _flat(outputs)]
         reduce = _reduce_name(opts)
         return self._collective("reduce_scatter", _lists(inputs), parts, reduce=reduce)
@@ -276,6 +287,7 @@ class RecordingGroup(dist.ProcessGroup):
     def _reduce_scatter_base(
         self, output: torch.Tensor, input: torch.Tensor, opts: Any = None
     ) -> Work:
+        self._check_form("_reduce_scatter_base")
         return self._collective("reduce_scatter", [[input]], [[output]], reduce=_reduce_name(opts))
 
     def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
@@ -283,10 +295,11 @@ class RecordingGroup(dist.ProcessGroup):
         return self._collective("reduce_scatter", [[t] for t in inputs], parts, reduce=reduce)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        if self.group.backend == "gloo" and torch.__version__.startswith("1."):
-            raise RuntimeError("ProcessGroup gloo does not support alltoall")
+        self._check_form("alltoall")
         self._check_sizes("alltoall", outputs[0], outputs)
         self._check_sizes("alltoall", inputs[0], inputs)
+        if self._is_gloo():
+            gloo_limits.check_exchange(inputs, outputs)
         to = tuple(values.size_of([t]) for t in inputs)
         from_ = tuple(values.size_of([t]) for t in outputs)
         return self._collective("all_to_all", [list(inputs)], [list(outputs)], splits=(to, from_))
@@ -323,6 +336,8 @@ class RecordingGroup(dist.ProcessGroup):
 
     def send(self, tensors: Any, peer: int, tag: int = 0) -> Work:
         tensors = _flat(tensors)
+        if self._is_gloo():
+            gloo_limits.check_message(tensors)
         destination = self.group.ranks[peer]
 
         def message(call: int) -> m.Send:
@@ -343,6 +358,9 @@ class RecordingGroup(dist.ProcessGroup):
         return self._recv(_flat(tensors), None, {"peer": guess, "any": True}, tag)
 
     def _recv(self, tensors: Tensors, source: Optional[int], entry: Any, tag: int) -> Work:
+        if self._is_gloo():
+            gloo_limits.check_message(tensors)
+
         def receive(reply: m.Reply) -> None:
             with values.quiet():
                 data = b"".join(reply.value) if reply.value is not None else b""
@@ -376,7 +394,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _check_sizes(self, call: str, like: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
         """gloo takes tensors of one size only."""
-        if self.group.backend != "gloo":
+        if not self._is_gloo():
             return
         for index, tensor in enumerate(tensors):
             if tensor.shape != like.shape:
@@ -391,6 +409,13 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _on_device(self) -> bool:
         return self._recorder.is_device_group(self.group)
+
+    def _is_gloo(self) -> bool:
+        return (self._recorder.settings.rules or self.group.backend) == "gloo"
+
+    def _check_form(self, form: str) -> None:
+        if self._is_gloo():
+            gloo_limits.check_form(form)
 
     def _blocking(self) -> bool:
         return self.group.backend == "nccl" and blocking_wait()
@@ -417,6 +442,10 @@ class RecordingGroup(dist.ProcessGroup):
         """`inputs` and `outputs`: of each tensor of the call (one, if not coalesced) its pieces.
         `root` is a rank in the group. `size`: bytes as the record has them, if not the input's."""
         recorder, group = self._recorder, self.group
+        if self._is_gloo():
+            tensors = [t for part in [*inputs, *outputs] for t in part]
+            gloo_limits.check_reduction(reduce, tensors)
+            gloo_limits.check_types(tensors)
         with values.quiet():
             types = tuple(values.type_name(part[0]) for part in inputs or outputs if part)
             given = sum(values.size_of(part) for part in inputs) if size is None else size
@@ -458,16 +487,14 @@ class RecordingGroup(dist.ProcessGroup):
                 receive,
                 [t for part in outputs for t in part],
                 self._on_device() and op != "barrier",
-                sys._getframe(2),
+                _outside(sys._getframe(1)),
             )
 
     def _message(
         self, op: str, tensors: Tensors, peer: Any, tag: int, message: Any, receive: Any
     ) -> Work:
         recorder = self._recorder
-        caller = sys._getframe(2)
-        if caller.f_code.co_filename == __file__:
-            caller = sys._getframe(3)
+        caller = _outside(sys._getframe(1))
         with values.quiet():
             entry = {
                 "call": op,

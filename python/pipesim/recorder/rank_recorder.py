@@ -95,6 +95,7 @@ class RankRecorder:
         self.batch: Optional[int] = None  # the number of the batch_isend_irecv that is under way
         self.backward_depth = 0
         self.group_being_made: Optional[Group] = None
+        self.half_being_made: Optional[Group] = None  # gloo's, if the group has two backends
         self.device_being_bound: Any = None  # likewise, of `device_id=`
         self.devices_being_made: list[str] = []  # likewise, the kinds of device it takes
         self.device = "cpu"

@@ -1,0 +1,64 @@
+"""What ProcessGroupGloo refuses, with its words: a call that raises there is not recorded.
+
+Measured with torch 1.13.1 and 2.13.0; of what only 1.13 refuses, nobody looked when it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+_OLD = int(torch.__version__.split(".", maxsplit=1)[0]) < 2
+
+_INTEGERS = {torch.int8, torch.uint8, torch.int32, torch.int64}
+_TYPES = _INTEGERS | {torch.float16, torch.float32, torch.float64}
+if not _OLD:
+    _TYPES |= {torch.bfloat16, torch.bool}
+
+# Calls of 1.13 that its gloo does not have, with what it says.
+_MISSING = {
+    "reduce_scatter": "ProcessGroupGloo does not support reduce_scatter",
+    "_reduce_scatter_base": "ProcessGroup gloo does not support _reduce_scatter_base",
+    "alltoall": "ProcessGroup gloo does not support alltoall",
+    "_allgather_base": "no support for _allgather_base in Gloo process group",
+}
+
+
+def _refuse(text: str) -> None:
+    raise RuntimeError(text)
+
+
+def check_form(form: str) -> None:
+    """`form`: the method of the process group."""
+    if _OLD and form in _MISSING:
+        _refuse(_MISSING[form])
+
+
+def check_types(tensors: Sequence[torch.Tensor]) -> None:
+    """Of a collective. Messages have any type."""
+    if any(tensor.dtype not in _TYPES for tensor in tensors):
+        _refuse("Invalid scalar type")
+
+
+def check_reduction(name: str, tensors: Sequence[torch.Tensor]) -> None:
+    """`name`: `SUM`."""
+    if _OLD and name == "AVG":
+        _refuse("Cannot use ReduceOp.AVG with Gloo")
+    integral = all(tensor.dtype in _INTEGERS | {torch.bool} for tensor in tensors)
+    if name in ("BAND", "BOR", "BXOR") and not integral:
+        _refuse(f"Cannot use ReduceOp.{name} with non-integral dtype")
+    if name == "AVG" and integral and tensors:
+        kind = tensors[0].type().split(".")[-1][: -len("Tensor")]
+        _refuse(f"result type Float can't be cast to the desired output type {kind}")
+
+
+def check_exchange(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
+    """Of an all_to_all of lists, each of tensors of one size."""
+    if inputs[0].size() != outputs[0].size():
+        _refuse("ProcessGroupGloo::alltoall: input and output tensors must have the same size")
+
+
+def check_message(tensors: Sequence[torch.Tensor]) -> None:
+    if not all(tensor.is_contiguous() for tensor in tensors):
+        _refuse("input tensor has to be contiguous")
