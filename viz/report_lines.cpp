@@ -322,9 +322,10 @@ std::vector<std::string> mismatch_lines(const Explanation& explanation) {
     std::sort(ranks.begin(), ranks.end());
     std::vector<std::uint32_t> first = misfit.other_side;
     if (first.empty()) first = {misfit.first.rank};
-    lines.push_back(fmt::format("{} does not match {} on {}: {}",
+    lines.push_back(fmt::format("{} does not match {} on {}: {}{}{}",
                                 owned_by(first, call(misfit.first)), call(misfit.second),
-                                ranks_text(ranks), fmt::join(misfit.differences, ", ")));
+                                ranks_text(ranks), fmt::join(misfit.differences, ", "),
+                                misfit.outcome.empty() ? "" : "; ", misfit.outcome));
   }
   if (shown < explanation.mismatches.size()) {
     lines.push_back(fmt::format("and {} more", explanation.mismatches.size() - shown));

@@ -282,6 +282,13 @@ void Explainer::explain_mismatches() {
     if (a.count != b.count) {
       misfit.sizes = exact_bytes_text(a.count) + " and " + exact_bytes_text(b.count);
       misfit.differences.push_back(misfit.sizes);
+      const sim::Call& recv = plan_.calls[found.second_call];
+      if (found.message && plan_.communicators[recv.communicator].on_host) {
+        misfit.outcome = a.count < b.count
+                             ? "the recv completes, and the rest of its buffer stays as it is"
+                             : "the recv has no room, which ends the process of rank " +
+                                   std::to_string(misfit.second.rank);
+      }
     }
     differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
     if (found.message) {

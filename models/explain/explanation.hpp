@@ -71,6 +71,7 @@ struct Misfit {
   std::vector<std::uint32_t> other_side;
   std::vector<std::string> differences;  // "all_reduce and broadcast", "8 MiB and 64 MiB"
   std::string sizes;                     // that of them which is about sizes
+  std::string outcome;                   // of a message between hosts: what gloo makes of the sizes
 };
 
 /// That a rank died, and how people would tell it.
