@@ -22,7 +22,8 @@ torch.set_num_threads(1)
 
 def lines(recorded, rank):
     """A rank's file."""
-    return [json.loads(line) for line in (recorded.path / f"rank{rank}.jsonl").open()]
+    text = (recorded.path / f"rank{rank}.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
 
 
 class Groups(unittest.TestCase):

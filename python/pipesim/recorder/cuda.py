@@ -23,7 +23,7 @@ import torch
 import torch.cuda
 from torch.overrides import TorchFunctionMode
 
-from pipesim.recorder import cuda_ops, cuda_streams, values
+from pipesim.recorder import cuda_modules, cuda_ops, cuda_streams, values
 from pipesim.recorder.cuda_streams import Cuda, DeviceLike, Event, Stream, installed
 from pipesim.recorder.patches import replace
 from pipesim.recorder.rank_recorder import RankRecorder
@@ -111,8 +111,6 @@ class _Mode(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if func is torch.device and args and isinstance(args[0], int) and not values.is_quiet():
             return func("cuda", args[0])  # an index is one of the accelerator
-        if func is torch.autograd.backward:  # 2.13 offers it to the mode; `patches` has seen it
-            return func.__wrapped__(*args, **kwargs)
         # Module.to reads its arguments by _parse_to, and has to get the device as it was given.
         if values.is_quiet() or name == "_parse_to" or func is torch.device:
             return func(*args, **kwargs)
@@ -323,25 +321,27 @@ def install(recorder: RankRecorder) -> None:
     _replace_defaults(cuda)
     _replace_load(cuda)
     _wrap_what_the_mode_misses(cuda)
-    _keep_version_counters_of_fsdp()
-    _keep_mode_in_backward(cuda)
+    cuda_modules.install(lambda: _mode_on(cuda))
+    _keep_mode_in_backward()
     _Mode(cuda).__enter__()
     _enter_in_threads(cuda)
 
 
-def _keep_mode_in_backward(cuda: Cuda) -> None:
-    """The mode handles `backward` of 2.13 and `grad`, and would be off in their hooks."""
-    graph = getattr(torch.autograd, "graph", None)
-    original: Any = getattr(graph, "_engine_run_backward", None)
-    if original is None:
-        return
+def _keep_mode_in_backward() -> None:
+    """`grad`, and in 2.13 `backward`, would be calls that the mode handles, and hooks see it off."""
+    autograd: Any = torch.autograd
+    autograd.has_torch_function = lambda _: False
+    original = autograd.grad
 
     @functools.wraps(original)
-    def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-        with _mode_on(cuda):
-            return original(*args, **kwargs)
+    def grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        gradients = original(outputs, inputs, *args, **kwargs)
+        for gradient, tensor in zip(gradients, [inputs] if torch.is_tensor(inputs) else inputs):
+            if gradient is not None:
+                _mark_as(tensor, gradient)
+        return gradients
 
-    replace("_engine_run_backward", (graph,), _engine_run_backward)
+    replace("grad", (autograd,), grad)
 
 
 def _mode_on(cuda: Cuda) -> contextlib.AbstractContextManager[Any]:
@@ -629,24 +629,6 @@ def _replace_load(cuda: Cuda) -> None:
             return original_reduce(self, protocol)
 
     setattr(torch.Tensor, "__reduce_ex__", reduce_ex)
-
-
-def _keep_version_counters_of_fsdp() -> None:
-    """FSDP2 gathers into tensors that a backward needs: on a GPU that is no change to autograd."""
-    fsdp = sys.modules.get("torch.distributed.fsdp._fully_shard._fsdp_collectives")
-    original: Any = getattr(fsdp, "foreach_all_gather_copy_out", None)
-    if original is None:
-        return
-
-    @functools.wraps(original)
-    def foreach_all_gather_copy_out(result: Any, parameters: Any, group: Any) -> None:
-        with contextlib.ExitStack() as kept:
-            for parameter in parameters:
-                for tensor in getattr(parameter, "all_gather_outputs", ()):
-                    kept.enter_context(torch.autograd._unsafe_preserve_version_counter(tensor))
-            original(result, parameters, group)
-
-    replace("foreach_all_gather_copy_out", (fsdp,), foreach_all_gather_copy_out)
 
 
 def _wrap_what_the_mode_misses(cuda: Cuda) -> None:

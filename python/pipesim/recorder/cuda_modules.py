@@ -1,0 +1,101 @@
+"""What the stand-in for GPUs replaces in modules of torch that not every script imports."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from pipesim.recorder.after_import import after_import
+from pipesim.recorder.patches import replace
+
+ModeOn = Callable[[], "contextlib.AbstractContextManager[Any]"]
+
+
+def install(mode_on: ModeOn) -> None:
+    """`mode_on` makes a context in which the stand-in's mode is on."""
+    after_import("torch.distributed.fsdp._fully_shard._fsdp_collectives", _keep_version_counters)
+    after_import("torch.distributed.tensor._api", lambda module: _keep_mode(module, mode_on))
+    after_import("torch.distributed.tensor._random", _replace_random_states)
+    after_import("torch.distributed.tensor._dispatch", _replace_random_op)
+    after_import("torch.utils.checkpoint", _compare_no_devices)
+
+
+def _keep_version_counters(module: Any) -> None:
+    """FSDP2 gathers into tensors that a backward needs: on a GPU that is no change to autograd."""
+    original = module.foreach_all_gather_copy_out
+
+    @functools.wraps(original)
+    def foreach_all_gather_copy_out(result: Any, parameters: Any, group: Any) -> None:
+        with contextlib.ExitStack() as kept:
+            for parameter in parameters:
+                for tensor in getattr(parameter, "all_gather_outputs", ()):
+                    kept.enter_context(torch.autograd._unsafe_preserve_version_counter(tensor))
+            original(result, parameters, group)
+
+    replace("foreach_all_gather_copy_out", (module,), foreach_all_gather_copy_out)
+
+
+def _keep_mode(module: Any, mode_on: ModeOn) -> None:
+    """An op on DTensors runs Python below the dispatcher, where the mode is off."""
+
+    def on(function: Any) -> Any:
+        @functools.wraps(function)
+        def with_mode(*args: Any, **kwargs: Any) -> Any:
+            with mode_on():
+                return function(*args, **kwargs)
+
+        return with_mode
+
+    dispatcher = module.DTensor._op_dispatcher
+    for name in (
+        "dispatch",
+        "_propagate_op_sharding_dispatch_slow_path",
+        "_dispatch_get_local_results_slow_path",
+        "_dispatch_fast_path_python_tail",
+    ):
+        if hasattr(type(dispatcher), name):
+            setattr(type(dispatcher), name, on(getattr(type(dispatcher), name)))
+
+    class Handlers(dict[Any, Any]):
+        """Ops that have a function of their own, also those of `loss_parallel`."""
+
+        def update(self, *args: Any, **kwargs: Any) -> None:
+            super().update({op: on(handler) for op, handler in dict(*args, **kwargs).items()})
+
+    handlers = Handlers()
+    handlers.update(dispatcher._custom_op_handlers)
+    dispatcher._custom_op_handlers = handlers
+
+
+def _replace_random_states(module: Any) -> None:
+    """The state of a GPU's generator is a seed and an offset, of 16 bytes. Here the generator is
+    the CPU's, which no rank shares."""
+    tracker = getattr(module, "OffsetBasedRNGTracker", None)
+    if tracker is None:
+        return
+    tracker._get_device_state = lambda _: torch.zeros(16, dtype=torch.uint8, device="cuda")
+    tracker._set_device_state = lambda _, state: None
+    tracker._distribute_region = lambda *_, **__: contextlib.nullcontext()
+
+
+def _replace_random_op(module: Any) -> None:
+    """2.13 sets that state around an op in an op of its own, which builds without CUDA lack."""
+    if hasattr(module, "run_dtensor_rng_op"):
+        module.run_dtensor_rng_op = lambda _, __, op, *args, **kwargs: op(*args, **kwargs)
+
+
+def _compare_no_devices(module: Any) -> None:
+    """An activation that is saved within an op has no mark, and one that is recomputed has."""
+    checks = getattr(module, "_allowed_determinism_checks_to_fns", None)
+    if checks is None:
+        return
+    original = checks["default"]
+
+    def metadata(tensor: torch.Tensor) -> Any:
+        return {**original(tensor), "device": None}
+
+    checks["default"] = metadata
