@@ -92,6 +92,22 @@ class Groups(unittest.TestCase):
         recorded = record(job, ranks=2)
         self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
 
+    @unittest.skipIf(torch.__version__.startswith("1."), "an older torch")
+    def test_nccl_gathers_tensors_of_different_sizes(self):
+        def job():
+            dist, rank = torch.distributed, int(os.environ["RANK"])
+            dist.init_process_group("nccl")
+            outputs = [torch.zeros(r + 1, device="cuda") for r in range(3)]
+            dist.all_gather(outputs, torch.full((rank + 1,), float(rank), device="cuda"))
+            assert [t.tolist() for t in outputs] == [[0], [1, 1], [2, 2, 2]], outputs
+
+        recorded = record(job, ranks=3)
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        calls = [x for x in lines(recorded, 1) if "call" in x and "def" not in x]
+        roots = [(x["call"], x["root"], x["bytes"], x["batch"]) for x in calls]
+        self.assertEqual([("broadcast", r, 4 * (r + 1), 1) for r in range(3)], roots)
+        self.assertTrue(recorded.check().proved)
+
     @unittest.skipUnless(hasattr(torch.distributed.Store, "queue_push"), "a store without queues")
     def test_a_store_of_today(self):
         def job(waits):

@@ -235,7 +235,18 @@ class RecordingGroup(dist.ProcessGroup):
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         for given, parts in zip(_flat(inputs), _lists(outputs)):
             self._check_sizes("allgather", given, parts)
-        return self._collective("all_gather", [[t] for t in _flat(inputs)], _lists(outputs))
+        tensors, parts = _flat(inputs), _lists(outputs)
+        if len({t.shape for t in parts[0]}) > 1 and not torch.__version__.startswith("1."):
+            return self._broadcast_all(tensors[0], parts[0])
+        return self._collective("all_gather", [[t] for t in tensors], parts)
+
+    def _broadcast_all(self, own: torch.Tensor, outputs: Tensors) -> Work:
+        """What ProcessGroupNCCL makes of an all_gather of tensors of different sizes."""
+        self._recorder.start_coalescing()
+        for root, output in enumerate(outputs):
+            given = own if root == self._index else output
+            self._collective("broadcast", [[given]], [[output]], root=root)
+        return self._recorder.end_coalescing()
 
     # Each output is a list with a tensor of each rank here, too (1.13).
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
