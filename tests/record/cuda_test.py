@@ -179,6 +179,35 @@ class Cuda(unittest.TestCase):
 
         self.finishes(job)
 
+    def test_gradients_in_bfloat16(self):
+        def job():
+            from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
+
+            dist.init_process_group("nccl")
+            model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).cuda())
+            model.register_comm_hook(None, bf16_compress_hook)
+            model(torch.ones(2, 4, device="cuda")).sum().backward()
+
+        self.finishes(job)
+
+    @needs_dtensor
+    def test_a_pipeline_that_torch_cuts(self):
+        def job():
+            from torch.distributed.pipelining import ScheduleGPipe, SplitPoint, pipeline
+
+            rank = int(os.environ["RANK"])
+            torch.cuda.set_device(rank)
+            dist.init_process_group("nccl")
+            x = torch.ones(4, 8, device="cuda")
+            layers = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)).cuda()
+            cut = pipeline(layers, mb_args=(x[:2],), split_spec={"1": SplitPoint.BEGINNING})
+            stage = cut.build_stage(rank, torch.device("cuda", rank))
+            ScheduleGPipe(stage, 2).step(*([x] if rank == 0 else []))
+
+        recorded = self.finishes(job)
+        found = [line for line in self.lines(recorded, 1) if line.get("call") == "recv"]
+        self.assertEqual([2 * 8 * 4] * 2, [line["bytes"] for line in found][-2:])
+
     def test_a_module_that_is_imported_later(self):
         from pipesim.recorder.after_import import after_import
 

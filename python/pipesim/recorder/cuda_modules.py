@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from pipesim.recorder import values
 from pipesim.recorder.after_import import after_import
 from pipesim.recorder.patches import replace
 
@@ -22,6 +23,8 @@ def install(mode_on: ModeOn) -> None:
     after_import("torch.distributed.tensor._random", _replace_random_states)
     after_import("torch.distributed.tensor._dispatch", _replace_random_op)
     after_import("torch.utils.checkpoint", _compare_no_devices)
+    after_import("torch.export", _trace_on_the_cpu)
+    after_import("torch.nn.parallel.distributed", _allow_bf16_hook)
 
 
 def _keep_version_counters(module: Any) -> None:
@@ -99,3 +102,31 @@ def _compare_no_devices(module: Any) -> None:
         return {**original(tensor), "device": None}
 
     checks["default"] = metadata
+
+
+def _trace_on_the_cpu(module: Any) -> None:
+    """Fake tensors on a GPU end the process in a build without CUDA."""
+    original = module.export
+
+    @functools.wraps(original)
+    def export(*args: Any, **kwargs: Any) -> Any:
+        with values.quiet():
+            return original(*args, **kwargs)
+
+    replace("export", (module,), export)
+
+
+def _allow_bf16_hook(module: Any) -> None:
+    """DDP looks at the version of CUDA of the build."""
+    original = module.DistributedDataParallel._check_comm_hook
+
+    @functools.wraps(original)
+    def _check_comm_hook(*args: Any, **kwargs: Any) -> None:
+        version: Any = torch.version
+        before, version.cuda = version.cuda, "12.8"
+        try:
+            original(*args, **kwargs)
+        finally:
+            version.cuda = before
+
+    module.DistributedDataParallel._check_comm_hook = _check_comm_hook
