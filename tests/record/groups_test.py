@@ -144,6 +144,23 @@ class Groups(unittest.TestCase):
         self.assertTrue(report.hangs)
         self.assertEqual([1], [stuck.rank for stuck in report.stuck])
 
+    @unittest.skipUnless(hasattr(torch._C._distributed_c10d, "FakeProcessGroup"), "no fake backend")
+    def test_groups_that_exchange_nothing(self):
+        def job():
+            import torch.testing._internal.distributed.fake_pg  # noqa: F401
+
+            dist = torch.distributed
+            dist.init_process_group("gloo")
+            alone = dist.new_group([int(os.environ["RANK"])], backend="fake")
+            dist.all_reduce(torch.ones(1), group=alone)
+            dist.barrier(dist.new_group([0, 1]))
+
+        recorded = record(job, ranks=2)
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        calls = [x["call"] for x in lines(recorded, 0) if "call" in x and "def" not in x]
+        self.assertEqual(["barrier"], calls)
+        self.assertTrue(recorded.check().proved)
+
     @unittest.skipUnless(hasattr(torch.distributed, "split_group"), "torch has no split_group")
     def test_split_groups_take_options_and_some_of_the_backends(self):
         def job():
