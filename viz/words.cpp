@@ -513,8 +513,11 @@ std::string text_of(const Wait& wait, const std::string& other) {
                          other);
     case WaitKind::kHostWait:
       return text_of_host_wait(wait.from.act, other);
-    case WaitKind::kDeviceRoom:
-      return fmt::format("waits for a kernel slot held by {}", other);
+    case WaitKind::kDeviceRoom: {
+      const bool of_host = wait.from.act.call && !wait.from.act.collective;
+      return fmt::format("waits for {} held by {}",
+                         of_host ? "one of gloo's two workers," : "a kernel slot", other);
+    }
     case WaitKind::kPeerOfMessage:
       return text_of_message(wait, other);
     case WaitKind::kLock:

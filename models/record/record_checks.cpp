@@ -89,8 +89,10 @@ void check_new_groups(const Record& record, std::vector<RecordFinding>& findings
     finding.message = "new_group is called in different orders: as number " + std::to_string(key) +
                       ", " + said(variants[0]) + ", and " + said(variants[1]);
     finding.notes.emplace_back(
-        "a group's number is its key in the store, so ranks of both meet under one key and hang: "
-        "make all groups in the same order on all ranks");
+        std::string("a group's number is its key in the store, so ranks of both meet under one key "
+                    "and ") +
+        (only_disjoint_groups_clash(record) ? "may hang" : "hang") +
+        ": make all groups in the same order on all ranks");
     findings.push_back(std::move(finding));
     return;  // all later numbers are off, too
   }
@@ -215,6 +217,18 @@ std::map<std::int64_t, Ranks> clashing_new_groups(const Record& record) {
     result.emplace(key, Ranks(members.begin(), members.end()));
   }
   return result;
+}
+
+bool only_disjoint_groups_clash(const Record& record) {
+  const std::map<std::int64_t, Ranks> clashes = clashing_new_groups(record);
+  const auto made = new_groups_of(record);
+  return !clashes.empty() && std::all_of(clashes.begin(), clashes.end(), [&](const auto& clash) {
+    std::size_t members = 0;
+    for (const NewGroup& variant : made.at(clash.first)) {
+      members += record.groups[variant.group].ranks.size();
+    }
+    return members == clash.second.size();
+  });
 }
 
 std::vector<RecordFinding> check_record(const Record& record) {

@@ -24,6 +24,10 @@ using NewGroupClashes = std::map<std::int64_t, std::uint32_t>;
 /// order. Members find each other in the store by this number alone, in all versions of PyTorch.
 std::map<std::int64_t, std::vector<std::uint32_t>> clashing_new_groups(const Record& record);
 
+/// Whether there are such numbers, and none of them has groups that share a rank. Which of the
+/// addresses under a key a rank reads then depends on time, so they may hang.
+bool only_disjoint_groups_clash(const Record& record);
+
 /// Groups made in another order, collectives that meet from different lines though they fit, and
 /// splits of all_to_all that disagree.
 std::vector<RecordFinding> check_record(const Record& record);

@@ -34,6 +34,9 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   if (std::any_of(record.ranks.begin(), record.ranks.end(), ends_unknown)) {
     doubts.proved = "nothing hangs before the record ends";
   }
+  if (only_disjoint_groups_clash(record)) {
+    doubts.hang = "groups of other ranks have one key in the store";
+  }
   if (Channels(record, rules).in_one_line()) {
     doubts.hang = "more calls of a group are pending than are told apart";
   }
