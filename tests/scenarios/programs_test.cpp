@@ -379,3 +379,39 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
   CHECK(mistakes_in("schema: 1\nname: x\n") ==
         "1:1: a scenario needs the key 'actors', 'programs', 'schedule' or 'model'\n");
 }
+
+TEST_CASE("rooted collectives of gloo wait for whom gloo's do, and MPI's for all",
+          "[scenarios][programs]") {
+  // Rank 1 returns as soon as the root has called, and rank 2 calls only once rank 1 has returned.
+  for (const char* op : {"gather", "scatter", "broadcast"}) {
+    const auto verdict = [&](const std::string& backend) {
+      const std::string call = "{" + std::string(op) + ": w, root: 0, bytes: 16B}";
+      return explanation_of("schema: 1\nranks: 3\ngroups: {w: all}\nbackend: " + backend +
+                            "\nprograms:\n  - {on: 0, do: [" + call + "]}\n  - {on: 1, do: [" +
+                            call + ", {send: w, to: 2, bytes: 16B}]}\n" +
+                            "  - {on: 2, do: [{recv: w, from: 1, bytes: 16B}, " + call + "]}\n")
+          .verdict;
+    };
+    CAPTURE(op);
+    CHECK(verdict("gloo") == Verdict::kCompleted);
+    CHECK(verdict("mpi") == Verdict::kDeadlock);
+  }
+}
+
+TEST_CASE("two workers do the calls of a group of gloo", "[scenarios][programs]") {
+  // Rank 0 calls without waiting, and rank 1 in the opposite order, waiting for each.
+  const auto verdict = [](const std::string& names, const std::string& kind) {
+    std::string named;
+    std::string zero;
+    std::string one;
+    for (const char name : names) {
+      named += std::string("    ") + name + ": {group: g, " + kind + ": on}\n";
+      zero += step(std::string("all_reduce: ") + name + ", bytes: 4B, blocking: off");
+      one.insert(0, step(std::string("all_reduce: ") + name + ", bytes: 4B"));
+    }
+    return explanation_of(two_programs(zero, one, "communicators:\n  named:\n" + named)).verdict;
+  };
+  CHECK(verdict("ab", "gloo") == Verdict::kCompleted);
+  CHECK(verdict("abc", "gloo") == Verdict::kDeadlock);  // the third never starts on rank 0
+  CHECK(verdict("abc", "host") == Verdict::kCompleted);
+}
