@@ -38,7 +38,7 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     doubts.hang = "groups of other ranks have one key in the store";
   }
   if (Channels(record, rules).in_one_line()) {
-    doubts.hang = "more calls of a group are pending than are told apart";
+    doubts.hang = "too many calls of a group are pending at once";
   }
   if (!has_any_source(record, rules)) return doubts;
   // Under gloo's rules such a recv takes any message in a scenario, and all are tried.

@@ -57,7 +57,7 @@ class Stuck:
 class Report:
     """What `pipesim check` says of a record. `failed`: ranks that raised or exited."""
 
-    answer: str  # "proved", "hang possible", "hang certain" or "undecided"
+    answer: str  # "proved", "hang possible", "hang certain", "mismatch" or "undecided"
     stuck: tuple[Stuck, ...]
     failed: tuple[int, ...]
     rests_on: tuple[str, ...]
