@@ -269,6 +269,7 @@ std::vector<std::string> record_basis(const Record& record) {
       {"store_order",
        "the store told ranks which of them came first, in the order of ranks here: with another "
        "order a real run may take another branch"},
+      {"store_delete", kDeletedKeyBasis},
       {"time", "the script looked at the clock"},
       {"threads", kThreadsBasis},
       {"running_threads", kRunningThreadsBasis}};

@@ -36,6 +36,10 @@ std::vector<RecordFinding> check_record(const Record& record);
 inline constexpr const char* kAnySourceBasis =
     "a recv from any source took the message that came first here";
 
+/// What record_basis says of a key that is deleted while others may still wait for it.
+inline constexpr const char* kDeletedKeyBasis =
+    "a rank deletes a key of the store that others wait for: who waits later than here hangs";
+
 /// What may be different in a real run: values that were made up, ranks that were cut, polls. In
 /// words, a sentence each without its period.
 std::vector<std::string> record_basis(const Record& record);

@@ -31,6 +31,9 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   if (std::find(all.begin(), all.end(), kRunningThreadsBasis) != all.end()) {
     doubts.hang = "another thread may end the hang";
   }
+  if (std::find(all.begin(), all.end(), kDeletedKeyBasis) != all.end()) {
+    doubts.proved = "a key may be deleted before a rank waits for it";
+  }
   if (std::any_of(record.ranks.begin(), record.ranks.end(), ends_unknown)) {
     doubts.proved = "nothing hangs before the record ends";
   }

@@ -94,6 +94,9 @@ class Broker:
             collections.deque
         )
         self._pushes: collections.Counter[str] = collections.Counter()
+        # By key, the ranks that have waited for it, each with those that it has met in a barrier
+        # since then: what they do comes later.
+        self._waited: dict[str, dict[int, set[int]]] = collections.defaultdict(dict)
         self._idle_rounds = 0
         self._cut: Optional[str] = None  # why records end from now on, if not that all wait
         self.ends: dict[int, m.End] = {}
@@ -156,8 +159,16 @@ class Broker:
         self._meeting_of[rank, call.call] = meeting
         if meeting.complete():
             del self._meetings[call.group, call.number]
+            if call.op == "barrier":
+                self._note_barrier(set(meeting.members))
             for member in meeting.members:
                 self._answer(member)
+
+    def _note_barrier(self, members: set[int]) -> None:
+        for waits in self._waited.values():
+            for rank, met in waits.items():
+                if rank in members:
+                    met |= members
 
     # Sends and receives
 
@@ -235,6 +246,8 @@ class Broker:
                 self._answer(other)
         elif all(map(self._is_set, call.keys)):
             value = self._store[call.keys[0]] if call.op == "get" else None
+            for key in call.keys:
+                self._waited[key][rank] = {rank}
             self._reply(rank, m.Reply(value=value))
 
     def _is_set(self, key: str) -> bool:
@@ -261,7 +274,7 @@ class Broker:
                 done = self._outcome(rank, waiting.call) is not None
                 self._reply(rank, m.Reply(value=done))
             elif isinstance(waiting, m.StoreCall) and self._is_question(waiting):
-                self._reply(rank, m.Reply(value=self._ordered_store_call(waiting)))
+                self._reply(rank, m.Reply(value=self._ordered_store_call(rank, waiting)))
         for rank in sorted(self._waiting):
             self._answer(rank)
         return True
@@ -274,7 +287,7 @@ class Broker:
             return waiting.op in _ORDERED_STORE_OPS
         return isinstance(waiting, m.Poll)
 
-    def _ordered_store_call(self, call: m.StoreCall) -> Any:
+    def _ordered_store_call(self, rank: int, call: m.StoreCall) -> Any:
         key = call.keys[0] if call.keys else ""
         if call.op == "add":
             if call.amount != 0:
@@ -286,7 +299,7 @@ class Broker:
             return all(map(self._is_set, call.keys))
         if call.op == "delete":
             self._idle_rounds = 0
-            return self._store.pop(key, None) is not None
+            return self._store.pop(key, None) is not None, self._may_be_waited_for(rank, key)
         if call.op == "count":
             return len(self._store)
         if call.op == "keys":
@@ -304,6 +317,10 @@ class Broker:
             self._store[key] = call.value
             return call.value
         return call.expected if old is None else old
+
+    def _may_be_waited_for(self, rank: int, key: str) -> bool:
+        """Whether another rank's wait for this key may as well come after its deletion."""
+        return any(rank not in met for met in self._waited.pop(key, {}).values())
 
     def _queue_call(self, call: m.StoreCall) -> Any:
         """A push returns the number of its value in the queue, a pop that and the value."""

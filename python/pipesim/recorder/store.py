@@ -61,7 +61,11 @@ class RecordingStore(dist.Store):
         return bytes(self._call(call, sys._getframe(1)))
 
     def delete_key(self, key: str) -> bool:
-        return bool(self._call(m.StoreCall("delete", (key,)), sys._getframe(1)))
+        caller = sys._getframe(1)
+        was_set, may_be_waited_for = self._call(m.StoreCall("delete", (key,)), caller)
+        if was_set and may_be_waited_for and is_users(caller):
+            self._recorder.note("store_delete", "others wait for a key that this rank deletes")
+        return bool(was_set)
 
     def num_keys(self) -> int:
         return int(self._call(m.StoreCall("count", ()), sys._getframe(1)))
