@@ -188,11 +188,18 @@ class Job {
 
   std::uint32_t text(const std::string& text) { return texts_.number(text); }
 
-  std::uint32_t place(models::RecordPlace place) {
-    const auto next = static_cast<std::uint32_t>(record_.places.size());
-    const auto [at, is_new] = places_.emplace(std::move(place), next);
-    if (is_new) record_.places.push_back(at->first);
+  std::uint32_t frame(models::RecordFrame frame) {
+    const auto next = static_cast<std::uint32_t>(record_.frames.size());
+    const auto [at, is_new] = frames_.emplace(std::move(frame), next);
+    if (is_new) {
+      record_.frames.push_back(at->first);
+      place_of_frame_.push_back(place(models::place_of_stack(record_.frames, next)));
+    }
     return at->second;
+  }
+
+  std::uint32_t place_of(std::uint32_t frame) const {
+    return frame == kNotSaid ? kNotSaid : place_of_frame_[frame];
   }
 
   // `time`: how often the rank has made a group of this name and these ranks, which a group made
@@ -210,9 +217,18 @@ class Job {
   }
 
  private:
+  std::uint32_t place(models::RecordPlace place) {
+    const auto next = static_cast<std::uint32_t>(record_.places.size());
+    const auto [at, is_new] = places_.emplace(std::move(place), next);
+    if (is_new) record_.places.push_back(at->first);
+    return at->second;
+  }
+
   Record& record_;
   TextTable texts_;
   std::map<models::RecordPlace, std::uint32_t> places_;
+  std::map<models::RecordFrame, std::uint32_t> frames_;
+  std::vector<std::uint32_t> place_of_frame_;
   std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool, std::uint32_t>, std::uint32_t>
       groups_;
 };
@@ -259,7 +275,9 @@ class RankReader {
     throw BadLine(fmt::format("no {} '{}' is defined before this line", what, name),
                   fmt::format("a line {{\"def\": \"{}\", ...}} defines it", name), key);
   }
-  std::uint32_t place(Fields& fields) { return id(fields, "l", places_, "place", kNotSaid); }
+  std::uint32_t frame(Fields& fields, const char* key = "l") {
+    return id(fields, key, frames_, "place", kNotSaid);
+  }
   std::uint32_t rank_field(Fields& fields, const char* key) {
     return static_cast<std::uint32_t>(fields.integer(key, 0, world_ - 1, std::nullopt));
   }
@@ -271,7 +289,7 @@ class RankReader {
   std::uint32_t file_;
   Diagnostics& diagnostics_;
   RankRecord rank_;
-  Ids places_;
+  Ids frames_;  // by the id of a place
   Ids groups_;
   std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t>
       made_;  // how often
@@ -367,8 +385,9 @@ void RankReader::read_definition(Fields& fields) {
   const std::string name = fields.text("def", std::nullopt);
   bool is_new = false;
   if (fields.has("at")) {
-    models::RecordPlace place{fields.text("at"), fields.text("in"), fields.text("call")};
-    is_new = places_.emplace(name, job_.place(std::move(place))).second;
+    models::RecordFrame line{fields.text("at"), fields.text("in"), fields.text("call"),
+                             fields.truth("lib"), frame(fields, "up")};
+    is_new = frames_.emplace(name, job_.frame(std::move(line))).second;
   } else if (fields.has("group")) {
     models::RecordGroup group;
     group.name = fields.text("group");
@@ -384,7 +403,7 @@ void RankReader::read_definition(Fields& fields) {
       fields.must_be("backend", "gloo or nccl");
     }
     group.description = fields.text("desc");
-    group.place = place(fields);
+    group.place = job_.place_of(frame(fields));
     group.eager = fields.truth("eager");
     group.nccl = (backend.empty() ? record_.backend : backend) == "nccl";
     const std::uint32_t time = ++made_[{group.name, group.ranks, group.nccl}];
@@ -393,11 +412,11 @@ void RankReader::read_definition(Fields& fields) {
     is_new = groups_.emplace(name, index).second;
   } else if (fields.has("stream")) {
     const auto device = static_cast<std::uint32_t>(fields.integer("device", 0, 1 << 10, 0));
-    place(fields);
+    frame(fields);
     is_new = streams_.emplace(name, rank_.streams.size()).second;
     rank_.streams.push_back({fields.text("stream"), device});
   } else if (fields.has("event")) {
-    place(fields);
+    frame(fields);
     is_new = events_.emplace(name, rank_.events.size()).second;
     rank_.events.emplace_back(fields.text("event"));
   } else {
@@ -421,7 +440,8 @@ void RankReader::read_end(Fields& fields) {
   }
   rank_.end.code = fields.integer("code", -kMaxInteger, kMaxInteger, 0);
   rank_.end.text = fields.text("text");
-  rank_.end.place = place(fields);
+  rank_.end.frame = frame(fields);
+  rank_.end.place = job_.place_of(rank_.end.frame);
   has_end_ = true;
 }
 
@@ -431,7 +451,8 @@ void RankReader::read_end(Fields& fields) {
 void RankReader::read_entry(Fields& fields) {
   RecordEntry entry;
   entry.line = line_;
-  entry.place = place(fields);
+  entry.frame = frame(fields);
+  entry.place = job_.place_of(entry.frame);
   entry.stream = id(fields, "s", streams_, "stream", 0);
   entry.kernels =
       static_cast<std::uint32_t>(fields.integer("k", 0, std::numeric_limits<int>::max(), 0));

@@ -8,7 +8,24 @@ std::string place_text(const RecordPlace& place) {
   std::string text = place.at;
   if (!place.in.empty()) text += " " + place.in + (place.call.empty() ? "" : " >");
   if (!place.call.empty()) text += " " + place.call;
+  if (!place.library.empty()) text += ", in " + place.library;
   return text;
+}
+
+RecordPlace place_of_stack(const std::vector<RecordFrame>& frames, std::uint32_t innermost) {
+  std::uint32_t users = innermost;
+  while (users != kNotSaid && frames[users].library) users = frames[users].up;
+  if (users == kNotSaid) users = innermost;
+  const RecordFrame& line = frames[users];
+  RecordPlace place{line.at, line.in, line.call, {}};
+  if (users == innermost) return place;
+  // A function that is named after what it calls only passes the call on to another package.
+  std::uint32_t library = innermost;
+  while (frames[library].in == frames[library].call && frames[library].up != users) {
+    library = frames[library].up;
+  }
+  place.library = frames[library].at + (frames[library].in.empty() ? "" : " " + frames[library].in);
+  return place;
 }
 
 std::uint32_t RecordGroup::position(std::uint32_t rank) const {

@@ -20,13 +20,28 @@ struct RecordPlace {
   OutsideText at;    // "train.py:20"
   OutsideText in;    // the function; empty: the top level of its module
   OutsideText call;  // what is called there; may be empty
+  OutsideText
+      library{};  // line of the installed package that makes the call; empty: the user's does
 
   friend bool operator==(const RecordPlace&, const RecordPlace&) = default;
   friend auto operator<=>(const RecordPlace&, const RecordPlace&) = default;
 };
 
-/// "train.py:20 backward", "schedules.py:141 _communicate > isend".
+/// "train.py:20 backward", "train.py:56 main > evaluate, in accelerate/utils/operations.py:355
+/// _gpu_gather_one".
 std::string place_text(const RecordPlace& place);
+
+/// A frame of a stack: a line, and the frame that called its function. Stacks share their outer
+/// frames. Frames of torch, of the standard library and of wrappers are left out.
+struct RecordFrame {
+  OutsideText at;
+  OutsideText in;
+  OutsideText call;
+  bool library = false;         // of an installed package
+  std::uint32_t up = kNotSaid;  // the caller, in Record::frames
+
+  friend auto operator<=>(const RecordFrame&, const RecordFrame&) = default;
+};
 
 /// "rank 3", "ranks 0, 4..7".
 std::string rank_list_text(const std::vector<std::uint32_t>& ranks);
@@ -85,6 +100,7 @@ struct RecordEntry {
   bool store_barrier = false;                   // kNewGroup, kInit: all ranks meet at its end
   std::uint32_t line = 0;                       // in the rank's file
   std::uint32_t place = kNotSaid;               // in Record::places
+  std::uint32_t frame = kNotSaid;               // in Record::frames: the innermost
   std::uint32_t group = kNotSaid;               // in Record::groups
   std::uint32_t parent = kNotSaid;              // kNewGroup: whose communicator it is split from
   std::uint32_t thread = kNotSaid;              // not the main one: its name, in Record::texts
@@ -113,6 +129,7 @@ struct RecordEnd {
   std::int64_t code = 0;
   OutsideText text;
   std::uint32_t place = kNotSaid;
+  std::uint32_t frame = kNotSaid;
 };
 
 struct RecordStream {
@@ -136,6 +153,7 @@ struct Record {
   bool device_is_cuda = false;
   bool waits_assumed = false;  // nobody recorded what waits for calls: see record_of_dumps.hpp
   std::vector<RecordPlace> places;
+  std::vector<RecordFrame> frames;  // a caller comes before what it calls
   std::vector<RecordGroup> groups;
   std::vector<OutsideText> texts;
   std::vector<RankRecord> ranks;
@@ -148,5 +166,9 @@ struct Record {
     return place == kNotSaid ? std::string() : place_text(places[place]);
   }
 };
+
+/// The user's innermost line of a stack, with the line of a package that it leads to. A stack
+/// without a line of the user has its innermost frame.
+RecordPlace place_of_stack(const std::vector<RecordFrame>& frames, std::uint32_t innermost);
 
 }  // namespace pipesim::models

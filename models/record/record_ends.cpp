@@ -76,6 +76,7 @@ std::vector<std::vector<std::uint32_t>> members_that(const Record& record,
 // `entry` of another rank, as this one would make it.
 RecordEntry later(RecordEntry entry) {
   entry.place = kNotSaid;
+  entry.frame = kNotSaid;
   entry.stream = 0;
   entry.kernels = 0;
   entry.work = -1;

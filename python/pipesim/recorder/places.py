@@ -1,14 +1,18 @@
-"""The user's line: which line of the script led to a call."""
+"""The user's line: which line of the script led to a call, and through which others."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
 import os
+import re
 import sys
 import sysconfig
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import NamedTuple, Optional
+from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
+from typing import Any, Optional
 
 import pipesim
 
@@ -19,16 +23,36 @@ _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 _RECORDER = os.path.join(_PACKAGE, "recorder", "rank_recorder.py")
 _CUDA = os.path.join(_PACKAGE, "recorder", "cuda_streams.py")
 
-# Functions of torch that wrap others (distributed/c10d_logger.py, utils/_contextlib.py).
-_WRAPPERS = frozenset({"wrapper", "inner", "decorate_context"})
+# Functions of rank.py that call the script: frames above them are of the process that forked.
+_RANK = os.path.join(_PACKAGE, "recorder", "rank.py")
+_BOTTOM = frozenset({"run_rank", "_run_script"})
+
+_INSTALLED = re.compile(rf".*{re.escape(os.sep)}(?:site|dist)-packages{re.escape(os.sep)}")
+
+# Cells of notebooks, by what older and newer versions of IPython call their files.
+_CELL = re.compile(
+    r"<ipython-input-(?P<number>\d+)-.*>|.*/(?:ipykernel_\d+|ipython-input-[\w-]+)\b"
+)
+
+# `model(x)`: what the user calls is its forward, whatever hooks run before it.
+_CALLS_OF_MODULES = frozenset({"_wrapped_call_impl", "_call_impl"})
+
+# Stacks that were seen before. Code that is made over and over must not fill the memory.
+_MAX_KNOWN_STACKS = 10_000
 
 
-class Place(NamedTuple):
-    """`at` is `file:line`, `function` empty at the top level, `call` what is called there."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Place:
+    """A line of the user's or of an installed package, and the chain of those that called it.
 
-    at: str
-    function: str
-    call: str
+    Equal places are one object.
+    """
+
+    at: str  # "train.py:20"
+    function: str  # empty at the top level
+    call: str  # what is called there; may be empty
+    library: bool  # an installed package, not the user's code
+    up: Optional[Place]  # the line that called this function
 
 
 @functools.lru_cache(maxsize=None)
@@ -39,60 +63,175 @@ def is_torch(filename: str) -> bool:
 
 
 @functools.lru_cache(maxsize=None)
-def _is_users(filename: str) -> bool:
-    """Neither ours nor torch's, nor of the standard library (`contextlib` between the two)."""
-    if filename.startswith("<") or is_torch(filename) or filename.startswith(_PACKAGE):
+def _is_installed(filename: str) -> bool:
+    """A file of an installed package; those of the user's own tree are in no such folder."""
+    return _INSTALLED.match(filename) is not None
+
+
+@functools.lru_cache(maxsize=None)
+def _is_shown(filename: str) -> bool:
+    """Neither ours nor torch's, nor of the standard library, nor code without a file."""
+    if filename.startswith("<"):  # generated code, but for what the user typed
+        return filename == "<stdin>" or _CELL.match(filename) is not None
+    if is_torch(filename) or filename.startswith(_PACKAGE):
         return False
-    in_library = filename.startswith(_STANDARD_LIBRARY)
-    return not in_library or "-packages" in filename
+    return not filename.startswith(_STANDARD_LIBRARY) or _is_installed(filename)
 
 
 def is_users(frame: Optional[FrameType]) -> bool:
-    """The frame runs code of the user."""
-    return frame is not None and _is_users(frame.f_code.co_filename)
+    """The frame runs code of the user, or of a package that the user installed."""
+    return frame is not None and _is_shown(frame.f_code.co_filename)
 
 
 def _callee(frame: FrameType) -> str:
     name = frame.f_code.co_name
+    if name in _CALLS_OF_MODULES and is_torch(frame.f_code.co_filename):
+        return "forward"
     if name == "__init__" and "self" in frame.f_locals:
         return type(frame.f_locals["self"]).__name__
     return name
 
 
+def _wrapped_by(frame: FrameType) -> Iterator[Any]:
+    """What a wrapper may stand for: what its function closes over, or `__wrapped__` of an object
+    that is called. Runs no code of the user's objects."""
+    code, local = frame.f_code, frame.f_locals
+    for name in code.co_freevars:
+        yield local.get(name)
+    if code.co_name == "__call__" and code.co_argcount > 0:
+        yield inspect.getattr_static(local.get(code.co_varnames[0]), "__wrapped__", None)
+
+
+def _is_wrapper(frame: FrameType, called: set[CodeType]) -> bool:
+    """The frame passes its arguments on to a function around which it is wrapped, as decorators
+    do, and that function led to the call. `called`: the code of the frames that it called."""
+    passes_all = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    if frame.f_code.co_flags & passes_all != passes_all:
+        return False
+    for function in _wrapped_by(frame):
+        function = function.__func__ if isinstance(function, MethodType) else function
+        if isinstance(function, FunctionType) and function.__code__ is not frame.f_code:
+            if function.__code__ in called:
+                return True
+    return False
+
+
+def _cell_name(filename: str) -> Optional[str]:
+    """`In[3]`: a notebook's cell as IPython's tracebacks name it. Its file has a name that differs
+    from run to run."""
+    cell = _CELL.match(filename)
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(filename)
+    if number is None and cell is not None:
+        number = cell["number"]
+    if number is not None:
+        return f"In[{number}]"
+    return "notebook" if cell is not None else None
+
+
 class Places:
-    """Finds places; files are named relative to `folder`, others by their last two parts."""
+    """Finds places. The user's files are named relative to `folder`, others by their last two
+    parts, those of packages relative to the folder into which they are installed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._names: dict[str, str] = {}
+        self._places: dict[tuple[str, str, str, bool, Optional[Place]], Place] = {}
+        # By code and instruction of each frame: the place, and what keeps these ids in use.
+        self._known: dict[tuple[int, ...], tuple[Optional[Place], list[CodeType]]] = {}
 
     def current(self, frame: Optional[FrameType] = None) -> Optional[Place]:
-        """The innermost frame of the user. None if there is none, e.g. in a thread of torch."""
+        """The innermost line that is neither torch's nor of the standard library. None if there
+        is none, e.g. in a thread of torch."""
+        frames: list[FrameType] = []
+        key: list[int] = []
+        at: Optional[FrameType] = frame or sys._getframe(1)
+        while at is not None and not _is_bottom(at):
+            frames.append(at)
+            key += (id(at.f_code), at.f_lasti)
+            at = at.f_back
+        known = self._known.get(tuple(key))
+        if known is None:
+            if len(self._known) == _MAX_KNOWN_STACKS:
+                self._known.clear()
+            place = self._place_of([(each, each.f_lineno) for each in frames])
+            known = self._known[tuple(key)] = (place, [each.f_code for each in frames])
+        return known[0]
+
+    def raised(self, trace: Optional[TracebackType]) -> Optional[Place]:
+        """The innermost such line of an exception. Its frames may have gone on to other lines."""
+        steps: list[tuple[FrameType, int]] = []
+        while trace is not None:
+            if _is_bottom(trace.tb_frame):
+                steps.clear()
+            else:
+                steps.append((trace.tb_frame, trace.tb_lineno))
+            trace = trace.tb_next
+        return self._place_of(steps[::-1])
+
+    def calling(self, place: Place, call: str) -> Place:
+        """The same line, where this is called."""
+        return self._same(place.at, place.function, call, place.library, place.up)
+
+    def _place_of(self, steps: Sequence[tuple[FrameType, int]]) -> Optional[Place]:
+        """`steps`: frames and their lines, from the innermost on."""
+        found: list[tuple[str, str, str, bool]] = []
+        called: set[CodeType] = set()
         call = ""
-        frame = frame or sys._getframe(1)
-        while frame is not None:
+        for frame, line in steps:
             filename = frame.f_code.co_filename
-            if _is_users(filename):
-                function = frame.f_code.co_name
-                return Place(
-                    at=f"{self._name(filename)}:{frame.f_lineno}",
-                    function="" if function == "<module>" else function,
-                    call="" if call.startswith("_") else call,
-                )
-            # The outermost name between the user's frame and ours, as the user wrote it.
+            is_wrapper = _is_wrapper(frame, called)
+            called.add(frame.f_code)
+            if is_wrapper:
+                continue
             name = _callee(frame)
-            ours = filename == _RECORDER or (filename == _CUDA and name == "add")
-            if not ours and name not in _WRAPPERS and (not name.startswith("_") or not call):
+            if _is_shown(filename):
+                function = "" if name == "<module>" else frame.f_code.co_name
+                at = f"{self._name(filename)}:{line}"
+                found.append((at, function, _said(call), _is_installed(filename)))
                 call = name
-            frame = frame.f_back
-        return None
+                continue
+            # The outermost name between this frame and the shown one above it, as written there.
+            ours = filename == _RECORDER or (filename == _CUDA and name == "add")
+            if not ours and (not name.startswith("_") or not call):
+                call = name
+        place: Optional[Place] = None
+        for parts in reversed(found):
+            place = self._same(*parts, place)
+        return place
+
+    def _same(self, at: str, function: str, call: str, library: bool, up: Optional[Place]) -> Place:
+        """The one object of these."""
+        key = (at, function, call, library, up)
+        if key not in self._places:
+            self._places[key] = Place(*key)
+        return self._places[key]
 
     def _name(self, filename: str) -> str:
         if filename not in self._names:
-            path = Path(os.path.abspath(filename))
-            try:
-                name = path.relative_to(self._folder)
-            except ValueError:
-                name = Path(*path.parts[-2:])
-            self._names[filename] = name.as_posix()
+            self._names[filename] = self._find_name(filename)
         return self._names[filename]
+
+    def _find_name(self, filename: str) -> str:
+        cell = _cell_name(filename)
+        if cell is not None or filename.startswith("<"):
+            return cell or filename
+        path = Path(os.path.abspath(filename))
+        installed = _INSTALLED.match(str(path))
+        if installed is not None:
+            return Path(str(path)[installed.end() :]).as_posix()
+        try:
+            return path.relative_to(self._folder).as_posix()
+        except ValueError:
+            return Path(*path.parts[-2:]).as_posix()
+
+
+def _is_bottom(frame: FrameType) -> bool:
+    """The script runs above this frame."""
+    return frame.f_code.co_filename == _RANK and frame.f_code.co_name in _BOTTOM
+
+
+def _said(call: str) -> str:
+    """The name of a call, unless it means nothing to the user."""
+    return "" if call.startswith(("_", "<")) else call

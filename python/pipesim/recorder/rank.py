@@ -101,7 +101,7 @@ def run_rank(
         text = "".join(traceback.format_exception_only(type(error), error)).strip()
         shown = _users_part(error.__traceback__)
         report = "".join(traceback.format_exception(type(error), error, shown))
-        place = recorder.place(_innermost(shown))
+        place = recorder.place_raised(error.__traceback__)
         line = _one_line(text)
         recorder.finish({"end": "raised", "text": line}, traceback=report, place=place)
     recorder.finish({"end": "finished"})
@@ -199,9 +199,3 @@ def _users_part(trace: Optional[TracebackType]) -> Optional[TracebackType]:
             return trace
         trace = trace.tb_next
     return None
-
-
-def _innermost(trace: Optional[TracebackType]) -> Optional[FrameType]:
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace.tb_frame if trace is not None else None

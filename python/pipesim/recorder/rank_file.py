@@ -33,16 +33,25 @@ class RankFile:
         return self._entries[-1] if self._entries else None
 
     def place(self, place: Optional[Place]) -> Optional[str]:
-        """The id of the place, defined at its first use."""
+        """The id of the place, defined at its first use after those that it was called from."""
         if place is None:
             return None
-        if place not in self._places:
-            self._places[place] = f"l{len(self._places) + 1}"
-            definition = {"def": self._places[place], "at": place.at}
-            if place.function:
-                definition["in"] = place.function
-            if place.call:
-                definition["call"] = place.call
+        chain = []
+        at: Optional[Place] = place
+        while at is not None and at not in self._places:
+            chain.append(at)
+            at = at.up
+        for each in reversed(chain):
+            self._places[each] = f"l{len(self._places) + 1}"
+            definition: Entry = {"def": self._places[each], "at": each.at}
+            if each.function:
+                definition["in"] = each.function
+            if each.call:
+                definition["call"] = each.call
+            if each.library:
+                definition["lib"] = True
+            if each.up is not None:
+                definition["up"] = self._places[each.up]
             self._entries.append(definition)
         return self._places[place]
 

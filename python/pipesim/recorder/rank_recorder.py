@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, NoReturn, Optional
 
 import torch
@@ -128,6 +128,10 @@ class RankRecorder:
         """The user's line now."""
         return self._places.current(frame or sys._getframe(1))
 
+    def place_raised(self, trace: Optional[TracebackType]) -> Optional[Place]:
+        """The user's line that raised an exception."""
+        return self._places.raised(trace)
+
     def add(self, entry: Entry, hold: bool = False, place: Optional[Place] = None) -> Entry:
         """Writes an entry with the current place and stream."""
         self._check_process()
@@ -143,7 +147,7 @@ class RankRecorder:
                 self.note("threads", "calls of other threads: their order is one of several")
             place = place or self.place()
             if place is not None and not place.call and "read" in entry:
-                place = place._replace(call=entry["read"])
+                place = self._places.calling(place, entry["read"])
             return self.file.add(entry, place, hold)
 
     def note(self, kind: str, text: str) -> None:

@@ -53,6 +53,39 @@ TEST_CASE("a record is read as it was written", "[formats][record_reader]") {
   CHECK(record.ranks[1].end.cut == RecordEnd::Cut::kKilled);  // a file without its end
 }
 
+TEST_CASE("the user's line is the innermost one outside of packages", "[formats][record_reader]") {
+  const models::Record record = testing::record_of("gloo", {R"({"def": "l1", "at": "train.py:9"}
+{"def": "l2", "at": "train.py:5", "in": "run", "call": "train", "up": "l1"}
+{"def": "l3", "at": "fast/trainer.py:7", "in": "train", "call": "reduce", "lib": true, "up": "l2"}
+{"def": "l4", "at": "fast/ops.py:1", "in": "reduce", "call": "all_reduce", "lib": true, "up": "l3"}
+{"def": "l5", "at": "comm/torch.py:2", "in": "all_reduce", "call": "all_reduce", "lib": true, "up": "l4"}
+{"def": "l6", "at": "hooks.py:3", "in": "hook", "call": "barrier", "up": "l3"}
+{"def": "l7", "at": "fast/ops.py:8", "in": "barrier", "call": "barrier", "lib": true}
+{"call": "all_reduce", "g": "g0", "n": 1, "bytes": 8, "sync": true, "l": "l5"}
+{"call": "barrier", "g": "g0", "n": 2, "sync": true, "l": "l6"}
+{"call": "barrier", "g": "g0", "n": 3, "sync": true, "l": "l7"}
+)"});
+  const auto& entries = record.ranks[0].entries;
+  REQUIRE(entries.size() == 3);
+  // A package's function that is named after what it calls says nothing.
+  CHECK(record.place_of(entries[0].place) == "train.py:5 run > train, in fast/ops.py:1 reduce");
+  CHECK(record.place_of(entries[1].place) == "hooks.py:3 hook > barrier");
+  CHECK(record.place_of(entries[2].place) == "fast/ops.py:8 barrier > barrier");
+  std::string stack;
+  for (std::uint32_t at = entries[1].frame; at != models::kNotSaid; at = record.frames[at].up) {
+    stack += record.frames[at].at + (record.frames[at].library ? " lib\n" : "\n");
+  }
+  CHECK(stack == "hooks.py:3\nfast/trainer.py:7 lib\ntrain.py:5\ntrain.py:9\n");
+}
+
+TEST_CASE("a place is called from one that is defined before", "[formats][record_reader]") {
+  const std::string line = "{\"def\": \"a\", \"at\": \"x.py:1\", \"up\": \"a\"}\n";
+  const std::string found =
+      mistakes_in({{"record.json", "{\"record\": 1, \"world\": 1}"},
+                   {"rank0.jsonl", "{\"record\": 1, \"rank\": 0, \"world\": 1}\n" + line}});
+  CHECK(found.find("no place 'a' is defined before this line") != std::string::npos);
+}
+
 TEST_CASE("groups of several ranks are one by name and members", "[formats][record_reader]") {
   const std::string first = "{\"def\": \"a\", \"group\": \"1\", \"ranks\": [0, 1]}\n";
   const std::string second = "{\"def\": \"b\", \"group\": \"1\", \"ranks\": [0, 1]}\n";

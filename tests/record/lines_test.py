@@ -1,0 +1,143 @@
+"""The recorder: which line of a script led to a call, and through which others.
+
+    lines_test.py PIPESIM
+
+Needs torch: this interpreter's, or that of /usr/bin/python3.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from with_torch import ROOT  # isort: skip
+
+import torch
+from pipesim import record
+
+PROGRAMS = ROOT / "tests/record/programs"
+os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
+# A fork cannot use the threads of its parent's OpenMP.
+torch.set_num_threads(1)
+
+
+def line_of(program, text):
+    """The number of the line of a program that has this text."""
+    for number, line in enumerate((PROGRAMS / program).read_text().splitlines(), 1):
+        if text in line:
+            return f"{program}:{number}"
+    raise AssertionError(f"{program} has no line with {text}")
+
+
+FRAMEWORK = """import torch.distributed as dist
+
+
+class Trainer:
+    def __init__(self, callback=None):
+        self.callback = callback
+
+    def train(self, x):
+        self.all_reduce(x)
+        if self.callback is not None:
+            self.callback()
+
+    def all_reduce(self, x):
+        dist.all_reduce(x)
+"""
+
+
+def stacks(folder, rank):
+    """Of each call the stack, from the innermost place on: (text of its line, package)."""
+    places, found = {}, []
+    for line in map(json.loads, (folder / f"rank{rank}.jsonl").read_text().splitlines()):
+        if "at" in line:
+            up = places[line["up"]] if "up" in line else []
+            places[line["def"]] = [(line["at"], line.get("lib", False)), *up]
+        elif "call" in line or line.get("end") == "raised":
+            found.append(places[line["l"]])
+    return found
+
+
+class Lines(unittest.TestCase):
+    def test_the_stack_of_a_call_has_the_lines_that_led_to_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "site-packages/framework")
+            package.mkdir(parents=True)
+            (package / "trainer.py").write_text(FRAMEWORK)
+            out = pathlib.Path(folder, "out")
+            arguments = ["--ranks", 1, "--only-record", "-o", out, PROGRAMS / "lines.py", folder]
+            ran = subprocess.run(
+                [sys.executable, "-B", "-m", "pipesim.record", *map(str, arguments)],
+                env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            self.assertEqual(1, ran.returncode, ran.stderr)
+
+            found = stacks(out, 0)
+
+        def at(text):
+            return line_of("lines.py", text), False
+
+        def inside(text):
+            return (
+                f"framework/trainer.py:{FRAMEWORK[: FRAMEWORK.index(text)].count(chr(10)) + 1}",
+                True,
+            )
+
+        train, reduce = inside("self.all_reduce(x)"), inside("dist.all_reduce(x)")
+        expected = [
+            [at("# through a decorator"), at("# shares")],
+            [at("# the decorator's own"), at("# counts")],
+            [at("# in forward"), at("# calls the model")],
+            [reduce, train, at("# trains")],
+            [reduce, train, at("# trains with")],
+            [at("# in the callback"), inside("self.callback()"), at("# trains with")],
+            [at("# raises")],
+        ]
+        self.assertEqual(expected, found)
+
+    def record_text(self, filename):
+        """The stacks of a function of a script that was typed, not read from a file."""
+        text = "import torch.distributed as dist\ndef job():\n    dist.init_process_group('gloo')\n"
+        namespace = {}
+        exec(compile(text + "    dist.barrier()\n", filename, "exec"), namespace)
+        recorded = record(namespace["job"], ranks=1)
+        return stacks(recorded.path, 0)
+
+    def test_lines_that_were_typed(self):
+        self.assertEqual([[("<stdin>:4", False)]], self.record_text("<stdin>"))
+        self.assertEqual([[("In[12]:4", False)]], self.record_text("<ipython-input-12-3f0a>"))
+        self.assertEqual([[("notebook:4", False)]], self.record_text("/tmp/ipykernel_81/92.py"))
+
+        class Shell:  # what IPython says of its cells
+            class compile:
+                _filename_map = {"/tmp/ipykernel_81/92.py": 7}
+
+        class IPython:
+            get_ipython = Shell
+
+        sys.modules["IPython"] = IPython
+        try:
+            self.assertEqual([[("In[7]:4", False)]], self.record_text("/tmp/ipykernel_81/92.py"))
+        finally:
+            del sys.modules["IPython"]
+
+    def test_code_without_a_line_has_none(self):
+        namespace = {}
+        text = "import torch.distributed as dist\ndef job():\n    dist.init_process_group('gloo')\n"
+        exec(compile(text, "<generated>", "exec"), namespace)
+        recorded = record(namespace["job"], ranks=1)
+        written = (recorded.path / "rank0.jsonl").read_text()
+        # Not the line that called record().
+        self.assertNotIn('"at"', written)
+        self.assertIn('"init"', written)
+
+
+if __name__ == "__main__":
+    unittest.main()
