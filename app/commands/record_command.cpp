@@ -104,6 +104,10 @@ OptionGroup job_options() {
             .about = "Set a variable of the environment (repeatable)",
             .repeats = true},
            {.name = "chdir", .value = "DIR", .about = "Run the script in DIR"},
+           {.name = "preload",
+            .value = "MODULE",
+            .about = "Import a module once for all ranks, e.g. transformers (repeatable)",
+            .repeats = true},
            {.name = "python",
             .value = "PYTHON",
             .about = "Interpreter that has the script's torch (default: $PYTHON, else "
