@@ -213,6 +213,15 @@ class Ends(unittest.TestCase):
         with self.assertRaisesRegex(RecordingFailed, "no rank called"):
             record(lambda: None, ranks=2)
 
+    def test_a_script_of_another_runtime(self):
+        for name in ("jax", "mpi4py", "ray"):
+
+            def job(name=name):
+                sys.modules[name] = sys  # as an import does
+
+            with self.assertRaisesRegex(RecordingFailed, f"(?i)help: the script imports {name}"):
+                record(job, ranks=2)
+
     def test_steps(self):
         def train():
             torch.distributed.init_process_group("gloo")

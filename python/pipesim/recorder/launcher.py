@@ -52,6 +52,7 @@ class Outcome:
     device: str
     died: list[int]  # ranks whose process was gone, or was killed as it did not stop
     stopped: list[int]  # ranks that did nothing for too long
+    runtimes: list[str]  # others than torch.distributed, of End
     interrupted: bool = False
 
 
@@ -266,6 +267,7 @@ class Launcher:
             device="cuda" if any(each.device == "cuda" for each in [*ends, *inits]) else "cpu",
             died=self._died,
             stopped=self._stopped,
+            runtimes=sorted({name for end in ends for name in end.runtimes}),
             interrupted=interrupted,
         )
 

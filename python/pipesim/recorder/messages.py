@@ -91,6 +91,10 @@ class StoreCall:
     amount: int = 0
 
 
+# Modules with which processes of a job call each other past torch.distributed.
+OTHER_RUNTIMES = ("jax", "mpi4py", "ray")
+
+
 @dataclasses.dataclass
 class End:
     """The rank's last words: the last line of its file, and an exception's traceback."""
@@ -99,6 +103,7 @@ class End:
     traceback: str = ""
     backend: str = ""
     device: str = "cpu"
+    runtimes: tuple[str, ...] = ()  # modules of others than torch.distributed that were imported
 
 
 @dataclasses.dataclass

@@ -456,7 +456,8 @@ class RankRecorder:
         if entry["end"] in ("cut", "raised"):
             place = place or self.place()
         self.file.end(entry, place)
-        self._tell(m.End(entry, traceback, self.backend, self.device))
+        runtimes = tuple(name for name in m.OTHER_RUNTIMES if name in sys.modules)
+        self._tell(m.End(entry, traceback, self.backend, self.device, runtimes))
         self._leave()
 
     def _leave_fork(self, traceback: str) -> NoReturn:

@@ -10,6 +10,19 @@ from pipesim.recorder.launcher import Outcome
 from pipesim.recorder.rank import rank_file_name
 from pipesim.recorder.settings import Settings
 
+_LOGS = "'pipesim diagnose' reads the stacks and NCCL logs of a job that hangs"
+
+# What can be done with scripts that are not recorded, by the module that they import.
+_OF_RUNTIME = {
+    "jax": "the script imports JAX, whose collectives are not recorded: write the calls of each "
+    f"process as host programs ('pipesim new -o job.yaml' is a start); {_LOGS}",
+    "mpi4py": "the script imports mpi4py (MPI), whose calls are not recorded: write them as a GOAL "
+    "file, which 'pipesim run job.goal' runs, or as host programs ('pipesim new -o job.yaml'); "
+    f"{_LOGS}",
+    "ray": "the script imports Ray, whose workers are not ranks of this recording: record the "
+    "function that each worker runs, with 'from pipesim import record': record(train, ranks=8)",
+}
+
 
 def ranks_text(ranks: Iterable[int]) -> str:
     """`rank 3`, `ranks 0-2, 5`."""
@@ -47,18 +60,27 @@ def report(outcome: Outcome, settings: Settings) -> str:
             f"warning: no progress for {settings.seconds:g} s: {ranks_text(outcome.stopped)} did "
             "not end, so the record ends where each rank was"
         )
-        lines.append("  help: --seconds N waits longer, --steps N records a few training steps")
+        lines.append(
+            f"  help: '--seconds {5 * settings.seconds:g}' waits longer, '--steps 3' ends the "
+            "record after three training steps"
+        )
     elif outcome.died:
         lines.append(
             f"warning: the process of {ranks_text(outcome.died)} died (out of memory, a crash in "
             "C++?); the record ends where it was"
         )
-        lines.append("  help: shrink the model, not the layout; or --one-by-one")
-    if not outcome.backend and not outcome.interrupted:
+        lines.append(
+            "  help: shrink the model, not the layout; or run one rank after the other with "
+            "'--one-by-one'"
+        )
+    # A rank that failed may have done so before its first call.
+    if not outcome.backend and not outcome.interrupted and not outcome.tracebacks:
         how = "error" if is_empty(settings) else "warning"
         lines.append(f"{how}: no rank called torch.distributed.init_process_group")
-        lines.append(
-            "  help: the script runs as under torchrun; one that starts its own processes is "
-            "recorded if it uses torch.multiprocessing.spawn"
-        )
+        lines += [f"  help: {_OF_RUNTIME[name]}" for name in outcome.runtimes]
+        if not outcome.runtimes:
+            lines.append(
+                "  help: the script runs as under torchrun; one that starts its own processes is "
+                "recorded if it uses torch.multiprocessing.spawn"
+            )
     return "".join(f"{line}\n" for line in lines)
