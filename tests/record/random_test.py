@@ -42,9 +42,11 @@ def fault_of(outcome, answer):
     """In words, nothing if the answer fits."""
     if answer == "no answer":
         return "no answer"
-    if outcome.verdict != "complete" and answer == "proved":
+    # Of a mismatch it says that nothing hangs.
+    proofs = ("proved", "mismatch") if outcome.verdict == "hang" else ("proved",)
+    if outcome.verdict != "complete" and answer in proofs:
         return "false proof"
-    if outcome.verdict == "complete" and answer not in ("proved", "undecided", "hang possible"):
+    if outcome.verdict == "complete" and answer == "hang certain":
         return f"false '{answer}'"
     return ""
 

@@ -53,11 +53,11 @@ class Outcome:
 
     status: dict  # by rank the exit status, that of a signal below 0; a rank that hangs is left out
     stuck: dict  # by rank that hangs the line of the program, or None at the interpreter's exit
-    errors: dict  # by rank that failed the last line of what it wrote
+    errors: dict  # by rank that failed, or of which a thread did, the last line that it wrote
 
     @property
     def verdict(self):
-        return "hang" if self.stuck else "error" if any(self.status.values()) else "complete"
+        return "hang" if self.stuck else "error" if self.errors else "complete"
 
 
 class Job:
@@ -119,8 +119,9 @@ class Job:
             if rank in stuck:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-            elif self._status[rank] != 0:
-                log = (self.folder / f"{rank}.log").read_text(errors="replace").strip()
+                continue
+            log = (self.folder / f"{rank}.log").read_text(errors="replace").strip()
+            if self._status[rank] != 0 or "Exception in thread" in log:
                 errors[rank] = (log.splitlines() or [""])[-1]
         return Outcome(self._status, stuck, errors)
 
