@@ -129,26 +129,28 @@ void Channels::find_pending_collectives() {
   using Number = std::pair<std::uint32_t, std::int64_t>;  // group, number in it
   std::map<Number, std::set<std::int64_t>> pending_with;
   for (const RankRecord& rank : record_.ranks) {
-    std::map<std::uint32_t, std::map<std::int64_t, std::int64_t>> pending;  // numbers; their works
+    std::map<std::uint32_t, std::set<std::int64_t>> pending;  // numbers, by group
+    std::map<std::int64_t, Number> of_work;
     for (const RecordEntry& entry : rank.entries) {
       if (entry.kind == RecordEntry::Kind::kWait) {
-        for (auto& [group, calls] : pending) {
-          std::erase_if(calls, [&](const auto& call) {
-            const auto& works = entry.amounts;
-            return std::find(works.begin(), works.end(), call.second) != works.end();
-          });
+        for (const std::int64_t work : entry.amounts) {
+          const auto call = of_work.find(work);
+          if (call != of_work.end()) pending[call->second.first].erase(call->second.second);
         }
       }
       const bool counts = entry.kind == RecordEntry::Kind::kCall &&
                           is_collective(entry.operation) && !nccl(entry.group);
       if (!counts) continue;
-      std::map<std::int64_t, std::int64_t>& calls = pending[entry.group];
-      std::set<std::int64_t>& others = pending_with[{entry.group, entry.number}];
+      const Number number{entry.group, entry.number};
+      std::set<std::int64_t>& calls = pending[entry.group];
+      std::set<std::int64_t>& others = pending_with[number];
       for (auto call = calls.rbegin(); call != calls.rend() && others.size() <= kMaxChannels;
            ++call) {
-        others.insert(call->first);
+        others.insert(*call);
       }
-      if (!entry.sync) calls.emplace(entry.number, entry.work);
+      if (entry.sync || record_.waits_assumed) continue;
+      calls.insert(entry.number);
+      if (entry.work >= 0) of_work.emplace(entry.work, number);
     }
   }
   std::map<Number, std::size_t> of;  // which channel of the group

@@ -150,7 +150,7 @@ class RankSteps {
   };
 
   // Works of collectives, by group.
-  using PendingWorks = std::map<std::uint32_t, std::vector<std::int64_t>>;
+  using PendingWorks = std::map<std::uint32_t, std::set<std::int64_t>>;
 
   bool device() const { return programs_.device; }
   bool nccl(const RecordEntry& from) const {
@@ -238,17 +238,20 @@ std::vector<std::int64_t> RankSteps::waited_for_by(std::size_t i, PendingWorks& 
   const RecordEntry& from = entry(i);
   if (from.kind == EntryKind::kWait) {
     for (auto& [group, works] : pending) {
-      std::erase_if(works, [&](std::int64_t work) {
-        return std::find(from.amounts.begin(), from.amounts.end(), work) != from.amounts.end();
-      });
+      for (const std::int64_t work : from.amounts) works.erase(work);
     }
     return from.amounts;
   }
-  const bool counts = from.kind == EntryKind::kCall && is_collective(from.operation) && !nccl(from);
+  const bool counts = from.kind == EntryKind::kCall && is_collective(from.operation) &&
+                      !nccl(from) && !record_.waits_assumed;
   if (!counts) return {};
-  std::vector<std::int64_t>& works = pending[from.group];
-  if (from.operation == Operation::kBarrier && from.sync) return std::exchange(works, {});
-  if (!from.sync) works.push_back(work_of(i));
+  std::set<std::int64_t>& works = pending[from.group];
+  if (from.operation == Operation::kBarrier && from.sync) {
+    std::vector<std::int64_t> all(works.begin(), works.end());
+    works.clear();
+    return all;
+  }
+  if (!from.sync) works.insert(work_of(i));
   return {};
 }
 
