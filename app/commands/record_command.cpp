@@ -24,8 +24,22 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The value of --python, which is taken out of `words`. What follows the script is the script's.
-std::string take_python(std::vector<std::string>& words) {
+// Returns the Python of the environment that the program is installed in. Where PATH has the
+// program's folder, it is that of PATH, unless this is a virtual environment: then another
+// environment may be active, as with a pipesim in /usr/bin.
+std::string own_python(const fs::path& program) {
+  const fs::path folder = program.parent_path();
+  const fs::path beside = folder / "python3";
+  const std::string path = ":" + environment("PATH") + ":";
+  std::error_code error;
+  const bool is_own = fs::exists(folder.parent_path() / "pyvenv.cfg", error) ||
+                      path.find(":" + folder.string() + ":") == std::string::npos;
+  return is_own && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
+}
+
+// Returns the interpreter to record with. --python is taken out of `words`; what follows the script
+// is the script's.
+std::string take_python(std::vector<std::string>& words, const fs::path& program) {
   constexpr std::string_view kOption = "--python";
   for (auto word = words.begin(); word != words.end(); ++word) {
     const bool script =
@@ -46,7 +60,7 @@ std::string take_python(std::vector<std::string>& words) {
     return value;
   }
   const std::string given = environment("PYTHON");
-  return given.empty() ? "python3" : given;
+  return given.empty() ? own_python(program) : given;
 }
 
 // The folder that the package `pipesim` is in: beside the program in a source tree, or where it is
@@ -68,9 +82,9 @@ int run_record(const Arguments& arguments, const Console& console) {
     throw UsageError(models::Code::kArguments, "'pipesim record' needs a script",
                      "for example: pipesim record --ranks 8 train.py");
   }
-  const std::string python = take_python(words);
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const std::string python = take_python(words, program);
   if (!error) {
     ::setenv("PIPESIM", program.c_str(), 1);
     const std::string folder = package_folder(program);
@@ -110,8 +124,8 @@ OptionGroup job_options() {
             .repeats = true},
            {.name = "python",
             .value = "PYTHON",
-            .about = "Interpreter that has the script's torch (default: $PYTHON, else "
-                     "python3)"}}};
+            .about = "Interpreter that has the script's torch (default: $PYTHON, else the "
+                     "python3 of pipesim's environment)"}}};
 }
 
 OptionGroup recording_options() {

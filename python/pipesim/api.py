@@ -106,7 +106,8 @@ class Record:
                 raise RecordingFailed(judged.stderr)
             text = program.check(str(self.path), *options, capture=True).stdout
         except (program.ProgramNotFound, program.ProgramDied, OSError) as error:
-            raise RecordingFailed(str(error)) from error
+            help = "record(..., out=FOLDER) keeps the record for 'pipesim check FOLDER'"
+            raise RecordingFailed(f"{error}\n  help: {help}") from error
         answer = json.loads(judged.stdout)
         rests_on = tuple(answer.get("rests_on", ()))
         report = Report(answer["answer"], _stuck(answer["hang"]), self.failed, rests_on, text)

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -230,7 +231,10 @@ def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
         given = program.check_options(options.rules, options.set)
         judged = program.check(name, *given, folder=folder)
     except (program.ProgramNotFound, program.ProgramDied, OSError) as error:
-        _fail(str(error), hint="--only-record -o RECORD keeps the record")
+        kept = options.output
+        if kept is None:
+            kept = shutil.move(settings.out, tempfile.mkdtemp(prefix="pipesim-record-"))
+        _fail(str(error), hint=f"the record is kept; check it with: pipesim check {kept}")
     if options.output is None:
         sys.stderr.write(
             "note: this record is not kept; with '-o record' pipesim run, draw, fix, diff and "

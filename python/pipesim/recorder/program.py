@@ -6,12 +6,14 @@ import os
 import shutil
 import signal
 import subprocess
+import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional
 
 _HELP = (
-    "the program 'pipesim' was not found: set PIPESIM to its path, or build it (./pipesim in a "
-    "clone) or install it; the record can be judged later with 'pipesim check RECORD'"
+    "the program 'pipesim' was not found: install pipesim's wheel into this environment, or set "
+    "PIPESIM to the path of the program (./pipesim in a clone)"
 )
 
 
@@ -37,17 +39,27 @@ class ProgramDied(Exception):
         )
 
 
+def _own_programs() -> Iterator[Path]:
+    """Where the program is that was installed with this package, in the order of trust."""
+    tree = Path(__file__).resolve().parents[3]
+    if (tree / "CMakeLists.txt").exists():
+        yield tree / "pipesim"
+    if tree.name == "pipesim":  # PREFIX/share/pipesim
+        yield tree.parents[1] / "bin" / "pipesim"
+    yield Path(__file__).resolve().parents[2] / "bin" / "pipesim"  # pip install --target
+    yield Path(sysconfig.get_path("scripts")) / "pipesim"
+    yield Path(sysconfig.get_path("scripts", f"{os.name}_user")) / "pipesim"
+
+
 def find_program() -> str:
-    """$PIPESIM, else that of the source tree or installation this package is in, else by PATH."""
+    """$PIPESIM, else the program of the source tree or environment that this package is in, else by
+    PATH."""
     named = os.environ.get("PIPESIM")
     if named:
         return os.path.abspath(named) if os.sep in named else named
-    tree = Path(__file__).resolve().parents[3]
-    if (tree / "CMakeLists.txt").exists() and (tree / "pipesim").exists():
-        return str(tree / "pipesim")
-    installed = tree.parents[1] / "bin" / "pipesim"  # from PREFIX/share/pipesim
-    if tree.name == "pipesim" and installed.exists():
-        return str(installed)
+    for own in _own_programs():
+        if own.is_file():
+            return str(own)
     found = shutil.which("pipesim")
     if found is None:
         raise ProgramNotFound
