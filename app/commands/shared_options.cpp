@@ -85,8 +85,19 @@ std::string rules_of(const Arguments& arguments, const std::string& path) {
                    "scenarios do not need it");
 }
 
+// A training script is not a scenario, but can be made one.
+static void refuse_script(const std::string& path) {
+  if (!path.ends_with(".py")) return;
+  throw UsageError(models::Code::kOptionConflict,
+                   fmt::format("'{}' is a Python script, and not a scenario", path),
+                   fmt::format("'pipesim record --ranks 8 {}' runs all its ranks on this machine, "
+                               "and checks them for hangs",
+                               path));
+}
+
 ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path) {
   refuse_goal(path, arguments);
+  refuse_script(path);
   std::vector<std::string> inputs = arguments.all("patch");
   inputs.push_back(path);
   check_one_standard_input(inputs);
