@@ -17,11 +17,10 @@ inline constexpr std::uint32_t kNotSaid = 0xffffffff;
 
 /// A line of the user's program.
 struct RecordPlace {
-  OutsideText at;    // "train.py:20"
-  OutsideText in;    // the function; empty: the top level of its module
-  OutsideText call;  // what is called there; may be empty
-  OutsideText
-      library{};  // line of the installed package that makes the call; empty: the user's does
+  OutsideText at;         // "train.py:20"
+  OutsideText in;         // the function; empty: the top level of its module
+  OutsideText call;       // what is called there; may be empty
+  OutsideText library{};  // the line of an installed package that makes the call; may be empty
 
   friend bool operator==(const RecordPlace&, const RecordPlace&) = default;
   friend auto operator<=>(const RecordPlace&, const RecordPlace&) = default;
