@@ -22,6 +22,7 @@
 #include "formats/promela/promela_writer.hpp"
 #include "models/explain/folded_run.hpp"
 #include "models/record/any_source.hpp"
+#include "models/record/free_order.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
 #include "viz/html/check_page.hpp"
@@ -155,6 +156,29 @@ void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport&
   const bool proved = found.answer == models::JobAnswer::kProved;
   const std::string& why = proved ? undecided.proved : undecided.hang;
   if (!why.empty()) undecide(found, judged, why);
+  if (found.answer != models::JobAnswer::kHangCertain || undecided.possible.empty()) return;
+  found.answer = models::JobAnswer::kHangPossible;
+  found.check.exploration.answer = sim::Answer::kHangPossible;
+  judged.basis.push_back(undecided.possible);
+}
+
+// Of a record in which nothing keeps the Works of sends, under gloo's rules: whether such a message
+// is delivered is up to timing, so a hang without it is possible.
+void judge_dropped_sends(const ScenarioInput& input, const sim::ExploreOptions& options,
+                         models::ReadingsReport& found) {
+  const models::Record& record = input.record()->record();
+  const bool nccl = RecordInput::rules_of(input.rules()) == models::RecordRules::kNccl;
+  if (nccl || found.answer != models::JobAnswer::kProved) return;
+  if (models::dropped_sends(record).empty()) return;
+  const auto scenario = input.read_variant(models::with_cancelled_sends(record));
+  models::Diagnostics ignored;
+  auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
+  if (!lowered) return;
+  models::CheckReport cancelled = models::check(scenario->graph, std::move(*lowered), options);
+  if (cancelled.hanging() == nullptr) return;
+  found.answer = models::JobAnswer::kHangPossible;
+  found.check = std::move(cancelled);
+  found.check.exploration.answer = sim::Answer::kHangPossible;
 }
 
 using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
@@ -314,7 +338,10 @@ class CheckRun {
     };
     readings_ = check_one(scenario_.graph);
     Judgement judged{basis_};
-    if (input_.record() != nullptr) judge_any_source(input_, options, readings_, judged);
+    if (input_.record() != nullptr) {
+      judge_any_source(input_, options, readings_, judged);
+      judge_dropped_sends(input_, options, readings_);
+    }
     check_other_ways(check_one, options.stop);
     judge_scenario(scenario_.undecided, readings_, judged);
     undecided_ = std::move(judged.undecided);

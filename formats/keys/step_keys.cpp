@@ -20,6 +20,7 @@ constexpr Key kUndecidedRows[] = {
      "Why it proves nothing that no interleaving hangs: the record of a rank ends early"},
     {"hang", "text",
      "Why a hang decides nothing: calls of several threads, of which a program has one order"},
+    {"possible", "text", "Why a hang is not certain, although every interleaving hangs"},
 };
 
 constexpr Key kWhereRows[] = {

@@ -258,6 +258,7 @@ class RankReader {
   void read_end(Fields& fields);
   void read_group_entry(Fields& fields, RecordEntry& entry);
   void read_call(Fields& fields, RecordEntry& entry);
+  void read_after(Fields& fields, RecordEntry& entry);
   void read_data(Fields& fields, RecordEntry& entry);
   void read_splits(Fields& fields, RecordEntry& entry);
   void read_wait(Fields& fields, RecordEntry& entry);
@@ -460,8 +461,10 @@ void RankReader::read_entry(Fields& fields) {
   const std::string head = fields.head();
   if (head == "call") {
     read_call(fields, entry);
-  } else if (head == "wait" || head == "poll") {
-    entry.kind = head == "wait" ? EntryKind::kWait : EntryKind::kPoll;
+  } else if (head == "wait" || head == "poll" || head == "drop") {
+    entry.kind = head == "wait"   ? EntryKind::kWait
+                 : head == "poll" ? EntryKind::kPoll
+                                  : EntryKind::kDrop;
     read_wait(fields, entry);
   } else if (head == "init" || head == "new_group" || head == "destroy") {
     read_group_entry(fields, entry);
@@ -486,9 +489,11 @@ void RankReader::read_entry(Fields& fields) {
     const std::string note = fields.text("note", std::nullopt);
     const std::string says = fields.text("text");
     entry.text = job_.text(note == "other" && !says.empty() ? says : note);
+    entry.read_made_up = note == "cut_read";
+    entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
   } else {
     throw BadLine(fmt::format("unknown entry '{}'", models::printable(head)),
-                  "a line begins with 'def', 'call', 'wait', 'poll', 'init', 'new_group', "
+                  "a line begins with 'def', 'call', 'wait', 'poll', 'drop', 'init', 'new_group', "
                   "'destroy', 'record', 'stream_wait', 'synchronize', 'read', 'store', 'backward', "
                   "'step', 'note' or 'end'",
                   head);
@@ -541,6 +546,7 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
     refuse_other(entry.peer, "root");
   }
   if (fields.has("to") || fields.has("from")) read_splits(fields, entry);
+  if (fields.has("after")) read_after(fields, entry);
   entry.work = fields.integer("w", 0, kMaxInteger, -1);
   if (entry.work >= 0 && !works_.insert(entry.work).second) {
     throw BadLine(fmt::format("work {} is there twice", entry.work), "", "w");
@@ -549,6 +555,21 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
   entry.batch = static_cast<std::uint32_t>(fields.integer("batch", 0, kNotSaid - 1, kNotSaid));
   entry.made_up = fields.truth("made_up");
   entry.blocks_host = fields.truth("blocking");
+}
+
+// How many calls of other threads come before this one.
+void RankReader::read_after(Fields& fields, RecordEntry& entry) {
+  const RecordJson& after = fields.value("after");
+  if (!after.is_object()) fields.must_be("after", "a map of threads and numbers of calls");
+  for (const auto& item : after.items()) {
+    const bool is_number =
+        item.value().is_number_unsigned() &&
+        item.value().get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxInteger);
+    if (!is_number) fields.must_be("after", "a map of threads and numbers of calls");
+    const std::string thread = models::printable(item.key());
+    entry.after.emplace_back(thread.empty() ? kNotSaid : job_.text(thread),
+                             item.value().get<std::int64_t>());
+  }
 }
 
 void RankReader::read_data(Fields& fields, RecordEntry& entry) {
@@ -571,8 +592,15 @@ void RankReader::read_splits(Fields& fields, RecordEntry& entry) {
 }
 
 void RankReader::read_wait(Fields& fields, RecordEntry& entry) {
-  const char* key = entry.kind == EntryKind::kWait ? "wait" : "poll";
+  const std::string head = fields.head();
+  const char* key = head.c_str();
   entry.amounts = fields.integers(key, kMaxInteger);
+  if (entry.kind == EntryKind::kWait) {
+    entry.at_exit = fields.truth("exit");
+    entry.timed_out = fields.truth("timed_out");
+  } else if (entry.kind == EntryKind::kPoll) {
+    entry.never = fields.truth("never");
+  }
   for (const std::int64_t work : entry.amounts) {
     if (works_.count(work) > 0) continue;
     throw BadLine(fmt::format("no call before this line has the work {}", work), "", key);
@@ -599,6 +627,8 @@ bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
   entry.number = fields.integer("amount", -kMaxInteger, kMaxInteger, 0);
   entry.result = fields.integer("result", -kMaxInteger, kMaxInteger, 0);
   const bool was_set = fields.truth("set");
+  entry.timed_out = fields.truth("timed_out");
+  entry.differs = fields.truth("differs");
   if (what == "set" || (what == "compare_set" && was_set)) {
     entry.kind = EntryKind::kStoreSet;
   } else if (what == "get" || what == "wait") {

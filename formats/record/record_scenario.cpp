@@ -81,6 +81,7 @@ std::string RecordWriter::run(const std::string& name, const models::RecordDoubt
   YamlNode undecided = YamlNode::map();
   if (!doubts.proved.empty()) undecided.add("proved", YamlNode::text(doubts.proved));
   if (!doubts.hang.empty()) undecided.add("hang", YamlNode::text(doubts.hang));
+  if (!doubts.possible.empty()) undecided.add("possible", YamlNode::text(doubts.possible));
   add("undecided", std::move(undecided));
   add("params", parameters());
   top.add("ranks", number(rank_count()));
@@ -292,7 +293,11 @@ YamlNode RecordWriter::step(const HostStep& step, const RankSet& on) const {
     map.add("name", YamlNode::text("later " + operation_name(step.calls.front().operation)));
   }
   if (step.assumed && step.kind != StepKind::kCalls) map.add("when", YamlNode::value("waits"));
-  if (step.place != kNotSaid) map.add("at", YamlNode::text(record_.place_of(step.place)));
+  if (step.place != kNotSaid) {
+    std::string at = record_.place_of(step.place);
+    if (!step.thread.empty()) at += ", thread '" + step.thread + "'";
+    map.add("at", YamlNode::text(at));
+  }
   return map;
 }
 

@@ -20,6 +20,7 @@ namespace pipesim::formats {
 struct Undecided {
   models::OutsideText proved;
   models::OutsideText hang;
+  models::OutsideText possible;  // why a hang is not certain
 };
 
 /// A scenario with its parameters put in.

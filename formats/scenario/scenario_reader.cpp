@@ -224,6 +224,7 @@ void ScenarioReader::read_undecided(const YamlValue& value) {
   MapReader map(value, keys::kUndecided, diagnostics_);
   scenario_.undecided.proved = map.take_text("proved");
   scenario_.undecided.hang = map.take_text("hang");
+  scenario_.undecided.possible = map.take_text("possible");
   map.finish();
 }
 

@@ -10,6 +10,7 @@
 #include "models/characters.hpp"
 #include "models/record/record_checks.hpp"
 #include "models/record/record_ends.hpp"
+#include "models/record/thread_order.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -82,7 +83,10 @@ class StepNumbers {
     key_.clear();
     add(static_cast<std::uint64_t>(step.kind));
     add((step.blocking ? 1U : 0U) + (step.later ? 2U : 0U) + (step.assumed ? 4U : 0U));
-    for (const std::uint32_t part : {step.place, step.channel, step.shared, step.slot}) add(part);
+    for (const std::uint32_t part : {step.place, step.channel, step.shared, step.slot}) {
+      add(part);
+    }
+    add(step.thread);
     add(static_cast<std::uint64_t>(step.number));
     add(step.name);
     add(step.stream);
@@ -170,6 +174,9 @@ class RankSteps {
     HostStep result;
     result.kind = kind;
     result.place = from.place;
+    if (from.thread != kNotSaid && !from.later) {
+      result.thread = thread_name(record_.texts[from.thread]);
+    }
     result.later = from.later;
     return result;
   }
@@ -187,6 +194,7 @@ class RankSteps {
   void add_store_barrier(const RecordEntry& from);
   void add_store(std::size_t i);
   void add_end();
+  std::string name_of_rest() const;
   RecordPeer peer_of(const HostCall& call, std::uint32_t rank) const;
 
   const Record& record_;
@@ -197,7 +205,8 @@ class RankSteps {
   JobNames& names_;
   HostPrograms& programs_;
   std::vector<std::uint32_t> steps_;
-  std::vector<std::string> streams_;                         // their names
+  std::vector<std::string> streams_;  // their names
+  std::set<std::int64_t> abandoned_;  // works that were not waited for to their end
   std::unordered_map<std::int64_t, std::size_t> last_wait_;  // of a work: the entry
   std::unordered_map<std::size_t, std::size_t> last_use_;    // of the event an entry records
   std::unordered_map<std::int64_t, Signal> works_;
@@ -223,6 +232,9 @@ void RankSteps::find_last_uses() {
   for (std::size_t i = 0; i < own_.entries.size(); ++i) {
     const RecordEntry& from = entry(i);
     for (const std::int64_t work : waited_for_by(i, pending)) last_wait_[work] = i;
+    if (from.kind == EntryKind::kWait && from.at_exit && from.timed_out) {
+      abandoned_.insert(from.amounts.begin(), from.amounts.end());
+    }
     if (from.kind == EntryKind::kRecordEvent) {
       recorded[from.event] = i;
     } else if (from.kind == EntryKind::kStreamWait || from.kind == EntryKind::kWaitForEvent) {
@@ -237,6 +249,7 @@ void RankSteps::find_last_uses() {
 std::vector<std::int64_t> RankSteps::waited_for_by(std::size_t i, PendingWorks& pending) const {
   const RecordEntry& from = entry(i);
   if (from.kind == EntryKind::kWait) {
+    if (from.timed_out) return {};  // the program goes on without it
     for (auto& [group, works] : pending) {
       for (const std::int64_t work : from.amounts) works.erase(work);
     }
@@ -263,7 +276,10 @@ std::vector<std::uint32_t> RankSteps::run() {
     for (const std::int64_t work : waited_for_by(i, pending)) add_work_wait(work, from, i);
     switch (from.kind) {
       case EntryKind::kCall:
-        if (names_.unmatched.count({rank_, i}) == 0) i = add_call(i);
+        // An abandoned call is over at the end of its rank, whoever has not called it.
+        if (names_.unmatched.count({rank_, i}) == 0 && abandoned_.count(from.work) == 0) {
+          i = add_call(i);
+        }
         break;
       case EntryKind::kWait:
       case EntryKind::kInit:
@@ -291,10 +307,11 @@ std::vector<std::uint32_t> RankSteps::run() {
       case EntryKind::kStoreSet:
       case EntryKind::kStoreGet:
       case EntryKind::kStoreAdd:
-        add_store(i);
+        if (!from.timed_out) add_store(i);
         break;
       case EntryKind::kDestroy:  // waits for nobody in gloo, and in NCCL only once it is used
       case EntryKind::kPoll:
+      case EntryKind::kDrop:
       case EntryKind::kBackward:
       case EntryKind::kStep:
       case EntryKind::kNote:
@@ -593,10 +610,25 @@ void RankSteps::add_end() {
     // Whatever the steps before it come to, this rank did not go on.
     HostStep made;
     made.kind = StepKind::kGet;
-    made.name = "end of the record";
+    made.name = name_of_rest();
     made.place = own_.end.place;
     add(std::move(made));
   }
+}
+
+// What a rank that stands still waits in, if no call of another rank can end it.
+std::string RankSteps::name_of_rest() const {
+  const auto last = std::find_if(own_.entries.rbegin(), own_.entries.rend(), [](const auto& entry) {
+    return !entry.later && entry.kind != EntryKind::kNote;
+  });
+  if (last == own_.entries.rend()) return "end of the record";
+  if (last->kind == EntryKind::kPoll && last->never) return "is_completed() without a wait()";
+  if (last->kind != EntryKind::kWait || last->amounts.size() != 1) return "end of the record";
+  const auto waits =
+      std::count_if(own_.entries.begin(), own_.entries.end(), [&](const RecordEntry& entry) {
+        return entry.kind == EntryKind::kWait && !entry.timed_out && entry.amounts == last->amounts;
+      });
+  return waits > 1 ? "second wait() for a message" : "end of the record";
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ struct HostStep {
   bool blocking = true;            // a call that the host does: the program waits for it
   bool assumed = false;            // it belongs to a wait that nobody recorded
   std::uint32_t place = kNotSaid;  // in Record::places
+  std::string thread;              // its name; empty: the main one
   std::uint32_t channel =
       kNotSaid;                     // kCreate, kSplit; or its stream is that of the channel's calls
   std::uint32_t shared = kNotSaid;  // as HostCall::shared

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
@@ -74,6 +75,7 @@ struct RecordEntry {
     kCall,
     kWait,
     kPoll,
+    kDrop,  // the Work of a message was collected before a wait for it
     kRecordEvent,
     kStreamWait,
     kWaitForEvent,   // of the host
@@ -96,6 +98,11 @@ struct RecordEntry {
   bool later = false;                           // nobody recorded it, see record_ends.hpp
   bool sized = false;                           // `bytes` was said: 0 is a size
   bool any_source = false;                      // a receive that takes what comes first
+  bool read_made_up = false;                    // kNote: of a value of a call of so many bytes
+  bool never = false;                           // kPoll: it is never true
+  bool at_exit = false;                         // kWait: of the process, or of its group
+  bool differs = false;                         // kStoreSet: another rank had set another value
+  bool timed_out = false;                       // kWait, kStoreGet: the host did not wait longer
   bool store_barrier = false;                   // kNewGroup, kInit: all ranks meet at its end
   std::uint32_t line = 0;                       // in the rank's file
   std::uint32_t place = kNotSaid;               // in Record::places
@@ -114,8 +121,11 @@ struct RecordEntry {
   std::int64_t number = 0;  // of the call in its group; of a step; `key` of a group; what is added
   std::int64_t result = 0;  // of an addition
   std::int64_t bytes = 0;
-  std::int64_t work = -1;             // that the call makes; -1: nothing waits for it
-  std::vector<std::int64_t> amounts;  // kWait: works; all_to_all: bytes to, then from, each member
+  std::int64_t work = -1;  // that the call makes; -1: nothing waits for it
+  // kWait, kPoll, kDrop: works; all_to_all: bytes to, then from, each member
+  std::vector<std::int64_t> amounts;
+  // kCall: other threads, and how many of their calls come before this one for certain
+  std::vector<std::pair<std::uint32_t, std::int64_t>> after;
 };
 
 /// How a rank's record ends.

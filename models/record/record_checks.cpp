@@ -252,7 +252,7 @@ std::vector<std::string> record_basis(const Record& record) {
         if (first == nullptr) first = &entry;
       }
       if (entry.any_source) ++notes["any_source"];
-      if (entry.kind == EntryKind::kPoll) ++notes["polls"];
+      if (entry.kind == EntryKind::kPoll && !entry.never) ++notes["polls"];
       if (entry.kind == EntryKind::kNote) ++notes[record.texts[entry.text]];
     }
   }
@@ -271,6 +271,7 @@ std::vector<std::string> record_basis(const Record& record) {
        "order a real run may take another branch"},
       {"store_delete", kDeletedKeyBasis},
       {"time", "the script looked at the clock"},
+      {"timeouts", "timeouts of waits expired only where nothing else could happen"},
       {"threads", kThreadsBasis},
       {"running_threads", kRunningThreadsBasis}};
   for (const auto& [note, count] : notes) {

@@ -6,6 +6,7 @@
 
 #include "models/record/any_source.hpp"
 #include "models/record/channels.hpp"
+#include "models/record/free_order.hpp"
 #include "models/record/record_checks.hpp"
 #include "models/record/record_ends.hpp"
 #include "models/record/thread_order.hpp"
@@ -17,12 +18,19 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   RecordDoubts doubts;
   doubts.rests_on = std::move(basis);
   // All calls of a rank are one program in the scenario, in the recorded order: whatever another
-  // order comes to is not looked at, and a hang may be one of this program alone.
+  // order comes to is not looked at, and a hang may be one of this program alone. If the ranks
+  // stood still as they were recorded, in this order they do.
   std::vector<std::string> threads = threads_that_race(record, rules);
-  if (!threads.empty()) doubts.proved = "several threads call, in an unknown order";
+  const bool race = !threads.empty();
+  if (race) doubts.proved = "several threads call, in an unknown order";
   if (threads.empty()) threads = threads_that_call(record);
   if (!threads.empty()) {
-    doubts.hang = "it hangs if threads call in this order";
+    const bool stood_still = std::any_of(record.ranks.begin(), record.ranks.end(), stands_still);
+    if (!stood_still || record.uses_nccl(rules)) {
+      doubts.hang = "it hangs if threads call in this order";
+    } else if (race) {
+      doubts.possible = "threads call concurrently; in another order it may complete";
+    }
     std::erase(doubts.rests_on, kThreadsBasis);
     doubts.rests_on.insert(doubts.rests_on.end(), std::make_move_iterator(threads.begin()),
                            std::make_move_iterator(threads.end()));
@@ -42,6 +50,23 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   }
   if (Channels(record, rules).in_one_line()) {
     doubts.hang = "too many calls of a group are pending at once";
+  }
+  std::vector<std::string> reads = reads_of_made_up(record);
+  if (!reads.empty()) {
+    doubts.proved = doubts.hang = "a value that was made up was read";
+    std::erase(doubts.rests_on, "cut_read");
+    std::move(reads.begin(), reads.end(), std::back_inserter(doubts.rests_on));
+  }
+  std::vector<std::string> dropped = dropped_sends(record);
+  if (!dropped.empty() && rules != RecordRules::kNccl) {
+    doubts.proved = "a message may be cancelled";
+    std::move(dropped.begin(), dropped.end(), std::back_inserter(doubts.rests_on));
+  }
+  std::vector<std::string> set_twice = keys_set_twice(record);
+  if (!set_twice.empty()) {
+    doubts.proved = "a key of the store may have another value";
+    doubts.possible = "another order of the ranks in the store may complete";
+    std::move(set_twice.begin(), set_twice.end(), std::back_inserter(doubts.rests_on));
   }
   if (!has_any_source(record, rules)) return doubts;
   // Under gloo's rules such a recv takes any message in a scenario, and all are tried.

@@ -13,6 +13,7 @@ struct RecordDoubts {
   std::vector<std::string> rests_on;  // assumptions, a sentence each without its period
   std::string proved;                 // why nothing is proved, whatever interleavings do; or empty
   std::string hang;                   // why a hang decides nothing; or empty
+  std::string possible;               // why a hang is only possible; or empty
 };
 
 /// Those of `record` under these rules. `basis`: what it rests on besides, see record_basis().

@@ -53,10 +53,6 @@ std::vector<CallsMade> called_by(const Record& record) {
   return called;
 }
 
-bool stands_still(const RankRecord& rank) {
-  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kRest;
-}
-
 // By group: those of its members of which `is_meant(rank)` is true. Calls are many, and in most
 // jobs no member of their group is meant.
 template <typename IsMeant>
@@ -109,6 +105,10 @@ std::set<std::int64_t> waited_works(const RankRecord& rank) {
 }
 
 }  // namespace
+
+bool stands_still(const RankRecord& rank) {
+  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kRest;
+}
 
 bool is_cut_short(const RankRecord& rank) {
   return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut != RecordEnd::Cut::kRest;

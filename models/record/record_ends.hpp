@@ -13,6 +13,9 @@ namespace pipesim::models {
 /// Whether the record of a rank ends although the rank could have gone on.
 bool is_cut_short(const RankRecord& rank);
 
+/// Whether the rank waited when its record ended, as all others did.
+bool stands_still(const RankRecord& rank);
+
 /// Whether nobody knows what a rank whose record ends goes on to do: its process died or was ended,
 /// made no progress, or the values that it went on with were made up. Of a rank that was cut after
 /// `--steps`, whoever recorded it says that the steps are enough.

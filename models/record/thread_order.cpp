@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -13,12 +14,12 @@ using EntryKind = RecordEntry::Kind;
 
 // Calls with equal keys are matched in the order in which they come.
 using OrderKey = std::tuple<std::uint32_t, bool, std::uint32_t, std::int64_t>;
-using KeyOf = OrderKey (*)(const RecordEntry& entry);
+using KeyOf = std::function<OrderKey(const RecordEntry& entry)>;
 
 // The first call of each thread, in the order of these.
 using FirstCalls = std::vector<const RecordEntry*>;
 
-OrderKey one_key(const RecordEntry& /*entry*/) { return {}; }
+OrderKey one_key(const RecordEntry& /*entry*/) { return {kNotSaid, false, 0, 0}; }
 
 OrderKey gloo_key(const RecordEntry& entry) {
   if (is_collective(entry.operation)) return {entry.group, true, kNotSaid, 0};
@@ -28,30 +29,46 @@ OrderKey gloo_key(const RecordEntry& entry) {
 }
 
 std::string thread_text(const Record& record, const RecordEntry& entry) {
-  std::string text =
-      entry.thread == kNotSaid ? "the main thread" : "thread '" + record.texts[entry.thread] + "'";
+  std::string text = entry.thread == kNotSaid
+                         ? "the main thread"
+                         : "thread '" + thread_name(record.texts[entry.thread]) + "'";
   const std::string place = record.place_of(entry.place);
   return place.empty() ? text : text + " (" + place + ")";
 }
 
-// Where several threads make calls of one key: these. Else empty.
-FirstCalls racing(const RankRecord& rank, KeyOf key_of) {
-  std::map<OrderKey, FirstCalls> first;
+// Calls of one key.
+struct KeyCalls {
+  FirstCalls first;
+  std::map<std::uint32_t, std::int64_t> last;  // by thread: the number of its call
+  bool race = false;                           // nothing orders two of them
+};
+
+// The calls of the first key for which threads race. Empty if there is none.
+FirstCalls racing(const RankRecord& rank, const KeyOf& key_of) {
+  using Numbers = std::map<std::uint32_t, std::int64_t>;
+  Numbers made;                              // by thread: its calls
+  std::map<std::uint32_t, Numbers> earlier;  // by thread: those of others that come before
+  std::map<OrderKey, KeyCalls> keys;
   for (const RecordEntry& entry : rank.entries) {
     if (entry.kind != EntryKind::kCall || entry.later) continue;
-    FirstCalls& of_key = first[key_of(entry)];
-    const bool known = std::any_of(of_key.begin(), of_key.end(), [&](const RecordEntry* call) {
-      return call->thread == entry.thread;
-    });
-    if (!known) of_key.push_back(&entry);
+    Numbers& known = earlier[entry.thread];
+    for (const auto& [thread, calls] : entry.after) {
+      known[thread] = std::max(known[thread], calls);
+    }
+    KeyCalls& of_key = keys[key_of(entry)];
+    for (const auto& [thread, number] : of_key.last) {
+      of_key.race = of_key.race || (thread != entry.thread && number > known[thread]);
+    }
+    if (of_key.last.count(entry.thread) == 0) of_key.first.push_back(&entry);
+    of_key.last[entry.thread] = ++made[entry.thread];
   }
-  for (auto& [key, calls] : first) {
-    if (calls.size() > 1) return std::move(calls);
+  for (auto& [key, calls] : keys) {
+    if (calls.race) return std::move(calls.first);
   }
   return {};
 }
 
-std::vector<std::string> sentences(const Record& record, KeyOf key_of) {
+std::vector<std::string> sentences(const Record& record, const KeyOf& key_of) {
   constexpr std::size_t kMaxThreads = 4;
   std::map<std::string, std::vector<std::uint32_t>> ranks_of;  // by what is said of them
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
@@ -79,12 +96,21 @@ std::vector<std::string> sentences(const Record& record, KeyOf key_of) {
 
 }  // namespace
 
+std::string thread_name(const std::string& label) {
+  const std::size_t mark = label.rfind('#');
+  const bool numbered = mark != std::string::npos && mark + 1 < label.size() &&
+                        label.find_first_not_of("0123456789", mark + 1) == std::string::npos;
+  return numbered ? label.substr(0, mark) : label;
+}
+
 std::vector<std::string> threads_that_call(const Record& record) {
   return sentences(record, one_key);
 }
 
 std::vector<std::string> threads_that_race(const Record& record, RecordRules rules) {
-  return sentences(record, record.uses_nccl(rules) ? one_key : gloo_key);
+  return sentences(record, [&](const RecordEntry& entry) {
+    return record.groups[entry.group].under_nccl(rules) ? one_key(entry) : gloo_key(entry);
+  });
 }
 
 }  // namespace pipesim::models

@@ -17,6 +17,9 @@ inline constexpr const char* kThreadsBasis =
 inline constexpr const char* kRunningThreadsBasis =
     "the record ends while another thread of a rank runs, which may call what others wait for";
 
+/// The name of a thread, without the number by which the record tells threads of one name apart.
+std::string thread_name(const std::string& label);
+
 /// Which threads of which ranks make calls of a group, a sentence each without its period.
 std::vector<std::string> threads_that_call(const Record& record);
 

@@ -1,13 +1,13 @@
 """Carries values between the ranks, and sees when nothing more can be delivered.
 
-The broker never blocks a sender, and a collective's values are there when all members have called
-it. When every rank waits for a reply and none can be given, the job is quiescent. Under gloo's
-rules the hosts would wait forever, so the record ends; under NCCL's rules a host does not wait for
-a collective, so the lowest rank that waits in one gets a made-up value and goes on.
+The broker never blocks a sender, and a rank has its result as soon as those have called whose
+values it needs. When all threads of all ranks wait and no reply can be given, the job is quiescent.
+Under gloo's rules the hosts would wait forever, so the record ends; under NCCL's rules a host does
+not wait for a collective, so the lowest rank that waits in one gets a made-up value and goes on.
 
 Answers that depend on who comes first (`add` and `check` of a store, a recv from any source,
-`is_completed`) are given only when every rank waits, in the order of ranks, so that two recordings
-give the same bytes.
+`is_completed`) are given only when all wait, in the order of ranks, so that two recordings give the
+same bytes. Other threads than the main one of a rank call one at a time, also when all wait.
 
 No torch is needed here except for reductions (`values.reduce`), and no processes: the launcher
 reads the pipes and calls `handle`.
@@ -16,21 +16,27 @@ reads the pipes and calls `handle`.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
-from typing import Any, Optional, Union
+from collections.abc import Callable, Collection
+from typing import Any, Optional
 
 from pipesim.recorder import messages as m
-
-Waiting = Union[m.Need, m.Poll, m.StoreCall]
+from pipesim.recorder.tasks import Standing
 
 # So many times in a row nothing but questions may be answered: then the ranks ask forever, e.g.
-# `while not work.is_completed()`.
+# `while store.add("ready", 0) < 2`.
 _MAX_IDLE_ROUNDS = 2000
 
-# Answered when all ranks wait, because the answer depends on who comes first.
+# Answered when all wait, because the answer depends on who comes first.
 _ORDERED_STORE_OPS = frozenset(
-    "add append check compare_set count delete keys len pop push try_pop".split()
+    "set add append check compare_set count delete keys len pop push try_pop".split()
 )
+
+# Collectives whose values come from the root alone, and those that only the root has a result of.
+_FROM_ROOT = frozenset({"broadcast", "scatter"})
+_TO_ROOT = frozenset({"gather", "reduce"})
+
+# Who asks: a rank, and the thread in it.
+Asker = tuple[int, tuple[int, ...]]
 
 
 class _Meeting:
@@ -43,24 +49,39 @@ class _Meeting:
 
     def complete(self) -> bool:
         """All are here, and what they call fits."""
-        if len(self.calls) < len(self.members):
-            return False
-        if len({call.signature for call in self.calls.values()}) > 1:
-            return False
-        return self._splits_fit()
+        return len(self.calls) == len(self.members) and self._fits(self.calls.values())
 
-    def _splits_fit(self) -> bool:
-        if self.calls[self.members[0]].op != "all_to_all":
+    def outcome(self, rank: int) -> Optional[m.Reply]:
+        """What `rank` gets. It may have it before all are here."""
+        if self.complete():
+            return m.Reply(value=self._result(rank))
+        own = self.calls[rank]
+        root = self.members[own.root]
+        if own.op in _TO_ROOT and rank != root:
+            return m.Reply(value=[])
+        if own.op in _FROM_ROOT and root in self.calls and self._fits([own, self.calls[root]]):
+            from pipesim.recorder import values
+
+            given = self.calls[root]
+            if given.values is None:
+                return m.Reply()
+            return m.Reply(value=values.from_root(given, self.members.index(rank)))
+        return None
+
+    def _fits(self, calls: Collection[m.Collective]) -> bool:
+        if len({call.signature for call in calls}) > 1:
+            return False
+        if next(iter(calls)).op != "all_to_all":
             return True
-        calls = [self.calls[rank] for rank in self.members]
+        ordered = [self.calls[rank] for rank in self.members]
         return all(
-            calls[i].splits[0][j] == calls[j].splits[1][i]
-            for i in range(len(calls))
-            for j in range(len(calls))
+            ordered[i].splits[0][j] == ordered[j].splits[1][i]
+            for i in range(len(ordered))
+            for j in range(len(ordered))
         )
 
-    def result(self, rank: int) -> m.Parts:
-        """What `rank` gets; None if it is not carried."""
+    def _result(self, rank: int) -> m.Parts:
+        """None if it is not carried."""
         from pipesim.recorder import values
 
         ordered = [self.calls[member] for member in self.members]
@@ -72,12 +93,23 @@ class _Meeting:
 
 
 class Broker:
-    """`send(rank, reply)` hands a reply to a rank; `own_values`: no values are carried at all."""
+    """`send(rank, reply)` hands a reply to a rank. `standing(rank, asking, helpers)` says what the
+    threads of the rank do; of the tasks that ask, and those that never call."""
 
-    def __init__(self, ranks: int, send: Callable[[int, m.Reply], None]) -> None:
+    def __init__(
+        self,
+        ranks: int,
+        send: Callable[[int, m.Reply], None],
+        standing: Callable[[int, Collection[int], Collection[int]], Standing] = lambda *_: (
+            Standing.BLOCKED
+        ),
+    ) -> None:
         self._send = send
-        self._running = set(range(ranks))
-        self._waiting: dict[int, Waiting] = {}
+        self._standing = standing
+        self._live = set(range(ranks))
+        self._waiting: dict[Asker, m.Question] = {}
+        # Replies of threads other than the main one: given one at a time, when all wait.
+        self._ready: dict[Asker, m.Reply] = {}
         self._meetings: dict[tuple[str, int], _Meeting] = {}
         self._meeting_of: dict[tuple[int, int], _Meeting] = {}
         # Messages that wait for their other side: (channel, from, to) to calls in order.
@@ -97,23 +129,26 @@ class Broker:
         # By key, the ranks that have waited for it, each with those that it has met in a barrier
         # since then: what they do comes later.
         self._waited: dict[str, dict[int, set[int]]] = collections.defaultdict(dict)
+        self._setters: dict[str, Asker] = {}  # who set a key last
         self._idle_rounds = 0
+        self.started = set(range(ranks))  # one by one, the others have not begun
         self._cut: Optional[str] = None  # why records end from now on, if not that all wait
+        self.unsettled = False  # all ranks ask, and a thread that does not may go on by itself
         self.ends: dict[int, m.End] = {}
 
     @property
     def live(self) -> set[int]:
         """Ranks that have not ended."""
-        return self._running | set(self._waiting)
+        return set(self._live)
 
     @property
     def running(self) -> set[int]:
         """Ranks that compute, sleep, or wait for something that the broker does not know."""
-        return self._running
+        return (self._live & self.started) - {rank for rank, _ in self._waiting}
 
     def handle(self, rank: int, message: Any) -> None:
         """One message of a rank, in the order in which it sent them."""
-        if not isinstance(message, (m.Poll, m.Need, m.StoreCall)):
+        if not isinstance(message, m.Question):
             self._idle_rounds = 0
         if isinstance(message, m.Collective):
             self._arrive(rank, message)
@@ -124,32 +159,62 @@ class Broker:
         elif isinstance(message, m.End):
             self.end(rank, message)
         else:
-            self._running.discard(rank)
-            self._waiting[rank] = message
-            self._answer(rank)
+            self._waiting[rank, message.thread] = message
+            self._answer((rank, message.thread))
 
     def end(self, rank: int, end: m.End) -> None:
         """The rank is gone. Whoever waits for it after a cut is cut for the same reason."""
         if rank not in self.ends:
             self.ends[rank] = end
-        self._running.discard(rank)
-        self._waiting.pop(rank, None)
+        self._live.discard(rank)
+        for asker in [asker for asker in self._waiting if asker[0] == rank]:
+            del self._waiting[asker]
+            self._ready.pop(asker, None)
         if end.entry["end"] == "cut" and self._cut is None:
             self._cut = end.entry["why"]
+        for asker in sorted(self._waiting):
+            self._answer(asker)
 
     def settle(self) -> bool:
-        """If all ranks wait, does what is possible then. False if one is running, or none left."""
-        if self._running or not self._waiting:
+        """If all wait, does what is possible then. False if a thread runs, or no rank is left."""
+        self.unsettled = False
+        if self.running or not self._waiting:
             return False
-        if self._answer_ordered():
+        standing = max(map(self._standing_of, sorted(self._live & self.started)))
+        self.unsettled = standing is not Standing.BLOCKED
+        if standing is Standing.RUNS:
+            return False
+        if self._let_one_go_on() or self._answer_ordered():
             return True
+        if self.unsettled or not self._live <= self.started:
+            return False
+        self.give_up()
+        return True
+
+    def give_up(self) -> None:
+        """All wait and nothing can be delivered: the first whose time is over goes on, or one that
+        NCCL would not let wait, else all end."""
+        late = self._first_that_is_late()
+        if late is not None and self._cut is None:
+            self._reply(late, m.Reply(late=True))
+            return
         released = self._lowest_in_device_call()
         if released is not None and self._cut is None:
             self._reply(released, m.Reply(made_up=True))
-            return True
-        for rank in sorted(self._waiting):
-            self._reply(rank, m.Reply(cut=self._cut or "rest"))
-        return True
+            return
+        for rank in sorted(self._live):
+            askers = sorted(asker for asker in self._waiting if asker[0] == rank)
+            if askers:
+                running = self._standing_of(rank) is not Standing.BLOCKED
+                self._reply(askers[0], m.Reply(cut=self._cut or "rest", running=running))
+
+    def _standing_of(self, rank: int) -> Standing:
+        asked = [question for asker, question in self._waiting.items() if asker[0] == rank]
+        if all(question.alone for question in asked):
+            return Standing.BLOCKED
+        tasks = {question.task for question in asked}
+        helpers: set[int] = set().union(*(question.helpers for question in asked))
+        return self._standing(rank, tasks, helpers)
 
     # Collectives
 
@@ -161,8 +226,8 @@ class Broker:
             del self._meetings[call.group, call.number]
             if call.op == "barrier":
                 self._note_barrier(set(meeting.members))
-            for member in meeting.members:
-                self._answer(member)
+        for member in meeting.members:
+            self._answer_rank(member)
 
     def _note_barrier(self, members: set[int]) -> None:
         for waits in self._waited.values():
@@ -193,74 +258,114 @@ class Broker:
 
     def _deliver(self, rank: int, call: int, source: int, send: m.Send) -> None:
         self._received[rank, call] = m.Reply(value=send.values, source=source)
-        self._answer(rank)
+        self._answer_rank(rank)
 
     def _match_any_source(self, rank: int) -> bool:
         """Gives this rank's receives from any source the lowest rank that has sent something."""
         progress = False
         for recv in list(self._any_source[rank]):
-            for key in sorted((k for k, sends in self._sends.items() if sends), key=repr):
-                channel, source, destination = key
-                if destination == rank and channel == recv.channel:
-                    self._any_source[rank].remove(recv)
-                    self._deliver(rank, recv.call, source, self._sends[key].popleft())
-                    progress = True
-                    break
+            sources = [
+                source
+                for (channel, source, destination), sends in self._sends.items()
+                if sends and destination == rank and channel == recv.channel
+            ]
+            if sources:
+                source = min(sources)
+                self._any_source[rank].remove(recv)
+                sends = self._sends[recv.channel, source, rank]
+                self._deliver(rank, recv.call, source, sends.popleft())
+                progress = True
         return progress
 
     # Replies
 
-    def _reply(self, rank: int, reply: m.Reply) -> None:
-        del self._waiting[rank]
-        self._running.add(rank)
+    def _reply(self, asker: Asker, reply: m.Reply) -> None:
+        del self._waiting[asker]
+        self._ready.pop(asker, None)
+        rank, reply.thread = asker
         self._send(rank, reply)
 
-    def _answer(self, rank: int) -> None:
-        """Replies to a rank that waits, if what it waits for is there."""
-        waiting = self._waiting.get(rank)
+    def _answer_rank(self, rank: int) -> None:
+        for asker in sorted(asker for asker in self._waiting if asker[0] == rank):
+            self._answer(asker)
+
+    def _answer(self, asker: Asker) -> None:
+        """Replies to a thread that waits, if what it waits for is there."""
+        rank, thread = asker
+        waiting = self._waiting.get(asker)
+        reply: Optional[m.Reply] = None
+        if asker in self._ready:
+            return
         if isinstance(waiting, m.Need):
             reply = self._outcome(rank, waiting.call)
             if reply is not None:
                 self._forget(rank, waiting.call)
-                self._reply(rank, reply)
+            elif waiting.closes and self._is_abandoned(rank, waiting.call):
+                reply = m.Reply(late=True)
         elif isinstance(waiting, m.StoreCall) and waiting.op not in _ORDERED_STORE_OPS:
-            self._answer_store(rank, waiting)
+            reply = self._stored(rank, waiting)
+        elif isinstance(waiting, m.Poll) and waiting.forever and self._is_done(rank, waiting.call):
+            reply = m.Reply(value=True)
+        if reply is None:
+            return
+        if thread:
+            self._ready[asker] = reply
+        else:
+            self._reply(asker, reply)
 
-    def _outcome(self, rank: int, call: int) -> Optional[m.Reply]:
+    def _outcome(self, rank: int, call: Optional[int]) -> Optional[m.Reply]:
+        if call is None:
+            return None
         meeting = self._meeting_of.get((rank, call))
         if meeting is not None:
-            return m.Reply(value=meeting.result(rank)) if meeting.complete() else None
+            return meeting.outcome(rank)
         if (rank, call) in self._received:
             return self._received[rank, call]
         return m.Reply()  # a send
 
-    def _forget(self, rank: int, call: int) -> None:
+    def _is_abandoned(self, rank: int, call: Optional[int]) -> bool:
+        """A member that has not called the collective has closed its connections."""
+        meeting = self._meeting_of.get((rank, call or 0))
+        missing = set(meeting.members) - set(meeting.calls) if meeting else set()
+        return bool(missing - self._live)
+
+    def _forget(self, rank: int, call: Optional[int]) -> None:
+        if call is None:
+            return
         self._meeting_of.pop((rank, call), None)
         self._received.pop((rank, call), None)
 
-    def _answer_store(self, rank: int, call: m.StoreCall) -> None:
-        if call.op == "set":
-            self._store[call.keys[0]] = call.value
-            self._reply(rank, m.Reply())
-            for other in sorted(self._waiting):
-                self._answer(other)
-        elif all(map(self._is_set, call.keys)):
-            value = self._store[call.keys[0]] if call.op == "get" else None
-            for key in call.keys:
-                self._waited[key][rank] = {rank}
-            self._reply(rank, m.Reply(value=value))
+    def _stored(self, rank: int, call: m.StoreCall) -> Optional[m.Reply]:
+        """The answer of `get` and `wait`, once the keys are set."""
+        if not all(map(self._is_set, call.keys)):
+            return None
+        for key in call.keys:
+            self._waited[key][rank] = {rank}
+        return m.Reply(value=self._store[call.keys[0]] if call.op == "get" else None)
 
     def _is_set(self, key: str) -> bool:
         return key in self._store or bool(self._queues.get(key))
 
-    # When every rank waits
+    # When all wait
+
+    def _let_one_go_on(self) -> bool:
+        """A thread whose result is there, or one that asks for its turn; main threads last."""
+        if self._ready:
+            first = min(self._ready, key=_by_thread)
+            self._reply(first, self._ready[first])
+            return True
+        asking = [asker for asker, q in self._waiting.items() if isinstance(q, m.Turn)]
+        if not asking:
+            return False
+        self._reply(min(asking, key=_by_thread), m.Reply())
+        return True
 
     def _answer_ordered(self) -> bool:
         """Answers all questions where it matters who comes first, the lowest rank first."""
-        asking = [r for r in sorted(self._waiting) if self._is_question(self._waiting[r])]
+        asking = sorted(asker for asker, q in self._waiting.items() if self._is_ordered(q))
         progress = False
         for rank in sorted(self._any_source):
-            if rank in self._waiting and self._match_any_source(rank):
+            if rank in self._live and self._match_any_source(rank):
                 progress = True
         if progress:
             self._idle_rounds = 0
@@ -268,27 +373,40 @@ class Broker:
         self._idle_rounds += 1
         if not asking or self._idle_rounds > _MAX_IDLE_ROUNDS:
             return False
-        for rank in asking:
-            waiting = self._waiting[rank]
+        for asker in asking:
+            waiting = self._waiting[asker]
             if isinstance(waiting, m.Poll):
-                done = self._outcome(rank, waiting.call) is not None
-                self._reply(rank, m.Reply(value=done))
-            elif isinstance(waiting, m.StoreCall) and self._is_question(waiting):
-                self._reply(rank, m.Reply(value=self._ordered_store_call(rank, waiting)))
-        for rank in sorted(self._waiting):
-            self._answer(rank)
+                self._reply(asker, m.Reply(value=self._is_done(asker[0], waiting.call)))
+            elif isinstance(waiting, m.StoreCall) and self._is_ordered(waiting):
+                value = self._ordered_store_call(asker, waiting)
+                self._reply(asker, m.Reply(value=value))
+        for asker in sorted(self._waiting):
+            self._answer(asker)
         return True
 
-    def _is_question(self, waiting: Waiting) -> bool:
+    def _is_ordered(self, question: m.Question) -> bool:
         """Whether there is an answer: a pop waits for a value."""
-        if isinstance(waiting, m.StoreCall):
-            if waiting.op == "pop":
-                return bool(self._queues[waiting.keys[0]])
-            return waiting.op in _ORDERED_STORE_OPS
-        return isinstance(waiting, m.Poll)
+        if isinstance(question, m.Poll):
+            return not question.forever
+        if isinstance(question, m.StoreCall) and question.op == "pop":
+            return bool(self._queues[question.keys[0]])
+        return isinstance(question, m.StoreCall) and question.op in _ORDERED_STORE_OPS
 
-    def _ordered_store_call(self, rank: int, call: m.StoreCall) -> Any:
+    def _is_done(self, rank: int, call: Optional[int]) -> bool:
+        """Whether a Work would say so: in a collective, all have to be here."""
+        if call is None:
+            return False
+        meeting = self._meeting_of.get((rank, call))
+        return meeting.complete() if meeting else self._outcome(rank, call) is not None
+
+    def _ordered_store_call(self, asker: Asker, call: m.StoreCall) -> Any:
         key = call.keys[0] if call.keys else ""
+        if call.op == "set":
+            self._idle_rounds = 0
+            setter = self._setters.setdefault(key, asker)
+            differs = setter != asker and self._store.get(key, call.value) != call.value
+            self._store[key], self._setters[key] = call.value, asker
+            return differs
         if call.op == "add":
             if call.amount != 0:
                 self._idle_rounds = 0
@@ -299,7 +417,7 @@ class Broker:
             return all(map(self._is_set, call.keys))
         if call.op == "delete":
             self._idle_rounds = 0
-            return self._store.pop(key, None) is not None, self._may_be_waited_for(rank, key)
+            return self._store.pop(key, None) is not None, self._may_be_waited_for(asker[0], key)
         if call.op == "count":
             return len(self._store)
         if call.op == "keys":
@@ -336,9 +454,24 @@ class Broker:
         self._idle_rounds = 0
         return self._pushes[key] if call.op == "push" else queue.popleft()
 
-    def _lowest_in_device_call(self) -> Optional[int]:
-        for rank in sorted(self._waiting):
-            waiting = self._waiting[rank]
+    def _first_that_is_late(self) -> Optional[Asker]:
+        """Whose time is over first; of those with the same, the lowest rank."""
+        timed = [
+            (question.seconds, asker)
+            for asker, question in self._waiting.items()
+            if isinstance(question, (m.Need, m.StoreCall)) and question.seconds is not None
+        ]
+        return min(timed)[1] if timed else None
+
+    def _lowest_in_device_call(self) -> Optional[Asker]:
+        for asker in sorted(self._waiting):
+            waiting = self._waiting[asker]
             if isinstance(waiting, m.Need) and waiting.device:
-                return rank
+                return asker
         return None
+
+
+def _by_thread(asker: Asker) -> tuple[bool, tuple[int, ...], int]:
+    """The main thread comes last, equal threads in the order of ranks."""
+    rank, thread = asker
+    return not thread, thread, rank

@@ -21,7 +21,7 @@ import re
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -31,12 +31,18 @@ from pipesim.recorder import messages as m
 from pipesim.recorder.broker import Broker
 from pipesim.recorder.imports import import_torch
 from pipesim.recorder.nursery import Nursery, breed
+from pipesim.recorder.patience import Patience
 from pipesim.recorder.progress import Progress
 from pipesim.recorder.rank import STOP_SIGNALS, rank_file_name
 from pipesim.recorder.settings import Settings
+from pipesim.recorder.tasks import Standing, Tasks
 
 # A rank that was asked to stop and is in C code, or catches everything, is killed after so long.
 _SECONDS_TO_STOP = 2.0
+
+# Between two looks at threads that may go on by themselves.
+_SHORTEST_PAUSE = 0.0005
+_LONGEST_PAUSE = 0.05
 
 # For the import of torch in the nursery, on a busy machine.
 _SECONDS_TO_START = 600.0
@@ -103,6 +109,14 @@ def _asks_for_cuda(end: dict[str, Any]) -> bool:
     return end.get("why") == m.NEEDS_CUDA or any(text in end.get("text", "") for text in refusals)
 
 
+def _is_there(pid: int) -> bool:
+    """Whether the process has not ended, as far as this one may know of a child of the nursery."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return os.path.exists(f"/proc/{pid}")
+
+
 class Launcher:
     """One recording, of a script or of a Python function."""
 
@@ -121,7 +135,8 @@ class Launcher:
         self._died: list[int] = []
         self._stopped: list[int] = []
         self._calls = 0
-        self._broker = Broker(settings.ranks, self._send)
+        self._tasks: dict[int, Tasks] = {}
+        self._broker = Broker(settings.ranks, self._send, self._standing)
 
     def run(self) -> Outcome:
         """Runs all ranks to their ends."""
@@ -130,7 +145,9 @@ class Launcher:
         interrupted = False
         try:
             if settings.one_by_one:
+                self._broker.started.clear()
                 for rank in range(settings.ranks):
+                    self._broker.started.add(rank)
                     self._start([rank])
                     self._serve({rank})
             else:
@@ -181,7 +198,14 @@ class Launcher:
     def _reap(self) -> None:
         for connection in self._connections.values():
             connection.close()  # a rank that is still there leaves at its next message
+        # Their records are complete: whatever their scripts still clean up does not take for ever.
+        deadline = time.monotonic() + _SECONDS_TO_STOP
         for pid in self._pids.values():
+            while _is_there(pid) and time.monotonic() < deadline:
+                time.sleep(_SHORTEST_PAUSE)
+            if _is_there(pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):  # a child of the nursery
                 os.waitpid(pid, 0)
 
@@ -191,24 +215,38 @@ class Launcher:
         with contextlib.suppress(OSError):
             self._connections[rank].send_bytes(pickle.dumps(reply))
 
+    def _standing(self, rank: int, asking: Collection[int], helpers: Collection[int]) -> Standing:
+        """What the threads of a rank do."""
+        if rank not in self._tasks:
+            self._tasks[rank] = Tasks(self._pids[rank])
+        standing = self._tasks[rank].standing(asking, helpers)
+        # A thread that waits for a reply says so first, perhaps just now.
+        return Standing.RUNS if self._connections[rank].poll() else standing
+
     def _serve(self, ranks: set[int]) -> None:
         """Until these ranks have ended."""
-        last_message = time.monotonic()
+        patience = Patience(self._settings.seconds, self._pids)
         progress = Progress(self._settings)
+        pause = _SHORTEST_PAUSE
         while self._broker.live & ranks:
             if self._broker.settle():
                 continue
             progress.show(self._calls)
             starting = len(self._pids) < len(self._connections)
-            patience = max(self._settings.seconds, _SECONDS_TO_START if starting else 0)
-            left = last_message + patience - time.monotonic()
-            if left <= 0:
+            left = patience.seconds_left(_SECONDS_TO_START if starting else 0.0)
+            if left <= 0 and self._broker.unsettled:
+                self._broker.give_up()
+                patience.renew()
+            elif left <= 0:
                 # One by one, a rank can wait for another that has not begun.
                 self._stopped = sorted(self._broker.running & ranks or self._broker.live & ranks)
                 self._stop(set(self._stopped), "seconds")
-                last_message = time.monotonic()
-            elif self._read(min(left, progress.interval)):
-                last_message = time.monotonic()
+                patience.renew()
+            elif self._read(min(left, pause if self._broker.unsettled else progress.interval)):
+                patience.renew()
+                pause = _SHORTEST_PAUSE
+            else:
+                pause = min(2 * pause, _LONGEST_PAUSE)
         progress.clear()
 
     def _read(self, seconds: float) -> bool:

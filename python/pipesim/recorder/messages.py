@@ -1,8 +1,8 @@
 """What a rank's process and the broker say to each other, pickled, over one pipe per rank.
 
 A rank hands over its calls without waiting (`Collective`, `Send`, `Recv`), and asks for a result
-only when its host needs it (`Need`). The messages from `Need` on are answered by a `Reply`, and the
-rank waits for it: a rank that waits for no reply is running.
+only when its host needs it (`Need`). Questions are answered by a `Reply`, for which the thread that
+asked waits: a rank none of whose threads waits for a reply is running.
 """
 
 from __future__ import annotations
@@ -65,22 +65,42 @@ class Recv:
 
 
 @dataclasses.dataclass
-class Need:
+class Question:
+    """What a thread of the rank waits for. A thread is known by the numbers of the starts that led
+    to it: (), the main one, starts (1,), (2,), ..., and (2,) starts (2, 1)."""
+
+    thread: tuple[int, ...] = dataclasses.field(default=(), init=False)
+    task: int = dataclasses.field(default=0, init=False)  # the thread's id in the system
+    alone: bool = dataclasses.field(default=True, init=False)  # the rank has no other thread
+    helpers: tuple[int, ...] = dataclasses.field(default=(), init=False)  # tasks that never call
+
+
+@dataclasses.dataclass
+class Need(Question):
     """The host needs the result of this call. `device`: under NCCL it would not wait here."""
 
-    call: int
+    call: Optional[int]  # None: one that is never over
     device: bool
+    seconds: Optional[float] = None  # after which the host stops to wait
+    closes: bool = False  # it also stops once a rank that is missing has ended
 
 
 @dataclasses.dataclass
-class Poll:
-    """`is_completed()`."""
+class Poll(Question):
+    """`is_completed()`. `call`: None if the answer is always False, and `forever` if the thread
+    asks until it is True."""
 
-    call: int
+    call: Optional[int]
+    forever: bool = False
 
 
 @dataclasses.dataclass
-class StoreCall:
+class Turn(Question):
+    """A thread asks to call something. Other threads of its rank can be first."""
+
+
+@dataclasses.dataclass
+class StoreCall(Question):
     """One call of a store. `op` is set, get, wait, add, check, compare_set, delete, count, keys,
     append, or of a queue push, pop, try_pop or len."""
 
@@ -89,6 +109,7 @@ class StoreCall:
     value: bytes = b""
     expected: bytes = b""
     amount: int = 0
+    seconds: Optional[float] = None  # likewise
 
 
 # Modules with which processes of a job call each other past torch.distributed.
@@ -108,9 +129,14 @@ class End:
 
 @dataclasses.dataclass
 class Reply:
-    """`cut`: why the record ends here. `made_up`: make a value up, nothing can be delivered."""
+    """`cut`: why the record ends here. `made_up`: make a value up, nothing can be delivered.
+    `running`: it is cut although another thread of the rank may go on. `late`: the time that the
+    host would wait has passed."""
 
+    thread: tuple[int, ...] = ()
     value: Any = None
     source: int = -1
     made_up: bool = False
     cut: Optional[str] = None
+    running: bool = False
+    late: bool = False

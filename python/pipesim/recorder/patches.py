@@ -24,9 +24,10 @@ import torch.optim
 
 from pipesim.recorder.coverage import NOT_RECORDED, NotRecorded, refusal
 from pipesim.recorder.process_group import Options, RecordingGroup
-from pipesim.recorder.rank_recorder import Group, RankRecorder
+from pipesim.recorder.rank_recorder import RankRecorder
 from pipesim.recorder.store import RecordingStore
 from pipesim.recorder.two_backends import TwoBackendsGroup
+from pipesim.recorder.works import Group
 
 _WORLD = "pipesim:world"
 _KINDS_OF_NCCL = ("nccl2", "nccl-legacy", "nccl-lazy")
@@ -248,7 +249,7 @@ def _replace_groups(recorder: RankRecorder) -> None:
     def destroy_process_group(group: Any = None) -> None:
         destroyed = group if group is not None else c10d.GroupMember.WORLD
         if isinstance(destroyed, RecordingGroup) and not destroyed.shrunk:
-            recorder.add({"destroy": destroyed.group.id})
+            recorder.destroy(destroyed, destroyed.group)
         original_destroy(group)
 
     original_batch = c10d.batch_isend_irecv
@@ -431,14 +432,16 @@ def _replace_works(recorder: RankRecorder) -> None:
     original_future_of = work_type.get_future
 
     def wait(self: Any, timeout: Any = None) -> bool:
-        recorder.wait(self, sys._getframe(1))
+        # Of 0 (kNoTimeout) it is the group's.
+        seconds = timeout.total_seconds() if timeout else None
+        recorder.wait(self, sys._getframe(1), seconds)
         return True
 
     def synchronize(self: Any) -> None:
         recorder.wait(self, sys._getframe(1))
 
     def is_completed(self: Any) -> bool:
-        return recorder.poll(self)
+        return recorder.poll(self, sys._getframe(1))
 
     def get_future(self: Any) -> Any:
         return recorder.take_future(self) or original_future_of(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import dis
 import functools
 import inspect
 import os
@@ -25,7 +26,7 @@ _CUDA = os.path.join(_PACKAGE, "recorder", "cuda_streams.py")
 
 # Functions of rank.py that call the script: frames above them are of the process that forked.
 _RANK = os.path.join(_PACKAGE, "recorder", "rank.py")
-_BOTTOM = frozenset({"run_rank", "_run_script"})
+_BOTTOM = frozenset({"run_rank", "_run_and_end", "_run_script"})
 
 _INSTALLED = re.compile(rf".*{re.escape(os.sep)}(?:site|dist)-packages{re.escape(os.sep)}")
 
@@ -81,6 +82,11 @@ def _is_shown(filename: str) -> bool:
 def is_users(frame: Optional[FrameType]) -> bool:
     """The frame runs code of the user, or of a package that the user installed."""
     return frame is not None and _is_shown(frame.f_code.co_filename)
+
+
+def is_ours(frame: FrameType) -> bool:
+    """The frame runs code of the recorder."""
+    return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 def _callee(frame: FrameType) -> str:
@@ -235,3 +241,10 @@ def _is_bottom(frame: FrameType) -> bool:
 def _said(call: str) -> str:
     """The name of a call, unless it means nothing to the user."""
     return "" if call.startswith(("_", "<")) else call
+
+
+@functools.lru_cache(maxsize=None)
+def is_result_used(code: CodeType, offset: int) -> bool:
+    """Whether the instruction behind the call at `offset` does not drop what it returned."""
+    later = (i for i in dis.get_instructions(code) if i.offset > offset)
+    return next(later).opname != "POP_TOP"

@@ -24,7 +24,8 @@ import torch.distributed as dist
 from pipesim.recorder import gloo_limits, values
 from pipesim.recorder import messages as m
 from pipesim.recorder.coverage import refusal, undecided
-from pipesim.recorder.rank_recorder import Group, RankRecorder, blocking_wait
+from pipesim.recorder.rank_recorder import RankRecorder, blocking_wait
+from pipesim.recorder.works import Group
 
 Tensors = list[torch.Tensor]
 Work = Any
@@ -351,7 +352,7 @@ class RecordingGroup(dist.ProcessGroup):
             gloo_limits.check_message(tensors)
         destination = self.group.ranks[peer]
 
-        def message(call: int) -> m.Send:
+        def message(call: int, _: int) -> m.Send:
             carried = self._recorder.carried([tensors], values.size_of(tensors))
             return m.Send(call, self._channel(tag), destination, carried)
 
@@ -382,7 +383,7 @@ class RecordingGroup(dist.ProcessGroup):
             tensors,
             {"peer": source, **entry},
             tag,
-            lambda call: m.Recv(call, self._channel(tag), source),
+            lambda call, _: m.Recv(call, self._channel(tag), source),
             receive,
         )
 
@@ -460,8 +461,7 @@ class RecordingGroup(dist.ProcessGroup):
         with values.quiet():
             types = tuple(values.type_name(part[0]) for part in inputs or outputs if part)
             given = sum(values.size_of(part) for part in inputs) if size is None else size
-            number = recorder.number(group.id, "collective")
-            entry: dict[str, Any] = {"call": op, "g": group.id, "n": number}
+            entry: dict[str, Any] = {"call": op, "g": group.id, "n": 0}
             if op != "barrier":
                 entry.update(bytes=given, type=types[0] if types else "uint8")
             if self._blocking():
@@ -473,7 +473,7 @@ class RecordingGroup(dist.ProcessGroup):
                 entry.update(to=list(to), **{"from": list(from_)})
             signature = (op, 0 if op == "all_to_all" else given, types, root, group.ranks)
 
-            def message(call: int) -> m.Collective:
+            def message(call: int, number: int) -> m.Collective:
                 return m.Collective(
                     call,
                     group.key,
@@ -493,6 +493,7 @@ class RecordingGroup(dist.ProcessGroup):
                     _put(op, inputs, outputs, reply.value)
 
             return recorder.call(
+                group,
                 entry,
                 message,
                 receive,
@@ -510,14 +511,16 @@ class RecordingGroup(dist.ProcessGroup):
             entry = {
                 "call": op,
                 "g": self.group.id,
-                "n": recorder.number(self.group.id, "message"),
+                "n": 0,
                 **peer,
                 "tag": tag or None,
                 "bytes": values.size_of(tensors),
                 "type": values.type_name(tensors[0]),
                 "blocking": self._blocking(),
             }
-            return recorder.call(entry, message, receive, tensors, self._on_device(), caller)
+            return recorder.call(
+                self.group, entry, message, receive, tensors, self._on_device(), caller
+            )
 
 
 def _put(op: str, inputs: list[Tensors], outputs: list[Tensors], value: m.Parts) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TextIO, cast
 
+from pipesim.recorder import threads
 from pipesim.recorder.messages import Hello
 from pipesim.recorder.progress import clear_before_output
 from pipesim.recorder.settings import Settings
@@ -65,7 +66,7 @@ def run_rank(
     """Never returns: the process ends here."""
     from pipesim.recorder import patches
     from pipesim.recorder.rank_file import RankFile
-    from pipesim.recorder.rank_recorder import RankRecorder
+    from pipesim.recorder.rank_recorder import Ended, RankRecorder, exit_process
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the launcher stops the ranks
     connection.send_bytes(pickle.dumps(Hello(os.getpid())))
@@ -81,10 +82,19 @@ def run_rank(
 
     def stop(number: int, frame: Optional[FrameType]) -> None:
         why = "seconds" if number == STOP_SIGNALS["seconds"] else "killed"
-        recorder.finish({"end": "cut", "why": why}, place=recorder.place(frame))
+        recorder.stop({"end": "cut", "why": why}, recorder.place(frame))
 
+    def leave(code: int) -> NoReturn:
+        """The script's os._exit: nothing is waited for, and no `finally` runs."""
+        if os.getpid() == recorder.pid and not recorder.ended:
+            recorder.finish({"end": "exited", "code": code} if code else {"end": "finished"})
+        exit_process(code)
+
+    setattr(os, "_exit", leave)
     for number in STOP_SIGNALS.values():
         signal.signal(number, stop)
+    threads.install(recorder.place)
+    recorder.spins.watch_clocks()
     patches.install(recorder)
     _watch_for_nccl(recorder)
     if settings.device == "cuda":
@@ -92,11 +102,28 @@ def run_rank(
 
         cuda.install(recorder)
     try:
-        _run_script(settings, function)
-        atexit._run_exitfuncs()
-    except SystemExit as end:
-        atexit._run_exitfuncs()
-        _exit(recorder, end.code)
+        _run_and_end(recorder, settings, function)
+    except Ended:
+        recorder.leave()
+
+
+def _run_and_end(
+    recorder: RankRecorder, settings: Settings, function: Optional[Callable[[], Any]]
+) -> NoReturn:
+    """Runs the script, and ends as Python does: threads, then `atexit`, then what is pending."""
+    from pipesim.recorder.rank_recorder import Ended
+
+    try:
+        try:
+            _run_script(settings, function)
+        except SystemExit as end:
+            if isinstance(end, Ended):
+                raise
+            _end_process(recorder)
+            _exit(recorder, end.code)
+        _end_process(recorder)
+    except Ended:
+        raise
     except BaseException as error:
         text = "".join(traceback.format_exception_only(type(error), error)).strip()
         shown = _users_part(error.__traceback__)
@@ -105,6 +132,12 @@ def run_rank(
         line = _one_line(text)
         recorder.finish({"end": "raised", "text": line}, traceback=report, place=place)
     recorder.finish({"end": "finished"})
+
+
+def _end_process(recorder: RankRecorder) -> None:
+    threads.join_all()
+    atexit._run_exitfuncs()
+    recorder.wait_at_exit()
 
 
 def _one_line(text: str) -> str:

@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
-import collections
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any, Optional
 
+from pipesim.recorder import threads
 from pipesim.recorder.places import Place
 
 Entry = dict[str, Any]
 
 
+class _Line:
+    """A line that can still change, and what the file has of it."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.held = False
+        self.changed = True
+        self.size = 0  # bytes in the file
+
+
 class RankFile:
-    """One JSON object per line. The last entry, and those held, can still be changed."""
+    """One JSON object per line. The last entry, and those held, can still be changed.
+
+    All that is known is in the file at once, because a process can end at any time; lines that
+    change later are written again.
+    """
 
     def __init__(self, path: Path, rank: int, world: int) -> None:
-        # Names of files and what a script says may hold bytes that are no UTF-8.
-        self._file = path.open("x", encoding="utf-8", errors="replace")
-        self._entries: collections.deque[Entry] = collections.deque()
-        self._held: set[int] = set()  # ids of entries that cannot be written yet
+        self._fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        self._size = 0  # bytes before the lines that can change
+        self._lines: list[_Line] = []
         self._places: dict[Place, str] = {}
-        self._main_thread = threading.main_thread()
         self.count = 0
-        self._write({"record": 1, "rank": rank, "world": world})
+        self._append({"record": 1, "rank": rank, "world": world}, None)
+        self._write()
 
     @property
     def last(self) -> Optional[Entry]:
         """The latest entry."""
-        return self._entries[-1] if self._entries else None
+        return self._lines[-1].entry if self._lines else None
 
     def place(self, place: Optional[Place]) -> Optional[str]:
         """The id of the place, defined at its first use after those that it was called from."""
@@ -52,7 +64,7 @@ class RankFile:
                 definition["lib"] = True
             if each.up is not None:
                 definition["up"] = self._places[each.up]
-            self._entries.append(definition)
+            self._lines.append(_Line(definition))
         return self._places[place]
 
     def define(self, definition: Entry, place: Optional[Place] = None) -> None:
@@ -61,41 +73,77 @@ class RankFile:
 
     def add(self, entry: Entry, place: Optional[Place], hold: bool = False) -> Entry:
         """Adds an entry; one that is held can be changed until `release`."""
-        entry = self._append(entry, place)
-        thread = threading.current_thread()
-        if thread is not self._main_thread:
-            entry["th"] = thread.name
-        if hold:
-            self._held.add(id(entry))
+        if self._lines:
+            self._lines[-1].changed = True
+        line = self._append(entry, place)
+        if threads.label():
+            entry["th"] = threads.label()
+        line.held = hold
         self.count += 1
-        while len(self._entries) > 1 and id(self._entries[0]) not in self._held:
-            self._write(self._entries.popleft())
+        self._write()
         return entry
 
     def release(self, entry: Entry) -> None:
         """The entry will not change any more."""
-        self._held.discard(id(entry))
+        line = self._line_of(entry)
+        if line is not None:
+            line.held, line.changed = False, True
+
+    def move_to_end(self, entry: Entry) -> None:
+        """Puts an entry that is held behind those that other threads made meanwhile."""
+        line = self._line_of(entry)
+        if line is None or line is self._lines[-1]:
+            return
+        at = self._lines.index(line)
+        self._lines.remove(line)
+        self._lines.append(line)
+        for each in self._lines[at:]:
+            each.changed = True
+        self._write()
 
     def end(self, entry: Entry, place: Optional[Place]) -> None:
         """The last line."""
+        for line in self._lines:
+            line.held, line.changed = False, True
         self._append(entry, place)
-        for waiting in self._entries:
-            self._write(waiting)
-        self._file.close()
+        self._write()
+        os.close(self._fd)
+        self._fd = -1
 
     def detach(self) -> None:
         """In a process that the script forked: what it does is not the rank's."""
-        self._file = open(os.devnull, "w", encoding="utf-8")
+        self._fd = os.open(os.devnull, os.O_RDWR)
 
-    def _append(self, entry: Entry, place: Optional[Place]) -> Entry:
+    def _append(self, entry: Entry, place: Optional[Place]) -> _Line:
         l = self.place(place)
         if l is not None:
             entry["l"] = l
         for key in [k for k, value in entry.items() if value is None or value is False]:
             del entry[key]
-        self._entries.append(entry)
-        return entry
+        self._lines.append(_Line(entry))
+        return self._lines[-1]
 
-    def _write(self, entry: Entry) -> None:
-        self._file.write(json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n")
-        self._file.flush()
+    def _line_of(self, entry: Entry) -> Optional[_Line]:
+        return next((line for line in reversed(self._lines) if line.entry is entry), None)
+
+    def _write(self) -> None:
+        """Writes from the first changed line on, and lets go of lines that cannot change."""
+        first = next((i for i, line in enumerate(self._lines) if line.changed), len(self._lines))
+        begin = self._size + sum(line.size for line in self._lines[:first])
+        before = begin + sum(line.size for line in self._lines[first:])
+        texts = []
+        for line in self._lines[first:]:
+            texts.append(_text(line.entry))
+            line.size, line.changed = len(texts[-1]), False
+        os.pwrite(self._fd, b"".join(texts), begin)
+        after = begin + sum(map(len, texts))
+        if after < before:
+            os.ftruncate(self._fd, after)
+        while len(self._lines) > 1 and not self._lines[0].held:
+            self._size += self._lines.pop(0).size
+
+
+def _text(entry: Entry) -> bytes:
+    """Names of files and what a script says may hold bytes that are no UTF-8."""
+    text = json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "replace")

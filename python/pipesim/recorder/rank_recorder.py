@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import os
 import pickle
+import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Optional
@@ -15,64 +17,36 @@ from typing import Any, NoReturn, Optional
 import torch
 
 from pipesim.recorder import messages as m
-from pipesim.recorder import values
+from pipesim.recorder import threads, values
+from pipesim.recorder.made_up import MadeUp
+from pipesim.recorder.of_thread import OfThread
 from pipesim.recorder.places import Place, Places, is_torch
 from pipesim.recorder.rank_file import Entry, RankFile
 from pipesim.recorder.settings import Settings
+from pipesim.recorder.spins import Spins
+from pipesim.recorder.works import (
+    Coalesced,
+    Group,
+    KnownWork,
+    Pending,
+    is_object_call,
+    timed_out,
+)
+
+# The script's os._exit is recorded (see `rank`); this one is not.
+exit_process = os._exit
 
 # After a made-up value, `while not all_done:` may go on forever.
 _MAX_ENTRIES_AFTER_MADE_UP = 100_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """A process group as the record names it."""
-
-    id: str  # in this rank's file
-    name: str  # in torch
-    ranks: tuple[int, ...]
-    backend: str
-    split: str = ""  # of a communicator that was split: which split of which
-
-    @property
-    def key(self) -> str:
-        """By which its members find each other. Without a split that is the name alone, a key in
-        torch's store. After one, ranks can have different names for a group."""
-        return f"{self.split} of {list(self.ranks)}" if self.split else self.name
+class Ended(SystemExit):
+    """The record of this rank has ended: raised where the script is, so that its `finally` runs."""
 
 
-@dataclasses.dataclass
-class Pending:
-    """A call whose result the host has not asked for."""
-
-    call: int  # the number that the broker knows
-    work: int  # the id in the record
-    entry: Entry
-    device: bool  # under NCCL: the host does not wait for it
-    receive: Callable[[m.Reply], None]  # puts the result where it belongs
-    future: torch.futures.Future[Any]
-    tensors: list[torch.Tensor]
-    native: bool = False  # called by C++, which waits for the future
-    future_taken: bool = False
-    handle: Any = None  # the Work: the reference keeps it alive until it is waited for
-
-
-@dataclasses.dataclass
-class Coalesced:
-    """Calls for which torch 2.x has one Work: a batch of messages on GPUs, say."""
-
-    calls: list[Pending]
-    future: torch.futures.Future[Any]
-    handle: Any  # the Work, as above
-
-
-def _waits_for_thread(frame: Optional[FrameType]) -> bool:
-    """As `join` does, and not `start`."""
-    calls = set()
-    while frame is not None and frame.f_code.co_filename == threading.__file__:
-        calls.add(frame.f_code.co_name)
-        frame = frame.f_back
-    return bool(calls) and "start" not in calls
+def leave_script() -> NoReturn:
+    """Leaves the script. Of a thread, Python says nothing if that is by SystemExit itself."""
+    raise Ended if threading.current_thread() is threading.main_thread() else SystemExit
 
 
 def blocking_wait() -> bool:
@@ -82,7 +56,24 @@ def blocking_wait() -> bool:
 
 
 class RankRecorder:
-    """Lives in the process of one rank. Its methods are called by what `patches` put into torch."""
+    """Lives in the process of one rank. Its methods are called by what `patches` put into torch.
+
+    Several threads may call it. In a call of another thread than the main one, it first waits for
+    its turn, and then holds the lock until the entry is made and handed over, but not while it
+    waits for an answer.
+    """
+
+    batch = OfThread[Optional[int]](None)  # the number of the batch_isend_irecv that is under way
+    backward_depth = OfThread(0)
+    group_being_made = OfThread[Optional[Group]](None)
+    device_being_bound = OfThread[Any](None)  # likewise, of `device_id=`
+    half_being_made = OfThread[Optional[Group]](None)  # gloo's, if the group has two backends
+    devices_being_made = OfThread[list[str]]([])  # likewise, the kinds of device it takes
+    _coalescing = OfThread[Optional[list[Pending]]](None)  # since `_start_coalescing`
+    _batch_of_coalescing = OfThread(False)
+    _backward_callback_queued = OfThread(False)
+    _backward_callback_ran = OfThread(False)
+    _in_turn = OfThread(0)
 
     def __init__(
         self, settings: Settings, rank: int, connection: Connection, out: RankFile
@@ -92,41 +83,44 @@ class RankRecorder:
         self.world = settings.ranks
         self.file = out
         self.backend = ""  # what the script asked for first
-        self.batch: Optional[int] = None  # the number of the batch_isend_irecv that is under way
-        self.backward_depth = 0
-        self.group_being_made: Optional[Group] = None
-        self.half_being_made: Optional[Group] = None  # gloo's, if the group has two backends
-        self.device_being_bound: Any = None  # likewise, of `device_id=`
-        self.devices_being_made: list[str] = []  # likewise, the kinds of device it takes
+        self.of_thread = threading.local()
+        self.ended = False  # the record is complete: the script goes on only to clean up
         self.device = "cpu"
         self.stream: Callable[[], Entry] = dict  # `s` and `k` of an entry; set by `cuda`
         self._connection = connection
-        self._lock = threading.RLock()
-        self._pid = os.getpid()
+        self._lock = threading.RLock()  # of entries, numbers and messages to the broker
+        self._replies = threading.Condition()
+        self._arrived: dict[tuple[int, ...], m.Reply] = {}  # by thread
+        self._is_read = False  # a thread reads replies, for all
+        self._open: list[Entry] = []  # calls and waits that are not over
+        self._dropped: list[tuple[Pending, Optional[Place]]] = []  # not recorded yet
+        self._destroyed: list[tuple[Any, Entry]] = []  # groups that the script may still hold
+        self.spins = Spins()
+        self._made_up = MadeUp(self._note_read)
+        self._read_at: set[Optional[Place]] = set()  # where the script has read made-up values
+        self._stop: Optional[Callable[[], None]] = None  # asked for by a signal, in a turn
+        self.pid = os.getpid()
         os.register_at_fork(after_in_child=out.detach)
         self.messages = 2  # a file for what the user has to see, whatever the rank
         self._places = Places(settings.script_folder)
-        self._pending: dict[int, Pending] = {}  # by id() of the Work
-        self._coalescing: Optional[list[Pending]] = None  # since `_start_coalescing`
-        self._coalesced: dict[int, Coalesced] = {}  # by id() of the Work
-        self._batch_of_coalescing = False
-        self._sources: dict[int, tuple[Any, int]] = {}  # of recvs from any source, likewise
+        self._works_known: dict[int, KnownWork] = {}  # by id() of the Work, as long as it lives
+        self._pending: dict[int, Pending] = {}  # likewise
+        self._coalesced: dict[int, Coalesced] = {}  # likewise
         self._calls = 0
         self._works = 0
         self._numbers: dict[tuple[str, str], int] = {}  # of calls: (group, kind)
         self._groups = 0
         self._batches = 0
         self._steps = 0
-        self._backward_callback_queued = False
-        self._backward_callback_ran = False
         self._noted: set[str] = set()
         self._made_up_at: Optional[int] = None  # entries until then
 
     # Places and plain entries
 
     def place(self, frame: Optional[FrameType] = None) -> Optional[Place]:
-        """The user's line now."""
-        return self._places.current(frame or sys._getframe(1))
+        """The user's line now; in a thread that runs none, that which started the thread."""
+        found = self._places.current(frame or sys._getframe(1))
+        return found or threads.started_at()
 
     def place_raised(self, trace: Optional[TracebackType]) -> Optional[Place]:
         """The user's line that raised an exception."""
@@ -134,18 +128,17 @@ class RankRecorder:
 
     def add(self, entry: Entry, hold: bool = False, place: Optional[Place] = None) -> Entry:
         """Writes an entry with the current place and stream."""
-        self._check_process()
-        with self._lock:
+        with self.turn():
             if (
                 self._made_up_at is not None
                 and self.file.count - self._made_up_at > _MAX_ENTRIES_AFTER_MADE_UP
             ):
-                self.finish({"end": "cut", "why": "made_up"})
+                self.finish({"end": "cut", "why": "made_up"}, unwind=True)
             for key, value in self.stream().items():
                 entry.setdefault(key, value)
             if threading.current_thread() is not threading.main_thread():
                 self.note("threads", "calls of other threads: their order is one of several")
-            place = place or self.place()
+            place = place or (self.place() if "l" not in entry else None)
             if place is not None and not place.call and "read" in entry:
                 place = self._places.calling(place, entry["read"])
             return self.file.add(entry, place, hold)
@@ -153,8 +146,50 @@ class RankRecorder:
     def note(self, kind: str, text: str) -> None:
         """Something on which the verdict rests; each kind once."""
         if kind not in self._noted:
-            self._noted.add(kind)
-            self.file.add({"note": kind, "text": text}, self.place())
+            with self.turn():
+                self._noted.add(kind)
+                self.file.add({"note": kind, "text": text}, self.place())
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """What is recorded in it comes before what other threads record.
+
+        Other threads than the main one wait until nothing else goes on in the job, and on odd ranks
+        they come before the main one: two threads that race do so in the recording, and always in
+        the same way.
+        """
+        self._check_process()
+        if self.ended:
+            leave_script()
+        if self._destroyed and not self._in_turn:
+            self._finish_destroyed()
+        if not self._in_turn and self.settings.values == "real":
+            if threads.path() or (self.rank % 2 and not self._is_alone()):
+                self._ask(m.Turn())
+        with self._lock:
+            self._in_turn += 1
+            try:
+                self._record_dropped()
+                yield
+            finally:
+                self._in_turn -= 1
+        self._stop_if_asked()
+
+    def _stop_if_asked(self) -> None:
+        if self._stop is None or self._in_turn:
+            return
+        if threading.current_thread() is threading.main_thread():
+            self._stop()
+
+    @staticmethod
+    def _is_alone() -> bool:
+        return all(map(threads.is_helper, threads.others()))
+
+    def _record_dropped(self) -> None:
+        """Works of messages that were collected before anybody waited for them."""
+        while self._dropped:
+            pending, place = self._dropped.pop(0)
+            self.file.add({"drop": pending.work}, place)
 
     def number(self, group: str, kind: str) -> int:
         """The number of the next call, from 1, as the Flight Recorder counts."""
@@ -178,6 +213,18 @@ class RankRecorder:
     ) -> Group:
         """A group of which this rank knows, whether it is a member or not. `parent`: whose
         communicator NCCL splits for it, a call of all its ranks, in order."""
+        with self.turn():
+            return self._define_group(name, ranks, backend, desc, eager, parent)
+
+    def _define_group(
+        self,
+        name: str,
+        ranks: Sequence[int],
+        backend: str,
+        desc: str,
+        eager: bool,
+        parent: Optional[Group],
+    ) -> Group:
         split = f"{parent.split or parent.name}:{self.number(parent.id, 'split')}" if parent else ""
         group = Group(f"g{self._groups}", name, tuple(ranks), backend, split)
         self._groups += 1
@@ -200,27 +247,33 @@ class RankRecorder:
         )
         return group
 
+    def is_gloo(self, group: Group) -> bool:
+        """gloo's rules hold for its calls."""
+        return (self.settings.rules or group.backend) == "gloo"
+
     def is_device_group(self, group: Group) -> bool:
         """Its calls run on the device, and the host does not wait for them (NCCL)."""
-        return (self.settings.rules or group.backend) == "nccl" and not blocking_wait()
+        return not self.is_gloo(group) and not blocking_wait()
 
     def rendezvous(self, name: str, number: int, members: Sequence[int]) -> None:
         """The host waits until all members are here, e.g. while gloo connects a group."""
         if self.settings.values == "own":
             return
-        self._calls += 1
-        call = m.Collective(
-            self._calls, name, number, tuple(members), (name, tuple(members)), "rendezvous"
-        )
-        self._tell(call)
+        with self.turn():
+            self._calls += 1
+            call = m.Collective(
+                self._calls, name, number, tuple(members), (name, tuple(members)), "rendezvous"
+            )
+            self._tell(call)
         self._ask(m.Need(call.call, device=False))
 
     # Calls
 
     def call(
         self,
+        group: Group,
         entry: Entry,
-        message: Callable[[int], Any],
+        message: Callable[[int, int], Any],
         receive: Callable[[m.Reply], None],
         tensors: list[torch.Tensor],
         device: bool,
@@ -228,34 +281,56 @@ class RankRecorder:
     ) -> torch._C._distributed_c10d.Work:
         """Records a call of a group, hands it to the broker, and returns the Work for it.
 
-        A Work made from a future is a genuine one: DDP's reducer asks it for the future. `caller`
-        is the frame that called the group. If that is torch's code, but not distributed_c10d.py,
-        the call came from C++, which waits at once, except for the buckets of a backward.
+        `message` is made of the numbers of the call in the rank and in its group. A Work made from
+        a future is a genuine one: DDP's reducer asks it for the future. `caller` is the frame that
+        called the group. If that is torch's code, but not distributed_c10d.py, the call came from
+        C++, which waits at once, except for the buckets of a backward.
         """
         filename = caller.f_code.co_filename
         native = is_torch(filename) and not filename.endswith("distributed_c10d.py")
-        self._calls += 1
-        self._works += 1
-        handed_over = message(self._calls) if self.settings.values == "real" else None
-        recv_any = "any" in entry
-        entry = self.add({**entry, "w": self._works, "batch": self.batch}, hold=device or recv_any)
-        if handed_over is not None:
-            self._tell(handed_over)
+        is_message = entry["call"] in ("send", "recv")
+        with self.turn():
+            self._calls += 1
+            self._works += 1
+            call, work = self._calls, self._works
+            entry["n"] = self.number(group.id, "message" if is_message else "collective")
+            handed_over = message(call, entry["n"]) if self.settings.values == "real" else None
+            entry["after"] = threads.count_call() or None
+            hold = device or "any" in entry
+            entry = self.add({**entry, "w": work, "batch": self.batch}, hold=hold)
+            if handed_over is not None:
+                self._tell(handed_over)
         future: torch.futures.Future[Any] = torch.futures.Future()
-        pending = Pending(self._calls, self._works, entry, device, receive, future, tensors, native)
-        pending.handle = torch._C._distributed_c10d._create_work_from_future(future)
-        self._pending[id(pending.handle)] = pending
+        handle = torch._C._distributed_c10d._create_work_from_future(future)
+        pending = Pending(
+            call, work, entry, device, receive, future, tensors, threads.path(), id(handle)
+        )
+        pending.native, pending.gloo = native, self.is_gloo(group)
+        if native or not (pending.gloo and is_message) or self._coalescing is not None:
+            pending.handle = handle
+        self._pending[pending.key] = pending
+        self._remember(handle, pending)
         if self._coalescing is not None:
             self._coalescing.append(pending)
-        if native and (
-            self._backward_callback_ran or not self._in_bucket_of_backward(filename)
-        ):
+        if native and (self._backward_callback_ran or not self._in_bucket_of_backward(filename)):
             self._finish_in_call(pending)
         elif self.backward_depth and not (
             self._backward_callback_queued or self._backward_callback_ran
         ):
             self._queue_end_of_backward(self.backward_depth)
-        return pending.handle
+        return handle
+
+    def _remember(self, handle: Any, pending: Pending) -> None:
+        """What the script may ask of a Work, as long as it has it. gloo cancels a message whose
+        Work is collected before it is done."""
+        key = pending.key
+
+        def collected(_: Any) -> None:
+            self._works_known.pop(key, None)
+            if self._pending.pop(key, None) is not None and not self.ended:
+                self._dropped.append((pending, self.place()))
+
+        self._works_known[key] = KnownWork(weakref.ref(handle, collected), pending)
 
     def start_coalescing(self) -> None:
         """The calls until `end_coalescing` are one for NCCL."""
@@ -278,43 +353,84 @@ class RankRecorder:
         coalesced = self._coalesced.pop(id(work), None)
         if coalesced is None:
             return
-        self._wait_for([p for p in coalesced.calls if id(p.handle) in self._pending])
+        self._wait_for([p for p in coalesced.calls if p.key in self._pending])
         coalesced.future.set_result([t for p in coalesced.calls for t in p.tensors])
 
     def _in_bucket_of_backward(self, filename: str) -> bool:
         return self.backward_depth > 0 and f"{os.sep}autograd{os.sep}" in filename
 
     def _finish_in_call(self, pending: Pending) -> None:
-        """The call itself waits: no `wait` line follows."""
-        del pending.entry["w"]
-        pending.entry["sync"] = True
+        """The call itself waits: no `wait` line follows, if no other thread called meanwhile."""
+        self._open.append(pending.entry)
         self._settle(pending)
+        with self._lock:
+            self._open.remove(pending.entry)
+            self._write_end_of(pending.entry)
 
-    def wait(self, work: Any, caller: FrameType) -> None:
-        """`Work.wait`."""
+    def _write_end_of(self, call: Entry) -> None:
+        if self.file.last is call:
+            del call["w"]
+            call["sync"] = True
+        else:
+            self.file.add({"wait": call["w"], **_thread_of(call)}, self.place())
+
+    def wait(self, work: Any, caller: FrameType, seconds: Optional[float] = None) -> None:
+        """`Work.wait`; with a timeout if `seconds` says one."""
         pending = self._pending.get(id(work))
         if pending is None:
-            return self._wait_for_coalesced(work)
+            known = self._works_known.get(id(work))
+            if known is None:
+                self._wait_for_coalesced(work)
+            elif known.waited and known.pending.gloo and known.pending.is_message:
+                # The message was taken out by the first wait; gloo waits for one more.
+                self._wait_in({"wait": known.pending.work}, m.Need(None, False, seconds))
+                raise RuntimeError(timed_out(known.pending, seconds))
+            return
         from_torch = caller.f_code.co_filename.endswith("distributed_c10d.py")
-        if from_torch and self.file.last is pending.entry:
+        if from_torch and self.file.last is pending.entry and seconds is None:
             self._finish_in_call(pending)
         else:
-            self.add({"wait": pending.work})
-            self._settle(pending)
+            if seconds is not None:
+                self._note_timeout()
+            self._wait_for([pending], seconds)
 
-    def poll(self, work: Any) -> bool:
-        """`Work.is_completed`. Its answer depends on time, so the verdict rests on it."""
+    def poll(self, work: Any, caller: FrameType) -> bool:
+        """`Work.is_completed`. Its answer depends on time, so the verdict rests on it; but gloo
+        never says it of a message that was not waited for, nor of a reduce_scatter."""
+        known = self._works_known.get(id(work))
         pending = self._pending.get(id(work))
         if pending is None and id(work) in self._coalesced:
             calls = self._coalesced[id(work)].calls
-            pending = next((p for p in reversed(calls) if id(p.handle) in self._pending), None)
-        if pending is None:
+            pending = next((p for p in reversed(calls) if p.key in self._pending), None)
+        asked = known.pending if known is not None else pending
+        never = (
+            asked is not None
+            and asked.gloo
+            and (
+                (asked.is_message and pending is not None)
+                or asked.entry["call"] == "reduce_scatter"
+            )
+        )
+        if asked is None or not (never or pending is not None):
             return True
-        self.note("polls", "is_completed() may decide what is called next")
-        self.add({"poll": pending.work})
+        with self.turn():
+            if not never:
+                self.note("polls", "is_completed() may decide what is called next")
+            if not self._is_last({"poll": asked.work, "never": never}):  # asked again
+                self.add({"poll": asked.work, "never": never})
         if self.settings.values == "own":
-            return True
-        return bool(self._ask(m.Poll(pending.call)).value)
+            return not never
+        forever = self.spins.in_same_state(caller)
+        return bool(self._ask(m.Poll(None if never else asked.call, forever)).value)
+
+    def _is_last(self, entry: Entry) -> bool:
+        """Whether the last entry is the same, at the same place."""
+        last = self.file.last or {}
+        return (
+            all(last.get(key, False) == value for key, value in entry.items())
+            and last.get("l") == self.file.place(self.place())
+            and last.get("th", "") == threads.label()
+        )
 
     def take_future(self, work: Any) -> Optional[torch.futures.Future[Any]]:
         """`Work.get_future`: somebody may wait for it, or chain to it."""
@@ -329,7 +445,9 @@ class RankRecorder:
 
     def wait_for_futures(self) -> None:
         """A future is waited for in Python: which calls it stands for is not known, so for all."""
-        self._wait_for([p for p in self._pending.values() if p.future_taken])
+        own = threads.path()
+        pending = [p for p in self._pending.values() if p.future_taken and p.thread == own]
+        self._wait_for(pending)
 
     def begin_backward(self, roots: Any) -> Callable[[], None]:
         """Before the engine runs. Returns what is to be called after it.
@@ -376,27 +494,94 @@ class RankRecorder:
     def _end_of_backward(self, depth: int) -> None:
         self._backward_callback_queued = depth > 1
         self._backward_callback_ran = depth == 1
-        self._wait_for([p for p in self._pending.values() if p.native or p.future_taken])
+        own = threads.path()
+        pending = [p for p in self._pending.values() if p.native or p.future_taken]
+        self._wait_for([p for p in pending if p.thread == own])
 
-    def _wait_for(self, calls: list[Pending]) -> None:
+    def _wait_for(self, calls: list[Pending], seconds: Optional[float] = None) -> None:
         if not calls:
             return
         works = [pending.work for pending in calls]
-        self.add({"wait": works if len(works) > 1 else works[0]})
-        for pending in calls:
-            self._settle(pending)
+        with self._open_entry({"wait": works if len(works) > 1 else works[0]}) as entry:
+            for pending in calls:
+                if not self._settle(pending, seconds):
+                    entry["timed_out"] = True
+                    raise RuntimeError(timed_out(pending, seconds))
+
+    def wait_at_exit(self) -> None:
+        """Before a process exits, gloo finishes the collectives that were not waited for."""
+        with self.turn():  # after what is still to be recorded
+            pass
+        calls = [p for p in self._pending.values() if p.gloo and not p.is_message]
+        if calls:  # no line of the script waits: it is that of the first call
+            self._wait_for_leftovers(calls, calls[0].entry)
+
+    def _wait_for_leftovers(self, calls: list[Pending], at: Entry) -> None:
+        entry = {"wait": [p.work for p in calls], "exit": True, "l": at.get("l")}
+        with self._open_entry(entry) as written:
+            done = [self._settle(pending, closes=True) for pending in calls]
+            if not all(done):
+                written["timed_out"] = True
+
+    def destroy(self, group: Any, destroyed: Group) -> None:
+        """destroy_process_group."""
+        entry = self.add({"destroy": destroyed.id})
+        if self.is_gloo(destroyed):
+            self._destroyed.append((group, entry))
+
+    def _finish_destroyed(self) -> None:
+        """gloo's group goes with the last reference to it, and then finishes its collectives."""
+        left, self._destroyed = self._destroyed, []
+        for group, entry in left:
+            if sys.getrefcount(group) > _OWN_REFERENCES:
+                self._destroyed.append((group, entry))
+                continue
+            of_group = [p for p in self._pending.values() if p.entry["g"] == entry["destroy"]]
+            calls = [p for p in of_group if not p.is_message]
+            if calls:
+                self._wait_for_leftovers(calls, entry)
+
+    @contextlib.contextmanager
+    def _open_entry(self, entry: Entry) -> Iterator[Entry]:
+        """An entry that waits: it comes behind what other threads record meanwhile."""
+        entry = self.add(entry, hold=True)
+        self._open.append(entry)
+        try:
+            yield entry
+        finally:
+            if not self.ended:
+                with self._lock:
+                    self._open.remove(entry)
+                    self.file.move_to_end(entry)
+                    self.file.release(entry)
+
+    def _wait_in(self, entry: Entry, question: m.Question) -> m.Reply:
+        with self._open_entry(entry) as written:
+            reply = self._ask(question)
+            if reply.late:
+                written["timed_out"] = True
+        return reply
 
     def source_of(self, work: Any) -> int:
         """The rank in the job from which a recv of this Work came, -1 if it is not known."""
-        return self._sources.get(id(work), (None, -1))[1]
+        known = self._works_known.get(id(work))
+        is_known = known is not None and known.waited and "any" in known.pending.entry
+        return int(known.pending.entry["peer"]) if known is not None and is_known else -1
 
-    def _settle(self, pending: Pending) -> None:
-        """Waits for the result, as the host has to go on with real values, and puts it in place."""
-        self._pending.pop(id(pending.handle), None)
+    def _settle(
+        self, pending: Pending, seconds: Optional[float] = None, closes: bool = False
+    ) -> bool:
+        """Waits for the result, as the host has to go on with real values, and puts it in place.
+        False if `seconds` are over before."""
         if self.settings.values == "own":
             reply = m.Reply()
         else:
-            reply = self._ask(m.Need(pending.call, pending.device))
+            reply = self._ask(m.Need(pending.call, pending.device, seconds, closes))
+        if reply.late:
+            return False
+        self._pending.pop(pending.key, None)
+        if pending.key in self._works_known:
+            self._works_known[pending.key].waited = True
         if reply.made_up:
             pending.entry["made_up"] = True
             self.note("made_up", "a result was made up because no rank could go on")
@@ -405,16 +590,37 @@ class RankRecorder:
         elif self.settings.values == "own" and "made_up" not in self._noted:
             self.note("made_up", "--values own: each rank made up its results from its own data")
         pending.receive(reply)
+        if self._is_made_up(pending, reply):
+            self._made_up.mark(pending.tensors, pending.entry["bytes"])
+        elif pending.entry["call"] != "send":
+            self._made_up.clear(pending.tensors)
         if reply.source >= 0 and "any" in pending.entry:
             pending.entry["peer"] = reply.source
         self.file.release(pending.entry)
-        if "any" in pending.entry:
-            self._sources[id(pending.handle)] = (pending.handle, pending.entry["peer"])
         pending.future.set_result(pending.tensors)
+        pending.handle = None
+        return True
+
+    def _is_made_up(self, pending: Pending, reply: m.Reply) -> bool:
+        """A result that was too large to be carried; the root of a broadcast has its own."""
+        call = pending.entry["call"]
+        if reply.value is not None or reply.made_up or self.settings.values == "own":
+            return False
+        is_root = call == "broadcast" and pending.entry["root"] == self.rank
+        return call not in ("send", "barrier") and not is_root
+
+    def _note_read(self, size: int) -> None:
+        """The script reads a made-up value: what it does next means little."""
+        with self.turn():
+            place = self.place()
+            if place not in self._read_at:
+                self._read_at.add(place)
+                self.file.add({"note": "cut_read", "bytes": size}, place)
 
     def carried(self, parts: Sequence[Sequence[torch.Tensor]], size: int) -> m.Parts:
-        """The values of each part if `size`, of all, is small: control flow hangs on small ones."""
-        if size > self.settings.limit:
+        """The values of each part if `size`, of all, is small: control flow hangs on small ones.
+        Objects are carried whatever their size: made-up bytes are none."""
+        if size > self.settings.limit and not is_object_call(sys._getframe(1)):
             limit = self.settings.limit
             self.note("cut_values", f"results of more than {limit} bytes were made up (--limit)")
             return None
@@ -422,17 +628,30 @@ class RankRecorder:
 
     # Store
 
-    def store_call(self, call: m.StoreCall, entry: Optional[Entry]) -> Any:
+    def store_call(self, call: m.StoreCall, entry: Optional[Entry]) -> m.Reply:
         """A call of a store; `entry` if the user made it, and not torch."""
-        written = self.add(entry) if entry is not None else None
-        value = self._ask(call).value
-        if written is not None and call.op == "add":
-            written["result"] = value
-        if written is not None and call.op == "pop":
-            written["key"] = f"{written['key'].rpartition('#')[0]}#{value[0]}"
-        if written is not None and call.op == "compare_set" and value == call.value:
-            written["set"] = True
-        return value
+        if entry is None:
+            with self.turn():
+                pass
+            return self._ask(call)
+        with self._open_entry(entry) as written:
+            reply = self._ask(call)
+            if call.op == "add":
+                written["result"] = reply.value
+            if call.op == "compare_set" and reply.value == call.value:
+                written["set"] = True
+            if call.op == "pop" and reply.value:
+                written["key"] = f"{written['key'].rpartition('#')[0]}#{reply.value[0]}"
+            if call.op == "set" and reply.value:
+                written["differs"] = True
+            if reply.late:
+                written["timed_out"] = True
+        if call.seconds is not None:
+            self._note_timeout()
+        return reply
+
+    def _note_timeout(self) -> None:
+        self.note("timeouts", "a wait has a timeout, which may expire in a real run")
 
     # Marks
 
@@ -441,24 +660,62 @@ class RankRecorder:
         self._steps += 1
         self.add({"step": self._steps})
         if self._steps == self.settings.steps:
-            self.finish({"end": "cut", "why": "steps"})
+            self.finish({"end": "cut", "why": "steps"}, unwind=True)
 
     # The end
 
-    def finish(self, entry: Entry, traceback: str = "", place: Optional[Place] = None) -> NoReturn:
-        """Writes the last line and ends the process, without what the script would still do."""
-        if os.getpid() != self._pid:
+    def finish(
+        self,
+        entry: Entry,
+        traceback: str = "",
+        place: Optional[Place] = None,
+        unwind: bool = False,
+    ) -> NoReturn:
+        """Writes the last line and ends the process. `unwind`: the script is under way, and its
+        `finally` blocks run before."""
+        if os.getpid() != self.pid:
             self._leave_fork(traceback)
+        if self.ended:
+            leave_script()
         if self._made_up_at is not None and entry["end"] in ("raised", "exited"):
             # That a program fails on made-up values says nothing about a real job.
             entry = {"end": "cut", "why": "made_up"}
             traceback = ""
-        if entry["end"] in ("cut", "raised"):
+        if entry["end"] == "cut" and self._open:
+            entry["l"], place = self._open[-1].get("l"), None
+        elif entry["end"] in ("cut", "raised"):
             place = place or self.place()
-        self.file.end(entry, place)
-        runtimes = tuple(name for name in m.OTHER_RUNTIMES if name in sys.modules)
-        self._tell(m.End(entry, traceback, self.backend, self.device, runtimes))
-        self._leave()
+        with self._lock:
+            self._record_dropped()
+            self._write_open()
+            self.file.end(entry, place)
+            self.ended = True
+            runtimes = tuple(name for name in m.OTHER_RUNTIMES if name in sys.modules)
+            self._tell(m.End(entry, traceback, self.backend, self.device, runtimes))
+        if not unwind:
+            self.leave()
+        if threading.current_thread() is not threading.main_thread():
+            # The launcher's way to end it: the main thread unwinds, too.
+            os.kill(self.pid, signal.SIGUSR1)
+        leave_script()
+
+    def stop(self, entry: Entry, place: Optional[Place]) -> None:
+        """Ends the record from a signal's handler, in the main thread, as soon as it can."""
+        if self.ended:
+            leave_script()
+        if self._in_turn:
+            self._stop = lambda: self.finish(entry, place=place, unwind=True)
+        else:
+            self.finish(entry, place=place, unwind=True)
+
+    def _write_open(self) -> None:
+        """Threads are in these calls and waits: what each waits in comes last."""
+        calls = [entry for entry in self._open if "call" in entry]
+        for entry in self._open:
+            if "call" not in entry:
+                self.file.move_to_end(entry)
+        for entry in calls:
+            self._write_end_of(entry)
 
     def _leave_fork(self, traceback: str) -> NoReturn:
         """The end of a process that the script forked and that did not end itself."""
@@ -466,20 +723,21 @@ class RankRecorder:
             error = traceback.strip().splitlines()[-1]
             text = f"a process that rank {self.rank} forked raised an exception:\n  {error}\n"
             os.write(self.messages, text.encode())
-        os._exit(1 if traceback else 0)
+        exit_process(1 if traceback else 0)
 
-    def _leave(self) -> NoReturn:
+    def leave(self) -> NoReturn:
+        """Ends the process, at once."""
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
             except (OSError, ValueError):
                 pass
-        os._exit(0)
+        exit_process(0)
 
     # The pipe to the broker
 
     def _check_process(self) -> None:
-        if os.getpid() != self._pid:
+        if os.getpid() != self.pid:
             raise RuntimeError(
                 "pipesim record: a process that the script forked called torch.distributed. "
                 "Only the ranks that 'pipesim record --ranks' starts are recorded; let the script "
@@ -489,27 +747,54 @@ class RankRecorder:
     def _tell(self, message: Any) -> None:
         self._check_process()
         try:
-            self._connection.send_bytes(pickle.dumps(message))
+            with self._lock:
+                self._connection.send_bytes(pickle.dumps(message))
         except OSError:
-            self._leave()  # the launcher is gone
+            self.leave()  # the launcher is gone
 
-    def _ask(self, message: Any) -> m.Reply:
-        with self._lock:
-            self._tell(message)
-            try:
-                reply: m.Reply = pickle.loads(self._connection.recv_bytes())
-            except (EOFError, OSError):
-                self._leave()
-            if reply.cut is not None:
-                if "threads" in self._noted and self._others_run():
-                    self.note("running_threads", "another thread may go on, and call")
-                self.finish({"end": "cut", "why": reply.cut}, place=self.place())
+    def _ask(self, question: m.Question) -> m.Reply:
+        """Waits for the answer. Meanwhile other threads call."""
+        question.thread = threads.path()
+        question.task = threading.get_native_id()
+        others = threads.others()
+        helpers = [t.native_id or 0 for t in others if threads.is_helper(t)]
+        question.helpers, question.alone = tuple(helpers), len(helpers) == len(others)
+        self._tell(question)
+        reply = self._receive(question.thread)
+        if reply.cut is not None:
+            if reply.running:
+                self._noted.add("running_threads")
+                text = "another thread may go on, and call"
+                self.file.add({"note": "running_threads", "text": text}, self.place())
+            end = {"end": "cut", "why": reply.cut}
+            self.finish(end, place=self.place(), unwind=True)
         return reply
 
-    def _others_run(self) -> bool:
-        """Whether a thread of this rank does anything but wait for another, as `join` does. It may
-        also stand before a call, for which this one holds the pipe."""
-        return any(
-            thread != threading.get_ident() and not _waits_for_thread(frame)
-            for thread, frame in sys._current_frames().items()
-        )
+    def _receive(self, thread: tuple[int, ...]) -> m.Reply:
+        """The reply to this thread. One of those that wait reads those of all."""
+        with self._replies:
+            while thread not in self._arrived:
+                if self._is_read:
+                    self._replies.wait()
+                    continue
+                self._is_read = True
+                self._replies.release()
+                try:
+                    reply: m.Reply = pickle.loads(self._connection.recv_bytes())
+                except (EOFError, OSError):
+                    self.leave()
+                finally:
+                    self._replies.acquire()
+                    self._is_read = False
+                self._arrived[reply.thread] = reply
+                self._replies.notify_all()
+            return self._arrived.pop(thread)
+
+
+# To a group that only `patches` keeps, in _finish_destroyed: there, in the list, a tuple, a variable
+# and the call that counts.
+_OWN_REFERENCES = 4
+
+
+def _thread_of(entry: Entry) -> Entry:
+    return {"th": entry["th"]} if "th" in entry else {}

@@ -5,21 +5,21 @@ torch itself uses a store to connect groups. Only calls that the user's code mak
 
 from __future__ import annotations
 
-import dis
-import functools
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Optional, Union
 
 import torch.distributed as dist
 
 from pipesim.recorder import messages as m
-from pipesim.recorder.places import is_users
+from pipesim.recorder.places import is_result_used, is_users
 from pipesim.recorder.rank_recorder import RankRecorder
 
 Value = Union[str, bytes]
+
+_StoreError = getattr(dist, "DistStoreError", RuntimeError)
 
 # Ops whose answer depends on what other ranks have done by then.
 _ASKING = frozenset({"compare_set", "count", "keys", "len", "pop", "try_pop"})
@@ -38,17 +38,19 @@ class RecordingStore(dist.Store):
         self._recorder = recorder
         self._prefix = f"{name}/" if name else ""  # stores of other names share no keys
         self._timeout = timedelta(minutes=30)
+        self._seconds: Optional[float] = None  # that the script itself has set
         self._clones: list[RecordingStore] = []  # one that only C++ holds would be collected
 
     def set(self, key: str, value: Value) -> None:
         self._call(m.StoreCall("set", (key,), value=_bytes(value)), sys._getframe(1))
 
     def get(self, key: str) -> bytes:
-        value = self._call(m.StoreCall("get", (key,)), sys._getframe(1))
+        value = self._call(m.StoreCall("get", (key,), seconds=self._seconds), sys._getframe(1))
         return bytes(value)
 
     def wait(self, keys: Sequence[str], timeout: Optional[timedelta] = None) -> None:
-        self._call(m.StoreCall("wait", tuple(keys)), sys._getframe(1))
+        seconds = timeout.total_seconds() if timeout else self._seconds
+        self._call(m.StoreCall("wait", tuple(keys), seconds=seconds), sys._getframe(1))
 
     def add(self, key: str, amount: int) -> int:
         return int(self._call(m.StoreCall("add", (key,), amount=amount), sys._getframe(1)))
@@ -81,6 +83,7 @@ class RecordingStore(dist.Store):
     def clone(self) -> RecordingStore:
         copy = RecordingStore(self._recorder)
         copy._prefix, copy._timeout = self._prefix, self._timeout
+        copy._seconds = self._seconds
         self._clones.append(copy)
         return copy
 
@@ -127,10 +130,13 @@ class RecordingStore(dist.Store):
         call = m.StoreCall("add", (f"{key}/num_members",), amount=1)
         if self._call(call, caller, asks=False) == world_size:
             self._call(m.StoreCall("set", (f"{key}/last_member",), value=b"1"), caller)
-        self._call(m.StoreCall("wait", (f"{key}/last_member",)), caller)
+        seconds = timeout.total_seconds() if timeout else self._seconds
+        self._call(m.StoreCall("wait", (f"{key}/last_member",), seconds=seconds), caller)
 
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout = timeout
+        if is_users(sys._getframe(1)):
+            self._seconds = timeout.total_seconds()
 
     @property
     def timeout(self) -> timedelta:
@@ -145,8 +151,13 @@ class RecordingStore(dist.Store):
                 self._note_order(caller)
             if call.op == "append":
                 self._recorder.note("store_order", "the store says which rank comes first")
+        names = ", ".join(call.keys)
         call.keys = tuple(self._prefix + key for key in call.keys)
-        return self._recorder.store_call(call, entry)
+        reply = self._recorder.store_call(call, entry)
+        if reply.late:
+            milliseconds = round((call.seconds or 0) * 1000)
+            raise _StoreError(f"wait timeout after {milliseconds}ms, keys: {names}")
+        return reply.value
 
     @staticmethod
     def _entry(call: m.StoreCall) -> Optional[dict[str, Any]]:
@@ -167,12 +178,5 @@ class RecordingStore(dist.Store):
 
     def _note_order(self, caller: FrameType) -> None:
         """What the store answers depends on which rank came first, if the script looks at it."""
-        if _is_result_used(caller.f_code, caller.f_lasti):
+        if is_result_used(caller.f_code, caller.f_lasti):
             self._recorder.note("store_order", "the store says which rank comes first")
-
-
-@functools.lru_cache(maxsize=None)
-def _is_result_used(code: CodeType, offset: int) -> bool:
-    """Whether the instruction behind the call at `offset` does not drop what it returned."""
-    later = (i for i in dis.get_instructions(code) if i.offset > offset)
-    return next(later).opname != "POP_TOP"

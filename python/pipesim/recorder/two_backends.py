@@ -14,7 +14,8 @@ import torch
 
 from pipesim.recorder.places import is_torch
 from pipesim.recorder.process_group import RecordingGroup
-from pipesim.recorder.rank_recorder import Group, RankRecorder
+from pipesim.recorder.rank_recorder import RankRecorder
+from pipesim.recorder.works import Group
 
 _CALLS = (
     "allreduce allreduce_coalesced broadcast reduce allgather allgather_coalesced _allgather_base "

@@ -107,11 +107,8 @@ class Combined:
             if first.op != "reduce_scatter":
                 return self._shared
             return [_slice(part, index, len(self._calls)) for part in self._shared]
-        if first.op == "broadcast":
-            return self._calls[first.root].values
-        if first.op == "scatter":
-            parts = self._calls[first.root].values or []
-            return [_slice(part, index, len(self._calls)) for part in parts]
+        if first.op in ("broadcast", "scatter"):
+            return from_root(self._calls[first.root], index)
         if first.op in ("all_gather", "gather"):
             if first.op == "gather" and index != first.root:
                 return []
@@ -129,6 +126,13 @@ class Combined:
     def _sent(call: m.Collective, index: int) -> bytes:
         begin = sum(call.splits[0][:index])
         return _part(call, 0)[begin : begin + call.splits[0][index]]
+
+
+def from_root(call: m.Collective, index: int) -> m.Parts:
+    """What the `index`-th member gets of the root's call of a broadcast or scatter."""
+    if call.op == "broadcast" or call.values is None:
+        return call.values
+    return [_slice(part, index, len(call.members)) for part in call.values]
 
 
 def _part(call: m.Collective, index: int) -> bytes:

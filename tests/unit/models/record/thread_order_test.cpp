@@ -63,6 +63,27 @@ TEST_CASE("groups of their own are enough for gloo, and not for NCCL", "[models]
   CHECK(models::threads_that_call(record_of("gloo", {program, ""})).size() == 1);
 }
 
+TEST_CASE("calls that a start or a join orders do not race", "[models][thread_order]") {
+  const std::string first = reduce("g0", 1, "") + reduce("g0", 2, "");
+  const auto then = [&](int calls) {
+    return first + reduce("g0", 3, ", \"after\": {\"\": " + std::to_string(calls) + "}" + kOther);
+  };
+  CHECK(racing(then(2), RecordRules::kGloo).empty());
+  CHECK(racing(then(1), RecordRules::kGloo).size() == 1);  // it started after the first
+  // What a thread knew at one call it still knows at the next.
+  CHECK(racing(then(2) + reduce("g0", 4, kOther), RecordRules::kNccl).empty());
+  const std::string joined = then(2) + reduce("g0", 4, ", \"after\": {\"io\": 1}");
+  CHECK(racing(joined, RecordRules::kGloo).empty());
+  CHECK(racing(joined + reduce("g0", 5, kOther), RecordRules::kGloo).size() == 1);
+}
+
+TEST_CASE("threads of one name are told apart", "[models][thread_order]") {
+  const std::string second = ", \"th\": \"io#2\"";
+  CHECK(racing(reduce("g0", 1, kOther) + reduce("g0", 2, second), RecordRules::kGloo) ==
+        std::vector<std::string>{"rank 0: thread 'io' and thread 'io' call concurrently, in an "
+                                 "order that may differ from the recorded one"});
+}
+
 TEST_CASE("gloo tells messages apart by tag and direction", "[models][thread_order]") {
   CHECK(racing(message("send", 1, "") + message("send", 2, kOther), RecordRules::kGloo).empty());
   CHECK(racing(message("send", 1, "") + message("recv", 1, kOther), RecordRules::kGloo).empty());

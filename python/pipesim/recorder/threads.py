@@ -1,0 +1,181 @@
+"""The threads of a rank: what each is called in the record, and which calls come before which.
+
+A thread is known to the broker by the starts that led to it, as messages.Question says. Each thread
+knows how many calls of each other one came before it: by a start, a join, or the result of a
+future. What else orders threads (locks, queues, events) is not looked at.
+"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import concurrent.futures.thread
+import functools
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+# Packages whose threads never call torch.distributed: a rank is not kept waiting for them.
+_HELPERS = ("IPython", "ipykernel", "multiprocessing", "tensorboard", "tqdm", "torch.utils.data")
+
+_UNKNOWN = 1 << 30  # numbers of threads that C++ started, or `_thread`
+
+# By the label of a thread, "" for the main one: how many of its calls came before.
+Calls = dict[str, int]
+
+
+class _Own(threading.local):
+    """What the recorder knows of the thread that asks."""
+
+    def __init__(self) -> None:
+        thread = threading.current_thread()
+        path = getattr(thread, "_pipesim_path", None)
+        self.path: tuple[int, ...] = (_UNKNOWN, next(_others)) if path is None else path
+        self.started = itertools.count(1)
+        self.label = ""
+        self.known: Calls = dict(getattr(thread, "_pipesim_known", {}))
+        self.said: Calls = {}
+
+
+_others = itertools.count()
+_own = _Own()
+_labels: collections.Counter[str] = collections.Counter()
+
+
+def path() -> tuple[int, ...]:
+    """Of this thread."""
+    return _own.path
+
+
+def label() -> str:
+    """The name of this thread, with a number if others have it, too. Empty for the main one."""
+    if _own.path and not _own.label:
+        name = threading.current_thread().name
+        _labels[name] += 1
+        _own.label = name if _labels[name] == 1 else f"{name}#{_labels[name]}"
+    return _own.label
+
+
+def started_at() -> Any:
+    """The place at which this thread was started, as `install` was told to find it."""
+    return getattr(threading.current_thread(), "_pipesim_place", None)
+
+
+def count_call() -> Calls:
+    """This thread makes a call. Returns what it has learned since its last one."""
+    own = label()
+    news = {thread: n for thread, n in _own.known.items() if _own.said.get(thread) != n}
+    news.pop(own, None)
+    _own.said.update(news)
+    _own.known[own] = _own.known.get(own, 0) + 1
+    return news
+
+
+def _learn(calls: Calls) -> None:
+    for thread, number in calls.items():
+        _own.known[thread] = max(number, _own.known.get(thread, 0))
+
+
+def install(place: Callable[[], Any]) -> None:
+    """Follows all threads that are started from now on; this one is the main one."""
+    _own.path, _own.known = (), {}
+    _install_in_threads(place)
+    _install_in_futures()
+
+
+def _install_in_threads(place: Callable[[], Any]) -> None:
+    start, join = threading.Thread.start, threading.Thread.join
+
+    @functools.wraps(start)
+    def start_and_tell(self: Any) -> None:
+        self._pipesim_place = place()
+        self._pipesim_path = (*_own.path, next(_own.started))
+        self._pipesim_known = dict(_own.known)
+        run = self.run
+
+        def run_and_tell() -> None:
+            try:
+                run()
+            finally:
+                self._pipesim_known = dict(_own.known)
+
+        self.run = run_and_tell
+        start(self)
+
+    @functools.wraps(join)
+    def join_and_learn(self: Any, timeout: Any = None) -> None:
+        join(self, timeout)
+        if not self.is_alive():
+            _learn(getattr(self, "_pipesim_known", {}))
+
+    setattr(threading.Thread, "start", start_and_tell)
+    setattr(threading.Thread, "join", join_and_learn)
+
+
+def _install_in_futures() -> None:
+    future: Any = concurrent.futures.Future
+    item: Any = concurrent.futures.thread._WorkItem
+
+    def telling(original: Any) -> Any:
+        """What the caller knows is known to who looks at the object later."""
+
+        @functools.wraps(original)
+        def tell(self: Any, *args: Any, **kwargs: Any) -> Any:
+            self._pipesim_known = dict(_own.known)
+            return original(self, *args, **kwargs)
+
+        return tell
+
+    def learning(original: Any, before: bool) -> Any:
+        @functools.wraps(original)
+        def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if before:
+                _learn(getattr(self, "_pipesim_known", {}))
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                if not before and done(self):
+                    _learn(getattr(self, "_pipesim_known", {}))
+            return result
+
+        return learn
+
+    done = future.done
+    for name in ("set_result", "set_exception"):
+        setattr(future, name, telling(getattr(future, name)))
+    for name in ("result", "exception", "done"):
+        setattr(future, name, learning(getattr(future, name), before=False))
+    item.__init__ = telling(item.__init__)
+    item.run = learning(item.run, before=True)
+
+
+def others() -> list[threading.Thread]:
+    """All other threads of this process that Python knows."""
+    if threading.active_count() == 1:
+        return []
+    own = threading.current_thread()
+    return [thread for thread in threading.enumerate() if thread is not own]
+
+
+def is_helper(thread: threading.Thread) -> bool:
+    """It belongs to a package whose threads never call torch.distributed."""
+    target = getattr(thread, "_target", None)
+    modules = (type(thread).__module__, str(getattr(target, "__module__", "")))
+    return any(f"{module}.".startswith(f"{name}.") for module in modules for name in _HELPERS)
+
+
+def join_all() -> None:
+    """As Python does before a process exits: first executors end their threads, then all that are
+    not daemons are waited for."""
+    for call in reversed(getattr(threading, "_threading_atexits", [])):
+        call()
+    waited: set[int] = set()
+    while True:
+        left = [t for t in others() if not t.daemon and id(t) not in waited]
+        if not left:
+            return
+        for thread in left:
+            waited.add(id(thread))
+            if not is_helper(thread):
+                thread.join()

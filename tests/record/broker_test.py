@@ -1,0 +1,110 @@
+"""The broker alone: messages of ranks in, replies out.
+
+broker_test.py PIPESIM
+"""
+
+import sys
+import unittest
+
+import with_torch  # isort: skip  # noqa: F401
+
+from pipesim.recorder import messages as m
+from pipesim.recorder.broker import Broker
+from pipesim.recorder.tasks import Standing
+
+sys.argv[1:2] = []
+
+
+class Rest(unittest.TestCase):
+    def setUp(self):
+        self.replies = {}
+        self.broker = Broker(2, lambda rank, reply: self.replies.setdefault(rank, []).append(reply))
+
+    def reduce(self, rank, group, call):
+        self.broker.handle(
+            rank, m.Collective(call, group, 1, (0, 1), ("all_reduce",), "all_reduce")
+        )
+
+    def test_a_running_rank_is_no_rest(self):
+        self.reduce(0, "a", 1)
+        self.broker.handle(0, m.Need(1, device=False))
+        self.assertFalse(self.broker.settle())
+        self.reduce(1, "a", 1)
+        self.assertEqual([m.Reply()], self.replies[0])
+
+    def test_hosts_that_wait_for_each_other_are_cut(self):
+        for rank, group in enumerate("ab"):
+            self.reduce(rank, group, 1)
+            self.broker.handle(rank, m.Need(1, device=False))
+        self.assertTrue(self.broker.settle())
+        self.assertEqual({0: [m.Reply(cut="rest")], 1: [m.Reply(cut="rest")]}, self.replies)
+
+    def ask(self, rank, question, *thread):
+        question.thread = thread
+        self.broker.handle(rank, question)
+
+    def test_all_threads_of_a_rank_have_to_wait(self):
+        self.reduce(0, "a", 1)
+        self.ask(0, m.Need(1, device=False))
+        self.ask(1, m.StoreCall("get", ("k",)), 1)
+        self.ask(0, m.Turn(), 2)
+        # No result for the main threads: the other one, which asked for its turn, may call.
+        self.assertTrue(self.broker.settle())
+        self.assertEqual({0: [m.Reply(thread=(2,))]}, self.replies)
+        self.ask(0, m.StoreCall("set", ("k",), value=b"1"), 2)
+        self.assertTrue(self.broker.settle())  # the set
+        self.assertTrue(self.broker.settle())  # then the get
+        self.assertEqual([m.Reply(thread=(1,), value=b"1")], self.replies[1])
+
+    def test_a_thread_that_runs_is_no_rest(self):
+        standing = {0: Standing.RUNS}
+        broker = Broker(1, lambda *_: self.fail("a reply"), lambda rank, *_: standing[rank])
+        question = m.Need(None, device=False)
+        question.alone = False
+        broker.handle(0, question)
+        self.assertFalse(broker.settle())
+        self.assertTrue(broker.unsettled)
+
+    def test_a_root_needs_no_other_rank(self):
+        for rank in (1, 0):
+            call = m.Collective(1, "a", 1, (0, 1), ("x",), "broadcast", root=1, values=[b"v"])
+            self.broker.handle(rank, call)
+            self.broker.handle(rank, m.Need(1, device=False))
+            self.assertEqual(1, len(self.replies[rank]))
+        self.assertEqual([m.Reply(value=[b"v"])], self.replies[0])
+
+    def test_any_source_takes_the_lowest_rank(self):
+        replies = []
+        broker = Broker(11, lambda rank, reply: replies.append((rank, reply.source)))
+        for rank in range(1, 11):
+            if rank > 8:
+                broker.handle(rank, m.Send(1, ("g", 0), 0, [b""]))
+            broker.handle(rank, m.Need(None, device=False))
+        broker.handle(0, m.Recv(1, ("g", 0), None))
+        broker.handle(0, m.Need(1, device=False))
+        self.assertTrue(broker.settle())
+        self.assertEqual([(0, 9)], replies)
+
+    def test_the_shortest_timeout_expires_first(self):
+        for rank, seconds in ((0, 3.0), (1, 2.0)):
+            self.ask(rank, m.StoreCall("wait", ("never",), seconds=seconds))
+        self.assertTrue(self.broker.settle())
+        self.assertEqual({1: [m.Reply(late=True)]}, self.replies)
+
+    def test_under_nccl_the_lowest_rank_goes_on(self):
+        for rank, group in enumerate("ab"):
+            self.reduce(rank, group, 1)
+            self.broker.handle(rank, m.Need(1, device=True))
+        self.assertTrue(self.broker.settle())
+        self.assertEqual({0: [m.Reply(made_up=True)]}, self.replies)
+
+    def test_who_waits_for_a_rank_that_was_ended_is_not_stuck(self):
+        self.reduce(0, "a", 1)
+        self.broker.handle(0, m.Need(1, device=True))
+        self.broker.end(1, m.End({"end": "cut", "why": "steps"}))
+        self.assertTrue(self.broker.settle())
+        self.assertEqual({0: [m.Reply(cut="steps")]}, self.replies)
+
+
+if __name__ == "__main__":
+    unittest.main(module=sys.modules[__name__])
