@@ -1,0 +1,347 @@
+"""Programs with threads, polls, dropped Works, timeouts and ends, run for real with gloo on this
+machine, and recorded and judged.
+
+    real_test.py PIPESIM [NAME...]
+
+What hangs in gloo is never proved, and what completes is never certain to hang. What pipesim says
+besides is in the table, from the rules in docs/explanation/record.md.
+"""
+
+import os
+import pathlib
+import runpy
+import shutil
+import sys
+import tempfile
+import textwrap
+
+import with_torch  # isort: skip  # noqa: F401
+
+from pipesim import record
+from pipesim.recorder import launcher
+from real_gloo import Job, run_jobs, run_test, script
+
+AT_ONCE = 8
+
+HEAD = """\
+import threading, time, torch, torch.distributed as dist
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+dist.init_process_group("gloo")
+rank, t, peer = dist.get_rank(), torch.ones(1), 1 - dist.get_rank()
+store = dist.distributed_c10d._get_default_store()
+"""
+
+# Two ranks. Real: "hang" or "complete", or "either" if it depends on timing.
+CASES = {
+    "a thread is in a recv when the script ends": (
+        "hang",
+        "hang certain",
+        """
+        threading.Thread(target=lambda: dist.recv(t, peer)).start()
+        """,
+    ),
+    "a thread of an executor is in a recv when the script ends": (
+        "hang",
+        "hang certain",
+        """
+        ThreadPoolExecutor(1).submit(dist.recv, t, peer)
+        """,
+    ),
+    "threads with groups of their own": (
+        "complete",
+        "proved",
+        """
+        own = dist.new_group()
+        def plan():
+            out = [None, None]
+            dist.all_gather_object(out, {"rank": rank}, group=own)
+            assert [o["rank"] for o in out] == [0, 1]
+            dist.all_reduce(torch.ones(1), group=own)
+        pending = None
+        for step in range(3):
+            if pending: pending.join()
+            pending = threading.Thread(target=plan)
+            pending.start()
+            total = torch.full((1,), float(rank))
+            dist.all_reduce(total)
+            assert total.item() == 1
+        pending.join()
+        """,
+    ),
+    "threads that need each other": (
+        "complete",
+        "proved",
+        """
+        if rank == 0:
+            thread = threading.Thread(target=dist.recv, args=(torch.ones(1), 1))
+            thread.start()
+            time.sleep(0.2)
+            dist.send(t, 1)
+            thread.join()
+        else:
+            dist.recv(t, 0)
+            dist.send(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "a thread that is joined before what it waits for": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0:
+            thread = threading.Thread(target=dist.recv, args=(torch.ones(1), 1))
+            thread.start()
+            thread.join()
+            dist.send(t, 1)
+        else:
+            dist.recv(t, 0)
+            dist.send(t, 0)
+        """,
+    ),
+    "threads that race for the numbers of one group": (
+        "either",
+        "hang possible",
+        """
+        thread = threading.Thread(target=lambda: dist.broadcast(torch.ones(3), 0), name="saver")
+        thread.start()
+        dist.all_reduce(t)
+        thread.join()
+        dist.barrier()
+        """,
+    ),
+    "an isend that is polled": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0:
+            work = dist.isend(t, 1)
+            while not work.is_completed(): time.sleep(0.01)
+        else: dist.recv(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "an irecv that is polled": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0:
+            work = dist.irecv(t, 1)
+            while not work.is_completed(): time.sleep(0.01)
+        else: dist.send(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "a poll that counts": (
+        "complete",
+        "proved",
+        """
+        if rank == 0:
+            work, n = dist.isend(t, 1), 0
+            while not work.is_completed() and n < 200: n += 1
+            work.wait()
+            assert work.is_completed()
+        else: dist.recv(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "a collective that is polled": (
+        "complete",
+        "proved",
+        """
+        work = dist.all_reduce(t, async_op=True)
+        while not work.is_completed(): time.sleep(0.01)
+        """,
+    ),
+    "an isend that nobody keeps": (
+        "hang",
+        "hang possible",
+        """
+        if rank == 0:
+            dist.isend(t, 1)
+            store.set("sent", "1")
+        else:
+            store.get("sent")
+            time.sleep(0.2)
+            dist.recv(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "an irecv that nobody keeps takes a message": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0: dist.send(t, 1)
+        else:
+            dist.irecv(t, 0)
+            dist.recv(t, 0)
+        """,
+    ),
+    "a second wait for a message": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0:
+            work = dist.isend(t, 1)
+            work.wait()
+            work.wait()
+        else: dist.recv(t, 0)
+        """,
+    ),
+    "a second wait for a collective": (
+        "complete",
+        "proved",
+        """
+        work = dist.all_reduce(t, async_op=True)
+        work.wait()
+        work.wait()
+        """,
+    ),
+    "a collective that is pending at the end": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0: dist.all_reduce(t, async_op=True)
+        else: dist.recv(t, 0)
+        """,
+    ),
+    "a collective that is pending when the other rank has ended": (
+        "complete",
+        "proved",
+        """
+        if rank == 0: dist.all_reduce(t, async_op=True)
+        """,
+    ),
+    "a collective that is pending in a group that goes": (
+        "hang",
+        "hang certain",
+        """
+        group = dist.new_group([0, 1])
+        if rank == 0:
+            dist.all_reduce(t, group=group, async_op=True)
+            dist.destroy_process_group(group)
+            del group
+            dist.send(torch.ones(1), 1)
+        else:
+            dist.recv(torch.ones(1), 0)
+            dist.all_reduce(t, group=group)
+        """,
+    ),
+    "a collective that is pending in a group that is kept": (
+        "complete",
+        "proved",
+        """
+        group = dist.new_group([0, 1])
+        if rank == 0:
+            dist.all_reduce(t, group=group, async_op=True)
+            dist.destroy_process_group(group)
+            dist.send(torch.ones(1), 1)
+        else:
+            dist.recv(torch.ones(1), 0)
+            dist.all_reduce(t, group=group)
+        """,
+    ),
+    "a timeout of the store": (
+        "complete",
+        "proved",
+        """
+        if rank == 1:
+            try: store.wait(["never"], timedelta(seconds=1))
+            except RuntimeError: pass
+            else: raise AssertionError
+        dist.barrier()
+        """,
+    ),
+    "a timeout of a wait": (
+        "complete",
+        "proved",
+        """
+        work = dist.all_reduce(t, async_op=True) if rank == 0 else None
+        if rank == 0:
+            try: work.wait(timedelta(seconds=1))
+            except RuntimeError: store.set("late", "1")
+            work.wait()
+        else:
+            store.get("late")
+            dist.all_reduce(t)
+        """,
+    ),
+    "two ranks set one key": (
+        "either",
+        "hang possible",
+        """
+        store.set("k", str(rank))
+        dist.barrier()
+        n = int(store.get("k")) if rank == 0 else 0
+        if rank == 0 and n == 1: dist.barrier()
+        """,
+    ),
+    "a key that is deleted while the other rank may wait": (
+        "either",
+        "undecided",
+        """
+        store.set(f"k{rank}", "1")
+        store.wait(["k0", "k1"])
+        store.delete_key(f"k{rank}")
+        """,
+    ),
+    "objects larger than the limit": (
+        "complete",
+        "proved",
+        """
+        objects = [list(range(50000)) if rank == 0 else None]
+        dist.broadcast_object_list(objects, src=0)
+        assert objects[0][-1] == 49999
+        dist.barrier()
+        """,
+    ),
+    "a process that ends at once": (
+        "complete",
+        "proved",
+        """
+        dist.all_reduce(t)
+        dist.barrier()
+        time.sleep(1)
+        import os
+        os._exit(0)
+        """,
+    ),
+}
+
+
+def main():
+    program, *names = sys.argv[1:]
+    os.environ["PIPESIM"] = os.path.abspath(program)
+    launcher.import_torch()
+    failed = 0
+    # A rank leaves this function, too, and must not remove the folder.
+    here = tempfile.mkdtemp()
+    chosen = [name for name in CASES if not names or any(part in name for part in names)]
+    jobs = {}
+    for number, name in enumerate(chosen):
+        folder = pathlib.Path(here, str(number))
+        folder.mkdir()
+        (folder / "program.py").write_text(HEAD + textwrap.dedent(CASES[name][2]))
+        jobs[name] = Job(folder, 2, script(folder / "program.py"))
+    outcomes = []
+    for first in range(0, len(jobs), AT_ONCE):
+        outcomes += run_jobs(list(jobs.values())[first : first + AT_ONCE])
+    for name, outcome in zip(jobs, outcomes):
+        expected, answer, _ = CASES[name]
+        if outcome.verdict != expected and expected != "either":
+            failed += 1
+            print(f"{name}: gloo: {outcome}")
+        path = str(jobs[name].folder / "program.py")
+        recorded = record(lambda: runpy.run_path(path, run_name="__main__"), ranks=2)
+        report = recorded.check(rules="gloo")
+        false = report.proved and outcome.verdict != "complete"
+        if report.answer != answer or false:
+            failed += 1
+            print(f"{name}: pipesim says '{report.answer}'\n{recorded.output}{report.text}")
+    shutil.rmtree(here)
+    print(f"{len(jobs)} programs, {failed} faults")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    run_test(main)
