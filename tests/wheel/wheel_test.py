@@ -23,11 +23,8 @@ BARE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 OLDEST = (3, 9)
 RELEASES = ("bullseye", "bookworm", "trixie")
 JOB = """
-import torch, torch.distributed as dist
+import torch.distributed as dist
 dist.init_process_group("gloo")
-rank = dist.get_rank()
-if rank == 0:
-    dist.recv(torch.zeros(1), src=1)
 dist.barrier()
 """
 TEST = """
@@ -179,8 +176,8 @@ class Wheel(unittest.TestCase):
                     ("bin/python", "-m", "pipesim", "record"),
                     ("bin/python", "-m", "pipesim.record"),
                 ):
-                    output = run(venv / command[0], *command[1:], "--ranks", 2, "job.py", cwd=self.folder, code=1)
-                    self.assertIn("HANG CERTAIN", output)
+                    output = run(venv / command[0], *command[1:], "--ranks", 2, "job.py", cwd=self.folder)
+                    self.assertIn("PROVED", output)
                 has_pytest = "import importlib.util as u; print(u.find_spec('pytest') is not None)"
                 if run(venv / "bin/python", "-c", has_pytest).strip() == "True":
                     passed = run(venv / "bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_job.py",
@@ -202,7 +199,7 @@ class Wheel(unittest.TestCase):
         self.assertIn("install pipesim's wheel", output)
         record = re.search(r"pipesim check (\S+)", output).group(1)
         self.addCleanup(shutil.rmtree, pathlib.Path(record).parent)
-        self.assertIn("HANG CERTAIN", run(self.folder / "program", "check", record, code=1))
+        self.assertIn("PROVED", run(self.folder / "program", "check", record))
 
     def test_other_systems_take_it(self):
         mirror = os.environ.get("PIPESIM_CHROOT")
