@@ -435,7 +435,7 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 )"},
     {Code::kPassSyntax, "invalid list of passes",
      "Passes are separated by commas, and options follow the name of their pass: "
-     "`insert-buffer: from=a to=b, canonicalize`.",
+     "`insert-buffer=loss:to=buffer,canonicalize`.",
      R"(-$ pipesim opt job.yaml --passes ,canonicalize
 +$ pipesim opt job.yaml --passes canonicalize
 )"},
@@ -516,8 +516,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      ""},
     {Code::kDump, "invalid Flight Recorder dump",
      "The file is not what PyTorch's Flight Recorder writes, or it was cut off while it was "
-     "written. Set TORCH_NCCL_TRACE_BUFFER_SIZE, and collect the dumps after the job has "
-     "ended.",
+     "written. Set TORCH_FR_BUFFER_SIZE (before torch 2.9: TORCH_NCCL_TRACE_BUFFER_SIZE), and "
+     "collect the dumps after the job has ended.",
      ""},
     {Code::kPickle, "invalid pickle",
      "The dump is not a complete pickle of plain data. A pickle that would import or call "
@@ -529,8 +529,9 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "in `dump_3`. Keep dumps of different jobs in different folders.",
      ""},
     {Code::kLogFormat, "invalid log",
-     "The lines are not those of the log that was asked for: OneFlow's launch log, or a "
-     "boxing log as `pipesim run --log` writes it.",
+     "The lines are not those of the log that was asked for: OneFlow's launch log, which "
+     "`pipesim run --log` also writes, or a boxing log, which `pipesim opt --explain-boxing` "
+     "prints.",
      ""},
     {Code::kPlanText, "invalid OneFlow plan",
      "The file is not the text form of a OneFlow plan, or a field has a value of the wrong "
@@ -645,7 +646,7 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "not for this kind of file.",
      R"(-$ pipesim run job.yaml --loggops L=1000
 )"},
-    {Code::kOptionNeeds, "option that needs another", "The option means nothing without the other.",
+    {Code::kOptionNeeds, "option that needs another", "The option needs another one, which the message names.",
      R"(-$ pipesim draw job.yaml
 )"},
     {Code::kStandardStreams, "standard input or output used twice",

@@ -121,11 +121,24 @@ std::string summary_text(const Explanation& explanation) {
   return sentence(broken_lines(explanation));
 }
 
+namespace {
+
+std::string mismatch_advice(const std::vector<models::Misfit>& mismatches) {
+  if (mismatches.empty() || mismatches.front().other_operation) {
+    return "Fix: make the same calls in the same order on every rank. The nth call on a "
+           "communicator matches the nth call of every other rank.";
+  }
+  return mismatches.front().message
+             ? "Fix: pass the same size, type and tag to the send and to its recv."
+             : "Fix: pass the same size, type and root on every rank.";
+}
+
+}  // namespace
+
 std::string advice_text(const Report& report) {
   switch (report.explanation.cause) {
     case Cause::kMismatch:
-      return "Fix: make the same calls in the same order on every rank. The nth call on a "
-             "communicator matches the nth call of every other rank.";
+      return mismatch_advice(report.explanation.mismatches);
     case Cause::kCycle: {
       if (report.remedies.empty()) {
         return report.graph.actors.empty()

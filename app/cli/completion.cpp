@@ -382,7 +382,7 @@ Command completion_command() {
       .about = "Print a completion script for bash or zsh",
       .usage = {"bash|zsh", "parameters FILE"},
       .description =
-          {"Prints a script with which the shell completes commands, options, files and, "
+          {"Prints a script that lets the shell complete commands, options, files and, "
            "after --set, the parameters of the scenario.",
            "The second form is for these scripts: NAME=VALUE of all parameters of a "
            "scenario, one per line, and nothing if FILE is not a scenario."},

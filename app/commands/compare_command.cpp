@@ -222,13 +222,13 @@ Command compare_command() {
       .about = "Check whether two hangs are the same",
       .usage = {"A B [options]"},
       .description =
-          {"Says whether two jobs, or a job and its simulation, end in the same place. A "
+          {"Checks whether two jobs, or a job and its simulation, end in the same place. A "
            "and B are scenarios (*.yaml), which are run, or evidence, as for 'pipesim "
            "diagnose'. It compares the verdict, the ranks to blame and which ranks wait; "
            "for two pieces of evidence also the calls that ranks are in.",
            "Of a record ('pipesim record') and the dumps, logs or RAS report of a real job, it "
            "says "
-           "at which line of the script each rank of the job stands."},
+           "which line of the script each rank of the job has reached."},
       .options = {{"Input",
                    {{.name = "kind",
                      .value = "KIND",

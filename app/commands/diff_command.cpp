@@ -25,7 +25,7 @@ namespace {
 
 using Settings = std::vector<formats::Setting>;
 
-/// One of the two runs: a scenario, a saved state, or a report of `pipesim run --json`, of which
+/// One of the two runs: a scenario, a saved state, or a report of `pipesim run --json`. For a report
 /// only the end is known.
 struct Run {
   std::string name;
@@ -168,9 +168,9 @@ Command diff_command() {
       .usage = {"A [B] [options]"},
       .description =
           {"Compares two runs: what differs between their task graphs, how they end, where they "
-           "first differ, what got slower, and what changed places on a stream. A and B are "
+           "first differ, what got slower, and what was reordered on a stream. A and B are "
            "scenarios, states that 'pipesim run --save-state' saved, or reports of 'pipesim run "
-           "--json', of which only the end is known; '-' reads standard input. Without B, A is "
+           "--json', whose ends alone are compared; '-' reads standard input. Without B, A is "
            "compared with itself under the settings of each side.",
            "Of two collective algorithms (MSCCL's XML, plans of MSCCL++), the times are compared, "
            "for messages from 1 KiB to 256 MiB or for one size."},

@@ -116,7 +116,7 @@ Command fix_command() {
       .about = "Find the smallest changes that remove a hang",
       .usage = {"FILE [options]"},
       .description =
-          {"Finds the smallest changes after which the scenario in FILE no longer hangs: "
+          {"Finds the smallest changes that stop the scenario in FILE from hanging: "
            "other values of its parameters, another stream, more slots, a fixed order of "
            "two collectives, and more. Each is reported with the wait that it breaks, "
            "how certain it is, what it costs, and a patch for 'pipesim run --patch'. The "

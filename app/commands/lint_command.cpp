@@ -87,7 +87,7 @@ Linted lint_file(const ScenarioFiles& files, const Arguments& arguments, const C
   result.report = input.excerpts(viz::lint_diagnostics(findings, ranks), console.out_colour);
   result.report +=
       fmt::format("{}: {}\n", models::printable(result.path),
-                  findings.empty() ? "nothing suspect" : viz::counted(findings.size(), "finding"));
+                  findings.empty() ? "no findings" : viz::counted(findings.size(), "finding"));
   result.status = findings.empty() ? kExitGood : kExitBad;
   return result;
 }
@@ -195,7 +195,7 @@ Command lint_command() {
                    "pipesim lint scenarios/swin_2x2x2.yaml --ignore partial-sum",
                    "pipesim lint my_scenarios --format sarif > pipesim.sarif"},
       .exit_status =
-          "0 nothing is suspect, 1 something is, 2 invalid input or usage, 74 a file "
+          "0 no findings, 1 findings, 2 invalid input or usage, 74 a file "
           "could not be read",
       .pages = {"docs/reference/lint.md"},
       .run = run_lint,

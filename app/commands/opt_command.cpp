@@ -184,7 +184,7 @@ Command opt_command() {
           {"Runs scheduler passes on the task graph of the scenario in FILE ('-' reads standard "
            "input), checks its rules after each, and prints the resulting graph as a scenario.",
            "A scenario with a model first runs its own passes, which build its tasks; if --passes "
-           "names one of these, only those named are run.",
+           "names one of them, only the named passes run.",
            "Options of a pass follow it after colons; 'pass=VALUE' sets the first one. A value in "
            "'single quotes' may contain commas, colons and equal signs."},
       .options = {{"Passes",

@@ -115,7 +115,7 @@ OptionGroup job_options() {
             .choices = {"cpu", "cuda"}},
            {.name = "env",
             .value = "NAME=VALUE",
-            .about = "Set a variable of the environment (repeatable)",
+            .about = "Set an environment variable (repeatable)",
             .repeats = true},
            {.name = "chdir", .value = "DIR", .about = "Run the script in DIR"},
            {.name = "preload",
@@ -139,7 +139,7 @@ OptionGroup recording_options() {
         .value = "SIZE",
         .about = "Largest tensor that ranks exchange; for larger ones, each rank keeps its own"},
        {.name = "one-by-one", .about = "Run the ranks one after the other"},
-       {.name = "steps", .value = "N", .about = "End each rank after N steps of its optimizer"},
+       {.name = "steps", .value = "N", .about = "Stop each rank after N optimizer steps"},
        {.name = "seconds",
         .value = "N",
         .about = "End the recording after N seconds without progress"},
@@ -160,14 +160,14 @@ Command record_command() {
                       "and records the calls that each rank makes on its process groups. Then "
                       "checks whether any interleaving can hang, and at which lines. The script "
                       "really runs: N processes at once, in one directory.",
-                      "Needs the Python that has the script's torch (1.13 or newer). 'python3 -m "
+                      "Needs a Python interpreter with the script's torch (1.13 or newer). 'python3 -m "
                       "pipesim.record' is the same command."},
       .options = {job_options(), recording_options(), {"Check", {rules_option(), set_option()}}},
       .examples = {"pipesim record --ranks 8 train.py --micro-batches 4",
                    "pipesim record --ranks 8 --only-record -o record/ train.py",
                    "pipesim check record/"},
       .exit_status = "that of 'pipesim check'; 2 the script cannot be recorded",
-      .pages = {"docs/explanation/record.md"},
+      .pages = {"docs/how-to/record.md"},
       .passes_on = true,
       .run = run_record,
   };

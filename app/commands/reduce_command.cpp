@@ -97,7 +97,7 @@ Command reduce_command() {
                    "pipesim reduce job.yaml --set dp=8 > small.yaml"},
       .exit_status =
           "0 success, 2 invalid input or usage, or the scenario does not hang, 74 a file "
-          "could not be read or written, 130 interrupted (what was reached is written)",
+          "could not be read or written, 130 interrupted (the smallest scenario so far is written)",
       .pages = {"docs/how-to/reduce.md"},
       .run = run_reduce,
   };

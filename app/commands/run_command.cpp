@@ -225,7 +225,7 @@ Command run_command() {
                          "settings"},
                     {.name = "engine",
                      .value = "WHICH",
-                     .about = "How to simulate; the results are the same",
+                     .about = "Simulation engine; all of them give the same result",
                      .choices = {"auto", "events", "sweep"},
                      .otherwise = "auto"},
                     {.name = "loggops",

@@ -604,8 +604,8 @@ OptionGroup options_of_runs() {
           {{.name = "vary",
             .value = "NAME=VALUES",
             .about = "A parameter and its values, as in 1..8, 1ms..9ms:2ms or a,b,c; "
-                     "several make all combinations (repeatable). 'jitter' is by how much "
-                     "durations vary: 0,10%,50%,free",
+                     "several make all combinations (repeatable). 'jitter' is the range of "
+                     "random durations: 0,10%,50%,free",
             .repeats = true},
            {.name = "seeds",
             .value = "N",

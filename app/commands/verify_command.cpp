@@ -259,7 +259,7 @@ Command verify_command() {
       .description =
           {"Reads collective algorithms, as MSCCL's XML or as execution plans of MSCCL++, and "
            "reports for each whether it can hang, leaves messages over, has races, computes the "
-           "collective, gives bitwise equal results on all ranks, and can be launched back to "
+           "collective, gives bitwise identical results on all ranks, and can be launched back to "
            "back.",
            "FILE may be a directory, which means all *.xml and *.json files below it; '-' reads "
            "standard input."},

@@ -67,7 +67,7 @@ Command why_command() {
       .examples = {"pipesim why scenarios/swin_2x2x2.yaml 'rank 7 H2#4'",
                    "pipesim why scenarios/rank_segfault.yaml 'rank 3 step#1' --json | jq .chain"},
       .exit_status =
-          "0 the op is done, 1 it never will be, 2 invalid input or usage, 3 undecided (a "
+          "0 the op is done, 1 it never completes, 2 invalid input or usage, 3 undecided (a "
           "limit was reached first), 74 a file could not be read, 130 interrupted",
       .pages = {"docs/how-to/inspect.md"},
       .run = run_why,

@@ -158,7 +158,7 @@ std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph&
   if (query.rank >= graph.ranks) {
     diagnostics.error(
         {}, models::Code::kUnknownRank,
-        fmt::format("{}: there is no rank {}, only 0 to {}", who, query.rank, graph.ranks - 1));
+        fmt::format("{}: unknown rank {}: ranks are 0 to {}", who, query.rank, graph.ranks - 1));
     return std::nullopt;
   }
   const ActQuery meant = of_group(query, graph, lowered);

@@ -280,7 +280,7 @@ void HangReports::add_unplaced(models::Evidence& evidence) const {
   const auto add = [&](std::uint32_t rank, const models::EvidencePlace& place) {
     evidence.unplaced.push_back({models::ProcessState::kBehind,
                                  fmt::format("rank {} of a group of rank {}", rank, *numbered_by_),
-                                 "nothing says which rank of the job it is",
+                                 "its rank in the job is unknown",
                                  place,
                                  {}});
   };

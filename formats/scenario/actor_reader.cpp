@@ -256,7 +256,7 @@ void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
     diagnostics()
         .error(
             actor.place, models::Code::kNoCount,
-            fmt::format("'{}' waits for input, but nothing says how many items arrive", actor.name))
+            fmt::format("'{}' waits for input but has no 'items'", actor.name))
         .notes.emplace_back(
             "add 'waits_for_input: {items: 4}', with 'first' and 'every' if it comes late");
   }

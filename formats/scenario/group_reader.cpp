@@ -136,7 +136,7 @@ void GroupReader::read_regular_group(const YamlValue& value, models::Group& grou
   map.finish();
   if (size > graph_.ranks || stride > graph_.ranks || graph_.ranks % (size * stride) != 0) {
     diagnostics_.error(value.place(), models::Code::kGroupLayout,
-                       fmt::format("{} ranks cannot be divided into groups of {} with stride {}",
+                       fmt::format("'ranks' ({}) is not a multiple of size x stride ({} x {})",
                                    graph_.ranks, size, stride));
     return;
   }

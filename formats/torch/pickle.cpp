@@ -405,8 +405,8 @@ void PickleReader::refuse(unsigned char opcode) {
   constexpr std::string_view kRunsCode = "cRbioPQ\x81\x82\x83\x84\x92\x93\x97\x98";
   if (kRunsCode.find(static_cast<char>(opcode)) != std::string_view::npos) {
     throw PickleError(
-        "this pickle imports or calls something, which a dump of plain data never does; nothing "
-        "was executed");
+        "refused: this pickle imports or calls code, which a Flight Recorder dump never does; "
+        "nothing was executed");
   }
   throw PickleError(fmt::format("invalid pickle: unknown opcode 0x{:02x}", opcode));
 }

@@ -280,7 +280,7 @@ void check_settings(const std::vector<Parameter>& parameters,
         diagnostics.error(given.place, models::Code::kUnknownParameter,
                           fmt::format("{}: {}", source_text(given),
                                       known.empty() ? "the scenario has no parameters"
-                                                    : "there is no such parameter"));
+                                                    : "unknown parameter"));
     models::suggest_name(error, name, known);
   }
 }

@@ -182,7 +182,7 @@ class YamlEvents : public YAML::EventHandler {
   [[noreturn]] void stop_at(const YAML::Mark& mark, std::uint64_t max, const char* what) const {
     throw DocumentBuilder::Stop{
         place(mark), models::Code::kLimit,
-        fmt::format("the aliases of this file stand for more than {} {}", max, what),
+        fmt::format("the aliases of this file expand to more than {} {}", max, what),
         "write out what this alias stands for: a file of 128 MiB is read"};
   }
 

@@ -274,23 +274,26 @@ void Explainer::explain_mismatches() {
       if (differs) misfit.differences.push_back(std::string(x).append(" and ").append(y));
     };
     const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text; };
-    if (!found.message) {
-      differ(a.operation != b.operation, operation_name(first.operation),
-             operation_name(second.operation));
-      differ(a.root != b.root, "root " + std::to_string(a.root), "root " + std::to_string(b.root));
-    }
-    if (a.count != b.count) {
-      misfit.sizes = exact_bytes_text(a.count) + " and " + exact_bytes_text(b.count);
-      misfit.differences.push_back(misfit.sizes);
-      const sim::Call& recv = plan_.calls[found.second_call];
-      if (found.message && plan_.communicators[recv.communicator].on_host) {
-        misfit.outcome = a.count < b.count
-                             ? "the recv completes, and the rest of its buffer stays as it is"
-                             : "the recv has no room, which ends the process of rank " +
-                                   std::to_string(misfit.second.rank);
+    misfit.other_operation = !found.message && a.operation != b.operation;
+    if (misfit.other_operation) {
+      // Sizes and types of different operations do not compare: a barrier has neither.
+      differ(true, operation_name(first.operation), operation_name(second.operation));
+    } else {
+      differ(!found.message && a.root != b.root, "root " + std::to_string(a.root),
+             "root " + std::to_string(b.root));
+      if (a.count != b.count) {
+        misfit.sizes = exact_bytes_text(a.count) + " and " + exact_bytes_text(b.count);
+        misfit.differences.push_back(misfit.sizes);
+        const sim::Call& recv = plan_.calls[found.second_call];
+        if (found.message && plan_.communicators[recv.communicator].on_host) {
+          misfit.outcome = a.count < b.count
+                               ? "the recv completes, and the rest of its buffer stays as it is"
+                               : "the recv has no room, which ends the process of rank " +
+                                     std::to_string(misfit.second.rank);
+        }
       }
+      differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
     }
-    differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
     if (found.message) {
       const std::string sent = first.tag_of(misfit.first.rank, found.first_k);
       const std::string expected = second.tag_of(misfit.second.rank, found.second_k);

@@ -63,7 +63,8 @@ struct Wait {
 
 /// Two acts that met and do not fit together.
 struct Misfit {
-  bool message = false;  // a send and a receive; else two collective calls
+  bool message = false;          // a send and a receive; else two collective calls
+  bool other_operation = false;  // two collective calls of different operations
   ActInfo first;
   ActInfo second;
   std::vector<std::uint32_t> ranks;  // all whose act differs in the same way, second's first

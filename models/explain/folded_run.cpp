@@ -88,7 +88,7 @@ Lowered lower_all(const TaskGraph& graph) {
   std::optional<Lowered> all = lower(graph, mistakes);
   if (all) return std::move(*all);
   throw UserError(Code::kLimit,
-                  "a few ranks cannot stand for the others here, and all together have more than " +
+                  "this job cannot be simulated with representative ranks, and all ranks have more than " +
                       std::to_string(kMaxPlacedActors) + " actors and steps",
                   "simulate fewer ranks");
 }

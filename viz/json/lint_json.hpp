@@ -9,7 +9,7 @@
 
 namespace pipesim::viz {
 
-/// One JSON object with a line end; docs/json.md describes every key.
+/// One JSON object with a line end; docs/reference/json.md describes every key.
 std::string lint_json(const std::vector<models::LintFinding>& findings, std::string_view scenario);
 
 }  // namespace pipesim::viz

@@ -7,7 +7,7 @@
 
 namespace pipesim::viz {
 
-/// One JSON object with a line end; docs/json.md describes every key.
+/// One JSON object with a line end; docs/reference/json.md describes every key.
 std::string reduce_json(const models::Reduction& reduction, const std::string& name);
 
 }  // namespace pipesim::viz
