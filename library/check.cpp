@@ -22,6 +22,7 @@ static_assert(
     static_cast<int>(Answer::kByBuffers) == static_cast<int>(models::JobAnswer::kByBuffers) &&
     static_cast<int>(Answer::kHangPossible) == static_cast<int>(models::JobAnswer::kHangPossible) &&
     static_cast<int>(Answer::kHangCertain) == static_cast<int>(models::JobAnswer::kHangCertain) &&
+    static_cast<int>(Answer::kMismatch) == static_cast<int>(models::JobAnswer::kMismatch) &&
     static_cast<int>(Answer::kUndecided) == static_cast<int>(models::JobAnswer::kUndecided));
 
 models::ReadingsReport readings_of(const Graph& graph, models::TaskGraph of,

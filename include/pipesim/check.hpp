@@ -16,6 +16,7 @@ enum class Answer : std::uint8_t {
   kByBuffers,     // NCCL's contract lets it hang, and its buffers keep it from that
   kHangPossible,  // some interleaving hangs
   kHangCertain,   // all of them do
+  kMismatch,      // none hangs, but calls that meet do not match
   kUndecided,     // the budget was used up first
 };
 
