@@ -117,8 +117,11 @@ std::string calls_text(const std::vector<const models::Root*>& roots) {
     return root->made == first.made && root->others_made == first.others_made;
   });
   if (!alike || first.communicator.empty() || first.made >= first.others_made) return "";
-  return fmt::format("made {} on '{}', the others {}", counted(first.made, "call"),
-                     models::printable(first.communicator), first.others_made);
+  const std::string on = first.group.empty()
+                             ? fmt::format("'{}'", models::printable(first.communicator))
+                             : first.group;
+  return fmt::format("made {} on {}, the others {}", counted(first.made, "call"), on,
+                     first.others_made);
 }
 
 // " (train.py:66; made 3 calls on 'dp', the others 4)".
@@ -250,7 +253,7 @@ std::string act_detail(const models::ActInfo& act) {
 
 std::string shape_of(const Wait& wait) {
   return fmt::format("{} {} {}", static_cast<int>(wait.from.kind), static_cast<int>(wait.kind),
-                     act_text(wait.from.act));
+                     act_id(wait.from.act));
 }
 
 std::vector<AlikeCycles> alike_cycles(const std::vector<Wait>& first,
@@ -422,6 +425,14 @@ std::string progress_text(const models::RankReport& rank, const Progress& progre
   if (was_busy) return fmt::format("{} ({} when it died)", text, stage);
   if (!progress.tells_wait()) return fmt::format("{} ({})", text, stage);
   return fmt::format("{} ({}, {})", text, stage, wait_text(*progress.wait));
+}
+
+const models::FirstDifference* shown_difference(const Report& report) {
+  const sim::Verdict verdict = report.explanation.verdict;
+  const models::Recorded* recorded = report.graph.recorded.get();
+  const bool hangs = verdict == sim::Verdict::kDeadlock || verdict == sim::Verdict::kStarved ||
+                     verdict == sim::Verdict::kMismatch;
+  return hangs && recorded != nullptr ? recorded->first_difference() : nullptr;
 }
 
 }  // namespace pipesim::viz

@@ -8,6 +8,7 @@
 #include "models/explain/explanation.hpp"
 #include "models/explain/remedies.hpp"
 #include "sim/jitter.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
 
@@ -68,5 +69,8 @@ std::string remedy_text(const models::Remedy& remedy);
 
 /// "2 of 4 done, 3rd at nccl-1998 (running)": as people tell it.
 std::string progress_text(const models::RankReport& rank, const models::Progress& progress);
+
+/// Where the calls of a recorded script's ranks begin to differ, if it hangs; or null.
+const models::FirstDifference* shown_difference(const Report& report);
 
 }  // namespace pipesim::viz

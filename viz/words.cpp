@@ -282,11 +282,13 @@ std::string fingerprint_text(std::uint64_t fingerprint) {
   return fmt::format("{:016x}", fingerprint);
 }
 
-std::string act_text(const ActInfo& act) {
+std::string act_id(const ActInfo& act) {
   if (act.act == 0) return act.op;
   const std::string call = act.call_name.empty() ? "" : fmt::format(" ({})", act.call_name);
   return fmt::format("{}#{}{}", act.op, act.act, call);
 }
+
+std::string act_text(const ActInfo& act) { return act.name.empty() ? act_id(act) : act.name; }
 
 std::string op_text(const ActInfo& act) {
   return act.implied ? fmt::format("'{}'", act_text(act)) : act_text(act);

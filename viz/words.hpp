@@ -61,7 +61,10 @@ std::string_view death_name(sim::DeathCause cause);
 /// "16 digits": the fingerprint as reports show it.
 std::string fingerprint_text(std::uint64_t fingerprint);
 
-/// "nccl-1998#3".
+/// "nccl-1998#3": by the names of the scenario.
+std::string act_id(const models::ActInfo& act);
+
+/// The same; of a recorded script "all_reduce #23 on the world group".
 std::string act_text(const models::ActInfo& act);
 
 /// The same in a sentence, where the name of what `after` implies is quoted: "'wait for nccl ep

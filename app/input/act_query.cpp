@@ -55,11 +55,26 @@ bool names(const ActQuery& query, const models::ActorTemplate& actor) {
          (actor.numbers && models::find_act(actor, kMaxActs, {query.op, 1}) != models::kNoIndex);
 }
 
+// An op of a recorded script by the name that reports have for it: "rank 0 all_reduce #23 on the
+// world group".
+std::optional<ActQuery> of_record(std::string_view text, const models::TaskGraph& graph) {
+  constexpr std::string_view kRank = "rank ";
+  if (graph.recorded == nullptr || !text.starts_with(kRank)) return std::nullopt;
+  text.remove_prefix(kRank.size());
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const auto rank = models::whole_number<std::uint32_t>(text.substr(0, end));
+  if (!rank || end == text.size()) return std::nullopt;
+  const auto found = graph.recorded->find(*rank, std::string(text.substr(end + 1)));
+  if (!found) return std::nullopt;
+  return ActQuery{*rank, found->op, found->act};
+}
+
 }  // namespace
 
 std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph& graph,
                                  std::string_view who, models::Diagnostics& diagnostics) {
-  std::optional<ActQuery> query = parse_act(text);
+  std::optional<ActQuery> query = of_record(text, graph);
+  if (!query) query = parse_act(text);
   if (query) return query;
   query = parse_act(fmt::format("rank 0 {}", text));
   std::set<std::uint32_t> ranks;

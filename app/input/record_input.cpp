@@ -20,6 +20,7 @@
 #include "models/record/record_doubts.hpp"
 #include "models/record/record_ends.hpp"
 #include "models/record/record_of_dumps.hpp"
+#include "models/record/recorded_job.hpp"
 #include "viz/text/diagnostic_text.hpp"
 #include "viz/words.hpp"
 
@@ -130,10 +131,10 @@ void RecordInput::read_record(const std::string& about, const Console& console) 
     console.err << viz::diagnostic_text(diagnostics, sources, console.err_colour);
     throw ReportedMistakes();
   }
-  record_ = std::move(*record);
-  basis_ = models::record_basis(record_);
-  const std::size_t dropped = models::drop_calls_after_cuts(record_);
-  models::add_later_calls(record_);
+  basis_ = models::record_basis(*record);
+  const std::size_t dropped = models::drop_calls_after_cuts(*record);
+  models::add_later_calls(*record);
+  record_ = std::make_shared<models::Record>(std::move(*record));
   if (dropped > 0) {
     basis_.push_back(fmt::format("{} {} for ranks whose record had ended, and {} left out", dropped,
                                  dropped == 1 ? "call waits" : "calls wait",
@@ -153,8 +154,8 @@ void RecordInput::read_dumps(const Console& console) {
                     reading.evidence.ranks.size()),
         "copy the dumps of all ranks into one folder");
   }
-  record_ = std::move(dumped.record);
-  const bool empty = std::all_of(record_.ranks.begin(), record_.ranks.end(),
+  record_ = std::make_shared<models::Record>(std::move(dumped.record));
+  const bool empty = std::all_of(record_->ranks.begin(), record_->ranks.end(),
                                  [](const auto& rank) { return rank.entries.empty(); });
   if (empty) {
     throw InputError(
@@ -180,19 +181,27 @@ models::RecordRules RecordInput::rules_of(const std::string& rules) {
                            : models::RecordRules::kGloo;
 }
 
+std::shared_ptr<const models::Recorded> RecordInput::names(const std::string& rules,
+                                                           const models::TaskGraph& graph) const {
+  return models::recorded_job(record_, rules_of(rules), graph);
+}
+
 std::string RecordInput::scenario(const std::string& rules) const {
-  return scenario_of(record_, rules);
+  return scenario_of(*record_, rules);
 }
 
 std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules) const {
   const models::RecordRules backend = rules_of(rules);
-  return formats::record_scenario(record, backend, name_of_record(record_, path_),
+  return formats::record_scenario(record, backend, name_of_record(*record_, path_),
                                   models::record_doubts(record, backend, basis_));
 }
 
-void RecordInput::report_findings(const Console& console) const {
+void RecordInput::report_findings(const Console& console, const models::Recorded* names) const {
   models::Diagnostics diagnostics;
-  for (models::RecordFinding& finding : models::check_record(record_)) {
+  for (models::RecordFinding& finding : models::check_record(*record_)) {
+    const bool leads = finding.code == models::Code::kOtherLine && names != nullptr &&
+                       names->first_difference() != nullptr;
+    if (leads) continue;
     diagnostics.warning({}, finding.code, std::move(finding.message)).notes =
         std::move(finding.notes);
   }

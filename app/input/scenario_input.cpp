@@ -1,5 +1,6 @@
 #include "app/input/scenario_input.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "app/input/schedule_input.hpp"
@@ -56,8 +57,15 @@ std::optional<formats::Scenario> ScenarioInput::try_read() {
     shown_path_ += " as a scenario";
     is_schedule_ = false;
   }
-  if (record_) record_->report_findings(console_);
-  return formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_});
+  std::optional<formats::Scenario> scenario =
+      formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_});
+  if (!record_) return scenario;
+  // A patch can add and remove steps.
+  std::shared_ptr<const models::Recorded> names;
+  if (scenario && patches_.empty()) names = record_->names(rules_, scenario->graph);
+  record_->report_findings(console_, names.get());
+  if (scenario) scenario->graph.recorded = std::move(names);
+  return scenario;
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_variant(const models::Record& variant) const {

@@ -650,6 +650,21 @@ bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
 // ---------------------------------------------------------------------------------------------
 // The job
 
+// What messages name of how it was recorded. Other settings are for people.
+void read_settings(const RecordJson& settings, Record& record) {
+  if (!settings.is_object()) return;
+  const auto number = [&](const char* key) {
+    const auto found = settings.find(key);
+    return found != settings.end() && found->is_number_unsigned() &&
+                   found->get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxInteger)
+               ? found->get<std::int64_t>()
+               : 0;
+  };
+  record.limit = number("limit");
+  record.steps = number("steps");
+  record.seconds = number("seconds");
+}
+
 // The fields of record.json. 0 where it has mistakes.
 std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diagnostics) {
   const Place place{1, 1, 0};
@@ -672,7 +687,8 @@ std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diag
     if (device != "cpu" && device != "cuda") fields.must_be("device", "cpu or cuda");
     record.device_is_cuda = device == "cuda";
     record.torch = fields.text("torch");
-    for (const char* key : {"python", "settings", "ends"}) fields.has(key);
+    for (const char* key : {"python", "ends"}) fields.has(key);
+    if (fields.has("settings")) read_settings(fields.value("settings"), record);
     fields.finish();
     return static_cast<std::uint32_t>(world);
   } catch (const BadLine& bad) {

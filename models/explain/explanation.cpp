@@ -210,6 +210,9 @@ void Explainer::count_calls(Root& root) {
   if (call == waiting.end()) return;
   const sim::CommunicatorId communicator = plan_.calls[*call].communicator;
   root.communicator = graph_.communicators[call_template(*call).communicator].name;
+  if (graph_.recorded != nullptr) {
+    root.group = graph_.recorded->stream_name(root.party.rank, root.communicator);
+  }
   if (!collective_calls_) collective_calls_.emplace(graph_, lowered_);
   const auto [made, is_new] = made_.try_emplace(communicator.value);
   if (is_new) {
@@ -550,6 +553,9 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
     if (is_new) {
       Progress& added = report.progress.emplace_back();
       added.what = names_.stream(stream);
+      if (graph_.recorded != nullptr) {
+        added.name = graph_.recorded->stream_name(report.rank, added.what);
+      }
       added.of = Progress::Of::kStream;
     }
     Progress& progress = report.progress[first + index->second];
@@ -618,6 +624,11 @@ ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::
   info.act = name.act;
   info.micro_batch = names.micro_batch(actor, k);
   info.stream = names.stream_of(actor);
+  if (graph.recorded != nullptr) {
+    info.name = graph.recorded->name(info.rank, info.op, info.act);
+    info.of_group =
+        !info.name.empty() && !graph.recorded->stream_name(info.rank, info.stream).empty();
+  }
   info.on_host = !from.stream.valid();
   info.thread = names.thread(from.thread);
   info.in_program = lowered.plan.threads[from.thread].order == sim::ThreadOrder::kProgram;

@@ -24,8 +24,10 @@ struct ActInfo {
   std::uint32_t rank = 0;
   std::string op;
   std::uint32_t act = 0;          // from 1; 0: of a real job, not known
+  std::string name;               // of a recorded script: what it is called instead; may be empty
   std::uint32_t micro_batch = 0;  // from 1; 0: none
   std::string stream;             // of a step of the host: its thread
+  bool of_group = false;          // of a recorded script: the stream of a group, which `name` says
   std::string thread;
   OutsideText at;                     // where it stands in the user's program, if that is known
   OutsideText statement;              // what stands there, of an op of a GOAL file
@@ -101,6 +103,7 @@ struct Root {
   // Of a rank that makes no collective call that `first` waits for: how many it has made on the
   // communicator, and the most that another has.
   std::string communicator;
+  std::string group;  // of a recorded script: what the communicator is called instead
   std::uint32_t made = 0;
   std::uint32_t others_made = 0;
   // The first call that the rank of `first` makes and this one does not, by their programs: the one
@@ -126,6 +129,7 @@ struct Progress {
   };
 
   std::string what;  // the phase, the stream, or the thread
+  std::string name;  // of a recorded script: what the stream is called instead; may be empty
   Of of = Of::kPhase;
   std::uint32_t done = 0;
   std::uint32_t expected = 0;

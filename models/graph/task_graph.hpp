@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "models/graph/operation.hpp"
 #include "models/graph/pipeline.hpp"
 #include "models/graph/rank_set.hpp"
+#include "models/graph/recorded.hpp"
 #include "models/short_list.hpp"
 #include "sim/plan.hpp"
 
@@ -367,8 +369,9 @@ struct TaskGraph {
   std::vector<std::string> locks;   // each rank has them for itself
   std::vector<std::string> phases;  // what people count a rank's progress in: forward, backward
   std::vector<ActorTemplate> actors;
-  std::optional<Pipeline> pipeline;     // which some of the programs do
-  std::optional<LogicalGraph> logical;  // a model of which tasks are still to be made
+  std::optional<Pipeline> pipeline;          // which some of the programs do
+  std::optional<LogicalGraph> logical;       // a model of which tasks are still to be made
+  std::shared_ptr<const Recorded> recorded;  // of the scenario that a record is
 
   /// Of each device; 0: one for each stream. If nothing is said: what drivers do by default with
   /// host programs; no limit for actors alone.

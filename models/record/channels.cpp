@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "models/record/record_text.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -252,6 +254,18 @@ void Channels::find_messages() {
     of_message_.emplace(
         key, add_to_family(families[{group, tag}], of_group.name + kind, list, Channel(of_group)));
   }
+}
+
+std::string Channels::text(std::uint32_t channel, std::uint32_t rank) const {
+  for (std::uint32_t group = 0; group < of_group_.size(); ++group) {
+    const bool is_member = record_.groups[group].position(rank) != kNotSaid;
+    if (of_group_[group] == channel && is_member) return group_text(record_, group);
+  }
+  std::string others;
+  for (const std::uint32_t other : *channels_[channel].list_of(rank)) {
+    if (other != rank) others += (others.empty() ? " " : ", ") + std::to_string(other);
+  }
+  return channel == store_ ? "the store" : "messages with rank" + others;
 }
 
 std::uint32_t Channels::of_message(std::uint32_t rank, const RecordEntry& entry) const {

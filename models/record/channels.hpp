@@ -58,6 +58,9 @@ class Channels {
   /// Of a message that `rank` sends or receives.
   std::uint32_t of_message(std::uint32_t rank, const RecordEntry& entry) const;
 
+  /// "the world group", "messages with rank 1": what a rank has the channel for.
+  std::string text(std::uint32_t channel, std::uint32_t rank) const;
+
   /// A channel of all ranks over the store; made when it is first asked for.
   std::uint32_t store();
 

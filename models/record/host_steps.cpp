@@ -141,7 +141,9 @@ class RankSteps {
     find_last_uses();
   }
 
-  std::vector<std::uint32_t> run();
+  void run();
+  std::vector<std::uint32_t> take_steps() { return std::move(steps_); }
+  std::vector<std::uint32_t> take_entries() { return std::move(entries_); }
 
  private:
   // What a work or an event of the user stands for.
@@ -169,7 +171,10 @@ class RankSteps {
   std::int64_t work_of(std::size_t i) const {
     return entry(i).work >= 0 ? entry(i).work : -1 - static_cast<std::int64_t>(i + 1);
   }
-  void add(HostStep step) { steps_.push_back(names_.steps.number(std::move(step))); }
+  void add(HostStep step) {
+    steps_.push_back(names_.steps.number(std::move(step)));
+    entries_.push_back(now_);
+  }
   HostStep step(StepKind kind, const RecordEntry& from) const {
     HostStep result;
     result.kind = kind;
@@ -205,8 +210,10 @@ class RankSteps {
   JobNames& names_;
   HostPrograms& programs_;
   std::vector<std::uint32_t> steps_;
-  std::vector<std::string> streams_;  // their names
-  std::set<std::int64_t> abandoned_;  // works that were not waited for to their end
+  std::vector<std::uint32_t> entries_;                       // of each step
+  std::uint32_t now_ = kNotSaid;                             // the entry whose steps are made
+  std::vector<std::string> streams_;                         // their names
+  std::set<std::int64_t> abandoned_;                         // works not waited for to their end
   std::unordered_map<std::int64_t, std::size_t> last_wait_;  // of a work: the entry
   std::unordered_map<std::size_t, std::size_t> last_use_;    // of the event an entry records
   std::unordered_map<std::int64_t, Signal> works_;
@@ -268,9 +275,10 @@ std::vector<std::int64_t> RankSteps::waited_for_by(std::size_t i, PendingWorks& 
   return {};
 }
 
-std::vector<std::uint32_t> RankSteps::run() {
+void RankSteps::run() {
   PendingWorks pending;
   for (std::size_t i = 0; i < own_.entries.size(); ++i) {
+    now_ = static_cast<std::uint32_t>(i);
     const RecordEntry& from = entry(i);
     add_kernels(from);
     for (const std::int64_t work : waited_for_by(i, pending)) add_work_wait(work, from, i);
@@ -318,8 +326,8 @@ std::vector<std::uint32_t> RankSteps::run() {
         break;
     }
   }
+  now_ = kNotSaid;
   add_end();
-  return std::move(steps_);
 }
 
 void RankSteps::add_kernels(const RecordEntry& from) {
@@ -659,7 +667,10 @@ HostPrograms host_programs(const Record& record, RecordRules rules) {
   for (const RecordGroup& group : record.groups) programs.lazy = programs.lazy && !group.eager;
   JobNames names{StepNumbers(programs.steps), unmatched_messages(record, rules)};
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    programs.ranks.push_back(RankSteps(record, rank, clashes, split_calls, names, programs).run());
+    RankSteps made(record, rank, clashes, split_calls, names, programs);
+    made.run();
+    programs.ranks.push_back(made.take_steps());
+    programs.entries.push_back(made.take_entries());
   }
   return programs;
 }

@@ -73,7 +73,9 @@ struct HostPrograms {
   Channels channels;
   std::vector<HostStep> steps;
   std::vector<std::vector<std::uint32_t>> ranks;  // numbers of steps
-  bool has_pairs = false;                         // messages of which p2p decides the channel
+  // Beside `ranks`: the entry of each step, of a batch its first; kNotSaid: the rank's end.
+  std::vector<std::vector<std::uint32_t>> entries{};
+  bool has_pairs = false;  // messages of which p2p decides the channel
   bool has_kernels = false;
   bool lazy = true;  // under NCCL: no group was made with its communicator
 };

@@ -160,6 +160,9 @@ struct Record {
   OutsideText backend;  // "gloo" or "nccl": what the script asked for
   OutsideText torch;    // its version
   bool device_is_cuda = false;
+  std::int64_t limit = 0;      // of bytes that one value may have to be exchanged; 0: not said
+  std::int64_t steps = 0;      // after which the recording ended; 0: not said
+  std::int64_t seconds = 0;    // without progress, likewise
   bool waits_assumed = false;  // nobody recorded what waits for calls: see record_of_dumps.hpp
   std::vector<RecordPlace> places;
   std::vector<RecordFrame> frames;  // a caller comes before what it calls

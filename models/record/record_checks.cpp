@@ -6,7 +6,9 @@
 #include <tuple>
 #include <utility>
 
+#include "models/record/meetings.hpp"
 #include "models/record/record_ends.hpp"
+#include "models/record/record_text.hpp"
 #include "models/record/thread_order.hpp"
 
 namespace pipesim::models {
@@ -17,38 +19,6 @@ using Ranks = std::vector<std::uint32_t>;
 
 // More findings of a kind say nothing new.
 constexpr std::size_t kMaxFindings = 5;
-
-std::string group_text(const RecordGroup& group) {
-  Ranks ranks = group.ranks;
-  std::sort(ranks.begin(), ranks.end());
-  return "the group of " + rank_list_text(ranks);
-}
-
-// A call of a collective on one rank.
-struct Arrival {
-  std::uint32_t rank = 0;
-  const RecordEntry* entry = nullptr;
-};
-
-// By group and number in it.
-using Meetings = std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<Arrival>>;
-
-Meetings meetings_of(const Record& record) {
-  Meetings meetings;
-  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    for (const RecordEntry& entry : record.ranks[rank].entries) {
-      if (entry.kind != EntryKind::kCall || !is_collective(entry.operation)) continue;
-      if (entry.later) continue;  // never called
-      meetings[{entry.group, entry.number}].push_back({rank, &entry});
-    }
-  }
-  return meetings;
-}
-
-bool same_signature(const RecordEntry& a, const RecordEntry& b) {
-  return std::tie(a.operation, a.bytes, a.type, a.peer) ==
-         std::tie(b.operation, b.bytes, b.type, b.peer);
-}
 
 // Variants of new_group by their number: which ranks make which group, and from where.
 struct NewGroup {
@@ -82,7 +52,8 @@ void check_new_groups(const Record& record, std::vector<RecordFinding>& findings
     const auto said = [&](const NewGroup& group) {
       const std::string place = record.place_of(group.place);
       return rank_list_text(group.ranks) + (group.ranks.size() == 1 ? " makes " : " make ") +
-             group_text(record.groups[group.group]) + (place.empty() ? "" : " (" + place + ")");
+             "the group " + members_text(record.groups[group.group].ranks) +
+             (place.empty() ? "" : " (" + place + ")");
     };
     RecordFinding finding;
     finding.code = Code::kNewGroupOrder;
@@ -96,15 +67,6 @@ void check_new_groups(const Record& record, std::vector<RecordFinding>& findings
     findings.push_back(std::move(finding));
     return;  // all later numbers are off, too
   }
-}
-
-// Where the root alone comes from another line, the program says so on purpose.
-bool is_root_alone(const std::vector<Arrival>& first, const std::vector<Arrival>& second) {
-  const auto is_root = [](const std::vector<Arrival>& arrivals) {
-    return arrivals.size() == 1 && has_root(arrivals.front().entry->operation) &&
-           arrivals.front().entry->peer == arrivals.front().rank;
-  };
-  return is_root(first) || is_root(second);
 }
 
 void check_lines(const Record& record, const Meetings& meetings,
@@ -130,11 +92,10 @@ void check_lines(const Record& record, const Meetings& meetings,
     };
     RecordFinding finding;
     finding.code = Code::kOtherLine;
-    finding.message = operation_name(first.operation) + " #" + std::to_string(key.second) + " of " +
-                      group_text(record.groups[key.first]) +
-                      " meets from different lines: " + ranks(here) + " from " +
-                      record.place_of(place_a) + ", " + ranks(there) + " from " +
-                      record.place_of(place_b);
+    finding.message =
+        operation_name(first.operation) + " #" + std::to_string(key.second) + " on " +
+        group_text(record, key.first) + " meets from different lines: " + ranks(here) + " from " +
+        record.place_of(place_a) + "; " + ranks(there) + " from " + record.place_of(place_b);
     finding.notes.emplace_back(
         "operation, size and type fit, so nothing hangs here, but the values may be mixed up; a "
         "rank that calls once more or less is stuck later, elsewhere");
@@ -167,12 +128,12 @@ void check_splits(const Record& record, const Meetings& meetings,
         if (gives == takes) continue;
         RecordFinding finding;
         finding.code = Code::kSplits;
-        finding.message = "splits of all_to_all #" + std::to_string(key.second) + " of " +
-                          group_text(group) + " disagree: rank " + std::to_string(from.rank) +
-                          " gives " + std::to_string(gives) + " bytes to rank " +
-                          std::to_string(to.rank) + " (" + record.place_of(from.entry->place) +
-                          "), which expects " + std::to_string(takes) + " (" +
-                          record.place_of(to.entry->place) + ")";
+        finding.message = "splits of all_to_all #" + std::to_string(key.second) + " on " +
+                          group_text(record, key.first) + " disagree: rank " +
+                          std::to_string(from.rank) + " gives " + std::to_string(gives) +
+                          " bytes to rank " + std::to_string(to.rank) + " (" +
+                          record.place_of(from.entry->place) + "), which expects " +
+                          std::to_string(takes) + " (" + record.place_of(to.entry->place) + ")";
         finding.notes.emplace_back(
             "output_split_sizes of a rank must be the input_split_sizes of the others for it: "
             "exchange them first");
@@ -183,12 +144,19 @@ void check_splits(const Record& record, const Meetings& meetings,
   }
 }
 
-const char* cut_text(RecordEnd::Cut cut) {
+std::string times_text(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string cut_text(const Record& record, RecordEnd::Cut cut) {
   switch (cut) {
     case RecordEnd::Cut::kSteps:
-      return "--steps ended the recording";
+      if (record.steps == 0) return "--steps ended the recording";
+      return "'--steps " + std::to_string(record.steps) + "' ended the recording";
     case RecordEnd::Cut::kSeconds:
-      return "no progress for --seconds";
+      if (record.seconds == 0) return "no progress for --seconds";
+      return "no progress for " + times_text(static_cast<std::size_t>(record.seconds), "second") +
+             " ('--seconds " + std::to_string(5 * record.seconds) + "' waits longer)";
     case RecordEnd::Cut::kMadeUp:
       return "what followed a made-up value means nothing";
     case RecordEnd::Cut::kKilled:
@@ -199,8 +167,26 @@ const char* cut_text(RecordEnd::Cut cut) {
   return "nothing could be delivered any more";
 }
 
-std::string times_text(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+// What was above the limit, and the limit that is enough for the calls of the record.
+std::string cut_values_text(const Record& record) {
+  if (record.limit == 0) return "values above --limit were not exchanged";
+  std::int64_t largest = 0;
+  for (const RankRecord& rank : record.ranks) {
+    for (const RecordEntry& entry : rank.entries) {
+      if (entry.kind != EntryKind::kCall) continue;
+      const bool gathers =
+          entry.operation == Operation::kAllGather || entry.operation == Operation::kGather;
+      const auto members = static_cast<std::int64_t>(record.groups[entry.group].ranks.size());
+      std::int64_t bytes = 0;
+      if (__builtin_mul_overflow(entry.bytes, gathers ? members : 1, &bytes)) continue;
+      largest = std::max(largest, bytes);
+    }
+  }
+  constexpr std::int64_t kKiB = 1024;
+  std::string text =
+      "values above " + size_text(record.limit) + " were not exchanged: each rank made them up";
+  if (largest <= record.limit) return text;
+  return text + " ('--limit " + std::to_string(largest / kKiB + 1) + "KiB' exchanges all)";
 }
 
 }  // namespace
@@ -261,11 +247,11 @@ std::vector<std::string> record_basis(const Record& record) {
     basis.push_back("the results of " + times_text(made_up, "call") + " were made up" +
                     (place.empty() ? "" : ", the first at " + place));
   }
-  const std::map<std::string, const char*> words = {
+  const std::map<std::string, std::string> words = {
       {"polls", "is_completed() was asked: a real run may take another branch"},
       {"any_source", kAnySourceBasis},
       {"made_up", "values were made up"},
-      {"cut_values", "values above --limit were not exchanged"},
+      {"cut_values", cut_values_text(record)},
       {"store_order",
        "the store told ranks which of them came first, in the order of ranks here: with another "
        "order a real run may take another branch"},
@@ -285,7 +271,8 @@ std::vector<std::string> record_basis(const Record& record) {
       cuts[record.ranks[rank].end.cut].push_back(rank);
   }
   for (const auto& [cut, ranks] : cuts) {
-    basis.push_back("the record of " + rank_list_text(ranks) + " ends early: " + cut_text(cut));
+    basis.push_back("the record of " + rank_list_text(ranks) +
+                    " ends early: " + cut_text(record, cut));
   }
   return basis;
 }

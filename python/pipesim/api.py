@@ -46,7 +46,8 @@ class End:
 
 @dataclasses.dataclass(frozen=True)
 class Stuck:
-    """A rank that hangs. `at` is the line of the script: `train.py:20 backward`."""
+    """A rank that hangs. `op`: `all_reduce #23 on the world group`; `at` is the line of the script:
+    `train.py:20 backward`."""
 
     rank: int
     op: str
@@ -57,7 +58,7 @@ class Stuck:
 class Report:
     """What `pipesim check` says of a record. `failed`: ranks that raised or exited."""
 
-    answer: str  # "proved", "hang possible", "hang certain", "mismatch" or "undecided"
+    answer: str  # "proved", "hang possible", "hang certain", "mismatch", "undecided" or "failed"
     stuck: tuple[Stuck, ...]
     failed: tuple[int, ...]
     rests_on: tuple[str, ...]
@@ -237,5 +238,5 @@ def _stuck(hang: Optional[Mapping[str, Any]]) -> tuple[Stuck, ...]:
         for thread in rank["threads"]:
             at = thread.get("at")
             if at is not None and not thread["finished"]:
-                stuck.append(Stuck(rank["rank"], at["op"], at.get("at", "")))
+                stuck.append(Stuck(rank["rank"], at.get("name", at["op"]), at.get("at", "")))
     return tuple(stuck)

@@ -60,6 +60,10 @@ CheckPage check_page(const CheckView& view, std::vector<std::string> steps) {
     page.story.emplace_back(
         "What NCCL promises was not checked: here sends complete into NCCL's buffers.");
   }
+  if (is_failed(view)) {
+    page.headline = "fails: " + failed_text(view).substr(std::string_view("FAILED: ").size());
+    page.verdict = "failed";
+  }
   page.story.push_back(fmt::format("Of all interleavings: {}.", interleavings_text(view)));
   if (view.readings != nullptr) {
     for (const models::ReadingAnswer& each : view.readings->readings) {

@@ -98,6 +98,7 @@ std::string check_json(const CheckView& view) {
                     {"shown", view.ways->shown},
                     {"number", view.ways->number}};
   }
+  if (is_failed(view)) json["answer"] = "failed";
   json["own_times"] = {{"verdict", models::verdict_name(usual.verdict)},
                        {"time_ns", usual.time_ns},
                        {"fingerprint", fingerprint_text(usual.fingerprint)}};

@@ -28,6 +28,7 @@ using sim::WaitNodeKind;
 
 Json act_json(const ActInfo& act) {
   Json json = {{"rank", act.rank}, {"op", act.op}, {"act", act.act}};
+  if (!act.name.empty()) json["name"] = act.name;
   if (!act.call_name.empty()) json["call"] = act.call_name;
   if (act.micro_batch > 0) json["micro_batch"] = act.micro_batch;
   json["stream"] = act.stream;
@@ -253,6 +254,27 @@ Json remedy_json(const models::Remedy& remedy) {
           {"to", remedy.slots}};
 }
 
+Json sides_json(const std::vector<models::CallOfRanks>& sides) {
+  Json json = Json::array();
+  for (const models::CallOfRanks& side : sides) {
+    Json item = {{"ranks", side.ranks}};
+    if (!side.call.empty()) item["call"] = side.call;
+    item["at"] = side.at;
+    if (!side.lines.empty()) item["lines"] = side.lines;
+    json.push_back(std::move(item));
+  }
+  return json;
+}
+
+Json difference_json(const models::FirstDifference& difference) {
+  Json json = {{"group", difference.group},
+               {"number", difference.number},
+               {"mismatch", difference.mismatch},
+               {"sides", sides_json(difference.sides)}};
+  if (!difference.there.empty()) json["mismatch_sides"] = sides_json(difference.there);
+  return json;
+}
+
 // A name from a file may not be UTF-8; a report is not the place to fail on it.
 std::string dumped(const Json& json) {
   return json.dump(2, ' ', true, Json::error_handler_t::replace);
@@ -339,6 +361,9 @@ std::string json_report(const Report& report, bool by_class) {
        {"time_ns", explanation.time_ns},
        {"fingerprint", fingerprint_text(explanation.fingerprint)},
        {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}});
+  if (const models::FirstDifference* difference = shown_difference(report)) {
+    json["first_difference"] = difference_json(*difference);
+  }
   if (models::has_readings(report.graph)) {
     json["reading"] = models::reading_name(report.graph.reading);
   }

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "models/measure/expectation.hpp"
+#include "viz/recorded_text.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/styled.hpp"
 #include "viz/text/text_report.hpp"
@@ -201,13 +202,43 @@ std::string job_headline(const models::ReadingsReport& readings, const TextOptio
   return styled(options, ansi::kYellow, "UNDECIDED");
 }
 
-std::string headline(const CheckView& view, const TextOptions& options) {
-  if (!view.undecided.empty() && view.check.exploration.answer == sim::Answer::kUndecided) {
-    return styled(options, ansi::kYellow, "UNDECIDED: " + view.undecided);
+// Whether a run ended only because ranks died.
+bool ends_with_deaths(const models::Explanation& end) {
+  return end.cause == models::Cause::kDeadRank && end.cycle.empty() && end.mismatches.empty();
+}
+
+const std::vector<models::FailedRanks>* failures_of(const CheckView& view) {
+  const models::Recorded* recorded = view.graph.recorded.get();
+  return recorded == nullptr || recorded->failures.empty() ? nullptr : &recorded->failures;
+}
+
+// Ranks that wait for those that failed; of ranks that are alike the first.
+std::vector<const models::RankReport*> waiting_ranks(const CheckView& view) {
+  std::vector<const models::RankReport*> waiting;
+  for (const models::RankReport& rank : view.hang->explanation.ranks) {
+    const bool finished = std::all_of(rank.threads.begin(), rank.threads.end(),
+                                      [](const auto& thread) { return thread.finished; });
+    if (!rank.dead && !finished) waiting.push_back(&rank);
   }
-  if (view.readings != nullptr) return job_headline(*view.readings, options);
+  return waiting;
+}
+
+// "rank 1 raised ValueError at train.py:3".
+std::string failure_text(const models::FailedRanks& failed) {
+  return fmt::format("{} {}{}{}", ranks_text(failed.ranks), failed.what,
+                     failed.at.empty() ? "" : " at ", failed.at);
+}
+
+std::string headline(const CheckView& view, const TextOptions& options) {
+  if (is_failed(view)) return styled(options, ansi::kRed, failed_text(view));
+  const bool failed = view.hang != nullptr && failures_of(view) != nullptr;
+  const std::string also = failed ? "; " + failure_text(failures_of(view)->front()) : std::string();
+  if (!view.undecided.empty() && view.check.exploration.answer == sim::Answer::kUndecided) {
+    return styled(options, ansi::kYellow, "UNDECIDED: " + view.undecided) + also;
+  }
+  if (view.readings != nullptr) return job_headline(*view.readings, options) + also;
   const sim::Answer answer = view.check.exploration.answer;
-  if (!is_proved_by_buffers(view)) return styled(options, colour(answer), headline(answer));
+  if (!is_proved_by_buffers(view)) return styled(options, colour(answer), headline(answer)) + also;
   return styled(
       options, ansi::kYellow,
       fmt::format("NO HANG in the reading '{}'", models::reading_name(view.graph.reading)));
@@ -231,6 +262,27 @@ bool runs_by_buffers(const CheckView& view) {
 }
 
 }  // namespace
+
+bool is_failed(const CheckView& view) {
+  if (failures_of(view) == nullptr || view.hang == nullptr) return false;
+  if (view.check.exploration.answer == sim::Answer::kUndecided) return false;
+  if (view.readings == nullptr) return ends_with_deaths(view.hang->explanation);
+  return std::all_of(
+      view.readings->readings.begin(), view.readings->readings.end(),
+      [](const models::ReadingAnswer& each) { return !each.hang || ends_with_deaths(*each.hang); });
+}
+
+std::string failed_text(const CheckView& view) {
+  const std::vector<models::FailedRanks>& failures = *failures_of(view);
+  std::string text = "FAILED: " + failure_text(failures.front());
+  if (failures.size() > 1) text += fmt::format(" and {} more", failures.size() - 1);
+  std::vector<std::uint32_t> waiting;
+  for (const models::RankReport* rank : waiting_ranks(view)) waiting.push_back(rank->rank);
+  if (waiting.empty()) return text + "; nothing hangs before";
+  return text +
+         fmt::format("; {} wait{} for {}", ranks_text(waiting), waiting.size() == 1 ? "s" : "",
+                     failures.size() == 1 && failures.front().ranks.size() == 1 ? "it" : "them");
+}
 
 bool is_proved_by_buffers(const CheckView& view) {
   return view.by_buffers && view.check.exploration.answer == sim::Answer::kProved;
@@ -396,11 +448,18 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
                             counted(usual.acts_expected, "op")),
                 options.width) +
       "\n";
+  const bool failed = is_failed(view);
+  if (failed) {
+    text += failures_text(*failures_of(view), waiting_ranks(view), options) + "\n";
+  } else if (view.hang != nullptr) {
+    const std::string lead = lead_text(*view.hang, options);
+    if (!lead.empty()) text += lead + "\n";
+  }
   const auto add = [&](std::string_view what, const std::string& line) {
     text += paragraph(fmt::format("{:<16}{}", what, line), options.width, 0, 16);
   };
   if (view.ways) add("choices", ways_text(view));
-  if (view.readings != nullptr) {
+  if (view.readings != nullptr && !failed) {
     for (const models::ReadingAnswer& each : view.readings->readings) {
       add(models::reading_name(each.reading),
           fmt::format("{} ({})", answer_text(*view.readings, each, false),
@@ -414,6 +473,7 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
                       : "the answer covers only what was recorded: one run of the script");
   }
   for (const std::string& line : view.basis) add("assumes", line);
+  if (failed && view.hang->all_waits.empty()) return text;
   const bool shows_one =
       view.readings != nullptr && view.readings->answer != models::JobAnswer::kProved;
   if (shows_one) {
@@ -433,7 +493,7 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   }
   if (view.hang == nullptr) return text;
   text += fmt::format("\n{}\n\n", hang_title(found));
-  text += text_report(*view.hang, options);
+  text += text_report(*view.hang, options, true);
   return text;
 }
 

@@ -42,6 +42,13 @@ struct CheckView {
 /// since NCCL promises no buffers.
 bool is_proved_by_buffers(const CheckView& view);
 
+/// Whether ranks of a recorded script raised or exited with an error, and nothing else keeps it
+/// from completing: no call mismatches, and others wait for these ranks at most.
+bool is_failed(const CheckView& view);
+
+/// "FAILED: rank 1 raised ValueError at train.py:3; ranks 0 and 2 wait for it", of such a script.
+std::string failed_text(const CheckView& view);
+
 /// The words for an answer: "proved", "hang possible", "hang certain", "undecided".
 std::string answer_text(sim::Answer answer);
 

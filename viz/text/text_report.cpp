@@ -9,6 +9,7 @@
 
 #include "models/measure/expectation.hpp"
 #include "models/search/readings.hpp"
+#include "viz/recorded_text.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/styled.hpp"
 #include "viz/summary.hpp"
@@ -29,8 +30,8 @@ using sim::Verdict;
 
 class TextReport {
  public:
-  TextReport(const Report& report, const TextOptions& options)
-      : report_(report), explanation_(report.explanation), options_(options) {}
+  TextReport(const Report& report, const TextOptions& options, bool has_lead = false)
+      : report_(report), explanation_(report.explanation), options_(options), has_lead_(has_lead) {}
 
   std::string run() {
     add_head();
@@ -112,8 +113,17 @@ class TextReport {
   const Report& report_;
   const Explanation& explanation_;
   const TextOptions& options_;
+  const bool has_lead_;
   std::string text_;
 };
+
+// Whether the summary of the run only says again which calls do not match.
+bool is_said_by(const models::FirstDifference& difference, const Explanation& explanation) {
+  const auto& sides = difference.there.empty() ? difference.sides : difference.there;
+  const bool leaves_out =
+      std::any_of(sides.begin(), sides.end(), [](const auto& side) { return side.call.empty(); });
+  return explanation.cause == (leaves_out ? Cause::kAbsentMember : Cause::kMismatch);
+}
 
 void TextReport::add_head() {
   const char* colour = verdict_style(explanation_.verdict);
@@ -126,7 +136,11 @@ void TextReport::add_head() {
                   grouped(explanation_.acts_done), counted(explanation_.acts_expected, "op")),
       options_.width);
   if (report_.jitter.varies()) text_ += timing_text(report_.jitter) + "\n";
-  add_paragraph(summary_text(explanation_), 0, 2);
+  if (!has_lead_) text_ += lead_text(report_, options_);
+  const models::FirstDifference* difference = shown_difference(report_);
+  if (difference == nullptr || !is_said_by(*difference, explanation_)) {
+    add_paragraph(summary_text(explanation_), 0, 2);
+  }
   add_paragraph(advice_text(report_), 0, 2);
 }
 
@@ -176,6 +190,13 @@ std::string TextReport::device_text(const RankReport& rank) const {
   return "GPU " + (rank.spins ? styled(options_, ansi::kRed, "100% (spinning)") : "idle");
 }
 
+// What a row of a rank's progress is about: "world group", "main".
+std::string title(const Progress& progress) {
+  constexpr std::string_view kThe = "the ";
+  if (progress.name.empty()) return progress.what;
+  return progress.name.starts_with(kThe) ? progress.name.substr(kThe.size()) : progress.name;
+}
+
 // A stanza for each rank, and one for all that say the same.
 void TextReport::add_ranks() {
   constexpr std::size_t kMaxStanzas = 12;
@@ -186,14 +207,14 @@ void TextReport::add_ranks() {
     const RankReport& rank = explanation_.ranks[i];
     std::size_t widest = 0;
     for (const Progress& progress : rank.progress) {
-      widest = std::max(widest, progress.what.size());
+      widest = std::max(widest, title(progress).size());
     }
     const std::string device = device_text(rank);
     std::string text = (device.empty() ? "" : ": " + device) + "\n";
     for (const Progress& progress : rank.progress) {
-      text +=
-          paragraph(fmt::format("{:{}}  {}", progress.what, widest, progress_text(rank, progress)),
-                    options_.width, 4, 6 + widest);
+      text += paragraph(
+          fmt::format("{:{}}  {}", title(progress), widest, progress_text(rank, progress)),
+          options_.width, 4, 6 + widest);
     }
     const auto [known, is_new] = stanza_of.emplace(std::move(text), stanzas.size());
     if (is_new) stanzas.emplace_back(known->first, std::vector<std::uint32_t>());
@@ -365,8 +386,13 @@ void TextReport::add_all_waits() {
 
 }  // namespace
 
-std::string text_report(const Report& report, const TextOptions& options) {
-  return TextReport(report, options).run();
+std::string text_report(const Report& report, const TextOptions& options, bool has_lead) {
+  return TextReport(report, options, has_lead).run();
+}
+
+std::string lead_text(const Report& report, const TextOptions& options) {
+  const models::FirstDifference* difference = shown_difference(report);
+  return difference == nullptr ? std::string() : first_difference_text(*difference, options);
 }
 
 std::string head_text(const Report& report, const TextOptions& options) {

@@ -8,8 +8,11 @@
 namespace pipesim::viz {
 
 /// Whether it finishes, who waits for whom, what to change; then the cycle, roots, how far each
-/// rank came, what else is stuck.
-std::string text_report(const Report& report, const TextOptions& options);
+/// rank came, what else is stuck. `has_lead`: the text before it has shown lead_text().
+std::string text_report(const Report& report, const TextOptions& options, bool has_lead = false);
+
+/// Of a recorded script that hangs: where the calls of its ranks begin to differ. May be empty.
+std::string lead_text(const Report& report, const TextOptions& options);
 
 /// Of that only the head and the cycle.
 std::string head_text(const Report& report, const TextOptions& options);

@@ -91,7 +91,7 @@ class WaitsText {
   void add(std::size_t i) {
     const Wait& wait = waits_[i];
     const ActInfo& act = wait.from.act;
-    std::string where = models::printable(act.stream);
+    std::string where = act.of_group ? std::string() : models::printable(act.stream);
     // Of a GOAL file it says itself that it is a cpu.
     if (!where.empty() && act.statement.empty()) {
       where.insert(0, act.on_host ? "thread " : "stream ");

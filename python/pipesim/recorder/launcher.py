@@ -324,6 +324,7 @@ class Launcher:
             "settings": {
                 "values": settings.values,
                 "limit": settings.limit,
+                "seconds": int(settings.seconds),
                 **({"one_by_one": True} if settings.one_by_one else {}),
                 **({"steps": settings.steps} if settings.steps else {}),
                 **({"nodes": settings.nodes} if settings.nodes > 1 else {}),

@@ -33,8 +33,8 @@ TEST_CASE("calls that fit and come from different lines are told", "[models][rec
   const std::string reduce = call("all_reduce", "\"bytes\": 4");
   CHECK(findings(record_of("gloo", {kHere + reduce, kHere + reduce})).empty());
   CHECK(findings(record_of("gloo", {kHere + reduce, kThere + reduce})) ==
-        "all_reduce #1 of the group of ranks 0, 1 meets from different lines: rank 0 from a.py:1 "
-        "f, rank 1 from b.py:2 g\n");
+        "all_reduce #1 on the world group meets from different lines: rank 0 from a.py:1 f; rank 1 "
+        "from b.py:2 g\n");
   // These do not fit, and the run says so.
   CHECK(findings(record_of("gloo", {kHere + reduce, kThere + call("all_reduce", "\"bytes\": 8")}))
             .empty());
@@ -52,14 +52,13 @@ TEST_CASE("calls that nobody made meet nobody", "[models][record_checks]") {
   auto record = record_of("gloo", {kHere + makes + rest, kHere + rest, kHere + other + rest});
   models::add_later_calls(record);
   CHECK(findings(record) ==
-        "new_group is called in different orders: as number 1, rank 0 makes the group of ranks 0, "
-        "1, and rank 2 makes the group of ranks 0, 2\n");
+        "new_group is called in different orders: as number 1, rank 0 makes the group [0, 1], and "
+        "rank 2 makes the group [0, 2]\n");
   auto lines = record_of("gloo", {kHere + reduce + rest, kThere + reduce + rest, kHere + rest});
   models::add_later_calls(lines);
-  CHECK(
-      findings(lines) ==
-      "all_reduce #1 of the group of ranks 0..2 meets from different lines: rank 0 from a.py:1 f, "
-      "rank 1 from b.py:2 g\n");
+  CHECK(findings(lines) ==
+        "all_reduce #1 on the world group meets from different lines: rank 0 from a.py:1 f; rank 1 "
+        "from b.py:2 g\n");
 }
 
 TEST_CASE("a root may have a line of its own", "[models][record_checks]") {

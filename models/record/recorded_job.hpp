@@ -1,0 +1,18 @@
+// Names for the steps of a recorded script's scenario.
+#pragma once
+
+#include <memory>
+
+#include "models/graph/recorded.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/record/host_steps.hpp"
+#include "models/record/record.hpp"
+
+namespace pipesim::models {
+
+/// Names the steps of `graph`, the scenario that `record` is by these rules, and says where the
+/// calls of its ranks begin to differ.
+std::shared_ptr<const Recorded> recorded_job(std::shared_ptr<const Record> record,
+                                             RecordRules rules, const TaskGraph& graph);
+
+}  // namespace pipesim::models

@@ -1,0 +1,96 @@
+// Where the calls of ranks begin to differ, and what is meant to be so.
+#include "models/record/first_difference.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/record.hpp"
+
+using namespace pipesim;
+using testing::record_of;
+
+namespace {
+
+// Places a, b, c, d in a script, each called from the line of main.
+const std::string kPlaces = R"({"def": "m", "at": "train.py:90"}
+{"def": "m2", "at": "train.py:91"}
+{"def": "a", "at": "train.py:1", "in": "step", "up": "m"}
+{"def": "b", "at": "train.py:2", "in": "step", "up": "m"}
+{"def": "c", "at": "train.py:3", "in": "step", "up": "m"}
+{"def": "d", "at": "train.py:4", "in": "save", "up": "m"}
+{"def": "a2", "at": "train.py:1", "in": "step", "up": "m2"}
+)";
+
+// One all_reduce per word, numbered from 1: "a" of 4 bytes from place a, "a8" of 8 bytes.
+std::string calls(const std::vector<std::string>& words) {
+  std::string text = kPlaces;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool large = words[i].ends_with('8');
+    const std::string place = large ? words[i].substr(0, words[i].size() - 1) : words[i];
+    text += R"({"call": "all_reduce", "g": "g0", "n": )" + std::to_string(i + 1) +
+            R"(, "bytes": )" + (large ? "8" : "4") + R"(, "sync": true, "l": ")" + place + "\"}\n";
+  }
+  return text;
+}
+
+const std::string kFinished = "{\"end\": \"finished\"}\n";
+const std::string kAtRest = "{\"end\": \"cut\", \"why\": \"rest\"}\n";
+
+// "3 [0: train.py:1 | 1: train.py:2] 5": the first difference, its sides, and the mismatch.
+std::string found(const std::vector<std::string>& ranks) {
+  const auto difference = models::first_difference(record_of("gloo", ranks));
+  if (!difference) return "none";
+  std::string text = std::to_string(difference->number) + " [";
+  for (const models::CallOfRanks& side : difference->sides) {
+    text += &side == &difference->sides.front() ? "" : " | ";
+    for (const std::uint32_t rank : side.ranks) text += std::to_string(rank) + " ";
+    text += side.call.empty() ? "none" : side.at;
+    for (const std::string& line : side.lines) text += " < " + line;
+  }
+  return text + "] " + std::to_string(difference->mismatch);
+}
+
+}  // namespace
+
+TEST_CASE("ranks that call alike have no first difference", "[models][first_difference]") {
+  CHECK(found({calls({"a", "b"}) + kFinished, calls({"a", "b"}) + kFinished}) == "none");
+}
+
+TEST_CASE("the first difference is where the lines part before a mismatch",
+          "[models][first_difference]") {
+  // Rank 0 skips b in the second round; c and a fit in its place.
+  CHECK(found({calls({"a", "b", "c8", "a", "c8"}) + kAtRest,
+               calls({"a", "b", "c8", "a", "b", "c8"}) + kAtRest}) ==
+        "5 [0 train.py:3 step | 1 train.py:2 step] 5");
+  CHECK(found({calls({"a", "b", "c", "a", "c", "d8"}) + kAtRest,
+               calls({"a", "b", "c", "a", "b", "c"}) + kAtRest}) ==
+        "5 [0 train.py:3 step | 1 train.py:2 step] 6");
+  // What parted and met again before is no cause.
+  CHECK(found({calls({"b", "c", "a", "a8"}) + kAtRest, calls({"c", "b", "a", "a"}) + kAtRest}) ==
+        "4 [0 train.py:1 step | 1 train.py:1 step] 4");
+}
+
+TEST_CASE("a call that a rank leaves out at its end is missing", "[models][first_difference]") {
+  CHECK(found({calls({"a", "a"}) + kAtRest, calls({"a"}) + kFinished}) ==
+        "2 [0 train.py:1 step | 1 none] 2");
+  // Of a rank that waits elsewhere, or was cut, nobody knows.
+  CHECK(found({calls({"a", "a"}) + kAtRest, calls({"a"}) + kAtRest}) == "none");
+  CHECK(found({calls({"a", "a"}) + kAtRest,
+               calls({"a"}) + "{\"end\": \"cut\", \"why\": \"steps\"}\n"}) == "none");
+}
+
+TEST_CASE("lines that always meet are meant to", "[models][first_difference]") {
+  // A rank of its own program: b of rank 1 always meets a of rank 0.
+  CHECK(found({calls({"a", "a", "a", "d8"}) + kAtRest, calls({"b", "b", "b", "c"}) + kAtRest}) ==
+        "4 [0 train.py:4 save | 1 train.py:3 step] 4");
+  // Once is no rule.
+  CHECK(found({calls({"a", "d8"}) + kAtRest, calls({"b", "c"}) + kAtRest}) ==
+        "1 [0 train.py:1 step | 1 train.py:2 step] 2");
+}
+
+TEST_CASE("stacks of one line differ in who called it", "[models][first_difference]") {
+  CHECK(found({calls({"a", "a8"}) + kAtRest, calls({"a", "a2"}) + kAtRest}) ==
+        "2 [0 train.py:1 step < train.py:90 | 1 train.py:1 step < train.py:91] 2");
+}
