@@ -149,7 +149,8 @@ void run(const std::string& bytes) {
   if (!ours) return;
   const sim::Plan& plan = ours->lowered.plan;
   const sim::Outcome swept = sim::run(plan, {.engine = sim::EngineKind::kFixedOrder});
-  require(swept.fingerprint.value(ours->explanation.verdict) == ours->explanation.fingerprint,
+  require(sim::Fingerprint::of(swept.digests, ours->explanation.verdict) ==
+              ours->explanation.fingerprint,
           "sweep and events differ in times");
   require(swept.end == ours->outcome.end, "sweep and events differ in their end");
   sim::run(plan, {.jitter = {.permille = 500, .seed = 7}});
