@@ -24,10 +24,8 @@ struct ActInfo {
   std::uint32_t rank = 0;
   std::string op;
   std::uint32_t act = 0;          // from 1; 0: of a real job, not known
-  std::string name;               // of a recorded script: what it is called instead; may be empty
   std::uint32_t micro_batch = 0;  // from 1; 0: none
   std::string stream;             // of a step of the host: its thread
-  bool of_group = false;          // of a recorded script: the stream of a group, which `name` says
   std::string thread;
   OutsideText at;                     // where it stands in the user's program, if that is known
   OutsideText statement;              // what stands there, of an op of a GOAL file
@@ -40,6 +38,8 @@ struct ActInfo {
   std::string call_name;              // of a call of a group that has a name
   ActStage stage = ActStage::kNotEntered;
   sim::Step step = sim::Step::kNone;  // kEntered: what its thread is blocked in
+  std::string name;                   // how a recorded script counts it; empty: `op` and `act`
+  bool of_group = false;              // of a recorded script: `stream` is that of a group
 };
 
 /// One end of a wait.
@@ -129,12 +129,12 @@ struct Progress {
   };
 
   std::string what;  // the phase, the stream, or the thread
-  std::string name;  // of a recorded script: what the stream is called instead; may be empty
   Of of = Of::kPhase;
   std::uint32_t done = 0;
   std::uint32_t expected = 0;
   std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
   std::optional<Wait> wait;      // and what it waits for first
+  std::string name;              // how a recorded script calls the stream; empty: `what`
 
   /// What the act waits for says more than its stage.
   bool tells_wait() const {

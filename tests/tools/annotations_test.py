@@ -137,7 +137,7 @@ class Annotations(unittest.TestCase):
         done = subprocess.run([PROGRAM, "lint", "jobs"], cwd=self.folder, capture_output=True, text=True,
                               encoding="utf-8", stdin=subprocess.DEVNULL, check=False)  # fmt: skip
         self.assertEqual(2, done.returncode)
-        self.assertIn(f"{LATE}: nothing suspect\n", done.stdout)
+        self.assertIn(f"{LATE}: no findings\n", done.stdout)
         self.assertIn(f"{UNUSED}: 2 findings\n", done.stdout)
         self.assertIn(f"{TYPO}:3:7: error[E0201]", done.stderr)
 

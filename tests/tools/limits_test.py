@@ -113,7 +113,7 @@ class Limits(unittest.TestCase):
         text = "schema: 1\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
         for i in range(1, 12):
             text += "a%d: &a%d [%s]\n" % (i, i, ", ".join(["*a%d" % (i - 1)] * 10))
-        self.scenario_refused("aliases of this file stand for more than 1000", text)
+        self.scenario_refused("aliases of this file expand to more than 1000", text)
 
     def test_texts_that_aliases_stand_for(self):
         text = "schema: 1\nname: &x %s\nprograms:\n  do:\n" % ("A" * 4000) + "    - {compute: *x, takes: 1us}\n" * 100_000

@@ -59,6 +59,18 @@ def check_exchange(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tenso
         _refuse("ProcessGroupGloo::alltoall: input and output tensors must have the same size")
 
 
+def check_scattered(output: torch.Tensor, input: torch.Tensor, ranks: int) -> None:
+    """Of a reduce_scatter of one tensor, which is split among `ranks` along its first dimension."""
+    if not output.dim() or not input.dim():
+        return  # gloo crashes
+    needed, given = output.size(0) * ranks, input.size(0)
+    if needed != given:
+        _refuse(
+            "Check failed: outputShape[0] * worldSize == inputShape[0] "
+            f"({needed} vs. {given}). "
+        )
+
+
 def check_message(tensors: Sequence[torch.Tensor]) -> None:
     if not all(tensor.is_contiguous() for tensor in tensors):
         _refuse("input tensor has to be contiguous")

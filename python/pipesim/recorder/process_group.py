@@ -300,9 +300,11 @@ class RecordingGroup(dist.ProcessGroup):
         self, output: torch.Tensor, input: torch.Tensor, opts: Any = None
     ) -> Work:
         self._check_form("_reduce_scatter_base")
+        self._check_scattered([output], [input])
         return self._collective("reduce_scatter", [[input]], [[output]], reduce=_reduce_name(opts))
 
     def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        self._check_scattered(outputs, inputs)
         parts, reduce = [[t] for t in outputs], _reduce_name(opts)
         return self._collective("reduce_scatter", [[t] for t in inputs], parts, reduce=reduce)
 
@@ -428,6 +430,11 @@ class RecordingGroup(dist.ProcessGroup):
     def _check_form(self, form: str) -> None:
         if self._is_gloo():
             gloo_limits.check_form(form)
+
+    def _check_scattered(self, outputs: Tensors, inputs: Tensors) -> None:
+        if self._is_gloo():
+            for output, input in zip(outputs, inputs):
+                gloo_limits.check_scattered(output, input, self.size())
 
     def _blocking(self) -> bool:
         return self.group.backend == "nccl" and blocking_wait()

@@ -131,7 +131,7 @@ TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][com
   CHECK(until("rank0:a#5").code == 2);
   CHECK(contains(until("rank0:a#5").err, "rank 0 a runs 4 times, so there is no #5"));
   CHECK(contains(until("rank0:b#1").err, "there is no rank 0 b#1"));
-  CHECK(contains(until("rank7:a#1").err, "there is no rank 7, only 0 to 0"));
+  CHECK(contains(until("rank7:a#1").err, "unknown rank 7: ranks are 0 to 0"));
   CHECK(until("rank0:a").code == 2);
   CHECK(contains(until("rank0:a").err, "say which"));
   const auto in_schedule = [](const std::string& at) {

@@ -107,7 +107,7 @@ TEST_CASE("a long chain of equal layers is kept once", "[app][reduce_command]") 
 TEST_CASE("what cannot be reduced is said", "[app][reduce_command]") {
   const auto completes = command({"reduce", kSwin, "--set", "bwd_dst_buffer=backward"});
   CHECK(completes.code == 2);
-  CHECK(contains(completes.err, "this does not hang: there is nothing to reduce"));
+  CHECK(contains(completes.err, "the scenario does not hang; reduce needs one that does"));
   CHECK(completes.out.empty());
   CHECK(contains(command({"reduce", kSwin, "--json"}).err, "'--json' needs '--output FILE'"));
   CHECK(contains(command({"reduce", "x.goal"}).err, "'pipesim reduce' does not take GOAL files"));

@@ -284,14 +284,13 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
 TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") {
   const auto of = [](const Arguments& options) { return mistake(with({"sweep", kSwin}, options)); };
   const std::string file = std::string(kSwin) + ": error";
-  CHECK(of({"--vary", "ac=1..3"}) == file + "[E0306]: --vary ac=1: there is no such parameter");
+  CHECK(of({"--vary", "ac=1..3"}) == file + "[E0306]: --vary ac=1: unknown parameter");
   CHECK(of({"--vary", "acc=0..3"}) == file + "[E0307]: --vary acc=0: must be at least 1");
   CHECK(of({"--vary", "acc=1,2,x"}) == file + "[E0307]: --vary acc=x: unknown parameter 'x'");
   CHECK(of({"--vary", "bwd_dst_buffer=own,forwrd"}) ==
         file +
             "[E0307]: --vary bwd_dst_buffer=forwrd: 'forwrd' is not one of forward, backward, own");
-  CHECK(of({"--set", "jitter=10%"}) ==
-        file + "[E0306]: --set jitter=10%: there is no such parameter");
+  CHECK(of({"--set", "jitter=10%"}) == file + "[E0306]: --set jitter=10%: unknown parameter");
   const testing::Folder folder;
   folder.write("own.yaml", "schema: 1\nparams: {jitter: 3}\nactors: {a: {source: jitter}}\n");
   CHECK(mistake({"sweep", folder / "own.yaml", "--vary", "jitter=0,10%"}) ==

@@ -110,9 +110,10 @@ TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
         "0:0 the dump has rank -1: ranks go from 0 to 1048575");
   CHECK(problem(R"({"version":"2.9","pg_config":{"7":{"ranks":"[0, x]"}}})") ==
         "0:0 'ranks' of group '7' must be integers");
-  CHECK(problem("cos\nsystem\n.") ==
-        "0:0 byte 0: this pickle imports or calls something, which a dump of plain data never "
-        "does; nothing was executed");
+  CHECK(
+      problem("cos\nsystem\n.") ==
+      "0:0 byte 0: refused: this pickle imports or calls code, which a Flight Recorder dump never "
+      "does; nothing was executed");
   CHECK(problem("\x7f"
                 "ELF") == "0:0 byte 0: invalid pickle: unknown opcode 0x7f");
   CHECK(problem(std::string(100, '[')) == "1:101 truncated dump: the file ends too early");

@@ -99,7 +99,8 @@ TEST_CASE("texts of protocol 0 have escapes", "[formats][pickle]") {
 
 TEST_CASE("nothing is imported, called or built", "[formats][pickle]") {
   const std::string refused =
-      "this pickle imports or calls something, which a dump of plain data never does; nothing "
+      "refused: this pickle imports or calls code, which a Flight Recorder dump never does; "
+      "nothing "
       "was executed";
   // os.system("true"), as three protocols write it.
   CHECK(read("cos\nsystem\n(S'true'\ntR.") == "byte 0: " + refused);

@@ -238,7 +238,7 @@ TEST_CASE("mistakes are told where they stand", "[patch]") {
   CHECK(actors("actors: {last: {reads: {1..2: [gather], 2: ~}}}\n") ==
         "1:2:41: item 2 of the list is changed twice\n");
   CHECK(actors("set: {ac: 3}\n") ==
-        "1:2:11: set ac=3: there is no such parameter\n"
+        "1:2:11: set ac=3: unknown parameter\n"
         "  did you mean 'acc'?\n");
   CHECK(actors("set: {mode: other}\n") == "1:2:13: set mode=other: 'other' is not one of a, b\n");
   CHECK(actors("actors: {last: {slots: 1, slots: 2}}\n") ==

@@ -113,7 +113,7 @@ TEST_CASE("why tells of mistakes in its act", "[models][why]") {
   };
   CHECK(contains(said("rank 0 Fo#1"), "why: there is no rank 0 Fo#1"));
   CHECK(contains(said("rank 0 F0#5"), "why: rank 0 F0 runs 4 times, so there is no #5"));
-  CHECK(contains(said("rank 8 F0#1"), "why: there is no rank 8, only 0 to 7"));
+  CHECK(contains(said("rank 8 F0#1"), "why: unknown rank 8: ranks are 0 to 7"));
   CHECK(contains(said("F0#1"), "why: 'F0' is on ranks 0 to 3"));
   CHECK(contains(said("F0#1"), "say which: 'rank 0 F0#1'"));
   CHECK(contains(said("Fo#1"), "'Fo#1' does not name an op"));

@@ -78,7 +78,7 @@ TEST_CASE("splits are compared pair by pair", "[models][record_checks]") {
   };
   CHECK(findings(record_of("gloo", {splits("4, 8", "4, 0"), splits("0, 12", "8, 12")})).empty());
   CHECK(findings(record_of("gloo", {splits("4, 8", "4, 0"), splits("0, 12", "9, 12")})) ==
-        "splits of all_to_all #1 of the group of ranks 0, 1 disagree: rank 0 gives 8 bytes to rank "
+        "splits of all_to_all #1 on the world group disagree: rank 0 gives 8 bytes to rank "
         "1 (a.py:1 f), which expects 9 (a.py:1 f)\n");
 }
 
@@ -92,8 +92,8 @@ TEST_CASE("groups under one number have the same members", "[models][record_chec
   CHECK(models::clashing_new_groups(clash) ==
         std::map<std::int64_t, std::vector<std::uint32_t>>{{1, {0, 1}}});
   CHECK(findings(clash) ==
-        "new_group is called in different orders: as number 1, rank 0 makes the group of rank 0, "
-        "and rank 1 makes the group of ranks 0, 1\n");
+        "new_group is called in different orders: as number 1, rank 0 makes the group [0], and "
+        "rank 1 makes the group [0, 1]\n");
   CHECK_FALSE(testing::is_proved(clash, "gloo"));
   // Where no rank is in both, it depends on time which addresses a rank reads.
   CHECK_FALSE(models::only_disjoint_groups_clash(clash));

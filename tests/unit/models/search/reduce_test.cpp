@@ -130,7 +130,8 @@ programs:
 TEST_CASE("what does not hang is an error", "[models][reduce]") {
   Diagnostics diagnostics;
   CHECK_FALSE(reduced("schema: 1\nactors: {A: {source: 1}}\n", diagnostics).has_value());
-  CHECK(testing::text_of(diagnostics) == "0:0: this does not hang: there is nothing to reduce\n");
+  CHECK(testing::text_of(diagnostics) ==
+        "0:0: the scenario does not hang; reduce needs one that does\n");
 }
 
 TEST_CASE("a search that is stopped leaves what it had", "[models][reduce]") {
