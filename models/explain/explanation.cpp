@@ -277,10 +277,15 @@ void Explainer::explain_mismatches() {
       if (differs) misfit.differences.push_back(std::string(x).append(" and ").append(y));
     };
     const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text; };
-    misfit.other_operation = !found.message && a.operation != b.operation;
+    // NCCL's barrier is an all_reduce; a record has a meeting with the members of a new_group.
+    const auto called = [](const CallTemplate& call) {
+      if (call.type.rfind("ranks ", 0) == 0) return "new_group of " + call.type;
+      return call.type == "barrier" ? call.type : operation_name(call.operation);
+    };
+    misfit.other_operation = !found.message && called(first) != called(second);
     if (misfit.other_operation) {
       // Sizes and types of different operations do not compare: a barrier has neither.
-      differ(true, operation_name(first.operation), operation_name(second.operation));
+      differ(true, called(first), called(second));
     } else {
       differ(!found.message && a.root != b.root, "root " + std::to_string(a.root),
              "root " + std::to_string(b.root));

@@ -103,13 +103,13 @@ struct Root {
   // Of a rank that makes no collective call that `first` waits for: how many it has made on the
   // communicator, and the most that another has.
   std::string communicator;
-  std::string group;  // of a recorded script: what the communicator is called instead
   std::uint32_t made = 0;
   std::uint32_t others_made = 0;
   // The first call that the rank of `first` makes and this one does not, by their programs: the one
   // that waits may be a later one that is like it.
   std::optional<ActInfo> missing;
   std::optional<ActInfo> before;  // what the rank does in its place; none: nothing more
+  std::string group;              // how a recorded script calls the communicator; may be empty
 };
 
 /// Cycles that differ only in their ranks.

@@ -201,7 +201,11 @@ void add_waits(StackDiagnosis& diagnosis) {
   }
   for (std::size_t r = 0; r < std::min(kMaxRoots, diagnosis.roots.size()); ++r) {
     const Wait& first = diagnosis.waits[r];
-    explanation.roots.push_back({first.to, first, explanation.stuck, {}, 0, 0, {}, {}});
+    Root root;
+    root.party = first.to;
+    root.first = first;
+    root.waiting = explanation.stuck;
+    explanation.roots.push_back(std::move(root));
   }
 }
 
