@@ -635,7 +635,7 @@ class Verdicts(unittest.TestCase):
         for number, line in enumerate(script.read_text().splitlines(), 1):
             # Some ranks go on to the next step, the others are in the branch.
             if line.strip().startswith(("loss.backward()", "dist.barrier()")):
-                self.assertIn(f"(record_ddp.py:{number} ", done.stdout)
+                self.assertIn(f"record_ddp.py:{number} ", done.stdout)
         page = (ROOT / "docs/how-to/record.md").read_text()
         sample = page.split("$ pipesim record --ranks 4 examples/record_ddp.py\n")[1].split("```")[0]
         if torch.__version__.startswith("1.13"):
@@ -700,8 +700,8 @@ class Verdicts(unittest.TestCase):
             ("collectives.py", 4, [], "proved", {}),
             ("ends.py", 3, ["none"], "proved", {}),
             ("ends.py", 3, ["fork"], "proved", {}),
-            ("ends.py", 3, ["raise"], "hang", {**stays, 1: line_of("ends.py", "raise Value")}),
-            ("ends.py", 3, ["exit"], "hang", stays),
+            ("ends.py", 3, ["raise"], "failed", {**stays, 1: line_of("ends.py", "raise Value")}),
+            ("ends.py", 3, ["exit"], "failed", stays),
             ("ends.py", 3, ["poll"], "hang", {**stays, 1: line_of("ends.py", "is_completed()")}),
             ("gpu.py", 2, [], "proved", {}),
             # The value is read before the other group's call is made.
