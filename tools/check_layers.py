@@ -93,7 +93,7 @@ ROOMS = {
 }
 
 # Nobody keeps track of what is in a folder with more sources of its own than this.
-MAX_FILES = 30
+MAX_FILES = 32
 
 # A source longer than this has several subjects: split it by these.
 MAX_LINES = 800

@@ -266,11 +266,12 @@ class Orders {
   }
 
   void note_end(const Machine& machine) {
-    bool completes = machine.mismatches.empty();
+    bool stuck = false;
     for (int a = 0; a < count_of(spec_.actors); ++a) {
-      if (at(machine.done, a) < at(spec_.actors, a).acts) completes = false;
+      if (at(machine.done, a) < at(spec_.actors, a).acts) stuck = true;
     }
-    (completes ? ends_.completes : ends_.hangs) = true;
+    (stuck || !machine.mismatches.empty() ? ends_.hangs : ends_.completes) = true;
+    if (stuck) ends_.stuck = true;
   }
 
   const Spec spec_;

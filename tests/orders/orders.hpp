@@ -12,7 +12,8 @@ namespace pipesim::twin {
 
 struct Ends {
   bool completes = false;  // some order
-  bool hangs = false;      // some order: work is left, or calls do not fit
+  bool hangs = false;      // some order: work is left, or calls do not match
+  bool stuck = false;      // some order: work is left
   bool all = false;        // no order was left out
   std::size_t states = 0;
 };

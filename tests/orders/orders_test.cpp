@@ -68,7 +68,8 @@ std::optional<Spec> plan_of(std::uint64_t seed) {
 
 sim::Answer answer_of(const Ends& ends) {
   if (!ends.hangs) return sim::Answer::kProved;
-  return ends.completes ? sim::Answer::kHangPossible : sim::Answer::kHangCertain;
+  if (ends.completes) return sim::Answer::kHangPossible;
+  return ends.stuck ? sim::Answer::kHangCertain : sim::Answer::kMismatch;
 }
 
 sim::ExploreOptions options(bool reduce, bool look_for_cycles) {

@@ -571,10 +571,11 @@ class Reader:
         for number, (communicator, members) in enumerate(collectives[1]):
             lines.append("collective %d: communicator %d, members%s" % (
                 number, communicator, "".join(" (rank %d, actor %d)" % member for member in members)))
-        for number, (ranks, first_use, waits, connects) in enumerate(self.communicators):
-            lines.append("communicator %d: ranks %s%s%s%s" % (
+        for number, (ranks, first_use, waits, connects, hosts) in enumerate(self.communicators):
+            lines.append("communicator %d: ranks %s%s%s%s%s" % (
                 number, " ".join(map(str, ranks)), ", at first use" if first_use else "",
-                ", waits for device" if waits else "", ", connects at first use" if connects else ""))
+                ", waits for device" if waits else "", ", connects at first use" if connects else "",
+                ", calls of hosts" if hosts else ""))
         return lines
 
     def program_text(self, rank, thread):
@@ -643,7 +644,8 @@ class Reader:
         if key in self.pairs and is_cold:  # never made at the start
             first_use = True
         waits = self.value(given.get("waits_for_device"), None, False)
-        self.communicators.append((self.groups[group][number], first_use, waits and first_use, is_cold))
+        self.communicators.append((self.groups[group][number], first_use, waits and first_use, is_cold,
+                                   self.on_host and key is not None))
         made = len(self.communicators) - 1
         if key is not None:
             self.shared[key, number] = made

@@ -270,7 +270,9 @@ class ProgramGenerator {
     if (!random_.chance(flow_percent_)) return call;
     call.flow = random_.pick<Flow>({Flow::kFromRoot, Flow::kToRoot, Flow::kTree, Flow::kStar});
     call.peer = random_.pick(at(spec_.communicators, communicator).ranks);
-    call.steps = random_.pick<int>({0, 1, 1, 2, 3, 4, 5, 8});
+    const int steps = random_.pick<int>({0, 1, 1, 2, 3, 4, 5, 8});
+    // Only a ring has buffers to pass on.
+    if (call.flow == Flow::kFromRoot || call.flow == Flow::kToRoot) call.steps = steps;
     return call;
   }
 

@@ -45,7 +45,7 @@ class Nursery:
         self._process.stdin.close()
 
     def breed(self, settings: Settings, ends: dict[int, Connection]) -> None:
-        """Has it fork a rank for each end of a pipe. If it is gone, so are these ends."""
+        """Starts a rank in it for each end of a pipe. If it is gone, so are these ends."""
         self._has_bred = True
         request = {"settings": settings.to_json(), "ranks": list(ends)}
         with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Shows nothing if stderr is no terminal."""
+    """Shows nothing if stderr is not a terminal."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

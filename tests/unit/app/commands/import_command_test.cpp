@@ -118,6 +118,18 @@ TEST_CASE("an imported record says what its answer rests on", "[app][import_comm
                  "\"the record of ranks 0..3 ends early: nothing could be delivered any more\""));
 }
 
+// Without what only a record has: the script's names of calls, and where its ranks first differ.
+nlohmann::json without_names(nlohmann::json of) {
+  if (of.is_object()) {
+    of.erase("first_difference");
+    if (of.contains("op")) of.erase("name");
+  }
+  if (of.is_structured()) {
+    for (nlohmann::json& part : of) part = without_names(std::move(part));
+  }
+  return of;
+}
+
 // Of these, some are undecided because the record ends early or because several threads call.
 TEST_CASE("an imported record has the answer of the record", "[app][import_command]") {
   for (const std::string record :
@@ -133,7 +145,7 @@ TEST_CASE("an imported record has the answer of the record", "[app][import_comma
       CHECK(of_scenario.code == of_record.code);
       nlohmann::json answer = nlohmann::json::parse(of_scenario.out);
       answer.emplace("rests_on", nlohmann::json::array());  // which a record always has
-      CHECK(answer == nlohmann::json::parse(of_record.out));
+      CHECK(answer == without_names(nlohmann::json::parse(of_record.out)));
     }
   }
 }
