@@ -55,6 +55,8 @@ const char* word_of(const models::ReadingAnswer& found) {
       return "may";
     case sim::Answer::kHangCertain:
       return "hang";
+    case sim::Answer::kMismatch:
+      return "mismatch";
     case sim::Answer::kUndecided:
       break;
   }

@@ -211,7 +211,7 @@ def sweep(count):
 
 def rank_calls(count):
     head = ('{"record":1,"rank":0,"world":1}\n{"def":"g0","group":"0","ranks":[0]}\n{"init":"g0"}\n')
-    call = '{"call":"all_reduce","g":"g0","n":%(i)d,"bytes":4,"w":%(i)d}\n'
+    call = '{"call":"all_reduce","g":"g0","n":%(i)d,"bytes":4,"sync":true}\n'
     return repeated(call, count, head, '{"end":"finished"}\n')
 
 
