@@ -47,6 +47,8 @@ std::string words_of(sim::Answer answer) {
       return "can hang";
     case sim::Answer::kHangCertain:
       return "always hangs";
+    case sim::Answer::kMismatch:
+      return "never matches";
     case sim::Answer::kUndecided:
       break;
   }
