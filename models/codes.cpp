@@ -646,7 +646,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "not for this kind of file.",
      R"(-$ pipesim run job.yaml --loggops L=1000
 )"},
-    {Code::kOptionNeeds, "option that needs another", "The option needs another one, which the message names.",
+    {Code::kOptionNeeds, "option that needs another",
+     "The option needs another one, which the message names.",
      R"(-$ pipesim draw job.yaml
 )"},
     {Code::kStandardStreams, "standard input or output used twice",

@@ -381,11 +381,10 @@ Command completion_command() {
       .name = "completion",
       .about = "Print a completion script for bash or zsh",
       .usage = {"bash|zsh", "parameters FILE"},
-      .description =
-          {"Prints a script that lets the shell complete commands, options, files and, "
-           "after --set, the parameters of the scenario.",
-           "The second form is for these scripts: NAME=VALUE of all parameters of a "
-           "scenario, one per line, and nothing if FILE is not a scenario."},
+      .description = {"Prints a script that lets the shell complete commands, options, files and, "
+                      "after --set, the parameters of the scenario.",
+                      "The second form is for these scripts: NAME=VALUE of all parameters of a "
+                      "scenario, one per line, and nothing if FILE is not a scenario."},
       .examples = {"source <(pipesim completion bash)",
                    "pipesim completion zsh > ~/.zfunc/_pipesim"},
       .exit_status = "0 success, 2 invalid usage",

@@ -25,8 +25,8 @@ namespace {
 
 using Settings = std::vector<formats::Setting>;
 
-/// One of the two runs: a scenario, a saved state, or a report of `pipesim run --json`. For a report
-/// only the end is known.
+/// One of the two runs: a scenario, a saved state, or a report of `pipesim run --json`. For a
+/// report only the end is known.
 struct Run {
   std::string name;
   models::RunEndFigures end;

@@ -156,12 +156,13 @@ Command record_command() {
       .about = "Run all ranks of a PyTorch script on one CPU, and check it for hangs",
       .usage = {"--ranks N [options] SCRIPT [arguments]",
                 "--ranks N [options] -m MODULE [arguments]"},
-      .description = {"Runs all ranks of the script on this machine, without GPUs or a network, "
-                      "and records the calls that each rank makes on its process groups. Then "
-                      "checks whether any interleaving can hang, and at which lines. The script "
-                      "really runs: N processes at once, in one directory.",
-                      "Needs a Python interpreter with the script's torch (1.13 or newer). 'python3 -m "
-                      "pipesim.record' is the same command."},
+      .description =
+          {"Runs all ranks of the script on this machine, without GPUs or a network, "
+           "and records the calls that each rank makes on its process groups. Then "
+           "checks whether any interleaving can hang, and at which lines. The script "
+           "really runs: N processes at once, in one directory.",
+           "Needs a Python interpreter with the script's torch (1.13 or newer). 'python3 -m "
+           "pipesim.record' is the same command."},
       .options = {job_options(), recording_options(), {"Check", {rules_option(), set_option()}}},
       .examples = {"pipesim record --ranks 8 train.py --micro-batches 4",
                    "pipesim record --ranks 8 --only-record -o record/ train.py",

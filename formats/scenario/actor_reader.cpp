@@ -254,9 +254,8 @@ void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
     input.finish();
   } else if (actor.input) {
     diagnostics()
-        .error(
-            actor.place, models::Code::kNoCount,
-            fmt::format("'{}' waits for input but has no 'items'", actor.name))
+        .error(actor.place, models::Code::kNoCount,
+               fmt::format("'{}' waits for input but has no 'items'", actor.name))
         .notes.emplace_back(
             "add 'waits_for_input: {items: 4}', with 'first' and 'every' if it comes late");
   }

@@ -276,11 +276,10 @@ void check_settings(const std::vector<Parameter>& parameters,
     const std::string& name = given.setting.first;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (name == "reading") continue;  // of all scenarios
-    models::Diagnostic& error =
-        diagnostics.error(given.place, models::Code::kUnknownParameter,
-                          fmt::format("{}: {}", source_text(given),
-                                      known.empty() ? "the scenario has no parameters"
-                                                    : "unknown parameter"));
+    models::Diagnostic& error = diagnostics.error(
+        given.place, models::Code::kUnknownParameter,
+        fmt::format("{}: {}", source_text(given),
+                    known.empty() ? "the scenario has no parameters" : "unknown parameter"));
     models::suggest_name(error, name, known);
   }
 }

@@ -87,10 +87,11 @@ Lowered lower_all(const TaskGraph& graph) {
   Diagnostics mistakes;
   std::optional<Lowered> all = lower(graph, mistakes);
   if (all) return std::move(*all);
-  throw UserError(Code::kLimit,
-                  "this job cannot be simulated with representative ranks, and all ranks have more than " +
-                      std::to_string(kMaxPlacedActors) + " actors and steps",
-                  "simulate fewer ranks");
+  throw UserError(
+      Code::kLimit,
+      "this job cannot be simulated with representative ranks, and all ranks have more than " +
+          std::to_string(kMaxPlacedActors) + " actors and steps",
+      "simulate fewer ranks");
 }
 
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics) {

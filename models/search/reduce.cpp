@@ -306,7 +306,8 @@ bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
   if (!run.hang.hangs()) {
     // An interrupted first run is no hang either; who asked for it knows.
     if (options_.stop == nullptr || !options_.stop->load()) {
-      diagnostics.error({}, Code::kCannotReduce, "the scenario does not hang; reduce needs one that does");
+      diagnostics.error({}, Code::kCannotReduce,
+                        "the scenario does not hang; reduce needs one that does");
     }
     return false;
   }
