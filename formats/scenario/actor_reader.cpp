@@ -313,7 +313,7 @@ void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) 
         .notes.push_back(fmt::format("for example {{all_gather: tp}}; the operations are {}",
                                      fmt::join(models::collective_names(), ", ")));
   } else if (collective.group != kNoIndex) {
-    actor.collective = std::move(collective);
+    actor.collective = collective;
   }
 }
 
