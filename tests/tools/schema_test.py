@@ -8,24 +8,16 @@ YAML is read as editors read it: by the core schema of YAML 1.2, where `on` is a
 """
 
 import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import unittest
 
-try:
-    import jsonschema
-    import yaml
-except ImportError:
-    system = "/usr/bin/python3"  # that for which packages are installed
-    if sys.executable != system and "PIPESIM_PYTHON" not in os.environ and os.path.exists(system):
-        os.execve(system, [system, *sys.argv], dict(os.environ, PIPESIM_PYTHON=system))
-    if os.environ.get("PIPESIM_SETUP") == "yes":  # .ci/run has installed them
-        raise
-    print("SKIPPED: jsonschema and yaml are not here; they come with the packages python3-jsonschema and python3-yaml")
-    sys.exit(0)
+import with_yaml  # isort: skip  # noqa: F401
+
+import jsonschema
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
