@@ -1,5 +1,5 @@
-// Boost.Program_options splits the command line; which words are an option's value is its to say.
-// Messages are ours.
+// Boost.Program_options splits the command line and decides which words are option values. The
+// error messages are pipesim's own.
 #include "app/command.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 namespace po = boost::program_options;
 using Words = std::vector<std::string>;
 
-// "-o FILE" of an option as it is typed: "--output FILE".
+// Returns an option in its typed form: "--output FILE" for "-o FILE".
 std::string form(const Option& option) {
   return fmt::format("--{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
 }
@@ -34,7 +34,7 @@ std::string form(const Option& option) {
                    nearest.empty() ? "" : fmt::format("did you mean '--{}'?", nearest));
 }
 
-// An option without its value, or a flag with one.
+// Throws UsageError for an option without its value, or a flag with one.
 [[noreturn]] void fail_on_value(const std::string& found, const std::vector<Option>& options) {
   const auto is_found = [&](const Option& option) {
     return found == "--" + option.name || found == std::string{'-', option.letter};
@@ -111,7 +111,7 @@ Arguments::Arguments(const Command& command, const Words& words) : command_(comm
       positional_.insert(positional_.end(), found.value.begin(), found.value.end());
       continue;
     }
-    // A flag has no value, and is there all the same.
+    // A flag counts as given, although it has no value.
     given_.at(found.string_key).push_back(found.value.empty() ? "" : found.value.front());
   }
   for (const Option& option : options) check_values(option, all(option.name));

@@ -2,7 +2,7 @@
 
 namespace pipesim::app {
 
-/// "0.1.0", as the build says.
+/// Returns the version, such as "0.1.0", as set by the build.
 const char* version();
 
 }  // namespace pipesim::app

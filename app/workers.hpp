@@ -14,17 +14,17 @@ namespace pipesim::app {
 
 class Workers {
  public:
-  /// Calls `work(i)` for each i below `count`, started in that order, on `jobs` threads (0: one per
-  /// core), or on the caller's if no thread can be started.
+  /// Calls `work(i)` for each i below `count`, started in ascending order. Runs on `jobs` threads
+  /// (0: one per core), or on the caller's thread if no thread can be started.
   Workers(std::size_t count, unsigned jobs, std::function<void(std::size_t)> work);
 
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Starts no more work, and waits for what has begun.
+  /// Starts no more work, and waits for the work in progress.
   ~Workers();
 
-  /// Returns when all below `end` are done. Rethrows the first exception of `work`.
+  /// Returns when all pieces below `end` are done. Rethrows the first exception of `work`.
   void wait_for(std::size_t end);
 
  private:
@@ -37,7 +37,7 @@ class Workers {
   std::condition_variable changed_;
   std::vector<char> is_done_;  // by piece
   std::exception_ptr problem_;
-  std::vector<std::thread> threads_;  // the last: they use the others
+  std::vector<std::thread> threads_;  // last member: the threads use the others
 };
 
 }  // namespace pipesim::app

@@ -1,4 +1,4 @@
-// Finds the command, and turns what it throws into messages and exit statuses.
+// Finds and runs the command, and turns its exceptions into messages and exit statuses.
 #include "app/cli/command_line.hpp"
 
 #include <algorithm>
@@ -54,16 +54,16 @@ int dispatch(const Words& words, const Console& console) {
                    nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
 }
 
-// Where to look after a mistake in `words`.
+// Returns the help to suggest after a mistake in `words`.
 std::string help_after(const Words& words) {
   const bool is_command = !words.empty() && find_command(words.front()) != nullptr;
-  // The help of 'help' does not list the commands.
+  // `pipesim help --help` does not list the commands.
   return is_command && words.front() != "help"
              ? fmt::format("'pipesim {} --help' lists the options", words.front())
              : "'pipesim --help' lists the commands";
 }
 
-// Messages may quote arguments and file names, which must not control the terminal.
+// Makes a message printable: quoted arguments and file names must not control the terminal.
 std::string printable_lines(std::string_view message) {
   std::string result;
   for (std::size_t begin = 0; begin <= message.size();) {
@@ -110,7 +110,7 @@ int run_command_line(const Words& words, const Console& console) {
     return fail(error, error.help(), kExitUsage, console);
   } catch (const std::bad_alloc&) {
     return out_of_memory(console);
-  } catch (const std::length_error&) {  // more than any memory
+  } catch (const std::length_error&) {  // larger than any memory
     return out_of_memory(console);
   }
 }

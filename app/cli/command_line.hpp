@@ -8,8 +8,8 @@
 
 namespace pipesim::app {
 
-/// Runs the command line `words`, without the program's name. Returns the exit status. None of our
-/// own exceptions leaves it.
+/// Runs the command line `words`, without the program's name. Returns the exit status. Throws none
+/// of pipesim's own exceptions.
 int run_command_line(const std::vector<std::string>& words, const Console& console);
 
 }  // namespace pipesim::app

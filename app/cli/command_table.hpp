@@ -1,4 +1,4 @@
-// All commands, grouped by what one wants to do.
+// All commands, grouped by purpose.
 #pragma once
 
 #include <string>
@@ -15,17 +15,17 @@ struct CommandGroup {
 
 const std::vector<CommandGroup>& command_groups();
 
-/// In the order of the groups.
+/// All commands, sorted by help group.
 std::vector<const Command*> all_commands();
 std::vector<std::string> command_names();
 
-/// Null if there is no command of that name.
+/// Returns null if no command has this name.
 const Command* find_command(const std::string& name);
 
-/// The program itself, which --help without a command describes.
+/// Returns the program itself, as --help without a command describes it.
 Command main_command();
 
-// These two describe the others, so they are not in app/commands.
+// `help` and `completion` describe the other commands, so they are not in app/commands.
 Command help_command();
 Command completion_command();
 

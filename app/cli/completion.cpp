@@ -1,4 +1,4 @@
-// `pipesim completion`: scripts with which a shell completes our command lines.
+// `pipesim completion`: prints scripts for shells that complete pipesim's command lines.
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -17,7 +17,7 @@
 namespace pipesim::app {
 namespace {
 
-// What an option takes as its value.
+// The kind of an option's value.
 enum class ValueKind { kWords, kParameters, kFiles, kFolders, kOther };
 
 ValueKind kind_of(const Option& option) {
@@ -28,7 +28,7 @@ ValueKind kind_of(const Option& option) {
   return ValueKind::kOther;
 }
 
-// In single quotes, for a shell.
+// Quotes `text` for a shell, with single quotes.
 std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (const char c : text) {
@@ -49,7 +49,7 @@ std::vector<Option> flat_options(const Command& command) {
   return options;
 }
 
-// All values of the first argument, if they can be listed.
+// Returns all values of the first argument, if they can be listed.
 std::vector<std::string> first_words(const Command& command) {
   return command.name == "help" ? command_names() : command.words;
 }
@@ -90,8 +90,8 @@ std::string bash_options(const Command& command) {
          cases;
 }
 
-// readline breaks words at = (as COMP_WORDBREAKS says), and replaces only what is behind the last
-// break: words are put together first, and of replies the part before that is taken off.
+// readline breaks words at '=' (as COMP_WORDBREAKS says), and replaces only the text after the last
+// break. So the script first joins words, and then cuts the part before the break from each reply.
 constexpr std::string_view kBashBegin =
     R"bash(# Completion of pipesim for bash: what 'pipesim completion bash' prints.
 
@@ -195,7 +195,7 @@ _pipesim() {
 complete -F _pipesim pipesim
 )bash";
 
-// For a specification of _arguments.
+// Escapes `text` for a specification of _arguments.
 std::string zsh_text(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -222,7 +222,7 @@ std::string zsh_action(const Option& option) {
     case ValueKind::kOther:
       break;
   }
-  return " ";  // there is a value, and nothing to offer
+  return " ";  // a value without suggestions
 }
 
 std::string zsh_options(const Command& command) {
@@ -292,7 +292,7 @@ constexpr std::string_view kZshMiddle = R"zsh(  )
       case $line[1] in
 )zsh";
 
-// Loaded by itself as a function of this name, or by `source`.
+// End of the zsh script, which is loaded as a function of this name, or by `source`.
 constexpr std::string_view kZshEnd = R"zsh(      esac && ret=0 ;;
   esac
   return ret
@@ -305,7 +305,8 @@ else
 fi
 )zsh";
 
-// Larger scenarios are written by programs, and TAB has to answer at once.
+// Limit on the size of a scenario: larger ones are written by programs, and TAB must answer at
+// once.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
 std::string bash_completion() {
@@ -327,9 +328,9 @@ std::string zsh_completion() {
   return text + std::string(kZshEnd);
 }
 
-// What can follow --set for the scenario in this file: NAME=VALUE for each value of a word or a
-// switch, else NAME=, a line each. Completion cannot report mistakes: a file that is not a
-// scenario, not a regular file, or larger than 1 MiB has no parameters.
+// Returns the words that can follow --set for the scenario in this file, one a line: NAME=VALUE for
+// each value of a word or a switch, else NAME=. Completion cannot report mistakes, so some files
+// have no parameters: files that are not scenarios, not regular, or larger than 1 MiB.
 std::string parameter_words(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};

@@ -10,7 +10,7 @@ namespace pipesim::app {
 namespace {
 
 constexpr std::size_t kWidth = 80;
-// A longer name has its line to itself.
+// Width of the name column; a longer name gets its own line.
 constexpr std::size_t kMaxNameWidth = 24;
 
 }  // namespace
@@ -58,7 +58,7 @@ std::string two_columns(const std::vector<HelpTable>& sections) {
 
 namespace {
 
-// "-o, --output FILE"
+// Returns the form "-o, --output FILE".
 std::string option_form(const Option& option) {
   const std::string letter = option.letter == '\0' ? "    " : fmt::format("-{}, ", option.letter);
   return fmt::format("{}--{}{}{}", letter, option.name, option.value.empty() ? "" : " ",

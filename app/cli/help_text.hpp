@@ -1,4 +1,4 @@
-// What --help prints, at most 80 columns wide.
+// The text of --help, at most 80 columns wide.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace pipesim::app {
 
 std::string help_text(const Command& command);
 
-/// `text` behind `head`, wrapped; further lines are indented by `indent`.
+/// Appends `text` to `head` and wraps both; further lines are indented by `indent`.
 std::string wrapped(const std::string& head, std::string_view text, std::size_t indent);
 
-/// Names and what they mean, in two columns that are aligned across the sections.
+/// Names and their meanings, in two columns that are aligned across the sections.
 std::string two_columns(const std::vector<HelpTable>& sections);
 
-/// What --help says about an option after its names: its sentence, values and default.
+/// Returns the help of an option after its names: its sentence, values and default.
 std::string option_text(const Option& option);
 
 }  // namespace pipesim::app

@@ -19,8 +19,8 @@ std::atomic<bool> interrupted{false};
 std::atomic<bool> simulating{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
-// During a simulation, the first Ctrl-C ends it with a report of the state reached. At any other
-// time, and the second time, it ends the process.
+// Handles Ctrl-C. During a simulation, the first one ends the run with a report of the state
+// reached. At any other time, and the second time, Ctrl-C ends the process.
 void on_interrupt(int /*signal*/) {
   if (!simulating || interrupted.exchange(true)) {
     pipesim::app::remove_temporary_file();
@@ -28,14 +28,14 @@ void on_interrupt(int /*signal*/) {
   }
 }
 
-// Ends as the signal would, without leaving a temporary file.
+// Removes the temporary file, then ends the process as the signal would.
 void on_end(int signal) {
   pipesim::app::remove_temporary_file();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
 
-// Whether it is a terminal that understands escape sequences.
+// Whether the descriptor is a terminal that understands escape sequences.
 bool is_terminal(int descriptor) {
   const char* terminal = std::getenv("TERM");
   if (terminal == nullptr || std::strcmp(terminal, "dumb") == 0) return false;
@@ -48,8 +48,8 @@ bool wants_colour(int descriptor) {
   return is_terminal(descriptor);
 }
 
-// The width of the terminal. Only asked for if standard output is one: a file gets the same output
-// everywhere.
+// Returns the width of the terminal, or `otherwise` if unknown. Only asked for if standard output
+// is a terminal: a file gets the same output everywhere.
 std::size_t columns(std::size_t otherwise) {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_end);
   if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) std::signal(SIGHUP, on_end);  // else: nohup
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` cannot be written, as on a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is reported like a full disk
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   pipesim::app::Console console{std::cin, std::cout, std::cerr};
   console.out_colour = wants_colour(STDOUT_FILENO);

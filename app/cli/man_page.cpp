@@ -12,10 +12,10 @@
 namespace pipesim::app {
 namespace {
 
-// Text for roff, so that what people copy from the page (minus signs, quotes) comes out as it is.
+// Escapes text for roff, so that minus signs and quotes copied from the page are plain ASCII.
 std::string escaped(std::string_view text) {
   std::string result;
-  // At the start of a line these would begin a request.
+  // A leading '.' or ''' would start a roff request.
   if (!text.empty() && (text.front() == '.' || text.front() == '\'')) result = "\\&";
   for (const char c : text) {
     switch (c) {
@@ -44,7 +44,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// Lines that are printed as they are.
+// Prints lines unfilled, exactly as given.
 std::string verbatim(const std::vector<std::string>& lines) {
   std::string text = ".nf\n";
   for (const std::string& line : lines) text += escaped(line) + "\n";
@@ -56,7 +56,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// "-o, --output FILE"
+// Returns the form "-o, --output FILE" in roff.
 std::string option_names(const Option& option) {
   std::string text;
   if (option.letter != '\0') text += fmt::format("\\fB\\-{}\\fR, ", option.letter);

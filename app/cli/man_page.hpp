@@ -7,7 +7,7 @@
 
 namespace pipesim::app {
 
-/// The page of a command, or of main_command(), in roff with the macros of man(7).
+/// Returns the page of a command, or of main_command(), in roff with the macros of man(7).
 std::string man_page(const Command& command);
 
 }  // namespace pipesim::app

@@ -50,7 +50,7 @@ models::CollectiveAlgorithm read_algorithm_file(const std::string& path, const C
   return algorithm;
 }
 
-// A file, or the cluster itself: {hosts: 2, devices: 8}.
+// Reads the cluster from --cluster: a file, or text such as {hosts: 2, devices: 8}.
 GivenCluster read_cluster(const Arguments& arguments, std::uint32_t ranks, const Console& console) {
   const auto given = arguments.text("cluster");
   if (!given) return {models::usual_cluster(ranks), true};
@@ -80,7 +80,7 @@ std::uint32_t slots_of(const models::CollectiveAlgorithm& algorithm,
   return given.value_or(models::protocol_slots(algorithm.protocol));
 }
 
-// Whether it ends for messages of this size.
+// Whether the algorithm completes for messages of `bytes` bytes.
 bool completes(const models::CollectiveAlgorithm& algorithm, std::uint64_t bytes,
                std::uint32_t slots) {
   models::AlgoNetworkOptions options;
@@ -102,7 +102,7 @@ void refuse_options_of_scenarios(const Arguments& arguments) {
   }
 }
 
-// 1 KiB to 256 MiB.
+// Message sizes from 1 KiB to 256 MiB.
 std::vector<std::uint64_t> usual_sizes() {
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t bytes = std::uint64_t{1} << 10; bytes <= std::uint64_t{1} << 28; bytes <<= 3) {
@@ -165,7 +165,7 @@ int run_algorithm(const Arguments& arguments, const Console& console) {
   const models::CollectiveAlgorithm algorithm = read_algorithm_file(path, console);
   const auto ranks = static_cast<std::uint32_t>(algorithm.ranks.size());
   const GivenCluster cluster = read_cluster(arguments, ranks, console);
-  // Without --bytes a message that the file declares.
+  // The default message size lies in the range that the file declares.
   if (!bytes) {
     bytes = std::max(algorithm.min_bytes,
                      std::min(kUsualBytes, algorithm.max_bytes.value_or(kUsualBytes)));

@@ -1,4 +1,4 @@
-// What 'run' and 'diff' do with collective algorithms, which are not scenarios.
+// Collective algorithms, as opposed to scenarios, in 'run' and 'diff'.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace pipesim::app {
 
-/// Whether 'run' or 'diff' is given a collective algorithm: see is_algorithm(). Standard input is
-/// one where an option for algorithms is given. Throws FileError.
+/// Whether `path` is a collective algorithm, see is_algorithm(). Standard input counts as an
+/// algorithm if an option for algorithms is given. Throws FileError.
 bool takes_algorithm(const Arguments& arguments, const std::string& path);
 
-/// --bytes, --slots and --cluster, which are for collective algorithms.
+/// Returns the options for collective algorithms: --bytes, --slots and --cluster.
 OptionGroup algorithm_options();
 
-/// Throws UsageError where one of algorithm_options() is given.
+/// Throws UsageError if one of algorithm_options() is given.
 void refuse_algorithm_options(const Arguments& arguments);
 
-/// Times the algorithm, or says how it hangs. Throws UsageError, FileError and ReportedMistakes.
+/// Times the algorithm, or reports its hang. Throws UsageError, FileError and ReportedMistakes.
 int run_algorithm(const Arguments& arguments, const Console& console);
 
 /// Compares the times of two algorithms.

@@ -36,7 +36,7 @@ namespace {
 constexpr std::uint64_t kDefaultStates = 200'000;
 constexpr std::uint64_t kDefaultWays = 1000;
 
-// Stops an exploration when the user interrupts it, or when its time is up.
+// Stops an exploration on an interrupt, or after `seconds`.
 class Deadline {
  public:
   Deadline(const Console& console, std::uint64_t seconds)
@@ -72,7 +72,7 @@ class Deadline {
   std::mutex mutex_;
   std::condition_variable ends_;
   bool is_over_ = false;
-  std::thread thread_;  // the last: it uses the others
+  std::thread thread_;  // last member: the thread uses the others
 };
 
 int exit_code_of(const models::ReadingsReport& found, bool interrupted) {
@@ -106,10 +106,10 @@ std::string order_text(const ScenarioInput& input, const std::vector<formats::Se
   return text;
 }
 
-// What `check` says of an answer for which the scenario or the record does not say enough.
+// Reasons to doubt an answer, from the scenario or the record.
 struct Judgement {
-  std::vector<std::string>& basis;  // of the answer
-  std::string undecided{};          // the headline
+  std::vector<std::string>& basis;  // basis of the answer, as reported
+  std::string undecided{};          // headline of an undecided answer; empty: decided
 };
 
 void undecide(models::ReadingsReport& found, Judgement& judged, std::string headline) {
@@ -118,9 +118,9 @@ void undecide(models::ReadingsReport& found, Judgement& judged, std::string head
   judged.undecided = std::move(headline);
 }
 
-// Of a record with recvs from any source under gloo's rules: what its script does with a message
-// depends on who sent it, and was recorded for one sender. So a hang that only another sender leads
-// to decides nothing. Changes the basis of the answer.
+// Weakens a hang of a record with recvs from any source, under gloo's rules. The script's reaction
+// to a message depends on its sender, and was recorded for one sender only. A hang that only
+// another sender leads to is therefore undecided. Adds to the basis of the answer.
 void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& options,
                       models::ReadingsReport& found, Judgement& judged) {
   const models::Record& record = input.record()->record();
@@ -148,7 +148,7 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
                   input.path()));
 }
 
-// Of a scenario that does not say enough for this answer.
+// Weakens the answer if the scenario marks it as undecided.
 void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport& found,
                     Judgement& judged) {
   if (found.answer == models::JobAnswer::kUndecided) return;
@@ -162,8 +162,8 @@ void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport&
   judged.basis.push_back(undecided.possible);
 }
 
-// Of a record in which nothing keeps the Works of sends, under gloo's rules: whether such a message
-// is delivered is up to timing, so a hang without it is possible.
+// Weakens a proof of a record that keeps no Work of some sends, under gloo's rules. Timing decides
+// whether such a message is delivered, so a hang is possible.
 void judge_dropped_sends(const ScenarioInput& input, const sim::ExploreOptions& options,
                          models::ReadingsReport& found) {
   const models::Record& record = input.record()->record();
@@ -183,7 +183,8 @@ void judge_dropped_sends(const ScenarioInput& input, const sim::ExploreOptions& 
 
 using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
 
-// Writes the page: the run that hangs, or the usual one, is made once more with all its times.
+// Writes the HTML page. Reruns the hanging run, or else the default run, and records the times of
+// its ops.
 void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, std::string made_by,
                 const std::string& path) {
   if (view.readings != nullptr) graph.reading = view.readings->shown;
@@ -195,7 +196,7 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
   if (found.reading.any()) run.reading = &found.reading;
   if (!found.hang.empty()) run.order = &found.hang;
   const models::Simulation shown = models::simulate(graph, std::move(*lowered), run);
-  // Where timing decides nothing, no interleaving was looked for: all end as the run does.
+  // If timing decides nothing, check searches no interleaving, and all of them end like this run.
   constexpr std::size_t kMaxSteps = 100'000;
   std::vector<sim::Event> order = found.hang;
   const bool any_ends_so = found.hang_found && found.method == sim::Method::kOneRun;
@@ -206,7 +207,7 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
   for (models::OrderStep& step : models::describe_order(graph, shown.lowered, order)) {
     steps.push_back(std::move(step.what));
   }
-  // Faults have times, so there is no other run than this.
+  // Faults happen at fixed times, so this run is the only possible one.
   if (found.hang_found && shown.lowered.plan.faulty) {
     steps = models::describe_run(graph, shown, kMaxSteps);
   }
@@ -216,9 +217,9 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
 
 struct CheckOptions {
   std::uint64_t max_states = 0;
-  std::optional<std::uint64_t> max_states_after_hang;  // nothing: as usual
+  std::optional<std::uint64_t> max_states_after_hang;  // nullopt: the default
   std::uint64_t max_ways = 0;
-  std::uint64_t seconds = 0;  // 0: no limit
+  std::uint64_t seconds = 0;  // time limit; 0: none
   std::optional<std::string> order_path;
   std::optional<std::string> promela_path;
   std::optional<std::string> dot_path;
@@ -246,7 +247,7 @@ CheckOptions check_options(const Arguments& arguments) {
   return options;
 }
 
-// One command: what is checked, how, and what comes out.
+// One execution of `check`: its input, options and results.
 class CheckRun {
  public:
   CheckRun(const Arguments& arguments, const Console& console)
@@ -270,12 +271,13 @@ class CheckRun {
  private:
   const models::TaskGraph& graph() const { return way_ ? way_->graph : scenario_.graph; }
   bool interrupted() const { return console_.interrupted != nullptr && *console_.interrupted; }
-  // Else of one reading: where that is asked for, or where there is no difference.
+  // Whether to check all readings; false if the user asks for one reading, or if the readings do
+  // not differ.
   bool all_readings() const {
     return !arguments_.has("reading") && models::has_readings(scenario_.graph);
   }
-  // Whether only a reading was asked for that says nothing of what NCCL promises. That of a job
-  // after its first step says nothing of a fresh one, too.
+  // Whether the user asked only for a reading that NCCL does not promise. A proof for a job after
+  // its first step does not hold for a fresh job.
   bool relies_on_buffers() const {
     const models::Reading reading = scenario_.graph.reading;
     if (all_readings() || !models::has_readings(scenario_.graph)) return false;
@@ -292,7 +294,7 @@ class CheckRun {
     return !found.hang.empty() || found.reading.any();
   }
 
-  // Reports mistakes, which are the same in all readings.
+  // Lays out the job. Reports mistakes, which are the same in all readings.
   void lay_out() {
     const models::Reading asked = scenario_.graph.reading;
     if (all_readings()) scenario_.graph.reading = models::Reading::kContract;
@@ -301,7 +303,8 @@ class CheckRun {
     input_.report();
   }
 
-  // All ranks in the reading asked for. True where it was printed.
+  // Writes all ranks, in the requested reading, as a Promela model. Returns whether the model went
+  // to standard output.
   bool write_promela() {
     const models::Lowered lowered =
         input_.require(models::lower(scenario_.graph, input_.diagnostics()));
@@ -356,7 +359,7 @@ class CheckRun {
         });
     if (basis) basis_.push_back(std::move(*basis));
     if (!all_readings()) return;
-    // That of the run which is shown.
+    // The report uses the reading of the run that it shows.
     scenario_.graph.reading = readings_.shown;
     if (way_) way_->graph.reading = readings_.shown;
   }
@@ -378,7 +381,7 @@ class CheckRun {
     ways_ = check_ways(std::move(choices), options_.max_ways, stop, check_way, keep, readings_);
   }
 
-  // True where it was printed.
+  // Writes the order of events. Returns whether it went to standard output.
   bool write_order() const {
     if (!options_.order_path || !has_order()) return false;
     const std::vector<formats::Setting> way =
@@ -433,11 +436,11 @@ class CheckRun {
   CheckOptions options_;
   ScenarioInput input_;
   formats::Scenario scenario_;
-  std::optional<models::LaidOutJob> job_;  // of the usual way, until it is checked
+  std::optional<models::LaidOutJob> job_;  // job of the default way; empty once checked
   std::vector<std::string> basis_;
-  std::string undecided_;  // why, where the scenario or the record does not say enough
+  std::string undecided_;  // headline if the scenario or the record leaves the answer undecided
   std::optional<CheckedWays> ways_;
-  std::optional<formats::Scenario> way_;  // the one that is shown, unless it is the usual one
+  std::optional<formats::Scenario> way_;  // the way that is shown; empty: the default way
   models::ReadingsReport readings_;
 };
 

@@ -1,5 +1,5 @@
-// The commands. Each has a file of its own, with its options, its help and its work. `help` and
-// `completion` describe the others, and are in app/cli.
+// The commands. Each file in app/commands holds the options, help and work of one command. `help`
+// and `completion` describe the other commands, and are in app/cli.
 #pragma once
 
 #include "app/command.hpp"

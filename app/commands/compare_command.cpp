@@ -30,12 +30,12 @@ bool is_scenario(const std::string& path) {
   return (has_name && (path.ends_with(".yaml") || path.ends_with(".yml"))) || has_record(path);
 }
 
-/// One of the two ends: a run of a scenario, or what evidence says.
+/// Side of a comparison: the end of a scenario's run, or the end of a job as its evidence shows.
 struct End {
   EndPlace place;
   std::optional<models::Explanation> run;
   std::optional<models::LaunchLog> log;
-  models::LaunchLogHints hints;  // from a scenario: what a log does not contain
+  models::LaunchLogHints hints;  // facts from a scenario that a log lacks
   bool interrupted = false;
 };
 
@@ -56,7 +56,7 @@ End run_of(const std::string& path, const std::vector<formats::Setting>& setting
   return end;
 }
 
-// `hints` are those of the other end, if that is a scenario.
+// Reads the evidence at `path`. `hints` come from the other side, if that is a scenario.
 End evidence_of(const std::string& path, std::optional<formats::EvidenceKind> kind,
                 const models::LaunchLogHints& hints, const Console& console) {
   if (!kind) kind = kind_of_evidence(path);
@@ -83,7 +83,7 @@ End evidence_of(const std::string& path, std::optional<formats::EvidenceKind> ki
   return end;
 }
 
-// The ops that a log and a run of a scenario disagree on.
+// Returns the ops whose counts differ between a log and a run of a scenario.
 std::vector<models::CountDifference> ops_that_differ(const End& a, const End& b) {
   if (a.log && b.run) return models::compare(*a.log, *b.run);
   if (b.log && a.run) return models::compare(*b.log, *a.run);
@@ -126,13 +126,13 @@ std::string difference_text(const models::EndDifference& difference, const End& 
   return text;
 }
 
-// Whether evidence of this kind numbers the calls of communicators, as records do.
+// Whether evidence of this kind numbers the calls of each communicator, as records do.
 bool numbers_calls(formats::EvidenceKind kind) {
   return kind == formats::EvidenceKind::kFlightRecorder ||
          kind == formats::EvidenceKind::kNcclLog || kind == formats::EvidenceKind::kRas;
 }
 
-// At which lines of its script, which was recorded, a job stands.
+// Prints the line of the recorded script that each rank of a job has reached.
 int compare_job(const std::string& record_path, const std::string& path, formats::EvidenceKind kind,
                 const Console& console) {
   const RecordInput record(record_path, console);
@@ -180,7 +180,7 @@ int compare_ends(const Arguments& arguments, const Console& console) {
     if (numbers_calls(found)) return compare_job(record, other, found, console);
   }
 
-  // Scenarios first: they say what logs do not.
+  // Scenarios are read first, because their facts help to read the logs.
   std::array<std::optional<End>, 2> ends;
   models::LaunchLogHints hints;
   for (std::size_t i = 0; i < 2; ++i) {

@@ -41,7 +41,7 @@ std::string title_of(const std::string& name, const models::Explanation& explana
   return fmt::format("{}: {}", name, viz::verdict_text(explanation));
 }
 
-// What a diagnosis is to be shown as.
+// Output options of a diagnosis.
 struct Requested {
   const Arguments& arguments;
   bool all = false;
@@ -52,7 +52,7 @@ struct Requested {
   std::optional<std::string> scenario_path;
 };
 
-// Writes the wait-for graph, as --dot and --draw ask for it.
+// Writes the wait-for graph for --dot and --draw.
 void draw(const Requested& requested, const std::string& title,
           const models::Explanation& explanation, const std::vector<models::Wait>& waits) {
   viz::WaitPicture picture = viz::wait_picture(title, explanation, waits, !requested.all);
@@ -63,12 +63,12 @@ void draw(const Requested& requested, const std::string& title,
              viz::wait_for_drawing(picture, viz::picture_format(*requested.picture_path)));
 }
 
-// Writes the page, if --html asks for it.
+// Writes the page for --html.
 void write_page(const Requested& requested, const std::string& name, std::uint32_t ranks,
                 const models::Explanation& explanation, const std::vector<models::Wait>& waits,
                 const std::string& text) {
   if (!requested.html_path) return;
-  models::TaskGraph graph;  // only what the head of a report shows
+  models::TaskGraph graph;  // only the fields in the head of a report
   graph.name = name;
   graph.ranks = ranks;
   viz::Report report{graph, explanation, {}, {}, waits, {}, {}};
@@ -88,7 +88,7 @@ void write_page(const Requested& requested, const std::string& name, std::uint32
   write_file(*requested.html_path, viz::html_page(report, page, requested.all));
 }
 
-// Writes the scenario, if --as-scenario asks for it.
+// Writes the scenario for --as-scenario.
 void write_scenario(const Requested& requested, const models::Evidence& evidence,
                     const models::Diagnosis& diagnosis, std::vector<models::OutsideText>& notes) {
   if (!requested.scenario_path) return;
@@ -138,7 +138,7 @@ int report_dumps(DumpReading reading, const Requested& requested, const Console&
   return exit_code(explanation);
 }
 
-// Says whether a run of the scenario ends where the job does.
+// Notes whether a run of the scenario ends like the job.
 void add_comparison(const models::LaunchLog& log, const std::string& scenario,
                     const models::Explanation& end, std::vector<models::OutsideText>& notes) {
   constexpr std::size_t kMaxLines = 10;
@@ -160,7 +160,7 @@ void add_comparison(const models::LaunchLog& log, const std::string& scenario,
   }
 }
 
-// Adds what --scenario, --group and --phase say about logs.
+// Returns the hints for logs in --scenario, --group and --phase.
 models::LaunchLogHints hints_option(const Arguments& arguments, const models::LaunchLog& log,
                                     std::vector<models::OutsideText>& notes,
                                     const Console& console) {
@@ -207,7 +207,8 @@ int diagnose_logs(const Paths& paths, const Requested& requested, const Console&
   return exit_code(diagnosis.explanation);
 }
 
-// Writes the scenario of stacks. Only stragglers say who waits for whom.
+// Writes the scenario of stacks. Requires stragglers: only stragglers show which rank waits for
+// which.
 void write_stack_scenario(const Requested& requested, const models::StackDumps& dumps,
                           const models::StackDiagnosis& diagnosis,
                           std::vector<models::OutsideText>& notes) {
@@ -245,7 +246,7 @@ int diagnose_boxing(const Paths& paths, const Requested& requested, const Consol
   return viz::partial_sums(report).empty() ? kExitGood : kExitBad;
 }
 
-// Options that only logs of launches have a use for.
+// Throws UsageError if an option for OneFlow's launch logs is given with other evidence.
 void check_hints(const Arguments& arguments, std::optional<EvidenceKind> kind) {
   for (const char* option : {"scenario", "set", "group", "phase"}) {
     if (kind == EvidenceKind::kLaunchLog || !arguments.has(option)) continue;
@@ -304,7 +305,8 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
                             arguments.output_file("draw"),
                             arguments.output_file("html"),
                             arguments.output_file("as-scenario")};
-  if (requested.picture_path) viz::picture_format(*requested.picture_path);  // before any work
+  // reports an unknown extension before any work
+  if (requested.picture_path) viz::picture_format(*requested.picture_path);
   if (kind) {
     const Paths paths(given.begin() + 1, given.end());
     if (paths.empty()) {

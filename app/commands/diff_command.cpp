@@ -25,8 +25,8 @@ namespace {
 
 using Settings = std::vector<formats::Setting>;
 
-/// One of the two runs: a scenario, a saved state, or a report of `pipesim run --json`. For a
-/// report only the end is known.
+/// Run to compare: from a scenario, a saved state, or a report of `pipesim run --json`. A report
+/// holds only the end of its run.
 struct Run {
   std::string name;
   models::RunEndFigures end;
@@ -118,7 +118,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
                                 : TextInput::read(path, formats::kMaxReportBytes, console);
   };
   const TextInput a = read(files.front());
-  // Standard input can be read only once.
+  // The same path twice is read once: standard input can be read only once.
   const TextInput b = files.back() == files.front() ? a : read(files.back());
   Run before = run_of_file(a, shown_path(files.front()), settings_a, console);
   Run after = run_of_file(b, shown_path(files.back()), settings_b, console);

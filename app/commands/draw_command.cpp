@@ -22,12 +22,12 @@
 namespace pipesim::app {
 namespace {
 
-// Drawing keeps the times of all ops, 32 bytes each and more.
+// Limit on the ops to draw: a drawing keeps the times of all ops, at least 32 bytes each.
 constexpr std::uint64_t kMaxOps = 5'000'000;
 
 enum class Subject { kTimeline, kWaitFor, kTasks, kStages, kMemory };
 
-// What --what can be, in the order of Subject.
+// Values of --what, in the order of Subject.
 constexpr std::array<std::pair<const char*, const char*>, 5> kSubjects = {{
     {"timeline", "what each stream of each rank did when, and what it waits for at the end"},
     {"wait-for", "who waits for whom when it hangs, with the cycle"},
@@ -77,7 +77,7 @@ models::RankSet ranks_option(const Arguments& arguments, const formats::Scenario
   return models::RankSet(std::move(all));
 }
 
-/// A time or size, as scenarios have them.
+/// The value of an option as a time or size, written as in scenarios.
 std::optional<std::int64_t> quantity_option(const Arguments& arguments, const char* name,
                                             formats::ValueType type, const char* example) {
   const auto text = arguments.text(name);
@@ -102,7 +102,7 @@ viz::TimelineStyle style_option(const Arguments& arguments) {
     throw UsageError(models::Code::kOptionValue, "'--from' is not before '--to'",
                      "for example: --from 12ms --to 20ms");
   }
-  constexpr double kDotsPerPoint = 96.0 / 72;  // of a PNG
+  constexpr double kDotsPerPoint = 96.0 / 72;  // pixels of a PNG per point
   if (arguments.has("width")) {
     style.width = static_cast<double>(arguments.number("width", 600, 20000, 1707)) / kDotsPerPoint;
   }
@@ -119,7 +119,7 @@ std::string styled_drawing(viz::Scene& scene, const Picture& picture) {
   return scene.drawing(picture.format);
 }
 
-// A picture of the scenario itself, which is not run for it.
+// Draws the scenario itself, without a run.
 std::string picture_of_plan(const Picture& picture, const models::TaskGraph& graph,
                             const models::Lowered& lowered, const models::RankSet& ranks) {
   if (picture.subject == Subject::kTasks) {

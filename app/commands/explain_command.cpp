@@ -1,5 +1,5 @@
-// The state holds what the run was made from. The run is made again and compared with what the
-// state says of it, so that every view has all that it has after `pipesim run`.
+// A state file stores the inputs of a run. explain reruns it, compares the verdict and fingerprint
+// with the file, and then offers every view of `pipesim run`.
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,7 +45,7 @@ std::string versions(const formats::SavedState& state) {
   file.fail();
 }
 
-// The command line that saved the state, as made_by() has it.
+// The command line that saved the state, in the form of made_by().
 std::vector<std::string> words_of_run(const formats::SavedState& state, bool all) {
   const auto shown = [](const std::string& path) {
     if (path == shown_path("-")) return std::string("-");
@@ -56,7 +56,7 @@ std::vector<std::string> words_of_run(const formats::SavedState& state, bool all
     words.insert(words.end(), {option, value});
   };
   std::vector<formats::Setting> settings = state.settings;
-  std::optional<std::string> reading;  // --reading, which is the last of the settings
+  std::optional<std::string> reading;  // --reading; always the last setting
   if (!settings.empty() && settings.back().first == "reading") {
     reading = settings.back().second;
     settings.pop_back();

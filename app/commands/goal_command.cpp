@@ -26,10 +26,10 @@
 namespace pipesim::app {
 namespace {
 
-// Far beyond any network; and sums of such times stay within the range of time.
+// Limit far beyond any network; sums of such times stay within the range of time.
 constexpr std::int64_t kMaxParameter = 1'000'000'000'000;
 
-// Reads one of "L=2500". Returns what is wrong with it, or an empty string.
+// Reads one parameter, such as "L=2500". Returns an error message, or an empty string.
 std::string read_parameter(const std::string& text, sim::LogGopsParameters& parameters,
                            std::string& given) {
   constexpr std::string_view kNames = "LogGOS";
@@ -66,7 +66,7 @@ std::vector<models::Wait> all_waits(const models::LogGopsResult& result) {
   return waits;
 }
 
-// Warns of messages that no receive takes: they hold nothing up, but the program is wrong.
+// Warns of messages that are never received. They block no rank, but the program is wrong.
 void warn_of_unreceived(const formats::GoalFile& file, const sim::LogGopsOutcome& outcome,
                         const std::function<const formats::GoalNames&()>& names,
                         models::Diagnostics& diagnostics) {
@@ -125,7 +125,7 @@ int run_goal(const Arguments& arguments, const Console& console) {
     ProgressLine progress(console);
     return sim::run(file.program, parameters, {console.interrupted, progress.run()});
   }();
-  // Counts the lines of the file, which a run that completes does not need.
+  // Counts the lines of the file only when needed; a run without problems does not need them.
   std::optional<formats::GoalNames> counted;
   const auto names = [&]() -> const formats::GoalNames& {
     if (!counted) counted.emplace(file, input.text());
@@ -142,7 +142,7 @@ int run_goal(const Arguments& arguments, const Console& console) {
                 std::string(names().statement(op))};
       }};
   const models::Explanation explanation = models::explain(result);
-  models::TaskGraph graph;  // only what the head of a report shows
+  models::TaskGraph graph;  // only the fields in the head of a report
   graph.ranks = file.program.rank_count;
   if (path != "-") graph.name = std::filesystem::path(path).stem().string();
   viz::Report report{graph, explanation, {}, {}, {}, {}, {}};

@@ -8,7 +8,7 @@
 namespace pipesim::app {
 namespace {
 
-// As people write it: "off", "rank == 3 or rank == 5", "rank != 0".
+// Writes a condition for the ranks in `ranks`: "off", "rank == 3 or rank == 5", "rank != 0".
 std::string condition_text(const std::vector<std::uint32_t>& ranks, std::uint32_t of) {
   if (ranks.empty()) return "off";
   if (ranks.size() == of) return "on";
@@ -57,15 +57,17 @@ std::optional<std::uint64_t> JobChoices::count() const {
 }
 
 std::optional<std::vector<formats::Setting>> JobChoices::next() {
-  // Of those that turn equally many, first the one that turns the first.
+  // Among settings that flip the same number of choices, those that flip earlier choices come
+  // first.
   if (begun_ && !std::prev_permutation(turned_.begin(), turned_.end())) {
-    // prev_permutation() has gone round, to those that are turned at the front.
+    // prev_permutation() wrapped around, so all flips are at the front: flip one more choice.
     const auto stays = std::find(turned_.begin(), turned_.end(), 0);
     if (stays == turned_.end()) return std::nullopt;
     *stays = 1;
   }
   begun_ = true;
-  std::vector<std::vector<std::uint32_t>> on(names_.size());  // ranks of each parameter
+  // ranks whose choice is on, by parameter
+  std::vector<std::vector<std::uint32_t>> on(names_.size());
   std::vector<formats::Setting> settings;
   for (std::size_t i = 0; i < bits_.size(); ++i) {
     const Bit& bit = bits_[i];
@@ -132,7 +134,8 @@ CheckedWays check_ways(
     ways.view.number = ways.view.checked;
     keep();
   }
-  // One way that hangs says nothing of the others, and proofs of some say nothing of the rest.
+  // A hang in one way decides nothing about the others; proofs of some ways decide nothing about
+  // the rest.
   if (found.answer == models::JobAnswer::kHangCertain && ways.view.all != 1) {
     found.answer = models::JobAnswer::kHangPossible;
     found.check.exploration.answer = sim::Answer::kHangPossible;

@@ -1,5 +1,5 @@
-// The ways in which a job can go: a value for each parameter that is a choice, of each rank or of
-// all together.
+// The ways in which a job can go. A way assigns a value to each parameter that is a choice, either
+// per rank or for the whole job.
 #pragma once
 
 #include <atomic>
@@ -17,57 +17,59 @@
 
 namespace pipesim::app {
 
-/// All ways in which `scenario` can go, but for choices that were set. First that of the scenario
-/// itself, then those with one choice made the other way, with two, and so on; ranks and parameters
-/// in order.
+/// All ways in which `scenario` can go, except for choices fixed by a setting. The scenario's own
+/// way comes first, then the ways with one choice flipped, two flipped, and so on. Ways with the
+/// same number of flips come in the order of parameters, then ranks.
 class JobChoices {
  public:
   explicit JobChoices(const formats::Scenario& scenario);
 
   bool empty() const { return bits_.empty(); }
 
-  /// How many ways there are; nothing: more than a number of 64 bits.
+  /// The number of ways; nullopt if it exceeds 64 bits.
   std::optional<std::uint64_t> count() const;
 
-  /// The settings that make the next way. Nothing behind the last.
+  /// Returns the settings of the next way; nullopt after the last.
   std::optional<std::vector<formats::Setting>> next();
 
  private:
   struct Bit {
     std::size_t parameter = 0;
-    std::uint32_t rank = 0;  // of a choice of each rank
+    std::uint32_t rank = 0;  // rank, if each rank chooses
     bool by_rank = false;
-    bool usual = false;  // in the scenario itself
+    bool usual = false;  // value in the scenario itself
   };
 
-  std::vector<std::string> names_;  // of the parameters
+  std::vector<std::string> names_;  // parameter names
   std::vector<Bit> bits_;
   std::uint32_t ranks_ = 0;
-  std::vector<std::uint8_t> turned_;  // beside bits_: made the other way
+  std::vector<std::uint8_t> turned_;  // flipped choices; same indexes as bits_
   bool begun_ = false;
 };
 
-/// As options of a command, `--set 'name=value'`.
+/// Formats `settings` as command-line options, `--set 'name=value'`.
 std::string settings_text(const std::vector<formats::Setting>& settings);
 
 bool has_hang(const models::ReadingsReport& found);
 
-/// Of a job in which parts of an all_to_all are empty: what its answer `found` assumes, if it
-/// depends on whether these are sent. That depends on PyTorch's version, and was read in its code.
-/// `check_other` checks the job that does otherwise; where it cannot, this is said.
+/// Returns what `found` assumes about empty parts in an all_to_all. nullopt if the answer does not
+/// depend on whether these parts are sent. PyTorch's version decides whether they are; this rule
+/// was read in its source. `check_other` checks the job with the other rule; if it returns nullopt,
+/// the text says that this was not checked.
 std::optional<std::string> empty_parts_basis(
     const models::ProcessGroups& groups, const models::ReadingsReport& found,
     const std::function<std::optional<models::ReadingsReport>()>& check_other);
 
-/// What the ways in which a job can go come to together.
+/// The combined result of all checked ways.
 struct CheckedWays {
   viz::WaysView view;
-  std::vector<formats::Setting> settings;  // of the one that is shown
+  std::vector<formats::Setting> settings;  // settings of the way that is shown
 };
 
-/// Checks the ways of `choices` behind the usual one, whose answer is `found`, until one hangs,
-/// `max_ways` are checked or `stop` is set. `found` becomes the worst of them. `check` is called
-/// with the settings of a way, and `keep` where the way checked last becomes the one that is shown.
+/// Checks the ways of `choices` after the default one, whose answer is `found`. Stops when one
+/// hangs, when `max_ways` are checked, or when `stop` is set. `found` becomes the worst answer.
+/// `check` is called with the settings of a way; `keep` is called when the way just checked becomes
+/// the one that is shown.
 CheckedWays check_ways(
     JobChoices choices, std::uint64_t max_ways, const std::atomic<bool>* stop,
     const std::function<models::ReadingsReport(const std::vector<formats::Setting>&)>& check,

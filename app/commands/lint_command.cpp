@@ -31,17 +31,17 @@ std::vector<std::string> rule_names() {
   return names;
 }
 
-/// A file, and what is wrong or suspect in it.
+/// A file with its errors and findings.
 struct Linted {
-  std::string path;  // as messages show it
+  std::string path;  // path as shown in messages
   int status = kExitGood;
   Findings findings{};
-  std::vector<viz::Annotation> annotations{};  // of mistakes, then of findings
+  std::vector<viz::Annotation> annotations{};  // errors first, then findings
   std::string data{};
-  std::string report{};  // mistakes go to stderr
+  std::string report{};  // findings; errors go to stderr
 };
 
-// Some questions can only be asked of the model that the tasks were made from.
+// Returns the findings of rules that need the model from which the tasks were built.
 Findings findings_of_model(const ScenarioInput& input) {
   models::Diagnostics ignored;
   const auto model = input.read_model(ignored);
@@ -49,7 +49,7 @@ Findings findings_of_model(const ScenarioInput& input) {
   return models::lint(model->graph, ignored).value_or(Findings());
 }
 
-// All findings but those that --ignore names.
+// Returns all findings except those that --ignore names.
 Findings findings_of(const ScenarioInput& input, const formats::Scenario& scenario,
                      Findings findings, const Arguments& arguments) {
   const auto append = [&](Findings more) {
@@ -92,7 +92,7 @@ Linted lint_file(const ScenarioFiles& files, const Arguments& arguments, const C
   return result;
 }
 
-// One of several files that cannot be read does not keep the others from being looked at.
+// Reports an unreadable file; the other files are still checked.
 Linted unreadable(const std::string& path, const FileError& error, const Arguments& arguments,
                   const Console& console) {
   models::Diagnostics diagnostics;
@@ -106,7 +106,7 @@ Linted unreadable(const std::string& path, const FileError& error, const Argumen
   return result;
 }
 
-// A test for each mistake and each finding, and one for each file without any.
+// Returns one test for each error and each finding, and one for each file without any.
 std::vector<viz::TestResult> test_results(const std::vector<Linted>& all) {
   using viz::TestStatus;
   std::vector<viz::TestResult> results;

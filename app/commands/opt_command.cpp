@@ -22,8 +22,8 @@ namespace {
 using models::Diagnostics;
 using models::TaskGraph;
 
-// The text of `graph`. Nothing if it would be read as another graph: a user's own pass may make
-// what the format cannot express.
+// Returns the text of `graph`, or nullopt if the text would be read back as another graph. A user's
+// own pass can build graphs that the format cannot express.
 std::optional<std::string> text_of(const TaskGraph& graph, Diagnostics& diagnostics) {
   std::string text = formats::write_scenario(graph);
   Diagnostics problems;
@@ -38,7 +38,7 @@ std::optional<std::string> text_of(const TaskGraph& graph, Diagnostics& diagnost
   return std::nullopt;
 }
 
-// A graph as a scenario or, before its tasks are built, as the ops of a model.
+// Formats a graph as a scenario or, before its tasks are built, as the ops of a model.
 std::string shown_graph(const TaskGraph& graph) {
   return graph.logical ? models::logical_text(*graph.logical) : formats::write_scenario(graph);
 }
@@ -50,8 +50,8 @@ bool begins_with_model(const std::vector<models::PassCall>& calls) {
   });
 }
 
-// How the tensors of a model are boxed: runs `calls`, or the scenario's own passes if none of these
-// is for models, up to where the tasks are built.
+// Returns how the tensors of a model are boxed. Runs `calls` up to the pass that builds the tasks;
+// if `calls` has no pass for models, runs the scenario's own passes.
 std::optional<std::string> boxing_text(formats::Scenario& scenario,
                                        std::vector<models::PassCall> calls,
                                        const models::PassRegistry& registry,
@@ -73,7 +73,7 @@ std::optional<std::string> boxing_text(formats::Scenario& scenario,
   return viz::boxing_csv(*scenario.graph.logical);
 }
 
-// Shows how the tasks of a model are built, one pass after the other.
+// Prints the model after each pass that builds its tasks.
 void show_steps(const std::string& text, const std::vector<formats::Setting>& settings,
                 const models::PassRegistry& registry, const models::PipelineOptions& options) {
   Diagnostics ignored;
@@ -96,7 +96,7 @@ std::string type_text(const models::PassOption& option) {
   return "TEXT";
 }
 
-// The passes in `registry` with their options.
+// Lists the passes in `registry` with their options.
 std::string pass_list(const models::PassRegistry& registry) {
   std::string text;
   for (const auto& [name, pass] : registry.all()) {
@@ -168,7 +168,7 @@ int run_opt(const Arguments& arguments, const Console& console) {
   const std::string text = input.require(std::move(result));
   input.report();
   console.out << text;
-  // A comment: the output is a scenario. What OneFlow logs has none.
+  // Only a scenario can hold a comment; OneFlow's boxing log has none.
   if (!explain_boxing) console.out << "# " << models::printable(made_by(arguments)) << '\n';
   return kExitGood;
 }

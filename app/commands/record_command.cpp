@@ -1,4 +1,5 @@
-// Recording is Python's work: this finds the interpreter and the package, and becomes the recorder.
+// Starts the recorder, which is written in Python: finds the interpreter and the package, then
+// replaces this process.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -24,9 +25,9 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Returns the Python of the environment that the program is installed in. Where PATH has the
-// program's folder, it is that of PATH, unless this is a virtual environment: then another
-// environment may be active, as with a pipesim in /usr/bin.
+// Returns the Python of the environment in which the program is installed. If PATH contains the
+// program's folder, PATH selects the Python. A virtual environment always uses its own Python,
+// because PATH can belong to another active environment.
 std::string own_python(const fs::path& program) {
   const fs::path folder = program.parent_path();
   const fs::path beside = folder / "python3";
@@ -37,8 +38,8 @@ std::string own_python(const fs::path& program) {
   return is_own && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
 }
 
-// Returns the interpreter to record with. --python is taken out of `words`; what follows the script
-// is the script's.
+// Returns the interpreter to record with. Removes --python from `words`, except after the script:
+// those arguments belong to the script.
 std::string take_python(std::vector<std::string>& words, const fs::path& program) {
   constexpr std::string_view kOption = "--python";
   for (auto word = words.begin(); word != words.end(); ++word) {
@@ -63,8 +64,8 @@ std::string take_python(std::vector<std::string>& words, const fs::path& program
   return given.empty() ? own_python(program) : given;
 }
 
-// The folder that the package `pipesim` is in: beside the program in a source tree, or where it is
-// installed. Empty if Python finds it by itself, or if it is not there.
+// Returns the folder of the package `pipesim`: next to the program in a source tree, or where it is
+// installed. Empty if Python finds the package by itself, or if the package is missing.
 std::string package_folder(const fs::path& program) {
   std::error_code error;
   fs::path above = program.parent_path();

@@ -24,7 +24,7 @@
 namespace pipesim::app {
 namespace {
 
-// A text that may have several lines, on one.
+// Joins the lines of `text`.
 std::string one_line(std::string text) {
   text.erase(text.find_last_not_of('\n') + 1);
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -60,9 +60,9 @@ formats::SavedState state_of(const ScenarioInput& input, const std::optional<Unt
   return state;
 }
 
-// The order of events that --replay asks for.
+// The order of events for --replay.
 struct Replay {
-  std::string path;  // as messages show it
+  std::string path;  // path as shown in messages
   formats::SavedOrder order;
   std::vector<sim::Event> events;
 };
@@ -79,7 +79,7 @@ std::optional<Replay> read_replay(const Arguments& arguments, const Console& con
   return replay;
 }
 
-// Fails if some of the order could not happen.
+// Fails if part of the order cannot happen.
 void check_replayed(const Replay& replay, const sim::Outcome& outcome, ScenarioInput& input) {
   const std::uint64_t done = outcome.order_steps;
   if (done == replay.events.size() || outcome.end == sim::RunEnd::kInterrupted) return;
@@ -105,7 +105,8 @@ std::optional<Until> until_option(const Arguments& arguments) {
                    "expected a time, as in 12ms, or an op, as in rank0:gather#3");
 }
 
-// Where many ranks do the same, a run of a few. Only how it ends is known of the others.
+// Runs a few representative ranks if many ranks do the same. The other ranks then have an end, but
+// no other results. nullopt if no ranks are alike.
 std::optional<models::FoldedRun> run_folded(const models::TaskGraph& graph,
                                             const Console& console) {
   const WatchedRun watched(console);
@@ -120,7 +121,7 @@ sim::EngineKind engine_option(const Arguments& arguments) {
 
 int run_run(const Arguments& arguments, const Console& console) {
   const std::string& path = arguments.one_file();
-  // Standard input has no name that would say what it is.
+  // Standard input has no extension that selects the format.
   if (is_goal_path(path) || (path == "-" && arguments.has("loggops"))) {
     return run_goal(arguments, console);
   }
@@ -139,7 +140,7 @@ int run_run(const Arguments& arguments, const Console& console) {
   check_one_standard_input({path, arguments.text("replay").value_or("")});
 
   const std::optional<Replay> replay = read_replay(arguments, console);
-  // Those of the command line win.
+  // Settings on the command line override those of the order.
   if (replay) {
     const auto& settings = replay->order.settings;
     files.settings.insert(files.settings.begin(), settings.begin(), settings.end());
@@ -177,7 +178,7 @@ int run_run(const Arguments& arguments, const Console& console) {
   }());
   if (replay) check_replayed(*replay, simulation.outcome, input);
   input.report();
-  // Before anything that takes time, so that the state is saved whatever happens then.
+  // Saves the state before any slow work, so that it survives a later failure.
   if (state_path) {
     const formats::SavedState state = state_of(input, until, simulation);
     const std::string text = input.require(formats::write_state(state, input.diagnostics()));

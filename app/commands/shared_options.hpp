@@ -1,4 +1,4 @@
-// Options that several commands have, and what they stand for.
+// Options shared by several commands, and functions that evaluate them.
 #pragma once
 
 #include <string>
@@ -25,44 +25,45 @@ Option jobs_option();
 
 Option rules_option();
 
-/// --set, --patch and --rules.
+/// Returns --set, --patch and --rules.
 OptionGroup scenario_options();
 
-/// --color, with what every command has.
+/// Returns --color, and the options that every command has.
 OptionGroup general_options();
 
-/// The scenario at `path`, with --set and --patch. Throws UsageError, also for a GOAL file.
+/// Returns the scenario at `path`, with --set and --patch. Throws UsageError, also for a GOAL file.
 ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path);
 
-/// The same of the only positional argument.
+/// The same for the only positional argument.
 ScenarioFiles scenario_files(const Arguments& arguments);
 
-/// What --rules says, or nothing. Throws UsageError if `path` is no record.
+/// Returns the value of --rules, or an empty string. Throws UsageError if `path` is not a record.
 std::string rules_of(const Arguments& arguments, const std::string& path);
 
 /// Throws UsageError if the file is a GOAL file.
 void refuse_goal(const std::string& path, const Arguments& arguments);
 
-/// --format, for commands that find problems in files.
+/// Returns --format, for commands that find problems in files.
 Option format_option();
 
-/// Prints `annotations` as --format says, for "github" and "sarif".
+/// Prints `annotations` in the format "github" or "sarif".
 void print_annotations(const std::string& format, const std::vector<viz::Annotation>& annotations,
                        const Console& console);
 
-/// --jitter and --seed.
+/// Return --jitter and --seed.
 Option jitter_option();
 Option seed_option();
 sim::Jitter jitter(const Arguments& arguments);
 
-/// --jobs; 0: as many as there are cores.
+/// Returns the value of --jobs; 0: one per core.
 unsigned jobs(const Arguments& arguments);
 
-/// How to look at the end of a run: what goes to standard output, and which files are written.
+/// Options for viewing the end of a run: text on standard output, and files.
 OptionGroup report_options();
 OptionGroup report_file_options();
 
-/// `state_is_printed`: standard output has the saved state instead of a report.
+/// Returns the requested views. With `state_is_printed`, standard output has the saved state
+/// instead of a report.
 Views views(const Arguments& arguments, bool state_is_printed);
 
 }  // namespace pipesim::app

@@ -1,5 +1,5 @@
-// What `pipesim new` writes. tests/unit/app/commands/new_command_test.cpp does what the comments
-// say.
+// The text of the scenarios that `pipesim new` writes. tests/unit/app/commands/new_command_test.cpp
+// makes the changes that their comments suggest.
 #include "app/commands/starting_scenarios.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Scenarios to begin one's own from: small, with comments that say what to change.
+// Scenarios to start from: small, with comments that suggest changes.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 namespace pipesim::app {
 
 struct StartingScenario {
-  std::string_view kind;  // how `pipesim new` calls it
+  std::string_view kind;  // name in `pipesim new`
   std::string_view about;
   std::string_view text;
 };
 
-/// All of them. The first is the one for who does not say which.
+/// All starting scenarios, the default first.
 std::span<const StartingScenario> starting_scenarios();
 
 }  // namespace pipesim::app

@@ -1,6 +1,6 @@
-// What to run is known from the start, and no run depends on another. Threads take the runs one by
-// one, and results are put together in the order of their numbers: neither threads, nor shards, nor
-// interruptions change the output.
+// All runs are known from the start, and are independent. Threads take the runs one by one, and
+// results are merged in the order of run numbers. The output is the same with any number of threads
+// or shards, and after interruptions.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -46,12 +46,12 @@ using models::SweepPoint;
 struct Sweep {
   std::vector<Setting> settings;
   models::ParameterGrid grid;
-  unsigned jobs = 0;                  // threads; 0: as many as there are cores
-  std::optional<Shard> shard;         // only this part
-  std::optional<std::string> output;  // where runs are kept as they end
+  unsigned jobs = 0;                  // threads; 0: one per core
+  std::optional<Shard> shard;         // the only part to run; nullopt: all
+  std::optional<std::string> output;  // file that keeps each run when it ends
 };
 
-/// Where results go, besides standard output.
+/// Outputs of results in addition to standard output.
 struct ResultFiles {
   bool json = false;  // standard output has JSON instead of text
   std::optional<std::string> csv_path;
@@ -62,7 +62,7 @@ struct ResultFiles {
 // ---------------------------------------------------------------------------------------------
 // The scenario in all its settings
 
-/// A scenario with some settings, laid out: what all its timings share.
+/// A scenario with some settings, laid out. All timings of these settings share it.
 struct Prepared {
   formats::Scenario scenario;
   models::LaidOutJob job;
@@ -84,8 +84,8 @@ class Combinations {
   Combinations(const Sweep& sweep, const SweepCases& cases, const std::string& text)
       : sweep_(sweep), cases_(cases), text_(text), slots_(cases.combinations.size()) {}
 
-  /// Reads all of them, so that mistakes are reported before anything is run. If there are any,
-  /// returns false, with those of the first combination in `diagnostics`.
+  /// Reads the scenario in every combination, to report mistakes before any run. Returns false on
+  /// mistakes; `diagnostics` then has those of the first bad combination.
   bool check(Diagnostics& diagnostics, const Console& console) {
     std::mutex mutex;
     std::size_t first_bad = slots_.size();
@@ -113,10 +113,9 @@ class Combinations {
     return first_bad == slots_.size();
   }
 
-  /// The name of the scenario.
   const std::string& name() const { return name_; }
 
-  /// For any thread.
+  /// Returns a combination, prepared if necessary. Any thread can call it.
   std::shared_ptr<const Prepared> get(std::size_t combination) {
     Slot& slot = slots_[combination];
     const std::lock_guard<std::mutex> lock(slot.mutex);
@@ -127,7 +126,7 @@ class Combinations {
     return slot.prepared;
   }
 
-  /// Counts the runs that are to come. What they share is dropped after the last.
+  /// Counts the runs still to come. done() drops a combination after its last run.
   void expect(std::size_t combination) { ++slots_[combination].runs_left; }
   void done(std::size_t combination) {
     Slot& slot = slots_[combination];
@@ -142,7 +141,7 @@ class Combinations {
     std::uint64_t runs_left = 0;
   };
 
-  // Beyond this many actors in total, a combination is prepared again when its runs begin.
+  // Limit on the actors kept in total; later combinations are prepared again when their runs begin.
   static constexpr std::size_t kMaxKeptActors = 1'000'000;
 
   std::vector<Setting> settings_of(std::size_t combination) const {
@@ -176,8 +175,9 @@ class Combinations {
     return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::move(*job)});
   }
 
-  // A few ranks for all, but not of a small job, where that saves nothing, nor in random timings,
-  // in which no two ranks are alike. `point` is the first of the combination.
+  // Lays out representative ranks only, except in two cases: in a small job, where this saves
+  // nothing, and with random timings, which make all ranks different. `point` is the first of the
+  // combination.
   std::optional<models::LaidOutJob> lay_out(const models::TaskGraph& graph, const SweepPoint& point,
                                             Diagnostics& found) const {
     constexpr std::uint32_t kFewestRanks = 256;
@@ -197,7 +197,8 @@ class Combinations {
         .notes.emplace_back("'jitter' varies durations: rename the parameter");
   }
 
-  // Names the options that the user gave, and the settings with which there are mistakes.
+  // Adds `found` to `diagnostics`, with the names of the user's options, and with the settings that
+  // cause the mistakes.
   void add_to(const Diagnostics& found, const std::vector<Setting>& settings,
               Diagnostics& diagnostics) const {
     std::string with;
@@ -233,7 +234,8 @@ class Combinations {
 // ---------------------------------------------------------------------------------------------
 // Results
 
-// `ends`: how the first run of each hang ends, as far as that is known.
+// Writes all outputs. `ends` holds the explained end of the first run of each hang, as far as
+// known.
 int present(const viz::SweepReport& report, const ResultFiles& files,
             const std::vector<models::Explanation>& ends, const Console& console) {
   const std::string made_by =
@@ -257,7 +259,7 @@ std::string output_path(const Sweep& sweep) {
   return path.replace(at, mark.size(), std::to_string(sweep.shard.value_or(Shard()).index));
 }
 
-// All runs of a shard, in order.
+// Returns the text of a sweep file with all runs of a shard, in order.
 std::string whole_file(const formats::SweepHead& head, const std::vector<std::uint64_t>& numbers,
                        const std::vector<CaseResult>& results) {
   std::string text = formats::sweep_head_line(head);
@@ -365,7 +367,7 @@ class SweepRun {
     return present(report, files_, ends, console_);
   }
 
-  // The first run of each hang once more, this time with its waits.
+  // Reruns the first run of each hang, to find its waits.
   std::vector<models::Explanation> ends_of(const std::vector<models::DistinctHang>& hangs) const {
     std::vector<models::Explanation> ends;
     const ProgressLine progress(console_, [] { return std::string("explaining hangs"); });
@@ -389,10 +391,10 @@ class SweepRun {
   const formats::SweepHead& head_;
   Combinations& combinations_;
   const Console& console_;
-  std::vector<CaseResult> results_;   // by number; only those of the shard
-  std::vector<std::uint64_t> shard_;  // what belongs to it
-  std::vector<std::uint64_t> left_;   // what was not done before
-  std::atomic<std::size_t> done_{0};  // of these
+  std::vector<CaseResult> results_;   // by run number; only those of the shard
+  std::vector<std::uint64_t> shard_;  // run numbers of the shard
+  std::vector<std::uint64_t> left_;   // run numbers still to do at the start
+  std::atomic<std::size_t> done_{0};  // finished runs of left_
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -403,7 +405,7 @@ struct Part {
   formats::SweepFile file;
 };
 
-// Why the parts are not a whole sweep, or an empty string.
+// Returns the reason why the parts are not a whole sweep, or an empty string.
 std::string problem_of(const std::vector<Part>& parts, const SweepCases& cases) {
   const std::uint32_t count = parts.front().file.head.shard.count;
   std::vector<const Part*> by_index(count, nullptr);
@@ -459,7 +461,7 @@ int merge(const std::vector<std::string>& paths, const ResultFiles& files, const
   if (!problem.empty()) throw InputError(models::Code::kShards, problem);
   std::vector<CaseResult> results(cases->count);
   for (Part& part : parts) {
-    // The first shard names the scenario, whatever order they are given in.
+    // The scenario's name comes from shard 1, in whatever order the shards are given.
     if (part.file.head.shard.index == 1) head = &part.file.head;
     for (auto& [number, result] : part.file.cases) results[number] = std::move(result);
   }

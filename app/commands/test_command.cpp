@@ -1,5 +1,5 @@
-// Each test is a run of its own, which shares nothing with the others, so threads take them one by
-// one from a list. Results are reported in the order of the list, whichever finishes first.
+// Tests share nothing, so threads take them one by one from a list. Results are reported in the
+// order of the list, whichever test finishes first.
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -33,26 +33,26 @@ using viz::TestStatus;
 
 struct TestOptions {
   std::vector<std::string> paths;    // files and folders; none: see scenario_paths()
-  std::optional<std::regex> filter;  // which names to run
-  bool update = false;               // write exact figures that differ into the files
-  bool update_verdicts = false;      // and verdicts and causes
+  std::optional<std::regex> filter;  // selects tests by name
+  bool update = false;               // write changed exact figures into the files
+  bool update_verdicts = false;      // also write changed verdicts and causes
 };
 
 struct TestFile {
   std::string path;
   std::string shown;
   std::string text;
-  std::size_t tests_end = 0;  // beyond the last of its tests
+  std::size_t tests_end = 0;  // index after its last test
 };
 
 struct Test {
   std::size_t file = 0;
-  std::size_t index = 0;  // of the expectation in the file
+  std::size_t index = 0;  // index of the expectation in the file
   std::vector<formats::Setting> settings;
   TestResult result;
-  bool ready = false;  // there is nothing to run
+  bool ready = false;  // finished without a run
   bool unreadable = false;
-  // Of a run that was held against its expectation:
+  // Results of a run that was compared with its expectation:
   std::vector<Unmet> unmet;
   std::vector<formats::Figure> figures;
   std::string report;
@@ -96,7 +96,7 @@ class Suite {
     return &test;
   }
 
-  // The file cannot be tested.
+  // Adds a failed test for a file that cannot be tested.
   void add_bad(const Diagnostics& diagnostics) {
     const TestFile& file = files.back();
     const std::string text = viz::diagnostic_text(diagnostics, file.shown, file.text, false);
@@ -151,7 +151,7 @@ class Suite {
     }
   }
 
-  // Whoever names a file wants it tested; in a folder there may be others.
+  // Fails for a file that the user names; in a folder, a scenario without tests is skipped.
   void add_without_tests(const TestFile& file) {
     const auto& named = options_.paths;
     if (std::find(named.begin(), named.end(), file.path) == named.end()) {
@@ -204,7 +204,7 @@ void run_one(const TestFile& file, const TestOptions& options, const std::atomic
     return;
   }
   Diagnostics diagnostics;
-  // Read again with the settings of this expectation, which may be written in terms of them.
+  // The expectation can use parameters, so the file is read again with its settings.
   const auto scenario = formats::read_scenario(file.text, test.settings, diagnostics);
   if (!scenario) return complain(diagnostics, file, test);
   const models::Expectation& expectation = scenario->expectations[test.index];
@@ -230,7 +230,7 @@ void run_one(const TestFile& file, const TestOptions& options, const std::atomic
 // ---------------------------------------------------------------------------------------------
 // The results
 
-// Writes changed figures into the file. Returns those that it could not.
+// Writes changed figures into the file. Returns the places of those that cannot be written.
 std::vector<models::Place> update_file(const TestFile& file, const Test* begin, const Test* end) {
   std::vector<formats::Figure> figures;
   for (const Test* test = begin; test != end; ++test) {
@@ -244,7 +244,7 @@ std::vector<models::Place> update_file(const TestFile& file, const Test* begin, 
   return updated.refused;
 }
 
-// Turns what was not met, and not updated, into the result.
+// Sets the result of a test from the unmet expectations that were not updated.
 void judge(const TestFile& file, const TestOptions& options,
            const std::vector<models::Place>& refused, Test& test) {
   if (test.unmet.empty()) return;
@@ -323,7 +323,8 @@ TestOptions test_options(const Arguments& arguments) {
   return options;
 }
 
-// Beside others a scenario may lack expectations; a run that tests nothing should not look green.
+// Throws InputError if no scenario has a test: a run that tests nothing must not look green. Single
+// scenarios without expectations are allowed.
 void check_for_tests(const Suite& suite) {
   const bool none = std::all_of(suite.tests.begin(), suite.tests.end(), [](const Test& test) {
     return test.result.status == TestStatus::kSkipped;

@@ -57,7 +57,7 @@ std::vector<std::string> files_below(const std::string& folder) {
 
 struct VerifyFiles {
   std::vector<std::string> paths;
-  bool many = false;  // a folder, or several: one line each
+  bool many = false;  // a folder or several files: one line each
 };
 
 VerifyFiles verify_files(const std::vector<std::string>& given) {
@@ -114,7 +114,7 @@ class VerifyRun {
   void look_at(const std::string& path) {
     TextInput input = TextInput::read(path, formats::kMaxAlgorithmBytes, console_);
     const auto algorithm = formats::read_algorithm(input.text(), input.diagnostics());
-    // Of many files, only what makes one unreadable is said.
+    // Prints only the errors that make a file unreadable if there are several files.
     if (!files_.many || !algorithm)
       messages_ += input.excerpts(input.diagnostics(), console_.err_colour);
     if (!algorithm) {
@@ -188,7 +188,7 @@ class VerifyRun {
   }
 
   void write_page(const viz::VerifyView& view) const {
-    models::TaskGraph graph;  // only what the head of a page shows
+    models::TaskGraph graph;  // only the fields in the head of a page
     graph.name = view.name;
     graph.ranks = static_cast<std::uint32_t>(view.algorithm.ranks.size());
     const models::AlgoHang none;
