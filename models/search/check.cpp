@@ -16,7 +16,7 @@ std::string act_text(const Names& names, const sim::Plan& plan, sim::ActorId id,
          std::to_string(name.act);
 }
 
-// Something that happens in a run. At one time, what devices end comes first.
+// An entry of describe_run(). At equal times, the ends of device ops come first.
 struct Happening {
   enum class When : std::uint8_t { kEnd, kHost, kDeath, kEndAtOnce };
 
@@ -76,7 +76,7 @@ class Teller {
     }
   }
 
-  // False where the event cannot happen.
+  // Describes `event` in `what` and takes the step; false if the event cannot happen.
   bool tell(const sim::Event& event, std::string& what) {
     const auto& pending = stepper_.pending();
     const auto found = std::find(pending.begin(), pending.end(), event);
@@ -175,7 +175,7 @@ class Teller {
   Names names_;
   const sim::Plan& plan_;
   sim::Stepper stepper_;
-  sim::IdVector<sim::ThreadId, std::vector<sim::ActorId>> actors_;  // of each thread
+  sim::IdVector<sim::ThreadId, std::vector<sim::ActorId>> actors_;  // by thread
 };
 
 }  // namespace
@@ -214,10 +214,10 @@ CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOpt
 
 std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
                                                const sim::Outcome* usual) {
-  // Some ranks stand for all where one run decides, and not in what is searched for.
+  // Representative ranks are enough if one run decides, but not for a search.
   options.max_steps = 0;
   sim::Exploration found = sim::explore_in_place(few, options, usual);
-  // Which streams share a queue is told of all ranks.
+  // A hang from shared hardware queues names streams, and needs all ranks.
   const bool queues = found.rests_on.queue_runs > 0 || (found.hang_found && found.rests_on.queues);
   if (found.method != sim::Method::kOneRun || queues) return std::nullopt;
   const bool decided =

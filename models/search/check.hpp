@@ -1,4 +1,4 @@
-// The verdict over all orders, and what shows it.
+// The verdict over all interleavings, with the run that shows a hang.
 #pragma once
 
 #include <cstdint>
@@ -17,68 +17,69 @@ namespace pipesim::models {
 
 struct CheckReport {
   sim::Exploration exploration;
-  Simulation usual;                // the run in the scenario's own times
-  std::optional<Simulation> hang;  // that of the order that hangs; none: `usual` does, or nothing
-  // If some ranks were checked for all (check_folded): which. Then `usual` has the plan of these,
-  // and the explanation of all but for the ranks: of those only the first of each sort, as in
-  // FoldedRun.
+  Simulation usual;  // the run with the scenario's own durations
+  // the hanging interleaving; none: `usual` hangs, or no hang was found
+  std::optional<Simulation> hang;
+  // The folding, if representative ranks were checked (check_folded). `usual` then has their plan.
+  // Its explanation covers all ranks, but lists only the first rank of each class, as in FoldedRun.
   std::optional<RankFolding> folding{};
   std::vector<RankSet> alike{};
 
-  /// The run that hangs, if any was found.
+  /// The hanging run, if any was found.
   const Simulation* hanging() const;
 
-  /// By rank, as how many it counts; empty if all were checked.
+  /// By rank, the number of ranks it represents; empty if all ranks were checked.
   std::vector<std::uint32_t> copies() const;
 };
 
-/// Whether the plan of `usual`, a run of `graph` in its own times, can hang in any order
-/// (docs/explanation/check.md).
+/// Checks whether any interleaving of the plan of `usual` hangs (docs/explanation/check.md).
+/// `usual` is a run of `graph` with its own durations.
 CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options);
 
-/// The same of `lowered`, made from `graph`, which is run first. `stop` of `options` ends that run
-/// too.
+/// Runs `lowered`, made from `graph`, and checks its plan. `stop` of `options` ends the run as
+/// well.
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr);
 
-/// All interleavings of a job of which the ranks of `few` stand for all. Nothing unless timing
-/// decides nothing: then all ranks end in all interleavings as these do. `usual`: as for
-/// sim::explore().
+/// Explores a folded job with the plan `few`. Returns a result only if timing decides nothing: all
+/// ranks then end like their representatives in every interleaving. `usual`: as for sim::explore().
 std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
                                                const sim::Outcome* usual = nullptr);
 
-/// Whether few ranks may show how a job hangs: in words, which name none that has copies.
+/// Whether representative ranks can show a hang: in prose that names no folded rank.
 enum class FoldHangs : bool { kNo, kYes };
 
-/// The same of few ranks for all. Nothing unless these can be run so (see
-/// run_folded()), and explored.
+/// Checks a folded job. Returns nullopt unless the representative ranks decide both the run (see
+/// run_folded()) and the exploration.
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
                                         const sim::ExploreOptions& options,
                                         sim::RunProgress* progress = nullptr,
                                         FoldHangs fold_hangs = FoldHangs::kNo);
 
-/// The same of a few ranks where these decide it, or else of all. Throws as lower_all().
+/// Checks a job with its representative ranks if they decide the answer, else with all ranks.
+/// Throws as lower_all() does.
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr, FoldHangs fold_hangs = FoldHangs::kNo);
 
-/// A step of an order: which event, and what it is for people ("rank 0: F0#1 ends").
+/// A step of an interleaving: its event, and the event in words ("rank 0: F0#1 ends").
 struct OrderStep {
   sim::Event event;
   std::string what;
 };
 
-/// What the events of `order` do, one after the other. It ends before an event that cannot happen.
+/// Describes the events of `order`, one after another. Stops before an event that cannot happen.
 std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
                                       const std::vector<sim::Event>& order);
 
-/// What happens in `run`, which kept the times of its acts, by time: in its own times, faults
-/// included, where describe_order() cannot follow. Empty if the plan has more than `limit` acts.
+/// Describes the events of `run` by time, with its own durations and faults, which describe_order()
+/// does not support. `run` must have kept the times of its ops. Returns an empty list if the plan
+/// has more than `limit` ops.
 std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,
                                       std::size_t limit);
 
-/// An interleaving of `plan`, which must not have faults: of pending events always the one that has
-/// waited longest. Where timing decides nothing, it ends as any does. Empty if it would be longer
-/// than `limit`.
+/// Returns an interleaving of `plan`, which must not have faults: always takes the oldest pending
+/// event. If timing decides nothing, every interleaving ends like this one. Empty if longer than
+/// `limit`.
 std::vector<sim::Event> any_order(const sim::Plan& plan, std::size_t limit);
 
 }  // namespace pipesim::models

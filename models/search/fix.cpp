@@ -19,34 +19,35 @@ namespace {
 
 using sim::Answer;
 
-constexpr int kMaxSureNumbers = 4;  // larger numbers where the smallest leaves other hangs
+constexpr int kMaxSureNumbers = 4;  // larger numbers tried if the smallest leaves other hangs
 
 constexpr std::size_t kMaxHalves = 24;
 
 using Changes = std::vector<Change>;
 
-/// One run with changes.
+/// One run of the scenario with changes.
 struct Trial {
   TaskGraph graph;
-  JobRun run;  // not explained
+  JobRun run;  // not explained yet
   bool completes = false;
   std::int64_t time_ns = 0;
   std::optional<std::int64_t> memory;
 };
 
-/// A change after which the run hangs elsewhere: another may be tried on top of it.
+/// A change after which the run hangs elsewhere, so that a second change may help.
 struct Half {
   Changes changes;
-  std::optional<Trial> trial;  // explained; nothing: of a few ranks, which do not say how all end
+  // Explained; none: representative ranks do not show how all ranks end.
+  std::optional<Trial> trial;
 };
 
-/// Which ranks of a job are laid out.
+/// The ranks of a job to lay out.
 enum class Ranks : std::uint8_t { kFewIfPossible, kAll };
 
-/// What a change that lets the run complete makes of the scenario.
+/// A fix and the changed scenario.
 struct Found {
   Fix fix;
-  TaskGraph graph;  // without places
+  TaskGraph graph;  // without source positions
 };
 
 std::optional<std::int64_t> most_memory(const TaskGraph& graph, const Lowered& lowered,
@@ -62,7 +63,7 @@ bool can_hang(const sim::Exploration& orders) {
   return orders.answer == Answer::kHangPossible || orders.answer == Answer::kHangCertain;
 }
 
-// Steps of different ranks may share a name.
+// Finds the actor by name and rank: steps of different ranks can share a name.
 const ActorTemplate* actor_of(const TaskGraph& graph, const ActInfo& act) {
   for (const ActorTemplate& actor : graph.actors) {
     if (actor.name == act.op && actor.on.contains(act.rank)) return &actor;
@@ -74,19 +75,19 @@ std::string stream_of(const TaskGraph& graph, const ActorTemplate& actor) {
   return actor.stream == kNoIndex ? std::string() : graph.streams[actor.stream].name;
 }
 
-// The names of those that it reads.
+// Names of the actors that `actor` reads.
 std::vector<std::string> sources_of(const TaskGraph& graph, const ActorTemplate& actor) {
   std::vector<std::string> names;
   for (const ReadTemplate& read : actor.reads) names.push_back(graph.actors[read.actor].name);
   return names;
 }
 
-// What of the waits of one graph is not there in another.
+// Compares the waits of two graphs.
 class Differences {
  public:
   Differences(const TaskGraph& before, const TaskGraph& after) : before_(before), after_(after) {}
 
-  // In what makes a wait of this kind.
+  // Whether the graphs differ in the cause of `wait`.
   bool remove(const Wait& wait) const {
     switch (wait.kind) {
       case sim::WaitKind::kStreamOrder:
@@ -109,7 +110,7 @@ class Differences {
     }
   }
 
-  // In that one of its ends is not there any more, or does not read the other.
+  // Whether one end of `wait` is gone, or no longer reads the other.
   bool take_out(const Wait& wait) const {
     const ActorTemplate* old = actor_of(before_, wait.from.act);
     if (old == nullptr) return false;
@@ -139,7 +140,7 @@ class Differences {
     return false;
   }
 
-  // Of the communicators that it calls.
+  // Whether the buffer size differs for any communicator that `act` calls.
   bool eager_differs(const ActInfo& act) const {
     const ActorTemplate* old = actor_of(before_, act);
     const std::size_t count = std::min(before_.communicators.size(), after_.communicators.size());
@@ -164,7 +165,7 @@ std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGrap
     if (differences.remove(cycle[i])) removed.push_back(i);
   }
   if (!removed.empty()) return removed;
-  // Where the one behind another is gone, that is what the other was in the way of.
+  // Prefers a removed op that was queued behind another op: the other op was in its way.
   std::optional<std::uint32_t> gone;
   for (std::uint32_t i = 0; i < cycle.size(); ++i) {
     if (!differences.take_out(cycle[i])) continue;
@@ -222,14 +223,14 @@ class Search {
   const GraphWith& with_;
   const FixOptions& options_;
   std::uint64_t acts_left_;
-  bool lowers_ = true;  // what was tried last
+  bool lowers_ = true;  // whether the last candidate lowered without errors
   TaskGraph graph_;
-  LaidOutJob job_;                 // of it, as in the run that hangs
-  std::optional<WorkTable> work_;  // of both
+  LaidOutJob job_;                 // the job of `graph_`, as in the hanging run
+  std::optional<WorkTable> work_;  // the work of `graph_` and `job_`
   FixReport report_;
   std::vector<Found> found_;
   std::vector<Half> halves_;
-  std::size_t known_halves_ = 0;  // those with a trial
+  std::size_t known_halves_ = 0;  // halves with a trial
 };
 
 std::optional<TaskGraph> Search::graph_with(const Changes& changes) const {
@@ -253,8 +254,8 @@ std::optional<LaidOutJob> Search::lay_out(const TaskGraph& graph, Diagnostics& d
   return all ? lower(graph, diagnostics) : lay_out_job(graph, diagnostics);
 }
 
-// A fix holds in a fresh job and by NCCL's contract. Where it holds by buffers alone, that is told.
-// `orders`: of `graph` in its reading.
+// Explores `graph` with a fix, in the fresh (cold) reading and by NCCL's contract. Marks a fix that
+// holds only with NCCL's buffers. `orders`: the exploration of `graph` in its own reading.
 void Search::explore(const TaskGraph& graph, sim::Exploration orders,
                      const sim::ExploreOptions& options, Fix& fix) const {
   fix.orders = std::move(orders);
@@ -282,7 +283,7 @@ void Search::explore(const TaskGraph& graph, sim::Exploration orders,
   if (in_other.answer == Answer::kUndecided || fails_cold) fix.orders = std::move(in_other);
 }
 
-// Runs the scenario as it is, and says whether there is something to fix.
+// Runs the scenario unchanged and records the hang to fix, if any. Returns false after an error.
 bool Search::find_hang(Diagnostics& diagnostics) {
   std::optional<LaidOutJob> job = lay_out(graph_, diagnostics);
   if (!job) return false;
@@ -313,7 +314,7 @@ bool Search::find_hang(Diagnostics& diagnostics) {
   return true;
 }
 
-// What completes in a fresh job may need the buffers of NCCL for it.
+// Looks for a hang by contract: a job that completes when fresh may still rely on NCCL's buffers.
 bool Search::find_hang_by_contract(Diagnostics& diagnostics) {
   TaskGraph graph = graph_;
   graph.reading = Reading::kContract;
@@ -328,7 +329,8 @@ bool Search::find_hang_by_contract(Diagnostics& diagnostics) {
   return take_hang(run_hang(graph_, std::move(*job), orders, options_.stop), diagnostics);
 }
 
-// False where the hang is known from a few ranks, but all are too many to say which it is of.
+// Stores the hanging run. Returns false if the hang is known only from representative ranks and the
+// whole job is too large to run.
 bool Search::take_hang(std::optional<JobRun> run, Diagnostics& diagnostics) {
   if (!run) return lower(graph_, diagnostics).has_value();
   report_.explanation = std::move(run->explanation);
@@ -336,7 +338,8 @@ bool Search::take_hang(std::optional<JobRun> run, Diagnostics& diagnostics) {
   return true;
 }
 
-// Nothing where it cannot be told, or costs too much to try.
+// Runs the scenario with `changes`. Returns nullopt if the changes cannot be applied or the run
+// costs too much.
 std::optional<Trial> Search::attempt(const Changes& changes, Ranks ranks) {
   std::optional<TaskGraph> graph = graph_with(changes);
   if (!graph) return std::nullopt;
@@ -363,12 +366,12 @@ std::optional<Trial> Search::attempt(const Changes& changes, Ranks ranks) {
   return trial;
 }
 
-// Of a run that completes.
+// Explores the interleavings of a completed run.
 sim::Exploration Search::explore(Trial& trial) const {
   return explore_job(trial.graph, trial.run.job, explore_options(), &trial.run.outcome);
 }
 
-// Where the run completes as it is, only other orders tell.
+// Whether `change` removes the hang. If the unchanged run completes, only an exploration can tell.
 bool Search::works(const Change& change) {
   std::optional<Trial> trial = attempt({change});
   if (!trial || !trial->completes) return false;
@@ -381,7 +384,7 @@ Change with_number(Change change, std::int64_t number) {
   return change;
 }
 
-// Of numbers below the present one, with which there is as much to do.
+// The largest number below the current one that leaves the same amount of work.
 std::optional<Change> Search::largest_below(const Candidate& candidate) {
   const auto does = [&](std::int64_t number) {
     const Change change = with_number(candidate.change, number);
@@ -401,7 +404,7 @@ std::optional<Change> Search::largest_below(const Candidate& candidate) {
   return with_number(candidate.change, few);
 }
 
-// Of the numbers of the candidate the smallest that works, if more work where few do.
+// The smallest number of the candidate that works, if larger numbers help.
 std::optional<Change> Search::smallest(const Candidate& candidate) {
   const Change& change = candidate.change;
   if (candidate.least > 0) return largest_below(candidate);
@@ -427,18 +430,20 @@ Found* Search::known(const TaskGraph& graph) {
   return nullptr;
 }
 
-// Whether a hang that a change leaves is another one than that which was there.
+// Whether the hang after a change differs from the original hang.
 bool is_another(const Explanation& before, const Explanation& after) {
   return after.acts_done > before.acts_done || reason_of(before) != reason_of(after);
 }
 
-// Messages that do not wait for their recvs, whatever their size: no runtime has such buffers.
+// Whether the change makes sends complete without their recvs at any size: no runtime has such
+// buffers.
 bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
   return before.pipeline && after.pipeline && before.pipeline->messages != MessageModel::kDir &&
          after.pipeline->messages == MessageModel::kDir;
 }
 
-// A parameter that leaves out calls is a change of the job. What other changes do is known.
+// Marks parameter changes that omit calls, since they change the job. Other kinds of changes are
+// marked when they are proposed.
 void Search::mark_less_work(const Trial& trial, Changes& changes) {
   const auto is_switch = [](const Change& it) { return it.kind == Change::Kind::kSwitch; };
   const auto change = std::find_if(changes.begin(), changes.end(), is_switch);
@@ -447,19 +452,19 @@ void Search::mark_less_work(const Trial& trial, Changes& changes) {
   change->alters = leaves_out(*work_, work_of(trial.graph, trial.run.job));
 }
 
-// Whether a second change may help where a first one leads to the hang of `after`. `is_partial`:
-// the run completes with the first.
+// Whether a second change may help after a first change that leads to the hang `after`.
+// `is_partial`: the run completes with the first change.
 bool Search::leads_on(const Explanation& after, bool is_partial) const {
   return !after.ranks.empty() && (is_partial || is_another(report_.explanation, after));
 }
 
-// What a change leaves to a second one: the hang of its run or, where that completes, the one that
-// `orders` found.
+// Keeps a change for try_pairs(), with the remaining hang: the hang of its run, or the one in
+// `orders` if the run completes.
 void Search::keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders) {
   if (changes.size() != 1 || known_halves_ >= kMaxHalves) return;
   if (orders != nullptr) {
     auto run = run_hang(trial.graph, std::move(trial.run.job), *orders, options_.stop);
-    // The order may be that of another reading.
+    // `orders` may be of another reading, in which this graph completes.
     if (!run || run->outcome.completed()) return;
     trial.run = std::move(*run);
   } else if (!explain_run(trial.graph, trial.run)) {
@@ -472,7 +477,7 @@ void Search::keep_half(const Changes& changes, Trial trial, const sim::Explorati
   halves_.push_back({changes, std::move(trial)});
 }
 
-// Runs all ranks of what few do not tell.
+// Runs all ranks if the representative ranks did not show the hang.
 std::optional<Trial> Search::hang_of(Half half) {
   if (half.trial) return std::move(half.trial);
   std::optional<Trial> trial = attempt(half.changes, Ranks::kAll);
@@ -507,7 +512,7 @@ std::optional<Found> Search::found_by(const Changes& changes,
   return is_no_use ? std::nullopt : std::optional(std::move(found));
 }
 
-// Where the smallest number leaves orders that hang, a larger one may not.
+// Looks for a larger number, if the smallest one leaves interleavings that hang.
 std::optional<Found> Search::larger(const Candidate& candidate, const Found& small) {
   std::int64_t too_few = small.fix.changes.front().number;
   std::optional<Found> enough;
@@ -536,16 +541,16 @@ std::optional<Found> Search::larger(const Candidate& candidate, const Found& sma
   return enough;
 }
 
-// Whether it is told if it cannot be written. Of changes of steps that come in several forms only
-// the plainest is.
+// Whether to report a change that cannot be written as a patch. Among the variants of a step
+// change, only the plainest is reported.
 bool is_told(const Change& change) {
   if (change.kind < Change::Kind::kAfter || change.kind == Change::Kind::kLaunchOrder) return true;
   const bool of_two = change.kind == Change::Kind::kBatch || change.kind == Change::Kind::kMove;
   return of_two && !change.behind && change.on.empty();
 }
 
-// Of two parameters that make the same of the job, the one that is turned on is what was added to
-// it against the hang; one that is turned off may be what asks for the hang.
+// Whether the change turns a parameter on. If two parameters have the same effect, the one turned
+// on is likely the intended workaround; the one turned off may be what provokes the hang.
 bool turns_on(const Change& change) {
   return change.kind == Change::Kind::kSwitch && change.from == "off" && change.to == "on";
 }
@@ -563,9 +568,9 @@ void Search::try_candidate(const Candidate& candidate) {
   }
   const std::optional<Change> change = smallest(candidate);
   std::optional<Found> found = change ? found_by({*change}, candidate.waits) : std::nullopt;
-  if (is_stopped()) return;  // nobody knows what it would have come to
+  if (is_stopped()) return;  // the outcome of an interrupted run is unknown
   if (!found && candidate.least > 0) return;
-  if (!found && candidate.most == 0 && !lowers_) return;  // a mistake is no hang
+  if (!found && candidate.most == 0 && !lowers_) return;  // an invalid change is not a hang
   if (!found) {
     const std::int64_t number = std::max(candidate.most, candidate.change.number);
     report_.without_use.push_back(with_number(candidate.change, number));
@@ -585,8 +590,8 @@ void Search::try_candidate(const Candidate& candidate) {
   found_.push_back(std::move(*found));
 }
 
-// Where no single change helps without changing what the job computes: one that leaves another
-// hang, and one of those near that.
+// Tries pairs of changes if no single change helps without altering the job's result. The second
+// change is near the hang that the first one leaves.
 void Search::try_pairs() {
   const bool helped = std::any_of(found_.begin(), found_.end(), [](const Found& found) {
     return !can_hang(found.fix.orders) && !found.fix.by_buffers && !alters_any(found.fix.changes);
@@ -609,7 +614,7 @@ void Search::try_on_top(const Change& first, const Trial& trial, std::uint32_t& 
   const Lowered& lowered = lowered_of(trial.run.job);
   const Explanation& hang = trial.run.explanation;
   std::vector<Candidate> candidates = program_candidates(trial.graph, lowered, hang);
-  // Of a number the smallest: the hang that is left is near the one that it removed.
+  // Tries only the smallest number of each candidate: the remaining hang is close to the first one.
   for (Candidate& of_graph : graph_candidates(trial.graph, lowered, hang)) {
     if (of_graph.least == 0) candidates.push_back(std::move(of_graph));
   }
@@ -623,7 +628,7 @@ void Search::try_on_top(const Change& first, const Trial& trial, std::uint32_t& 
   }
 }
 
-// How much of the program, or of what is around it, a change touches.
+// Scope of a change: 0 for a local edit, 3 for hardware or environment settings.
 int reach_of(const Change& change) {
   switch (change.kind) {
     case Change::Kind::kMove:
@@ -637,7 +642,7 @@ int reach_of(const Change& change) {
       return 1;
     case Change::Kind::kLaunchOrder:
       return 2;
-    case Change::Kind::kResident:  // of the hardware
+    case Change::Kind::kResident:  // hardware and environment settings
     case Change::Kind::kHardwareQueues:
     case Change::Kind::kLaunchQueue:
     case Change::Kind::kEager:
@@ -647,8 +652,8 @@ int reach_of(const Change& change) {
   }
 }
 
-// Those first that leave what the job computes, in the order in which reports tell them: one of
-// each kind, then its variants. Then sure ones; then those that change least and cost less.
+// Whether fix `a` goes before fix `b` in reports. Fixes that keep the job's result come first, one
+// of each kind before its variants. Then proved fixes, then smaller and cheaper ones.
 bool is_better(const Fix& a, const Fix& b) {
   const auto key = [](const Fix& fix) {
     int reach = 0;
@@ -660,7 +665,8 @@ bool is_better(const Fix& a, const Fix& b) {
   return key(a) < key(b);
 }
 
-// Changes of programs come in variants: the same of another step, or on other ranks.
+// Sorts the fixes and numbers the variants of each kind: the same change at another step or on
+// other ranks.
 void Search::sort() {
   const auto better = [](const Found& a, const Found& b) { return is_better(a.fix, b.fix); };
   for (Found& found : found_) found.fix.variant = 0;
@@ -673,7 +679,8 @@ void Search::sort() {
   std::stable_sort(found_.begin(), found_.end(), better);
 }
 
-// The first that are not proved get as much as `check` takes: what a user would do next.
+// Explores the first unproved fixes again with the budget of `check`, the user's likely next
+// command.
 void Search::explore_first_again() {
   sim::ExploreOptions options;
   options.stop = options_.stop;
@@ -682,7 +689,7 @@ void Search::explore_first_again() {
   std::uint32_t left = options_.sure_fixes;
   for (Found& found : found_) {
     if (left == 0 || is_stopped()) return;
-    // With faults, only one order counts.
+    // A job with faults has only one interleaving to explore.
     const sim::Exploration& orders = found.fix.orders;
     if (orders.answer != Answer::kUndecided || orders.orders <= 1) continue;
     --left;
@@ -727,7 +734,7 @@ std::optional<FixReport> Search::run(const std::vector<Switch>& switches,
     try_candidate(candidate);
   }
   try_pairs();
-  is_stopped();  // also while the last was tried
+  is_stopped();  // notes a stop during the last attempt
   put_in_order();
   return std::move(report_);
 }

@@ -1,8 +1,8 @@
-// The smallest changes after which a hang is gone: what `pipesim fix` tells. docs/how-to/fix.md
-// says what is tried.
+// The smallest changes that remove a hang, for `pipesim fix`. docs/how-to/fix.md lists the kinds of
+// changes.
 //
-// A change is told by what it does to the file (formats/edits/patch_writer.hpp), and each is tried
-// as the scenario reads with it: what is offered is what was run.
+// A change is an edit of the scenario file (formats/edits/patch_writer.hpp). fix runs the edited
+// scenario, so every offered change was run exactly as offered.
 #pragma once
 
 #include <atomic>
@@ -20,21 +20,22 @@
 
 namespace pipesim::models {
 
-/// A parameter of a scenario, as far as other values of it are worth a try. Times are not.
+/// A parameter of a scenario whose other values are worth a try. Times are not included.
 struct Switch {
   std::string name;
-  std::string value;                   // the present one
-  std::vector<std::string> others;     // of a word or a truth
-  std::optional<std::int64_t> number;  // of a number or a size: larger ones are tried
+  std::string value;                // the current value
+  std::vector<std::string> others;  // other values of an enumeration or a boolean
+  // the current value of a number or size; larger values are tried
+  std::optional<std::int64_t> number;
   std::optional<std::int64_t> at_least;
   bool bytes = false;
 };
 
-/// An argument of a step that gets another value.
+/// A new value for an argument of a step.
 struct NewValue {
   std::string key;  // root, bytes, type, repeat
   std::string from;
-  std::string to;  // of bytes without a unit
+  std::string to;  // bytes have no unit
 
   friend bool operator==(const NewValue&, const NewValue&) = default;
 };
@@ -42,67 +43,74 @@ struct NewValue {
 /// One change of a scenario.
 struct Change {
   enum class Kind : std::uint8_t {
-    kSwitch,          // parameter `what` is `to`
-    kStream,          // actor `what` goes to stream `to`; empty: one of its own
-    kSlots,           // register `part` of actor `what` has `number` slots
-    kCreation,        // communicators are created at the start
-    kOrder,           // actor `what` waits for actor `part`, which is at most `number` acts ahead
-    kResident,        // `number` communication kernels have room on a device
-    kHardwareQueues,  // a device has `number` queues
-    kLaunchQueue,     // `number` launches of a stream can be pending
-    // Of host programs, see models/search/program_changes.hpp:
-    kAfter,         // the step at `place` waits for stream `part`
-    kBatch,         // the steps at `place` and `second` become one group, where the first is or,
-                    // with `behind`, where the second is
-    kOneOrder,      // the steps at `places` come in this order, list by list; no place ends a list
-    kMove,          // the step at `place` comes before the one at `second` or, with `behind`, after
-    kCommunicator,  // the calls at `places` use a communicator of their own, made like `what`
-    kEverywhere,    // the step at `place` or, with `behind`, its whole block is on all ranks
-    kCopy,          // a copy of the step at `place` comes before or behind the one at `second`
-    kOtherEnd,      // the call `part` that the message at `place`, of rank `number`, is matched
-                    // with comes before or behind the step at `second`
-    kDrop,          // the step at `place` is not done; on the ranks `on`, if there are some
-    kValue,         // the step at `place` gets `values`; a loop's number may stand there itself
-    kLaunchOrder,   // calls start in launch order
-    kMessages,      // a schedule does its messages as `to`
-    kRow,           // row `number` of a schedule, from 1, is `to`: action `what` comes before or,
-                    // with `behind`, after `second_name`
-    kEager,         // messages of up to `number` bytes on communicator `what` do not wait
+    kSwitch,    // sets parameter `what` to `to`
+    kStream,    // moves actor `what` to stream `to`; empty: to its own stream
+    kSlots,     // gives register `part` of actor `what` `number` slots
+    kCreation,  // initializes communicators at the start
+    kOrder,     // makes actor `what` wait for actor `part`, which runs at most `number` ops ahead
+    kResident,  // gives each device `number` kernel slots for communication
+    kHardwareQueues,  // gives each device `number` hardware queues
+    kLaunchQueue,     // allows `number` pending launches per stream
+    // For host programs, see models/search/program_changes.hpp:
+    kAfter,  // makes the step at `place` wait for stream `part`
+    // merges the steps at `place` and `second` into one group, at the first or, if `behind`, at the
+    // second step
+    kBatch,
+    // Puts the steps at `places` in this order, list by list; an empty place ends a list.
+    kOneOrder,
+    // Moves the step at `place` before the step at `second` or, if `behind`, after that step.
+    kMove,
+    kCommunicator,  // gives the calls at `places` their own communicator, made like `what`
+    kEverywhere,    // runs the step at `place` or, if `behind`, its whole block on all ranks
+    kCopy,          // copies the step at `place` before or, if `behind`, after the step at `second`
+    // adds the matching call `part` for the message at `place` of rank `number`, before or, if
+    // `behind`, after the step at `second`
+    kOtherEnd,
+    kDrop,  // drops the step at `place`, on the ranks `on` (empty: on all)
+    // gives the step at `place` the arguments `values`; the place of a repeat count can be the
+    // number itself
+    kValue,
+    kLaunchOrder,  // starts calls in launch order
+    kMessages,     // makes a schedule send its messages as `to`
+    // replaces row `number` (from 1) of a schedule by `to`: action `what` moves before or, if
+    // `behind`, after `second_name`
+    kRow,
+    kEager,  // buffers messages of up to `number` bytes on communicator `what`
   };
   Kind kind = Kind::kSwitch;
   std::string what;
   std::string part;
-  std::string from;  // what was there, as text
+  std::string from;  // the old value, as text
   std::string to;
-  std::int64_t before = 0;  // what was there, as a number
+  std::int64_t before = 0;  // the old value, as a number
   std::int64_t number = 0;
-  RankSet on;               // the ranks that it is for; none: all that have it
-  Place place;              // of steps of host programs
-  Place second;             // of another step
-  std::string second_name;  // its name; `what` is that of the first
+  RankSet on;               // the ranks to change; empty: all ranks that have the step
+  Place place;              // position of a step of a host program
+  Place second;             // position of a second step
+  std::string second_name;  // name of the second step; `what` is the name of the first
   bool behind = false;      // see Kind
   std::vector<Place> places;
   std::vector<NewValue> values;
-  RankSet has;          // the ranks that have the step, if not all do
-  std::string at;       // of a step: where it stands in the user's program
-  bool alters = false;  // the job may compute something else with it
+  RankSet has;          // ranks that have the step, if not all do
+  std::string at;       // line of the step in the user's program
+  bool alters = false;  // whether the job may then compute something else
 
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-/// The task graph with changes, one after the other (none: as it is), or nothing where they cannot
-/// be told in the scenario or leave it with mistakes. The places of each are those of the graph
-/// with the changes before it.
+/// Returns the task graph with `changes` applied in order (none: unchanged). Returns nullopt if the
+/// changes cannot be written in the scenario or make it invalid. The places of each change refer to
+/// the graph after the previous changes.
 using GraphWith = std::function<std::optional<TaskGraph>(const std::vector<Change>&)>;
 
 struct FixOptions {
-  std::uint64_t max_states = 5'000;      // of each exploration, see sim::ExploreOptions
-  std::uint64_t max_steps = 20'000'000;  // of each exploration
-  std::uint32_t walks = 400;             // random orders of each
-  std::uint64_t most_acts = 50'000'000;  // of all ranks that are run, of all runs together: what
-                                         // is left is not tried
-  std::uint32_t max_pairs = 200;         // of changes together, where single ones do not help
-  // The first that are not proved are explored again, as `check` does.
+  std::uint64_t max_states = 5'000;      // per exploration, see sim::ExploreOptions
+  std::uint64_t max_steps = 20'000'000;  // per exploration
+  std::uint32_t walks = 400;             // random interleavings per exploration
+  // ops of all ranks in all runs together; further changes are not tried
+  std::uint64_t most_acts = 50'000'000;
+  std::uint32_t max_pairs = 200;  // pairs of changes, tried if single changes do not help
+  // The first `sure_fixes` unproved fixes are explored again, as `check` does.
   std::uint32_t sure_fixes = 3;
   std::uint64_t max_sure_states = 60'000;
   std::uint64_t max_sure_steps = 2'000'000;
@@ -110,43 +118,45 @@ struct FixOptions {
   bool fold = true;  // for tests: false lays out all ranks
 };
 
-/// One change, or two together, with which the run completes, and what that costs.
+/// A change, or two together, with which the run completes, and the cost.
 struct Fix {
   std::vector<Change> changes;
-  std::vector<Change> same;            // other single changes that make the same task graph
-  sim::Exploration orders;             // whether it hangs in other orders
-  bool by_buffers = false;             // by NCCL's contract it still can hang
-  std::vector<Reading> proved_in;      // none: the program has no readings, or it is not proved
-  std::uint32_t variant = 0;           // which of the changes of this kind, the best is 0
-  std::vector<std::uint32_t> waits;    // in the cycle: those that it breaks
-  std::int64_t time_ns = 0;            // of the run
-  std::optional<std::int64_t> memory;  // the most of any rank in it; nothing: there are no sizes
+  std::vector<Change> same;  // other single changes with the same task graph
+  sim::Exploration orders;   // the exploration of the fixed job
+  bool by_buffers = false;   // whether the job can still hang by NCCL's contract
+  // readings in which the fix is proved; empty also if the program has no readings
+  std::vector<Reading> proved_in;
+  std::uint32_t variant = 0;         // rank among the changes of this kind; 0 is the best
+  std::vector<std::uint32_t> waits;  // numbers of the broken waits in the cycle
+  std::int64_t time_ns = 0;          // time of the run
+  // peak of any rank in the run, in bytes; none: no sizes are known
+  std::optional<std::int64_t> memory;
 };
 
-/// What there was to fix.
+/// The kind of hang to fix.
 enum class FixCase : std::uint8_t {
-  kNothing,         // no order hangs
-  kNothingFound,    // none that was looked at does
-  kHangs,           // the run does
-  kHangsInAnother,  // the run completes, another order does not
-  kByBuffers,       // no order hangs, but by NCCL's contract one does
+  kNothing,         // no interleaving hangs
+  kNothingFound,    // no explored interleaving hangs
+  kHangs,           // the run itself hangs
+  kHangsInAnother,  // the run completes, another interleaving hangs
+  kByBuffers,       // no interleaving hangs, but NCCL's contract permits a hang
 };
 
 struct FixReport {
   FixCase found = FixCase::kNothing;
-  Reading reading = Reading::kCold;    // in which it hangs
-  sim::Exploration before;             // of the scenario as it is, where the run completes
-  Explanation explanation;             // of the hang
-  std::optional<std::int64_t> memory;  // of the run that hangs, up to where it stands
-  std::vector<Fix> fixes;              // the best first
-  std::vector<Fix> partial;            // those after which the run completes, and other orders hang
-  std::vector<Change> without_use;     // those after which it still hangs
-  std::uint32_t unwritten = 0;         // changes that cannot be told in this scenario
-  bool stopped = false;                // by FixOptions::stop
-  bool out_of_budget = false;          // something was not tried for FixOptions::most_acts
+  Reading reading = Reading::kCold;  // the reading of the hang
+  sim::Exploration before;           // exploration of the unchanged scenario, if its run completes
+  Explanation explanation;           // the hang
+  std::optional<std::int64_t> memory;  // peak bytes of the hanging run, up to the hang
+  std::vector<Fix> fixes;              // best first
+  std::vector<Fix> partial;  // fixes with which the run completes but other interleavings hang
+  std::vector<Change> without_use;  // changes that leave a hang
+  std::uint32_t unwritten = 0;      // changes that cannot be written in this scenario
+  bool stopped = false;             // whether FixOptions::stop ended the search
+  bool out_of_budget = false;       // whether FixOptions::most_acts cut the search short
 };
 
-/// Looks for the changes. Nothing, with errors, where the scenario as it is cannot be run.
+/// Searches for fixes. Returns nullopt, with errors, if the unchanged scenario cannot be run.
 std::optional<FixReport> find_fixes(const std::vector<Switch>& switches, const GraphWith& with,
                                     const FixOptions& options, Diagnostics& diagnostics);
 

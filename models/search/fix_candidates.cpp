@@ -11,8 +11,8 @@ namespace {
 
 using Kind = Change::Kind;
 
-constexpr std::int64_t kMaxDoublings = 1 << 12;    // of a size
-constexpr std::int64_t kMaxNumberFactor = 1 << 6;  // of a parameter
+constexpr std::int64_t kMaxDoublings = 1 << 12;    // largest factor for a size
+constexpr std::int64_t kMaxNumberFactor = 1 << 6;  // largest factor for a parameter
 constexpr std::int64_t kMaxOrderSlots = 4;
 
 class Candidates {
@@ -81,8 +81,8 @@ void Candidates::add_stream(const ActorTemplate& actor, std::uint32_t stream) {
   add(std::move(change));
 }
 
-// What stands in the way of others, or stands behind them, may run where those run that it feeds or
-// that feed it, or on a stream of its own.
+// Tries to move a blocking or blocked actor to the streams of its readers or sources, or to its own
+// stream.
 void Candidates::add_streams(std::uint32_t index) {
   if (index == kNoIndex) return;
   const ActorTemplate& actor = graph_.actors[index];
@@ -108,13 +108,13 @@ void Candidates::add_slots(const Wait& wait) {
     change.part = reg.name;
     change.before = reg.slots.value(wait.from.rank).value_or(1);
     change.number = change.before + 1;
-    // More slots than a register is ever filled help no more than as many.
+    // Slots beyond the number of ops that fill the register never help.
     const std::int64_t acts = lowered_.plan.actors[wait.from.act.actor].acts;
     if (acts > change.before) add(std::move(change), acts);
   }
 }
 
-// With fewer slots an actor runs less far ahead, and so comes less in the way of others.
+// Tries fewer slots: the actor then runs less far ahead and blocks others less.
 void Candidates::add_fewer_slots(const WaitParty& party) {
   const ActorTemplate* actor = actor_of(party);
   if (actor == nullptr || actor->step) return;
@@ -135,7 +135,7 @@ void Candidates::add_creation() {
   add(std::move(change));
 }
 
-// The one call of a step that is a message.
+// The step's only call, if it is a send or recv.
 const CallTemplate* message_of(const ActorTemplate* actor) {
   if (actor == nullptr || !actor->step || actor->step->calls.size() != 1) return nullptr;
   const CallTemplate& call = actor->step->calls.front();
@@ -179,7 +179,7 @@ void Candidates::add_launch_queue() {
   if (of_device != Expr()) change.part = "device";
   change.before = (of_device != Expr() ? of_device : graph_.launch_queue).value(0).value_or(1);
   change.number = change.before + 1;
-  std::int64_t acts = 0;  // of the rank with most: more are never pending
+  std::int64_t acts = 0;  // ops of the busiest rank: more launches are never pending
   for (const RankReport& rank : explanation_.ranks) {
     std::int64_t all = 0;
     for (const ActorCounts& counts : rank.actors) all += counts.expected;
@@ -223,7 +223,7 @@ void Candidates::add_after(std::uint32_t first, std::uint32_t second) {
   add(std::move(change));
 }
 
-// Those that have the step at this place, of which each may be an actor.
+// The ranks with a step at `place`; each rank can have its own actor for the step.
 RankSet Candidates::ranks_at(Place place) const {
   std::set<std::uint32_t> ranks;
   for (const ActorTemplate& actor : graph_.actors) {
@@ -232,8 +232,8 @@ RankSet Candidates::ranks_at(Place place) const {
   return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
 }
 
-// One order of two collectives of the cycle on all ranks: each of the two orders for actors; in
-// programs that of the host.
+// Tries one fixed order of two collectives of the cycle on all ranks: both orders for actors, the
+// host's order in programs.
 void Candidates::add_orders() {
   std::vector<std::uint32_t> collectives;
   for (const Wait& wait : explanation_.cycle) {
@@ -311,13 +311,14 @@ std::vector<Candidate> switch_candidates(const std::vector<Switch>& switches) {
     if (!given.number) continue;
     change.to.clear();
     change.before = *given.number;
-    // 1 of what may be 0 is a switch, too.
+    // A parameter of 1 that can be 0 is also a switch.
     if (*given.number == 1 && given.at_least == 0) {
       change.to = "0";
       result.push_back({change});
       change.to.clear();
     }
-    // Fewer in flight, as warm-ups; not less to do.
+    // Tries smaller values, such as fewer warm-up micro-batches; the amount of work must not
+    // shrink.
     const std::int64_t least = std::max<std::int64_t>(given.at_least.value_or(1), 1);
     if (!given.bytes && *given.number > least) {
       Candidate fewer{change};

@@ -1,4 +1,4 @@
-// The changes of a task graph that may remove a hang: from the waits of its cycle.
+// Candidate changes of a task graph that may remove a hang, derived from the waits of its cycle.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@
 
 namespace pipesim::models {
 
-/// A change to try. Where it has a number, numbers from `change.number` to `most` are tried, and
-/// the smallest that does is told.
+/// A change to try. If the change has a number, fix tries the numbers from `change.number` to
+/// `most` and reports the smallest that works.
 struct Candidate {
   Change change;
-  std::int64_t most = 0;   // 0: there is no number, or only this one
-  std::int64_t least = 0;  // above 0: numbers down to it, if as many ops are left to do, and
-                           // the largest that does is told
-  bool doubling = false;   // only the doubles of the first number are tried
-  std::vector<std::uint32_t> waits{};  // of the cycle: those that it is meant to break
+  std::int64_t most = 0;  // largest number; 0: no number, or only `change.number`
+  // smallest number; if above 0, fix tries numbers down to `least` that leave the same number of
+  // ops, and reports the largest that works
+  std::int64_t least = 0;
+  bool doubling = false;  // whether only doubles of the first number are tried
+  // numbers of the waits in the cycle that the change should break
+  std::vector<std::uint32_t> waits{};
 };
 
-/// Other values of the parameters, in their order.
+/// Candidates with other values of the parameters, in the order of `switches`.
 std::vector<Candidate> switch_candidates(const std::vector<Switch>& switches);
 
-/// Changes near the cycle of `explanation`, in its order, each once.
+/// Candidates near the cycle of `explanation`, in the order of the cycle, without duplicates.
 std::vector<Candidate> graph_candidates(const TaskGraph& graph, const Lowered& lowered,
                                         const Explanation& explanation);
 

@@ -1,4 +1,4 @@
-// Random timings in words: what users write behind --jitter, and what reports show.
+// Random timings as text: the argument of --jitter, also used in reports.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace pipesim::models {
 
-/// The most that durations can vary by, in permille.
+/// The maximum variation of durations, in permille.
 inline constexpr std::uint32_t kMaxJitter = 1'000'000;
 
-/// "10%", "0.5%", "0" or "free"; the seed is 0. Nothing where `text` is none of them, or larger
-/// than kMaxJitter.
+/// Parses "10%", "0.5%", "0" or "free"; sets the seed to 0. Returns nullopt for other text, and
+/// above kMaxJitter.
 std::optional<sim::Jitter> parse_jitter(std::string_view text);
 
-/// What parse_jitter() reads, for messages.
+/// The forms that parse_jitter() accepts, for error messages.
 inline constexpr std::string_view kJitterForms = "0, a percentage (10%, 0.5%) or free";
 
-/// The same in the shortest words, without the seed.
+/// Formats `jitter` in its shortest form, without the seed.
 std::string jitter_text(const sim::Jitter& jitter);
 
 }  // namespace pipesim::models

@@ -9,7 +9,8 @@
 namespace pipesim::models {
 namespace {
 
-// False where all ranks are too many: where a few have no mistakes, that is the only one.
+// Lays out all ranks. Returns false if the job is too large; no other error can occur, because the
+// representative ranks lowered without errors.
 bool lay_out_all(const TaskGraph& graph, LaidOutJob& job) {
   if (std::holds_alternative<Lowered>(job)) return true;
   Diagnostics unheard;
@@ -34,7 +35,7 @@ std::optional<JobRun> run_few(const TaskGraph& graph, FoldedJob job,
                 std::move(simulation.outcome), std::move(simulation.explanation)};
 }
 
-// Adds up the calls of one actor after the other.
+// Sums the calls of actors.
 class WorkSum {
  public:
   explicit WorkSum(const TaskGraph& graph) : graph_(graph) {}
@@ -44,7 +45,7 @@ class WorkSum {
       const CollectiveTemplate& of = *actor.collective;
       add(static_cast<int>(of.operation), of.group, rank, acts, of.bytes);
     }
-    // Turns of a thread that drives several ranks are no work.
+    // Turns of a thread that drives several ranks are not work.
     if (!actor.step || actor.step->implied) return;
     for (const CallTemplate& call : actor.step->calls) {
       const bool collective = call.kind == sim::CallKind::kCollective;
@@ -79,7 +80,7 @@ class WorkSum {
   }
 
   const TaskGraph& graph_;
-  // By operation, group and list of this, or none.
+  // By operation, group and list of the group; kNoIndex: no group or list.
   std::map<std::tuple<int, std::uint32_t, std::uint32_t>, Work> sums_;
 };
 
@@ -145,7 +146,7 @@ WorkTable work_of(const TaskGraph& graph, const LaidOutJob& job) {
     sum.add(graph.actors[index], rank, lowered.plan.actors[id].acts);
   };
   if (const auto* few = std::get_if<FoldedJob>(&job)) {
-    // Those that a rank stands for have the same actors.
+    // A folded rank has the same actors as its representative.
     std::vector<std::vector<sim::ActorId>> actors(lowered.plan.rank_count);
     for (const sim::ActorId id : sim::ids_of(lowered.plan.actors)) {
       actors[lowered.plan.actors[id].rank.value].push_back(id);

@@ -1,5 +1,5 @@
-// A job as `fix` runs it: with a few of its ranks for all where these tell what all do, and with
-// all where they do not.
+// A job as `fix` runs it: folded to representative ranks if they decide the result, else with all
+// ranks.
 #pragma once
 
 #include <atomic>
@@ -17,53 +17,53 @@
 
 namespace pipesim::models {
 
-/// A run of the ranks that `job` has. If these are a few, the explanation is as in FoldedRun.
+/// A run of the ranks in `job`. In a folded job, the explanation is as in FoldedRun.
 struct JobRun {
   LaidOutJob job;
   sim::Outcome outcome;
   Explanation explanation;
 };
 
-/// Of all ranks.
+/// Number of ops of all ranks, folded ranks included.
 std::uint64_t acts_of(const LaidOutJob& job);
 
-/// Runs `job`, laid out from `graph`; all of its ranks where a few do not say how all end. Nothing
-/// where these are too many to be laid out.
+/// Runs `job`, laid out from `graph`. Runs all ranks if the representative ranks do not show how
+/// all ranks end; returns nullopt if the whole job is too large.
 std::optional<JobRun> run_job(const TaskGraph& graph, LaidOutJob job,
                               const sim::RunOptions& options);
 
-/// Explains `run`, made from `graph`. False where a few ranks do not say how all end: then the plan
-/// is gone.
+/// Explains `run`, made from `graph`. Returns false, and consumes the plan, if the representative
+/// ranks do not show how all ranks end.
 bool explain_run(const TaskGraph& graph, JobRun& run);
 
-/// All interleavings of `job`, laid out from `graph`. Where a few ranks do not decide, all are laid
-/// out in their place, and if they are too many, nothing is known. `usual` is the run of the ranks
-/// of `job`, if the caller has it.
+/// Explores all interleavings of `job`, laid out from `graph`. If the representative ranks do not
+/// decide, replaces `job` by all ranks; if the whole job is too large, the answer is undecided.
+/// `usual`: the run of `job`, if the caller has it.
 sim::Exploration explore_job(const TaskGraph& graph, LaidOutJob& job,
                              const sim::ExploreOptions& options,
                              const sim::Outcome* usual = nullptr);
 
-/// The run of `job` in the interleaving that `found` says hangs: of one that explore_job() looked
-/// at. Nothing as for run_job().
+/// Runs `job` in the hanging interleaving of `found`, a result of explore_job(). Returns nullopt as
+/// run_job() does.
 std::optional<JobRun> run_hang(const TaskGraph& graph, LaidOutJob job,
                                const sim::Exploration& found, const std::atomic<bool>* stop);
 
-/// Calls of one kind, of all ranks together.
+/// The calls of one kind on all ranks.
 struct Work {
   std::uint64_t calls = 0;
-  double bytes = 0;  // sums of many ranks and rounds are larger than an integer
+  double bytes = 0;  // sums over many ranks and iterations can exceed an integer
 };
 
-/// Collectives by operation and members: which communicator of the same ranks they use does not
-/// matter. Sends and recvs (operations below 0) by kind.
+/// Operation and members of collectives; communicators of the same ranks share a key. Sends and
+/// recvs (operations below 0) have no members.
 using WorkKey = std::pair<int, std::vector<std::uint32_t>>;
 using WorkTable = std::map<WorkKey, Work>;
 
-/// Of `job`, laid out from `graph`. Calls of a group count one by one, so that other groups of the
-/// same calls are the same work.
+/// Sums the work of `job`, laid out from `graph`. Counts each call of a group, so that grouping the
+/// same calls differently is the same work.
 WorkTable work_of(const TaskGraph& graph, const LaidOutJob& job);
 
-/// Whether of some calls there are fewer, or they move less.
+/// Whether `after` makes fewer calls of some kind, or moves fewer bytes.
 bool leaves_out(const WorkTable& before, const WorkTable& after);
 
 }  // namespace pipesim::models

@@ -16,9 +16,9 @@ using Communicators = std::vector<std::uint32_t>;
 constexpr std::size_t kMaxOrders = 4;
 constexpr std::size_t kMaxCommunicators = 16;
 constexpr std::uint32_t kMaxRanks = 4'096;
-constexpr std::size_t kMaxOrdered = 200;  // steps of a rank among which they are
+constexpr std::size_t kMaxOrdered = 200;  // most calls to sort in a rank's program
 
-// The communicator of a step with one collective call; else none.
+// The communicator of a step with one collective call; else kNoIndex.
 std::uint32_t communicator_of(const ActorTemplate& step) {
   if (!step.step || step.step->implied || step.step->calls.size() != 1) return kNoIndex;
   const CallTemplate& call = step.step->calls.front();
@@ -37,10 +37,10 @@ class OrderChanges {
   std::vector<Candidate> run();
 
  private:
-  // The steps of a rank's thread.
+  // The steps of one rank's thread.
   struct Program {
     std::uint32_t rank = 0;
-    std::vector<std::uint32_t> steps;  // templates
+    std::vector<std::uint32_t> steps;  // indices in TaskGraph::actors
   };
 
   Communicators of_cycle() const;
@@ -60,7 +60,7 @@ class OrderChanges {
   std::vector<Program> programs_;
 };
 
-// Those of the calls that wait for each other.
+// The communicators of the calls on the cycle.
 Communicators OrderChanges::of_cycle() const {
   std::set<std::uint32_t> found;
   const auto add = [&](const ActInfo& act) {
@@ -77,7 +77,7 @@ Communicators OrderChanges::of_cycle() const {
   return {found.begin(), found.end()};
 }
 
-// And of all that the steps of these ranks call.
+// The communicators on the cycle and all communicators that these ranks call.
 Communicators OrderChanges::near(const Communicators& cycle) const {
   std::set<std::uint32_t> found(cycle.begin(), cycle.end());
   std::set<std::uint32_t> ranks;
@@ -115,7 +115,7 @@ void OrderChanges::read_programs(const Communicators& communicators) {
   }
 }
 
-// The communicators as the program comes to them, then the others.
+// The communicators in the order of the program's calls; communicators without calls come last.
 Communicators OrderChanges::order_of(const Program& program,
                                      const Communicators& communicators) const {
   Communicators order;
@@ -134,7 +134,7 @@ Communicators OrderChanges::order_of(const Program& program,
   return order;
 }
 
-// Calls only move ahead, over what comes between.
+// Adds the steps of `program` in the new order. Calls only move ahead, past the steps in between.
 void OrderChanges::put_in_order(const Program& program, const Communicators& order,
                                 std::set<std::vector<Place>>& known,
                                 std::vector<std::uint32_t>& ranks, Change& change) const {
@@ -197,7 +197,7 @@ void OrderChanges::add_orders(const Communicators& communicators, std::vector<Ca
   for (const Communicators& order : orders) {
     Candidate candidate;
     candidate.change = change_to(order);
-    // On one rank, two steps that change places are the same.
+    // On one rank, the same change is a swap of two steps, which is tried elsewhere.
     if (candidate.change.on.size() > 1) result.push_back(std::move(candidate));
   }
 }

@@ -1,5 +1,5 @@
-// One order of the collective calls of several communicators on all ranks: where each rank begins
-// with another one, no two calls that change places on one rank are enough.
+// One fixed order of the collective calls of several communicators on all ranks. If each rank
+// begins with another communicator, swapping two calls on one rank is not enough.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace pipesim::models {
 
-/// Orders that may remove the hang that `explanation`, of a run of `lowered`, tells.
+/// Fixed orders that may remove the hang in `explanation`, which is of a run of `lowered`.
 std::vector<Candidate> order_candidates(const TaskGraph& graph, const Lowered& lowered,
                                         const Explanation& explanation);
 

@@ -16,7 +16,7 @@
 namespace pipesim::models {
 namespace {
 
-// "12ms": a whole number and what stands behind it.
+// A whole number with its unit: "12ms".
 struct Figure {
   std::int64_t number = 0;
   std::string_view unit;

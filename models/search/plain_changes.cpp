@@ -13,7 +13,7 @@ void change_calls(TaskGraph& graph, const Change& change) {
   }
 }
 
-// Calls take the time then that they say.
+// Drops the cluster; calls then take their stated time.
 void drop_cluster(TaskGraph& graph) {
   graph.cluster.reset();
   for (ActorTemplate& actor : graph.actors) {
@@ -57,7 +57,7 @@ void drop_sizes_of_collectives(TaskGraph& graph) {
   });
 }
 
-// What the communicator of this index says of itself. Collectives of actors then have one each.
+// Resets the communicator to its defaults; collectives of actors then get one communicator each.
 void plain_communicator(TaskGraph& graph, std::uint32_t index) {
   CommunicatorTemplate& it = graph.communicators[index];
   CommunicatorTemplate plain;

@@ -1,4 +1,4 @@
-// What a job says beside its work, and often without need: rules, sizes, names for people.
+// Simplifications of a job: its rules, sizes and names, which a hang often does not need.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace pipesim::models {
 
-/// Changes to try, each for itself: what `graph` says beyond its actors, steps and their times is
-/// left out or becomes what holds where nothing is said. Sizes of messages stay, which NCCL's
-/// buffers have to hold.
+/// Independent changes to try. Each one removes a detail of `graph` beyond its actors, steps and
+/// durations, or resets it to its default. Message sizes stay, because they decide what NCCL can
+/// buffer.
 std::vector<std::function<void(TaskGraph&)>> plain_changes(const TaskGraph& graph);
 
 }  // namespace pipesim::models

@@ -17,10 +17,10 @@ namespace {
 using Kind = Change::Kind;
 using sim::Role;
 
-// A step as a rank does it.
+// A step of one rank.
 struct At {
   std::uint32_t rank = 0;
-  std::uint32_t step = kNoIndex;  // template
+  std::uint32_t step = kNoIndex;  // index in TaskGraph::actors
 };
 
 bool is_message(const CallTemplate& call) {
@@ -49,7 +49,7 @@ class ProgramChanges {
   std::vector<Candidate> run();
 
  private:
-  // What a step is in the programs of its ranks.
+  // Positions of steps in the programs of their ranks.
   const std::vector<WalkedStep>& program(std::uint32_t rank, std::uint32_t thread);
   std::optional<At> step_of(const ActInfo& act, std::uint32_t rank);
   std::optional<At> step_of(const WaitParty& party) {
@@ -97,12 +97,14 @@ class ProgramChanges {
   const Lowered& lowered_;
   const Explanation& explanation_;
   std::vector<std::set<std::uint32_t>> awaited_;
-  // Where a backend gives each rank a step of its own, several are one in the file.
+  // Steps with the same place in the file: some backends give each rank its own step.
   std::map<Place, std::vector<std::uint32_t>> at_place_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<WalkedStep>> programs_;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // of steps, that were looked at
-  std::uint32_t wait_ = kNoIndex;  // of the cycle: what is added is meant to break it
-  // The waits of the cycle that the order of two steps causes, with the rank of these.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // pairs of steps already examined
+  // number of the wait in the cycle that new candidates should break
+  std::uint32_t wait_ = kNoIndex;
+  // For a pair of steps, the waits in the cycle that their order causes: rank and number of each
+  // wait.
   std::map<std::pair<std::uint32_t, std::uint32_t>,
            std::vector<std::pair<std::uint32_t, std::uint32_t>>>
       waits_of_;
@@ -119,7 +121,7 @@ const std::vector<WalkedStep>& ProgramChanges::program(std::uint32_t rank, std::
   return found->second;
 }
 
-// Of what `after` implies, the step that it is for.
+// Finds the step of an op. For an op implied by `after`, returns the step with the `after`.
 std::optional<At> ProgramChanges::step_of(const ActInfo& act, std::uint32_t rank) {
   if (!act.actor.valid() || act.actor.value >= lowered_.actor_template.size()) return std::nullopt;
   At at{rank, lowered_.actor_template[act.actor]};
@@ -151,7 +153,7 @@ std::uint32_t ProgramChanges::first_alike(std::uint32_t step) const {
   return all == nullptr ? step : all->front();
 }
 
-// All ranks that do what stands there.
+// Returns all ranks with a step at the place of `at`.
 RankSet ProgramChanges::on(const At& at) const {
   const std::vector<std::uint32_t>* all = alike(at.step);
   if (all == nullptr || all->size() == 1) return actor(at).on;
@@ -162,7 +164,7 @@ RankSet ProgramChanges::on(const At& at) const {
   return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
 }
 
-// What another rank does there.
+// Returns the step of `rank` at the place of `at`.
 At ProgramChanges::on_rank(const At& at, std::uint32_t rank) const {
   if (const std::vector<std::uint32_t>* all = alike(at.step)) {
     for (const std::uint32_t step : *all) {
@@ -189,7 +191,7 @@ void ProgramChanges::add(Change change) {
   if (known) return;
   Candidate candidate;
   candidate.change = std::move(change);
-  // The same two steps may wait on several ranks; a change on some breaks theirs.
+  // Two steps can cause waits on several ranks; a change on some ranks breaks only their waits.
   const RankSet& on = candidate.change.on;
   const auto waits = waits_of_.find(pair_);
   if (wait_ != kNoIndex && waits != waits_of_.end()) {
@@ -203,9 +205,9 @@ void ProgramChanges::add(Change change) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Two steps of a rank of which the second would have to come first
+// Two steps of a rank in the wrong order
 
-// Of the two ops in whose order a wait lies, the later one.
+// The later of the two ops whose order causes `wait`; null for other kinds of waits.
 const ActInfo* later_of(const Wait& wait) {
   if (wait.to.kind != sim::WaitNodeKind::kAct) return nullptr;
   if (wait.needed) return &*wait.needed;
@@ -245,7 +247,7 @@ void ProgramChanges::add_wait(const Wait& wait, std::uint32_t number) {
   }
 }
 
-// Of a wait of the host, the calls that it may be for, the last first.
+// Returns the calls that a host wait can be for, last call first.
 std::vector<At> ProgramChanges::waited_for(const At& at) {
   const auto is_wait = [&](std::uint32_t step) {
     const Role role = graph_.actors[step].step->role;
@@ -282,7 +284,7 @@ std::string row_text(const Slots& slots) {
   return text;
 }
 
-// The slot that an op of a schedule is.
+// The index of the slot of a schedule's op.
 std::size_t find_slot(const Slots& slots, const std::string& op) {
   const auto found = std::find_if(slots.begin(), slots.end(),
                                   [&](const Actions& slot) { return slot_text(slot, 0) == op; });
@@ -294,7 +296,7 @@ bool is_like(const Actions& slot, const Actions& other) {
          slot[0].stage == other[0].stage;
 }
 
-// Each slot like `late` comes before those like `early` that it directly follows, but for messages.
+// Moves each slot like `late` ahead of slots like `early`, across messages only.
 Slots each_before(const Slots& slots, const Actions& late, const Actions& early) {
   Slots result;
   for (const Actions& slot : slots) {
@@ -313,7 +315,7 @@ Slots reversed(Slots slots) {
   return slots;
 }
 
-// "0SEND_F", of all micro-batches.
+// The text of a slot without its micro-batch: "0SEND_F".
 std::string like_text(const Actions& slot) {
   return std::to_string(slot[0].stage) + action_word(slot[0].kind);
 }
@@ -388,8 +390,7 @@ void ProgramChanges::add_batches(const At& early, const At& late) {
   }
 }
 
-// Whether one of two steps cannot go to where the other is: something between may need it, or it
-// may need that.
+// Whether a move may break a dependency: of `late` ahead of `early`, or of `early` after `late`.
 bool ProgramChanges::crosses(const At& early, const At& late, bool late_moves) {
   const std::vector<WalkedStep>& steps = program(early.rank, actor(early).thread);
   const std::size_t from = place_in(early);
@@ -405,8 +406,8 @@ bool ProgramChanges::crosses(const At& early, const At& late, bool late_moves) {
   return false;
 }
 
-// The ranks on which the two may change places, if not on all: half of them, so that neighbors
-// differ; those of the lower rank of each pair; one.
+// Subsets of ranks on which the two steps can be swapped: half of the ranks, so that neighbors
+// differ; the lower rank of each pair; one rank.
 std::vector<RankSet> ProgramChanges::parts_of(const At& early, const At& late) {
   std::vector<std::uint32_t> all;
   std::vector<std::uint32_t> even;
@@ -448,7 +449,7 @@ void ProgramChanges::add_move(const At& moved, const At& other, bool behind, Ran
 }
 
 void ProgramChanges::add_moves(const At& early, const At& late) {
-  if (place_in(early) > place_in(late)) return;  // the second is in the next round
+  if (place_in(early) > place_in(late)) return;  // `late` is in the next iteration
   const bool late_alters = crosses(early, late, true);
   const bool early_alters = crosses(early, late, false);
   add_move(late, early, false, {}, late_alters);
@@ -459,13 +460,13 @@ void ProgramChanges::add_moves(const At& early, const At& late) {
   }
 }
 
-// The messages of one of the two and all that they are matched with, on a communicator of their
-// own: that of a direction.
+// Gives the messages of one of the two steps their own communicator, together with all matching
+// calls: one direction.
 void ProgramChanges::add_communicator(const At& early, const At& late) {
   if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
   const std::uint32_t communicator = calls(late).front().communicator;
   if (calls(early).front().communicator != communicator) return;
-  using Message = std::pair<std::uint32_t, std::size_t>;  // step, and which of its calls
+  using Message = std::pair<std::uint32_t, std::size_t>;  // step and index of the call
   std::map<std::uint32_t, std::set<Message>> of_channel;
   std::map<Message, std::set<std::uint32_t>> channels_of;
   for (std::uint32_t id = 0; id < lowered_.plan.actors.size(); ++id) {
@@ -508,7 +509,8 @@ void ProgramChanges::add_communicator(const At& early, const At& late) {
 // ---------------------------------------------------------------------------------------------
 // Calls that some ranks do not make
 
-// Where the rank stands; `behind`: its program is over, and that is its last step.
+// The step at which `rank` is stuck. If the rank's program is over, returns its last step and sets
+// `behind`.
 std::optional<At> ProgramChanges::stands_at(std::uint32_t rank, bool& behind) {
   behind = false;
   for (const RankReport& report : explanation_.ranks) {
@@ -538,13 +540,14 @@ void ProgramChanges::add_root(const Root& root) {
   if (made) add_missing(*made, root.party.rank);
 }
 
-// The call that the rank leaves out, of which the one that waits may be a later one.
+// Tries to add or drop the call that the rank skips. The waiting call can be a later call like it.
 void ProgramChanges::add_skipped(const Root& root) {
   if (!root.missing) return;
   const std::optional<At> made = step_of(*root.missing, root.missing->rank);
   if (!made) return;
   const std::uint32_t rank = root.party.rank;
-  // A condition may hold for the rank in some rounds of a loop only.
+  // Tried on ranks that have the step as well: a condition may exclude a rank in some iterations
+  // only.
   for (const bool block : {false, true}) {
     Change change = of(Kind::kEverywhere, *made);
     change.behind = block;
@@ -557,7 +560,8 @@ void ProgramChanges::add_skipped(const Root& root) {
   add(std::move(drop));
 }
 
-// The rank makes its call of a message behind its last one there, or where it stands.
+// Adds the matching call on `rank`: after its last call on this communicator, or where the rank is
+// stuck.
 bool ProgramChanges::add_other_end(const At& made, std::uint32_t rank) {
   const auto& all = calls(made);
   const auto call = std::find_if(all.begin(), all.end(), [&](const CallTemplate& it) {
@@ -614,7 +618,8 @@ void ProgramChanges::add_missing(const At& made, std::uint32_t rank) {
   add(std::move(drop));
 }
 
-// A rank that makes fewer of the calls: some loop has too few or too many rounds.
+// Tries other repeat counts for a rank with too few calls: some loop has too few or too many
+// iterations.
 void ProgramChanges::add_rounds(const At& made, std::uint32_t rank) {
   if (calls(made).empty()) return;
   const std::uint32_t communicator = calls(made).front().communicator;
@@ -657,9 +662,9 @@ void ProgramChanges::add_copy(const At& made, const RankSet& on, const At& next,
 }
 
 // ---------------------------------------------------------------------------------------------
-// Calls that do not fit
+// Mismatched calls
 
-// The arguments that differ, as those of the other.
+// Copies the arguments that differ from one call to the other.
 void ProgramChanges::add_values(const At& a, const At& b) {
   const CallTemplate& x = calls(a).front();
   const CallTemplate& y = calls(b).front();
@@ -688,7 +693,7 @@ void ProgramChanges::add_values(const At& a, const At& b) {
   set(a, std::move(as_b));
 }
 
-// Whether `later` is what would fit to `wanted` in the place of `here`.
+// Whether `later` would match `wanted` in place of `here`.
 bool does_what(const CallTemplate& later, std::uint32_t rank, const CallTemplate& here,
                const CallTemplate& wanted, std::uint32_t wanted_rank) {
   if (later.communicator != wanted.communicator || later.type != wanted.type) return false;
@@ -700,7 +705,7 @@ bool does_what(const CallTemplate& later, std::uint32_t rank, const CallTemplate
   return later.operation == wanted.operation && peer(later, rank) == peer(wanted, wanted_rank);
 }
 
-// On the rank of `here`: a later step that does what `wanted` does.
+// Tries to move a later step on the rank of `here`, if it matches `wanted`.
 void ProgramChanges::add_later_match(const At& wanted, const At& here) {
   const CallTemplate& call = calls(wanted).front();
   const std::vector<WalkedStep>& steps = program(here.rank, actor(here).thread);
@@ -715,7 +720,7 @@ void ProgramChanges::add_later_match(const At& wanted, const At& here) {
   }
 }
 
-// The steps of a rank that call a communicator.
+// The number of steps of a rank that call a communicator.
 std::size_t ProgramChanges::calls_on(std::uint32_t communicator, std::uint32_t rank) {
   std::size_t count = 0;
   for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
@@ -732,7 +737,7 @@ void ProgramChanges::add_misfit(const Misfit& misfit) {
   const std::optional<At> b = step_of(misfit.second, misfit.second.rank);
   if (!a || !b || calls(*a).size() != 1 || calls(*b).size() != 1) return;
   if (calls(*a).front().operation == calls(*b).front().operation || misfit.message) {
-    // What most have is more likely to be meant.
+    // The arguments of the majority are more likely the intended ones.
     const bool few_have_a = misfit.ranks.size() > 1;
     add_values(few_have_a ? *b : *a, few_have_a ? *a : *b);
   }
@@ -761,7 +766,7 @@ void ProgramChanges::add_schedule() {
   if (!graph_.pipeline) return;
   using Model = MessageModel;
   const std::vector<std::string> names = message_model_names();
-  // Without kDir, which no runtime does.
+  // Omits kDir, which no runtime implements.
   for (const Model model : {Model::kDirection, Model::kEdge, Model::kPair}) {
     const auto index = static_cast<std::size_t>(model);
     if (model == graph_.pipeline->messages) continue;
@@ -775,7 +780,7 @@ void ProgramChanges::add_schedule() {
 }
 
 std::vector<Candidate> ProgramChanges::run() {
-  // Where several ranks could change, the lowest: of a pair of ranks it receives first.
+  // If several ranks could change, the lowest one does; in a pair, it receives first.
   std::vector<std::uint32_t> order(explanation_.cycle.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

@@ -1,6 +1,6 @@
-// Changes of host programs that may remove a hang: what people do to a PyTorch or Megatron-LM
-// script. Each is told by the place of its step in the scenario, which is also what a rank of the
-// user's program does.
+// Changes of host programs that may remove a hang: typical edits of a PyTorch or Megatron-LM
+// script. Changes refer to steps by their place in the scenario, which corresponds to a line of the
+// user's program.
 #pragma once
 
 #include <vector>
@@ -12,9 +12,9 @@
 
 namespace pipesim::models {
 
-/// Those near the waits of `explanation`, each once, the most local ones first: two calls that
-/// change places or become one group, calls that all ranks make, or none, or in one order, and
-/// arguments that all ranks have the same.
+/// Candidates near the waits of `explanation`, without duplicates, the most local ones first.
+/// Candidates swap or group two calls, make a call on all ranks or on none, fix the order of calls,
+/// or equalize arguments.
 std::vector<Candidate> program_candidates(const TaskGraph& graph, const Lowered& lowered,
                                           const Explanation& explanation);
 

@@ -14,7 +14,7 @@
 namespace pipesim::models {
 namespace {
 
-// Of larger jobs, what an answer rests on is not looked for.
+// Ops of the largest job that find_assumptions() examines.
 constexpr std::uint64_t kMostActs = 1'000'000;
 
 constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
@@ -40,7 +40,8 @@ JobAnswer job_answer_of(sim::Answer answer) {
   return JobAnswer::kUndecided;
 }
 
-// The reading that decides, in the order in which a job comes to them: a fresh job hangs first.
+// The index of the deciding reading: the first that hangs, else the first undecided one. The search
+// starts with cold, because a fresh job meets a cold hang first.
 std::size_t deciding(const std::array<CheckReport, 3>& reports) {
   for (const std::size_t i : {2u, 1u, 0u}) {
     if (hangs(reports[i].exploration.answer)) return i;
@@ -51,8 +52,8 @@ std::size_t deciding(const std::array<CheckReport, 3>& reports) {
   return 2;
 }
 
-// Drops what only the report that is shown needs: plans and reports of all readings would be most
-// of the memory.
+// Drops everything except the answer: the plans and reports of all readings would take most of the
+// memory.
 void keep_answer_only(CheckReport& report) {
   Explanation kept;
   kept.verdict = report.usual.explanation.verdict;
@@ -61,7 +62,7 @@ void keep_answer_only(CheckReport& report) {
   report.usual.explanation = std::move(kept);
 }
 
-// Whether sends go to buffers on other hosts.
+// Whether sends to other hosts are buffered.
 bool is_buffered_far(const TaskGraph& graph, const sim::Plan& plan) {
   return graph.cluster &&
          std::any_of(plan.calls.begin(), plan.calls.end(), [&](const sim::Call& call) {
@@ -71,7 +72,8 @@ bool is_buffered_far(const TaskGraph& graph, const sim::Plan& plan) {
          });
 }
 
-// The same with collectives of no bytes that meet like others; nothing if it has none.
+// A copy of `graph` in which collectives of zero bytes synchronize like other collectives; nullopt
+// if the graph has none.
 std::optional<TaskGraph> with_empty_calls(const TaskGraph& graph) {
   std::optional<TaskGraph> result;
   for (std::size_t a = 0; a < graph.actors.size(); ++a) {
@@ -92,7 +94,7 @@ std::optional<TaskGraph> with_empty_calls(const TaskGraph& graph) {
   return result;
 }
 
-// Whether `graph`, which is proved, hangs if NCCL launches collectives of no bytes, too.
+// Whether `graph`, which is proved, could hang if NCCL also launched collectives of zero bytes.
 bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& options) {
   const std::optional<TaskGraph> other = with_empty_calls(graph);
   if (!other) return false;
@@ -101,9 +103,8 @@ bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& opt
   return job && check(*other, std::move(*job), options).exploration.answer != sim::Answer::kProved;
 }
 
-// Whether `graph`, which is proved, hangs in its own times if the initialization of a communicator
-// waits for the kernels that are on the devices of its ranks. One run: which of many orders would
-// hang is not searched for.
+// Whether `plan`, which is proved, hangs in its own times if communicator init waits for the
+// kernels on the devices of its ranks. Runs once; does not search interleavings.
 bool hangs_by_creation(const sim::Plan& plan, const sim::ExploreOptions& options) {
   const auto waits = [](const sim::Communicator& communicator) {
     return communicator.at_first_use && communicator.waits_for_device;
@@ -114,8 +115,8 @@ bool hangs_by_creation(const sim::Plan& plan, const sim::ExploreOptions& options
   return sim::run(plan, run).end == sim::RunEnd::kStuck;
 }
 
-// The same of the plan of a cold run, which is what it was then. Nothing where the plan does not
-// say which communicators are NCCL's.
+// Whether `cold`, the plan of the cold reading, hangs as in hangs_by_creation(). Leaves `cold`
+// unchanged. Returns nullopt if the plan does not tell which communicators are NCCL's.
 std::optional<bool> rests_on_creation(sim::Plan& cold, const sim::ExploreOptions& options) {
   const bool says_all = std::all_of(cold.communicators.begin(), cold.communicators.end(),
                                     [](const sim::Communicator& communicator) {
@@ -145,7 +146,7 @@ bool rests_on_creation(TaskGraph graph, const sim::ExploreOptions& options) {
   return lowered && hangs_by_creation(lowered->plan, options);
 }
 
-// Whether there are calls of which NCCL's buffers may take something.
+// Whether NCCL may buffer any call of the graph, fully or in part.
 bool may_be_buffered(const TaskGraph& graph) {
   if (graph.pipeline) return true;
   return std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
@@ -158,8 +159,9 @@ bool may_be_buffered(const TaskGraph& graph) {
   });
 }
 
-// A call at whose meeting a host of `end` waits, or could: its size is not that of the first call
-// of `connections`, by call, that connects the same.
+// The later size to report: a call whose size differs from the first call that shares its
+// connection. Prefers a call in whose connection a host of `end` is blocked. `connections`: by
+// call.
 LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::State& end,
                      const sim::Connections& connections) {
   const sim::Plan& plan = lowered.plan;
@@ -184,7 +186,7 @@ LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::
   return result.value_or(LaterSize());
 }
 
-// Whether NCCL does collectives of several sizes for an operation on a communicator.
+// Whether some operation has several sizes on one NCCL communicator.
 bool has_several_sizes(const TaskGraph& graph) {
   std::map<std::pair<std::uint32_t, Operation>, const Expr*> sizes;
   for (const ActorTemplate& actor : graph.actors) {
@@ -202,9 +204,9 @@ bool has_several_sizes(const TaskGraph& graph) {
   return false;
 }
 
-// Whether `graph`, which is proved, hangs if NCCL connects each size of an operation by itself: it
-// chooses an algorithm by size, and nobody says where it takes another. `cold`: the graph lowered
-// in that reading, which is what it was then.
+// Whether `graph`, which is proved, hangs if NCCL connects separately for each size of an
+// operation. NCCL selects algorithms by size, at undocumented thresholds. `cold`: the lowered graph
+// in the cold reading, unchanged on return.
 std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
                                         sim::ExploreOptions options) {
   constexpr std::uint64_t kMostStates = 2'000;
@@ -227,7 +229,7 @@ std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
   return result;
 }
 
-// Lays out `graph` in its reading, of the ranks to which another reading was folded, if it was.
+// Lays out `graph` in its reading, with the folding of another reading if given.
 LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFolding>& folding) {
   if (folding) {
     if (auto job = fold_job(graph, *folding)) return std::move(*job);
@@ -235,8 +237,8 @@ LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFoldi
   return lower_all(graph);
 }
 
-// The check of `graph` in its reading, which is `laid_out` if somebody has it. Nothing if that
-// reading is of buffers and nothing is buffered, which is the contract.
+// Checks `graph` in its reading. `laid_out`: the job, if the caller has it. Returns nullopt in the
+// real reading if nothing is buffered, since real then equals contract.
 std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<LaidOutJob> laid_out,
                                          const std::optional<RankFolding>& folding,
                                          const sim::ExploreOptions& options,
@@ -257,13 +259,12 @@ std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<L
   return check(graph, simulate(graph, std::get<Lowered>(std::move(job)), run), options);
 }
 
-// As how many a rank counts.
+// How many ranks this one stands for.
 std::int64_t count_of(const std::vector<std::uint32_t>& copies, sim::RankId rank) {
   return copies.empty() ? 1 : copies[rank.value];
 }
 
-// The highest sum of changes up to a time, which come with these; what is added goes before what is
-// taken at the same time.
+// The maximum running sum of (time, change) pairs. At equal times, additions come before removals.
 std::int64_t most_at_a_time(std::vector<std::pair<std::int64_t, std::int64_t>> changes) {
   std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : a.second > b.second;
@@ -286,12 +287,13 @@ std::vector<ReadingAnswer> answers_of(const std::array<CheckReport, 3>& reports)
   return answers;
 }
 
-// What an answer without a hang rests on. `cold`: the check of `graph` in that reading.
+// Finds the assumptions behind an answer without a hang. `cold`: the check of `graph` in the cold
+// reading.
 void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOptions& options,
                       ReadingsReport& result) {
   if (cold.usual.explanation.acts_expected > kMostActs) return;
   Diagnostics ignored;
-  std::optional<Lowered> all;  // ranks, if the check had a few for them
+  std::optional<Lowered> all;  // all ranks, if the check used representatives
   if (cold.folding) all = lower(graph, ignored);
   Lowered& lowered = all ? *all : cold.usual.lowered;
   if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
@@ -369,9 +371,9 @@ std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies) {
   const sim::Plan& plan = simulation.lowered.plan;
   const sim::ActTimesTable& times = simulation.outcome.act_times;
-  // Of each channel: when its sends end and its receives start, in order, which is that of times.
+  // Per channel: end times of sends and start times of receives, in ascending order.
   struct Ends {
-    std::vector<std::pair<std::int64_t, std::int64_t>> sends;  // with bytes
+    std::vector<std::pair<std::int64_t, std::int64_t>> sends;  // end time and bytes
     std::vector<std::int64_t> receives;
   };
   sim::IdVector<sim::ChannelId, Ends> channels(plan.channels.size());
@@ -416,8 +418,8 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
                               sim::RunProgress* progress, std::optional<LaidOutJob> contract,
                               FoldHangs fold_hangs) {
   std::array<CheckReport, 3> reports;
-  bool real_is_open = false;  // ranks leave some of its collectives early
-  bool real_is_far = false;   // some of its sends go to buffers on other hosts
+  bool real_is_open = false;  // ranks leave some collectives early in `real`
+  bool real_is_far = false;   // some sends to other hosts are buffered in `real`
   ReadingsReport result;
   graph.reading = kReadings.front();
   Diagnostics none;
@@ -440,7 +442,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       real_is_open = usual.lowered.plan.open;
       real_is_far = is_buffered_far(graph, usual.lowered.plan);
     }
-    // A reading that is proved is shown only if it is the last.
+    // A proved reading is shown only if it is the last one.
     if (!is_last && reports[i].exploration.answer == sim::Answer::kProved) {
       keep_answer_only(reports[i]);
     }

@@ -1,5 +1,5 @@
-// The three readings of one program (docs/explanation/check.md#readings): what NCCL promises, what
-// its buffers let through, and what a fresh job does.
+// The three readings of a program (docs/explanation/check.md#readings): NCCL's guarantees, its
+// actual buffers, and a fresh job.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace pipesim::models {
 
-/// contract, real, cold.
+/// The name of a reading: "contract", "real" or "cold".
 std::string_view reading_name(Reading reading);
 
-/// Whether programs of `graph` have calls that NCCL does: without any, all readings are the same.
+/// Whether programs of `graph` have NCCL calls; without NCCL calls, all readings are equal.
 bool has_readings(const TaskGraph& graph);
 
-/// What all readings together say.
+/// The combined answer of all readings.
 enum class JobAnswer : std::uint8_t {
-  kProved,     // of contract and cold
-  kByBuffers,  // by contract it can hang; with NCCL's buffers it does not
+  kProved,     // in contract and cold
+  kByBuffers,  // can hang by contract, but not with NCCL's buffers
   kHangPossible,
   kHangCertain,
   kMismatch,
@@ -35,57 +35,59 @@ struct ReadingAnswer {
   sim::Answer answer = sim::Answer::kUndecided;
   sim::Verdict verdict = sim::Verdict::kCompleted;  // of the run with the scenario's own durations
   std::int64_t time_ns = 0;
-  std::optional<Explanation> hang{};  // of the run that hangs, if one was found
+  std::optional<Explanation> hang{};  // explanation of the hanging run, if found
 };
 
-/// A collective call of a size that its operation has not had before on its communicator.
+/// A collective call whose size is new for its operation on its communicator.
 struct LaterSize {
   std::string op;
   std::uint32_t rank = 0;
   std::int64_t bytes = 0;
-  std::int64_t before = 0;  // the size of the first
+  std::int64_t before = 0;  // bytes of the first call
 };
 
 struct ReadingsReport {
   JobAnswer answer = JobAnswer::kUndecided;
-  std::vector<ReadingAnswer> readings;  // contract, real, cold
-  Reading shown = Reading::kCold;       // of `check`
-  CheckReport check;                    // of the reading that decides
-  std::int64_t buffered_bytes = 0;      // in the run of `real`: the most at a time
-  bool by_flows = false;    // ranks that leave a collective early may be why `real` does not hang
-  bool by_network = false;  // buffers between hosts may be
-  bool by_empty_calls = false;  // proved because collectives of no bytes wait for nobody
-  bool by_creation = false;     // it does not hang because initializations wait for no kernels
-  // It does not hang because an operation connects once, and not for each size. This call would.
+  std::vector<ReadingAnswer> readings;  // in the order contract, real, cold
+  Reading shown = Reading::kCold;       // the reading of `check`
+  CheckReport check;                    // report of the deciding reading
+  std::int64_t buffered_bytes = 0;      // maximum buffered bytes at any time in the `real` run
+  bool by_flows = false;        // `real` may complete only because ranks leave a collective early
+  bool by_network = false;      // `real` may complete only because of buffers between hosts
+  bool by_empty_calls = false;  // the proof needs collectives of zero bytes not to wait
+  bool by_creation = false;     // the proof needs communicator init not to wait for kernels
+  // The call that could hang if NCCL connected separately for each size of an operation.
   std::optional<LaterSize> by_size{};
 };
 
-/// What a scenario takes to be or leaves out, on which an answer without a hang rests.
+/// Simplifications of a scenario that an answer without a hang depends on.
 struct LeftOut {
-  bool endless_buffers = false;        // of the messages of a schedule, which no runtime has
-  std::vector<std::string> actions{};  // of its rows, whose collectives are not there
-  std::uint64_t sends = 0;             // without a size, each on each of its ranks
-  std::uint64_t rooted = 0;            // likewise, collectives that ranks can leave early
+  // A schedule's messages have unlimited buffers, unlike in any runtime.
+  bool endless_buffers = false;
+  std::vector<std::string> actions{};  // actions of the schedule whose collectives are missing
+  std::uint64_t sends = 0;             // sends without a size, counted per rank
+  // collectives without a size that ranks can leave early, counted per rank
+  std::uint64_t rooted = 0;
 };
 LeftOut left_out(const TaskGraph& graph);
 
-/// Whether NCCL's buffers take some of what the plan sends.
+/// Whether NCCL's buffers take any part of the plan's calls.
 bool is_buffered(const sim::Plan& plan);
 
-/// That of `check`, which is of the reading of `graph`.
+/// Reports on the single reading of `graph`, which `check` is of.
 ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);
 
-/// Checks `graph`, which lowers without mistakes, in each reading with the budget of `options`.
-/// Where two readings have the same plan, the second is not checked again. `contract`: the job laid
-/// out in that reading, where somebody has it.
+/// Checks `graph`, which must lower without errors, in each reading with the budget of `options`.
+/// Checks equal plans only once. `contract`: the job laid out in the contract reading, if the
+/// caller has it.
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
                               sim::RunProgress* progress = nullptr,
                               std::optional<LaidOutJob> contract = std::nullopt,
                               FoldHangs fold_hangs = FoldHangs::kNo);
 
-/// The most bytes that lay in NCCL's buffers at a time: of messages whose send was done and whose
-/// receive had not started before. `simulation` kept the times of its acts. `copies`: by rank, as
-/// how many it counts, if that is not once.
+/// The maximum number of bytes in NCCL's buffers at any time: messages whose send has ended and
+/// whose receive has not started. `simulation` must have kept the times of its ops. `copies`: by
+/// rank, the number of ranks it represents; empty: 1.
 std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies = {});
 

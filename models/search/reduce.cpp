@@ -16,25 +16,26 @@
 namespace pipesim::models {
 namespace {
 
-// A record or wait that stands before a step as its `after`; turns of `one_thread` do not.
+// Whether the actor is a record or wait that implements the `after` of a step. Turns of
+// `one_thread` do not count.
 bool is_implied_wait(const ActorTemplate& actor) {
   return actor.step && actor.step->implied && actor.step->role != sim::Role::kCalls;
 }
 
-// Whether the block is one step, which says itself on which ranks it is.
+// Whether the block is a single step, which lists its ranks itself.
 bool is_one_step(const ProgramStep& block) {
   return block.actor == kNoIndex && block.list.empty() && block.times == 1 &&
          block.block.size() == 1 && block.block.front().actor != kNoIndex;
 }
 
-// Steps that stand in a block alone take its place.
+// Replaces blocks of a single step by the step.
 void unwrap_steps(std::vector<ProgramStep>& steps) {
   for (ProgramStep& step : steps) {
     if (is_one_step(step)) step = ProgramStep(step.block.front());
   }
 }
 
-// Without blocks that are empty, or that are done once by all of `ranks`.
+// Dissolves blocks that are empty or that all of `ranks` run once.
 void flatten_blocks(std::vector<ProgramStep>& steps, const RankSet& ranks) {
   std::vector<ProgramStep> flat;
   for (ProgramStep& step : steps) {
@@ -52,7 +53,8 @@ void flatten_blocks(std::vector<ProgramStep>& steps, const RankSet& ranks) {
   steps = std::move(flat);
 }
 
-// One program for each thread, unless it has one for each of some ranks.
+// Merges the program of each thread into one block, unless the thread has separate programs for
+// some ranks.
 void gather_programs(TaskGraph& graph) {
   for (HostThread& thread : graph.threads) {
     std::vector<ProgramStep>& steps = thread.program;
@@ -71,7 +73,7 @@ void gather_programs(TaskGraph& graph) {
   }
 }
 
-// Those that do something, and those that others expect.
+// The ranks of all actors and groups.
 std::set<std::uint32_t> ranks_of(const TaskGraph& graph) {
   std::set<std::uint32_t> ranks;
   for (const ActorTemplate& actor : graph.actors) ranks.insert(actor.on.begin(), actor.on.end());
@@ -85,7 +87,7 @@ JobSize size_of(const TaskGraph& graph, const Lowered& lowered) {
   return {ranks_of(graph).size(), graph.actors.size(), lowered.plan.act_count};
 }
 
-// Numbers of acts, and with `rooms` of what has room for them.
+// Visits op counts and, if `rooms`, capacities: slots, queue lengths and the like.
 template <typename Visit>
 void for_each_count(TaskGraph& graph, bool rooms, const Visit& visit) {
   for (ActorTemplate& actor : graph.actors) {
@@ -115,7 +117,7 @@ void for_each_loop(TaskGraph& graph, const Visit& visit) {
   for (HostThread& thread : graph.threads) for_each_loop(thread.program, visit);
 }
 
-// Those of more than one act.
+// The op counts and loop counts above 1.
 std::set<std::int64_t> counts_in(TaskGraph graph) {
   std::set<std::int64_t> counts;
   const auto add = [&](std::int64_t count) {
@@ -128,7 +130,7 @@ std::set<std::int64_t> counts_in(TaskGraph graph) {
   return counts;
 }
 
-// Everything that is `count`, is `other`.
+// Replaces each `count` by `other`.
 void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, bool rooms) {
   for_each_count(graph, rooms, [&](Expr& expr) {
     if (expr.is_constant() && expr.value(0) == count) expr = Expr::constant(other);
@@ -139,12 +141,12 @@ void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, boo
   if (graph.micro_batches == count) graph.micro_batches = other;
 }
 
-// Which of `n` parts have to stay: parts are dropped, half of them first, then ever smaller runs of
-// neighbours, those at the end first, as long as `attempt` (true for each part that stays) allows.
+// Drops as many of `n` parts as `attempt` allows: first half of the parts, then smaller runs of
+// neighbors, from the end. `attempt` gets true for each part that stays.
 template <typename Attempt>
 void drop_parts(std::size_t n, Attempt attempt) {
   std::vector<bool> keep(n, true);
-  // One pass over what is left, `run` parts at a time. True if any went.
+  // Makes one pass over the remaining parts, `run` at a time. Returns whether any part was dropped.
   const auto pass = [&](std::size_t run) {
     bool dropped = false;
     for (std::size_t end = n; end > 0;) {
@@ -166,8 +168,8 @@ void drop_parts(std::size_t n, Attempt attempt) {
   }
 }
 
-// The smallest of [least, value] that `attempt` allows, where all above it are allowed too; `value`
-// is. Attempts come with falling numbers, but for those that fail.
+// The smallest number in [least, value] that `attempt` allows, found by bisection. `attempt` must
+// allow `value`, and all numbers above an allowed one. Successful attempts have falling numbers.
 template <typename Attempt>
 std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
   if (value <= least || attempt(least)) return std::min(least, value);
@@ -179,8 +181,8 @@ std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
   return value;
 }
 
-// What stands in for the place in the user's program, of steps that do not say it: that in the
-// scenario. A hang at other lines is another one.
+// Prefix of the placeholder for a step without a line in the user's program: its line in the
+// scenario. The same hang at other lines counts as another hang.
 constexpr std::string_view kLineMark = "\x01";
 
 void mark_lines(TaskGraph& graph) {
@@ -191,7 +193,7 @@ void mark_lines(TaskGraph& graph) {
   }
 }
 
-// True if there was one.
+// Removes the placeholders. Returns whether any step had a placeholder.
 bool unmark_lines(TaskGraph& graph) {
   bool any = false;
   for (ActorTemplate& actor : graph.actors) {
@@ -207,12 +209,13 @@ class Reducer {
   Reducer(const GraphOf& graph_of, const ReduceOptions& options)
       : graph_of_(graph_of), options_(options) {}
 
-  // Runs the job as it is. False, with an error, where there is nothing to do.
+  // Runs the unchanged job. Returns false if the job is invalid or does not hang (both errors), or
+  // if the run was interrupted.
   bool begin(TaskGraph graph, Diagnostics& diagnostics);
   void shrink_parameters(const std::vector<Switch>& parameters);
   void shrink_graph();
   void shrink_layers();
-  // Leaves the job as its file reads.
+  // Writes the job as a scenario and keeps the job that the scenario reads back as.
   bool finish(const ReadBack& read_back, Diagnostics& diagnostics);
   Reduction take() { return std::move(result_); }
 
@@ -254,7 +257,7 @@ class Reducer {
   const GraphOf& graph_of_;
   const ReduceOptions& options_;
   std::uint64_t acts_run_ = 0;
-  bool finishing_ = false;  // what was reached is run to its end, interrupted or not
+  bool finishing_ = false;  // whether finish() has begun; its runs ignore interruption
   Reduction result_;
 };
 
@@ -278,7 +281,8 @@ Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
              simulation.explanation};
 }
 
-// How it ends, if that is the same hang. With more acts than `most_acts` it is not even run.
+// Runs the job and returns the run if the hang is the same. Rejects jobs with more than `most_acts`
+// ops without a run.
 std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint64_t most_acts) {
   Diagnostics unheard;
   auto lowered = lower(graph, unheard);
@@ -304,7 +308,7 @@ bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
   if (!lowered) return false;
   Run run = this->run(graph, std::move(*lowered));
   if (!run.hang.hangs()) {
-    // An interrupted first run is no hang either; who asked for it knows.
+    // An interrupted first run does not hang either, but the user knows about the interruption.
     if (options_.stop == nullptr || !options_.stop->load()) {
       diagnostics.error({}, Code::kCannotReduce,
                         "the scenario does not hang; reduce needs one that does");
@@ -318,7 +322,7 @@ bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
   return true;
 }
 
-// A smaller value counts if there is less to do with it.
+// Tries another value of a parameter; keeps the value only if the job shrinks.
 bool Reducer::try_value(const std::string& name, std::int64_t value) {
   if (!may_go_on()) return false;
   ParameterValues values = result_.parameters;
@@ -356,7 +360,7 @@ void Reducer::shrink_parameters(const std::vector<Switch>& parameters) {
   }
 }
 
-// Tries to do without some of `n` parts: `take_out(graph, keep)` leaves those that stay.
+// Tries to drop some of `n` parts: `take_out(graph, keep)` leaves only the kept parts.
 template <typename TakeOut>
 void Reducer::drop(std::size_t n, TakeOut take_out) {
   const TaskGraph base = result_.graph;
@@ -368,7 +372,7 @@ void Reducer::drop(std::size_t n, TakeOut take_out) {
   });
 }
 
-// The same with each of `parts`: `take_out(graph, part)` takes one out.
+// Tries to drop each of `parts`: `take_out(graph, part)` removes one part.
 template <typename Parts, typename TakeOut>
 void Reducer::drop_each(const Parts& parts, TakeOut take_out) {
   drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
@@ -391,7 +395,7 @@ void Reducer::drop_ranks() {
 }
 
 void Reducer::drop_actors() {
-  // What stands before a step because of that step goes with it.
+  // Implied waits go together with their step.
   std::vector<std::vector<std::uint32_t>> parts(1);
   for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
     parts.back().push_back(i);
@@ -407,7 +411,7 @@ void Reducer::drop_actors() {
   });
 }
 
-// All that one thread launches, one stream does, or one communicator or event is for.
+// Drops all actors of one thread, stream, communicator or event.
 void Reducer::drop_threads_and_streams() {
   using Uses = bool (*)(const ActorTemplate&, std::uint32_t);
   const auto drop_users = [&](std::size_t count, Uses uses) {
@@ -436,7 +440,7 @@ void Reducer::drop_threads_and_streams() {
   });
 }
 
-// A send and its receive go together or not at all.
+// Drops a send together with its receive.
 void Reducer::drop_messages() {
   constexpr std::size_t kMaxPairs = 2000;
   const auto is_call = [](const ActorTemplate& actor, Operation operation) {
@@ -456,7 +460,7 @@ void Reducer::drop_messages() {
       keep[send] = keep[recv] = false;
       keep_actors(candidate, keep);
       if (!accept(std::move(candidate))) continue;
-      --send;  // another one stands here now
+      --send;  // the next actor moved to this index
       break;
     }
   }
@@ -474,11 +478,11 @@ void Reducer::drop_reads() {
   });
 }
 
-// What one actor hands on to others these take from where it has it.
+// Removes an actor between others: its readers read its source instead.
 void bypass(TaskGraph& graph, std::uint32_t index) {
   const ReadTemplate source = graph.actors[index].reads.front();
   for_each_read_of(graph, index, [&](std::uint32_t reader, ReadTemplate& read) {
-    // Of two ways to another rank only one can be told.
+    // A read can name only one hop to another rank.
     const bool both_far =
         (source.rank || source.group != kNoIndex) && (read.rank || read.group != kNoIndex);
     if (reader == index || both_far) return;
@@ -506,7 +510,7 @@ std::vector<std::uint32_t> Reducer::actors_that_pass_on() const {
 
 void Reducer::bypass_actors() { drop_each(actors_that_pass_on(), bypass); }
 
-// All runs of neighbors, long ones first: a layer between others goes only as a whole.
+// Bypasses all runs of neighbors, long runs first: a layer can only be dropped as a whole.
 void Reducer::bypass_runs() {
   constexpr std::size_t kMaxActors = 100;
   std::vector<std::uint32_t> actors = actors_that_pass_on();
@@ -524,7 +528,7 @@ void Reducer::bypass_runs() {
   }
 }
 
-// What still is longer than a screen is one of many layers: their waits count once.
+// Reduces a job that is still longer than a screen again: equal waits of several layers count once.
 void Reducer::shrink_layers() {
   constexpr std::size_t kScreen = 20;
   if (result_.graph.actors.size() <= kScreen || !may_go_on()) return;
@@ -543,8 +547,8 @@ void Reducer::drop_registers() {
   if (candidate != result_.graph) accept(std::move(candidate));
 }
 
-// Numbers of acts: those that are equal are taken to be so for one reason, as that of
-// micro-batches.
+// Shrinks op counts. Equal counts change together: they are assumed to have one cause, such as the
+// number of micro-batches.
 void Reducer::shrink_counts() {
   for (bool again = true; again && may_go_on();) {
     again = false;
@@ -566,7 +570,7 @@ void Reducer::shrink_counts() {
   }
 }
 
-// What holds for the whole job, and what is said of it without need.
+// Drops job-wide rules and details that the hang does not need.
 void Reducer::drop_rules() {
   for (const auto& change : plain_changes(result_.graph)) {
     TaskGraph candidate = result_.graph;
@@ -575,7 +579,7 @@ void Reducer::drop_rules() {
   }
 }
 
-// Waits of streams for each other, which stand before a step as its `after`.
+// Drops waits between streams that implement the `after` of a step.
 void Reducer::drop_implied_waits() {
   std::set<std::uint32_t> events;
   for (const ActorTemplate& actor : result_.graph.actors) {
@@ -609,7 +613,7 @@ void Reducer::drop_faults() {
   drop_all(&Faults::denied);
 }
 
-// Durations, without which it hangs as well.
+// Drops durations that the hang does not need.
 void Reducer::drop_times() {
   const auto drop_those = [&](const auto& has, const auto& take) {
     std::vector<std::uint32_t> timed;
@@ -634,7 +638,7 @@ void Reducer::drop_times() {
       });
 }
 
-// What nothing refers to any more.
+// Drops everything that is no longer referenced.
 void Reducer::drop_unused() {
   TaskGraph candidate = result_.graph;
   const std::set<std::uint32_t> of_ranks = ranks_of(candidate);
@@ -662,11 +666,11 @@ void Reducer::drop_unused() {
 }
 
 void Reducer::shrink_graph() {
-  // A schedule is the programs that do it.
+  // Replaces the schedule by its programs.
   TaskGraph plain = without_places(result_.graph);
   plain.pipeline.reset();
   if (!accept(std::move(plain))) return;
-  // What is gone makes others superfluous.
+  // Each removal can make other parts superfluous.
   for (JobSize size; size != result_.after && may_go_on();) {
     size = result_.after;
     drop_unused();
@@ -690,7 +694,7 @@ bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
   finishing_ = true;
   const std::set<std::uint32_t> ranks = ranks_of(result_.graph);
   const RankSet kept(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
-  // What is written has other lines.
+  // The written scenario has other line numbers.
   if (unmark_lines(result_.graph)) {
     auto lowered = lower(result_.graph, diagnostics);
     if (!lowered) return false;

@@ -1,10 +1,11 @@
-// A hanging job made smaller while its hang stays the same: for a bug report, and to see what it
-// takes to hang. docs/how-to/reduce.md says what is tried.
+// Reduction of a hanging job to a smaller one with the same hang: for bug reports, and to
+// understand the hang. docs/how-to/reduce.md lists the steps.
 //
-// The way is delta debugging (A. Zeller, R. Hildebrandt: Simplifying and Isolating Failure-Inducing
-// Input, IEEE TSE 28(2), 2002): parts are taken out, halves first, then ever fewer at a time, and
-// stay out if the job hangs as before (models/explain/hang_signature.hpp). What is left is minimal
-// in that no part that was looked at can go alone.
+// The method is delta debugging (A. Zeller, R. Hildebrandt: Simplifying and Isolating
+// Failure-Inducing Input, IEEE TSE 28(2), 2002). It removes parts, first halves, then ever fewer at
+// a time, and keeps a removal if the job still hangs in the same way
+// (models/explain/hang_signature.hpp). The result is minimal: no examined part can be removed
+// alone.
 #pragma once
 
 #include <atomic>
@@ -23,32 +24,33 @@
 
 namespace pipesim::models {
 
-/// Parameters and the values that they get.
+/// Names and values of parameters.
 using ParameterValues = std::vector<std::pair<std::string, std::string>>;
 
-/// The task graph with these parameters, or nothing where it has mistakes then.
+/// The task graph with these parameter values; nullopt if it has errors.
 using GraphOf = std::function<std::optional<TaskGraph>(const ParameterValues&)>;
 
-/// A scenario, and what is read of it.
+/// The text of a scenario and its task graph.
 struct Written {
   std::string text;
   TaskGraph graph;
 };
 
-/// What becomes of a task graph that is written as a scenario, briefly or not, and read again;
-/// nothing where it cannot.
+/// Writes a task graph as a scenario, in the brief form or not, and reads the scenario back.
+/// Returns nullopt if the graph cannot be written.
 using ReadBack = std::function<std::optional<Written>(const TaskGraph&, bool brief)>;
 
 struct ReduceOptions {
-  std::uint64_t most_acts = 200'000'000;  // of all runs together: what is left is not tried
+  std::uint64_t most_acts = 200'000'000;  // ops of all runs together; further steps are not tried
   const std::atomic<bool>* stop = nullptr;
-  std::atomic<std::uint64_t>* runs = nullptr;  // counted as they are tried
+  std::atomic<std::uint64_t>* runs = nullptr;  // number of runs so far, updated live
 };
 
-/// How large a job is.
+/// The size of a job.
 struct JobSize {
-  std::uint64_t ranks = 0;   // that have something to do
-  std::uint64_t actors = 0;  // also steps of host programs, each once for all of its ranks
+  std::uint64_t ranks = 0;  // ranks with work to do
+  // actors and steps of host programs, each counted once for all its ranks
+  std::uint64_t actors = 0;
   std::uint64_t acts = 0;
 
   friend bool operator==(const JobSize&, const JobSize&) = default;
@@ -58,18 +60,19 @@ struct Reduction {
   JobSize before;
   JobSize after;
   HangSignature hang;
-  ParameterValues parameters;     // that were made smaller
-  std::string text;               // the small job, as a scenario
-  TaskGraph graph;                // as it reads from it
-  Layers layers = Layers::kEach;  // kOnce: what differs in numbers was taken for the same
-  Explanation explanation;        // how it ends
-  std::uint32_t runs = 0;         // that were tried
-  bool stopped = false;           // by ReduceOptions::stop: not all was tried
-  bool out_of_budget = false;     // by ReduceOptions::most_acts
+  ParameterValues parameters;     // reduced parameters
+  std::string text;               // the reduced job, as a scenario
+  TaskGraph graph;                // the reduced job, as read back from `text`
+  Layers layers = Layers::kEach;  // kOnce: waits that differ only in numbers counted as equal
+  Explanation explanation;        // how the reduced job ends
+  std::uint32_t runs = 0;         // number of runs tried
+  bool stopped = false;           // whether ReduceOptions::stop cut the search short
+  bool out_of_budget = false;     // whether ReduceOptions::most_acts cut the search short
 };
 
-/// Makes the job `graph` smaller. Nothing, with errors, where it cannot be run, does not hang, or
-/// cannot be written as a scenario that hangs alike. Of an interrupted search what it had reached.
+/// Reduces the job `graph`. Returns nullopt, with errors, if the job cannot be run, does not hang,
+/// or cannot be written as a scenario with the same hang. After an interruption, returns the best
+/// result so far.
 std::optional<Reduction> reduce(TaskGraph graph, const std::vector<Switch>& parameters,
                                 const GraphOf& graph_of, const ReadBack& read_back,
                                 const ReduceOptions& options, Diagnostics& diagnostics);
