@@ -39,7 +39,7 @@ bool has_call(const models::ActorTemplate& actor, std::string_view name) {
                      [&](const models::CallTemplate& call) { return call.name == name; });
 }
 
-// The actor's, and those of the calls of its group.
+// Adds the names of the actor and of the calls of its group.
 void add_names(const models::ActorTemplate& actor, std::vector<std::string>& names) {
   names.push_back(actor.name);
   if (!actor.step) return;
@@ -48,15 +48,15 @@ void add_names(const models::ActorTemplate& actor, std::vector<std::string>& nam
   }
 }
 
-// Whether an op of the actor, or a call of its group, is called so on some rank.
+// Whether an op of the actor, or a call of its group, has the queried name on some rank.
 bool names(const ActQuery& query, const models::ActorTemplate& actor) {
   constexpr std::uint32_t kMaxActs = std::numeric_limits<std::uint32_t>::max();
   return actor.name == query.op || has_call(actor, query.op) ||
          (actor.numbers && models::find_act(actor, kMaxActs, {query.op, 1}) != models::kNoIndex);
 }
 
-// An op of a recorded script by the name that reports have for it: "rank 0 all_reduce #23 on the
-// world group".
+// Finds an op of a recorded script by its name in reports: "rank 0 all_reduce #23 on the world
+// group".
 std::optional<ActQuery> of_record(std::string_view text, const models::TaskGraph& graph) {
   constexpr std::string_view kRank = "rank ";
   if (graph.recorded == nullptr || !text.starts_with(kRank)) return std::nullopt;
@@ -111,7 +111,7 @@ std::string act_query_text(const ActQuery& query) {
 
 namespace {
 
-// The op whose group has a call of this name, unless an op is called so itself.
+// Replaces the name of a group's call by the op of that group, unless an op has the name itself.
 ActQuery of_group(const ActQuery& query, const models::TaskGraph& graph,
                   const models::Lowered& lowered) {
   std::string found;
@@ -136,7 +136,7 @@ void say_unknown(const ActQuery& query, const models::TaskGraph& graph, std::str
   models::suggest_name(error, query.op, names);
 }
 
-// An op that is named without `#k`: it is meant if only one is called so.
+// Finds an op named without `#k`; fails if several ops have the name.
 std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskGraph& graph,
                                       const models::Lowered& lowered, std::string_view who,
                                       models::Diagnostics& diagnostics) {
@@ -144,7 +144,7 @@ std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskG
     const sim::Actor& actor = lowered.plan.actors[id];
     const models::ActorTemplate& from = graph.actors[lowered.actor_template[id]];
     if (actor.rank.value != query.rank) continue;
-    // With numbers each op has a name of its own: 0F3.
+    // A numbered actor gives each op its own name, such as 0F3.
     const std::uint32_t k =
         from.numbers ? models::find_act(from, actor.acts, {query.op, 1}) : models::kNoIndex;
     if (k < actor.acts) return FoundAct{id, k};

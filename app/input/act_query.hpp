@@ -1,4 +1,4 @@
-// An op as users name it on the command line.
+// Op named by the user on the command line.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,28 @@ namespace pipesim::app {
 struct ActQuery {
   std::uint32_t rank = 0;
   std::string op;
-  std::uint32_t act = 0;  // from 1; 0: not said, which is enough if the op runs once
+  std::uint32_t act = 0;  // from 1; 0: omitted, which is enough if the op runs once
 };
 
-/// Reads "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3"; either without the number.
+/// Reads "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3"; the number is optional.
 std::optional<ActQuery> parse_act(std::string_view text);
 
-/// The same; an op that only one rank has may stand without it. If `text` names none, `diagnostics`
-/// gets an error that begins with `who`, which asks.
+/// The same; the rank is optional for an op that only one rank has. If `text` names no op, adds an
+/// error to `diagnostics` that begins with `who`, the name of the asking option.
 std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph& graph,
                                  std::string_view who, models::Diagnostics& diagnostics);
 
-/// "rank 0 all_gather#3".
+/// Formats a query like "rank 0 all_gather#3".
 std::string act_query_text(const ActQuery& query);
 
 /// The op that a query names.
 struct FoundAct {
   sim::ActorId actor;
-  std::uint32_t k = 0;  // from 0
+  std::uint32_t k = 0;  // op number, from 0
 };
 
-/// Finds the op. If there is none, `diagnostics` gets an error that begins with `who`, which asks.
+/// Finds the op. If there is no such op, adds an error to `diagnostics` that begins with `who`, the
+/// name of the asking option.
 std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph& graph,
                                  const models::Lowered& lowered, std::string_view who,
                                  models::Diagnostics& diagnostics);

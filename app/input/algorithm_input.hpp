@@ -1,4 +1,4 @@
-// Collective algorithms as commands take them.
+// Arguments of commands about collective algorithms.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace pipesim::app {
 
-/// Reads "64MiB". Throws UsageError.
+/// Reads a size such as "64MiB". Throws UsageError.
 std::uint64_t message_bytes(const std::string& text);
 
-/// What --slots asks for. Throws UsageError.
+/// Returns the value of --slots. Throws UsageError.
 std::optional<std::uint32_t> connection_slots(const Arguments& arguments);
 
-/// Whether a file is a collective algorithm: its name ends in .xml, or in .json and the text is an
-/// execution plan of MSCCL++. Throws FileError.
+/// Whether a file is a collective algorithm: a name in .xml, or a name in .json with an execution
+/// plan of MSCCL++ as text. Throws FileError.
 bool is_algorithm(const std::string& path);
 
 }  // namespace pipesim::app

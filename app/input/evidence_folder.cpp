@@ -24,7 +24,7 @@ using Paths = std::vector<std::string>;
 
 constexpr std::size_t kMaxEvidenceFiles = 100'000;
 
-// Files of folders, in the order of their names.
+// Replaces each folder in `paths` by its files, sorted by name.
 Paths all_files(const Paths& paths) {
   Paths files;
   for (const std::string& path : paths) {
@@ -46,7 +46,7 @@ Paths all_files(const Paths& paths) {
                         fmt::format("'{}' has more than {} files", path, kMaxEvidenceFiles));
       }
     }
-    // A pickled dump may have a copy as JSON beside it.
+    // Skips a JSON copy of a pickled dump in the same folder.
     const std::set<std::string> names(found.begin(), found.end());
     std::erase_if(found, [&](const std::string& name) {
       constexpr std::string_view kJson = ".json";
@@ -58,8 +58,8 @@ Paths all_files(const Paths& paths) {
   return files;
 }
 
-// Dumps and logs of NCCL, which may be large, show at their beginning what they are: what is later
-// makes them nothing else. Other files are read whole.
+// Finds the kind of a file. The beginning identifies dumps of the Flight Recorder and logs of NCCL,
+// which can be large. Other files are read whole.
 std::optional<EvidenceKind> kind_of(const std::string& path) {
   constexpr std::size_t kBeginning = std::size_t{1} << 16;
   std::istringstream no_input;
@@ -69,7 +69,7 @@ std::optional<EvidenceKind> kind_of(const std::string& path) {
   return formats::known_kind_of_evidence(read_file(path, no_input, formats::kMaxLogBytes));
 }
 
-// Hosts that stand in a launch, as logs of launches say.
+// Returns the hosts that a launch log shows to be in an unfinished launch.
 std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& log) {
   std::map<std::uint32_t, models::HostStanding> hosts;
   for (std::uint32_t rank = 0; rank < log.ranks.size(); ++rank) {
@@ -141,8 +141,8 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
   if (stacks) {
     StackReading& reading = *stacks;
     std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
-    // Stacks say who waits where nothing else says in which call; of who is elsewhere they say it
-    // always.
+    // Stacks show the waiting ranks only if no other evidence has a pending call. They always show
+    // the position of each host.
     if (!pending() && reading.dumps.names.empty()) {
       models::merge_evidence(
           all.evidence, stack_evidence(reading.dumps, models::diagnose(reading.dumps)), all.notes);

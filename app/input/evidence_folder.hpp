@@ -1,4 +1,4 @@
-// All evidence of one hang at once, its kinds told apart by content.
+// All evidence of one hang, sorted into kinds by content.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@ namespace pipesim::app {
 
 struct SortedEvidence {
   std::map<formats::EvidenceKind, std::vector<std::string>> files;
-  std::vector<models::OutsideText> notes;  // on what is no evidence
+  std::vector<models::OutsideText> notes;  // notes on files that are not evidence
 };
 
-/// The files of `paths`, and of folders in them, by kind. Throws FileError; ReportedMistakes where
-/// none is evidence.
+/// Returns the files of `paths`, and of folders in them, by kind. Throws FileError, and
+/// ReportedMistakes if no file is evidence.
 SortedEvidence sort_evidence(const std::vector<std::string>& paths, const Console& console);
 
-/// What all of it says together. Boxing logs say nothing of a hang and are left out.
+/// Reads and merges all evidence. Skips boxing logs, which show nothing about a hang.
 DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& console);
 
 }  // namespace pipesim::app

@@ -26,13 +26,13 @@
 namespace pipesim::app {
 namespace {
 
-// For kinds of evidence whose files may have any name.
+// Returns the rank in the file name, else 0. For kinds of evidence whose files can have any name.
 std::optional<std::uint32_t> any_file(const std::string& path) {
   const std::string name = std::filesystem::path(path).replace_extension().string();
   return formats::rank_of_dump(name).value_or(0);
 }
 
-/// Keeps what is said while a line of progress is shown, and says it afterwards.
+/// Holds messages back while a progress line is on the terminal, and prints them at the end.
 class Said {
  public:
   explicit Said(const Console& console) : to_(console.err), console_(with_err(console, text_)) {}
@@ -61,8 +61,9 @@ class Said {
   Console console_;
 };
 
-// Reads each file with `read(file, text, diagnostics)`, which returns whether it could. Returns how
-// many could not be read; fails if no file is left, for `nothing` if there were none at all.
+// Reads each file with `read(file, text, diagnostics)`, which returns whether it succeeded. Returns
+// the number of unreadable files. Fails if all files are unreadable; fails with the message
+// `nothing` if there are no files.
 template <typename Read>
 std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
                       std::size_t max_bytes, const Console& console,
@@ -184,7 +185,7 @@ std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, 
         ++others;
       }
     }
-    // A pickled dump may have a copy as JSON beside it.
+    // Skips a JSON copy of a pickled dump in the same folder.
     constexpr std::string_view kJson = ".json";
     const auto is_copy = [&](const EvidenceFile& file) {
       const std::string& name = file.path;
@@ -256,8 +257,8 @@ LaunchLogReading read_launch_logs(const std::vector<std::string>& paths, const C
   return reading;
 }
 
-// A process's number says its rank where all processes of the job are known and have different
-// ones: containers often give the same to all.
+// Returns the rank of each pid. Empty unless all processes of the job are known and have different
+// pids: containers often give all processes the same pid.
 static std::map<std::string, std::uint32_t> ranks_of_pids(const models::KnownJob& known) {
   std::map<std::string, std::uint32_t> ranks;
   for (const auto& [id, rank] : known.processes) ranks.emplace(id.pid, rank);

@@ -1,4 +1,4 @@
-// Reads the evidence of a real hang.
+// Readers for the evidence of a real hang.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,34 @@ namespace pipesim::app {
 
 struct EvidenceFile {
   std::string path;
-  std::optional<std::uint32_t> rank;  // from its name
+  std::optional<std::uint32_t> rank;  // rank in the file name
 };
 
-/// The rank of a file by its name; nothing if files of that name in a folder are not evidence.
+/// Returns the rank of a file, from its name; nullopt if a folder's files of that name are not
+/// evidence.
 using RankOfName = std::optional<std::uint32_t> (*)(const std::string& path);
 
-/// The files that `paths` stand for; those of a folder by rank, then name. `notes` says how many
-/// files of a folder are skipped. Throws FileError.
+/// Returns the files of `paths` and of folders in them; the files of a folder are sorted by rank,
+/// then name. `notes` gets the number of skipped files in each folder. Throws FileError.
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
                                          std::vector<models::OutsideText>& notes);
 
-// The readers below take files and folders. They report the files that they cannot read, and read
-// the others; if there are none left, they throw ReportedMistakes. They throw FileError too.
-// `notes` is for the report.
+// The readers below take files and folders. They report the unreadable files and read the others.
+// They throw FileError, and ReportedMistakes if every file is unreadable. `notes` are for the
+// report.
 
 struct DumpReading {
   models::Evidence evidence;
   std::vector<models::OutsideText> notes;
-  formats::NcclCallReader calls;  // of logs: what NCCL itself wrote of calls
+  formats::NcclCallReader calls;  // from logs: NCCL's own lines about calls
 };
 
-/// Dumps of the Flight Recorder, logs of NCCL, or reports of its RAS.
+/// Reads dumps of the Flight Recorder, logs of NCCL, or reports of its RAS.
 DumpReading read_dumps(formats::EvidenceKind kind, const std::vector<std::string>& paths,
                        const Console& console);
 
-/// Reports of NCCL RAS. `hangs`: other evidence says that the job hangs; and `known`, which process
-/// is which rank.
+/// Reads reports of NCCL RAS. `hangs`: other evidence shows that the job hangs. `known`: the rank
+/// of each process, from other evidence.
 DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs,
                      const models::KnownJob& known);
 
@@ -61,7 +62,7 @@ struct StackReading {
   std::vector<models::OutsideText> notes;
 };
 
-/// `known`: which process is which rank, as other evidence says.
+/// Reads stacks. `known`: the rank of each process, from other evidence.
 StackReading read_stacks(const std::vector<std::string>& paths, const Console& console,
                          const models::KnownJob& known = {});
 
@@ -72,11 +73,11 @@ struct BoxingReading {
 
 BoxingReading read_boxings(const std::vector<std::string>& paths, const Console& console);
 
-/// What the file, or the first one of the folder, looks like. Standard input counts as a dump of
-/// the Flight Recorder. Throws FileError.
+/// Returns the apparent kind of the file, or of a folder's first file. Standard input counts as a
+/// dump of the Flight Recorder. Throws FileError.
 formats::EvidenceKind kind_of_evidence(const std::string& path);
 
-/// What reports call the evidence: the name of its only file or folder, or how many there are.
+/// Returns the name of the evidence in reports: its only file or folder, or the number of them.
 std::string evidence_name(const std::vector<std::string>& paths);
 
 }  // namespace pipesim::app

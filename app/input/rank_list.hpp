@@ -1,4 +1,4 @@
-// Ranks as users list them on the command line.
+// Lists of ranks on the command line.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace pipesim::app {
 
-/// "0,1,4..7" or "0,1,4-7", in increasing order and each once. Nothing if `text` is not such a
-/// list, or has a rank beyond the largest that a job can have.
+/// Reads "0,1,4..7" or "0,1,4-7". Returns the ranks in increasing order, without duplicates.
+/// nullopt if `text` is not such a list, or exceeds the largest rank of a job.
 std::optional<std::vector<std::uint32_t>> parse_rank_list(const std::string& text);
 
 }  // namespace pipesim::app

@@ -59,8 +59,8 @@ bool has_dumps(const std::string& folder) {
          formats::EvidenceKind::kFlightRecorder;
 }
 
-// Fails for a job that hangs, and where calls do not match: what ranks would have called next is in
-// no dump.
+// Fails if the job hangs or if calls do not match: dumps do not show the calls that would have
+// followed.
 void require_completed(const models::Evidence& evidence, const std::string& path) {
   const sim::Verdict verdict = models::diagnose(evidence).explanation.verdict;
   if (verdict == sim::Verdict::kCompleted || verdict == sim::Verdict::kLimit) return;
@@ -76,7 +76,7 @@ void require_completed(const models::Evidence& evidence, const std::string& path
           path));
 }
 
-// The script's name, else that of the folder.
+// Returns the script's name, else the folder's name.
 std::string name_of_record(const models::Record& record, const std::string& path) {
   const std::string script = record.command.substr(0, record.command.find(' '));
   return scenario_name_of(script.empty() ? path : script);

@@ -1,4 +1,4 @@
-// Folders that `pipesim record` wrote, or dumps of a real job, where a command takes a scenario.
+// Records and dumps as scenarios: folders that `pipesim record` wrote, or dumps of a real job.
 #pragma once
 
 #include <memory>
@@ -17,37 +17,37 @@ namespace pipesim::app {
 /// Whether `path` is a folder, or the file that describes a record.
 bool is_record_path(const std::string& path);
 
-/// Whether there is a record, rather than dumps.
+/// Whether the path holds a record rather than dumps.
 bool has_record(const std::string& path);
 
-/// A record, what it shows by itself, and the scenario that it is.
+/// A record, its own findings, and its scenario.
 class RecordInput {
  public:
-  /// Reads the files of the folder. Throws FileError, InputError, and ReportedMistakes after
-  /// printing what is wrong in them.
+  /// Reads the files of the folder. Throws FileError and InputError; prints mistakes in the files,
+  /// then throws ReportedMistakes.
   RecordInput(const std::string& path, const Console& console);
 
   const models::Record& record() const { return *record_; }
 
-  /// It is made of dumps of a real job.
+  /// Whether the record was made from dumps of a real job.
   bool of_dumps() const { return record_->waits_assumed; }
 
-  /// Its scenario; `rules` is "gloo", "nccl", or empty for what the script asked for, group by
-  /// group.
+  /// Returns the scenario of the record. `rules` is "gloo", "nccl", or empty for the backend of
+  /// each group in the script.
   std::string scenario(const std::string& rules) const;
 
-  /// Names for the steps of that scenario, which is `graph`.
+  /// Returns names for the steps of that scenario, read as `graph`.
   std::shared_ptr<const models::Recorded> names(const std::string& rules,
                                                 const models::TaskGraph& graph) const;
 
-  /// The scenario of a variant of it.
+  /// Returns the scenario of `record`, a variant of this record.
   std::string scenario_of(const models::Record& record, const std::string& rules) const;
 
-  /// The rules of this name; see scenario().
+  /// Returns the rules named `rules`; see scenario().
   static models::RecordRules rules_of(const std::string& rules);
 
-  /// Prints what the record shows before anything runs, but for lines that differ before a call
-  /// that does not match: reports lead with those, if they have `names`.
+  /// Prints the record's findings before anything runs. Skips lines that differ before a mismatched
+  /// call if reports with `names` already lead with them.
   void report_findings(const Console& console, const models::Recorded* names = nullptr) const;
 
  private:
@@ -56,7 +56,7 @@ class RecordInput {
 
   std::string path_;
   std::shared_ptr<const models::Record> record_;
-  std::vector<std::string> basis_;  // what the verdict rests on, in words
+  std::vector<std::string> basis_;  // the basis of the verdict, in words
 };
 
 }  // namespace pipesim::app

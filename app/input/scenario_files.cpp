@@ -23,7 +23,7 @@ bool has_schema(const std::string& path) {
     const std::string text = read_file(path, none, formats::kMaxScenarioBytes);
     return text.rfind("schema:", 0) == 0 || text.find("\nschema:") != std::string::npos;
   } catch (const FileError&) {
-    return true;  // who reads it reports why that fails
+    return true;  // the later read reports the error
   }
 }
 

@@ -60,7 +60,7 @@ std::optional<formats::Scenario> ScenarioInput::try_read() {
   std::optional<formats::Scenario> scenario =
       formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_});
   if (!record_) return scenario;
-  // A patch can add and remove steps.
+  // A patch can add and remove steps, so a patched scenario has no names from the record.
   std::shared_ptr<const models::Recorded> names;
   if (scenario && patches_.empty()) names = record_->names(rules_, scenario->graph);
   record_->report_findings(console_, names.get());

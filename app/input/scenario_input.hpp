@@ -1,4 +1,4 @@
-// The scenario that a command works on: its file, patches that change it, and settings.
+// The scenario of a command: its file, patches that change it, and settings.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,21 @@
 
 namespace pipesim::app {
 
-/// As on the command line. A path `-` is standard input.
+/// Files and settings from the command line. A path `-` is standard input.
 struct ScenarioFiles {
   std::string path;
-  std::vector<std::string> patches;  // in the order in which they change the scenario
+  std::vector<std::string> patches;  // applied in this order
   std::vector<formats::Setting> settings;
-  std::string rules{};  // of a record: "gloo", "nccl", or empty for what its script asked for
+  // rules of a record: "gloo", "nccl", or empty for the backends in its script
+  std::string rules{};
 };
 
-/// Whether the name of the file says that it is a GOAL file, which is not a scenario.
+/// Whether the file name is that of a GOAL file, which is not a scenario.
 bool is_goal_path(const std::string& path);
 
-/// The file of a scenario, or of a pipeline schedule, by its name: as much as its reader takes, and
-/// a byte more of a larger one. Of a record, the scenario that it is by these rules. Throws
-/// FileError.
+/// Reads a scenario or a pipeline schedule. The name of the file selects the format. A larger file
+/// than the reader allows is cut after one more byte. A record is read as its scenario under
+/// `rules`. Throws FileError.
 TextInput read_scenario_text(const std::string& path, const Console& console,
                              const std::string& rules = {});
 
@@ -35,35 +36,34 @@ class ScenarioInput : public TextInput {
   /// Reads the files. Throws FileError.
   ScenarioInput(const ScenarioFiles& files, const Console& console);
 
-  /// The path of the scenario as messages show it.
+  /// The path of the scenario as shown in messages.
   const std::string& path() const { return path_; }
   const std::vector<formats::Setting>& settings() const { return settings_; }
 
-  /// Reads the scenario; fails if it has mistakes. A pipeline schedule of PyTorch (*.csv) becomes a
-  /// scenario first: text() is that then. What a record shows by itself is printed first.
+  /// Reads the scenario; fails on mistakes. Converts a pipeline schedule of PyTorch (*.csv) to a
+  /// scenario first; text() is then that scenario. Prints the findings of a record first.
   formats::Scenario read();
 
-  /// The same, but returns nothing if it has mistakes, which diagnostics() then has.
+  /// The same, but on mistakes returns nullopt and keeps them in diagnostics().
   std::optional<formats::Scenario> try_read();
 
-  /// The record that the scenario is, or null.
+  /// The record from which the scenario comes, or null.
   const RecordInput* record() const { return record_ ? &*record_ : nullptr; }
 
-  /// Reads a variant of the record instead, likewise with patches and settings.
+  /// Reads a variant of the record instead, with the same patches and settings.
   std::optional<formats::Scenario> read_variant(const models::Record& variant) const;
 
-  /// What --rules said.
+  /// The value of --rules.
   const std::string& rules() const { return rules_; }
 
-  /// Reads the scenario again, but keeps its model instead of building its tasks. Only after
-  /// read().
+  /// Reads the scenario again, but keeps its model and does not build its tasks. Requires read().
   std::optional<formats::Scenario> read_model(models::Diagnostics& diagnostics) const;
 
-  /// Reads it again with one more patch, or with more settings. Only after read().
+  /// Reads the scenario again with one more patch, or with more settings. Requires read().
   std::optional<formats::Scenario> read_with(formats::PatchText patch) const;
   std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more) const;
 
-  /// Likewise; empty parts of an all_to_all are messages, or are not.
+  /// The same, with or without messages for empty parts of an all_to_all.
   std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more,
                                              bool sends_empty_parts) const;
 

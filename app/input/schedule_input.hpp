@@ -1,4 +1,4 @@
-// Pipeline schedules in PyTorch's CSV format, which all commands take as scenarios.
+// Pipeline schedules in PyTorch's CSV format, which all commands accept as scenarios.
 #pragma once
 
 #include <optional>
@@ -9,26 +9,26 @@
 
 namespace pipesim::app {
 
-/// Whether the name of the file says that it is a pipeline schedule of PyTorch.
+/// Whether the file name is that of a pipeline schedule of PyTorch.
 bool is_schedule_path(const std::string& path);
 
-/// The name of a scenario made from the file at `path`: that of the file, with underscores for what
-/// a name cannot contain.
+/// Returns the name of a scenario made from the file at `path`: the file name, with underscores for
+/// characters that a scenario name cannot contain.
 std::string scenario_name_of(const std::string& path);
 
-/// What a file of a schedule is taken for, and what is added to it.
+/// Interpretation of a schedule file, and passes that add to it.
 struct ScheduleReading {
-  bool partial = false;  // the last actions of a longer schedule, see models::Schedule
-  bool lower = false;    // add sends and receives as PyTorch does
-  bool fsdp = false;     // add what FSDP does, before them
+  bool partial = false;  // the file has the last actions of a longer schedule, see models::Schedule
+  bool lower = false;    // add sends and recvs as PyTorch does
+  bool fsdp = false;     // add FSDP's actions, before sends and recvs
 };
 
-/// Reads a schedule. Mistakes go to `diagnostics`; a schedule that cannot be lowered is always a
+/// Reads a schedule. Adds mistakes to `diagnostics`; a schedule that cannot be lowered is always a
 /// mistake.
 std::optional<models::Schedule> read_schedule_file(const std::string& text, ScheduleReading reading,
                                                    models::Diagnostics& diagnostics);
 
-/// The scenario that runs the schedule in `text`, which came from `path`. Mistakes go to
+/// Returns the scenario that runs the schedule in `text`, read from `path`. Adds mistakes to
 /// `diagnostics`, with their places in `text`.
 std::optional<std::string> scenario_of_schedule(const std::string& text, const std::string& path,
                                                 models::Diagnostics& diagnostics);

@@ -16,7 +16,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value && *value <= formats::kMaxShards ? value : std::nullopt;
 }
 
-// What starts the processes numbers them in the environment, from 0.
+// Environment variables in which a launcher numbers its processes, from 0.
 struct Launcher {
   const char* rank;
   const char* size;
@@ -52,7 +52,7 @@ std::optional<formats::Shard> parse_shard(const std::string& text, const Environ
                             rank, launcher.size, size);
       return std::nullopt;
     }
-    // Each job of an array is task 0 of 1: all would run the same shard.
+    // Each job of an array is task 0 of 1, so all would run the same shard.
     if (*count == 1 && environment("SLURM_ARRAY_TASK_ID") != nullptr) {
       problem =
           "--shard auto does not know the size of a Slurm job array: use --shard "

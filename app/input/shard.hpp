@@ -1,4 +1,4 @@
-// Which part of a sweep a process runs: --shard.
+// The part of a sweep that a process runs: --shard.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace pipesim::app {
 
-/// A variable of the environment, or nullptr.
+/// Returns the value of an environment variable, or nullptr.
 using Environment = std::function<const char*(const char* name)>;
 
-/// Reads "3/64", which counts from 1, or "auto", which is what MPI or Slurm says in the
-/// environment. If that fails, `problem` says why.
+/// Reads "3/64", which counts from 1, or "auto", which uses the environment of MPI or Slurm. On
+/// failure, `problem` gets the reason.
 std::optional<formats::Shard> parse_shard(const std::string& text, const Environment& environment,
                                           std::string& problem);
 

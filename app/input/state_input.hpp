@@ -1,4 +1,4 @@
-// A saved end state, which is a recipe: its run is made again.
+// A saved end state, stored as the inputs of a run, which is rerun.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ namespace pipesim::app {
 struct Rerun {
   formats::Scenario scenario;
   models::Simulation simulation;
-  bool interrupted = false;  // before it reached the saved state
+  bool interrupted = false;  // interrupted before the saved state
 };
 
-/// Runs the scenario of `state` up to the saved end, with `options`. Mistakes in the scenario are
-/// printed under `scenario_path`; then `file`, which the state was read from, fails, and `origin`
-/// says which version made it.
+/// Reruns the scenario of `state` up to the saved end, with `options`. Prints mistakes in the
+/// scenario under `scenario_path`, and then fails for `file`, the file of the state. `origin` names
+/// the version that wrote the state.
 Rerun run_again(const formats::SavedState& state, const std::string& scenario_path,
                 const std::string& origin, sim::RunOptions options, TextInput& file,
                 const Console& console);

@@ -1,4 +1,4 @@
-// A file that a command reads, and the mistakes found in it.
+// Input file of a command, and the mistakes found in it.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace pipesim::app {
 
-/// The input has mistakes, which were printed.
+/// The input has mistakes, which are already printed.
 class ReportedMistakes : public std::exception {};
 
 class TextInput {
  public:
-  /// `patches` are further files that diagnostics have places in.
+  /// Takes the text of a file. `patches` are further files that contain places of diagnostics.
   TextInput(std::string shown_path, std::string text, const Console& console,
             std::vector<formats::PatchText> patches = {})
       : shown_path_(std::move(shown_path)),
@@ -36,17 +36,17 @@ class TextInput {
   const std::string& title() const { return shown_path_; }
   const std::vector<formats::PatchText>& patches() const { return patches_; }
 
-  /// For what reads the text. report() and fail() print them.
+  /// Collects the mistakes of readers of the text. report() and fail() print them.
   models::Diagnostics& diagnostics() { return diagnostics_; }
 
-  /// What `found` holds; fails if that is nothing.
+  /// Returns the value of `found`; calls fail() if it is empty.
   template <typename T>
   T require(std::optional<T> found) {
     if (!found) fail();
     return std::move(*found);
   }
 
-  /// Prints the diagnostics, and forgets them.
+  /// Prints the diagnostics and clears them.
   void report();
 
   /// Prints the diagnostics, and throws ReportedMistakes.
@@ -55,14 +55,14 @@ class TextInput {
   /// The same with one more error, about the file as a whole.
   [[noreturn]] void fail(models::Code code, const std::string& message);
 
-  /// The files that diagnostics have places in. They live as long as this object.
+  /// The files that contain places of diagnostics. They live as long as this object.
   std::vector<viz::SourceText> sources() const;
 
-  /// `diagnostics` with the lines that they are about.
+  /// Formats `diagnostics` with excerpts of the source.
   std::string excerpts(const models::Diagnostics& diagnostics, bool colour) const;
 
  protected:
-  std::string shown_path_;  // as messages show it
+  std::string shown_path_;  // path as shown in messages
   std::string text_;
   std::vector<formats::PatchText> patches_;
   const Console& console_;

@@ -1,4 +1,4 @@
-// Where a run stops: --until.
+// The time or op at which a run stops: --until.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,19 @@
 
 namespace pipesim::app {
 
-/// A time, or the moment when a host thread enters an op.
+/// A time, or the moment at which a host thread enters an op.
 struct Until {
   std::string text;               // as the user wrote it
-  std::optional<sim::Time> time;  // nothing: the text names an op, see read_act()
+  std::optional<sim::Time> time;  // nullopt: the text names an op, see read_act()
 };
 
-/// Reads "12ms", or takes the text for the name of an op. Nothing where it is a number without a
-/// unit, or empty.
+/// Reads a time such as "12ms"; any other text names an op. nullopt for an empty text or a number
+/// without a unit.
 std::optional<Until> parse_until(const std::string& text);
 
-/// models::simulate(), at most until `until`. `diagnostics` gets an error if there is no such op,
-/// or if `options` ask for the sweep engine and it cannot run this; and a warning if the run ended
-/// before it reached the op.
+/// Runs models::simulate(), at most until `until`. Adds an error to `diagnostics` if there is no
+/// such op. The same if `options` require the fixed order, but this run cannot use it. Adds a
+/// warning if the run ends before it reaches the op.
 std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  const std::optional<Until>& until,
                                                  sim::RunOptions options,

@@ -1,4 +1,4 @@
-// Where a command reads from and writes to. Tests pass their own, and so need no process.
+// Input and output streams of a command. Tests pass their own and need no process.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,17 @@ struct Console {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  bool out_colour = false;  // whether `out` may have colors
+  bool out_colour = false;  // whether `out` can have colors
   bool err_colour = false;
-  bool err_terminal = false;  // `err` can show progress
+  bool err_terminal = false;  // whether `err` can show progress
   // Set by SIGINT while a command has set `simulating`; at any other time SIGINT ends the process.
   const std::atomic<bool>* interrupted = nullptr;
   std::atomic<bool>* simulating = nullptr;
-  const models::PassRegistry* passes = nullptr;  // for `opt`; null: those that are shipped
-  std::size_t out_columns = 80;                  // of the terminal; this if there is none
+  const models::PassRegistry* passes = nullptr;  // passes for `opt`; null: the built-in ones
+  std::size_t out_columns = 80;                  // width of the terminal; this if there is none
 };
 
-/// While this lives, Ctrl-C stops the simulation and not the process.
+/// Makes Ctrl-C stop the simulation instead of the process, during its lifetime.
 class Simulating {
  public:
   explicit Simulating(const Console& console) : flag_(console.simulating) {

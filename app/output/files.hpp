@@ -1,5 +1,5 @@
-// Reading and writing whole files. Output is written to a temporary file beside its target and then
-// renamed, so that nobody ever sees half of it.
+// Functions that read and write whole files. Output goes to a temporary file next to its target,
+// which is then renamed: no reader ever sees half of a file.
 #pragma once
 
 #include <cstddef>
@@ -14,43 +14,42 @@
 
 namespace pipesim::app {
 
-/// A file could not be read or written. The message names it and says why.
+/// Error in reading or writing a file. The message has the path and the reason.
 class FileError : public models::UserError {
  public:
   using UserError::UserError;
 };
 
-/// The path as messages show it.
+/// Returns the path as shown in messages.
 inline std::string shown_path(const std::string& path) {
   return path == "-" ? "standard input" : path;
 }
 
-/// The content of a file; `-` is all of `standard_input`. Of a file larger than `max_bytes`, that
-/// many bytes and one more, so that the caller can tell. Throws FileError.
+/// Returns the content of a file; `-` is all of `standard_input`. If a file is larger than
+/// `max_bytes`, returns one byte more than that, so that the caller notices. Throws FileError.
 std::string read_file(const std::string& path, std::istream& standard_input,
                       std::size_t max_bytes = std::numeric_limits<std::size_t>::max() - 1);
 
-/// Whether `word`, which is not empty, stands in the file, of which about so many bytes are looked
-/// at. Throws FileError.
+/// Whether the file contains `word` (not empty) in about its first `max_bytes` bytes. Throws
+/// FileError.
 bool file_contains(const std::string& path, std::string_view word, std::size_t max_bytes);
 
-/// Makes `text` the content of the file. Throws FileError, and then the old content stays. A pipe,
-/// or a device such as /dev/stdout, is written to directly.
+/// Replaces the content of the file by `text`. Throws FileError and then keeps the old content. A
+/// pipe, or a device such as /dev/stdout, is written directly.
 void write_file(const std::string& path, const std::string& text);
 
-/// The same, but `-` is `standard_output`. Returns whether that was written to.
+/// The same, but `-` is `standard_output`. Returns whether the text went to `standard_output`.
 bool write_or_print(const std::string& path, const std::string& text,
                     std::ostream& standard_output);
 
-/// Creates a file with `text`. Throws FileError, also if there is anything of that name, which is
-/// not overwritten.
+/// Creates a file with `text`. Throws FileError, also if the path already exists; it is not
+/// overwritten.
 void write_new_file(const std::string& path, const std::string& text);
 
-/// Writes a file part by part. The old content stays until close(), and for good if that is never
-/// called.
+/// Writes a file part by part. The old content stays until close(), and for good without close().
 class FileWriter {
  public:
-  /// Throws FileError, as do the others.
+  /// Opens the file. Throws FileError, as do the other functions.
   explicit FileWriter(std::string path);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
@@ -63,15 +62,15 @@ class FileWriter {
   [[noreturn]] void give_up();
 
   std::string path_;
-  std::string target_;     // the file to replace: `path_`, with links followed
-  std::string temporary_;  // where it is written; empty: straight to `path_`
+  std::string target_;     // file to replace: `path_`, with links followed
+  std::string temporary_;  // temporary file; empty: `path_` is written directly
   std::FILE* file_ = nullptr;
 };
 
-/// Removes the temporary file of a FileWriter, if there is one. Safe to call in a signal handler.
+/// Removes the temporary file of a FileWriter, if any. Safe to call in a signal handler.
 void remove_temporary_file();
 
-/// Creates the folder and its parents, as far as they do not exist. Throws FileError.
+/// Creates the folder and its missing parents. Throws FileError.
 void make_folder(const std::string& path);
 
 }  // namespace pipesim::app

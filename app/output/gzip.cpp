@@ -11,7 +11,7 @@ namespace pipesim::app {
 namespace {
 
 constexpr int kLevel = 1;
-constexpr int kGzipWindow = 15 + 16;  // the largest, with gzip's header
+constexpr int kGzipWindow = 15 + 16;  // largest window, with gzip's header
 constexpr int kMemory = 8;            // zlib's default
 
 }  // namespace
@@ -25,7 +25,7 @@ Gzip::Gzip(std::function<void(std::string_view)> sink)
     : sink_(std::move(sink)), stream_(std::make_unique<Stream>()) {
   const int result =
       deflateInit2(&stream_->z, kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY);
-  if (result != Z_OK) throw std::bad_alloc();  // nothing else can go wrong here
+  if (result != Z_OK) throw std::bad_alloc();  // memory is the only possible cause
 }
 
 Gzip::~Gzip() { deflateEnd(&stream_->z); }
@@ -35,7 +35,7 @@ void Gzip::write(std::string_view part) {
   while (!part.empty()) {
     const std::string_view now = part.substr(0, kMax);
     part.remove_prefix(now.size());
-    // zlib's interface lacks a const; it does not write here.
+    // zlib's interface lacks a const; zlib only reads this buffer.
     stream_->z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(now.data()));
     stream_->z.avail_in = static_cast<uInt>(now.size());
     deflate(false);

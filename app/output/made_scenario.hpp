@@ -1,13 +1,13 @@
-// Scenarios that pipesim writes itself, from files of other tools or from evidence.
+// Scenarios that pipesim writes, from files of other tools or from evidence.
 #pragma once
 
 #include <string>
 
 namespace pipesim::app {
 
-/// Throws InputError if `text`, a scenario made from `source`, cannot be read or laid out on its
-/// ranks: what came from outside may contradict itself in a way that no reader of it can see. For
-/// calls before anything is written.
+/// Throws InputError if `text`, a scenario made from `source`, cannot be read or lowered. A file of
+/// another tool can contain contradictions that its reader cannot detect. Called before anything is
+/// written.
 void require_readable(const std::string& text, const std::string& source);
 
 }  // namespace pipesim::app

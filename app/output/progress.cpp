@@ -14,7 +14,7 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kInterval = std::chrono::milliseconds(250);
 
-// To the first column, and clear the line.
+// Moves to the first column and clears the line.
 constexpr const char* kClearLine = "\r\x1b[K";
 
 std::string millions(std::uint64_t count) {
@@ -61,7 +61,7 @@ void ProgressLine::show() {
   std::unique_lock lock(mutex_);
   const auto is_over = [this] { return is_over_; };
   if (ends_.wait_for(lock, kPatience, is_over)) return;
-  // The rate is measured from the first progress on.
+  // The rate counts from the first progress on.
   Clock::time_point since{};
   std::uint64_t done_before = 0;
   while (!ends_.wait_for(lock, kInterval, is_over)) {

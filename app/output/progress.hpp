@@ -1,4 +1,4 @@
-// A line on the terminal that shows how far a command has come, if it takes longer than a second.
+// A line on the terminal that shows the progress of a command that takes longer than a second.
 #pragma once
 
 #include <chrono>
@@ -14,25 +14,25 @@
 
 namespace pipesim::app {
 
-/// The line before, during and after the run of `progress`. `ops_per_s` is 0 if it is not known.
+/// Returns the line before, during and after the run of `progress`. `ops_per_s` is 0 if unknown.
 std::string progress_text(const sim::RunProgress& progress, double ops_per_s);
 
-/// The line during an exploration.
+/// Returns the line during an exploration.
 std::string progress_text(const sim::ExploreProgress& progress);
 
-/// Owns `console.err` while it lives, and clears the line at the end. Does nothing if that is not a
-/// terminal.
+/// Owns `console.err` while it lives, and clears the line at the end. Shows no line if
+/// `console.err` is not a terminal.
 class ProgressLine {
  public:
-  /// `text`: what the line shows instead of the progress of run().
+  /// Shows `text`, if set, instead of the progress of run().
   explicit ProgressLine(const Console& console, std::function<std::string()> text = {});
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// For sim::RunOptions::progress.
+  /// The value of sim::RunOptions::progress.
   sim::RunProgress* run() { return &run_; }
-  /// For sim::ExploreOptions::progress.
+  /// The value of sim::ExploreOptions::progress.
   sim::ExploreProgress* exploration() { return &exploration_; }
 
  private:
@@ -47,10 +47,10 @@ class ProgressLine {
   std::mutex mutex_;
   std::condition_variable ends_;
   bool is_over_ = false;
-  std::thread thread_;  // the last: it uses the others
+  std::thread thread_;  // last member: the thread uses the others
 };
 
-/// A simulation that the user can watch on the terminal and interrupt.
+/// A simulation with a progress line that the user can interrupt.
 class WatchedRun {
  public:
   explicit WatchedRun(const Console& console) : now_(console), progress_(console) {
@@ -58,7 +58,7 @@ class WatchedRun {
     options.progress = progress_.run();
   }
 
-  sim::RunOptions options;  // for a run that ends before this does
+  sim::RunOptions options;  // options for a run that ends before this object
 
  private:
   Simulating now_;

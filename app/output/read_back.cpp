@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kReport = "this is a bug of pipesim: please report it with the scenario";
 
-// `why`: the first mistake in it; without any, it reads as something else.
+// Throws InputError. `why` has the mistakes in the text; if empty, the text reads back as something
+// else.
 [[noreturn]] void refuse(std::string_view what, models::Diagnostics& why) {
   const std::string problem =
       why.has_errors() ? why.sorted().front().message : "it reads back as something else";
@@ -31,12 +32,12 @@ void require_state(const std::string& text, const formats::SavedState& state) {
   models::Diagnostics why;
   std::optional<formats::SavedState> read = formats::read_state(text, why);
   if (read && read->patches.size() == state.patches.size()) {
-    // Paths are only shown: what is not UTF-8 in them is replaced.
+    // Paths are only shown, and the file replaces their bytes that are not UTF-8.
     read->path = state.path;
     for (std::size_t i = 0; i < state.patches.size(); ++i) {
       read->patches[i].path = state.patches[i].path;
     }
-    // Of durations that do not vary, nothing is saved.
+    // The file stores no jitter if durations do not vary.
     if (!state.jitter.varies() && !read->jitter.varies()) read->jitter = state.jitter;
     if (*read == state) return;
   }

@@ -1,5 +1,5 @@
-// Files of its own that pipesim reads back before they are put in place: one that cannot be opened
-// is noticed while there is still the run, or the old file.
+// Checks of pipesim's own files before they replace anything. An unreadable file is found while the
+// run, or the old file, still exists.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace pipesim::app {
 
-/// Each throws InputError if `text` does not read as what it was written from.
+/// Throw InputError if `text` does not read back as the given value.
 void require_state(const std::string& text, const formats::SavedState& state);
 void require_order(const std::string& text, const formats::SavedOrder& order);
 void require_schedule(const std::string& text, const models::Schedule& schedule);
 
-/// Throws InputError if `text`, the scenario in the file `shown` with new figures, is not a
-/// scenario.
+/// Throws InputError if `text` is not a scenario. `text` is the scenario in the file `shown`, with
+/// new figures.
 void require_updated(const std::string& text, const std::string& shown);
 
 }  // namespace pipesim::app

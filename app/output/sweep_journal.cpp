@@ -22,7 +22,7 @@ namespace {
                   fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason)));
 }
 
-// What distinguishes the sweep of `found` from `wanted`, or an empty string.
+// Returns a description of the sweep of `found` if it differs from `wanted`, or an empty string.
 std::string difference(const formats::SweepHead& wanted, const formats::SweepHead& found) {
   if (found.scenario != wanted.scenario)
     return "another scenario, or of an earlier version of this one";
@@ -42,13 +42,13 @@ SweepJournal::SweepJournal(const std::string& path, const formats::SweepHead& he
     : path_(path), colour_(colour) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) fail("write", path, errno);
-  // A device or a pipe keeps nothing, and may never end.
+  // A device or a pipe stores nothing, and reading it might never end.
   struct stat about {};
   if (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
     throw FileError(models::Code::kFile,
                     fmt::format("cannot keep runs in {}: not a regular file", path));
   }
-  // On a file system without locks, nobody is kept out.
+  // A file system without locks keeps no other sweep out.
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     models::Diagnostics found;
     found.error({}, models::Code::kFile, "another sweep is writing to this file");
@@ -68,12 +68,13 @@ bool SweepJournal::leave_alone(std::string_view text, const models::Diagnostics&
   return false;
 }
 
-// Reads the runs that are there, and leaves the file ready to be appended to.
+// Reads the finished runs, and prepares the file for appending. Returns whether the file can be
+// used.
 bool SweepJournal::read(const formats::SweepHead& head, const models::SweepCases& cases) {
   const std::string text = read_file(path_, std::cin, formats::kMaxSweepBytes);
   const std::string first = formats::sweep_head_line(head);
   std::size_t keep = 0;
-  // A first line that was not finished is written again.
+  // An unfinished first line is written again.
   const bool is_new =
       text.size() < first.size() && std::string_view(first).substr(0, text.size()) == text;
   if (!is_new) {

@@ -1,4 +1,4 @@
-// The file of a sweep in progress: each run is appended as soon as it is done.
+// The file of a sweep in progress. Each run is appended as soon as it ends.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace pipesim::app {
 
 class SweepJournal {
  public:
-  /// Opens or creates the file. It is left alone if another process is writing to it, if it is not
-  /// the file of a sweep, or if it belongs to another one: problem() is then the message to print,
-  /// in colour if `colour` says so. Throws FileError.
+  /// Opens or creates the file. Leaves the file alone if another process is writing to it, if it is
+  /// not a sweep, or if it belongs to another sweep. problem() is then the message to print, in
+  /// color if `colour` is set. Throws FileError.
   SweepJournal(const std::string& path, const formats::SweepHead& head,
                const models::SweepCases& cases, bool colour);
   ~SweepJournal();
   SweepJournal(const SweepJournal&) = delete;
   SweepJournal& operator=(const SweepJournal&) = delete;
 
-  /// Why the file cannot be used, or an empty string.
+  /// The reason why the file cannot be used, or an empty string.
   const std::string& problem() const { return problem_; }
 
-  /// The runs that were done before.
+  /// Runs that the file already had.
   const std::map<std::uint64_t, models::CaseResult>& done() const { return done_; }
 
-  /// For any thread. Throws FileError.
+  /// Appends a run. Any thread can call it. Throws FileError.
   void add(std::uint64_t number, const models::CaseResult& result);
 
  private:
@@ -44,7 +44,7 @@ class SweepJournal {
   std::map<std::uint64_t, models::CaseResult> done_;
 };
 
-/// Whether case `number` is one of the shard's.
+/// Whether run `number` belongs to the shard.
 inline bool is_in(const formats::Shard& shard, std::uint64_t number) {
   return number % shard.count == shard.index - 1;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kRank = "{rank}";
 
-// Writes what `produce` passes to its sink.
+// Writes the parts that `produce` passes to its sink, compressed if the path ends in .gz.
 void write_parts(const std::string& path,
                  const std::function<void(const viz::TextSink&)>& produce) {
   FileWriter file(path);

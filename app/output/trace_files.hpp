@@ -1,4 +1,4 @@
-// Writes the trace of a run: one file, or one per rank, plain or compressed.
+// Output of a run's trace: one file, or one per rank, plain or compressed.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace pipesim::app {
 
-/// Writes the trace to `path`: one file per rank if its name contains `{rank}`, compressed if it
-/// ends in .gz; `-` is standard output. The run must have kept act times. Throws FileError.
+/// Writes the trace to `path`: one file per rank if the name contains `{rank}`, compressed if the
+/// name ends in .gz; `-` is standard output. The run must have kept op times. Throws FileError.
 void write_trace(const models::TaskGraph& graph, const models::Simulation& run,
                  const models::Timeline& timeline, const std::string& path, const Console& console);
 

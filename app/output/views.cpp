@@ -48,8 +48,8 @@ void write_logs(const std::string& folder, const std::vector<std::string>& logs)
   }
 }
 
-// The report with remedies, pipeline and memory.
-// `folding`: of which ranks the simulation is, if not of all.
+// Returns the report with remedies, pipeline and memory. `folding`: the representative ranks of the
+// simulation; null: all ranks.
 viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simulation, bool all,
                          const models::RankFolding* folding = nullptr) {
   viz::Report report = report_of_end(graph, simulation, all);
@@ -59,7 +59,7 @@ viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simul
   return report;
 }
 
-// The last line on a terminal, below a report whose first lines may have scrolled away.
+// Returns the last line on a terminal, below a report whose first lines can have scrolled away.
 std::string next_line(const viz::Report& report, const std::string& path, std::size_t columns) {
   if (report.explanation.verdict != sim::Verdict::kCompleted) {
     return viz::paragraph(viz::advice_text(report), columns, 0, 2);
@@ -122,7 +122,7 @@ std::string made_by(const Arguments& arguments) {
 }
 
 std::string made_by(const std::vector<std::string>& words) {
-  constexpr std::size_t kMaxLength = 300;  // a shell makes long ones of dumps/*
+  constexpr std::size_t kMaxLength = 300;  // a shell expands dumps/* to a long list
   std::string text = viz::command_line_text(words);
   if (text.size() > kMaxLength) text = text.substr(0, text.rfind(' ', kMaxLength)) + " ...";
   return fmt::format("pipesim {}: {}", version(), text);
@@ -165,7 +165,7 @@ int exit_code(const models::Explanation& explanation) {
 int show(const models::TaskGraph& graph, const Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console) {
   const models::Explanation& explanation = simulation.explanation;
-  // Files first: if one cannot be written, nothing else is said.
+  // Files come first: if one cannot be written, nothing is printed.
   if (views.dot_path) {
     write_file(*views.dot_path, dot_of_end(graph, simulation, views.all, views.made_by));
   }
@@ -218,7 +218,8 @@ int show(const models::TaskGraph& graph, const models::FoldedRun& run,
   viz::Report report = whole_report(graph, run.simulation, false, &run.folding);
   report.made_by = views.made_by;
   report.alike = run.alike;
-  report.memory.reset();  // of those that were run; the text has none of a schedule
+  // covers only the representative ranks; the text report of a schedule omits it anyway
+  report.memory.reset();
   if (views.json) {
     console.out << viz::json_report(report, views.by_class);
   } else {

@@ -1,4 +1,4 @@
-// The ways to look at the end of a run.
+// Views of the end of a run.
 #pragma once
 
 #include <functional>
@@ -20,25 +20,26 @@
 
 namespace pipesim::app {
 
-/// What the user asked for. A path `-` is standard output, which takes only one thing: by default
-/// the report as text.
+/// The views that the user asks for. A path `-` is standard output, which takes only one output: by
+/// default the report as text.
 struct Views {
-  bool quiet = false;     // something else goes to standard output
-  bool json = false;      // the report as data
-  bool by_class = false;  // of which ranks that say the same are one item
-  bool stacks = false;    // where host threads are
+  bool quiet = false;     // something else uses standard output
+  bool json = false;      // the report as JSON
+  bool by_class = false;  // JSON with one item for identical ranks
+  bool stacks = false;    // positions of host threads
   bool all = false;       // every wait, not only the cycle
-  bool timeline = false;  // below the report, as text
+  bool timeline = false;  // timeline as text, below the report
   std::optional<std::string> dot_path;
-  std::optional<std::string> html_path;      // the page
-  std::optional<std::string> schedule_path;  // the pipeline schedule as PyTorch's CSV
-  std::optional<std::string> log_path;       // the log of all ranks
-  std::optional<std::string> log_folder;     // a log for each rank
-  std::optional<std::string> trace_path;     // see write_trace
+  std::optional<std::string> html_path;      // HTML page
+  std::optional<std::string> schedule_path;  // pipeline schedule as PyTorch's CSV
+  std::optional<std::string> log_path;       // log of all ranks
+  std::optional<std::string> log_folder;     // folder for one log per rank
+  std::optional<std::string> trace_path;     // see write_trace()
 
-  std::string made_by;  // version and command, for all that is written
+  std::string made_by;  // version and command, for all outputs
 
-  /// Only the report as text, which says little of a run that completes, or as data by class.
+  /// Whether only the report is wanted, as text or as JSON by class. Both say little about a run
+  /// that completes.
   bool only_report() const {
     return !quiet && (!json || by_class) && !stacks && !all && !dot_path && !schedule_path &&
            !need_log() && !need_timeline();
@@ -47,44 +48,44 @@ struct Views {
   bool need_timeline() const { return timeline || trace_path || html_path; }
 };
 
-/// "pipesim 0.1: pipesim run a.yaml --set acc=2": the version and the command line, without the
-/// options that only say what is written where.
+/// Returns the version and the command line: "pipesim 0.1: pipesim run a.yaml --set acc=2". Omits
+/// options that only select the outputs.
 std::string made_by(const Arguments& arguments);
 
-/// Likewise of a command and its words.
+/// The same for a command and its words.
 std::string made_by(const std::vector<std::string>& words);
 
-/// made_by() as the last line of a report as text.
+/// Returns made_by() as the last line of a text report.
 std::string last_line(std::string_view made_by, const Console& console);
 std::string last_line(const Arguments& arguments, const Console& console);
 
-/// Prints what a command found: as data for --json, else as text, with made_by() as its last line.
-/// Makes only the one that is printed.
+/// Prints the result of a command: `data` for --json, else `text`, with made_by() as the last line.
+/// Calls only the function whose result it prints.
 void print_report(const Arguments& arguments, const Console& console,
                   const std::function<std::string()>& data,
                   const std::function<std::string(const viz::TextOptions&)>& text);
 
-/// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
-/// exit code of the run. Throws FileError.
+/// Writes the outputs in `views`. `shown_path` is the path of the scenario's file. Returns the exit
+/// status of the run. Throws FileError.
 int show(const models::TaskGraph& graph, const models::Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console);
 
-/// Prints the report of a job of which some ranks stood for the others; returns its exit code.
+/// Prints the report of a job that was run with representative ranks. Returns its exit status.
 int show(const models::TaskGraph& graph, const models::FoldedRun& run,
          const std::string& shown_path, const Views& views, const Console& console);
 
-/// The report as far as it follows from the end of the run alone: without remedies, which take runs
-/// of their own, pipeline and memory. `all`: with every wait, not only the cycle. Both must outlive
-/// it.
+/// Returns the part of the report that follows from the end of the run alone: without remedies,
+/// which need further runs, pipeline and memory. `all`: with every wait, not only the cycle.
+/// `graph` and `simulation` must outlive the report.
 viz::Report report_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                           bool all);
 
-/// Writes the page of `check`. `simulation`, of the lowered `graph`, kept the times of its acts.
+/// Writes the page of `check`. `simulation`, a run of `graph`, must have kept the times of its ops.
 void write_check_page(const models::TaskGraph& graph, const models::Simulation& simulation,
                       const viz::CheckPage& page, bool all, std::string made_by,
                       const std::string& path);
 
-/// The wait-for graph of the end for Graphviz.
+/// Returns the wait-for graph at the end, for Graphviz.
 std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                        bool all, std::string made_by);
 
@@ -92,7 +93,7 @@ std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation&
 std::string drawing_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                            const viz::PictureStyle& style, viz::PictureFormat format);
 
-/// The exit code that says how the run ended.
+/// Returns the exit status for the end of a run.
 int exit_code(const models::Explanation& explanation);
 
 }  // namespace pipesim::app
