@@ -1,4 +1,4 @@
-// Finding actors by name where there are a million.
+// An index of actors by name, fast for a million actors.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,16 @@
 
 namespace pipesim::formats {
 
-/// Some of the actors of a graph, by name; several may share one.
+/// Index of some of a graph's actors by name; several actors can share a name.
 class ActorIndex {
  public:
-  /// `graph` outlives this. Names and indices of what is added stay.
+  /// `graph` must outlive the index. Names and indices of added actors must not change.
   explicit ActorIndex(const models::TaskGraph& graph) : graph_(graph) {}
 
   void reserve(std::size_t count) { table_.reserve(count); }
   void add(std::uint32_t actor) { table_.add(graph_.actors[actor].name, actor); }
 
-  /// The first of this name, in the order in which they were added, for which `fits(actor)`; or
-  /// kNoIndex.
+  /// Returns the first added actor with this name for which `fits(actor)` holds, or kNoIndex.
   template <typename Fits>
   std::uint32_t find(std::string_view name, Fits fits) const {
     static_assert(NameTable::kNone == models::kNoIndex);

@@ -1,5 +1,5 @@
-// Two passes, since actors refer to each other by name in any order: what each is by itself, what
-// each reads.
+// Reads actors in two passes, because they refer to each other in any order: first each actor
+// alone, then its reads.
 #include "formats/scenario/actor_reader.hpp"
 
 #include <algorithm>
@@ -32,7 +32,8 @@ void ActorReader::read(const YamlValue& actors) {
   if (fits) read_pending();
 }
 
-// The ranks of all reads are counted in the order of the file, those that are known among them.
+// Resolves the remaining reads. Counts the ranks of all reads in file order, including reads that
+// are already resolved.
 void ActorReader::read_pending() {
   auto pending = pending_.begin();
   for (std::uint32_t i = first_; i < graph_.actors.size(); ++i) {
@@ -47,7 +48,7 @@ void ActorReader::read_pending() {
   }
 }
 
-// False where the scenario is too large.
+// Reads one actor. Returns false if the scenario is too large.
 bool ActorReader::read_entry(const YamlValue::Entry& entry) {
   if (!values_.keep(graph_.ranks, entry.key.place())) return false;
   MapReader map(entry.value, keys::kActor, diagnostics());
@@ -89,7 +90,7 @@ void ActorReader::take_truth(MapReader& map, const char* key, bool& target) {
 }
 
 void ActorReader::read_actor(MapReader& map, ActorTemplate& actor, Pending& pending) {
-  map.take_text("about");  // for the reader of the file
+  map.take_text("about");  // for people who read the file
   actor.on = all_ranks_;
   if (const auto on = map.take("on")) actor.on = values_.rank_set(*on).value_or(actor.on);
   actor.registers.emplace_back().place = actor.place;
@@ -116,7 +117,8 @@ void ActorReader::read_actor(MapReader& map, ActorTemplate& actor, Pending& pend
   pending.after = map.take("after");
 }
 
-// The size of what an actor puts out is easily taken for the size of what its collective moves.
+// Warns of a collective without a time. Users easily mistake the size of an actor's output for the
+// number of bytes that its collective moves.
 void ActorReader::warn_of_free_collective(const ActorTemplate& actor) {
   const bool is_free = graph_.cluster && actor.collective && !actor.collective->timed;
   if (!is_free || !actor.registers.front().bytes) return;
@@ -223,7 +225,8 @@ void ActorReader::read_behaviour(MapReader& map, ActorTemplate& actor) {
   take_expr(map, "launch_overhead", ValueType::kTime, actor.launch_overhead);
   if (const auto source = map.take("source"))
     actor.acts = values_.expr(*source, ValueType::kNumber);
-  // Since OneFlow's #7924 what follows a collective waits for its end, also on the same thread.
+  // Since OneFlow's #7924, an op after a collective waits for the collective's end, also on the
+  // same thread.
   if (actor.collective && !defaults_.immediate) actor.immediate = false;
   if (const auto messages = map.take("messages")) {
     const auto when = values_.one_of(*messages, map.words("messages"));
@@ -391,11 +394,11 @@ std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const
 }
 
 // ---------------------------------------------------------------------------------------------
-// What an actor reads
+// Reads of an actor
 
-// Most actors read what stands before them, by its name. What they read is then known at once, and
-// nobody needs to come back to their part of the document. False, and nothing is read, where any of
-// it is another thing, or a mistake.
+// Resolves the reads at once if they are plain names of earlier actors, as most are. Their part of
+// the document is then not kept. Returns false after a mistake, or if a read has another form; then
+// no read is resolved.
 bool ActorReader::read_known(const Pending& pending) {
   if (pending.reads && !read_known(pending, *pending.reads, false)) return false;
   return !pending.after || read_known(pending, *pending.after, true);
@@ -478,7 +481,7 @@ void ActorReader::read_read(const Pending& pending, const YamlValue& value, bool
   actor.reads.push_back(std::move(read));
 }
 
-// False where the read is not there at all, or cannot be understood.
+// Reads a read in the form of a map. Returns false if `when` is off or after a mistake.
 bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std::string& from,
                                  std::string& reg) {
   MapReader map(value, keys::kRead, diagnostics());
@@ -506,8 +509,8 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
   return word.has_value();
 }
 
-// `actor` is its register 'out', `actor.register` another; or the register is told apart, as
-// `given`.
+// Finds a register: `actor` names the register 'out' of an actor, `actor.register` another one.
+// `given` names the register if it has its own key.
 bool ActorReader::find_register(const std::string& name, const std::string& given, Place place,
                                 ReadTemplate& read) {
   read.actor = by_name_.find(name);

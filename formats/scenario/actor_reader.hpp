@@ -14,21 +14,21 @@
 
 namespace pipesim::formats {
 
-/// What actors are like unless they say otherwise: the scenario's `defaults:`.
+/// Defaults of actors: the scenario's `defaults:`.
 struct ActorDefaults {
   models::Expr launch_overhead;
   std::optional<bool> immediate;
   std::optional<bool> blocking;
-  bool on_host = false;      // the host does calls on communicators
-  bool is_gloo = false;      // as gloo does them
-  bool by_pairs = false;     // a message that is not batched has a communicator of its two ranks
-  bool sends_empty = false;  // parts of 0 bytes of an all_to_all, too
-  bool of_nccl = false;      // the scenario names a backend, and it is one of NCCL
+  bool on_host = false;      // the host executes calls on communicators
+  bool is_gloo = false;      // calls on the host are gloo calls
+  bool by_pairs = false;     // a send or recv outside a batch uses a communicator of its two ranks
+  bool sends_empty = false;  // parts of 0 bytes of an all_to_all are sent as well
+  bool of_nccl = false;      // the scenario names a backend that uses NCCL
 };
 
-/// Reads `actors:` into `graph`, whose ranks, groups, threads, streams and communicators are
-/// there. Where `open_streams` is set, the scenario declares no streams, and those that actors
-/// name come into being, each with a thread of its name.
+/// Reads `actors:` into `graph`, which already has ranks, groups, threads, streams and
+/// communicators. With `open_streams`, the scenario declares no streams: an actor's first use of a
+/// stream adds it, with its own thread of the same name.
 class ActorReader {
  public:
   ActorReader(const ValueReader& values, const ActorDefaults& defaults, bool open_streams,
@@ -41,7 +41,7 @@ class ActorReader {
         all_ranks_(models::RankSet::range(0, graph.ranks)),
         by_name_(graph) {}
 
-  /// Nobody reads `actors`, a part of the document, again.
+  /// Reads all actors. Consumes `actors`, a part of the document.
   void read(const YamlValue& actors);
 
  private:
@@ -50,7 +50,7 @@ class ActorReader {
     models::Expr times = models::Expr::constant(1);
   };
 
-  // What an actor reads can be found once all actors are there.
+  // Reads of an actor that are resolved once all actors exist.
   struct Pending {
     std::uint32_t actor = 0;
     models::Boxed<Kind> kind;
@@ -93,10 +93,10 @@ class ActorReader {
   YamlDocument& document_;
   models::TaskGraph& graph_;
   models::RankSet all_ranks_;
-  std::uint32_t first_ = 0;       // of the actors that are read here
-  std::vector<Pending> pending_;  // in the order of their actors
+  std::uint32_t first_ = 0;       // first actor of this section
+  std::vector<Pending> pending_;  // in the order of actors
   ActorIndex by_name_;
-  std::vector<std::string> left_out_;  // whose `when` is off
+  std::vector<std::string> left_out_;  // actors whose `when` is off
 };
 
 }  // namespace pipesim::formats

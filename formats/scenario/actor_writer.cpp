@@ -1,5 +1,5 @@
-// What an actor's kind says is not said again: each actor is compared with one of its kind of which
-// nothing else is known.
+// Omits everything that follows from an actor's kind: compares each actor with a plain actor of the
+// same kind.
 #include <string>
 #include <utility>
 
@@ -45,7 +45,7 @@ class ActorWriter {
   const models::TaskGraph& graph_;
   const ActorTemplate& actor_;
   const models::ActorKind* kind_ = nullptr;
-  ActorTemplate plain_;  // what the reader makes of one that says no more than its kind
+  ActorTemplate plain_;  // actor that the reader makes from the kind alone
   YamlNode map_ = YamlNode::map();
 };
 
@@ -83,7 +83,7 @@ void ActorWriter::add_place() {
 }
 
 void ActorWriter::add_work() {
-  // With a cluster a collective that says no time may get one from its bytes.
+  // In a cluster, a collective without a stated time can get a time from its bytes.
   const bool could_be_timed = graph_.cluster && actor_.collective && !actor_.collective->timed &&
                               (actor_.collective->bytes != 0 ||
                                actor_.collective->operation == models::Operation::kBarrier);
@@ -125,7 +125,7 @@ void ActorWriter::add_collective() {
   map_.add("collective", std::move(map));
 }
 
-// Credits, size and tensors of `out` are keys of the actor.
+// Writes the registers. Credits, size and tensors of `out` are keys of the actor itself.
 void ActorWriter::add_registers() {
   YamlNode map = YamlNode::map();
   for (std::size_t i = 0; i < actor_.registers.size(); ++i) {
@@ -161,7 +161,7 @@ YamlNode ActorWriter::read(const ReadTemplate& read) const {
   const RegisterTemplate& reg = producer.registers[read.reg];
   YamlNode map = YamlNode::map();
   std::string name = producer.name;
-  // A name with a dot is that of an actor first.
+  // A dotted name refers to an actor of this name first, and only then to a register.
   const std::string dotted = fmt::format("{}.{}", producer.name, reg.name);
   const bool ambiguous =
       reg.name.find('.') != std::string::npos || index_of(graph_.actors, dotted) != kNoIndex;

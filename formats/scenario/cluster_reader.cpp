@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kMaxHosts = 1 << 20;
 
-// The index of a link class in `links`, or nothing, which is reported.
+// Returns the index of a link class in `links`; nullopt after an error.
 std::optional<std::uint32_t> find_link(const YamlValue& value, const ValueReader& values,
                                        const std::vector<LinkClass>& links) {
   const std::optional<std::string> name = values.word(value);
@@ -81,14 +81,14 @@ std::optional<Cluster> ClusterReader::run(const YamlValue& value) {
   MapReader map(value, keys::kCluster, diagnostics());
   cluster_.hosts = {"node0"};
   if (const auto hosts = map.take("hosts")) read_hosts(*hosts);
-  // Without a number each host has as many devices as it needs for an equal share of the ranks.
+  // Without `devices`, each host has enough devices for an equal share of the ranks.
   const auto host_count = static_cast<std::uint32_t>(cluster_.hosts.size());
   cluster_.devices = (ranks_ + host_count - 1) / host_count;
   if (const auto devices = map.take("devices")) {
     cluster_.devices = static_cast<std::uint32_t>(count(*devices, "devices"));
   }
   const auto ranks = map.take("ranks");
-  // Where the hosts themselves are not understood, what sits on them is no second mistake.
+  // After an error in the hosts, the placement of ranks is not checked.
   if (diagnostics().error_count() == errors) {
     if (ranks) {
       read_ranks(*ranks);
@@ -120,7 +120,7 @@ std::int64_t ClusterReader::count(const YamlValue& value, const char* key) {
   return 1;
 }
 
-// How many, or their names.
+// Reads the number of hosts, or their names.
 void ClusterReader::read_hosts(const YamlValue& value) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked) return;
@@ -147,9 +147,9 @@ void ClusterReader::read_hosts(const YamlValue& value) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Where ranks sit
+// Placement of ranks
 
-// `8 per host`, `round robin`, or the host of each rank.
+// Reads `8 per host`, `round robin`, or the host of each rank.
 void ClusterReader::read_ranks(const YamlValue& value) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked) return;
@@ -219,7 +219,7 @@ void ClusterReader::read_rank_list(const YamlValue& value) {
   if (hosts.size() == items.size()) cluster_.host_of_rank = std::move(hosts);
 }
 
-// A name, or a number from 0.
+// Reads the name of a host, or its number from 0.
 std::optional<std::uint32_t> ClusterReader::read_host(const YamlValue& value) {
   const auto& hosts = cluster_.hosts;
   const std::optional<std::string> name = values_.word(value);
@@ -241,7 +241,7 @@ std::optional<std::uint32_t> ClusterReader::read_host(const YamlValue& value) {
   return std::nullopt;
 }
 
-// The ranks of a host have its devices in their order.
+// Assigns the devices of each host to its ranks, in order.
 void ClusterReader::count_devices(Place place) {
   std::vector<std::uint32_t> used(cluster_.hosts.size(), 0);
   for (const std::uint32_t host : cluster_.host_of_rank) {
@@ -259,7 +259,7 @@ void ClusterReader::count_devices(Place place) {
 // ---------------------------------------------------------------------------------------------
 // Links
 
-// Without `links` all classes are there, with their usual figures.
+// Reads the link classes. Without `links`, all known classes exist, with their default figures.
 void ClusterReader::read_links(const std::optional<YamlValue>& value) {
   const std::optional<YamlValue> picked = value ? values_.resolved(*value) : std::nullopt;
   if (!picked || picked->is_null()) {
@@ -302,7 +302,7 @@ void ClusterReader::read_link(const YamlValue& value, LinkClass& link) {
   map.finish();
 }
 
-// In order of preference.
+// Returns links in order of preference.
 std::vector<std::uint32_t> ClusterReader::read_list(const std::optional<YamlValue>& value,
                                                     bool inside_host) {
   return value ? read_links_of(*value, values_, &cluster_) : usual_links(cluster_, inside_host);
@@ -321,7 +321,7 @@ void ClusterReader::read_interfaces(const YamlValue& value) {
   }
 }
 
-// Any two ranks can talk.
+// Checks that any two ranks can communicate.
 void ClusterReader::check_links(const YamlValue& value) {
   bool inside = false;
   bool between = false;

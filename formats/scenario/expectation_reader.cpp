@@ -1,5 +1,5 @@
-// Each expectation is read in the setting that the scenario is read in, so `time: 3 * t` means the
-// `t` of its own `with` where the scenario was read with that.
+// Reads each expectation with the settings of the whole scenario. So `time: 3 * t` uses the `t` of
+// the expectation's own `with` only if the scenario is read with that setting.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -66,7 +66,8 @@ class ExpectationReader {
   void read_with(const YamlValue& with) {
     for (const YamlValue::Entry& entry : named_entries(with, "'with'", diagnostics_)) {
       const std::string name(entry.key.text());
-      if (name != "reading" && values_.scope().find(name) == nullptr) {  // of all scenarios
+      // `reading` is known in all scenarios
+      if (name != "reading" && values_.scope().find(name) == nullptr) {
         models::Diagnostic& error =
             diagnostics_.error(entry.key.place(), models::Code::kUnknownParameter,
                                fmt::format("unknown parameter '{}'", name));
@@ -107,7 +108,8 @@ class ExpectationReader {
     if (bounds) expectation_.time_ns = {picked->place(), *bounds};
   }
 
-  // A time, a size or a count: none is negative, so that what is computed of them stays in range.
+  // Reads a time, size or count. Rejects negative values, so that computations with them stay in
+  // range.
   std::optional<std::int64_t> amount(const YamlValue& value, ValueType type) {
     const std::optional<std::int64_t> number = values_.constant(value, type);
     if (!number || *number >= 0) return number;
@@ -116,7 +118,7 @@ class ExpectationReader {
     return std::nullopt;
   }
 
-  // What is left of `map` are bounds.
+  // Reads the remaining keys of `map` as bounds.
   std::optional<Bounds> bounds_of(MapReader& map, ValueType type, const char* what,
                                   const char* example) {
     Bounds bounds;
@@ -146,7 +148,7 @@ class ExpectationReader {
                     [&](const YamlValue& end) { return amount(end, type); });
   }
 
-  // How far from `middle` is still within `value`, a share of it or one of its own type.
+  // Returns the allowed distance from `middle`: a share of `middle`, or a value of the same type.
   std::optional<std::int64_t> width_of(const YamlValue& value, std::int64_t middle,
                                        ValueType type) {
     if (!value.is_scalar() || value.text().find('%') == std::string_view::npos) {
@@ -260,7 +262,7 @@ class ExpectationReader {
     return bytes ? std::optional(Bounds::exactly(*bytes)) : std::nullopt;
   }
 
-  // The place of an exact size is its own, so that --update finds it.
+  // The bounds of an exact size keep their own place, so that --update finds it.
   std::optional<Bounds> memory_bounds(const YamlValue& value, models::ExpectedMemory& memory) {
     MapReader map(value, keys::kMemoryBounds, diagnostics_);
     if (const auto on = map.take("on")) memory.on = values_.rank_set(*on).value_or(memory.on);
@@ -276,9 +278,9 @@ class ExpectationReader {
     return exact_bytes(*exactly);
   }
 
-  // ---- Names: of actors on the cycle, and acts in order
+  // ---- Names: of actors on the cycle, and ops in order
   //
-  // With other parameters an actor may be there or not, so that a name is known is not asked here.
+  // An unknown name is no error here: with other parameters an actor can exist or not.
 
   void read_through(const YamlValue& through) {
     for (const YamlValue& item :
@@ -324,7 +326,7 @@ class ExpectationReader {
     if (!acts.empty()) expectation_.order.push_back(std::move(acts));
   }
 
-  // "a#1", or "rank 0 a#1" as reports write it.
+  // Reads "a#1", or "rank 0 a#1" as in reports.
   std::optional<ExpectedAct> read_act(const YamlValue& value) {
     ExpectedAct act;
     act.place = value.place();

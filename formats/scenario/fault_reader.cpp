@@ -140,7 +140,7 @@ void FaultReader::read_rank_fault(MapReader& map, const YamlValue& ranks) {
   if (on) graph_.faults.ranks.push_back(std::move(fault));
 }
 
-// "forward#3"; "forward" is the first.
+// Reads an op such as "forward#3"; "forward" is the first.
 bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
   const std::optional<std::string> text = values_.word(value);
   if (!text) return false;
@@ -156,7 +156,7 @@ bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
       return false;
     }
   }
-  // How often it acts is not known yet: lowering tells where it acts less often.
+  // The number of executions is not known yet; lowering reports an op beyond the last.
   for (fault.actor = 0; fault.actor < graph_.actors.size(); ++fault.actor) {
     fault.act = models::find_act(graph_.actors[fault.actor], models::kNoIndex, {name, act});
     if (fault.act != models::kNoIndex) return true;

@@ -1,4 +1,4 @@
-// The sets of ranks that have names, and the groups of ranks that communicate.
+// Named sets of ranks, and groups of ranks that communicate.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 using models::kNoIndex;
 using models::RankSet;
 
-// Whether ranks are said by one of these names.
+// Whether `ranks` uses one of these names.
 bool names_one_of(const YamlValue& ranks, const std::set<std::string, std::less<>>& names) {
   if (ranks.is_scalar()) return names.find(ranks.text()) != names.end();
   const std::vector<YamlValue> items = ranks.is_list() ? ranks.items() : std::vector<YamlValue>();
@@ -51,7 +51,7 @@ void GroupReader::run(MapReader& map) {
   const auto groups = map.take("groups");
   for (const models::Group& group : graph_.groups)
     scenario_.sets.emplace(group.name, group.members());
-  std::set<std::string, std::less<>> later;  // groups, and sets that are made of them
+  std::set<std::string, std::less<>> later;  // groups, and sets that use groups
   const auto entries =
       sets ? named_entries(*sets, "'sets'", diagnostics_) : std::vector<YamlValue::Entry>();
   if (groups && groups->is_map()) {
@@ -73,14 +73,14 @@ void GroupReader::run(MapReader& map) {
 
 void GroupReader::read_set(const YamlValue::Entry& entry) {
   const std::optional<RankSet> ranks = values_.rank_set(entry.value);
-  // A set that is no set stays known, so that its uses are not mistakes too. It goes before a group
-  // of its name.
+  // An invalid set stays known, so that its uses are not errors as well. A set takes precedence
+  // over a group of the same name.
   scenario_.sets.insert_or_assign(std::string(entry.key.text()), ranks.value_or(RankSet()));
 }
 
 void GroupReader::read_groups(const YamlValue& value) {
   for (const YamlValue::Entry& entry : named_entries(value, "'groups'", diagnostics_)) {
-    if (!values_.keep(graph_.ranks, entry.key.place())) return;  // it is indexed by rank
+    if (!values_.keep(graph_.ranks, entry.key.place())) return;  // each group has an index by rank
     models::Group group;
     group.name = entry.key.text();
     group.place = entry.key.place();
@@ -96,12 +96,13 @@ void GroupReader::read_groups(const YamlValue& value) {
       read_group_lists(*lists, group);
     }
     group.index();
-    scenario_.sets.try_emplace(group.name, group.members());  // unless `sets` has one of its name
+    // a set of the same name takes precedence
+    scenario_.sets.try_emplace(group.name, group.members());
     graph_.groups.push_back(std::move(group));
   }
 }
 
-// [[0, 1], [2, 3]], or [0, 1] for the only list, or `all`, or a set.
+// Reads [[0, 1], [2, 3]], or [0, 1] for the only list, or `all`, or a set.
 void GroupReader::read_group_lists(const YamlValue& value, models::Group& group) {
   std::vector<YamlValue> lists = {value};
   if (value.is_list() && !value.items().empty() && value.items().front().is_list()) {
@@ -109,7 +110,7 @@ void GroupReader::read_group_lists(const YamlValue& value, models::Group& group)
   }
   for (const YamlValue& list : lists) {
     std::vector<std::uint32_t> members;
-    // The order of a list is the order of its members, so it is kept.
+    // The order of a list is the order of its members, so it must not change.
     for (const YamlValue& item : list.is_list() ? list.items() : std::vector<YamlValue>{list}) {
       const std::optional<RankSet> ranks = values_.rank_set(item);
       if (ranks) members.insert(members.end(), ranks->begin(), ranks->end());
@@ -119,7 +120,7 @@ void GroupReader::read_group_lists(const YamlValue& value, models::Group& group)
   check_group(value, group);
 }
 
-// {size: N, stride: S}: ranks r, r + S, ..., r + (N - 1) S.
+// Reads {size: N, stride: S}: ranks r, r + S, ..., r + (N - 1) S.
 void GroupReader::read_regular_group(const YamlValue& value, models::Group& group) {
   MapReader map(value, keys::kRegularGroup, diagnostics_);
   const auto number = [&](const char* key, std::int64_t otherwise) {

@@ -1,4 +1,4 @@
-// Layers are read in their order, as what an op takes is by default what the one before gives.
+// Reads layers in order, because the default input of an op is the output of the previous one.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -23,7 +23,7 @@ using models::TensorType;
 namespace {
 
 constexpr std::int64_t kMaxLayers = 1 << 16;
-constexpr std::size_t kMaxOps = 20'000;  // of all layers; passes take the square of that
+constexpr std::size_t kMaxOps = 20'000;  // limit for all layers; passes take quadratic time
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
 
 class ModelReader {
@@ -90,7 +90,7 @@ class ModelReader {
       layer.name = several ? name + std::to_string(number++) : name;
       layer.ops.clear();
       read_ops(*ops, layer);
-      if (diagnostics_.error_count() > errors) return;  // each mistake once
+      if (diagnostics_.error_count() > errors) return;  // reports each mistake once
       ops_ += layer.ops.size();
       if (ops_ > kMaxOps) {
         diagnostics_.error(
@@ -187,7 +187,7 @@ class ModelReader {
   }
 
   // -------------------------------------------------------------------------------------------
-  // What is beside the layers
+  // Keys next to the layers
 
   void read_system(const YamlValue& value) {
     MapReader map(value, keys::kSystemCosts, diagnostics_);
@@ -278,7 +278,7 @@ class ModelReader {
     return value ? nd_sbp(*value).value_or(otherwise) : otherwise;
   }
 
-  // [S(0), B]: over the data dimension, then over the tensor dimension.
+  // Reads [S(0), B]: the split over the data dimension, then over the tensor dimension.
   std::optional<NdSbp> nd_sbp(const YamlValue& value) {
     const auto wrong = [&](const YamlValue& where) {
       diagnostics_
@@ -336,13 +336,13 @@ class ModelReader {
   models::Diagnostics& diagnostics_;
   LogicalGraph graph_;
   NdSbp signature_ = {models::Sbp::split(0),
-                      models::Sbp::broadcast()};  // of what the next op reads
-  TensorType type_;                               // likewise
-  std::map<std::string, std::int64_t> numbers_;   // of the layers of a name
-  std::size_t ops_ = 0;                           // of all layers
+                      models::Sbp::broadcast()};  // signature of the next op's input
+  TensorType type_;                               // type of the next op's input
+  std::map<std::string, std::int64_t> numbers_;   // number of layers so far, by name
+  std::size_t ops_ = 0;                           // ops of all layers so far
 };
 
-// The value of an option, as text.
+// Returns the value of an option, as text.
 std::optional<std::string> option_text(const YamlValue& value, const models::Pass& pass,
                                        const models::PassOption& option,
                                        const ValueReader& values) {

@@ -47,7 +47,7 @@ std::optional<models::RankGrid> read_rank_grid(const YamlValue& value, const Val
   }
   map.finish();
   if (diagnostics.error_count() > errors) return std::nullopt;
-  // Two factors at a time: four might leave 64 bits.
+  // Multiplies two factors at a time: four could overflow 64 bits.
   const std::uint64_t replicas = std::uint64_t{sizes.tensor} * sizes.context;
   const std::uint64_t stages = std::uint64_t{sizes.data} * sizes.pipeline;
   if (replicas > kMaxRanks || stages > kMaxRanks || replicas * stages > kMaxRanks) {

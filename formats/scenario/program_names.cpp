@@ -1,5 +1,4 @@
-// What names in programs stand for. Streams, events, keys and locks exist once something names
-// them.
+// The names in programs. The first use of a stream, event, key or lock adds it.
 #include "formats/scenario/program_names.hpp"
 
 #include <algorithm>
@@ -22,8 +21,8 @@ using sim::Role;
 
 namespace {
 
-// The words that stand as `key` anywhere in `value`, also where `when` is off or a choice takes
-// another.
+// Collects the words under `key` anywhere in `value`, even if `when` is off or a choice picks
+// another branch.
 void collect_words(const YamlValue& value, std::string_view key,
                    std::set<std::string, std::less<>>& words, bool below = false) {
   if (below && value.is_scalar()) words.emplace(value.text());
@@ -63,8 +62,8 @@ void ProgramNames::look_ahead(const YamlValue& value) {
   collect_words(value, "record", record_words_);
 }
 
-// The second of a name on a rank is called "name.2", unless something else is. Steps of different
-// ranks may share one.
+// Names the second step with a name on a rank "name.2", unless that name is taken. Steps of
+// different ranks can share a name.
 std::string ProgramNames::unique_name(const std::string& name, const RankSet& on) {
   std::vector<std::uint32_t>& copies = counted_copies_of(name);
   std::uint32_t copy = 0;
@@ -93,7 +92,7 @@ std::uint32_t ProgramNames::step_of(const std::string& name, std::uint32_t rank)
                      [&](std::uint32_t step) { return graph_.actors[step].on.contains(rank); });
 }
 
-// Whether `name` was given at least `least` times, which is not 0, on one of these ranks.
+// Whether `name` was given at least `least` times (not 0) on one of these ranks.
 bool ProgramNames::is_given(const std::string& name, const RankSet& on, std::uint64_t least) const {
   const auto counted = copies_.find(name);
   if (counted != copies_.end()) {
@@ -114,8 +113,8 @@ std::vector<std::uint32_t>& ProgramNames::counted_copies_of(const std::string& n
   return counted->second;
 }
 
-// Whether an actor, or a step on one of these ranks, has been given `name`: as its own, or as the
-// second or later of another. Copies of `name` itself do not count.
+// Whether `name` belongs to an actor or to a step on one of these ranks: as its given name, or as a
+// numbered copy of another name. Copies of `name` itself do not count.
 bool ProgramNames::is_taken(const std::string& name, const RankSet& on) const {
   if (actor_names_.count(name) > 0) return true;
   if (is_given(name, on, 1)) return true;
@@ -151,8 +150,8 @@ std::uint32_t ProgramNames::stream(const std::string& name, Place place) {
   return add_stream(name, place);
 }
 
-// A stream may be waited for before anything has been put on it, and where the steps that would are
-// left out this time. `item` is what names it.
+// Returns a stream for a wait. A step can wait for a stream before its first use, or if `when`
+// omits all steps that use it. `item` contains the name.
 std::uint32_t ProgramNames::awaited_stream(const std::string& name, const YamlValue& item) {
   const std::uint32_t index = stream(name, item.place());
   const bool known = index < declared_streams_ || name == "compute" || is_stream_of_calls(name) ||
@@ -161,7 +160,7 @@ std::uint32_t ProgramNames::awaited_stream(const std::string& name, const YamlVa
   return index;
 }
 
-// Whether `name` is the stream that the calls of a communicator have of their own.
+// Whether `name` is the default stream of a communicator's calls.
 bool ProgramNames::is_stream_of_calls(const std::string& name) const {
   const auto is_own = [&](const auto& item) { return models::calls_stream(item.name) == name; };
   return std::any_of(graph_.groups.begin(), graph_.groups.end(), is_own) ||
@@ -177,7 +176,8 @@ std::uint32_t ProgramNames::add_stream(const std::string& name, Place place) {
   return static_cast<std::uint32_t>(graph_.streams.size() - 1);
 }
 
-// A communicator has a stream of its own, unless it or the step says otherwise, as in PyTorch.
+// Returns the stream of a call. As in PyTorch, each communicator has its own stream unless the
+// communicator or the step names another.
 std::uint32_t ProgramNames::stream_of_calls(const CallTemplate& call) {
   models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
   if (used.stream != kNoIndex) return used.stream;
@@ -222,9 +222,9 @@ void ProgramNames::check_events() {
   }
 }
 
-// A named communicator, or the one that all steps share which name the group. A barrier over a
-// group is one of the hosts, also where other steps have made a communicator of its name, unless
-// the backend is known to be NCCL.
+// Returns a named communicator, or the communicator that all steps with this group share. A barrier
+// over a group is a barrier of hosts, unless the backend is known to be NCCL. This holds even if
+// other steps use a communicator of the group's name.
 std::uint32_t ProgramNames::communicator(const YamlValue& value, bool barrier) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
@@ -282,7 +282,7 @@ std::uint32_t ProgramNames::pair_of(std::uint32_t communicator, std::uint32_t a,
   models::CommunicatorTemplate pair;
   pair.name = fmt::format("{} {}-{}", of.name, std::min(a, b), std::max(a, b));
   pair.place = of.place;
-  // Only those of groups can be there from the start.
+  // Only communicators of groups can exist from the start.
   pair.creation = graph_.creation;
   pair.creation.said = graph_.creation.at_first_use;
   const std::uint32_t known = index_of(graph_.communicators, pair.name);
@@ -349,7 +349,8 @@ std::uint32_t ProgramNames::event(const YamlValue& value, bool shared) {
   return index;
 }
 
-// An event of `after`. Nobody else's can be called like it.
+// Returns an event of `after`. Events that the user names are kept apart, so their names cannot
+// collide.
 std::uint32_t ProgramNames::implied_event(const std::string& name, Place place) {
   const auto [known, is_new] =
       implied_events_.try_emplace(name, static_cast<std::uint32_t>(graph_.events.size()));

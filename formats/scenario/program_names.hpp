@@ -1,4 +1,4 @@
-// What names in programs stand for: streams, communicators, events, keys, locks, and steps.
+// The names in programs: streams, communicators, events, keys, locks, and steps.
 #pragma once
 
 #include <cstdint>
@@ -14,58 +14,58 @@
 
 namespace pipesim::formats {
 
-/// Finds things by name in a graph, and adds those that exist once they are named.
+/// Finds things by name in a graph. The first use of a name adds the thing.
 class ProgramNames {
  public:
-  /// `graph` has what is declared; streams that are not are added only if `open_streams` is set.
+  /// `graph` has all declared things; undeclared streams are added only with `open_streams`.
   ProgramNames(const ValueReader& values, bool open_streams, models::TaskGraph& graph);
 
-  /// Collects what `value` names anywhere. To be called before anything in it is read.
+  /// Collects the names anywhere in `value`. Must be called before any part of `value` is read.
   void look_ahead(const YamlValue& value);
 
-  /// Reports streams that are waited for but never used, and events that are never recorded.
+  /// Report streams that steps wait for but never use, and events that are never recorded.
   void check_streams();
   void check_events();
 
-  /// A name that no other step on the ranks of `on` has: `name`, or `name.2`. It is taken from now
-  /// on.
+  /// Returns a name that no other step on the ranks of `on` has: `name`, or `name.2`. Reserves the
+  /// name.
   std::string unique_name(const std::string& name, const models::RankSet& on);
 
-  /// The same for an actor of the graph, whose name is changed: the last one.
+  /// The same for the last actor of the graph, which is renamed if necessary.
   void make_name_unique();
 
-  /// The step of this name on `rank`, or kNoIndex.
+  /// Returns the step of this name on `rank`, or kNoIndex.
   std::uint32_t step_of(const std::string& name, std::uint32_t rank) const;
 
-  // The index of each; models::kNoIndex after a message.
+  // Return the index of the named thing; models::kNoIndex after an error.
   std::uint32_t stream(const std::string& name, models::Place place);
   std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
   std::uint32_t stream_of_calls(const models::CallTemplate& call);
   std::uint32_t communicator(const YamlValue& value, bool barrier);
 
-  /// Communicators of groups are ones whose calls the host does.
+  /// Sets whether the host executes calls on the communicators of groups, and whether with gloo.
   void set_on_host(bool on_host, bool is_gloo) {
     on_host_ = on_host;
     is_gloo_ = is_gloo;
   }
 
-  /// A barrier over a group is a call on the group's communicator, as NCCL's is.
+  /// Sets whether a barrier over a group is a call on the group's communicator, as with NCCL.
   void set_barriers_on_device(bool on_device) { barriers_on_device_ = on_device; }
 
-  /// Whether steps made it by naming their group.
+  /// Whether the communicator comes from a step that names its group.
   bool is_of_group(std::uint32_t communicator) const {
     return communicator != models::kNoIndex && communicator >= declared_communicators_;
   }
 
-  /// On which the hosts of its ranks meet.
+  /// Returns the communicator on which the hosts of the same ranks meet.
   std::uint32_t hosts_of(std::uint32_t communicator);
 
-  /// That of two ranks, where PyTorch sends messages of `communicator` over one of their own: of a
-  /// group that has no named communicator. Otherwise `communicator`.
+  /// Returns the communicator of ranks `a` and `b` if PyTorch uses one for their sends and recvs,
+  /// which holds for a group without a named communicator. Otherwise returns `communicator`.
   std::uint32_t pair_of(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
 
-  /// If `stream` is that of a group's calls: the streams of messages that have communicators of two
-  /// ranks of `on` instead, as far as steps have made them, each with its ranks of `on`.
+  /// If `stream` is the stream of a group's calls, returns the streams of its two-rank
+  /// communicators that steps have used so far. Each comes with its ranks in `on`.
   std::vector<std::pair<std::uint32_t, models::RankSet>> pair_streams(
       std::uint32_t stream, const models::RankSet& on) const;
   std::uint32_t event(const YamlValue& value, bool shared);
@@ -83,27 +83,29 @@ class ProgramNames {
   models::Diagnostics& diagnostics_;
   bool open_streams_;
   models::TaskGraph& graph_;
-  std::size_t declared_streams_;                     // those that exist before any program is read
-  std::size_t declared_communicators_;               // likewise
+  // streams that exist before any program is read
+  std::size_t declared_streams_;
+  std::size_t declared_communicators_;               // the same for communicators
   std::set<std::string, std::less<>> stream_words_;  // every value of a key `stream`
   std::set<std::string, std::less<>> record_words_;  // every value of a key `record`
   std::map<std::uint32_t, models::Place> awaited_;   // streams that may never be used
   std::vector<std::uint32_t> awaited_events_;        // events that may never be recorded
   using Names = std::map<std::string, std::uint32_t, std::less<>>;
-  Names events_;          // by name, without those of `after`
-  Names implied_events_;  // those of `after`
+  Names events_;          // by name, without the events of `after`
+  Names implied_events_;  // events of `after`
   std::set<std::string> actor_names_;
   ActorIndex steps_;
-  // How often a name was given, on each rank. Most are given once: these steps are in `only_`.
+  // Number of uses of a name on each rank. Steps whose names are used once, as most are, are in
+  // `only_` instead.
   std::map<std::string, std::vector<std::uint32_t>> copies_;
   ActorIndex only_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> pairs_;  // by the communicator of a group
+  std::map<std::uint32_t, std::vector<std::uint32_t>> pairs_;  // by the group's communicator
   bool on_host_ = false;
   bool is_gloo_ = false;
   bool barriers_on_device_ = false;
 };
 
-/// A call of gloo or MPI has been given a stream.
+/// Reports a stream for a call of gloo or MPI.
 void refuse_stream_of_host(models::Diagnostics& diagnostics, models::Place place);
 
 }  // namespace pipesim::formats

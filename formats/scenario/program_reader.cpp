@@ -1,4 +1,4 @@
-// A step is a map whose first word says what it does: `{compute: qkv, takes: 3us}`.
+// Reads programs. A step is a map whose first key selects its kind: `{compute: qkv, takes: 3us}`.
 #include "formats/scenario/program_reader.hpp"
 
 #include <algorithm>
@@ -26,14 +26,14 @@ using sim::Role;
 
 namespace {
 
-// What loops with an index and blocks that call each other may come to. Nobody writes so much, and
-// none of this size can hurt.
+// Limits on loops with an index and on nested block calls, far above real programs and low enough
+// to be read quickly.
 constexpr std::int64_t kMaxCopies = 100'000;
 constexpr std::size_t kMaxVisits = 1'000'000;
 constexpr std::uint64_t kMaxPlaced = 100'000'000;
 constexpr std::size_t kMaxDepth = 200;
 
-// All that expressions in `value` could call a parameter.
+// Collects every word in the expressions of `value` that could be a parameter.
 void collect_names(const YamlValue& value, std::set<std::string>& names) {
   const auto part_of_name = [](char c) { return models::is_alphanumeric(c) || c == '_'; };
   const std::string_view text = value.text();
@@ -45,8 +45,8 @@ void collect_names(const YamlValue& value, std::set<std::string>& names) {
   for (const YamlValue& item : value.items()) collect_names(item, names);
 }
 
-// The choices in `value` that decide what a step is. Those of the steps in it are theirs, and where
-// an expression stands a choice is one.
+// Collects the choices in `value` that decide the form of a step. Skips choices that belong to
+// inner steps, or that are parts of an expression.
 void collect_choices(const YamlValue& value, std::vector<YamlValue>& choices) {
   if (ValueReader::is_choice(value)) choices.push_back(value);
   if (value.is_list()) {
@@ -85,7 +85,7 @@ void ProgramReader::read_blocks(const YamlValue& blocks) {
   }
 }
 
-// How many steps stand in the lists of programs themselves, each of which becomes an actor.
+// Returns the number of steps in the top-level lists of programs, each of which becomes an actor.
 static std::size_t steps_in(const YamlValue& programs) {
   std::size_t steps = 0;
   const auto count = [&](const YamlValue& program) {
@@ -113,8 +113,8 @@ void ProgramReader::read(const YamlValue& programs) {
   connect_waits();
 }
 
-// One program: on these ranks, by this host thread. Several programs of one thread are for
-// different ranks, or follow each other.
+// Reads one program of a host thread, for its ranks. Several programs of one thread are for
+// different ranks, or run one after another.
 void ProgramReader::read_program(const YamlValue& value) {
   MapReader map(value, keys::kProgram, diagnostics());
   map.take_text("about");
@@ -170,7 +170,7 @@ void ProgramReader::read_steps(const YamlValue& value, const Context& context, S
   --depth_;
 }
 
-// False where the programs have more than can be read, which is told once.
+// Counts a visit. Returns false if the programs exceed a limit, which is reported once.
 bool ProgramReader::count_visit(Place place) {
   if (visits_ > kMaxVisits) return false;
   ++visits_;
@@ -193,7 +193,7 @@ bool ProgramReader::count_visit(Place place) {
   return visits_ <= kMaxVisits;
 }
 
-// A step that chooses by rank is a step for each option that some rank takes.
+// Reads a step. A step that chooses by rank becomes one step for each option that some rank takes.
 void ProgramReader::read_step(const YamlValue& value, const Context& context, Steps& steps) {
   const std::optional<std::uint32_t> outer = std::exchange(scope_.chosen_for, std::nullopt);
   const auto [parts, has_choices] = ranks_by_choice(value, context.on);
@@ -213,8 +213,8 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   scope_.chosen_for = outer;
 }
 
-// The ranks of `on`, together where all choices of the step are the same. That may be one
-// part although a choice names the rank: the block around the step has left only such ranks.
+// Groups the ranks of `on` for which all choices of the step are the same. There can be one part
+// although a choice uses `rank`, if the enclosing block has only such ranks.
 ProgramReader::ChoiceParts ProgramReader::ranks_by_choice(const YamlValue& step,
                                                           const RankSet& on) {
   const auto [choices, is_new] = choices_.try_emplace({step.place().line, step.place().column});
@@ -223,7 +223,7 @@ ProgramReader::ChoiceParts ProgramReader::ranks_by_choice(const YamlValue& step,
   for (const YamlValue& choice : choices->second) {
     const std::optional<Value> by = values_.choice_condition(choice);
     if (!by || by->type == ValueType::kWord) continue;
-    result.has_choices = true;  // even where `rank` is multiplied by 0, or a set is empty
+    result.has_choices = true;  // set even if `rank` is multiplied by 0, or a set is empty
     if (!by->expr.depends_on_rank()) continue;
     std::vector<RankSet> smaller;
     for (const RankSet& part : result.parts) {
@@ -258,7 +258,7 @@ void ProgramReader::read_step_of_some(const YamlValue& value, const Context& con
   }
 }
 
-// Whether the calls of a part are on a communicator of their own.
+// Whether the calls of `part` are on another communicator than those of `step`.
 static bool is_of_other_communicator(const ActorTemplate& part, const ActorTemplate& step) {
   return step.step->role == Role::kCalls &&
          part.step->calls.front().communicator != step.step->calls.front().communicator;
@@ -304,17 +304,17 @@ void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, cons
   }
 }
 
-// The host waits for the streams of `actor` and, of a group, for those that its messages have
-// instead: a step for each set of these that some rank has.
+// Makes the host wait for the streams of `actor` and, for a group, for the streams of its two-rank
+// communicators. Adds one step for each set of streams that some rank has.
 void ProgramReader::add_synchronize(const ActorTemplate& actor, const Context& context,
                                     Steps& steps) {
-  std::map<std::uint32_t, std::vector<std::uint32_t>> more;  // by rank: streams
+  std::map<std::uint32_t, std::vector<std::uint32_t>> more;  // streams, by rank
   for (const std::uint32_t stream : actor.step->streams) {
     for (const auto& [pair, on] : names_.pair_streams(stream, context.on)) {
       for (const std::uint32_t rank : on) more[rank].push_back(pair);
     }
   }
-  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> ranks;  // by streams
+  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> ranks;  // ranks, by streams
   for (const std::uint32_t rank : context.on) ranks[more[rank]].push_back(rank);
   for (auto& [streams, on] : ranks) {
     ActorTemplate copy = actor;
@@ -323,7 +323,7 @@ void ProgramReader::add_synchronize(const ActorTemplate& actor, const Context& c
   }
 }
 
-// A map that begins like no step.
+// Reports a map whose first key is not a step.
 void ProgramReader::refuse_step(const YamlValue& value) {
   std::vector<std::string> words;
   for (const KeyTable* table : keys::steps()) {
@@ -340,12 +340,12 @@ void ProgramReader::refuse_step(const YamlValue& value) {
   error.notes.push_back(fmt::format("a step begins with one of {}", fmt::join(words, ", ")));
 }
 
-// The ranks of `outer` that have the step; nothing if none has.
+// Returns the ranks of `outer` that have the step; nullopt if none has.
 std::optional<RankSet> ProgramReader::read_when(MapReader& map, const RankSet& outer) {
   const std::optional<YamlValue> when = map.take("when");
   if (!when) return outer;
   std::optional<RankSet> on = values_.ranks_where(*when, outer);
-  if (!on) return outer;  // which is told
+  if (!on) return outer;  // already reported
   return on->empty() ? std::nullopt : on;
 }
 
@@ -354,8 +354,8 @@ RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
   return on ? models::both(outer, values_.rank_set(*on).value_or(outer)) : outer;
 }
 
-// A group of which ranks have different calls is a step for each set of calls that some rank has.
-// Where a rank has none, it has no step.
+// Splits a group whose ranks have different calls into one step for each set of calls. A rank
+// without calls gets no step.
 std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& actor,
                                                          const RankSet& on) const {
   if (split_parts_) return *split_parts_;
@@ -364,7 +364,7 @@ std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& ac
   const bool alike = std::all_of(calls_on_.begin(), calls_on_.end(),
                                  [&](const RankSet& of_call) { return of_call == on; });
   if (alike && !calls.empty()) return {{on, calls}};
-  std::map<std::vector<std::size_t>, std::vector<std::uint32_t>> ranks;  // by what they call
+  std::map<std::vector<std::size_t>, std::vector<std::uint32_t>> ranks;  // ranks, by their calls
   for (const std::uint32_t rank : on) {
     std::vector<std::size_t> own;
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -381,8 +381,8 @@ std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& ac
   return parts;
 }
 
-// A message of which ranks have different peers is a step for each two of them, on a communicator
-// of theirs.
+// Splits a send or recv whose ranks have different peers into one step for each pair of ranks, on
+// the pair's communicator.
 std::vector<ProgramReader::Part> ProgramReader::pairs_of(const ActorTemplate& actor,
                                                          const RankSet& on) {
   if (split_parts_) return *split_parts_;
@@ -390,7 +390,7 @@ std::vector<ProgramReader::Part> ProgramReader::pairs_of(const ActorTemplate& ac
   const bool message = actor.step->role == Role::kCalls && calls.size() == 1 && calls[0].peer &&
                        calls[0].kind != sim::CallKind::kCollective;
   if (!message) return parts_of(actor, on);
-  std::map<std::uint32_t, std::vector<std::uint32_t>> ranks;  // by communicator
+  std::map<std::uint32_t, std::vector<std::uint32_t>> ranks;  // ranks, by communicator
   for (const std::uint32_t rank : on) {
     const std::int64_t peer = calls[0].peer->value(rank).value_or(-1);
     const bool known = peer >= 0 && peer < graph_.ranks;
@@ -421,7 +421,7 @@ bool ProgramReader::read_block(MapReader& map, const Context& context, Steps& st
   }
   const auto block = map.take("do");
   if (!block) return false;
-  if (turns_) {  // others of the lists have turns between these steps
+  if (turns_) {  // other ranks of the lists have turns between these steps
     read_steps(*block, context, steps);
     return true;
   }
@@ -433,7 +433,7 @@ bool ProgramReader::read_block(MapReader& map, const Context& context, Steps& st
   return true;
 }
 
-// {again: NAME}: one more act of a step that stands before on the same ranks.
+// Reads {again: NAME}: one more op of an earlier step on the same ranks.
 bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& steps) {
   const auto again = map.take("again");
   if (!again) return false;
@@ -454,7 +454,7 @@ bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& st
   return true;
 }
 
-// The last step of this name on the first of `on`.
+// Returns the last step of this name on the first rank of `on`.
 std::uint32_t ProgramReader::step_of(const std::string& name, const RankSet& on) const {
   return on.empty() ? kNoIndex : names_.step_of(name, on[0]);
 }
@@ -466,8 +466,8 @@ struct ProgramReader::Loop {
   YamlValue block;
 };
 
-// With an index each round may differ, so it is read for itself. How many rounds there are may
-// differ from rank to rank.
+// Reads a loop. With an index, iterations can differ, so each is read separately. The number of
+// iterations can differ between ranks.
 void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Context& context,
                                 Steps& steps) {
   const std::optional<Expr> count = values_.expr(times, ValueType::kNumber);
@@ -492,13 +492,14 @@ void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Co
                                       index ? " where it has an index" : "", number));
       return;
     }
-    if (by_rank && number == 0) continue;  // these ranks do not have the steps
+    if (by_rank && number == 0) continue;  // these ranks have no iterations
     loop.times = number;
     read_turns_of_rounds(loop, {context.thread, by_rank ? on : context.on}, steps);
   }
 }
 
-// The ranks that one thread drives are in each round together, or have the loop one by one.
+// Reads the iterations of a loop. If one thread drives several ranks, they do each iteration
+// together, or the ranks do the whole loop one by one.
 void ProgramReader::read_turns_of_rounds(const Loop& loop, const Context& context, Steps& steps) {
   if (turns_ && is_of_one_each(context.on)) {
     take_turns(context.on, false, steps,
@@ -539,7 +540,7 @@ void ProgramReader::read_rounds(const Loop& loop, const Context& context, Steps&
   steps.push_back(std::move(step));
 }
 
-// {call: BLOCK, with: {name: value}}: the steps of the block, where `name` is `value`.
+// Reads {call: BLOCK, with: {name: value}}: the steps of the block, with `name` set to `value`.
 bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, Steps& steps) {
   const auto called = map.take("call");
   if (!called) return false;
@@ -563,7 +564,7 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
   }
   std::optional<std::vector<Parameter>> given = std::vector<Parameter>();
   if (const auto with = map.take("with")) given = read_with(*with, *name);
-  if (!given) return true;  // without what it needs all of the block would be wrong
+  if (!given) return true;  // without its parameters, the whole block would have errors
   const std::size_t count = given->size();
   parameters_.insert(parameters_.begin(), given->begin(), given->end());
   open_blocks_.push_back(*name);
@@ -573,7 +574,7 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
   return true;
 }
 
-// Nothing where something is wrong.
+// Returns nullopt after an error.
 std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& with,
                                                                const std::string& block) {
   const auto [names, is_new] = names_in_.try_emplace(block);
@@ -601,7 +602,8 @@ std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& 
   return good ? std::optional(std::move(given)) : std::nullopt;
 }
 
-// All that expressions in the block could call a parameter, and in those that it calls.
+// Collects every word that could be a parameter in the expressions of the block, and of the blocks
+// it calls.
 void ProgramReader::collect_names_of_block(const std::string& block, std::set<std::string>& names) {
   std::set<std::string> seen = {block};
   for (std::vector<std::string> left = {block}; !left.empty();) {
@@ -615,7 +617,7 @@ void ProgramReader::collect_names_of_block(const std::string& block, std::set<st
   }
 }
 
-// An expression, or one of the words that a parameter may be.
+// Reads an expression, or a word that is an option of some parameter.
 std::optional<Value> ProgramReader::read_given(const YamlValue& value) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked) return std::nullopt;
@@ -633,7 +635,7 @@ std::optional<Value> ProgramReader::read_given(const YamlValue& value) {
   return parse_expression(text, {picked->place(), picked->quoted()}, scope_, diagnostics());
 }
 
-// A list, or what a list of one would hold; nothing is an empty list.
+// Returns the items of a list; a single value is a list of one, null an empty list.
 std::vector<YamlValue> ProgramReader::listed(const YamlValue& value) const {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return {};
@@ -655,10 +657,11 @@ void ProgramReader::add_step(ActorTemplate actor, const std::vector<PendingWait>
   names_.make_name_unique();
 }
 
-// Rounds of a loop in which a step is the same have one actor, whose acts are counted together.
+// Finds the actor of an identical step in an earlier iteration of a loop. The iterations then share
+// the actor, and its ops are numbered across them.
 std::optional<std::uint32_t> ProgramReader::made_before(
     const ActorTemplate& actor, const std::vector<PendingWait>& waits) const {
-  constexpr std::ptrdiff_t kMaxTried = 8;  // most loops take turns between few
+  constexpr std::ptrdiff_t kMaxTried = 8;  // most loops alternate between few
   const auto made = made_.find({actor.place.line, actor.place.column});
   if (made == made_.end()) return std::nullopt;
   const std::vector<MadeStep>& steps = made->second;

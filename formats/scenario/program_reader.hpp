@@ -20,10 +20,10 @@
 
 namespace pipesim::formats {
 
-/// Reads host programs into `graph`, whose ranks, groups, streams and communicators are there. A
-/// step becomes an actor of the program's thread, and a place in that thread's program. Events,
-/// keys, locks and threads come into being where they are first named, and so do streams where
-/// `open_streams` is set.
+/// Reads host programs into `graph`, which already has ranks, groups, streams and communicators.
+/// Each step becomes an actor of the program's thread, and a position in that thread's program. The
+/// first use of an event, key, lock or thread adds it; with `open_streams`, also the first use of a
+/// stream.
 class ProgramReader {
  public:
   ProgramReader(const ValueReader& values, const ActorDefaults& defaults, bool open_streams,
@@ -31,32 +31,32 @@ class ProgramReader {
 
   void read_blocks(const YamlValue& blocks);
 
-  /// Reads all programs. What they wait for has to come from somewhere: a stream or an event that
-  /// nothing in the file uses otherwise is misspelt.
+  /// Reads all programs. Reports waits for a stream or an event that nothing else in the file uses:
+  /// the name is misspelled.
   void read(const YamlValue& programs);
 
  private:
   using Steps = std::vector<models::ProgramStep>;
 
-  // What the steps being read stand in.
+  // Thread and ranks of the steps being read.
   struct Context {
     std::uint32_t thread = 0;
     models::RankSet on;
   };
 
-  // A step as some of its ranks have it.
+  // The form of a step on some of its ranks.
   struct Part {
     models::RankSet on;
     models::ShortList<models::CallTemplate> calls;
   };
 
-  // Ranks on which a step's choices pick the same.
+  // Sets of ranks on which a step's choices pick the same values.
   struct ChoiceParts {
     std::vector<models::RankSet> parts;
-    bool has_choices = false;  // by what is not a word, so that they may be by rank
+    bool has_choices = false;  // the step has choices by a number, which can depend on the rank
   };
 
-  // A step waits for acts of another, which may come later in the file.
+  // A wait of a step for ops of another step, which can be later in the file.
   struct PendingWait {
     models::Place place;
     std::string step;
@@ -65,16 +65,16 @@ class ProgramReader {
     friend bool operator==(const PendingWait&, const PendingWait&) = default;
   };
 
-  // One thread drives the ranks of each list of a group.
+  // State of a program in which one thread drives all ranks of each list of a group.
   struct Turns {
     std::uint32_t group = 0;
     std::uint32_t thread = 0;
     std::uint32_t communicator = 0;     // on which the hosts of a list meet between two steps
-    std::vector<std::uint32_t> actors;  // of these meetings: each of other ranks
+    std::vector<std::uint32_t> actors;  // turn actors of these meetings, each for other ranks
     models::Place place;
   };
 
-  // An actor that a loop with an index has made, by the name that its step gives it.
+  // An actor made by a loop with an index, with the step's own name.
   struct MadeStep {
     std::string name;
     std::uint32_t actor = 0;
@@ -162,7 +162,7 @@ class ProgramReader {
   std::uint32_t event_of_step(MapReader& map, const YamlValue& value, models::StepTemplate& step);
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
 
-  std::vector<Parameter> parameters_;  // the scenario's, then those of the blocks that are open
+  std::vector<Parameter> parameters_;  // parameters of the open blocks, then the scenario's
   Scope scope_;
   ValueReader values_;
   const ActorDefaults& defaults_;
@@ -170,31 +170,35 @@ class ProgramReader {
   models::CallTimes call_times_;
   ProgramNames names_;
   std::map<std::string, YamlValue, std::less<>> blocks_;
-  std::map<std::string, std::set<std::string>, std::less<>> names_in_;  // of parameters, in blocks
+  // words in blocks that could be parameters
+  std::map<std::string, std::set<std::string>, std::less<>> names_in_;
   std::vector<std::string> open_blocks_;
-  std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat
-  std::uint64_t placed_ = 0;  // steps, each on each of its ranks
+  std::size_t visits_ = 0;    // visits of blocks, steps, calls, and other parts of loops
+  std::uint64_t placed_ = 0;  // steps, counted once per rank
   std::size_t depth_ = 0;
-  std::optional<Turns> turns_;  // of the program, unless the step is of one rank of each list
-  std::vector<models::RankSet> calls_on_;         // beside the calls of the step
-  std::optional<std::vector<Part>> split_parts_;  // of a collective that is messages
-  std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // of these actors
-  std::size_t open_loops_ = 0;                                        // with an index
-  // A communicator that a step of a thread has ended, where, and on which ranks.
+  std::optional<Turns> turns_;  // of the program; empty while a step of one rank per list is read
+  std::vector<models::RankSet> calls_on_;  // ranks of each call of the step
+  // parts of a collective that is made of sends and recvs
+  std::optional<std::vector<Part>> split_parts_;
+  std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // by actor
+  std::size_t open_loops_ = 0;                                        // open loops with an index
+  // A communicator that a step has ended: by which thread, on which ranks, and where.
   struct Ended {
     std::uint32_t communicator = 0;
     std::uint32_t thread = 0;
     models::RankSet on;
     models::Place place;
-    bool finalized = false;  // it may be destroyed
+    bool finalized = false;  // a later destroy is allowed
   };
   std::vector<Ended> ended_;
-  std::optional<Ended> ends_;  // the step being read
+  std::optional<Ended> ends_;  // communicator that the current step ends
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<MadeStep>>
-      made_;  // by line, column
+      made_;  // actors, by line and column
   using NamedPlace = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;
-  std::map<NamedPlace, std::pair<models::RankSet, std::uint32_t>> made_events_;        // of `after`
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<YamlValue>> choices_;  // in steps
+  // events of `after`
+  std::map<NamedPlace, std::pair<models::RankSet, std::uint32_t>> made_events_;
+  // choices, by line and column of the step
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<YamlValue>> choices_;
 };
 
 }  // namespace pipesim::formats

@@ -1,4 +1,4 @@
-// What each step of a program does: kernels, calls, and the work and waits of the host.
+// The kinds of steps: kernels, calls, and the work and waits of the host.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -75,13 +75,13 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
   if (actor.name.empty())
     actor.name = fmt::format("{} {}", operation_name(first.operation), used.name);
   actor.stream = names_.stream_of_calls(first);
-  // PyTorch puts it on the current stream.
+  // PyTorch puts barriers on the current stream.
   const bool barrier = first.operation == Operation::kBarrier;
   if (barrier && defaults_.of_nccl && names_.is_of_group(first.communicator)) {
     actor.stream = names_.stream("compute", first.place);
   }
-  // What the host does itself it does before it goes on; so does torch's barrier, and NCCL where
-  // it splits and destroys.
+  // A call on the host blocks the host. torch's barrier does so as well, and NCCL's split and
+  // destroy.
   const bool waits = graph_.streams[actor.stream].on_host || blocks_host(first.operation);
   actor.blocking = waits || defaults_.blocking.value_or(false);
   return true;
@@ -134,7 +134,7 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
   }
 }
 
-// A call of a group; of one that is messages, these.
+// Adds a call of a group; for a collective made of sends and recvs, adds these instead.
 void ProgramReader::add_call(CallTemplate call, const RankSet& on, StepTemplate& step) {
   if (!split_parts_) {
     step.calls.push_back(std::move(call));
@@ -197,7 +197,8 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
   if (const auto tag = map.take("tag")) read_tag(*tag, call);
 }
 
-// Each rank sends a part to each other, as PyTorch does with split sizes: a group of messages.
+// Reads `splits`: each rank sends a part to every other rank, as PyTorch does with split sizes. The
+// step becomes a group of sends and recvs.
 void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& call,
                                 const RankSet& on) {
   if (call.sized) {
@@ -224,7 +225,7 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
   for (const std::uint32_t rank : on) {
     const std::uint32_t list = group.list_of(rank);
     if (list == kNoIndex) {
-      split_parts_.reset();  // which lowering reports
+      split_parts_.reset();  // lowering reports it
       return;
     }
     const std::vector<std::uint32_t>& members = group.lists[list];
@@ -262,8 +263,8 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
   }
 }
 
-// NCCL and PyTorch make of a gather or scatter messages with the root, which take their places
-// among the others between two ranks. What is wrong with a call lowering reports.
+// Replaces a gather or scatter by sends and recvs with the root, as NCCL and PyTorch do. They match
+// in order with the other sends and recvs between two ranks. Lowering reports mistakes in the call.
 void ProgramReader::make_messages(const CallTemplate& call, const RankSet& on) {
   const bool gathers = call.operation == Operation::kGather;
   if ((!gathers && call.operation != Operation::kScatter) || !call.peer ||
@@ -272,8 +273,9 @@ void ProgramReader::make_messages(const CallTemplate& call, const RankSet& on) {
   }
   const models::Group& group = graph_.groups[graph_.communicators[call.communicator].group];
   std::vector<Part> parts;
-  std::vector<std::vector<std::uint32_t>> ranks;                              // beside parts
-  std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::size_t> known;  // root, and the size
+  std::vector<std::vector<std::uint32_t>> ranks;  // ranks of each part
+  // parts, by whether the rank is the root, root, and size
+  std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::size_t> known;
   for (const std::uint32_t rank : on) {
     const std::uint32_t list = group.list_of(rank);
     if (list == kNoIndex) return;
@@ -292,8 +294,8 @@ void ProgramReader::make_messages(const CallTemplate& call, const RankSet& on) {
   split_parts_ = std::move(parts);
 }
 
-// Of a gather or scatter, on `rank`. One of no bytes, which NCCL launches nothing for, or of a rank
-// alone stays as it is.
+// Returns the sends and recvs of a gather or scatter on `rank`. Two cases stay collectives: zero
+// bytes, for which NCCL launches nothing, and a group of one rank.
 models::ShortList<CallTemplate> ProgramReader::messages_of(
     const CallTemplate& call, const std::vector<std::uint32_t>& members, std::uint32_t rank) {
   const bool gathers = call.operation == Operation::kGather;
@@ -307,7 +309,7 @@ models::ShortList<CallTemplate> ProgramReader::messages_of(
   }
   message.kind = (rank == root) == gathers ? CallKind::kReceive : CallKind::kSend;
   message.operation = message.kind == CallKind::kSend ? Operation::kSend : Operation::kReceive;
-  if (call.timed) {  // the root's port takes one after the other
+  if (call.timed) {  // the root's port transfers one part after another
     sim::CallSpec spec;
     spec.signature.count = bytes;
     const auto time = call_times_.of(call, rank, spec, nullptr);
@@ -327,8 +329,8 @@ models::ShortList<CallTemplate> ProgramReader::messages_of(
   return messages;
 }
 
-// A tag is a number, which may differ from rank to rank, or any other text. One before numbers is
-// text.
+// Reads a tag: a number, which can depend on the rank, or any other text. With `tag_numbers`, the
+// tag is always text.
 void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
   if (!tag.is_scalar()) {
     call.tag_number = values_.expr(tag, ValueType::kNumber);
@@ -397,7 +399,7 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
   }
 }
 
-// How often the key must have been set.
+// Reads how often the key must have been set.
 void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
   const auto times = map.take("times");
   if (!times) return;
@@ -409,14 +411,14 @@ void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
   step.times = 1;
 }
 
-// What a program creates is not there from the start.
+// Marks a communicator that a program creates: it does not exist from the start.
 void ProgramReader::create_later(std::uint32_t communicator) {
   if (communicator == kNoIndex) return;
   graph_.communicators[communicator].creation.said = true;
   graph_.communicators[communicator].creation.at_first_use = true;
 }
 
-// The host waits for the stream, then the hosts of all ranks meet.
+// Reads `finalize`: the host waits for the stream, then the hosts of all ranks meet.
 bool ProgramReader::read_finalize(MapReader& map, ActorTemplate& actor, const Context& context,
                                   Steps& steps) {
   const auto value = map.take("finalize");
@@ -452,7 +454,8 @@ bool ProgramReader::read_finalize(MapReader& map, ActorTemplate& actor, const Co
   return true;
 }
 
-// Steps of other threads may come before or after, whatever the order of the file.
+// Reports the use of a communicator after its end on the same thread. The order between threads
+// does not follow from the file.
 void ProgramReader::check_ended(const ActorTemplate& actor, const Context& context) {
   const auto check = [&](std::uint32_t communicator, bool destroys) {
     for (const Ended& ended : ended_) {
@@ -479,7 +482,8 @@ void ProgramReader::check_ended(const ActorTemplate& actor, const Context& conte
   ended_.push_back(*std::exchange(ends_, std::nullopt));
 }
 
-// `device` is all streams of the rank's devices, which no names stand for in the step.
+// Reads `synchronize`. `device` means all streams of the rank's devices; the step then names no
+// streams.
 void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& actor) {
   const std::vector<YamlValue> items = listed(value);
   if (items.empty()) {
@@ -506,7 +510,7 @@ void ProgramReader::read_input(MapReader& map, ActorTemplate& actor) {
   take_expr(map, "every", ValueType::kTime, actor.input->every);
 }
 
-// What every step may say.
+// Reads the keys that every step can have.
 bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
   map.take_text("about");
   actor.step->at = map.take_text("at");
@@ -546,7 +550,7 @@ bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
   return true;
 }
 
-// A name may have expressions in it: `F{i}`.
+// Reads a name, which can contain expressions: `F{i}`.
 std::optional<std::string> ProgramReader::read_name(const YamlValue& value) const {
   const std::optional<std::string> text = values_.word(value);
   if (!text) return std::nullopt;
@@ -578,8 +582,8 @@ std::optional<std::string> ProgramReader::read_name(const YamlValue& value) cons
   return name;
 }
 
-// `after: [S]`: the step's stream first waits for what stream S has been given, as
-// cudaStreamWaitEvent after cudaEventRecord does.
+// Reads `after: [S]`: the step's stream first waits for the work on stream S so far, like
+// cudaEventRecord and then cudaStreamWaitEvent.
 void ProgramReader::read_after(const YamlValue& after, const ActorTemplate& actor,
                                const Context& context, Steps& steps) {
   for (const YamlValue& item : listed(after)) {
@@ -595,7 +599,7 @@ void ProgramReader::read_after(const YamlValue& after, const ActorTemplate& acto
   }
 }
 
-// `behind` the stream of a group is also behind those that its messages between two ranks have.
+// Extends `behind` with a group's stream to the streams of the group's two-rank communicators.
 void ProgramReader::wait_for_pairs(const ActorTemplate& actor, const Context& context,
                                    Steps& steps) {
   if (actor.behind == kNoIndex) return;
@@ -605,7 +609,8 @@ void ProgramReader::wait_for_pairs(const ActorTemplate& actor, const Context& co
   }
 }
 
-// An event is on one stream.
+// Reports an event on the stream of a group that uses two-rank communicators: an event is on one
+// stream.
 void ProgramReader::refuse_event_of_pairs(const ActorTemplate& actor, const RankSet& on) const {
   const Role role = actor.step->role;
   if (role != Role::kRecord && role != Role::kWait) return;
@@ -626,7 +631,7 @@ void ProgramReader::refuse_event_of_pairs(const ActorTemplate& actor, const Rank
           : fmt::format("write 'stream: {}' here, for each pair of ranks", pair));
 }
 
-// The stream of `actor` waits for what is on `stream`.
+// Adds steps that make the stream of `actor` wait for the work on `stream`.
 void ProgramReader::add_wait_for(std::uint32_t stream, Place place, const ActorTemplate& actor,
                                  const Context& context, Steps& steps) {
   const std::uint32_t index = event_before(
@@ -646,8 +651,8 @@ void ProgramReader::add_wait_for(std::uint32_t stream, Place place, const ActorT
   }
 }
 
-// Programs of different ranks may come to the same name: each rank has its events for itself. All
-// rounds of a loop use one.
+// Returns the event of a wait. Programs of different ranks can use the same name, because each rank
+// has its own events. All iterations of a loop share one event.
 std::uint32_t ProgramReader::event_before(const std::string& name, Place place, const RankSet& on) {
   const std::tuple step(place.line, place.column, name, on.empty() ? 0 : on[0]);
   const auto made = made_events_.find(step);
@@ -657,7 +662,7 @@ std::uint32_t ProgramReader::event_before(const std::string& name, Place place, 
   return event;
 }
 
-// What stands behind names: [first, step].
+// Reads the numbers at the end of op names: [first, step].
 std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& value) {
   const std::vector<YamlValue> items = listed(value);
   if (items.size() != 2) {
@@ -679,9 +684,9 @@ std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& va
   return std::nullopt;
 }
 
-// How many CTAs start together.
+// Reads the number of CTAs that start together.
 void ProgramReader::read_thread_blocks(const YamlValue& value, StepTemplate& step) {
-  constexpr std::int64_t kMaxCluster = 16;  // of an H100, where the kernel asks for it; else 8
+  constexpr std::int64_t kMaxCluster = 16;  // limit of an H100 for kernels that ask for it; else 8
   const std::int64_t size = values_.constant(value, ValueType::kNumber).value_or(1);
   if (size >= 1 && size <= kMaxCluster) {
     step.cluster = static_cast<std::uint32_t>(size);
@@ -692,7 +697,7 @@ void ProgramReader::read_thread_blocks(const YamlValue& value, StepTemplate& ste
       fmt::format("'cluster' must be between 1 and {}, found {}", kMaxCluster, size));
 }
 
-// What a step on a stream waits for there: `behind` a stream, or acts of other steps.
+// Reads the waits of a step on a stream: `behind` a stream, or ops of other steps.
 std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map,
                                                                   ActorTemplate& actor) {
   std::vector<PendingWait> result;
@@ -716,7 +721,7 @@ std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map
   return result;
 }
 
-// The name of a step, or a map. Without a step where it cannot be read.
+// Reads the name of a step, or a map. The result has no step after an error.
 ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
   PendingWait wait;
   wait.place = value.place();
@@ -743,7 +748,7 @@ ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
   return wait;
 }
 
-// Steps may wait for others that come later in the file.
+// Resolves waits, which can be for steps later in the file.
 void ProgramReader::connect_waits() {
   for (const auto& [index, wait] : pending_waits_) {
     ActorTemplate& actor = graph_.actors[index];
@@ -765,7 +770,7 @@ void ProgramReader::take_expr(MapReader& map, const char* key, ValueType type, E
   if (std::optional<Expr> found = values_.expr(*value, type)) target = std::move(*found);
 }
 
-// `implied: on` makes of a `record` and a `wait` what `after` makes.
+// Returns the event of a `record` or `wait`. `implied: on` gives the event that `after` would make.
 std::uint32_t ProgramReader::event_of_step(MapReader& map, const YamlValue& value,
                                            StepTemplate& step) {
   if (const auto implied = map.take("implied")) {

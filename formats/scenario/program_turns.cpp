@@ -1,6 +1,6 @@
-// Programs in which one thread drives several ranks. Each rank keeps a thread of its own, and
-// between two steps the threads of a list meet, so that only one of them goes on at a time:
-// together they do what the one thread does, in its order.
+// Programs in which one thread drives several ranks. Each rank keeps its own thread, and the
+// threads of a list meet between two steps. So only one thread runs at a time, and together they
+// run in the order of the one thread.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -18,7 +18,7 @@ using models::kNoIndex;
 using models::ProgramStep;
 using models::RankSet;
 
-// {one_thread: GROUP}.
+// Reads {one_thread: GROUP}.
 void ProgramReader::read_one_thread(MapReader& map, Context& context, const std::string& thread) {
   const auto value = map.take("one_thread");
   if (!value) return;
@@ -49,7 +49,8 @@ void ProgramReader::read_one_thread(MapReader& map, Context& context, const std:
   turns_->communicator = turn_communicator(fmt::format("thread {} of {}", thread, *name));
 }
 
-// At which the hosts of a list meet. Nothing of it takes time, and no timeout counts it.
+// Returns the communicator on which the hosts of a list meet. A meeting takes no time and has no
+// timeout.
 std::uint32_t ProgramReader::turn_communicator(const std::string& name) {
   const std::uint32_t known = index_of(graph_.communicators, name);
   if (known != kNoIndex) return known;
@@ -64,7 +65,7 @@ std::uint32_t ProgramReader::turn_communicator(const std::string& name) {
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
 }
 
-// A step of the ranks `on` in which they meet the others of their lists.
+// Returns the step in which the ranks `on` meet the other ranks of their lists.
 std::uint32_t ProgramReader::turn_of(const RankSet& on) {
   const auto known =
       std::find_if(turns_->actors.begin(), turns_->actors.end(),
@@ -92,7 +93,7 @@ std::uint32_t ProgramReader::turn_of(const RankSet& on) {
   return actor;
 }
 
-// Whether no two of `on` share a thread.
+// Whether no two ranks of `on` share a thread.
 bool ProgramReader::is_of_one_each(const RankSet& on) const {
   std::vector<std::uint32_t> lists;
   for (const std::uint32_t rank : on) {
@@ -101,7 +102,7 @@ bool ProgramReader::is_of_one_each(const RankSet& on) const {
   return RankSet(lists).size() == lists.size();
 }
 
-// Whether all ranks that share a thread with one of `on` are in it.
+// Whether `on` contains all ranks that share a thread with one of its ranks.
 bool ProgramReader::has_whole_lists(const RankSet& on, std::uint32_t group) const {
   const models::Group& of = graph_.groups[group];
   std::size_t ranks = 0;
@@ -114,14 +115,15 @@ bool ProgramReader::has_whole_lists(const RankSet& on, std::uint32_t group) cons
   return ranks == on.size();
 }
 
-// Of a block of steps of several ranks each step takes its turns.
+// Whether the step as a whole takes one turn. In a block of steps for several ranks of a list, each
+// step takes its own turns.
 bool ProgramReader::takes_one_turn(const MapReader& map, const RankSet& on) const {
   const bool block = map.has("do") || map.has("call");
   return !block || is_of_one_each(on);
 }
 
-// Calls of a group are made together: all ranks initialize and connect what they need, and none is
-// waited for before. Where launches block, the second waits for the first (NVIDIA/nccl#750).
+// Reads a step in turns. Calls of a group start together: all ranks initialize and connect before
+// any rank is waited for. If launches block, the second waits for the first (NVIDIA/nccl#750).
 void ProgramReader::read_in_turn(MapReader& map, const YamlValue& value, const Context& context,
                                  Steps& steps) {
   if (context.on.empty()) return;
@@ -132,11 +134,11 @@ void ProgramReader::read_in_turn(MapReader& map, const YamlValue& value, const C
              [&](Steps& unit) { read_known_step(map, value, context, unit); });
 }
 
-// What `read` reads is of the ranks of `on`: one after the other in the order of their list, or
-// together. All ranks of a list meet after the turn of each.
+// Reads steps for the ranks of `on`, in list order or all together. All ranks of a list meet after
+// each turn.
 void ProgramReader::take_turns(const RankSet& on, bool together, Steps& steps,
                                const std::function<void(Steps&)>& read) {
-  std::map<std::uint32_t, std::vector<std::uint32_t>> before;  // ranks, by how many turns
+  std::map<std::uint32_t, std::vector<std::uint32_t>> before;  // ranks, by number of turns
   std::map<std::uint32_t, std::vector<std::uint32_t>> after;
   for (const std::vector<std::uint32_t>& list : graph_.groups[turns_->group].lists) {
     std::uint32_t turns = 0;

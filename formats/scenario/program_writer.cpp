@@ -24,7 +24,7 @@ using models::StepTemplate;
 using sim::CallKind;
 using sim::Role;
 
-// The first actor in `step`, or kNoIndex.
+// Returns the first actor in `step`, or kNoIndex.
 std::uint32_t first_actor(const ProgramStep& step) {
   if (step.actor != kNoIndex) return step.actor;
   if (!step.list.empty()) return step.list.front();
@@ -47,7 +47,7 @@ class StepWriter {
   StepWriter(const models::TaskGraph& graph, const ActorTemplate& actor)
       : graph_(graph), actor_(actor), step_(*actor.step) {}
 
-  // What the step does, into `map`.
+  // Writes the work of the step into `map`.
   void write(YamlNode& map);
 
  private:
@@ -68,8 +68,8 @@ class StepWriter {
   const models::TaskGraph& graph_;
   const ActorTemplate& actor_;
   const StepTemplate& step_;
-  std::string usual_name_;    // that it has if it says none
-  std::string usual_stream_;  // that it is on if it says none
+  std::string usual_name_;    // default name
+  std::string usual_stream_;  // default stream
   bool usual_blocking_ = false;
 };
 
@@ -128,7 +128,7 @@ void StepWriter::write(YamlNode& map) {
     case Role::kCreate:
       head(map, "create", graph_.communicators[step_.communicator].name);
       break;
-    case Role::kMeet:  // of plans only: in a task graph these are calls
+    case Role::kMeet:  // in plans only: task graphs use calls instead
       break;
   }
   write_common(map);
@@ -167,7 +167,7 @@ void StepWriter::write_input(YamlNode& map) const {
 }
 
 void StepWriter::write_calls(YamlNode& map) {
-  // A call with a name of its own is one of a group, even if its ranks make no other.
+  // A call with its own name belongs to a group, even if its ranks make no other call.
   if (step_.calls.size() == 1 && step_.calls.front().name.empty()) {
     write_call(step_.calls.front(), map);
     if (step_.implied) map.add("implied", truth(true));
@@ -218,7 +218,7 @@ void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
   if (call.algorithm) map.add("algorithm", YamlNode::text(algorithm_name(*call.algorithm)));
 }
 
-// What every step may say.
+// Writes the keys that every step can have.
 void StepWriter::write_common(YamlNode& map) const {
   const bool on_host = sim::on_host(step_.role);
   if (actor_.name != usual_name_) map.add("name", YamlNode::text(actor_.name));
@@ -270,7 +270,7 @@ class ProgramWriter {
   const models::TaskGraph& graph_;
   RankSet all_;
   const bool brief_;
-  std::map<std::uint32_t, int> uses_;  // of each actor, in brief
+  std::map<std::uint32_t, int> uses_;  // number of uses of each actor, in brief form
   std::set<std::uint32_t> written_;
 };
 
@@ -282,7 +282,8 @@ void count_uses(const std::vector<ProgramStep>& steps, std::map<std::uint32_t, i
   }
 }
 
-// Steps are actors in the order in which the file has them, so the programs stand in that order.
+// Writes all programs. The actors of steps are in file order, so programs are sorted by their first
+// actor.
 YamlNode ProgramWriter::run() {
   std::vector<std::tuple<std::uint32_t, const models::HostThread*, const ProgramStep*>> programs;
   for (const models::HostThread& thread : graph_.threads) {
@@ -314,7 +315,7 @@ YamlNode ProgramWriter::program(const models::HostThread& thread, const ProgramS
 
 YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankSet& on) {
   YamlNode list = YamlNode::lines();
-  std::vector<std::uint32_t> run;  // actors not written yet: with `after`, some are one step
+  std::vector<std::uint32_t> run;  // actors not written yet: `after` merges some into one step
   const auto write_run = [&] {
     std::reverse(run.begin(), run.end());
     while (!run.empty()) {
@@ -339,8 +340,8 @@ YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankS
   return list;
 }
 
-// The streams that the next step waits for by `after`: the steps that say so, which stand before it
-// at the end of `actors`, are taken out.
+// Returns the streams that the next step waits for through `after`. Removes the steps of these
+// waits, which precede it at the end of `actors`.
 std::vector<std::string> ProgramWriter::awaited_by(std::vector<std::uint32_t>& actors) {
   std::vector<std::string> streams;
   if (!brief_) return streams;
@@ -358,7 +359,7 @@ std::vector<std::string> ProgramWriter::awaited_by(std::vector<std::uint32_t>& a
   return streams;
 }
 
-// Whether these two steps are what `after` of `step` means.
+// Whether `record` and `wait` are the two steps that `after` adds before `step`.
 bool ProgramWriter::is_wait_of(std::uint32_t record, std::uint32_t wait, std::uint32_t step) const {
   const ActorTemplate& first = graph_.actors[record];
   const ActorTemplate& second = graph_.actors[wait];
@@ -371,7 +372,7 @@ bool ProgramWriter::is_wait_of(std::uint32_t record, std::uint32_t wait, std::ui
          first.step->at == user.step->at && once(record) && once(wait) && once(step);
 }
 
-// The first time a step says what it does.
+// Writes the work of a step at its first use, and `again` later.
 YamlNode ProgramWriter::act(std::uint32_t index, const RankSet& on,
                             const std::vector<std::string>& after) {
   const ActorTemplate& actor = graph_.actors[index];

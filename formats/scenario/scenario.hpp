@@ -15,15 +15,15 @@
 
 namespace pipesim::formats {
 
-/// Why `check` is undecided in place of an answer, for which a scenario does not say enough. Empty:
-/// it says enough.
+/// Reasons why `check` stays undecided, because the scenario does not say enough. Empty: the answer
+/// stands.
 struct Undecided {
   models::OutsideText proved;
   models::OutsideText hang;
-  models::OutsideText possible;  // why a hang is not certain
+  models::OutsideText possible;  // reason why a hang is not certain
 };
 
-/// A scenario with its parameters put in.
+/// A scenario, evaluated with its parameters.
 struct Scenario {
   Scenario();
   Scenario(const Scenario&);
@@ -34,30 +34,31 @@ struct Scenario {
 
   models::TaskGraph graph;
   std::string about;
-  std::vector<models::OutsideText> rests_on;  // what `check` says of its answer, a sentence each
+  std::vector<models::OutsideText> rests_on;  // basis of `check`'s answer, one sentence each
   Undecided undecided;
   std::vector<Parameter> parameters;
-  RankSets sets;  // and groups
+  RankSets sets;  // also contains the groups
   std::vector<models::Expectation> expectations;
-  std::string passes;  // that make tasks of a model, see models/passes/pass_pipeline.hpp
+  std::string passes;  // passes that build tasks from a model, see models/passes/pass_pipeline.hpp
 };
 
 struct ReadOptions {
-  bool build_model = true;  // else a model stays one, and faults and expectations are not read
-  std::vector<PatchText> patches{};         // in the order in which they change the scenario
-  std::optional<bool> sends_empty_parts{};  // of an all_to_all, whatever the backend does
+  bool build_model = true;           // false: keep the model, and skip faults and expectations
+  std::vector<PatchText> patches{};  // applied in this order
+  // whether an all_to_all sends empty parts; overrides the backend
+  std::optional<bool> sends_empty_parts{};
 };
 
-/// The scenario in `text` after the patches, with `settings` in place of its defaults (the last of
-/// a name counts, and these above those of patches). Places in the n-th patch are of file n.
-/// Nothing where it has mistakes; `diagnostics` then has all that could be found. Mistakes in
-/// settings have no place.
+/// Reads the scenario in `text` after the patches, with `settings` instead of its defaults. For a
+/// name set twice, the last setting counts; `settings` override those of patches. Places in the
+/// n-th patch have file number n. Returns nullopt on mistakes; `diagnostics` then has all that were
+/// found. Mistakes in settings have no place.
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
                                       models::Diagnostics& diagnostics,
                                       const ReadOptions& options = {});
 
-/// The parameters of that scenario with their defaults. The rest of it is not read, so that this is
-/// fast. None where they cannot be read, for what `diagnostics` says.
+/// Returns the scenario's parameters with their defaults. Fast, because it skips the rest. Empty
+/// after an error, which `diagnostics` gets.
 std::vector<Parameter> read_parameters_of(const std::string& text,
                                           models::Diagnostics& diagnostics);
 

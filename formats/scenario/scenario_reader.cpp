@@ -1,7 +1,7 @@
-// The scenario reader: the top of the file here, `actors:` in actor_reader.cpp.
+// The scenario reader: the top level of the file here, `actors:` in actor_reader.cpp.
 //
-// Keys are read in the order in which their meaning builds up, not in that of the file: parameters,
-// ranks, sets and groups, threads and streams, actors, programs, expectations.
+// Reads keys in the order of their dependencies, not in file order: parameters, ranks, sets and
+// groups, threads and streams, actors, programs, expectations.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -89,13 +89,15 @@ class ScenarioReader {
   Scope scope_;
   ValueReader values_;
   ActorDefaults defaults_;
-  bool open_streams_ = true;  // streams come into being where they are named
+  bool open_streams_ = true;  // the first use of a stream adds it
   models::PassRegistry passes_ = models::shipped_passes();
-  std::vector<models::PassCall> calls_;          // of `passes`, for the model
-  std::optional<models::RankGrid> grid_;         // of `parallel`, without a model
-  std::optional<models::Pipeline> pipeline_;     // of `schedule`, until it is added to the graph
-  models::LayerOps ops_;                         // likewise
-  std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
+  std::vector<models::PassCall> calls_;   // calls in `passes`, for the model
+  std::optional<models::RankGrid> grid_;  // grid of `parallel`, without a model
+  // pipeline of `schedule`, until it is added to the graph
+  std::optional<models::Pipeline> pipeline_;
+  // layer ops of `schedule`, until they are added to the graph
+  models::LayerOps ops_;
+  std::map<std::uint32_t, YamlValue> programs_;  // by thread; read once actors are known
 };
 
 std::optional<Scenario> ScenarioReader::run() {
@@ -109,16 +111,16 @@ std::optional<Scenario> ScenarioReader::run() {
   read_reading(map);
   const auto parallel = map.has("model") ? std::nullopt : map.take("parallel");
   if (parallel) grid_ = read_rank_grid(*parallel, values_);
-  if (parallel && !grid_) return std::nullopt;  // how many ranks there are is not known
+  if (parallel && !grid_) return std::nullopt;  // the number of ranks is unknown
   const auto schedule = map.take("schedule");
   const auto cluster = map.take("cluster");
   if (schedule) {
     pipeline_ = read_pipeline(*schedule, values_, grid_ ? &*grid_ : nullptr, cluster, ops_);
   }
-  if (schedule && !pipeline_) return std::nullopt;  // likewise
+  if (schedule && !pipeline_) return std::nullopt;  // same reason
   const auto model = map.take("model");
   if (model) read_model(*model, map);
-  if (model && !graph_.logical) return std::nullopt;  // likewise
+  if (model && !graph_.logical) return std::nullopt;  // same reason
   read_sizes(map);
   scope_.sets = &scenario_.sets;
   if (grid_) graph_.groups = std::move(grid_->groups);
@@ -148,7 +150,7 @@ std::optional<Scenario> ScenarioReader::run() {
   return std::move(scenario_);
 }
 
-// What still is a model has no acts.
+// Reads the keys that name ops. A graph that is still a model has no ops.
 void ScenarioReader::read_what_names_acts(MapReader& map) {
   const auto faults = map.take("faults");
   const auto expect = map.take("expect");
@@ -157,7 +159,7 @@ void ScenarioReader::read_what_names_acts(MapReader& map) {
   if (expect && !graph_.logical) read_expectations(*expect, values_, scenario_);
 }
 
-// A model is all that there is to do. How many ranks it has is known from here on.
+// Reads a model, which excludes other work. Sets the number of ranks.
 void ScenarioReader::read_model(const YamlValue& value, MapReader& map) {
   for (const char* other : {"actors", "programs", "schedule"}) {
     const std::optional<YamlValue> found = map.take(other);
@@ -182,7 +184,7 @@ void ScenarioReader::build_model() {
   models::run_passes(graph_, calls_, {}, diagnostics_);
 }
 
-// What there is to do: actors, host programs, a pipeline schedule, or several of them.
+// Reads the work of the job: actors, host programs, a pipeline schedule, or several of them.
 void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_schedule) {
   const auto actors = map.take("actors");
   const auto blocks = map.take("blocks");
@@ -200,7 +202,7 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_sched
   }
 }
 
-// The items of a list, if it is there.
+// Returns the items of the list under `key`; empty without the key.
 std::vector<YamlValue> ScenarioReader::take_items(MapReader& map, const char* key) {
   const std::optional<YamlValue> value = map.take(key);
   if (!value || value->is_list()) return value ? value->items() : std::vector<YamlValue>();
@@ -228,7 +230,7 @@ void ScenarioReader::read_undecided(const YamlValue& value) {
   map.finish();
 }
 
-// What comes into being where it is first named, for who wants another order.
+// Reads declarations of things that their first use would otherwise add, to fix their order.
 void ScenarioReader::read_names(MapReader& map) {
   for (const YamlValue& item : take_items(map, "phases")) {
     if (const auto name = values_.word(item)) graph_.phases.push_back(*name);
@@ -249,7 +251,7 @@ void ScenarioReader::read_names(MapReader& map) {
   }
 }
 
-// The room of each device.
+// Reads the kernel slots of each device.
 void ScenarioReader::read_device(const YamlValue& value) {
   MapReader map(value, keys::kDevice, diagnostics_);
   if (const auto vendor = map.take("vendor")) {
@@ -308,7 +310,8 @@ void ScenarioReader::read_parameters(MapReader& map) {
   check_settings(scenario_.parameters, settings_, diagnostics_);
 }
 
-// A setting of this name, which no parameter has, is what --reading gives.
+// Reads `reading`. Without a parameter of this name, the setting `reading` is the value of
+// --reading.
 void ScenarioReader::read_reading(MapReader& map) {
   const std::vector<std::string> words = map.words("reading");
   std::string chosen = "cold";
@@ -407,7 +410,8 @@ void ScenarioReader::read_streams(const YamlValue& value) {
   }
 }
 
-// Without a thread of its choice a stream has one of its own name, as in actor runtimes.
+// Reads a stream. Without a stated thread, a stream has its own thread of the same name, as in
+// actor runtimes.
 void ScenarioReader::read_stream(const std::string& name, models::Place place,
                                  const YamlValue* fields) {
   models::StreamTemplate stream;
@@ -505,7 +509,7 @@ void ScenarioReader::read_communicators(const YamlValue& value) {
   map.finish();
 }
 
-// Over which network interface ranks find each other.
+// Reads the network interface over which ranks find each other.
 void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
   const auto value = map.take("interface");
   if (!value) return;
@@ -522,7 +526,8 @@ void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
   models::suggest_name(error, *name, names_of(graph_.cluster->interfaces));
 }
 
-// Which communicators PyTorch makes: docs/reference/scenario-format.md, Backends.
+// Reads the backend, which decides the communicators that PyTorch makes:
+// docs/reference/scenario-format.md, Backends.
 void ScenarioReader::read_backend(MapReader& map) {
   const auto backend = map.take("backend");
   const auto device_id = map.take("device_id");
@@ -538,7 +543,7 @@ void ScenarioReader::read_backend(MapReader& map) {
   graph_.process_groups = {backend ? name : std::string(), bound, false, defaults_.sends_empty};
 }
 
-// What matters to the calls of programs only.
+// Reads the keys that only matter to the calls of programs.
 void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
   const auto eager = map.take("eager");
   if (eager) {
@@ -561,7 +566,7 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
     communicator.is_gloo = communicator.is_gloo && communicator.on_host;
   }
   communicator.on_host = communicator.on_host || communicator.is_gloo;
-  // What a schedule writes says that no send waits, whatever its size.
+  // Schedules use this size to declare that no send waits.
   constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
   if (eager && !communicator.on_host && communicator.eager_bytes != kAnySize &&
       communicator.eager_bytes >= 0) {
@@ -621,12 +626,12 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   graph_.streams.push_back(std::move(made));
 }
 
-// What decides how much of a message fits into NCCL's buffers.
+// Reads the keys that decide how much data of a send fits into NCCL's buffers.
 void ScenarioReader::read_transport(MapReader& map, models::CommunicatorTemplate& communicator) {
   const auto channels = [&](const char* key) -> std::optional<std::int64_t> {
     const auto value = map.take(key);
     if (!value) return std::nullopt;
-    constexpr std::int64_t kMaxChannels = 64;  // MAXCHANNELS of NCCL
+    constexpr std::int64_t kMaxChannels = 64;  // NCCL's MAXCHANNELS
     const std::int64_t found = values_.constant(*value, ValueType::kNumber).value_or(1);
     if (found >= 1 && found <= kMaxChannels) return found;
     diagnostics_.error(
@@ -700,7 +705,7 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
     MapReader map(*picked, keys::kThreadBlock, diagnostics_);
     const std::optional<YamlValue> on = map.take("on");
     if (on) step.on = values_.rank_set(*on);
-    // A block that is neither repeated nor for some ranks only says nothing.
+    // A block needs a repeat count or ranks, else it would have no effect.
     if (const auto times = on ? map.take("repeat") : map.require("repeat")) {
       step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
       if (step.times < 0 || step.times > kMaxBlockTimes) {

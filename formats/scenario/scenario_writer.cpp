@@ -1,8 +1,7 @@
-// The top of the file here, actors in actor_writer.cpp, host programs in program_writer.cpp.
+// The top level of the file here, actors in actor_writer.cpp, host programs in program_writer.cpp.
 //
-// Every thread, stream and communicator is declared, so that nothing comes into being on the way
-// and all keep their numbers. Events, locks and phases come into being where they are first named;
-// only where that is another order than theirs are they declared too.
+// Declares every thread, stream and communicator, so that all keep their numbers when the file is
+// read. Declares events, locks and phases only if their first uses are in another order.
 #include "formats/scenario/scenario_writer.hpp"
 
 #include <algorithm>
@@ -50,8 +49,8 @@ class ScenarioWriter {
 
   const TaskGraph& graph_;
   const bool brief_;
-  bool programs_name_all_ = false;  // what is not declared comes into being where they name it
-  std::set<std::uint32_t> called_;  // communicators of calls that a group's name is enough for
+  bool programs_name_all_ = false;  // the first uses in programs add all undeclared things
+  std::set<std::uint32_t> called_;  // communicators of calls for which the group's name is enough
 };
 
 ScenarioWriter::ScenarioWriter(const TaskGraph& graph, bool brief) : graph_(graph), brief_(brief) {
@@ -63,7 +62,7 @@ ScenarioWriter::ScenarioWriter(const TaskGraph& graph, bool brief) : graph_(grap
     if (!actor.step) continue;
     for (const models::CallTemplate& call : actor.step->calls) {
       called_.insert(call.communicator);
-      // A barrier over a group is one of the hosts: no backend is written.
+      // The file names no backend, so a barrier over a group would be a barrier of hosts.
       if (call.operation == models::Operation::kBarrier) barriers.insert(call.communicator);
     }
   }
@@ -178,7 +177,7 @@ YamlNode ScenarioWriter::link_classes(const models::Cluster& cluster) {
   return classes;
 }
 
-// Where ranks sit.
+// Writes the placement of ranks.
 YamlNode ScenarioWriter::seats(const models::Cluster& cluster) const {
   const auto& hosts = cluster.host_of_rank;
   const auto per_host =
@@ -200,7 +199,7 @@ YamlNode ScenarioWriter::seats(const models::Cluster& cluster) const {
 // ---------------------------------------------------------------------------------------------
 // Threads, streams, communicators, devices
 
-// Whether declaring the streams makes these threads, in this order.
+// Whether declaring the streams adds exactly these threads, in this order.
 bool ScenarioWriter::threads_follow_from_streams() const {
   std::uint32_t made = 0;
   for (const models::StreamTemplate& stream : graph_.streams) {
@@ -270,7 +269,7 @@ YamlNode ScenarioWriter::streams() const {
   return says_more ? map : names;
 }
 
-// Whether a program that names the stream makes it as it is.
+// Whether a program's first use adds the same stream.
 bool ScenarioWriter::comes_with_programs(const models::StreamTemplate& stream) const {
   models::StreamTemplate plain;
   plain.name = stream.name;
@@ -282,7 +281,7 @@ bool ScenarioWriter::comes_with_programs(const models::StreamTemplate& stream) c
   return stream == plain;
 }
 
-// Likewise, where it names the group.
+// Whether the first use of the group's name adds the same communicator.
 bool ScenarioWriter::comes_with_programs(const models::CommunicatorTemplate& communicator) const {
   const std::string& name = communicator.name;
   models::CommunicatorTemplate plain;
@@ -328,7 +327,7 @@ YamlNode ScenarioWriter::communicator(const models::CommunicatorTemplate& commun
   YamlNode map = YamlNode::map();
   map.add("group", YamlNode::text(graph_.groups[communicator.group].name));
   add_creation(communicator.creation, graph_.creation, map);
-  // That of calls which the host does itself has its name, and nobody says another.
+  // The stream of calls on the host has the communicator's name; no key can change it.
   if (communicator.stream != kNoIndex && !communicator.on_host) {
     map.add("stream", YamlNode::text(graph_.streams[communicator.stream].name));
   }
@@ -375,7 +374,7 @@ YamlNode ScenarioWriter::device() const {
   return map;
 }
 
-// Whether things are first named in the order of their numbers, and all of them are.
+// Whether first uses are in the order of indices, without gaps.
 class FirstUses {
  public:
   void see(std::uint32_t index) {
@@ -412,7 +411,7 @@ void ScenarioWriter::add_declared(YamlNode& top) const {
     item.add(event.shared ? "key" : "event", YamlNode::text(event.name));
     list.add(std::move(item));
   }
-  // To wait for what is recorded nowhere is a mistake, unless somebody has declared it.
+  // A wait for an event that is never recorded is an error, unless the event is declared.
   bool waits_in_vain = false;
   for (std::size_t i = 0; i < graph_.events.size(); ++i) {
     waits_in_vain = waits_in_vain || (awaited[i] && !recorded[i] && !graph_.events[i].shared);
@@ -425,7 +424,7 @@ void ScenarioWriter::add_declared(YamlNode& top) const {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Faults and guards
+// Faults and timeouts
 
 YamlNode ScenarioWriter::guards() const {
   YamlNode map = YamlNode::map();

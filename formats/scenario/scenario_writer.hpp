@@ -1,4 +1,4 @@
-// Task graphs as scenarios: the other direction of formats/scenario/scenario.hpp.
+// Writes task graphs as scenarios. formats/scenario/scenario.hpp reads them.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace pipesim::formats {
 
-/// How a scenario is written.
+/// The form of a written scenario.
 enum class ScenarioForm : std::uint8_t {
-  kExact,  // so that the same graph is read
-  kBrief,  // as people write it: what comes into being where it is first named is not declared,
-           // `after` stands for the two steps that it is. What is read may number things otherwise
+  kExact,  // reads back as the same graph
+  // as people write it: omits declarations of things that their first use adds, and writes `after`
+  // for its two steps; can read back with other indices
+  kBrief,
 };
 
-/// The scenario that read_scenario() makes `graph` of again, places excepted: the same text for the
-/// same graph, in the order of the graph. What a graph does not have (parameters, expectations) is
-/// not in it; what it leaves to defaults is not said. A pipeline schedule is written as the
-/// programs that it stands for.
+/// Writes a scenario that read_scenario() turns into `graph` again, except for places. The same
+/// graph gives the same text, in the order of the graph. Omits defaults and everything that a graph
+/// lacks (parameters, expectations). Writes a pipeline schedule as the programs that it means.
 ///
-/// The indices in `graph` must be in range. Nothing else is asked of it: where a graph breaks a
-/// rule (see models/passes/verifier.hpp), the text may read as another one, or not at all.
+/// Requires only that the indices in `graph` are in range. If a graph breaks a rule (see
+/// models/passes/verifier.hpp), the text can read back as another graph, or not at all.
 std::string write_scenario(const models::TaskGraph& graph,
                            ScenarioForm form = ScenarioForm::kExact);
 

@@ -31,7 +31,7 @@ using models::StageAmounts;
 namespace {
 
 constexpr std::int64_t kMaxStages = 1 << 14;
-constexpr std::int64_t kMaxCalls = 1 << 10;  // of one kind at one moment
+constexpr std::int64_t kMaxCalls = 1 << 10;  // limit per kind and moment
 constexpr std::uint64_t kMaxCosts = 1 << 20;
 constexpr std::uint64_t kMaxActions = 40'000'000;
 
@@ -59,7 +59,7 @@ class PipelineReader {
     pipeline_.place = value.place();
     std::optional<Schedule> schedule = read_rows_or_kind(map);
     const auto layers = map.take("layers");
-    // What is said beside a schedule that is none may be wrong, too.
+    // Without a valid schedule, errors in the other keys could be consequences.
     if (schedule || has_form_) {
       const Schedule none;
       read_costs(map, schedule ? std::as_const(*schedule) : none, layers);
@@ -111,7 +111,7 @@ class PipelineReader {
            pipeline_.messages == MessageModel::kOverlap;
   }
 
-  // Whether messages can be moved as `message_order` says.
+  // Whether sends and recvs can be moved as `message_order` says.
   bool check_message_order(const Schedule& schedule) {
     const auto refuse = [&](const char* why, const char* what_to_do) {
       diagnostics_.error(order_place_, models::Code::kConflictingKeys, why)
@@ -128,7 +128,7 @@ class PipelineReader {
       return refuse("the rows have sends and recvs already, which 'message_order' cannot move",
                     "leave them out of the rows, or leave out 'message_order'");
     }
-    // A rank would receive in the order of its use, and its peer send in that of its making.
+    // A rank would receive in the order of use, and its peer would send in the order of production.
     return schedule.stages <= schedule.ranks.size() ||
            refuse(
                "this 'message_order' is for schedules with one stage on each rank, and here ranks "
@@ -231,24 +231,25 @@ class PipelineReader {
     }
     if (!models::follows_costs(shape.kind)) return models::make_schedule(shape);
     follows_costs_ = shape;
-    Schedule head;  // what costs need to know of it
+    Schedule head;  // the fields that costs depend on
     head.stages = shape.stages;
     head.micro_batches = shape.micro_batches;
     return head;
   }
 
-  // How many stages and micro-batches there are; 0: that is not known, or nothing differs by it.
+  // Number of stages and micro-batches by which values can differ; 0: unknown, or irrelevant.
   struct Counts {
     std::uint32_t stages = 0;
     std::uint32_t micro_batches = 0;
-    bool between = false;  // neighboring stages, rather than of each
+    bool between = false;  // per pair of neighboring stages, not per stage
   };
 
-  // Averages over what each rank has, and of these the middle one, as ZB-V's authors do it.
+  // Averages each cost over the stages of a rank, and takes the median over ranks, like ZB-V's
+  // authors.
   ScheduleShape with_costs(ScheduleShape shape) const {
     const auto of_stages = [&](std::int64_t models::StageCost::*cost) {
       std::vector<std::int64_t> of_ranks;
-      const std::size_t each =  // of a stage
+      const std::size_t each =  // costs of a stage
           std::max<std::size_t>(1, pipeline_.costs.size() / shape.stages);
       for (std::uint32_t rank = 0; rank < shape.ranks(); ++rank) {
         std::int64_t sum = 0;
@@ -265,7 +266,7 @@ class PipelineReader {
     return shape;
   }
 
-  // What is said or, of a cluster, the middle of the times between neighbors.
+  // Returns the stated time or, in a cluster, the median of the times between neighbors.
   std::int64_t message_time(std::uint32_t rows) const {
     if (pipeline_.message_ns || !cluster_ || !pipeline_.message_bytes) {
       return pipeline_.message_ns ? middle(pipeline_.message_ns->values) : 0;
@@ -291,7 +292,8 @@ class PipelineReader {
     return values[values.size() / 2];
   }
 
-  // What would be right with another number of chunks or of micro-batches is a mistake of that.
+  // Returns the place of the key to blame: the group, the chunks or the micro-batches, if another
+  // value would be valid; else the stages.
   static models::Place place_of_problem(ScheduleShape shape, const YamlValue& stages,
                                         const YamlValue& micro_batches,
                                         const std::optional<YamlValue>& chunks,
@@ -308,7 +310,8 @@ class PipelineReader {
     return fits() ? micro_batches.place() : stages.place();
   }
 
-  // What the stages cost. With layers all costs are those of one layer, and a stage has its share.
+  // Reads the costs of stages. With layers, all costs are per layer, multiplied by the layers of a
+  // stage.
   void read_costs(MapReader& map, const Schedule& schedule,
                   const std::optional<YamlValue>& layers) {
     const std::uint32_t depth = schedule.depth();
@@ -398,7 +401,8 @@ class PipelineReader {
     if (auto found = read_layer_ops(value, values_, read)) ops_ = std::move(*found);
   }
 
-  // What the ops take one after the other; of a backward, those of the weights or the others.
+  // Sums the times of ops in sequence; in a backward, either of the weight gradients or of the
+  // others.
   static StageAmounts sum(const std::vector<models::StageOp>& ops, bool weight_grad,
                           const Counts& each) {
     const bool differ =
@@ -461,7 +465,7 @@ class PipelineReader {
     }
   }
 
-  // What collectives need to be asked for in its rows, as PyTorch's passes put it there.
+  // Adds the actions that collectives need to the rows, in the same positions as PyTorch's passes.
   Schedule with_its_collectives(Schedule schedule) const {
     const auto asked = [&](StageMoment moment) {
       return std::any_of(pipeline_.collectives.begin(), pipeline_.collectives.end(),
@@ -488,8 +492,8 @@ class PipelineReader {
     });
   }
 
-  // Those of the model, which stages share evenly, or those of each stage: a list, or an expression
-  // of `stage`. Nothing while it is not known how many stages there are.
+  // Layers per stage: an equal share of the model's, a list, or an expression of `stage`. Empty
+  // until the number of stages is known.
   std::vector<std::uint32_t> layers_of_stages(const YamlValue& value, std::uint32_t stages) {
     models::Diagnostics unheard;
     const bool of_model =
@@ -541,7 +545,7 @@ class PipelineReader {
     return layers / stages;
   }
 
-  // A list that would be right: the first stages have one more.
+  // Suggests a valid list, in which the first stages have one more layer.
   static std::string shares_note(std::int64_t layers, std::uint32_t stages) {
     constexpr std::uint32_t kMaxShown = 8;
     if (stages > kMaxShown) {
@@ -553,7 +557,7 @@ class PipelineReader {
                        fmt::join(shares, ", "));
   }
 
-  // By what a collective can differ at this moment.
+  // Returns the dimensions by which a collective can differ at this moment.
   static Counts counts_at(StageMoment moment, const Counts& each) {
     switch (moment) {
       case StageMoment::kForward:
@@ -569,8 +573,8 @@ class PipelineReader {
     return {};
   }
 
-  // One amount for all stages, or a list with one for each. Any of them may differ by micro-batch,
-  // as a list or as an expression of `micro_batch`. Expressions may use `stage`, too.
+  // Reads one amount for all stages, or a list with one per stage. Each can differ by micro-batch,
+  // as a list or an expression of `micro_batch`. Expressions can also use `stage`.
   StageAmounts amounts(MapReader& map, const char* key, ValueType type, const Counts& counts,
                        StageAmounts otherwise) {
     const auto value = map.take(key);
@@ -610,7 +614,7 @@ class PipelineReader {
     return amounts(map, key, type, counts, {{0}});
   }
 
-  // One row behind the other, each with so many values: a row may have one for all of them.
+  // Joins rows of `columns` values each; a row can have a single value for all columns.
   static StageAmounts joined(const std::vector<std::vector<std::int64_t>>& rows,
                              std::uint32_t columns) {
     StageAmounts result;
@@ -634,7 +638,7 @@ class PipelineReader {
     return true;
   }
 
-  // Of one stage: one amount, or one for each of `micro_batches`.
+  // Reads the amounts of one stage: a single one, or one for each of `micro_batches`.
   std::vector<std::int64_t> row_of(const YamlValue& value, const char* key, ValueType type,
                                    std::uint32_t stage, std::uint32_t micro_batches) {
     std::vector<std::int64_t> row;
@@ -665,7 +669,7 @@ class PipelineReader {
     return row;
   }
 
-  // Reads values in which some names are numbers, unless parameters are called so.
+  // Reads values in which some names are numbers, unless parameters have these names.
   class Named {
    public:
     Named(const ValueReader& from, std::initializer_list<const char*> names,
@@ -689,7 +693,7 @@ class PipelineReader {
 
    private:
     std::vector<Parameter> parameters_;
-    std::size_t first_ = 0;  // of those that are made here
+    std::size_t first_ = 0;  // index of the first added parameter
     Scope scope_;
 
    public:
@@ -706,7 +710,7 @@ class PipelineReader {
     return false;
   }
 
-  // A time or a size that leaves room for sums of them.
+  // Reads a time or size, limited so that sums cannot overflow.
   std::int64_t checked(const YamlValue& value, const char* key, ValueType type,
                        const ValueReader& values) {
     constexpr std::int64_t kMaxAmount = std::numeric_limits<std::int64_t>::max() >> 24;
@@ -743,13 +747,14 @@ class PipelineReader {
   const models::RankGrid* grid_;
   const std::optional<YamlValue>& cluster_;
   models::LayerOps& ops_;
-  std::uint32_t rows_ = 0;  // of the grid
+  std::uint32_t rows_ = 0;  // rows of the grid
   Pipeline pipeline_;
   MessageOrder order_ = MessageOrder::kInTurn;
   models::Place order_place_;
   std::optional<models::Place> unsharded_place_;
-  std::optional<ScheduleShape> follows_costs_;  // of a schedule that is made once they are known
-  bool has_form_ = false;                       // it says which schedule it is, if wrongly
+  // shape of a schedule that is built once costs are known
+  std::optional<ScheduleShape> follows_costs_;
+  bool has_form_ = false;  // a form of schedule is given, valid or not
 };
 
 }  // namespace

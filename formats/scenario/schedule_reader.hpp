@@ -1,4 +1,4 @@
-// The `schedule:` of a scenario: a pipeline schedule by its name or row by row, and what it costs.
+// The `schedule:` of a scenario: a pipeline schedule by name or row by row, and its costs.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,17 @@
 
 namespace pipesim::formats {
 
-/// Reads the value of `schedule:`. What comes out has messages, and as many ranks as it needs.
-/// Nothing where there are mistakes, which are reported.
-/// Where `grid` is given, there is one such pipeline for each of its ranks of a stage. `cluster` is
-/// the value of that key: a schedule that follows the costs needs to know what messages take. Its
-/// mistakes are not reported here. `ops` gets what a layer does, if that is said op by op.
+/// Reads the value of `schedule:` and adds sends and recvs. nullopt after an error. With `grid`,
+/// each rank of a stage in the grid has one such pipeline. `cluster` is the value of that key,
+/// because a schedule that follows the costs needs transfer times; its mistakes are not reported
+/// here. `ops` gets the ops of a layer, if given.
 std::optional<models::Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
                                               const models::RankGrid* grid,
                                               const std::optional<YamlValue>& cluster,
                                               models::LayerOps& ops);
 
-/// A scenario that does `schedule`, its costs as parameters: what `pipesim import torch-schedule`
-/// prints. Read again it gives the same rows.
+/// Returns a scenario that runs `schedule`, with its costs as parameters: the output of `pipesim
+/// import torch-schedule`. Reads back as the same rows.
 std::string pipeline_scenario(const models::Schedule& schedule, const std::string& name);
 
 }  // namespace pipesim::formats

@@ -1,4 +1,4 @@
-// The readers of sections of a scenario: `sets`, `groups`, `model`, `faults`, `guards`, `expect`.
+// Readers for sections of a scenario: `sets`, `groups`, `model`, `faults`, `guards`, `expect`.
 #pragma once
 
 #include <cstdint>
@@ -18,37 +18,35 @@ namespace pipesim::formats {
 
 inline constexpr std::int64_t kMaxPort = 65'535;
 
-/// Reads the values of `sets:` and `groups:`, which may name each other, into `scenario`, whose
-/// ranks are known. It may have groups already, those of `parallel:`.
+/// Reads the values of `sets:` and `groups:`, which can name each other, into `scenario`, whose
+/// ranks are known. The groups of `parallel:` can already exist.
 void read_sets_and_groups(MapReader& map, const ValueReader& values, Scenario& scenario);
 
-/// Reads the list `faults:` into `graph`, whose actors, communicators and cluster are there.
+/// Reads the list `faults:` into `graph`, which already has actors, communicators and the cluster.
 void read_faults(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph);
 
 /// Reads the map `guards:`.
 void read_guards(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph);
 
-/// The index of the host that `value` names, by name or number; models::kNoIndex after a message.
+/// Returns the index of a host, named or numbered by `value`; models::kNoIndex after an error.
 std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
                         const models::Cluster& cluster);
 
-/// Reads the value of `model:`, and beside it in `map` those of `parallel:` and `train:`. Nothing
-/// where there are mistakes, which are reported.
+/// Reads the value of `model:`, and `parallel:` and `train:` from `map`. nullopt after an error.
 std::optional<models::LogicalGraph> read_model(const YamlValue& value, MapReader& map,
                                                const ValueReader& values);
 
-/// Reads the value of `parallel:` of a job without a model. Nothing where there are mistakes, which
-/// are reported.
+/// Reads the value of `parallel:` for a job without a model. nullopt after an error.
 std::optional<models::RankGrid> read_rank_grid(const YamlValue& value, const ValueReader& values);
 
-/// The passes that make tasks of a model, in their order, with the options that `value`, that of
-/// `passes:`, gives them. The passes are those of `registry`. Nothing where there are mistakes.
+/// Returns the passes that build tasks from a model, in order, with their options from `value`, the
+/// value of `passes:`. The passes come from `registry`. nullopt after an error.
 std::optional<std::vector<models::PassCall>> read_passes(const std::optional<YamlValue>& value,
                                                          const models::PassRegistry& registry,
                                                          const ValueReader& values);
 
-/// Appends the expectations of `value` (one, or a list) to those of `scenario`, whose parameters
-/// and ranks are known. Mistakes go to the diagnostics of `values`.
+/// Appends the expectations in `value` (one, or a list) to those of `scenario`, whose parameters
+/// and ranks are known. Adds mistakes to the diagnostics of `values`.
 void read_expectations(const YamlValue& value, const ValueReader& values, Scenario& scenario);
 
 }  // namespace pipesim::formats

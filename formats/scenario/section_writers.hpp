@@ -1,4 +1,4 @@
-// The writers of sections of a scenario: `actors`, `threads`, `programs`.
+// Writers for sections of a scenario: `actors`, `threads`, `programs`.
 #pragma once
 
 #include "formats/yaml/yaml_writer.hpp"
@@ -6,14 +6,14 @@
 
 namespace pipesim::formats {
 
-/// The actors that are no steps of host programs, in their order.
+/// Writes the actors that are not steps of host programs, in order.
 YamlNode write_actors(const models::TaskGraph& graph);
 
-/// Whether the program of `thread` is one of steps, and not of actors.
+/// Whether the program of `thread` has steps, not actors.
 bool is_host_program(const models::TaskGraph& graph, const models::HostThread& thread);
 
-/// The host programs of all threads. A block stands with its steps written out, and `after`, unless
-/// they are `brief`, as the two steps that it is: `record` and `wait`.
+/// Writes the host programs of all threads. Writes blocks as their steps. Writes `after` as its two
+/// steps, `record` and `wait`, unless `brief`.
 YamlNode write_programs(const models::TaskGraph& graph, bool brief);
 
 }  // namespace pipesim::formats

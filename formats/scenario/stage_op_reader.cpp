@@ -92,7 +92,7 @@ class LayerOpsReader {
     call.takes_ns = amounts_(map, "takes", ValueType::kTime);
   }
 
-  // What is written "F.attention" or "B.combine"; nothing where there is no such op.
+  // Finds an op written as "F.attention" or "B.combine"; nullopt if there is no such op.
   std::optional<models::OverlappedOp> find(const std::string& text) const {
     const bool forward = text.starts_with("F.");
     if (!forward && !text.starts_with("B.")) return std::nullopt;
@@ -133,7 +133,7 @@ class LayerOpsReader {
     return names;
   }
 
-  // Those of its ops that there are.
+  // Uses Megatron-LM's order, restricted to the ops that this layer has.
   void set_megatron_order(models::Place place) {
     const std::vector<std::string>& order = models::megatron_overlap();
     for (const std::string& name : all_names()) {
@@ -150,7 +150,7 @@ class LayerOpsReader {
     }
   }
 
-  // Each op is there once, behind those that it waits for.
+  // Checks that each op occurs once, after the ops that it waits for.
   void check_order(models::Place place) {
     if (ops_.overlapped.empty()) return;
     if (auto why = fault_of_order()) {

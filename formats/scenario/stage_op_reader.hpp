@@ -1,4 +1,4 @@
-// `ops` of a schedule: what a layer does, op by op.
+// The `ops` of a schedule: the ops of a layer.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,16 @@
 
 namespace pipesim::formats {
 
-/// Reads what a key of a map has for each stage and micro-batch; nothing where there is no such
-/// key.
+/// Reads a key of a map, with values per stage and micro-batch; nullopt without the key.
 using AmountsReader = std::function<std::optional<models::StageAmounts>(
     MapReader& map, const char* key, ValueType type)>;
 
-/// Reads `call`, `over` and `order` of a collective, or of exchanges in a ring, into `call`, and
-/// returns the word for it.
+/// Reads `call`, `over` and `order` of a collective, or of exchanges in a ring, into `call`.
+/// Returns the word for the call.
 std::string read_stage_call(MapReader& map, const ValueReader& values,
                             models::StageCollective& call);
 
-/// Nothing where there are mistakes, which are reported.
+/// Reads the ops of a layer. nullopt after an error.
 std::optional<models::LayerOps> read_layer_ops(const YamlValue& value, const ValueReader& values,
                                                const AmountsReader& amounts);
 
