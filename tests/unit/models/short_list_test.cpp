@@ -16,7 +16,7 @@ std::vector<std::string> all(const ShortList<std::string>& list) {
   return {list.begin(), list.end()};
 }
 
-const std::string kLong(100, 'x');  // not inside of a string object
+const std::string kLong(100, 'x');  // too long for the string's inline buffer
 
 }  // namespace
 
@@ -39,7 +39,7 @@ TEST_CASE("a short list keeps items and their order as it grows", "[models][shor
   CHECK(list.front() == expected.front());
   CHECK(list.back() == expected.back());
   CHECK(list[7] == expected[7]);
-  list.push_back(list.front());  // of its own, which moves
+  list.push_back(list.front());  // an element of the list itself, which moves
   CHECK(list.back() == expected.front());
   CHECK(list.front() == expected.front());
 }

@@ -1,4 +1,4 @@
-// Rules 11. The numbers were worked out from the text of the rules, by a program of a few lines.
+// Rules 11. A program of a few lines, written from the text of the rules, computed the numbers.
 #include "sim/jitter.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Jitter part(std::uint32_t permille, std::uint64_t seed) {
 
 Jitter any(std::uint64_t seed) { return {.free = true, .seed = seed}; }
 
-// Two ranks that never meet: which one is done first depends on nothing but their times.
+// Two ranks that never communicate: only their times decide which one finishes first.
 const char* const kApart =
     "schema: 1\nranks: 2\nstreams: {s: {}}\nactors:\n"
     "  a: {on: [0], stream: s, source: 1, slots: 1, takes: 1us}\n"
@@ -91,7 +91,7 @@ TEST_CASE("free durations are of every magnitude", "[sim][jitter]") {
     below_100 += ns < 100 ? 1 : 0;
     above_100k += ns > 100'000 ? 1 : 0;
   }
-  // Of the 144 pairs of halves 21 make at most octave 5, and 21 at least octave 17.
+  // 21 of the 144 pairs of halves give octave 5 or less, and 21 give octave 17 or more.
   CHECK(below_100 > 130);
   CHECK(above_100k > 100);
 }
@@ -102,7 +102,7 @@ TEST_CASE("without jitter a seed changes nothing", "[sim][jitter]") {
 }
 
 TEST_CASE("a run takes the times that its seed draws", "[sim][jitter]") {
-  // One thread: a and b have a stream each, so what is drawn shows as it is.
+  // One thread; a and b have a stream each, so the drawn durations show unchanged.
   const models::Lowered lowered = testing::lowered_of(
       "schema: 1\nstreams: {s: {}, t: {}}\nactors:\n"
       "  a: {stream: s, source: 3, slots: 3, takes: 2us, launch_overhead: 1us}\n"

@@ -1,5 +1,5 @@
-// What the builder lays out, and what it refuses: a failed check ends the program, so each is tried
-// in a process of its own.
+// The layout that the builder makes, and the plans it refuses. A failed check ends the program, so
+// each runs in a separate process.
 #include "sim/plan.hpp"
 
 #include <csignal>
@@ -16,9 +16,9 @@ using namespace pipesim::sim;
 
 namespace {
 
-// Rank 0 has streams 0 to 3, rank 1 stream 4; each has a program, and actors:
-// 0, 1 and 2 are ops with three acts on stream 0, 1 and 2; 3 an op with two on stream 3; 4 one of
-// rank 1; 5 a record on stream 3; 6 a step of the host; 7 calls on stream 3.
+// Rank 0 has streams 0 to 3, rank 1 has stream 4; each rank has a program. Actors 0, 1 and 2 have
+// three ops each, on streams 0, 1 and 2. Actor 3 has two ops on stream 3, actor 4 is on rank 1,
+// actor 5 is a record on stream 3, actor 6 a step of the host, and actor 7 calls on stream 3.
 PlanBuilder some_builder() {
   PlanBuilder builder(2);
   for (const std::uint32_t rank : {0U, 1U}) {
@@ -61,7 +61,7 @@ Plan built(PlanBuilder& builder) {
   return builder.build();
 }
 
-// Whether a check fails in what is done with a builder.
+// Whether `action` fails a check of the builder.
 template <typename Action>
 bool fails(Action action) {
   std::fflush(nullptr);
@@ -117,9 +117,9 @@ TEST_CASE("an actor waits for actors of other streams of its rank", "[sim][plan]
   CHECK_FALSE(refuses_after(3, 0, 1));
   CHECK(refuses_after(5, 0, 0));  // a record
   CHECK(refuses_after(6, 0, 0));  // a step of the host
-  CHECK(refuses_after(7, 6, 0));  // for one
-  CHECK(refuses_after(0, 4, 0));  // another rank
-  CHECK(refuses_after(0, 0, 0));  // its own stream
+  CHECK(refuses_after(7, 6, 0));  // `other` is a step of the host
+  CHECK(refuses_after(0, 4, 0));  // `other` is on another rank
+  CHECK(refuses_after(0, 0, 0));  // `other` is on the same stream
   CHECK(refuses_after(7, 3, 0));
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("an actor stays behind another stream of its rank", "[sim][plan]") {
   CHECK(refuses_behind(6, 0));
 }
 
-// Stream 1 is named by 2 and, behind it, by 0; stream 0 by 3 twice, by 1 and by 7.
+// Actor 2 waits for stream 1 and, after it, actor 0; actor 3 (twice), 1 and 7 wait for stream 0.
 TEST_CASE("each stream knows the streams on which acts wait for it", "[sim][plan]") {
   PlanBuilder builder = some_builder();
   builder.add_after(ActorId{3}, ActorId{0}, 1);
@@ -176,7 +176,7 @@ TEST_CASE("threads that do the same with actors of their own share a program", "
     spec.acts = 2;
     const ActorId a = builder.add_actor(spec);
     const ActorId b = builder.add_actor(spec);
-    // The last rank does it in another order.
+    // The last rank has another order.
     builder.set_program(thread, rank < 2 ? std::vector{b, a, a, b} : std::vector{b, a, b, a});
   }
   const Plan plan = builder.build();

@@ -1,4 +1,4 @@
-// Queues of streams that share a store of blocks, against queues of the standard library.
+// Stream queues that share a store of blocks, compared with queues of the standard library.
 #include <cstdint>
 #include <deque>
 #include <random>
@@ -29,7 +29,7 @@ void check_items(const Pair& pair, const sim::StreamBlocks& blocks) {
 
 }  // namespace
 
-// Phases in which queues mostly grow and mostly shrink: blocks are added, reused while full, and
+// Phases in which queues mostly grow or mostly shrink: blocks are added, reused while full, and
 // used from their start again.
 TEST_CASE("queues of streams give back what was pushed, in order", "[sim]") {
   std::mt19937 random(1);
@@ -57,7 +57,7 @@ TEST_CASE("queues of streams give back what was pushed, in order", "[sim]") {
   }
 }
 
-// A queue keeps as many blocks as it ever filled at a time.
+// A queue keeps the maximum number of blocks that it ever filled at once.
 TEST_CASE("a queue of a stream that stays short takes no more blocks", "[sim]") {
   sim::StreamBlocks blocks;
   sim::StreamQueue queue;
@@ -65,7 +65,7 @@ TEST_CASE("a queue of a stream that stays short takes no more blocks", "[sim]") 
     for (std::uint32_t k = 0; k < 20; ++k) queue.push(blocks, item(i + k));
     for (std::uint32_t k = 0; k < 20; ++k) REQUIRE(queue.pop(blocks).actor().value == i + k);
   }
-  // 19 items behind the head take three blocks, and one more where they begin in the middle.
+  // 19 items after the head take three blocks, or four if they start in the middle of a block.
   CHECK(blocks.add() <= 4);
 }
 

@@ -9,8 +9,8 @@ using namespace pipesim::viz;
 
 namespace {
 
-// The widths of the characters 32 to 126 in Adobe's font metrics of Helvetica, which are those of
-// Arial and Liberation Sans, in thousandths of the size.
+// Widths of the characters 32 to 126 in Adobe's font metrics of Helvetica, in thousandths of the
+// font size. Arial and Liberation Sans have the same widths.
 constexpr std::array<int, 95> kHelvetica = {
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333,  278, 278, 556, 556, 556,
     556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
@@ -32,7 +32,7 @@ TEST_CASE("no character of Helvetica is wider than it counts", "[viz][draw]") {
     CAPTURE(character);
     CHECK(text_width(character, 1000) >= kHelvetica[i]);
     CHECK(text_width(character, 1000) >= kHelveticaBold[i]);
-    // Boxes twice as wide as their text would look empty.
+    // A box twice as wide as its text would look empty.
     CHECK(text_width(character, 1000) <= 2 * kHelvetica[i]);
   }
 }
@@ -44,7 +44,7 @@ TEST_CASE("texts are cut so that they fit", "[viz][draw]") {
   CHECK(cut.substr(cut.size() - 2) == "..");
   CHECK(text_width(cut, 10) <= 60);
   CHECK(fitted("a rather long sentence", 10, 12).empty());
-  // Never within a character.
+  // Does not cut within a character.
   for (double width = 0; width < 80; width += 1) {
     const std::string found = fitted("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc\u00e4", 10, width);
     const std::string letters = found.substr(0, found.find('.'));

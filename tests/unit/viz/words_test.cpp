@@ -10,7 +10,7 @@ namespace {
 using pipesim::viz::ranks_text;
 using pipesim::viz::short_ranges;
 
-// `run` ranks in a row, every `step` ranks, so many times.
+// Returns `times` runs of `run` ranks each, `step` ranks apart.
 std::vector<std::uint32_t> rows(std::uint32_t first, std::uint32_t run, std::uint32_t step,
                                 std::uint32_t times) {
   std::vector<std::uint32_t> ranks;

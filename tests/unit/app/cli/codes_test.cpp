@@ -1,4 +1,4 @@
-// Every kind of mistake is explained, its example is true, and somebody meets it.
+// Every error code is explained, its example is true, and an expected output contains the code.
 #include "models/codes.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using testing::contains;
 
 namespace {
 
-// What no user can bring about at will, and no expected output has.
+// Codes that a user cannot provoke at will, so no expected output contains them.
 bool is_seldom(Code code) {
   return code == Code::kMemory || code == Code::kGraphviz || code == Code::kContradiction;
 }

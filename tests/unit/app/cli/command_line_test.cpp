@@ -43,7 +43,7 @@ TEST_CASE("misspelt commands and options are told with the nearest", "[app][comm
                  "error[E1501]: unknown command 'rnu'\n  help: did you mean 'run'?"));
   CHECK(contains(command({"run", "--jsn", "x"}).err, "did you mean '--json'?"));
   CHECK(command({"run", "--jsn", "x"}).code == 2);
-  // No abbreviations: one that works today may be ambiguous tomorrow.
+  // No abbreviations: a prefix that is unique today can become ambiguous tomorrow.
   CHECK(command({"run", "--js", "x"}).code == 2);
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("a dash is standard input", "[app][command_line]") {
 TEST_CASE("files that cannot be read or written exit with 74", "[app][command_line]") {
   CHECK(command({"run", "no/such/file.yaml"}).code == 74);
   CHECK(contains(command({"run", "no/such/file.yaml"}).err, "No such file or directory"));
-  CHECK(command({"run", "scenarios"}).code == 2);  // a folder is a record, and this one is none
+  CHECK(command({"run", "scenarios"}).code == 2);  // a folder must be a record; this folder is not
   const Result result = command({"run", "-", "--dot", "no/such/folder/x.dot"}, kSmall);
   CHECK(result.code == 74);
   CHECK(result.out.empty());
@@ -116,8 +116,8 @@ TEST_CASE("the option params lists what --set can set", "[app][command_line]") {
 }
 
 TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][command_line]") {
-  // a#1 is launched at 0, a#2 too (its launch does not wait), each runs for 1 us: at 1 us, one is
-  // done.
+  // The thread launches a#1 and a#2 at 0, because launches do not block. Each runs for 1 us, so a#1
+  // is done at 1 us.
   const std::string scenario = "schema: 1\nactors: {a: {source: 4, slots: 2, takes: 1us}}\n";
   const auto until = [&](const std::string& when) {
     return command({"run", "-", "--until", when}, scenario);
@@ -126,7 +126,7 @@ TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][com
   CHECK(contains(until("1us").out, "LIMIT (until) at 1 us   1 rank, 1 of 4 ops done"));
   CHECK(contains(until("1999ns").out, "1 of 4 ops done"));
   CHECK(contains(until("rank0:a#1").out, "LIMIT (until) at 0 ns   1 rank, 0 of 4 ops done"));
-  // What comes after the end of the run does not stop it.
+  // A stop time after the end of the run has no effect.
   CHECK(contains(until("1s").out, "COMPLETED at 4 us"));
   CHECK(until("rank0:a#5").code == 2);
   CHECK(contains(until("rank0:a#5").err, "rank 0 a runs 4 times, so there is no #5"));
@@ -141,7 +141,7 @@ TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][com
   CHECK(testing::without_command(in_schedule("rank 0 0F3").out) ==
         testing::without_command(in_schedule("rank 0 0F3#1").out));
   CHECK(in_schedule("rank 0 0F3").err.empty());
-  // As reports write it.
+  // The spelling of reports, "rank 0 a#1", works as well.
   CHECK(testing::without_command(until("rank 0 a#1").out) ==
         testing::without_command(until("rank0:a#1").out));
   for (const char* nonsense : {"12", ""}) {
@@ -163,7 +163,7 @@ TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][com
   CHECK(contains(missed.err, "rank 0 b#1 is never entered"));
   CHECK(missed.code == 1);
   CHECK(contains(missed.out, "STARVED"));
-  // The act that a rank hangs in is one to stop at.
+  // --until can name the op that a rank hangs in.
   const Result inside = command({"run", "-", "--until", "rank0:a#1"}, stuck);
   CHECK(inside.err.empty());
   CHECK(testing::without_command(inside.out) ==
@@ -217,6 +217,6 @@ TEST_CASE("a picture replaces the file as a whole", "[app][command_line]") {
   const std::string path = folder / "graph.dot";
   command({"run", "scenarios/buffer_on_the_wrong_stream.yaml", "--dot", path});
   CHECK(std::filesystem::file_size(path) > 100);
-  // Nothing but the file: no half-written one beside it.
+  // The folder holds only the file, no half-written temporary file.
   CHECK(folder.files() == 1);
 }

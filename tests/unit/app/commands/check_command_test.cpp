@@ -1,4 +1,4 @@
-// Jobs that can go in several ways: `choice` of a parameter.
+// Jobs with several settings to check: `choice` of a parameter.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,7 @@ using testing::contains;
 
 namespace {
 
-// All ways, each as its settings.
+// Returns the settings of every way, one string per way.
 std::vector<std::string> ways_of(const std::string& params, std::uint32_t ranks) {
   const std::string text = "schema: 1\nranks: " + std::to_string(ranks) + "\nparams: {" + params +
                            "}\nprograms: {do: [{compute: a}]}\n";
@@ -36,7 +36,7 @@ std::vector<std::string> ways_of(const std::string& params, std::uint32_t ranks)
 
 using Ways = std::vector<std::string>;
 
-// Three ranks that all reduce, unless they skip it: together or each for itself.
+// Three ranks that call all_reduce unless they skip the call, together or each rank for itself.
 std::string job(const std::string& choice, const std::string& when = "not skips") {
   return "schema: 1\nname: job\nranks: 3\ngroups: {g: all}\n"
          "params: {skips: {default: off, choice: " +
@@ -53,7 +53,7 @@ TEST_CASE("each choice is made both ways, few at a time first", "[app][check]") 
         Ways{"a=off", "a=rank == 0", "a=rank == 1", "a=on"});
   CHECK(ways_of("a: {default: off, choice: all_ranks}, b: {default: on, choice: all_ranks}", 2) ==
         Ways{"a=off, b=on", "a=on, b=on", "a=off, b=off", "a=on, b=off"});
-  // The scenario's own way is the first, whatever it is.
+  // The scenario's own setting comes first, whatever its value.
   CHECK(ways_of("a: {default: rank == 2, choice: each_rank}", 3) ==
         Ways{"a=rank == 2", "a=rank != 1", "a=rank != 0", "a=off", "a=on", "a=rank == 0",
              "a=rank == 1", "a=rank != 2"});
@@ -79,7 +79,7 @@ TEST_CASE("check tries all ways and names the one that hangs", "[app][check]") {
   CHECK(contains(hangs.out,
                  "choices         --set 'skips=rank == 0' (way 2 of 8, fewest changes first)"));
   CHECK(contains(hangs.out, "Rank 0 never joins"));
-  // What it names is what `run` takes.
+  // `run` accepts the setting that check names.
   CHECK(command({"run", each}).code == 0);
   CHECK(command({"run", each, "--set", "skips=rank == 0"}).code == 1);
   CHECK(command({"run", each, "--set", "skips=on"}).code == 0);
@@ -89,7 +89,7 @@ TEST_CASE("check tries all ways and names the one that hangs", "[app][check]") {
   CHECK(proved.code == 0);
   CHECK(contains(proved.out, "PROVED"));
   CHECK(contains(proved.out, "choices         all 2 ways were checked"));
-  // What is set is no choice any more.
+  // --set fixes a choice; check no longer varies it.
   const auto set = command({"check", each, "--set", "skips=rank == 1"});
   CHECK(set.code == 1);
   CHECK(!contains(set.out, "choices"));
@@ -98,7 +98,7 @@ TEST_CASE("check tries all ways and names the one that hangs", "[app][check]") {
 
 TEST_CASE("more ways than are tried are undecided", "[app][check]") {
   const testing::Folder folder;
-  // Only if all three skip, so do not the others: the last of 8 ways hangs.
+  // Only the last of the 8 ways hangs: rank 0 skips the call, the other two ranks do not.
   const std::string path = folder.write(
       "late.yaml",
       "schema: 1\nname: job\nranks: 3\n"
@@ -131,7 +131,7 @@ TEST_CASE("a choice is on or off", "[app][check]") {
   CHECK(testing::mistakes_in("schema: 1\nparams: {a: {default: off, choice: rank}}\n"
                              "programs: {do: [{compute: a}]}\n") ==
         "2:36: expected one of each_rank, all_ranks, found 'rank'\n");
-  // Only of a choice of each rank.
+  // Only a choice per rank can have a default that depends on the rank.
   for (const std::string more : {"", ", choice: all_ranks"}) {
     const std::string found = testing::mistakes_in("schema: 1\nparams: {a: {default: rank == 0" +
                                                    more + "}}\nprograms: {do: [{compute: a}]}\n");
@@ -177,7 +177,7 @@ TEST_CASE("a hang of equal ranks is found with a few, and shown of all", "[app][
   const auto text = command({"check", path}).out;
   CHECK(contains(text, "64 ranks, 191 ops"));
   CHECK(contains(text, "Rank 3 never joins the communicator of all_reduce dp#1"));
-  // As with all ranks, but for the command and the list of all waits.
+  // The same output as with all ranks, except for the command and the list of all waits.
   const auto all = command({"check", path, "--all"}).out;
   const auto whole = all.substr(0, all.find("\nAll waits"));
   CHECK(text.substr(0, whole.size()) == whole);
@@ -194,8 +194,8 @@ TEST_CASE("the help of check has all answers", "[app][check]") {
   }
 }
 
-// Rank 2 has nothing for rank 0 and gets nothing from it, and comes late: it waits for a message of
-// rank 0, which stands behind rank 0's exchange.
+// Rank 2 exchanges no bytes with rank 0 and arrives late. It waits for a message of rank 0, which
+// is queued behind rank 0's exchange.
 TEST_CASE("an answer rests on what happens to empty parts", "[app][check]") {
   const testing::Folder folder;
   const auto exchange = [&](const std::string& top, const std::string& part) {
@@ -235,11 +235,11 @@ TEST_CASE("an answer rests on what happens to empty parts", "[app][check]") {
   CHECK(rests_on(exchange("backend: nccl2\n", "0B"), "hang certain") ==
         "an empty part of an all_to_all is sent, and its recv waits for it, as in PyTorch 2.15 and "
         "later; otherwise this does not hang (from PyTorch's source; not measured)");
-  // Where none is empty, all wait for all, by any version.
+  // If no part is empty, every rank waits for every rank, in any version.
   CHECK(rests_on(exchange("", "1B"), "hang certain").empty());
 }
 
-// All interleavings of it that are followed end in a mismatch, and whether one completes is open.
+// Every explored interleaving ends in a mismatch; whether another one completes stays open.
 TEST_CASE("a hang that is known is not followed up to the budget", "[app][check]") {
   const std::string path = "scenarios/megatron_expert_overlap_hang.yaml";
   const auto report = [&](const std::vector<std::string>& more) {

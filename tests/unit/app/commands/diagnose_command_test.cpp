@@ -1,4 +1,4 @@
-// `pipesim diagnose`, through the command line. Whole outputs: tests/golden/diagnose_*.
+// `pipesim diagnose` from the command line. Whole outputs: tests/golden/diagnose_*.
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 const std::string kDumps = "tests/golden/diagnose_cycle/dumps";
 
-// A dump of a job of two ranks in which nothing is pending.
+// The dump of one rank in a job of two ranks without pending calls.
 std::string healthy(int rank) {
   return R"({"version":"2.9","rank":)" + std::to_string(rank) +
          R"(,"pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[0, 1]"}},"entries":[)" +
@@ -76,7 +76,7 @@ TEST_CASE("stacks of run are read back, and idle threads are no odd ones",
           "[app][diagnose_command]") {
   const std::string stacks = command({"run", "scenarios/swin_2x2x2.yaml", "--stacks"}).out;
   const auto swin = command({"diagnose", "stacks", "-", "--json"}, stacks);
-  // All wait, in different places: that says nothing of who is to blame.
+  // All ranks wait, in different places, so the stacks blame no rank.
   CHECK(swin.code == 3);
   CHECK(contains(swin.out, "\"verdict\": \"different waits\""));
   CHECK(contains(swin.out, "\"root_ranks\": []"));
@@ -110,7 +110,7 @@ TEST_CASE("the boxings of a model are read back, and its partial sums named",
       command({"opt", "scenarios/swin_2x2x2_from_model.yaml", "--explain-boxing"}).out;
   const auto found = command({"diagnose", "boxing", "-"}, log);
   CHECK(found.code == 1);
-  // One for the bias table of each of 12 blocks.
+  // One partial sum for the bias table of each of the 12 blocks.
   CHECK(contains(found.out, ", 12 partial sums from a broadcast\n"));
   CHECK(contains(found.out, "from Repeat-block11-gather_nd-bias_table"));
   CHECK(command({"diagnose", "boxing", "-"}, log.substr(0, log.find('\n') + 1)).code == 0);
@@ -127,7 +127,7 @@ TEST_CASE("the graph of evidence is drawn, and shown on a page", "[app][diagnose
   CHECK(contains(picture, "<title>rank 0 all_reduce pg1#7</title>"));
   const std::string page = testing::file_text(html);
   CHECK(contains(page, "<title>dumps hangs</title>"));
-  // What waits is in the data, and so is what the terminal shows.
+  // The page data contains the waits and the terminal report.
   CHECK(contains(page, R"("cycle_heading":"The cycle: 2 waits, ranks 0 and 1")"));
   CHECK(contains(page, R"("report":"dumps  DEADLOCK)"));
   CHECK(contains(page, R"("lanes":[])"));
@@ -139,7 +139,7 @@ TEST_CASE("the graph of evidence is drawn, and shown on a page", "[app][diagnose
 TEST_CASE("what a log says of collectives is a scenario that hangs alike",
           "[app][diagnose_command]") {
   const testing::Folder folder;
-  // The forward's collective of rank 0 is on its device, rank 1 stands in the backward's, and each
+  // Rank 0 runs the forward's collective on its device, rank 1 is blocked in the backward's. Each
   // waits for the other rank.
   const std::string scenario = folder / "hang.yaml";
   const auto told = [&](const std::vector<std::string>& more) {
@@ -166,8 +166,8 @@ TEST_CASE("what a log says of collectives is a scenario that hangs alike",
 
 TEST_CASE("a rank that is behind in a log never comes in its scenario", "[app][diagnose_command]") {
   const testing::Folder folder;
-  // Rank 2 has launched nothing of the second round. Rank 1 has not entered the collective either,
-  // but is not behind: it may wait for data, and is not to blame.
+  // Rank 2 has launched nothing of the second micro-batch. Rank 1 has not entered the collective
+  // either, but does not lag: it may wait for data, so it is not blamed.
   folder.write("rank_0.log",
                "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] "
                "after: F\nI1122 10:00:00.000000 7 k.cpp:1] before: nccl\nI1122 10:00:00.000000 7 "
@@ -204,10 +204,10 @@ TEST_CASE("ends of all kinds are compared", "[app][diagnose_command]") {
   const auto fixed = command({"compare", log, swin, "--set", "bwd_dst_buffer=backward"});
   CHECK(fixed.code == 1);
   CHECK(contains(fixed.out, "  the verdicts differ\n"));
-  // Of the run all four micro-batches are through, of the log two (oneflow.md, section 3).
+  // The run finishes all four micro-batches, the log only two (oneflow.md, section 3).
   CHECK(contains(fixed.out,
                  "  rank 0 F3: entered 2 and launched 2 in the log, 4 and 4 in the run\n"));
-  // Two logs, of which one ended in another step: numbers do not count, places do.
+  // Two logs, one of which ends in another step: compare compares places, not numbers of launches.
   folder.write("a.log",
                "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n0: I1122 10:00:00.000000 7 k.cpp:1] "
                "after: F\n0: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n1: I1122 "
@@ -237,7 +237,7 @@ TEST_CASE("stacks are compared with each other, and with what says who is to bla
   const testing::Folder folder;
   const std::string stacks = "tests/golden/diagnose_stacks/srun.txt";
   CHECK(command({"compare", stacks, stacks}).code == 0);
-  // Rank 2 never comes to an all_reduce of four: the odd one out.
+  // Rank 2 never calls an all_reduce of four ranks: it is the straggler.
   folder.write("job.yaml", R"(
 schema: 1
 ranks: 4
@@ -274,7 +274,7 @@ TEST_CASE("who stands elsewhere is drawn, and shown on a page", "[app][diagnose_
   CHECK(contains(graph, "rank 2 never calls all_reduce"));
   const std::string page = testing::file_text(html);
   CHECK(contains(page, "load_config (data.py:40)"));
-  // And a scenario in which who stands elsewhere never calls.
+  // In the written scenario, the straggler never makes the call.
   const std::string scenario = folder / "odd.yaml";
   CHECK(command({"diagnose", "stacks", stacks, "--as-scenario", scenario}).code == 1);
   CHECK(contains(testing::file_text(scenario), "expect: {verdict: starved, roots: [2]}"));
@@ -283,7 +283,7 @@ TEST_CASE("who stands elsewhere is drawn, and shown on a page", "[app][diagnose_
 
 TEST_CASE("all evidence in a folder is put together", "[app][diagnose_command]") {
   const testing::Folder folder;
-  // Rank 1 has made 6 calls, the others 7; its stack says where it is instead.
+  // Rank 1 made 6 calls, the others 7; its stack shows where it is instead.
   std::string log;
   for (const int rank : {0, 1, 2}) {
     const std::string r = std::to_string(rank);
@@ -308,14 +308,15 @@ TEST_CASE("all evidence in a folder is put together", "[app][diagnose_command]")
   CHECK(contains(found.out, "\nWhy:\n"));
   CHECK(contains(found.out, "e/job.log:1"));
   CHECK(contains(found.out, "stacks/1.txt:2"));
-  // One kind alone is reported as that kind is.
+  // diagnose reports a single kind of evidence as the command for this kind does.
   CHECK(contains(command({"diagnose", folder / "e/job.log"}).out, "NCCL log"));
   CHECK(command({"diagnose", folder / "e/notes.md"}).code == 2);
 }
 
 namespace {
 
-// NCCL's line of a call of the only communicator, in which `rank` is process 40 + `rank` on n0.
+// Returns the line that NCCL logs for a call on the only communicator. `rank` is process 40 +
+// `rank` on n0.
 std::string nccl_call(int rank, const std::string& op, const std::string& label = "") {
   const std::string r = std::to_string(rank);
   return label + "n0:4" + r + ":9 [" + r + "] NCCL INFO " + op +
@@ -348,7 +349,7 @@ TEST_CASE("what NCCL writes of calls is a scenario that hangs alike", "[app][dia
 TEST_CASE("reports of RAS and stacks are joined with NCCL's own lines by process",
           "[app][diagnose_command]") {
   const testing::Folder folder;
-  // Of a tensor-parallel group, whose ranks 0 and 1 are ranks 6 and 7 of the job.
+  // A tensor-parallel group whose ranks 0 and 1 are ranks 6 and 7 of the job.
   const std::string calls = nccl_init(0, "[rank6]: ") + nccl_call(0, "AllReduce", "[rank6]: ") +
                             nccl_init(1, "[rank7]: ");
   const auto member = [](int rank, int count) {
@@ -369,7 +370,7 @@ TEST_CASE("reports of RAS and stacks are joined with NCCL's own lines by process
   folder.write("both/ras.json", testing::file_text(folder / "ras/ras.json"));
   folder.write("both/job.log", calls);
   CHECK(contains(command({"diagnose", folder / "both"}).out, "The job waits for rank 7.\n"));
-  // A stack says its process only: of two ranks all processes are known.
+  // A stack names only its process. In a job of two ranks, all processes are known.
   folder.write("pair/job.log", nccl_init(0) + nccl_call(0, "AllReduce") + nccl_init(1));
   folder.write(
       "pair/stacks.txt",

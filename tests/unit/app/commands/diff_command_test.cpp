@@ -1,4 +1,4 @@
-// `pipesim diff`: which sides there can be, and what the exit code says.
+// `pipesim diff`: the inputs it accepts, and its exit codes.
 #include <atomic>
 #include <string>
 #include <vector>
@@ -58,7 +58,7 @@ TEST_CASE("one file has two settings", "[app][diff]") {
   CHECK(result.code == 1);
   CHECK(contains(result.out, "A  standard input --set t=2us\nB  standard input --set t=5us\n"));
   CHECK(contains(result.out, "time     2 us -> 5 us (+3 us, +150.0%)"));
-  // What both set, each side may set again.
+  // A setting for both sides can be overridden for each side.
   CHECK(command({"diff", "-", "--set", "t=5us", "--set-a", "t=5us"}, kSmall).code == 0);
   CHECK(command({"diff", "-", "--set", "t=5us"}, kSmall).code == 2);
   CHECK(command({"diff", "-"}, kSmall).code == 2);
@@ -106,7 +106,7 @@ TEST_CASE("a page has both sides beside each other", "[app][diff][html]") {
   CHECK(contains(other, "B: no cycle"));
   CHECK(contains(other, R"(["actor","Repeat","times","3","2","line 86","line 86"])"));
   CHECK(contains(other, ": pipesim diff scenarios/swin_2x2x2.yaml --set-a acc=3 --set-b acc=2"));
-  // Of a report only the names of the cycle are known.
+  // A report contains only the op names of the cycle.
   const std::string report = folder.write("r.json", command({"run", kSwin, "--json"}).out);
   const std::string same = page({kSwin, report});
   CHECK(contains(same, "A and B are the same"));

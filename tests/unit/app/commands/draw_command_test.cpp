@@ -1,4 +1,4 @@
-// Each picture in each format, and what is said where there is none.
+// Each picture in each format, and the message if there is no picture.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -17,7 +17,7 @@ using testing::contains;
 
 namespace {
 
-// What a file of a format begins with.
+// Returns the first bytes of a file in `format`.
 std::string begin_of(const std::string& format) {
   if (format == "svg") return "<";
   if (format == "png") return "\x89PNG\r\n";
@@ -37,7 +37,7 @@ std::string drawn(const std::vector<std::string>& arguments, const std::string& 
   return testing::file_text(path);
 }
 
-// Of a picture, empty where there is none because it would be too large.
+// Returns the picture, or an empty string if draw refuses it as too large.
 std::string drawn_if_it_fits(const std::string& scenario, const std::string& what,
                              const std::string& ending) {
   const testing::Folder folder;
@@ -48,7 +48,7 @@ std::string drawn_if_it_fits(const std::string& scenario, const std::string& wha
   return result.code == 0 ? testing::file_text(path) : std::string();
 }
 
-// How many arrows of each kind of picture were held against the plan.
+// The number of arrows compared with the plan, per kind of picture.
 struct ArrowCounts {
   std::size_t stages = 0;
   std::size_t rows = 0;
@@ -69,10 +69,10 @@ void check_stages(const models::TaskGraph& graph, const models::Lowered& lowered
   }
 }
 
-// Programs have lanes and name their peers; actors have arrows.
+// Compares lanes and peer names of programs, and arrows of actors, with the plan.
 void check_tasks(const models::TaskGraph& graph, const models::Lowered& lowered,
                  const std::string& dot, const std::string& svg, ArrowCounts& counts) {
-  if (graph.pipeline) return;  // its lanes are those of the schedule
+  if (graph.pipeline) return;  // a pipeline picture has the lanes of the schedule
   const testing::TaskArrows arrows = testing::task_arrows_in(dot);
   if (const auto expected = testing::task_arrows_of(graph, lowered, dot)) {
     CHECK(arrows == *expected);
@@ -104,12 +104,12 @@ TEST_CASE("every picture of every shipped scenario is drawn", "[app][draw]") {
   for (const auto& entry : std::filesystem::directory_iterator("scenarios")) {
     const std::string scenario = entry.path().string();
     for (const std::string what : {"timeline", "wait-for", "tasks", "stages", "memory"}) {
-      // The other two formats are drawn from what the first two are, and take ten times as long.
+      // draw makes the other two formats from these two, which takes ten times as long.
       for (const std::string format : {"dot", "svg"}) {
         const std::string path = folder / ("picture." + format);
         const auto result = command({"draw", scenario, "--what", what, "-o", path});
         CAPTURE(scenario, what, format, result.err);
-        // A scenario may have no registers with sizes, and then there is no memory to draw.
+        // A scenario without sized registers has no memory to draw.
         const bool has_none = what == "memory" && result.code == 2;
         REQUIRE((result.code == 0 || has_none));
         if (has_none) {
@@ -146,7 +146,7 @@ TEST_CASE("the arrows of every shipped scenario are those of its plan", "[app][d
 
 TEST_CASE("an arrow between stages leads from who sends to who receives", "[app][draw]") {
   const testing::Folder folder;
-  // The message is on the second communicator, whose members are ranks 2 and 3.
+  // The message is on the second communicator, between ranks 2 and 3.
   const std::string path =
       folder.write("pairs.yaml",
                    "schema: 1\nranks: 4\ngroups: {a: [0, 1], b: [2, 3]}\nprograms:\n"
@@ -167,13 +167,14 @@ TEST_CASE("a picture has the same bytes every time", "[app][draw]") {
     CHECK(drawn(arguments, "dot") == drawn(arguments, "dot"));
   }
   const std::vector<std::string> timeline = {"scenarios/pipeline_zero_bubble.yaml"};
-  CHECK(drawn(timeline) == drawn(timeline));  // that SVG is ours
+  CHECK(drawn(timeline) == drawn(timeline));  // pipesim writes this SVG without Graphviz
 }
 
 TEST_CASE("copies of a rank are one, unless asked otherwise", "[app][draw]") {
   const std::string scenario = "scenarios/swin_2x2x2.yaml";
   const std::string folded = drawn({scenario, "--what", "tasks"}, "dot");
-  // Rank 0 has no zeros, and is else as 1 to 3; the four of stage 1 are alike.
+  // Rank 0 has no zeros op, but is otherwise identical to ranks 1 to 3. The four ranks of stage 1
+  // are identical.
   CHECK(contains(folded, "label=\"ranks 0-3 (x4)\""));
   CHECK(contains(folded, "label=\"ranks 4-7 (x4)\""));
   CHECK(contains(folded, "only ranks 1-3 (x3)"));
@@ -187,7 +188,7 @@ TEST_CASE("copies of a rank are one, unless asked otherwise", "[app][draw]") {
   CHECK_FALSE(contains(some, "Zeros"));
 }
 
-// 1,024 sums of 30 us in each rank, of a step of 108 ms: none of them is a pixel wide.
+// 1,024 sums of 30 us per rank in a step of 108 ms: each is narrower than a pixel.
 TEST_CASE("a row of work too short to see one by one is no row without work", "[app][draw]") {
   const std::string text = R"yaml(schema: 1
 parallel: {pipeline: 1, tensor: 2}
@@ -208,7 +209,7 @@ schedule:
     return testing::file_text(folder / "job.svg");
   };
   CHECK(contains(picture("30us"), "nccl tensor"));
-  // Less than a fiftieth of the time.
+  // Collectives take less than a fiftieth of the time.
   CHECK_FALSE(contains(picture("1us"), "nccl tensor"));
 }
 
@@ -219,17 +220,17 @@ TEST_CASE("a rank that talks to its copy is drawn beside it", "[app][draw]") {
   CHECK(contains(picture, ">rank 1<"));
   CHECK(contains(picture, ">to rank 1<"));
   CHECK(contains(picture, ">from rank 0<"));
-  CHECK(contains(picture, ">x 4<"));  // its loop
+  CHECK(contains(picture, ">x 4<"));  // the number of iterations
 }
 
 TEST_CASE("what a class of ranks has more or less than another is said", "[app][draw]") {
   const std::string picture =
       drawn({"tests/pictures/job.yaml", "--set", "skips=5", "--what", "tasks"});
   CHECK(contains(picture, ">compared with ranks 0-4, 6-15 (x15), without all_reduce data<"));
-  // Inner stages receive activations and send gradients, which the first does not.
+  // Inner stages receive activations and send gradients; the first stage does not.
   CHECK(contains(picture, ">compared with ranks 0-4, 6-15 (x15)<"));
   CHECK(contains(picture, "stroke=\"#c1121f\" stroke-width=\"2.5\""));
-  // Rank 0 is on top.
+  // Rank 0 is at the top.
   CHECK(picture.find(">ranks 0-4, 6-15 (x15)<") < picture.find(">rank 5<"));
   CHECK(picture.find(">rank 5<") < picture.find(">ranks 16-47 (x32)<"));
 }
@@ -266,7 +267,7 @@ TEST_CASE("what is too large is refused with advice", "[app][draw]") {
 }
 
 TEST_CASE("what a cycle does over and over is drawn twice and counted", "[app][draw]") {
-  // Each receives from the next before it sends: two acts of each rank are on the cycle.
+  // Each rank receives from the next before it sends: two ops of each rank are on the cycle.
   const testing::Folder folder;
   const std::string path =
       folder.write("ring.yaml",
@@ -275,7 +276,7 @@ TEST_CASE("what a cycle does over and over is drawn twice and counted", "[app][d
                    "    - {send: pp, to: (rank + 599) % 600, bytes: 1MiB}\n");
   const std::string picture = folder / "ring.svg";
   REQUIRE(command({"draw", path, "--what", "wait-for", "-o", picture}).code == 0);
-  // Of ranks 1 to 599 some act, or both.
+  // The repeated part of the cycle covers ranks 1 to 599: one op of some ranks, two of the others.
   CHECK(contains(testing::file_text(picture), "x 599 ranks"));
   const auto result = command({"draw", path, "--what", "wait-for", "--all", "-o", picture});
   CHECK(result.code == 2);
@@ -315,7 +316,7 @@ TEST_CASE("a scenario without memory has no picture of it", "[app][draw]") {
   CHECK(contains(result.err, "this scenario has no memory to draw"));
 }
 
-// Four pairs that hang alike, and nothing behind them.
+// Four pairs of ranks that hang in the same way, with no other blocked ops.
 TEST_CASE("draw: of cycles that are alike one is drawn, and the others are not behind it",
           "[app][draw]") {
   const testing::Folder folder;

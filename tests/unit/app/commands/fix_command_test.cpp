@@ -1,4 +1,4 @@
-// One scenario for each kind of change that is tried.
+// One scenario for each kind of change that fix tries.
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -15,7 +15,7 @@ using testing::contains;
 
 namespace {
 
-// Both send before they receive.
+// Each rank sends before it receives.
 const char* const kSendFirst = R"(schema: 1
 name: send_first
 ranks: 2
@@ -27,7 +27,7 @@ programs:
     - {synchronize: device}
 )";
 
-// The same around a ring.
+// The same in a ring of four.
 const char* const kRing = R"(schema: 1
 name: ring
 ranks: 4
@@ -40,7 +40,7 @@ programs:
     - {synchronize: device}
 )";
 
-// Ranks create two communicators in opposite orders.
+// The ranks initialize two communicators in opposite orders.
 const char* const kCreation = R"(schema: 1
 name: creation
 reading: real
@@ -53,7 +53,7 @@ programs:
   - {on: 1, do: [{all_reduce: b, bytes: 4B, takes: 1us}, {all_reduce: a, bytes: 4B, takes: 1us}, {synchronize: device}]}
 )";
 
-// Both ranks have a step of this name, in programs of their own.
+// Each rank has a step of this name, in separate programs.
 const char* const kSameNames = R"(schema: 1
 ranks: 2
 groups:
@@ -75,7 +75,7 @@ programs:
   - {send: k, to: 0, bytes: 1GiB, stream: s1}
 )";
 
-// On rank 0 `first` is 9 us later than `second`; on rank 1 it is the other way round.
+// On rank 0 `first` is ready 9 us after `second`; on rank 1 `second` is ready 9 us after `first`.
 const char* const kOppositeOrder = R"(schema: 1
 name: opposite_order
 ranks: 2
@@ -129,7 +129,7 @@ TEST_CASE("fix: patches of an earlier run do not stay behind the last", "[app][f
 }
 
 TEST_CASE("fix: after Ctrl-C it tells the hang, and that not all was tried", "[app][fix]") {
-  const std::atomic<bool> interrupted{true};  // seen before the first change is tried
+  const std::atomic<bool> interrupted{true};  // set before fix tries the first change
   const auto text = command({"fix", "-"}, kOppositeOrder, &interrupted);
   CHECK(text.code == 130);
   CHECK(contains(text.out, "\nInterrupted: not all changes were tried.\n"));
@@ -163,7 +163,7 @@ TEST_CASE("fix: one order of two collectives on all ranks", "[app][fix]") {
 }
 
 TEST_CASE("fix: steps of one name on different ranks are told apart", "[app][fix]") {
-  // The step of rank 1 helps, and that of rank 0 does not.
+  // Changing the step of rank 1 helps; changing the step of rank 0 does not.
   const auto result = command({"fix", "-"}, kSameNames);
   CAPTURE(result.out);
   const std::size_t rest = result.out.find("Tried, but the run still hangs");
@@ -184,7 +184,8 @@ TEST_CASE("fix: communicators at the start", "[app][fix]") {
   CHECK(contains(result.out, "     communicators: {creation: start}\n"));
 }
 
-// The recv has to come before the all-reduces, and these are in different orders.
+// The recv must come before the all-reduces, and the ranks call the all-reduces in different
+// orders.
 TEST_CASE("fix: two changes together where one does not help", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
 name: crossed
@@ -202,7 +203,7 @@ programs:
   CHECK(contains(result.out, "check  proved"));
 }
 
-// The connection exists, and a MiB fits into its buffers: only the contract is broken.
+// The connection exists, and a MiB fits into its buffers: the job only violates NCCL's contract.
 TEST_CASE("fix: what runs by buffers is fixed, too", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
 name: buffered
@@ -221,8 +222,8 @@ programs:
   CHECK(contains(result.out, "1  give and take in one group call"));
 }
 
-// The end of two rows of 1F1B: both ranks send first, and again in the next round. One recv before
-// one send leaves the next round to NCCL's buffers.
+// The tails of two 1F1B rows: both ranks send first, in two iterations. With one recv moved before
+// one send, the second iteration still relies on NCCL's buffers.
 TEST_CASE("fix: actions of a schedule's row change places", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
 name: rows
@@ -240,7 +241,7 @@ schedule:
   CHECK(contains(result.out, "0RECV_B3 before 0SEND_F6 in the row: proved, hides the hang"));
 }
 
-// By NCCL's contract only one message may be under way: with two, rank 1 sends before it takes the
+// NCCL's contract allows only one message in flight. With two, rank 1 sends before it receives the
 // second.
 TEST_CASE("fix: fewer in flight, where as much is left to do", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
@@ -265,12 +266,12 @@ programs:
   const std::size_t fewer = result.out.find("  ahead=1 instead of 4\n   note   may change what");
   REQUIRE(fewer != std::string::npos);
   CHECK(result.out.find("on a separate communicator") < fewer);
-  // Less to do is no fix.
+  // Fewer steps or rounds are not a fix.
   CHECK_FALSE(contains(result.out, "steps=1 "));
   CHECK_FALSE(contains(result.out, "rounds=1 "));
 }
 
-// Both messages are gone with it.
+// `exchange=off` removes the send and the recv.
 TEST_CASE("fix: a parameter that leaves out calls changes the job, and comes last", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
 name: switch_less
@@ -311,7 +312,7 @@ programs:
   CHECK(contains(result.out, "\n3  moe=off instead of on\n   note   may change what"));
 }
 
-// These backends give each rank a step of its own; the file has one for all.
+// These backends expand the step to one step per rank; the file has one step for all.
 TEST_CASE("fix: a step that a backend splits by rank is one step", "[app][fix]") {
   for (const char* backend : {"nccl-legacy", "nccl-lazy"}) {
     std::string text = R"(schema: 1
@@ -467,7 +468,7 @@ programs:
   CHECK(contains(result.out, "  rank 3 skips recv pp (b.py:1)\n   note   may change"));
 }
 
-// Each rank begins with another communicator: no two calls of one rank that change places help.
+// Each rank starts with another communicator, so no swap of two calls on one rank helps.
 TEST_CASE("fix: one order of three communicators on all ranks", "[app][fix]") {
   const std::string program = R"(schema: 1
 name: rotated
@@ -486,7 +487,7 @@ programs:
     CHECK(contains(result.out, "one order on all ranks, changed on ranks 1 and 2: a, b, c"));
   };
   told(program);
-  // In a loop, and in blocks that programs call.
+  // The same in a loop, and in blocks that programs call.
   std::string loops = program;
   for (std::size_t at = 0; (at = loops.find("do: [", at)) != std::string::npos; at += 30) {
     loops.replace(at, 5, "do: [{repeat: 3, do: [");
@@ -518,8 +519,8 @@ programs:
   CHECK(contains(result.out, "all ranks call all_reduce dp"));
 }
 
-// In a ring of four the cycle has a wait for each rank, and steps are the same on all: what changes
-// on some ranks breaks a wait of one of these.
+// The cycle in a ring of four has a wait for each rank, and all ranks share their steps. A fix that
+// changes only some ranks breaks a wait of one of these ranks.
 TEST_CASE("fix: the wait that a change on some ranks breaks is one of theirs", "[app][fix]") {
   const auto result = command({"fix", "-", "--json"}, kRing);
   INFO(result.out << result.err);
@@ -531,7 +532,7 @@ TEST_CASE("fix: the wait that a change on some ranks breaks is one of theirs", "
     const auto on = text.find(": recv pp before send pp");
     if (on == std::string::npos) continue;
     ++moves;
-    // A wait for a recv that comes after the send of one of these ranks.
+    // The wait is for a recv that comes after the send of one of these ranks.
     const auto& wait = cycle[fix["wait"].get<std::size_t>() - 1];
     CAPTURE(text, wait.dump());
     CHECK(contains(text.substr(0, on), std::to_string(wait["for"]["rank"].get<int>())));
@@ -539,7 +540,7 @@ TEST_CASE("fix: the wait that a change on some ranks breaks is one of theirs", "
   CHECK(moves >= 2);
 }
 
-// Alike on both ranks it completes; only another order hangs.
+// If the ranks take equal times, the job completes; only another interleaving hangs.
 TEST_CASE("fix: a hang of another order than that of the run", "[app][fix]") {
   std::string text = kOppositeOrder;
   const std::string late = "{case: rank, 0: 9us, else: 1us}";
@@ -585,7 +586,7 @@ TEST_CASE("fix: bad input and usage", "[app][fix]") {
   CHECK(command({"fix", "--help"}).code == 0);
 }
 
-// Two ranks exchange; with the other ranks in it, they would send to ranks below 0.
+// Two ranks exchange. If the other ranks joined them, ranks would send to negative ranks.
 TEST_CASE("fix: a change that leaves a mistake is not one after which it hangs", "[app][fix]") {
   const auto result = command({"fix", "scenarios/first_batch_of_two_ranks.yaml"});
   INFO(result.out << result.err);

@@ -1,4 +1,4 @@
-// `pipesim import torch-schedule` and `pipesim run FILE.csv`, through the command line.
+// `pipesim import torch-schedule` and `pipesim run FILE.csv` from the command line.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -22,13 +22,13 @@ const std::string kLowered =
     "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
     "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n";
 
-// The empty slot lets rank 0 send twice before rank 1 begins.
+// The empty slot lets rank 0 send twice before rank 1 starts.
 const std::string kLoweredWithSlots =
     "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
     "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n";
 
-// Without what a record says in its script's words: names of calls, sentences with them, and where
-// its ranks first differ.
+// Returns the report without texts that come from the recorded script: call names, sentences with
+// them, and the first difference of the ranks.
 nlohmann::json without_names(nlohmann::json of) {
   if (of.is_object()) {
     of.erase("first_difference");
@@ -53,7 +53,7 @@ TEST_CASE("an imported schedule runs, and as the file itself does", "[app][impor
   const CommandResult ran = command({"run", "-", "--set", "forward=2us"}, imported.out);
   CHECK(ran.code == 0);
   CHECK(contains(ran.out, "The schedule takes 18 us"));
-  // But for the command, in the last line.
+  // The reports are identical except for the command in the last line.
   const std::string both = ran.out.substr(0, ran.out.find("pipesim "));
   CHECK(contains(command({"run", path, "--set", "forward=2us"}).out, both));
 }
@@ -100,7 +100,7 @@ TEST_CASE("mistakes of an import are told with their place", "[app][import_comma
 }
 
 TEST_CASE("the last rows of a log are imported with --partial", "[app][import_command]") {
-  // Micro-batch 0 went forward on both ranks, and its gradient came back, before the rows begin.
+  // Before the rows begin, micro-batch 0 went forward on both ranks and its gradient came back.
   const std::string rows = "0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n1RECV_F1,1F1,1B1,1SEND_B1\n";
   const CommandResult whole = command({"import", "torch-schedule", "-"}, rows);
   CHECK(whole.code == 2);
@@ -111,7 +111,7 @@ TEST_CASE("the last rows of a log are imported with --partial", "[app][import_co
   const CommandResult run = command({"run", "-", "--set", "forward=2us"}, imported.out);
   CAPTURE(run.out, run.err);
   CHECK(run.code == 0);
-  // 0F1 2 us, 1F1 2 us, 1B1 4 us, 0B1 4 us; 0B0 runs meanwhile.
+  // 0F1 2 us, 1F1 2 us, 1B1 4 us, 0B1 4 us; 0B0 runs at the same time.
   CHECK(contains(run.out, "COMPLETED at 12 us"));
   CHECK(contains(command({"import", "record", "x", "--partial"}).err,
                  "'--partial' is for 'pipesim import torch-schedule'"));
@@ -132,7 +132,7 @@ TEST_CASE("an imported record says what its answer rests on", "[app][import_comm
                  "\"the record of ranks 0..3 ends early: nothing could be delivered any more\""));
 }
 
-// Of these, some are undecided because the record ends early or because several threads call.
+// Some of these records are undecided, because the record ends early or several threads make calls.
 TEST_CASE("an imported record has the answer of the record", "[app][import_command]") {
   for (const std::string record :
        {"check_record_cut/killed", "check_record_threads/race", "check_record_threads/crossing",
@@ -146,7 +146,7 @@ TEST_CASE("an imported record has the answer of the record", "[app][import_comma
       const CommandResult of_scenario = command({"check", "-", "--json"}, imported.out);
       CHECK(of_scenario.code == of_record.code);
       nlohmann::json answer = nlohmann::json::parse(of_scenario.out);
-      answer.emplace("rests_on", nlohmann::json::array());  // which a record always has
+      answer.emplace("rests_on", nlohmann::json::array());  // always part of the report of a record
       CHECK(without_names(answer) == without_names(nlohmann::json::parse(of_record.out)));
     }
   }

@@ -29,13 +29,13 @@ std::string content(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A command that a comment names, and what it says of it.
+// A command in a comment of the scenario, and the outcome that the comment promises.
 struct Promise {
-  std::vector<std::string> arguments;  // with `path` for FILE
+  std::vector<std::string> arguments;  // `path` replaces FILE
   std::string text;
 };
 
-// Lines such as "#   pipesim run FILE --set a=b   completes".
+// Finds lines such as "#   pipesim run FILE --set a=b   completes".
 std::vector<Promise> promises(const std::string& text, const std::string& path) {
   const std::string prefix = "#   pipesim ";
   std::vector<Promise> result;
@@ -49,7 +49,8 @@ std::vector<Promise> promises(const std::string& text, const std::string& path) 
     std::istringstream words(line.substr(prefix.size(), gap - prefix.size()));
     for (std::string word; words >> word;) {
       if (word.compare(0, 4, "FILE") == 0) word.replace(0, 4, path);
-      if (word == "step.svg") word = path + ".svg";  // beside the file, not where tests run
+      // The picture goes next to the file, not into the working directory.
+      if (word == "step.svg") word = path + ".svg";
       promise.arguments.push_back(word);
     }
     result.push_back(std::move(promise));
@@ -78,7 +79,7 @@ void keep(const Promise& promise) {
   } else if (says("prints") || says("draws")) {
     CHECK(result.code == 0);
   } else {
-    // Of the model: what lint says first.
+    // lint's first finding about the model.
     CHECK(says("names the buffers"));
     CHECK(result.code == 1);
     CHECK(contains(result.out, "'Buffer-"));
@@ -86,7 +87,7 @@ void keep(const Promise& promise) {
   }
 }
 
-// How many ranks of a job stand for all; all, if it does not fold.
+// The number of ranks that are simulated; the number of all ranks if the job does not fold.
 std::size_t simulated_ranks(const std::string& text, const testing::Settings& settings,
                             std::uint32_t ranks) {
   const models::TaskGraph graph = testing::scenario_of(text, settings).graph;
@@ -110,7 +111,7 @@ TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
     const std::vector<Promise> all = promises(content(path), path);
     CHECK(all.size() >= 3);
     for (const Promise& promise : all) keep(promise);
-    // Only the model has something suspect in it, and says so.
+    // Only the model has a suspicious part, and its comment says so.
     CHECK(command({"lint", path}).code == (kind == "model" ? 1 : 0));
     CHECK(contains(content(path), "\nexpect:\n"));
   }
@@ -131,13 +132,13 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
       for (const std::string& value : values) {
         const std::string setting = parameter.name + "=" + value;
         std::vector<std::string> arguments = {"run", path, "--set", setting};
-        // Megatron-LM's own messages have one order only, as the comment beside it says.
+        // Megatron-LM has only one order for its own messages; the comment in the scenario says so.
         const bool ordered = scenario.kind == "megatron" && parameter.name == "p2p_order";
         if (ordered) arguments.insert(arguments.end(), {"--set", "messages=edge"});
         const auto result = command(arguments);
         INFO(scenario.kind << " " << setting << "\n" << result.out << result.err);
         CHECK(result.err.empty());
-        // These hang, and the comments say so.
+        // These settings hang, and the comments say so.
         const bool deferred = scenario.kind == "torchtitan" && setting == "p2p_order=deferred";
         const bool hangs =
             deferred || setting == "buffer_stream=forward" || setting == "logs=rank0";
@@ -147,8 +148,8 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
   }
 }
 
-// On two hosts, on hosts of 8 devices, and without a cluster. Twice the replicas are not one rank
-// more.
+// Tests two hosts, hosts of 8 devices, and no cluster. Doubling the replicas adds no simulated
+// rank.
 TEST_CASE("starting scenarios are simulated with few ranks, with a cluster and without",
           "[app][new][folding]") {
   using Settings = testing::Settings;
@@ -168,7 +169,7 @@ TEST_CASE("starting scenarios are simulated with few ranks, with a cluster and w
          return Settings{{"tp", "8"}, {"dp", std::to_string(ranks / 8)}};
        }},
   };
-  // These have no replicas, or ranks that depend on each other through what actors read.
+  // These have no replicas, or their ranks depend on one another through the reads of actors.
   const std::set<std::string> others = {"actors", "model", "schedule"};
   for (const app::StartingScenario& scenario : app::starting_scenarios()) {
     const std::string kind(scenario.kind);
@@ -176,7 +177,7 @@ TEST_CASE("starting scenarios are simulated with few ranks, with a cluster and w
     const auto found = kinds.find(kind);
     CHECK((found == kinds.end()) == (others.count(kind) == 1));
     if (found == kinds.end()) continue;
-    // `per_host` ranks on each host; 0: without a cluster.
+    // `per_host` is the number of ranks on each host; 0: no cluster.
     const auto simulated = [&](std::uint32_t ranks, std::uint32_t per_host) {
       std::string text(scenario.text);
       std::size_t line = text.find("\ncluster: ") + 1;
@@ -220,7 +221,7 @@ TEST_CASE("new overwrites nothing", "[app][new]") {
   CHECK(result.err == "error[E1602]: '" + path +
                           "' already exists; not overwritten\n  help: see 'pipesim help E1602'\n");
   CHECK(content(path) == "mine");
-  // Nor through a link that leads nowhere.
+  // `new` does not write through a dangling link either.
   std::filesystem::create_symlink(folder / "nothing", folder / "link");
   CHECK(command({"new", "-o", folder / "link"}).code == 74);
   CHECK(!std::filesystem::exists(folder / "nothing"));

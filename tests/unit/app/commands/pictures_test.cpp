@@ -1,4 +1,4 @@
-// Every picture of jobs of every size: how large it is, and that one can read it.
+// Every picture of jobs of every size: its dimensions and legibility.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -67,7 +67,8 @@ std::string drawn(const std::vector<std::string>& arguments, const std::string& 
   return testing::file_text(path);
 }
 
-// In pixels. What Graphviz fits to a page it scales as a whole, and it measures in points.
+// Returns the smallest font size in pixels. Graphviz scales a picture as a whole to fit a page, and
+// measures in points.
 double smallest_letters(const std::string& svg) {
   double smallest = 1000;
   for (const testing::SvgText& text : testing::texts_of(svg)) {
@@ -81,7 +82,7 @@ double smallest_letters(const std::string& svg) {
          std::stod(svg.substr(scale + std::string_view(kScale).size()));
 }
 
-// The big-endian number at `at` of a PNG.
+// Returns the big-endian integer at `at` in a PNG.
 std::uint32_t number_at(const std::string& png, std::size_t at) {
   std::uint32_t value = 0;
   for (std::size_t i = at; i < at + 4; ++i)
@@ -121,7 +122,7 @@ TEST_CASE("chunks and directions have colours of their own", "[app][draw]") {
   const std::string one = drawn({"scenarios/pipeline_1f1b.yaml"}, "timeline", "svg");
   CHECK(contains(one, ">forward<"));
   CHECK_FALSE(contains(one, "chunk"));
-  // 3 x 6 ms of 66.
+  // 3 x 6 ms out of 66 ms.
   CHECK(contains(one, "bubble 27.3 %"));
 }
 
@@ -141,14 +142,14 @@ TEST_CASE("a timeline shows a part, as wide as asked, on a dark page", "[app][dr
     CAPTURE(what);
     CHECK(contains(dark, "\"#0d1117\""));
     CHECK_FALSE(contains(light, "\"#0d1117\""));
-    // The command at the foot may take one more line.
+    // The command in the footer can need one more line.
     const std::size_t texts = testing::texts_of(light).size();
     CHECK(testing::texts_of(dark).size() >= texts);
     CHECK(testing::texts_of(dark).size() <= texts + 1);
   }
 }
 
-// A text beyond the edge would widen a PNG, and be cut off an SVG.
+// A text beyond the edge would widen a PNG and be clipped in an SVG.
 TEST_CASE("a narrow timeline holds its texts, and a mouse shows what is cut", "[app][draw]") {
   for (const std::string scenario :
        {"scenarios/swin_2x2x2.yaml", "scenarios/pipeline_1f1b.yaml", "tests/pictures/job.yaml"}) {
@@ -179,7 +180,7 @@ TEST_CASE("the rank that others wait for in vain is marked", "[app][draw]") {
 TEST_CASE("memory has a scale, weights below, and a limit", "[app][draw]") {
   const std::string svg =
       drawn({"scenarios/pipeline_1f1b.yaml"}, "memory", "svg", {"--limit", "16GiB"});
-  // 12 GiB of weights; 4 activations of 2 GiB on rank 0, 1 on rank 3.
+  // 12 GiB of weights; activations of 2 GiB: 4 on rank 0, 1 on rank 3.
   for (const std::string text : {">peak 20 GiB<", ">peak 14 GiB<", ">limit 16 GiB<",
                                  ">4 GiB too much<", ">10 GiB<", "12 GiB all the time"}) {
     CAPTURE(text);
@@ -201,9 +202,10 @@ TEST_CASE("the first wait is on top, and cycles stand side by side", "[app][draw
     if (text.text.starts_with("4: its host")) last = text.bottom;
   }
   CHECK(first == second);
-  CHECK(first < last);  // y grows downwards
+  CHECK(first < last);  // y grows downward
   CHECK(contains(svg, "2.1: waits for rank 3"));
-  // In the timeline, both have red frames: a host thread and a stream of four ranks, and the key.
+  // The timeline frames both cycles in red: a host thread and a stream of four ranks, and the
+  // legend.
   const std::string timeline = drawn({"tests/pictures/two_cycles.yaml"}, "timeline", "svg");
   std::size_t frames = 0;
   for (std::size_t at = 0;

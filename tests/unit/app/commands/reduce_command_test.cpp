@@ -1,4 +1,4 @@
-// `pipesim reduce`, through the command line.
+// `pipesim reduce` from the command line.
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -57,10 +57,10 @@ TEST_CASE("what is left of hangs that people have fits on a screen",
   int hanging = 0;
   for (const std::string& path : paths) {
     const auto small = command({"reduce", path});
-    if (small.code != 0) continue;  // does not hang
+    if (small.code != 0) continue;  // the scenario does not hang
     CAPTURE(path, small.out);
     ++hanging;
-    // With heading and expectation. Passes generate the names of swin_2x2x2_from_model.
+    // Includes the heading and the expectation. Passes generate the names of swin_2x2x2_from_model.
     const bool is_generated = contains(path, "swin_2x2x2_from_model");
     CHECK(std::count(small.out.begin(), small.out.end(), '\n') <= (is_generated ? 40 : 24));
     CHECK(command({"run", "-"}, small.out).code == 1);
@@ -68,7 +68,7 @@ TEST_CASE("what is left of hangs that people have fits on a screen",
   CHECK(hanging >= 48);
 }
 
-// Ranks 2 and 3 hang. Without them, ranks 0 and 1 hang alike, three lines below.
+// Ranks 2 and 3 hang. Without them, ranks 0 and 1 hang in the same way, three lines below.
 TEST_CASE("a hang stays at the lines of the file, if the steps say no other",
           "[app][reduce_command]") {
   const auto small = command({"reduce", "-"}, R"(schema: 1
@@ -93,13 +93,13 @@ programs:
 TEST_CASE("a long chain of equal layers is kept once", "[app][reduce_command]") {
   const auto small = command({"reduce", "scenarios/swin_2x2x2_from_model.yaml"});
   CHECK(contains(small.out, "# Ops whose names differ only in numbers"));
-  // Each sort of op of a layer is there, and of six layers two: one before the other.
+  // Each kind of op in a layer remains, and two of the six layers, one before the other.
   for (const char* op : {"-mlp_grad", "-gather_nd_grad", "-qk_grad"}) {
     CHECK(contains(small.out, op));
   }
   CHECK(contains(small.out, "block0-mlp_grad"));
   CHECK_FALSE(contains(small.out, "block3-mlp_grad"));
-  // One that is short enough keeps all: B0 and B2 are two waits of swin_2x2x2.
+  // A short cycle stays whole: B0 and B2 are two waits of swin_2x2x2.
   const auto swin = command({"reduce", kSwin});
   CHECK_FALSE(contains(swin.out, "only in numbers"));
 }

@@ -1,4 +1,4 @@
-// `pipesim run`: what its report says of several cycles, and of ranks that say the same.
+// `pipesim run`: its report of several cycles, and of ranks with identical waits.
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ using testing::contains;
 
 namespace {
 
-// Each pair of ranks sends before it receives; ranks 6 and 7 receive before they send.
+// Each pair of ranks sends before it receives, except ranks 6 and 7, which receive first.
 const char* const kPairs = R"(schema: 1
 ranks: 8
 reading: contract
@@ -35,7 +35,7 @@ TEST_CASE("run: cycles that differ in their ranks alone are listed once", "[app]
   INFO(all.out << all.err);
   CHECK(contains(all.out, "\nThe cycle: 4 waits, ranks 0 and 1\n"));
   CHECK(contains(all.out, "\n  x 3: the same on ranks 2 and 3; ranks 4 and 5\n"));
-  // That of the other shape has its waits, and the number that it has among all.
+  // The report lists the waits of the cycle with another shape, under its number among all cycles.
   CHECK_FALSE(contains(all.out, "Cycle 2 of 4"));
   CHECK_FALSE(contains(all.out, "Cycle 3 of 4"));
   CHECK(contains(all.out, "\nCycle 4 of 4: 4 waits\n"));
@@ -68,7 +68,7 @@ programs:
     - {compute: more, takes: 1us, on: rank % 6 == 2}
     - {all_reduce: dp, takes: 1us, on: rank != 14}
 )");
-  // 2, 8 and 20 wait for 14, which makes no call. All others are done.
+  // Ranks 2, 8 and 20 wait for rank 14, which makes no call. All others are done.
   REQUIRE(late["ranks"].size() == 3);
   CHECK(late["ranks"][0]["rank"] == 0);
   CHECK(late["ranks"][0]["device"] == "idle");

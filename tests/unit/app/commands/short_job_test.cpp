@@ -1,5 +1,5 @@
-// The commonest job is a short file: Megatron's 4 x 2 of docs/reference/schedules.md. Numbers are
-// counted by hand, in the comments.
+// The most common job is a short file: Megatron's 4 x 2 of docs/reference/schedules.md. The
+// comments derive the numbers by hand.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -17,7 +17,7 @@ using testing::contains;
 
 namespace {
 
-// The block of the page that follows "This is Megatron's 4 x 2 job".
+// Returns the block of the page after "This is Megatron's 4 x 2 job".
 std::string job() {
   const std::string page = testing::file_text("docs/reference/schedules.md");
   const std::string fence = "```yaml\n";
@@ -27,7 +27,7 @@ std::string job() {
   return page.substr(begin, page.find("```\n", begin) - begin);
 }
 
-// The same without data parallel replicas: pipeline 4 x tensor 2.
+// Returns the same job without data-parallel replicas: pipeline 4 x tensor 2.
 std::string job_of_8() {
   std::string text = job();
   const std::string data = ", data: 2";
@@ -44,7 +44,7 @@ Lists lists_of(const models::TaskGraph& graph, const std::string& name) {
   return group == graph.groups.end() ? Lists() : group->lists;
 }
 
-// Calls of a rank: by operation, or "messages".
+// Counts the calls of a rank by communicator; sends and recvs count as "messages".
 std::map<std::string, std::uint32_t> calls_of(const models::TaskGraph& graph,
                                               const models::Lowered& lowered, std::uint32_t rank) {
   std::map<std::string, std::uint32_t> result;
@@ -82,7 +82,8 @@ TEST_CASE("short job: the page shows it in at most 15 lines", "[app][short_job]"
 }
 
 TEST_CASE("short job: ranks, groups and calls", "[app][short_job]") {
-  // Megatron's order tp-dp-pp: tensor ranks are next to each other, then data, then pipeline.
+  // Megatron's order tp-dp-pp: ranks that differ in the tensor dimension are adjacent, then data,
+  // then pipeline.
   const models::TaskGraph graph = testing::scenario_of(job()).graph;
   CHECK(graph.ranks == 16);
   CHECK(lists_of(graph, "tensor") ==
@@ -96,13 +97,14 @@ TEST_CASE("short job: ranks, groups and calls", "[app][short_job]") {
   REQUIRE(lowered.has_value());
   for (std::uint32_t rank = 0; rank < 16; ++rank) {
     auto calls = calls_of(graph, *lowered, rank);
-    // 32 layers on 4 stages: 8 layers, 2 sums in the forward of each and 2 in its backward, for
-    // each of 8 micro-batches. In the last backward each layer reduces its gradients once.
+    // 32 layers on 4 stages are 8 layers per stage, each with 2 sums in its forward and 2 in its
+    // backward, for 8 micro-batches. In the last backward, each layer reduces its gradients once.
     CHECK(calls["tensor"] == 8 * 8 * (2 + 2));
     CHECK(calls["data"] == 8);
-    // The loss or norm, once.
+    // The loss or the norm, once.
     CHECK(calls["pipeline"] == 1);
-    // An activation and a gradient of each micro-batch for each neighbor; at the ends there is one.
+    // One activation and one gradient per micro-batch and neighbor; the first and last stage have
+    // one neighbor.
     const bool end = rank < 4 || rank >= 12;
     CHECK(calls["messages"] == 8 * 2 * (end ? 1 : 2));
     CHECK(calls.size() == 4);
@@ -120,7 +122,8 @@ TEST_CASE("short job: pipeline 4 x tensor 2", "[app][short_job]") {
   const auto report = models::pipeline_report(graph, run.lowered, run.outcome);
   REQUIRE(report.has_value());
   REQUIRE(report->ranks.size() == 8);
-  // A forward: 8 layers of 500 us and 2 sums of 120 us; a backward: twice the time, as many sums.
+  // A forward is 8 layers of 500 us with 2 sums of 120 us each. A backward takes twice the compute
+  // time, with the same number of sums.
   const std::int64_t forward = 8 * (500 + 2 * 120);
   const std::int64_t backward = 8 * (2 * 500 + 2 * 120);
   for (const auto& rank : report->ranks) CHECK(rank.busy_ns == 8 * (forward + backward) * 1000);

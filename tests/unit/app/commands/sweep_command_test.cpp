@@ -1,5 +1,5 @@
-// What a sweep finds depends neither on threads, nor on shards, nor on interruptions. What single
-// runs find, tests/unit/app/output/views_test.cpp and all others see to.
+// The results of a sweep do not depend on threads, shards or interruptions. Tests of single runs,
+// such as tests/unit/app/output/views_test.cpp, check the results of each run.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -22,7 +22,7 @@ using Arguments = std::vector<std::string>;
 
 const char* const kSwin = "scenarios/swin_2x2x2.yaml";
 
-// With jitter of its own: hangs at times.
+// Random timings make this scenario hang at times.
 const Arguments kSweep = {"sweep",  kSwin,           "--vary",  "acc=2..4",
                           "--vary", "jitter=0,free", "--seeds", "10"};
 
@@ -33,7 +33,7 @@ Arguments with(Arguments arguments, const Arguments& more) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// Of bad usage or input.
+// Returns the first error line of a command with invalid usage or input.
 std::string mistake(const Arguments& arguments) {
   const CommandResult result = command(arguments);
   CHECK(result.code == 2);
@@ -57,7 +57,8 @@ TEST_CASE("any number of threads gives the same bytes", "[app][sweep]") {
   }
 }
 
-// Of many ranks that are alike, a few are run only in the durations of the scenario.
+// Without jitter, a few representatives of many identical ranks are simulated; with jitter, all
+// ranks.
 TEST_CASE("random timings of many equal ranks differ", "[app][sweep]") {
   const char* const text = R"(schema: 1
 name: many
@@ -88,7 +89,7 @@ TEST_CASE("a case of a sweep is the run with its settings, jitter and seed", "[a
   const std::string csv = command({"sweep", kSwin, "--vary", "acc=2..3", "--vary", "jitter=0,50%",
                                    "--seeds", "2", "--first-seed", "8", "--csv", "-"})
                               .out;
-  // Two of acc without jitter, and two seeds of each with it.
+  // Two rows of acc without jitter, and two seeds of each with jitter.
   CHECK(lines_in(csv) == 7);
   const auto has = [&](const std::string& row, const Arguments& options) {
     const std::string report = command(with({"run", kSwin, "--json"}, options)).out;
@@ -134,14 +135,14 @@ TEST_CASE("the page of a sweep says which settings hang and what made it", "[app
   };
   const std::string one = page(with(kSweep, {"-j", "1"}));
   CHECK(one == page(with(kSweep, {"-j", "7"})));
-  // acc = 2 completes in every timing, 3 does not.
+  // acc=2 completes in every timing, acc=3 does not.
   CHECK(contains(one, R"(["acc=2","completes",)"));
   CHECK(contains(one,
                  "pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=2..4 --vary "
                  "jitter=0,free --seeds 10"));
-  CHECK(contains(one, "queued behind nccl-1998#3"));  // of the cycle
+  CHECK(contains(one, "queued behind nccl-1998#3"));  // a wait of the cycle
 
-  // Shards have no scenario to run: the names of the cycle remain.
+  // Shards have no scenario to run, so the page has only the names of the cycle.
   for (const char* shard : {"1/2", "2/2"}) {
     command(with(kSweep, {"--shard", shard, "-o", folder / "part{shard}"}));
   }
@@ -157,7 +158,7 @@ TEST_CASE("the page of a sweep says which settings hang and what made it", "[app
 
 TEST_CASE("the rows of a page are as few as they can be", "[app][sweep][html]") {
   const testing::Folder folder;
-  // Completes if a >= b or c is 2: of 27 settings all but 6.
+  // The job completes if a >= b or c is 2: 21 of 27 settings.
   const std::string path = folder.write("a.yaml", R"(
 schema: 1
 params: {a: 1, b: 1, c: 1}
@@ -229,7 +230,7 @@ TEST_CASE("an interrupted sweep goes on where it stopped", "[app][sweep]") {
   CHECK(command(kept).out == whole);
   const std::string finished = testing::file_text(file);
   CHECK(lines_in(finished) == 34);
-  // Wherever it was torn, it goes on.
+  // The sweep resumes wherever the file was truncated.
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, finished.find('\n') + 1,
                                  finished.size() / 2, finished.size() - 1, finished.size()}) {
     folder.write("runs", finished.substr(0, size));

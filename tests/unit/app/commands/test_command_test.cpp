@@ -1,4 +1,4 @@
-// `pipesim test`: which tests there are, what they come to, and what is written.
+// `pipesim test`: the tests it finds, their results, and its output.
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -21,7 +21,7 @@ const std::string kHead = "schema: 1\nparams: {n: 3}\nactors: {a: {source: n, ta
 
 std::string good(const std::string& expect) { return kHead + "expect: " + expect + "\n"; }
 
-// What is printed, with the folder as `.`.
+// Returns the output with the folder's path replaced by `.`.
 std::string shown(std::string text, const testing::Folder& folder) {
   for (std::size_t at = text.find(folder.path()); at != std::string::npos;
        at = text.find(folder.path())) {
@@ -49,12 +49,12 @@ TEST_CASE("a folder stands for the scenarios below it, in order", "[app][test]")
         "3 passed, 0 failed, 1 skipped\n");
   CHECK(result.code == 0);
   CHECK(result.err.empty());
-  // A file counts once, and one that is named is tested, whatever it holds.
+  // A file counts once. A file named on the command line is tested whatever its content.
   const CommandResult twice =
       command({"test", folder / "b.yaml", folder / "a/../b.yaml", folder / "a/other.yaml"});
   CHECK(contains(twice.out, "1 passed, 0 failed, 1 bad\n"));
   CHECK(twice.code == 2);
-  // So has one without expectations: nobody should think that it passed.
+  // A file without expectations is bad as well: it must not seem to pass.
   const CommandResult untested = command({"test", folder / "none.yaml", folder / "b.yaml"});
   CHECK(contains(untested.out, "nothing to test: the scenario has no 'expect'"));
   CHECK(contains(untested.out, "1 passed, 0 failed, 1 bad\n"));
@@ -84,7 +84,7 @@ TEST_CASE("nothing to test is a mistake", "[app][test]") {
   const testing::Folder empty;
   CHECK(contains(command({"test", empty.path()}).err, "no scenarios found"));
   CHECK(command({"test", empty.path()}).code == 2);
-  // So is a folder of scenarios of which none expects anything.
+  // A folder whose scenarios have no expectations is bad as well.
   const testing::Folder folder;
   folder.write("a.yaml", kHead);
   const CommandResult one = command({"test", folder.path()});

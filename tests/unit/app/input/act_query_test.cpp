@@ -1,4 +1,4 @@
-// Ops by the name of a call of their group.
+// Selects ops by the name of a call in their group.
 #include "app/input/act_query.hpp"
 
 #include <string>
@@ -55,7 +55,7 @@ TEST_CASE("a call of a group is told and asked for by its name", "[app][act_quer
   CHECK(contains(command({"why", path, "rank 1 giv"}).err, "did you mean 'give'?"));
   CHECK(same(command({"run", path, "--until", "rank 1 give"}),
              command({"run", path, "--until", "rank 1 exchange#1"})));
-  // Only rank 0 has this one.
+  // Only rank 0 has this call.
   CHECK(same(command({"run", path, "--until", "take5"}),
              command({"run", path, "--until", "rank 0 exchange#1"})));
   CHECK(same(command({"why", path, "take5"}), why));
@@ -77,7 +77,8 @@ TEST_CASE("pictures are of ranks and of sets of ranks", "[app][draw]") {
     INFO(drawn.err);
     CHECK(drawn.code == 0);
     const std::string text = testing::file_text(file);
-    return text.substr(0, text.find("pipesim draw"));  // which names what was asked for
+    // Without the footer, which repeats --ranks as typed.
+    return text.substr(0, text.find("pipesim draw"));
   };
   CHECK(picture("ends") == picture("0,3"));
   CHECK(picture("tp,0") == picture("0..2"));

@@ -1,4 +1,4 @@
-// A scenario with its patches, through the commands that take them.
+// A scenario with patches, as each command accepts it.
 #include "app/input/scenario_input.hpp"
 
 #include <string>
@@ -27,7 +27,7 @@ TEST_CASE("run: a patch does what the setting does", "[app][patch]") {
   CHECK(testing::without_command(patched.out) ==
         testing::without_command(
             command({"run", kHang, "--set", "bwd_dst_buffer=backward", "--json"}).out));
-  // A setting of a patch, and one that goes above it.
+  // A patch sets a parameter, and --set overrides the patch.
   const std::string set = "patch: 1\nset: {acc: 2}\n";
   CHECK(testing::without_command(command({"run", kHang, "--patch", "-", "--json"}, set).out) ==
         testing::without_command(command({"run", kHang, "--set", "acc=2", "--json"}).out));
@@ -51,7 +51,7 @@ TEST_CASE("run: mistakes name the file that has them", "[app][patch]") {
   CHECK(contains(result.err, "\n  actors: {BdstBuf: {stream: bakward}}\n"));
   CHECK(contains(result.err, "\n                             ^\n"));
 
-  // What the patch has made wrong elsewhere is told there.
+  // If a patch makes a line of the scenario invalid, the error points to this line.
   const auto gone = command({"run", kHang, "--patch", "-"}, "patch: 1\nactors: {Zeros: ~}\n");
   CHECK(gone.code == 2);
   CHECK(contains(gone.err, kHang + ":"));
@@ -80,7 +80,7 @@ TEST_CASE("explain and diff: a state has the patches of its run", "[app][patch]"
   const std::string set = folder / "set.json";
   command({"run", kHang, "--set", "acc=2", "--save-state", set});
   CHECK(command({"diff", state, set}).code == 0);
-  // Without its patch it would be another run: nobody takes the one for the other.
+  // Without its patch, the run is another run; the commands do not confuse the two.
   command({"run", kHang, "--save-state", set});
   CHECK(command({"diff", state, set}).code == 1);
 }
@@ -90,7 +90,7 @@ TEST_CASE("lint: with a patch", "[app][patch][lint]") {
   const auto fixed = command({"lint", kHang, "--patch", "-"}, kFix);
   CHECK(fixed.code == 1);
   CHECK_FALSE(contains(fixed.out, "[buffer-stream]"));
-  // A finding in what the patch puts in is told with its line.
+  // lint reports a finding in patched text with the line of the patch.
   const auto worse = command({"lint", "scenarios/buffer_on_the_right_stream.yaml", "--patch", "-"},
                              "patch: 1\nactors:\n  +late: {stream: forward, reads: [loss]}\n"
                              "  reduce: {reads: {+: [late]}}\n");

@@ -44,7 +44,7 @@ TEST_CASE("MPI and Slurm say which shard a process is", "[app][shard]") {
   const Variables slurm = {{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"}};
   CHECK(shard("auto", slurm).shard == Shard{6, 8});
   CHECK(shard("auto", {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).shard == Shard{1, 2});
-  // mpirun in a job of Slurm: each node has one task, and starts several processes.
+  // mpirun in a Slurm job: each node has one task, which starts several processes.
   Variables both = slurm;
   both["OMPI_COMM_WORLD_RANK"] = "1";
   both["OMPI_COMM_WORLD_SIZE"] = "16";

@@ -18,7 +18,7 @@ TEST_CASE("a scenario that contradicts itself is not written", "[app]") {
   };
   CHECK(problem("  - {on: 1, do: [{send: pg1, to: 2}]}\n  - {on: 2, do: [{recv: pg1, from: 1}]}\n")
             .empty());
-  // What is seen when it is read, and when it is laid out on its ranks.
+  // Errors found when the file is read, and when it is placed on its ranks.
   CHECK(problem("  - {on: 1, do: [{sent: pg1, to: 2}]}\n")
             .find("not written: this step has no operation") != std::string::npos);
   CHECK(problem("  - {on: 0, do: [{recv: pg1, from: 1}]}\n") ==

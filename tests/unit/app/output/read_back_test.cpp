@@ -1,4 +1,5 @@
-// Of each kind of file: what was written is taken, and what reads as something else is refused.
+// For each kind of file: the reader accepts the written file and refuses a file that reads back
+// differently.
 #include "app/output/read_back.hpp"
 
 #include <functional>
@@ -31,10 +32,10 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 TEST_CASE("a saved state that opens as another one is not put in place", "[app][read_back]") {
   formats::SavedState state;
   state.made_by = "pipesim 0.1.0";
-  state.path = "a\xff.yaml";  // no UTF-8, and only shown
+  state.path = "a\xff.yaml";  // not UTF-8; only used for display
   state.scenario = "schema: 1\nactors: {a: {source: 1}}\n";
   state.settings = {{"n", "2"}};
-  state.jitter.seed = 7;  // of durations that do not vary
+  state.jitter.seed = 7;  // a seed without jitter
   models::Diagnostics diagnostics;
   const std::string text = formats::write_state(state, diagnostics).value();
   CHECK(refusal([&] { app::require_state(text, state); }).empty());

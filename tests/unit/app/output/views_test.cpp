@@ -1,4 +1,4 @@
-// What `run` writes besides its report, and what `explain` makes of it.
+// The outputs of `run` in addition to its report, and their use by `explain`.
 #include "app/output/views.hpp"
 
 #include <atomic>
@@ -40,10 +40,10 @@ const std::string kLong = "schema: 1\nactors: {a: {source: 1000000, takes: 1us}}
 
 }  // namespace
 
-// Each launch takes 2 us. Rank 0 enters the kernel at 0 and is back at 2; takes the lock, from 2 to
-// 4; and enters the second lock at 4, which it holds itself: "before" without "after". That the
-// kernel ends at 11 is no line. Rank 1 reads from 0 to 5. At 0, rank 0's thread got its start
-// message first.
+// Each launch takes 2 us. Rank 0 launches the kernel from 0 to 2, takes the first lock from 2 to 4,
+// and enters the second lock, which it holds itself, at 4: "before" without "after". The end of the
+// kernel at 11 is not logged. Rank 1 reads from 0 to 5. At 0, rank 0's thread got its start message
+// first.
 TEST_CASE("the log has a line before and after each launch", "[app][views]") {
   const std::string scenario =
       "schema: 1\nranks: 2\ngroups: {g: all}\ndefaults: {launch_overhead: 2us}\nprograms:\n"
@@ -70,7 +70,7 @@ TEST_CASE("a log is written for all ranks, for each, or printed", "[app][views]"
   CHECK(result.out == command({"run", kHang}).out);
   const std::string merged = testing::file_text(all);
   CHECK(merged == command({"run", kHang, "--log", "-"}).out);
-  // Each rank has its lines, in the same order; times begin at the same column in all of them.
+  // Each rank has its lines, in the same order; the times of all lines start in the same column.
   std::map<std::string, std::string> by_rank;
   for (const std::string& line : lines_of(merged)) {
     const std::size_t colon = line.find(':');
@@ -83,7 +83,7 @@ TEST_CASE("a log is written for all ranks, for each, or printed", "[app][views]"
     CHECK(testing::file_text(std::string(logs).append("/rank_").append(rank).append(".log")) ==
           lines);
   }
-  // "before" without "after", which is what hung: rank 1 in the creation of a communicator.
+  // The hanging op has a "before" without an "after": rank 1 is in a communicator init.
   CHECK(contains(by_rank["1"], "before: nccl-2108#1,"));
   CHECK(!contains(by_rank["1"], "after: nccl-2108#1,"));
   CHECK(!contains(by_rank["0"], "nccl-2108#1"));
@@ -145,7 +145,7 @@ TEST_CASE("a saved state is explained as the run was", "[app][views]") {
       CHECK(found.out == expected.out);
       CHECK(found.err == expected.err);
     }
-    // What has been printed can be piped.
+    // The printed state can be piped.
     save.back() = "-";
     const CommandResult printed = command(save);
     CHECK(printed.code == report.code);
@@ -171,7 +171,7 @@ TEST_CASE("an interrupted run is saved, and comes to the same event again", "[ap
   CHECK(explained.code == 130);
   CHECK(explained.out == report.out);
   CHECK(contains(explained.out, "LIMIT (interrupted)"));
-  // Interrupted at an earlier event, it has not come to what was saved.
+  // Interrupted at an earlier event, the rerun did not reach the saved end.
   const std::string whole = command({"run", "-", "--save-state", "-"}, kLong).out;
   const CommandResult early = command({"explain", "-"}, whole, &interrupted);
   CHECK(early.code == 130);
@@ -254,12 +254,12 @@ TEST_CASE("mistakes of timings have words of their own", "[app][views]") {
         "error[E1504]: invalid value '-3' for '--seed'");
 }
 
-// What a reader needs to have the same report again, whichever command it is of.
+// The command at the end lets a reader reproduce the report, whichever command made it.
 TEST_CASE("each report ends with the command that made it", "[app][views]") {
   const Folder folder;
   const std::string hang = "tests/golden/goal_deadlock/ring.goal";
   const std::string algorithms = "tests/golden/run_algorithm/";
-  // The words as they are typed, and the options that only name what is written.
+  // The words of each command, and additional options that only name output files.
   const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> commands = {
       {{"run", kHang}, {"--dot", folder / "a.dot"}},
       {{"run", kHang, "--set", "acc=2", "--patch", "PATCH"}, {"--log-dir", folder / "logs"}},
@@ -285,7 +285,7 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
   const std::string patch = folder.write("patch.yaml", "patch: 1\nset: {acc: 2}\n");
   const auto ends_with_command = [](const std::string& text, const std::string& words,
                                     const std::string& before) {
-    // A long line is wrapped.
+    // Long lines are wrapped.
     std::string last;
     for (const std::string& line : lines_of(text)) {
       const bool follows = line.starts_with("  ") && !last.empty();
@@ -298,7 +298,8 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
     std::string shown;
     for (std::string& word : words) {
       if (word == "PATCH") {
-        shown += " patch.yaml";  // of a path outside its name: it may be of another machine
+        // Reports show only the file name of a path: the path may be from another machine.
+        shown += " patch.yaml";
         word = patch;
         continue;
       }
@@ -309,10 +310,11 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
     CAPTURE(shown);
     const CommandResult result = command(words);
     CAPTURE(result.err);
-    REQUIRE((result.code < 2 || result.code == 3));  // it says how it ended
+    // A verdict's exit code, not that of an error.
+    REQUIRE((result.code < 2 || result.code == 3));
     ends_with_command(result.out, shown, given.front() == "opt" ? "# " : "");
   }
-  // A saved state says which run it is of.
+  // A saved state includes the command of its run.
   ends_with_command(command({"explain", folder / "state.json"}).out,
                     "run " + kHang + " --reading cold --until 20us --jitter 10% --seed 3", "");
   const std::string saved = folder / "patched.json";

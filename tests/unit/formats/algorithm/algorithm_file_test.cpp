@@ -1,4 +1,4 @@
-// What is read of both formats. Mistakes: tests/golden/errors_in_algorithms.
+// Reading both formats. Errors: tests/golden/errors_in_algorithms.
 #include "formats/algorithm/algorithm_file.hpp"
 
 #include <string>
@@ -23,8 +23,8 @@ models::CollectiveAlgorithm read(const std::string& text) {
   return *algorithm;
 }
 
-// A plan of two ranks with a memory channel each way. `ops` are those of both, in which %P is the
-// other rank.
+// Returns a plan of two ranks with a memory channel in each direction. `ops` are the ops of both
+// ranks; %P is the other rank.
 std::string plan(const std::string& ops, const std::string& more = "") {
   std::string text =
       R"({"name": "p", "collective": "allreduce", "protocol": "LL", "inplace": true)" + more +
@@ -89,7 +89,7 @@ TEST_CASE("MSCCL's XML is read", "[formats][algorithm_file]") {
   CHECK(sum.place.line == 10);
   CHECK(sum.dependencies.size() == 1);
   CHECK(models::step_text(read_back, 1, sum) == "rrc i[0] to o[0]");
-  // Without `outofplace`, `inplace` says both.
+  // Without `outofplace`, `inplace` decides both.
   small.more = "inplace=\"1\"";
   CHECK_FALSE(read(testing::xml_text(small)).out_of_place);
 }
@@ -113,8 +113,8 @@ TEST_CASE("neighbouring reductions are fused as the parsers do", "[formats][algo
 }
 
 TEST_CASE("an execution plan is read and verified", "[formats][algorithm_file]") {
-  // Each puts its chunk into the other's scratch, as packets, and adds what it gets. One phase: a
-  // fast rank overwrites packets that were not read, unless the scratch is doubled.
+  // Each rank puts its chunk into the other's scratch as packets, and adds the chunk it receives.
+  // With a single buffer, a fast rank overwrites unread packets, unless the scratch is doubled.
   const std::string ops = block(0, kPut + "," + kSum);
   models::VerifyReport report = verified(plan(ops));
   CHECK(report.verdict == AlgoVerdict::kUnsafeLaunches);
@@ -127,8 +127,8 @@ TEST_CASE("an execution plan is read and verified", "[formats][algorithm_file]")
 }
 
 TEST_CASE("targets that the executor ignores are not written", "[formats][algorithm_file]") {
-  // Rank 0 reads the other's chunk, and hands out the sum: with `re`, `rre`, `repkt` and `recpkt`
-  // only on its own rank.
+  // Rank 0 reads the other rank's chunk and writes the sum to both ranks; with `re`, `rre`, `repkt`
+  // and `recpkt` only to its own.
   struct Sum {
     const char* name;
     const char* name_to_all;
@@ -199,18 +199,18 @@ TEST_CASE("signals, barriers and semaphores of plans", "[formats][algorithm_file
     for (const std::string& op : ops) text += (text.empty() ? "" : ",") + op;
     return text;
   };
-  // A handshake, the data, and a second signal that says it is there.
+  // A handshake, the data, and a second signal after the data.
   const std::vector<std::string> good = {signal, wait, nop, put("i", there), nop, signal,
                                          wait,   nop,  add};
   CHECK(verified(plan(block(0, list(good)))).verdict == AlgoVerdict::kCorrect);
-  // Without `nop` behind the wait, other threads add before the data is there.
+  // Without the `nop` after the wait, other threads add before the data arrives.
   std::vector<std::string> bad = good;
   bad.erase(bad.begin() + 7);
   CHECK(verified(plan(block(0, list(bad)))).verdict == AlgoVerdict::kRace);
-  // Without the second signal nothing orders the sum behind the data.
+  // Without the second signal, nothing orders the sum after the data.
   bad = {signal, wait, nop, put("i", there), nop, add};
   CHECK(verified(plan(block(0, list(bad)))).verdict == AlgoVerdict::kRace);
-  // Without the handshake the next launch overwrites what was not read.
+  // Without the handshake, the next launch overwrites unread data.
   bad = {put("i", there), nop, signal, wait, nop, add};
   CHECK(verified(plan(block(0, list(bad)))).verdict == AlgoVerdict::kUnsafeLaunches);
   bad = good;
@@ -232,14 +232,14 @@ TEST_CASE("signals, barriers and semaphores of plans", "[formats][algorithm_file
   const std::string release = R"({"name": "sem_release", "semaphore_ids": [0]})";
   CHECK(verified(plan(block(0, list(good) + "," + release) + "," + block(1, acquire))).verdict ==
         AlgoVerdict::kCorrect);
-  // Two thread blocks take from one semaphore: who comes first matters, so both ways are tried.
+  // Two thread blocks acquire the same semaphore. The order matters, so verify tries both.
   const models::VerifyReport both =
       verified(plan(block(0, list(good) + "," + release + "," + release) + "," + block(1, acquire) +
                     "," + block(2, acquire)));
   CHECK(both.verdict == AlgoVerdict::kCorrect);
   CHECK(both.searched);
   CHECK(both.states > 1);
-  // Here the one that takes first decides: block 2 gives back what it took, block 1 does not.
+  // The first acquirer decides the result: block 2 releases the semaphore again, block 1 does not.
   const models::VerifyReport either =
       verified(plan(block(0, list(good) + "," + release) + "," + block(1, acquire) + "," +
                     block(2, acquire + "," + release)));

@@ -12,7 +12,7 @@ namespace {
 
 const std::string kHead = "schema: 1\nparams: {t: 5us}\nactors: {a: {source: 3, takes: 2us}}\n";
 
-// `text` with the figures of all its expectations brought up to date.
+// Returns `text` with the figures of all its expectations updated.
 UpdatedText updated(const std::string& text, bool names = false) {
   std::vector<Figure> all;
   const Scenario scenario = testing::scenario_of(text);
@@ -100,7 +100,7 @@ TEST_CASE("what several tests share has to come out the same for all", "[formats
   const UpdatedText good = updated(shared("t"));
   CHECK(good.refused.empty());
   CHECK(good.text.find("time: 6us") != std::string::npos);
-  // Where they differ, none of them is right for all.
+  // If the figures differ, none fits all of them.
   Figure first{models::Aspect::kTime, {4, 16}, "6us", "", true};
   Figure second = first;
   second.text = "7us";

@@ -1,4 +1,5 @@
-// Which kind of evidence a file is, by its beginning. The texts are as the runtimes write them.
+// Detects the kind of evidence by the beginning of a file. The texts are written as the runtimes
+// write them.
 #include "formats/evidence/evidence_kind.hpp"
 
 #include "tests/support/catch.hpp"

@@ -1,5 +1,4 @@
-// Hangs of which it is known who is to blame, written as scenarios and run: the run has to blame
-// the same.
+// Hangs with a known culprit, written as scenarios and run: the run must blame the same ranks.
 #include "formats/evidence/evidence_writer.hpp"
 
 #include <algorithm>
@@ -15,7 +14,8 @@ using testing::EvidenceBuilder;
 
 namespace {
 
-// How the scenario of this evidence ends; its verdict has to be that of the evidence.
+// Returns the outcome of this evidence's scenario, whose verdict must be the verdict of the
+// evidence.
 models::Explanation run(const models::Evidence& evidence) {
   const models::Diagnosis diagnosis = models::diagnose(evidence);
   const std::string text = formats::write_evidence_scenario(evidence, diagnosis);
@@ -41,7 +41,7 @@ TEST_CASE("two groups in opposite order hang, whether hosts wait or not",
   CHECK(run(hosts.evidence()).cycle.size() == 4);
   hosts.call(0, tp, 4, "all_reduce");
   hosts.call(1, dp, 7, "all_reduce");
-  // Between the two calls of a rank an event is recorded and waited for.
+  // Between its two calls, each rank records an event and waits for it.
   CHECK(run(hosts.evidence()).cycle.size() == 8);
 }
 

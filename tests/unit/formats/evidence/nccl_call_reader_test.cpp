@@ -38,7 +38,7 @@ TEST_CASE("calls are put together by the creation of their communicator",
           "[formats][nccl_call_reader]") {
   const std::string start = created(0) + created(1);
   const std::string both = call(0, "AllReduce", 4) + call(1, "AllReduce", 4);
-  // All have called the same: that says nothing of devices.
+  // All ranks have made the same calls, so the log does not show how far the devices are.
   CHECK(diagnosed(read(start + both)).explanation.verdict == sim::Verdict::kLimit);
   const auto reader = read(start + both + call(0, "AllGather", 2));
   const auto behind = diagnosed(reader);
@@ -54,7 +54,8 @@ TEST_CASE("calls are put together by the creation of their communicator",
 
 TEST_CASE("ranks of communicators that do not span the job are not its ranks",
           "[formats][nccl_call_reader]") {
-  // Of two communicators of two, one rank each: no line says that they are of four ranks.
+  // Two communicators of two ranks each, one log line per communicator. No line says that the job
+  // has four ranks.
   const auto made = [](int pid, int rank, const std::string& hash) {
     const std::string p = std::to_string(pid);
     return "n0:" + p + ":9 [0] NCCL INFO comm 0x5" + p + " rank " + std::to_string(rank) +
@@ -71,7 +72,7 @@ TEST_CASE("ranks of communicators that do not span the job are not its ranks",
     for (const auto& rank : reader.evidence({}).ranks) CHECK_FALSE(rank.has_dump);
     CHECK(reader.notes().front().find("do not tell their rank") != std::string::npos);
   }
-  // Labels tell it, and calls of the two communicators are not put together.
+  // Labels name the ranks, so the calls of the two communicators are not merged.
   const auto labelled = read("0: " + made(40, 0, "0xab") + "[rank3]: " + made(43, 1, "0xcd"));
   CHECK(labelled.evidence({}).groups.size() == 2);
 }
@@ -83,10 +84,10 @@ TEST_CASE("a rank whose last call is a message may wait in it", "[formats][nccl_
     text.replace(text.find("root 0"), 6, "root " + std::to_string(peer));
     return text;
   };
-  // Rank 1 waits for what rank 0 never sends; rank 0 waits for rank 1 in a collective.
+  // Rank 1 waits for a message that rank 0 never sends; rank 0 waits for rank 1 in a collective.
   auto found = diagnosed(read(start + message(1, "Recv", 0) + call(0, "AllReduce", 4)));
   CHECK(found.roots.empty());
-  // What rank 1 has sent may be in a buffer, or not.
+  // The message of rank 1 may be buffered or not.
   found = diagnosed(read(start + message(1, "Send", 0) + call(0, "AllReduce", 4)));
   CHECK(found.roots.empty());
   REQUIRE(found.suspects.size() == 1);

@@ -39,14 +39,14 @@ TEST_CASE("only a rank whose count is smaller is the root", "[formats][nccl_log_
   for (const int rank : {0, 1, 3}) {
     text += timeout(rank, 7, "_ALLGATHER_BASE") + status(rank, "1", 7, 9, 6);
   }
-  // Of a group that is not the default one only those are members that named it.
+  // A group other than the default one has only the members that named it.
   CHECK(models::diagnose(read(text).evidence()).explanation.verdict == sim::Verdict::kLimit);
   text.clear();
   for (const int rank : {0, 1, 3}) {
     text +=
         timeout(rank, 7, "_ALLGATHER_BASE") + status(rank, "ID 0 PG GUID 0(default_pg)", 7, 9, 6);
   }
-  // That it wrote something does not say how far it came.
+  // The line of rank 2 does not show its progress.
   auto found = models::diagnose(read("[rank2]: step 7\n" + text).evidence());
   CHECK(found.roots.empty());
   REQUIRE(found.suspects.size() == 1);
@@ -64,7 +64,7 @@ TEST_CASE("only a rank whose count is smaller is the root", "[formats][nccl_log_
   CHECK(found.pending == 9);
   CHECK(found.ranks[0].at->op == "_all_gather_base pg0");
   CHECK(found.ranks[0].at->act == 7);
-  // A rank that wrote nothing at all may be dead.
+  // A rank without any line may be dead.
   found = models::diagnose(read(text).evidence());
   CHECK(found.roots.empty());
   REQUIRE(found.suspects.size() == 1);
@@ -82,7 +82,7 @@ TEST_CASE("the number in [rank9] is that in the job, the one behind Rank that in
   REQUIRE(evidence.groups.size() == 1);
   CHECK(evidence.groups[0].ranks == std::vector<std::uint32_t>{9});
   CHECK(evidence.ranks[9].calls.size() == 1);
-  // A line without the first is of a known rank once another line tells both.
+  // A line without the job rank gets its rank from another line that has both ranks.
   const std::string bare =
       "[PG ID 1 PG GUID 3(tp) Rank 1] ProcessGroupNCCL failed: last enqueued "
       "NCCL work: 5, last completed NCCL work: 4.\n";
@@ -110,19 +110,19 @@ TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
     INFO(label);
     CHECK(sequence(label + line + "\n") == 1580);
   }
-  // Broken by a terminal, also within a number.
+  // The line as a terminal wraps it, even within a number.
   for (const std::size_t width : {60U, 80U, 100U, 135U, 140U}) {
     std::string broken;
     for (std::size_t at = 0; at < line.size(); at += width) broken += line.substr(at, width) + "\n";
     INFO(broken);
     CHECK(sequence(broken) == 1580);
   }
-  // The number of a launcher that is not the rank.
+  // The launcher's number is not the rank.
   CHECK(read("0: " + line + "\n").evidence().ranks[0].calls.empty());
 }
 
 TEST_CASE("a count that is not the number of works is not used", "[formats][nccl_log_reader]") {
-  // Messages are counted, too: 241 is not the one behind 183.
+  // Messages also take sequence numbers: the collective after 183 is not 241.
   const auto evidence = read(timeout(0, 241, "ALLREDUCE") + status(0, "0", 241, 315, 183) +
                              status(1, "0", 200, 200, 199))
                             .evidence();
@@ -180,7 +180,8 @@ TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a misma
   };
   const std::string reduce = fingerprint("ALLREDUCE", "10");
   const std::string broadcast = fingerprint("BROADCAST", "10");
-  // `local` is the rank in the group, whose calls are `own` and, of rank `peer` in it, `other`.
+  // Builds a mismatch line. `local` is the group rank whose call is `own`; `peer` is another group
+  // rank, with the call `other`.
   const auto line = [](const std::string& head, int local, const std::string& own, int peer,
                        const std::string& other) {
     return head + "RuntimeError: Detected mismatch between collectives on ranks. Rank " +
@@ -198,23 +199,23 @@ TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a misma
     return result;
   };
   using Sides = std::vector<std::vector<std::uint32_t>>;
-  // The group has ranks 4 and 6: the numbers of the lines are 0 and 1.
+  // The group has ranks 4 and 6; the lines number them 0 and 1.
   const std::string both =
       line("[rank4]: ", 0, reduce, 1, broadcast) + line("[rank6]: ", 1, broadcast, 0, reduce);
   CHECK(sides(both) == Sides{{4}, {6}});
   CHECK(sides("[rank4]: Traceback (most recent call last):\n" + both) == Sides{{4}, {6}});
-  // Which rank of the job the other one is, no line says.
+  // No line gives the job rank of the other side.
   const std::string half = line("[rank4]: ", 0, reduce, 1, broadcast);
   CHECK(sides(half).empty());
   CHECK(
       read(half).notes().back() ==
       "Mismatched calls, ranks numbered in their group: rank 0 all_reduce [10] Float#5 and rank 1 "
       "broadcast [10] Float#5");
-  // Another group is another collective.
+  // A call on another group is another collective.
   const std::string other = line("[rank0]: ", 0, fingerprint("BARRIER", ""), 1, reduce) +
                             line("[rank2]: ", 1, reduce, 0, fingerprint("BARRIER", ""));
   CHECK(sides(both + other).size() == 4);
-  // Sizes differ, too; and older versions tell each rank's own call only.
+  // Sizes can differ as well; older versions log only each rank's own call.
   CHECK(sides(line("[rank0]: ", 0, reduce, 1, fingerprint("ALLREDUCE", "12")) +
               line("[rank1]: ", 1, fingerprint("ALLREDUCE", "12"), 0, reduce)) == Sides{{0}, {1}});
   const auto old = [&](int rank, const std::string& own) {
@@ -222,7 +223,7 @@ TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a misma
            " is running inconsistent collective: " + own + "\n";
   };
   CHECK(sides(old(0, reduce) + old(1, broadcast)) == Sides{{0}, {1}});
-  // Broken by a terminal.
+  // The line as a terminal wraps it.
   std::string broken;
   for (std::size_t at = 0; at < both.find('\n'); at += 80) {
     broken += both.substr(at, std::min<std::size_t>(80, both.find('\n') - at)) + "\n";
@@ -240,7 +241,7 @@ TEST_CASE("an error of a rank itself, before any timeout, is the reason",
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots[0].rank == 1);
   CHECK(found.roots[0].reason == models::RootReason::kDied);
-  // What follows from the hang is no reason, and neither is what comes behind it.
+  // An error caused by the hang is not a root cause, nor is an error after it.
   found = models::diagnose(
       read(traceback + "[rank1]: torch.distributed.DistBackendError: NCCL error\n" + waits)
           .evidence());

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> roots(const formats::RasReader& reader, bool hangs = 
   return ranks;
 }
 
-// Of four ranks; `parties` are the lines below the sentence.
+// Returns a report on four ranks; `parties` are the lines below the sentence.
 std::string report(const std::string& parties) {
   return "NCCL version 2.28.3 compiled with CUDA 12.8\n\nCommunicators... "
          "(0.00s)\n=============\n\n"
@@ -109,7 +109,7 @@ TEST_CASE("dead processes are roots, silent ones are asked for", "[formats][ras_
 
 namespace {
 
-// A member of a communicator, in JSON.
+// Returns a member of a communicator, in JSON.
 std::string member(int rank, int pid, int count, const std::string& host = "n0") {
   return R"({"rank":)" + std::to_string(rank) + R"(,"host":")" + host + R"(","pid":)" +
          std::to_string(pid) + R"(,"cuda_dev":0,"collective_counts":{"AllReduce":)" +
@@ -129,7 +129,7 @@ std::vector<std::string> unplaced(const models::Evidence& evidence) {
   return names;
 }
 
-// Two communicators of two, as of two tensor-parallel groups: rank 1 of the second lags.
+// Two communicators of two ranks, as for two tensor-parallel groups; rank 1 of the second lags.
 const std::string kPairs =
     communicators(communicator("a", 2, member(0, 10, 5) + "," + member(1, 11, 5)) + "," +
                   communicator("b", 2, member(0, 12, 9) + "," + member(1, 13, 4)));
@@ -143,7 +143,7 @@ TEST_CASE("the rank in a communicator is that in the job only where it spans the
   CHECK(unplaced(reader.evidence(false)) ==
         std::vector<std::string>{"rank 1 of communicator b (process 13 on n0, GPU 0)"});
   CHECK(models::diagnose(reader.evidence(false)).explanation.verdict == sim::Verdict::kStarved);
-  // The text has the number of GPUs: 8, of which the communicator has 4.
+  // The text contains the number of GPUs, 8; the communicator has 4 of them.
   const std::string lagging =
       "  3 ranks have launched up to operation 9\n"
       "  Rank 2 has launched up to operation 4 -- GPU 2 managed by process 31 on node n0\n";
@@ -155,7 +155,7 @@ TEST_CASE("the rank in a communicator is that in the job only where it spans the
   CHECK(roots(read({part})).empty());
   CHECK(unplaced(read({part}).evidence(false)) ==
         std::vector<std::string>{"rank 2 of communicator ab12 (process 31 on n0, GPU 2)"});
-  // Without the table, its size is known, and that of the job is not.
+  // Without the table, the size of the communicator is known, but not the size of the job.
   const std::string headless = part.substr(part.find("Warnings"));
   CHECK(roots(read({headless})).empty());
   CHECK(unplaced(read({headless}).evidence(false)).size() == 1);
@@ -170,7 +170,7 @@ TEST_CASE("processes whose rank is known by other evidence are joined by it",
       read({kPairs}).evidence(false, job({{{"n0", "12", "0"}, 3}, {{"n0", "13", "0"}, 2}})));
   REQUIRE(both.roots.size() == 1);
   CHECK(both.roots.front().rank == 2);
-  // Where it is not known which rank waits for it.
+  // The ranks that wait for the process are not known.
   const auto named = [&](std::vector<std::pair<models::ProcessId, std::uint32_t>> processes) {
     const auto evidence = read({kPairs}).evidence(false, job(std::move(processes)));
     CHECK(models::diagnose(evidence).roots.empty());
@@ -181,7 +181,7 @@ TEST_CASE("processes whose rank is known by other evidence are joined by it",
   const std::string member = "rank 1 of communicator b (process 13 on n0, GPU 0)";
   CHECK(named({{{"n0", "13", "0"}, 2}}) == rank);
   CHECK(named({{{"n0.cluster", "13", ""}, 2}}) == rank);
-  // An address may be of any host: the number of the process has to be the only one.
+  // An address can belong to any host, so the process id must be unique.
   CHECK(named({{{"10.0.0.1", "13", "0"}, 2}}) == rank);
   CHECK(named({{{"10.0.0.1", "13", "0"}, 2}, {{"10.0.0.2", "13", "0"}, 3}}) == member);
   CHECK(named({{{"n1", "13", "0"}, 2}}) == member);
@@ -197,7 +197,7 @@ TEST_CASE("communicators that span the job and number it differently name no ran
   CHECK(roots(both).empty());
   CHECK(unplaced(both.evidence(false)) ==
         std::vector<std::string>{"rank 1 of communicator a (process 11 on n0, GPU 0)"});
-  // A job of four, of which RAS sees two.
+  // RAS sees two ranks of a job of four.
   CHECK(roots(read({communicators(straight)})).size() == 1);
   models::KnownJob four;
   four.ranks = 4;
@@ -214,7 +214,7 @@ TEST_CASE("a process that is told dead has the rank that an earlier report gave 
       "Communicators... (0.002s)\n\nErrors\n======\n\nDEAD\n  1 job process is considered dead "
       "(unreachable via the RAS network)\n  Process 41 on node n0 managing GPU 3\n";
   CHECK(roots(read({missing, dead})) == std::vector<std::uint32_t>{3});
-  // Both in one file.
+  // The two reports in one file.
   CHECK(roots(read({missing + dead})) == std::vector<std::uint32_t>{3});
   CHECK(roots(read({dead})).empty());
 }

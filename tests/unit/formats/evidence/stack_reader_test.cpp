@@ -117,7 +117,7 @@ TEST_CASE("options tell ranks only where each process has another one", "[format
   CHECK(counted.numbered);
   CHECK(counted.threads[2].rank == 2);
   CHECK(counted.names.at(2) == "process 41");
-  // Several processes of one file are not all of the rank in its name.
+  // If a file holds several processes, its name's rank does not apply to all of them.
   const auto four = read(adapters, "dumps/rank_1.txt");
   CHECK(four.numbered);
   CHECK(four.threads[0].rank != four.threads[1].rank);
@@ -127,7 +127,7 @@ TEST_CASE("options tell ranks only where each process has another one", "[format
   }
   CHECK(read(local).threads[0].rank == 2);
   CHECK(read(local).names.at(2) == "local rank 2");
-  // On one host it is the rank in the job.
+  // On one host, the local rank is the job rank.
   for (const std::uint32_t ranks : {3U, 6U}) {
     formats::StackReader reader;
     models::Diagnostics diagnostics;
@@ -209,7 +209,7 @@ TEST_CASE("what is no stack says so", "[formats][stack_reader]") {
     CHECK_FALSE(reader.read(text, "x", diagnostics));
     CHECK(diagnostics.sorted().front().message == "no stack found in this file");
   }
-  // Cut off anywhere.
+  // Cut off at any byte.
   const std::string whole = process("p", kAllReduce);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     formats::StackReader reader;

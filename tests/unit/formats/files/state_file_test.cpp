@@ -39,7 +39,7 @@ std::string mistakes_in(const std::string& text) {
   return testing::text_of(diagnostics);
 }
 
-// The example with `part` of it replaced.
+// Returns the example with `part` replaced.
 std::string changed(const std::string& part, const std::string& by) {
   std::string text = written(example());
   const std::size_t at = text.find(part);
@@ -106,7 +106,7 @@ TEST_CASE("what is written to a state file is read from it", "[formats][state_fi
     REQUIRE(back.has_value());
     CHECK(*back == state);
   }
-  // As other programs may have written it: one line, all but ASCII escaped.
+  // Another program's style: one line, non-ASCII characters escaped.
   models::Diagnostics diagnostics;
   const auto back = formats::read_state(
       R"({"pipesim_state":1,"new key":[1],"made_by":"\u00e9","verdict":"deadlock","events":0,)"

@@ -1,5 +1,4 @@
-// Reading GOAL files: the grammar, and what is said of mistakes (more of them in
-// tests/golden/goal_errors).
+// Reading GOAL files: the grammar and the error messages (more in tests/golden/goal_errors).
 #include "formats/goal/goal_reader.hpp"
 
 #include <cstdint>
@@ -29,7 +28,7 @@ std::string mistakes_in(const std::string& text) {
   return viz::diagnostic_text(diagnostics, "a.goal", text, false);
 }
 
-// "0 send 10 1 7 0 0", or who depends on whom: "1>0 2~0", ~ on its start.
+// Ops as "0 send 10 1 7 0 0", then dependencies as "1>0 2~0"; ~ depends on the start.
 std::string text_of(const sim::LogGopsProgram& program) {
   std::string text;
   const auto number = [](std::uint32_t value) {

@@ -1,4 +1,5 @@
-// The tables of keys, the readers and the reference page agree.
+// Returns the ops as "0 send 10 1 7 0 0", then the dependencies: "1>0" if op 1 depends on the end
+// of op 0, "2~0" on its start.
 #include "formats/keys/keys.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace {
 
 const std::string kUnknown = "zzz_unknown";
 
-/// A table, and a scenario with '@' where a further key of such a map can be.
+/// A key table, and a scenario with '@' at the place of another key of such a map.
 struct Probe {
   const KeyTable* table;
   std::string scenario;
@@ -65,7 +66,7 @@ bool says(const std::vector<std::string>& messages, const std::string& part) {
   });
 }
 
-/// Whether a reader takes `key`: it refuses neither that nor, because of it, other keys.
+/// Whether a reader accepts `key`: it rejects neither the key nor other keys because of it.
 bool is_taken(const std::string& probe, const std::string& key) {
   const auto answer = messages(filled(probe, key + ": 1"));
   return !says(answer, "unknown key") && !says(answer, "does not go with");
@@ -94,7 +95,7 @@ std::string type_text(std::string_view type) {
   return text;
 }
 
-/// The table of the reference page.
+/// Returns the table of the reference page.
 std::string page_table(const KeyTable& table) {
   std::string text = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
   for (const Key& key : table.own) {
@@ -135,7 +136,7 @@ TEST_CASE("every word of the tables is read, and no other", "[keys]") {
       if (!all || there || !is_taken(probe, std::string(key->name))) continue;
       CAPTURE(table->name, key->name);
       ++lists;
-      // clang 14 lets no lambda capture what a structured binding names.
+      // In clang 14, a lambda cannot capture a structured binding.
       const auto refuses = [&, &text = probe](const std::string& word) {
         const auto answer = messages(filled(text, std::string(key->name) + ": " + word));
         return std::any_of(answer.begin(), answer.end(), [&](const std::string& message) {
@@ -169,7 +170,8 @@ TEST_CASE("the tables of the reference page are those of the keys", "[keys]") {
   }
   for (const KeyTable* table : formats::keys::all_tables())
     missing[std::string(table->name)] = table;
-  // Of calls in a group the page has what it says of steps; of passes `pipesim opt --list` tells.
+  // The page has no tables for calls in a group (the steps' tables cover them) and for passes
+  // (`pipesim opt --list` prints them).
   for (const KeyTable* table : formats::keys::calls_of_group())
     missing.erase(std::string(table->name));
   std::erase_if(missing, [](const auto& item) { return item.first.starts_with("pass"); });

@@ -62,13 +62,13 @@ TEST_CASE("glog's lines are read, of one rank or with a label", "[formats][launc
   CHECK(one.log.ranks[3].ops.front().name == "System-F0");
   CHECK(one.log.ranks[3].ops.front().launched == 2);
   CHECK(one.log.ranks[3].threads.front().name == "1234");
-  // srun -l, a rank in words, and a prefix as pipesim writes it.
+  // srun -l, a rank in words, and pipesim's own prefix.
   for (const char* label : {"2: ", " 2: ", "rank 2: ", "[node7:2] "}) {
     const Read found = read(label + line + "before: F\r\n");
     REQUIRE(found.log.ranks.size() == 3);
     CHECK(found.log.ranks[2].ops.front().name == "F");
   }
-  // glog's own form has no year.
+  // glog's own format has no year.
   CHECK(read("3: W0419 10:11:12.123456 77 kernel.cpp:52] before: F").good);
 }
 

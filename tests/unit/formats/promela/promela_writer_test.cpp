@@ -14,8 +14,8 @@ bool has_line(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
-/// Two actors on one thread: 0 acts four times and fills a slot every two, 1 takes it with each of
-/// its two acts.
+/// Builds two actors on one thread: actor 0 runs four ops and fills a slot every two, actor 1 takes
+/// the / slot with each of its two ops.
 sim::PlanBuilder two_actors() {
   sim::PlanBuilder builder(1);
   sim::ActorSpec spec;
@@ -41,7 +41,7 @@ TEST_CASE("the tables of a plan say what the plan says") {
   CHECK(has_line(text, "hidden short acts = 6;"));
   CHECK(has_line(text, "hidden short stream_limit[STREAMS] = {3};"));
   CHECK(has_line(text, "hidden NUMBER actor_limit[ACTORS] = {4, 2};"));
-  // 255 stands for nothing: they need no outside input, and are of no collective.
+  // 255 means none: the actors need no outside input and are in no collective.
   CHECK(has_line(text, "hidden NUMBER actor_items[ACTORS] = {255, 255};"));
   CHECK(has_line(text, "hidden NUMBER actor_collective[ACTORS] = {255, 255};"));
   CHECK(has_line(text, "hidden NUMBER actor_starts[ACTORS] = {1, 0};"));
@@ -50,7 +50,7 @@ TEST_CASE("the tables of a plan say what the plan says") {
   // The producer is immediate and on the consumer's thread; the consumer is not immediate.
   CHECK(has_line(text, "hidden NUMBER edge_data_at_launch[EDGES] = {1};"));
   CHECK(has_line(text, "hidden NUMBER edge_ack_at_launch[EDGES] = {0};"));
-  CHECK(has_line(text, "hidden NUMBER call_kind[CALLS] = {0};"));  // there is no empty array
+  CHECK(has_line(text, "hidden NUMBER call_kind[CALLS] = {0};"));  // Promela has no empty arrays
 }
 
 TEST_CASE("a plan in Promela is its sizes, its tables and the rules") {
@@ -59,7 +59,7 @@ TEST_CASE("a plan in Promela is its sizes, its tables and the rules") {
   CHECK(text.find("/* spin -a FILE && cc ") == 0);
   CHECK(text.find("\n#define PLAN\n#define NUMBER byte\n#define NONE 255\n") != std::string::npos);
   CHECK(has_line(text, "#define ACTORS 2"));
-  CHECK(has_line(text, "#define INBOX 12"));  // two start messages, five slots there and back
+  CHECK(has_line(text, "#define INBOX 12"));  // two start messages, five slots in each direction
   CHECK(has_line(text, "#define QUEUE 3"));
   CHECK(text.find(promela_tables(plan)) != std::string::npos);
   CHECK(text.size() > promela_rules().size());

@@ -1,5 +1,5 @@
-// Who waits for whom in gloo: verdicts of small records. Each job was run with gloo of torch 2.13,
-// and did what is expected here.
+// Waits under gloo's rules: verdicts of small records. Each job was run with gloo of torch 2.13 and
+// did what this test expects.
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -23,7 +23,7 @@ const std::string kGroup =
 
 const testing::Settings kConnected = {{"lazy", "off"}, {"reading", "real"}};
 
-// One rank's calls; numbers of collectives and messages are counted as the recorder does.
+// The calls of one rank; collectives and messages are numbered as the recorder numbers them.
 class Rank {
  public:
   explicit Rank(std::string group = "g0", std::string before = "")
@@ -35,7 +35,7 @@ class Rank {
                 (root < 0 ? "" : "\"root\": " + std::to_string(root) + ", ") + how);
   }
   Rank& broadcast(int root) { return collective("broadcast", root); }
-  /// Asynchronous; returns at once.
+  /// Adds an asynchronous call, which returns at once.
   Rank& start(const std::string& op, int root, int work) {
     return collective(op, root, 400, "\"w\": " + std::to_string(work));
   }
@@ -90,11 +90,12 @@ bool hangs(const std::vector<Rank>& ranks) { return answer(ranks) == sim::Answer
 
 TEST_CASE("gloo's broadcast waits for its ancestors and children in a binomial tree",
           "[formats][gloo_rules]") {
-  // Of four ranks, ranks 1 and 2 are children of the root, and rank 3 is one of rank 1.
+  // In a broadcast of four ranks, ranks 1 and 2 are children of the root, and rank 3 is a child of
+  // rank 1.
   const Rank cast = Rank().broadcast(0);
   CHECK(completes({Rank().broadcast(0).send(3), cast, cast, Rank().recv(0).broadcast(0)}));
   CHECK(hangs({Rank().broadcast(0).send(1), Rank().recv(0).broadcast(0), cast, cast}));
-  // Rank 2 needs its parent, and nobody needs rank 2 but that one.
+  // Rank 2 needs its parent, and only its parent needs rank 2.
   CHECK(completes({cast, Rank().broadcast(0).send(3), cast, Rank().broadcast(0).recv(1)}));
   CHECK(completes({cast, Rank().recv(2).broadcast(0), Rank().send(1).broadcast(0), cast}));
   CHECK(completes({cast, Rank().recv(2).broadcast(0), Rank().broadcast(0).send(1), cast}));
@@ -115,7 +116,7 @@ TEST_CASE("gloo's gather and scatter wait for the root, and the root for all",
 }
 
 TEST_CASE("gloo runs two collectives of a group side by side", "[formats][gloo_rules]") {
-  // The second broadcast ends before the first, for which rank 2 waits longer.
+  // The second broadcast ends before the first, on which rank 2 waits longer.
   const auto job = [](int firsts) {
     std::vector<Rank> ranks(3);
     for (int rank : {0, 1, 2}) {
@@ -146,7 +147,7 @@ TEST_CASE("a barrier of gloo waits for the collectives before it", "[formats][gl
     return std::vector<Rank>{first, second};
   };
   CHECK(completes(job(true)));
-  CHECK(hangs(job(false)));  // an all_reduce never meets a broadcast
+  CHECK(hangs(job(false)));  // an all_reduce never matches a broadcast
 }
 
 TEST_CASE("gloo matches collectives by their number", "[formats][gloo_rules]") {
@@ -164,14 +165,15 @@ TEST_CASE("calls without elements", "[formats][gloo_rules]") {
   }
   CHECK(hangs({Rank().collective("broadcast", 0, 0).send(1),
                Rank().recv(0).collective("broadcast", 0, 0)}));
-  // Parts of no bytes are messages, too.
+  // Empty parts are messages as well.
   CHECK(hangs(
       {Rank().all_to_all("0, 0", "0, 0").send(1), Rank().recv(0).all_to_all("0, 0", "0, 0")}));
   CHECK(hangs(
       {Rank().all_to_all("4, 0", "4, 0").send(1), Rank().recv(0).all_to_all("0, 4", "0, 4")}));
   CHECK(hangs(
       {Rank().all_to_all("0, 0", "0, 0").send(1), Rank().recv(0).collective("all_to_all", -1, 0)}));
-  // One has elements, the other has none: it returns, and its next call has another number.
+  // One rank passes elements, the other none: its call returns at once, and its next call has
+  // another sequence number.
   CHECK(hangs({Rank().collective("all_reduce"), Rank().collective("all_reduce", -1, 0)}));
   CHECK(hangs({Rank().collective("all_reduce").collective("barrier"),
                Rank().collective("all_reduce", -1, 0).collective("all_reduce")}));
@@ -180,7 +182,7 @@ TEST_CASE("calls without elements", "[formats][gloo_rules]") {
 TEST_CASE("gloo does not compare sizes and types", "[formats][gloo_rules]") {
   CHECK(answer({Rank().send(1, 4).collective("barrier"),
                 Rank().recv(0, 16).collective("barrier")}) == sim::Answer::kMismatch);
-  // The process of the receiver ends.
+  // The receiver's process dies.
   CHECK(hangs({Rank().send(1, 16).collective("barrier"), Rank().recv(0, 4).collective("barrier")}));
 }
 
@@ -190,7 +192,7 @@ TEST_CASE("a message that nobody waits for ends with its process", "[formats][gl
   CHECK(completes({Rank().send(1, 4, forgotten).collective("barrier"), idle}));
   CHECK(completes({Rank().recv(1, 4, forgotten).collective("barrier"), idle}));
   CHECK(hangs({Rank().send(1, 4, forgotten).wait(9).collective("barrier"), idle}));
-  // The first send is met, and the second is waited for.
+  // The first send is received, and the host waits for the second.
   CHECK(hangs({Rank().send(1, 4, forgotten).send(1, 4), Rank().recv(0, 4)}));
   CHECK(completes({Rank().send(1, 4).send(1, 4, forgotten), Rank().recv(0, 4)}));
 }
@@ -203,7 +205,7 @@ TEST_CASE("a recv from any source at the end of a record that hangs", "[formats]
       "\"bytes\": 4, \"sync\": true}\n";
   auto record = record_of("gloo", {recv + rest, barrier + rest, barrier + rest});
   CHECK(answer_of(record, "own") == sim::Answer::kHangCertain);
-  // Which rank would send is not known, so each may.
+  // The sending rank is not known, so any rank can be the sender.
   models::add_later_calls(record);
   for (const std::size_t rank : {1U, 2U}) {
     const models::RecordEntry& last = record.ranks[rank].entries.back();
@@ -214,7 +216,7 @@ TEST_CASE("a recv from any source at the end of a record that hangs", "[formats]
 }
 
 TEST_CASE("each group keeps its backend", "[formats][gloo_rules]") {
-  // An NCCL job with a group of gloo, whose messages match by tag.
+  // An NCCL job with a gloo group, whose messages match by tag.
   const auto program = [](bool sends, const std::vector<int>& tags) {
     Rank rank("g1", kGroup);
     for (const int tag : tags) {
@@ -234,7 +236,7 @@ TEST_CASE("each group keeps its backend", "[formats][gloo_rules]") {
 
 TEST_CASE("the halves of a group with two backends do not know each other",
           "[formats][gloo_rules]") {
-  // rank 0: all_reduce on the device, barrier of hosts; rank 1: the other order.
+  // rank 0: all_reduce on the device, then a barrier of hosts; rank 1: the opposite order.
   const std::string half =
       "{\"def\": \"g1\", \"group\": \"0\", \"ranks\": [0, 1], \"backend\": \"gloo\"}\n";
   const std::string reduce =

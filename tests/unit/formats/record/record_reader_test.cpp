@@ -1,4 +1,4 @@
-// Records as `pipesim record` writes them; all its mistakes are in tests/golden/errors_in_records.
+// Records as `pipesim record` writes them; all errors are in tests/golden/errors_in_records.
 #include "formats/record/record_reader.hpp"
 
 #include <string>
@@ -50,7 +50,7 @@ TEST_CASE("a record is read as it was written", "[formats][record_reader]") {
   const RecordEntry& send = record.ranks[1].entries[0];
   CHECK(send.tag == 5);
   CHECK(send.sync);
-  CHECK(record.ranks[1].end.cut == RecordEnd::Cut::kKilled);  // a file without its end
+  CHECK(record.ranks[1].end.cut == RecordEnd::Cut::kKilled);  // a file without an end line
 }
 
 TEST_CASE("the user's line is the innermost one outside of packages", "[formats][record_reader]") {
@@ -67,7 +67,7 @@ TEST_CASE("the user's line is the innermost one outside of packages", "[formats]
 )"});
   const auto& entries = record.ranks[0].entries;
   REQUIRE(entries.size() == 3);
-  // A package's function that is named after what it calls says nothing.
+  // A package function named after the call it makes adds no information.
   CHECK(record.place_of(entries[0].place) == "train.py:5 run > train, in fast/ops.py:1 reduce");
   CHECK(record.place_of(entries[1].place) == "hooks.py:3 hook > barrier");
   CHECK(record.place_of(entries[2].place) == "fast/ops.py:8 barrier > barrier");
@@ -143,7 +143,7 @@ TEST_CASE("deep lists are refused where they begin", "[formats][record_reader]")
         "{\"wait\": " + std::string(count, '[') + std::string(count, ']') + "}";
     return mistakes_in(testing::record_files("gloo", {line}));
   };
-  // The object is one more.
+  // The enclosing object is one more level.
   CHECK(lists(99) == "3:2: 'wait' must be an integer from 0 to 9007199254740992\n");
   CHECK(lists(100) == "3:109: nested more than 100 deep\n");
   CHECK(mistakes_in(testing::record_files("gloo", {"{\"wait\": " + std::string(100'000, '[')})) ==

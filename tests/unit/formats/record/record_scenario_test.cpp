@@ -1,6 +1,6 @@
-// What waits for what: verdicts of small records. What is expected of them is derived from the
-// rules of gloo (messages match by tag; async calls go on beside the program) and of NCCL
-// (a pair of ranks has a communicator whose calls are in one line; a batch is on the group's).
+// Waits in small records, and their verdicts. The expectations follow from the rules of gloo
+// (messages match by tag; async calls run beside the program) and of NCCL (each pair of ranks has a
+// communicator with one queue of calls; a batch is on the group's communicator).
 #include "formats/record/record_scenario.hpp"
 
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 
 std::string end(const std::string& keys = "\"end\": \"finished\"") { return "{" + keys + "}\n"; }
 
-// A send or recv with these further keys.
+// Returns a send or recv with these additional keys.
 std::string message(const std::string& op, int number, int peer, const std::string& keys) {
   return "{\"call\": \"" + op + "\", \"g\": \"g0\", \"n\": " + std::to_string(number) +
          ", \"peer\": " + std::to_string(peer) + ", \"bytes\": 400, " + keys + "}\n";
@@ -76,7 +76,7 @@ TEST_CASE("a batch of NCCL is on the communicator of the group", "[formats][reco
            message("recv", 2, peer, "\"w\": 2, \"batch\": 0") + "{\"wait\": [1, 2]}\n" + end();
   };
   CHECK(is_proved(record_of("nccl", {batch(1), batch(0)}), "nccl"));
-  // One alone has the communicator of the pair, so the two never meet.
+  // A call outside a batch is on the pair's communicator, so the two never match.
   const auto mixed = record_of("nccl", {message("send", 1, 1, "\"w\": 1, \"batch\": 0") + end(),
                                         message("recv", 1, 0, kSync) + end()});
   CHECK_FALSE(is_proved(mixed, "nccl"));
@@ -94,7 +94,7 @@ TEST_CASE("communicators that are made lazily need one order", "[formats][record
   };
   const auto record = record_of("nccl", {program("g1", "g2"), program("g2", "g1")});
   CHECK_FALSE(is_proved(record, "nccl"));
-  // Made at the start, they still need room for both on the device.
+  // Even if initialized at the start, the communicators need kernel slots for both calls.
   CHECK_FALSE(is_proved(record, "nccl", {{"lazy", "off"}, {"reading", "real"}}));
   CHECK(is_proved(record, "gloo"));
 }
@@ -105,7 +105,7 @@ TEST_CASE("the store makes hosts wait", "[formats][record_scenario]") {
   const std::string add = "{\"store\": \"add\", \"key\": \"now\", \"amount\": 1, \"result\": 1}\n";
   CHECK(is_proved(record_of("gloo", {set + add + end(), wait}), "gloo"));
   CHECK_FALSE(is_proved(record_of("gloo", {set + end(), wait}), "gloo"));
-  // A loop that adds nothing ends when all have added.
+  // A loop that adds 0 ends when all ranks have added 1.
   const std::string poll = "{\"store\": \"add\", \"key\": \"n\", \"amount\": 0, \"result\": ";
   const std::string count = "{\"store\": \"add\", \"key\": \"n\", \"amount\": 1, \"result\": 1}\n";
   const std::string loop = count + poll + "1}\n" + poll + "2}\n" + end();
@@ -136,8 +136,8 @@ TEST_CASE("ranks that stood still are never proved", "[formats][record_scenario]
   CHECK(testing::simulate(scenario->graph).explanation.verdict == sim::Verdict::kDeadlock);
 }
 
-// Rank 1 stands in the store before the call that rank 0 has made, for which NCCL's rules have more
-// steps than the call: its event is recorded and waited for.
+// Rank 1 is blocked in the store before the call that rank 0 has made. NCCL's rules give this call
+// more steps: an event is recorded and waited for.
 TEST_CASE("a call that comes later has its events under NCCL's rules",
           "[formats][record_scenario]") {
   const std::string rest = end("\"end\": \"cut\", \"why\": \"rest\"");
@@ -170,13 +170,13 @@ TEST_CASE("of a long exception a scenario has the beginning", "[formats][record_
   std::string pages;
   for (int i = 0; i < 5000; ++i) pages += "\u00e9";
   const auto record = record_of("gloo", {end("\"end\": \"raised\", \"text\": \"" + pages + "\"")});
-  CHECK_FALSE(is_proved(record, "gloo"));  // it can be read; a rank failed
+  CHECK_FALSE(is_proved(record, "gloo"));  // a rank failed, but the record is readable
   std::string shown;
   for (int i = 0; i < 500; ++i) shown += "\u00e9";
   CHECK(testing::contains(scenario_of(record, models::RecordRules::kGloo), shown + "...\""));
 }
 
-// After destroy_process_group the numbers of calls begin again.
+// After destroy_process_group, the sequence numbers restart.
 TEST_CASE("a group that is made again has calls of its own", "[formats][record_scenario]") {
   const std::string again =
       "{\"destroy\": \"g0\"}\n{\"def\": \"g1\", \"group\": \"0\", "
@@ -193,7 +193,8 @@ TEST_CASE("a group that is made again has calls of its own", "[formats][record_s
   CHECK_FALSE(is_proved(record_of("gloo", {program, first + end()}), "gloo"));
 }
 
-// What YAML names cannot have is replaced, and what is long is cut: never so that names meet.
+// The writer replaces characters that YAML names cannot have, and shortens long names; different
+// names never become equal.
 TEST_CASE("keys and groups that differ in a character have names of their own",
           "[formats][record_scenario]") {
   const auto key = [](const std::string& op, const std::string& name) {
@@ -223,7 +224,7 @@ TEST_CASE("keys and groups that differ in a character have names of their own",
   CHECK(testing::contains(text, "all_reduce: __ 2,"));
 }
 
-// ncclCommSplit is a meeting of all ranks of the parent, also of those that get no communicator.
+// ncclCommSplit waits for all ranks of the parent, even for ranks outside the new communicator.
 TEST_CASE("a split waits for all ranks of its parent under NCCL's rules",
           "[formats][record_scenario]") {
   const std::string split =
@@ -240,7 +241,7 @@ TEST_CASE("a split waits for all ranks of its parent under NCCL's rules",
   CHECK_FALSE(testing::contains(scenario_of(missing, models::RecordRules::kGloo), "split"));
 }
 
-// A rank that stands still may come to the split later; one whose record was cut is not missed.
+// A blocked rank may still call the split; a rank whose record was cut does not count as missing.
 TEST_CASE("a split of a rank whose record ends before it", "[formats][record_scenario]") {
   const std::string split =
       "{\"def\": \"g1\", \"group\": \"0:1\", \"ranks\": [0]}\n"
@@ -298,7 +299,7 @@ programs:
 )yaml");
 }
 
-// Ranks 1 and 2 each send to rank 0, which takes the first message from any.
+// Ranks 1 and 2 each send to rank 0, which receives the first message from any source.
 TEST_CASE("a recv from any source may take each message under gloo's rules",
           "[formats][record_scenario]") {
   const auto job = [](const std::string& second) {
@@ -308,10 +309,10 @@ TEST_CASE("a recv from any source may take each message under gloo's rules",
          message("send", 1, 0, kSync) + end(), message("send", 1, 0, kSync) + end()});
   };
   CHECK(is_proved(job("\"any\": true, " + kSync), "gloo"));
-  // The second one is from rank 1, whose message the first one can take.
+  // The second recv is from rank 1, whose message the first recv can take.
   CHECK_FALSE(is_proved(job(kSync), "gloo"));
   CHECK(is_proved(models::with_recorded_sources(job(kSync)), "gloo"));
-  // NCCL has none: the source is that of the recording.
+  // NCCL has no recv from any source, so the recorded source counts.
   CHECK(is_proved(job(kSync), "nccl"));
   const std::string text = scenario_of(job(kSync), models::RecordRules::kGloo);
   CHECK(testing::contains(text, "world messages: all"));
@@ -322,7 +323,7 @@ TEST_CASE("a recv from any source may take each message under gloo's rules",
 TEST_CASE("a recv that may be overtaken is noticed where a rank also receives from any",
           "[formats][record_scenario]") {
   const std::string wait = "{\"wait\": [1]}\n";
-  // Between the two recvs, and behind them.
+  // Between the two recvs, and after them.
   const auto overtakes = [](const std::string& first, const std::string& between,
                             const std::string& behind) {
     const std::string any = message("recv", 2, 2, "\"any\": true, " + kSync);

@@ -14,7 +14,7 @@ using testing::scenario_of;
 
 namespace {
 
-// A job of `ranks` ranks with this cluster, written in one line or in several.
+// Returns a job of `ranks` ranks on this cluster, written on one line or on several.
 std::string job(int ranks, const std::string& cluster) {
   return "schema: 1\nranks: " + std::to_string(ranks) + "\ncluster: " + cluster +
          "\nactors: {a: {source: 1}}\n";
@@ -51,7 +51,7 @@ TEST_CASE("a cluster needs nothing said", "[formats][cluster_reader]") {
   const models::Cluster one = cluster_of(3, "{}");
   CHECK(one.hosts == std::vector<std::string>{"node0"});
   CHECK(one.devices == 3);
-  // An equal share, rounded up, of devices.
+  // Each host gets an equal share of the devices, rounded up.
   CHECK(cluster_of(5, "{hosts: 2}").host_of_rank == Indices{0, 0, 0, 1, 1});
   CHECK_FALSE(scenario_of(job(3, "~")).graph.cluster.has_value());
 }
@@ -80,7 +80,7 @@ TEST_CASE("everything of a cluster can be said", "[formats][cluster_reader]") {
   CHECK(inside.bytes_per_second == 12'000'000'000);
   const models::LinkClass& between = cluster.links[cluster.path(0, 1).value()];
   CHECK(between.name == "ethernet");
-  CHECK(between.latency_ns == 30'000);  // the usual figures
+  CHECK(between.latency_ns == 30'000);  // the default figures
   CHECK(between.bytes_per_second == 1'200'000'000);
   CHECK(cluster.algorithm == models::Algorithm::kTree);
   REQUIRE(cluster.interfaces.size() == 3);

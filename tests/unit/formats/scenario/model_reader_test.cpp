@@ -1,4 +1,4 @@
-// Models in scenarios: what is read, and what each mistake is told with.
+// Models in scenarios: the keys, and the message for each error.
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -105,7 +105,7 @@ TEST_CASE("parameters stand in a model and in the options of its passes",
 
 TEST_CASE("with a cluster the time of a collective follows from its tensor",
           "[formats][model_reader]") {
-  // 1024 floats, in halves on two ranks: each gives 2 KiB.
+  // 1024 floats, split in half over two ranks: each rank passes 2 KiB.
   const models::TaskGraph graph = testing::scenario_of(
                                       "schema: 1\n"
                                       "cluster: {links: {nvlink: {latency: 1us, bandwidth: "

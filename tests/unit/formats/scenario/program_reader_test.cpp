@@ -43,7 +43,7 @@ TEST_CASE("a host step takes its time after its launch overhead", "[formats][pro
 }
 
 TEST_CASE("a call of a group may be on some ranks only", "[formats][program_reader]") {
-  // Rank 0 sends, rank 1 receives, and rank 2 has nothing of the group.
+  // Rank 0 sends, rank 1 receives, and rank 2 has no call in the group.
   const Explanation found = explanation_of(
       "schema: 1\nreading: contract\nranks: 3\ngroups: {g: all}\nprograms: {do: [{group: [{send: "
       "g, to: rank + 1, on: "
@@ -55,13 +55,13 @@ TEST_CASE("a call of a group may be on some ranks only", "[formats][program_read
 
 TEST_CASE("loops and blocks that come to more than anybody writes are refused",
           "[formats][program_reader]") {
-  // 100,000 times 100,000 rounds of nothing.
+  // 100,000 x 100,000 iterations without an op.
   for (const char* body : {"", "{compute: a, when: off}"}) {
     CHECK(mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
                    body + "]}]}")
               .find("the programs have more than 1000000 steps to read") != std::string::npos);
   }
-  // Each of 40 blocks calls the next twice.
+  // A chain of 40 blocks, each of which calls the next one twice.
   const auto chain = [](int length, const std::string& calls) {
     std::string blocks = "blocks:\n";
     for (int i = 0; i < length; ++i) {
@@ -83,7 +83,7 @@ TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][pr
       mistakes("{repeat: 1000000000, do: [{compute: a}]}") ==
       "4:43: the programs have more than 100000000 ops with this one: 'a' runs 1000000000 times on "
       "rank 0\n");
-  // However often, nothing is nothing.
+  // Any number of iterations of an empty step adds no op.
   CHECK(run("{repeat: 4000000000, do: [{repeat: 4000000000, do: [{on: [], do: [{compute: a}]}]}]}, "
             "{compute: b}")
             .acts_expected == 2);
@@ -96,7 +96,7 @@ TEST_CASE("a barrier of a group is one of the hosts, whatever else uses the grou
   const std::string steps =
       "{on: 0, do: [{all_reduce: g}]}, {barrier: g}, {on: 1, do: [{all_reduce: g}]}";
   CHECK(run(steps, "reading: contract\n").verdict == Verdict::kCompleted);
-  // Of a named communicator it is a call, and meets the all-reduce.
+  // On a named communicator, a barrier is a call and is matched with the all-reduce.
   CHECK(run(steps, "communicators: {named: {g: {group: g}}}\n").verdict == Verdict::kMismatch);
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("calls of the host run on no stream", "[formats][program_reader]") {
   CHECK(mistakes("{barrier: g, stream: x}") == "4:38: " + why);
 }
 
-// Rank 1 sends at 20, for 5.
+// Rank 1 sends at 20 us, for 5 us.
 TEST_CASE("behind the stream of a group is behind those of its pairs",
           "[formats][program_reader]") {
   const auto time_ns = [](const std::string& step, const std::string& other) {
@@ -171,7 +171,7 @@ TEST_CASE("streams that nothing is put on are misspelt", "[formats][program_read
         "4:45: no step uses stream 'comput'\n  did you mean 'compute'?\n");
   CHECK(mistakes("{compute: a, after: [ncl g]}, {all_reduce: g}") ==
         "4:38: no step uses stream 'ncl g'\n  did you mean 'nccl g'?\n");
-  // Steps that are not there now may be there with other parameters, calls with other groups.
+  // A step or call that is absent now can exist with other parameters or groups.
   CHECK(mistakes("{compute: a, after: [copies, nccl g]}, {compute: b, stream: copies, when: off}")
             .empty());
   CHECK(mistakes(
@@ -205,7 +205,7 @@ TEST_CASE("what has to be the same on all ranks is not smuggled past them by a b
   const std::string told = "this depends on the rank, but must be the same on every rank\n";
   CHECK(with("{get: key, times: n}").find(told) != std::string::npos);
   CHECK(with("{compute: a, numbers: [n, 1]}").find(told) != std::string::npos);
-  // Where it may differ it may come from a block.
+  // A value that can differ between ranks can also come from a block.
   CHECK(with("{repeat: n, do: [{compute: a}]}").empty());
   CHECK(with("{compute: a, when: n > 1}").empty());
   CHECK(with("{case: n, 1: {compute: a}, else: {compute: b}}").empty());
@@ -240,11 +240,11 @@ TEST_CASE("names in blocks and loops are those that expressions can use",
             .find("5:45: 'rank' cannot be the name") == 0);
   CHECK(mistakes("{call: b, with: {time: 1us, tim: 2us}}", top) ==
         "5:45: block 'b' does not use 'tim'\n  did you mean 'time'?\n");
-  // A block may use it in those that it calls.
+  // A block can use the argument in the blocks that it calls.
   CHECK(mistakes("{call: a, with: {time: 1us}}",
                  "blocks: {a: [{call: b}], b: [{compute: c, takes: time}, {call: d}], d: []}\n")
             .empty());
-  // What is wrong in the call is one mistake, however often the block would use it.
+  // An error in the call's arguments is reported once, however often the block uses the argument.
   CHECK(mistakes("{call: b, with: {time: 1u}}", top).find("5:41: unknown unit 'u'") == 0);
   CHECK(mistakes("{call: b, with: {time: [1us]}}", top) ==
         "5:40: expected a value, found a list\n");
@@ -264,7 +264,7 @@ TEST_CASE("a block may be given words and choices", "[formats][program_reader]")
 
 TEST_CASE("a choice by rank may stand where a block has left ranks that choose alike",
           "[formats][program_reader]") {
-  // Ranks 0 and 2 take the even stream, ranks 1 and 3 the odd one, whatever is around the step.
+  // Ranks 0 and 2 use stream `even`, ranks 1 and 3 stream `odd`, whatever encloses the step.
   const std::string step =
       "{compute: a, takes: 1us, stream: {case: rank % 2, 0: even, 1: odd}}, {synchronize: {case: "
       "rank % 2, 0: even, 1: odd}}";
@@ -292,16 +292,16 @@ TEST_CASE("a choice by rank may stand where a block has left ranks that choose a
   CHECK(acts("{when: rank % 2 == 1, do: [" + step + "]}") == Done{0, 1, 0, 1});
   CHECK(acts("{repeat: 2 + rank, do: [" + step + "]}") == Done{2, 3, 4, 5});
   CHECK(acts("{repeat: 1 + rank, index: i, do: [" + step + "]}") == Done{1, 2, 3, 4});
-  // A choice in an option of another, on ranks that the outer one has left.
+  // A choice nested in a case of another choice, on the ranks that the outer case leaves.
   CHECK(acts("{case: rank < 2, on: {compute: a, stream: {case: rank, 0: x, 1: y}}, off: {on: 3, "
              "do: [{compute: b, stream: {case: rank, 3: z, else: w}}]}}") == Done{1, 1, 0, 1});
   CHECK(acts("{case: rank / 2, 0: {case: rank, 0: {compute: a}, 1: ~}, 1: {on: 2, do: {case: "
              "rank, 2: [{compute: b}, {compute: c}], else: ~}}}") == Done{1, 0, 2, 0});
-  // A condition that names the rank and is the same for all.
+  // A condition that uses `rank` but is the same on all ranks.
   CHECK(acts("{case: rank * 0, 0: {compute: a}, else: ~}") == Done{1, 1, 1, 1});
   CHECK(acts("{case: rank > 3, on: {compute: a}, off: ~}") == Done{0, 0, 0, 0});
   CHECK(acts("{on: rank > 3, do: [{case: rank, 0: {compute: a}, else: ~}]}") == Done{0, 0, 0, 0});
-  // The communicator of a call, on ranks of which all take the same one.
+  // A choice of the communicator that is the same on all ranks of the step.
   CHECK(acts("{on: [0, 2], do: [{all_reduce: {case: rank % 2, 0: q, else: p}}]}") ==
         Done{1, 0, 1, 0});
 }
@@ -340,7 +340,7 @@ TEST_CASE("what a step of the host names is a name", "[formats][program_reader]"
   CHECK(
       mistakes("{set: key$rank}").find("'key$rank': a key must have the same name on all ranks") !=
       std::string::npos);
-  // The device is all of its streams, whatever else is named.
+  // `device` means all streams of the device, whatever else the list names.
   CHECK(run("{compute: a, takes: 2us}, {compute: b, stream: x}, {synchronize: [x, device]}, {host: "
             "c, "
             "takes: 1us}")
@@ -374,7 +374,7 @@ TEST_CASE("names have no control characters, which a terminal would act on",
 
 TEST_CASE("a misspelt key of a call is told with the nearest that there is",
           "[formats][programs]") {
-  // Keys are named when the whole step is read; those of calls are asked for deeper down.
+  // Unknown keys are reported after the whole step is read; the keys of calls are read deeper down.
   const std::string text =
       "schema: 1\nranks: 2\ngroups: {g: all}\nprograms:\n  do: [{all_reduce: g, byts: 4B}]\n";
   CHECK(mistakes_in(text).find("'byts'") != std::string::npos);
@@ -400,7 +400,7 @@ TEST_CASE("mistakes in the parts of an all_to_all", "[formats][program_reader]")
 
 TEST_CASE("rounds of a loop in which a step is the same are counted through",
           "[formats][program_reader]") {
-  // 16 forwards, of which rank 1 takes 10.
+  // Rank 0 runs 16 forwards, of which rank 1 takes 10.
   const Explanation found = run(
       "{on: 0, do: [{repeat: 2, index: j, do: [{repeat: 8, index: i, do: [{compute: fwd, takes: "
       "1us, phase: forward, after: [nccl g]}, {send: g, to: 1, after: [compute]}]}]}]}, "
@@ -408,7 +408,7 @@ TEST_CASE("rounds of a loop in which a step is the same are counted through",
       "reading: contract\n");
   CHECK(found.verdict == Verdict::kStarved);
   const models::RankReport& sender = found.ranks[0];
-  CHECK(sender.actors.size() == 6);  // fwd, send, and the two halves of each `after`
+  CHECK(sender.actors.size() == 6);  // fwd, send, and two actors for each `after`
   CHECK(sender.progress[0].what == "forward");
   CHECK(sender.progress[0].done == 11);
   CHECK(sender.progress[0].expected == 16);
@@ -439,11 +439,11 @@ TEST_CASE("names have expressions in braces", "[formats][program_reader]") {
 }
 
 TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") {
-  // When: rank 0 sends, rank 1 receives.
+  // The condition of a step: rank 0 sends, rank 1 receives.
   CHECK(run("{send: g, to: 1, when: rank == 0, takes: 1us}, {recv: g, from: 0, when: rank > 0, "
             "takes: 1us}")
             .verdict == Verdict::kCompleted);
-  // How often: rank 0 twice, rank 1 four times.
+  // The number of iterations: rank 0 has two, rank 1 four.
   const Explanation loops =
       run("{repeat: 2 + 2 * rank, do: [{compute: a}]}, {repeat: rank, index: i, do: [{compute: b, "
           "takes: 1us * i}]}");
@@ -451,17 +451,17 @@ TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") 
   CHECK(loops.ranks[1].actors[0].expected == 4);
   CHECK(loops.ranks[0].actors.size() == 1);
   CHECK(loops.ranks[1].actors.size() == 2);
-  // Ranks that never come to a step do not have it: there is no rank 2 to send to.
+  // Ranks that never reach a step do not have it, so the missing rank 2 is not an error.
   CHECK(
       run("{repeat: 1 - rank, do: [{send: g, to: rank + 1}]}, {repeat: rank, do: [{recv: g, from: "
           "rank - 1}]}")
           .verdict == Verdict::kCompleted);
-  // On which communicator and stream: the two call in different orders, which is what hangs.
+  // The communicator and stream of a call: the ranks call in opposite orders, which hangs.
   const std::string calls =
       "{all_reduce: {case: rank, 0: g, else: h}, stream: {case: rank % 2, 0: s, 1: t}}, "
       "{all_reduce: {case: rank, 0: h, else: g}, stream: {case: rank % 2, 0: s, 1: t}}";
   CHECK(run(calls, "streams: {s: {}, t: {}}\n").verdict == Verdict::kDeadlock);
-  // A step itself.
+  // The step itself.
   CHECK(run("{case: rank, 0: {send: g, to: 1}, 1: {recv: g, from: 0}}").verdict ==
         Verdict::kCompleted);
   CHECK(mistakes("{compute: a, when: 1 / rank == 1}") == "4:36: on rank 0: division by zero\n");
@@ -470,7 +470,7 @@ TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") 
 }
 
 TEST_CASE("calls of a group have names", "[formats][program_reader]") {
-  // Both send first, but rank 1 to nobody that receives.
+  // Each rank sends first, but rank 0 alone receives.
   const std::string steps =
       "{name: exchange, group: [{send: g, to: 1 - rank, bytes: 1GiB, name: give},"
       " {on: 0, recv: g, from: 1, bytes: 1GiB, name: \"take{1 + 1}\"}]}";
@@ -499,11 +499,11 @@ TEST_CASE("sets may name groups, and expressions sets", "[formats][program_reade
   CHECK(on("rank not in [a, 4..5]") == models::RankSet({0, 2}));
   CHECK(mistakes_in(head + "programs: {do: [{when: rank in aa, compute: x}]}\n") ==
         "5:32: unknown set of ranks 'aa'\n  did you mean 'a'?\n");
-  // A set cannot be made of one that is made of it.
+  // Sets cannot refer to each other in a cycle.
   CHECK(
       testing::contains(mistakes_in("schema: 1\nranks: 2\nsets: {x: y, y: x}\nprograms: {do: []}"),
                         "unknown set of ranks 'y'"));
-  // Parameters are read before ranks are known.
+  // Parameters are read before the ranks are known.
   CHECK(testing::contains(
       mistakes_in("schema: 1\nranks: 2\nparams: {odd: {default: rank in a, choice: each_rank}}\n"
                   "groups: {a: 1}\nprograms: {do: [{compute: x}]}\n"),
@@ -537,11 +537,11 @@ TEST_CASE("the name of a group is the set of its ranks", "[formats][program_read
   };
   CHECK(on("a") == models::RankSet({1, 3}));
   CHECK(on("[a, 0]") == models::RankSet({0, 1, 3}));
-  CHECK(on("b") == models::RankSet({0}));  // what `sets` says
+  CHECK(on("b") == models::RankSet({0}));  // the entry in `sets`
   CHECK(on("c") == models::RankSet({0, 1, 3}));
   CHECK(mistakes_in(head + "programs: {do: [{on: aa, compute: x}]}\n") ==
         "5:22: unknown set of ranks 'aa'\n  did you mean 'a'?\n");
-  // In faults and expectations, too; of `parallel`, as well.
+  // The same in faults and expectations, and for the groups of `parallel`.
   const auto fault = testing::scenario_of(
       "schema: 1\nparallel: {tensor: 2, data: 2}\ngroups: {last: [2, 3]}\n"
       "programs: {do: [{compute: x}]}\nfaults: [{rank: last, dies: gone, at: 1us}]\n"
@@ -556,7 +556,7 @@ TEST_CASE("a recv from any rank is a step on a communicator of the host",
   const std::string recv = "{recv: h, from: any, bytes: 8B, on: 0}";
   const std::string send = "{send: h, to: 0, bytes: 8B, on: 1}";
   CHECK(run(recv + ", " + send, host).verdict == Verdict::kCompleted);
-  // Nobody sends: rank 0 waits for a rank that never comes.
+  // No rank sends: rank 0 waits for a missing rank.
   const Explanation alone = run(recv, host);
   CHECK(alone.verdict == Verdict::kStarved);
   CHECK(testing::contains(mistakes("{recv: g, from: any, bytes: 8B, on: 0}"),

@@ -1,5 +1,5 @@
-// One host thread that drives several ranks. What it does is compared with one thread of one rank
-// that launches on as many streams, and with NCCL's rules for calls of several devices.
+// One host thread that drives several ranks. The tests compare it with one thread of one rank that
+// launches on the same number of streams, and with NCCL's rules for calls of several devices.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -18,7 +18,7 @@ using testing::mistakes_in;
 
 namespace {
 
-// Of two ranks that one thread drives.
+// Returns a job of two ranks driven by one thread.
 std::string two(const std::string& steps, const std::string& more = {}) {
   return "schema: 1\nranks: 2\ngroups: {node: all}\n" + more +
          "programs:\n  one_thread: node\n  do:\n" + steps;
@@ -42,14 +42,14 @@ const std::string kGroup = "    - {group: [{all_reduce: node, bytes: 1MiB, takes
 }  // namespace
 
 TEST_CASE("one thread: first calls of several ranks need a group", "[scenario][turns]") {
-  // The thread is in the call of rank 0, which waits for the host of rank 1: the same thread.
+  // The thread is blocked in rank 0's call, which waits for rank 1's host: the same thread.
   CHECK(verdict(two(kCall)) == sim::Verdict::kDeadlock);
   CHECK(verdict(two(kGroup)) == sim::Verdict::kCompleted);
-  // With threads of their own neither needs one.
+  // If each rank has its own thread, no group is needed.
   std::string own = two(kCall);
   own.replace(own.find("  one_thread: node\n"), 19, "");
   CHECK(verdict(own) == sim::Verdict::kCompleted);
-  // Once connected, launches return at once.
+  // Once the ranks are connected, launches return at once.
   CHECK(verdict(two(kCall, "reading: contract\n")) == sim::Verdict::kCompleted);
   CHECK(verdict(two(kGroup + kCall + kCall)) == sim::Verdict::kCompleted);
 }
@@ -78,7 +78,7 @@ TEST_CASE("one thread: it waits for one rank before it launches on the next", "[
   CHECK(verdict(two(each, "reading: contract\n")) == sim::Verdict::kDeadlock);
   const std::string last = kGroup + "    - {synchronize: device}\n";
   CHECK(verdict(two(last, "reading: contract\n")) == sim::Verdict::kCompleted);
-  // Nor does a group help where launches block: NVIDIA/nccl#750.
+  // A group does not help either if launches block: NVIDIA/nccl#750.
   const std::string blocking = "reading: contract\ndefaults: {blocking: on}\n";
   CHECK(verdict(two(kGroup, blocking)) == sim::Verdict::kDeadlock);
   std::string own = two(kGroup, blocking);
@@ -93,25 +93,26 @@ TEST_CASE("one thread: its work adds up, of each list for itself", "[scenario][t
                   work);
   };
   CHECK(with("all", "  on: all\n") == 6'000);
-  CHECK(with("all", "  one_thread: node\n") == 24'000);        // 3 rounds of 4 ranks
-  CHECK(with("{size: 2}", "  one_thread: node\n") == 12'000);  // two threads side by side
-  CHECK(with("[[3, 1]]", "  one_thread: node\n") == 12'000);   // ranks 0 and 2 have none
+  CHECK(with("all", "  one_thread: node\n") == 24'000);        // 3 iterations of 4 ranks
+  CHECK(with("{size: 2}", "  one_thread: node\n") == 12'000);  // two threads in parallel
+  // Ranks 0 and 2 have no thread in the list.
+  CHECK(with("[[3, 1]]", "  one_thread: node\n") == 12'000);
   CHECK(with("{size: 2}", "  on: 0..1\n  one_thread: node\n") == 12'000);
 }
 
 TEST_CASE("one thread: ranks take turns in the order of their list", "[scenario][turns]") {
-  // Each launch takes 1 us; the kernel of the rank that comes last takes 10 us or 20 us.
+  // Each launch takes 1 us; the kernel of the last rank in the list takes 10 us or 20 us.
   const auto with = [](const std::string& list) {
     return end_of("schema: 1\nranks: 2\ngroups: {node: [" + list +
                   "]}\nprograms:\n  one_thread: node\n  do:\n"
                   "    - {compute: k, takes: 10us * (rank + 1), launch_overhead: 1us}\n");
   };
-  CHECK(with("[0, 1]") == 22'000);  // rank 1 is launched at 2 us
+  CHECK(with("[0, 1]") == 22'000);  // rank 1 launches at 2 us
   CHECK(with("[1, 0]") == 21'000);
 }
 
-// A thread that drives ranks without calls between them does what one thread of one rank does that
-// has as many streams.
+// A thread that drives ranks without calls between them behaves like one thread of one rank with
+// the same number of streams.
 TEST_CASE("one thread: several ranks are as several streams of one rank", "[scenario][turns]") {
   std::mt19937 random(20);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -121,7 +122,7 @@ TEST_CASE("one thread: several ranks are as several streams of one rank", "[scen
     std::string one;
     const auto add = [&](const std::string& indent, std::uint32_t kind, std::uint32_t first,
                          std::uint32_t end, std::uint32_t takes) {
-      // On ranks [first, end): a step of all of them here, one for each there.
+      // Adds a step of ranks [first, end): to `several` once, to `one` once per rank.
       std::string step;
       if (kind == 0) step = fmt::format("host: w, takes: {}us", takes);
       if (kind == 1) step = "synchronize: STREAM";
@@ -163,7 +164,7 @@ TEST_CASE("one thread: several ranks are as several streams of one rank", "[scen
 }
 
 TEST_CASE("one thread: check and its report", "[scenario][turns]") {
-  // By contract all is connected, and only a fresh job hangs.
+  // The contract reading connects the ranks; only a fresh job hangs.
   const auto found = testing::command({"check", "-"}, two(kCall));
   CHECK(contains(found.out,
                  "contract        proved (a send may block until its recv, as NCCL documents)\n"));

@@ -11,7 +11,7 @@ namespace {
 
 const std::string kActor = "actors: {a: {source: 1}}\n";
 
-// Ten lists, each of which stands for the one before ten times.
+// Returns a file with ten lists, each of which uses the one before ten times.
 std::string exploding_aliases() {
   std::string text = "schema: 1\nsets:\n  x0: &x0 [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n";
   for (int i = 1; i < 10; ++i) {
@@ -56,9 +56,9 @@ TEST_CASE("a parameter that is wrong is one mistake, not one for each use",
 TEST_CASE("aliases may not stand for more than anybody writes", "[formats][scenario_reader]") {
   const std::string mistakes = mistakes_in(exploding_aliases());
   INFO(mistakes);
-  // 100,000, and one for each 32 bytes.
+  // The limit is 100,000, plus one for each 32 bytes.
   CHECK(mistakes.find("the aliases of this file expand to more than 1000") != std::string::npos);
-  // A text of 4 KB that aliases stand for 400 times: 1.6 MB of a file of 18 KB.
+  // A text of 4 KB used by 400 aliases: 1.6 MB from a file of 18 KB.
   std::string text = "schema: 1\nname: &x " + std::string(4000, 'A') + "\nprograms:\n  do:\n";
   for (int i = 0; i < 400; ++i) text += "    - {compute: *x, takes: 1us}\n";
   CHECK(mistakes_in(text).find("bytes of text") != std::string::npos);

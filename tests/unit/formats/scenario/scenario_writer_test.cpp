@@ -9,8 +9,8 @@ using namespace pipesim;
 
 namespace {
 
-// What is written for `text`; that it reads back as the same graph, and is then written in the same
-// way, is checked on the way.
+// Returns what the writer makes of `text`. Checks that the output reads back as the same graph and
+// is a fixed point.
 std::string rewritten(const std::string& text) {
   const models::TaskGraph graph = testing::scenario_of(text).graph;
   const std::string written = formats::write_scenario(graph);

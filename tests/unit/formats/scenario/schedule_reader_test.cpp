@@ -1,4 +1,4 @@
-// The key `schedule:`: what it may say, and one clear message for what makes no sense.
+// The key `schedule:`: its values, and one clear message for each invalid one.
 #include "formats/scenario/schedule_reader.hpp"
 
 #include <string>
@@ -87,23 +87,24 @@ TEST_CASE("costs may differ by micro-batch", "[formats][schedule_reader]") {
         "2:63: unknown parameter 'stages'\n  did you mean 'stage'?\n");
 }
 
-// One rank: 3 forwards of 1, 2, 3 us and backwards of twice that.
+// One rank: 3 forwards of 1, 2 and 3 us, and backwards of twice these times.
 TEST_CASE("micro-batches of other sizes take other times", "[formats][schedule_reader]") {
   const std::string text =
       schedule("kind: gpipe, stages: 1, micro_batches: 3, forward: 1us + micro_batch * 1us");
   CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns == 18'000);
 }
 
-// 2 stages, forwards of 1 us, backwards of 2 us. The first message takes 10 us each way, the second
-// 20 us, and stands behind it on its stream.
+// 2 stages, forwards of 1 us, backwards of 2 us. The first message takes 10 us in each direction;
+// the second takes 20 us and is queued behind the first.
 TEST_CASE("messages may differ by micro-batch", "[formats][schedule_reader]") {
   const auto end_us = [](const std::string& messages) {
     const std::string text = schedule(
         "kind: gpipe, stages: 2, micro_batches: 2, message_takes: [[10us, 20us]], " + messages);
     return testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns / 1000;
   };
-  // They arrive at 1 + 10 and 11 + 20. Backwards begin at 32, and their messages arrive at 34 + 10
-  // and 44 + 20, before the last backward. Recvs are posted ahead, so sends that wait do not.
+  // The activations arrive at 1 + 10 and 11 + 20. Backwards start at 32, and their messages arrive
+  // at 34 + 10 and 44 + 20, before the last backward. Because recvs are posted early, a waiting
+  // send does not block them.
   CHECK(end_us("messages: dir") == 66);
   CHECK(end_us("messages: edge") == 66);
 }
@@ -119,7 +120,7 @@ TEST_CASE("messages may differ by stage", "[formats][schedule_reader]") {
   CHECK_FALSE(sizes.by_micro_batch());
   CHECK(pipeline("message: 1KiB * (1 + micro_batch + stage)").message_bytes->of(1, 1) == 3072);
   CHECK(pipeline("message: 1KiB").message_bytes->of(1, 1) == 1024);
-  // One micro-batch there and back, 1 + 5 + 1 + 7 + 1 + 2 + 7 + 2 + 5 + 2 us.
+  // One micro-batch in both directions: 1 + 5 + 1 + 7 + 1 + 2 + 7 + 2 + 5 + 2 us.
   const std::string one =
       schedule("kind: gpipe, stages: 3, micro_batches: 1, message_takes: [5us, 7us]");
   CHECK(testing::simulate(testing::scenario_of(one).graph).outcome.last_progress.ns == 33'000);
@@ -127,7 +128,8 @@ TEST_CASE("messages may differ by stage", "[formats][schedule_reader]") {
         "2:63: 'message' has 1 value, but there are 2 pairs of neighboring stages\n");
 }
 
-// A forward and a backward alone, 1 and 2 us, and between them two that overlap, 5 and 6 us.
+// A forward of 1 us and a backward of 2 us alone, and between them two overlapped pairs of 5 and 6
+// us.
 TEST_CASE("what overlaps may differ by the forward's micro-batch", "[formats][schedule_reader]") {
   const std::string text = schedule(
       "overlapped: 4us + micro_batch * 1us, "
@@ -135,8 +137,8 @@ TEST_CASE("what overlaps may differ by the forward's micro-batch", "[formats][sc
   CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns == 14'000);
 }
 
-// A forward of stage 1 with two layers and a backward of stage 0 with one: 2 * 5 us. Alone they
-// take 2 and 1 us, and 2 and 4 us.
+// A forward of stage 1 with two layers overlaps a backward of stage 0 with one: 2 * 5 us. Alone,
+// forwards take 2 and 1 us, backwards 2 and 4 us.
 TEST_CASE("what overlaps takes as many layers as its forward has", "[formats][schedule_reader]") {
   const std::string text = schedule(
       "layers: [1, 2], overlapped: 5us, rows: [\"0F0,1F0,0F1,1B0,(1F1;0B0)OVERLAP_F_B,1B1,0B1\"]");
@@ -197,14 +199,14 @@ TEST_CASE("the end of a schedule runs once it is called that", "[formats][schedu
         std::string::npos);
   const std::string part = schedule("partial: on, activation: 3B, " + rows);
   const models::PipelineReport report = testing::report_of(part);
-  // Two activations were there, of micro-batches 2 and 3, and a third came.
+  // The rank starts with two activations, of micro-batches 2 and 3, and adds a third.
   CHECK(report.ranks[0].peak_activations == 3);
   CHECK(report.ranks[1].peak_activations == 3);
   CHECK(report.ranks[0].peak_bytes == 9);
-  // What is in the rows, but later, was not done before.
+  // An action that appears later in the rows was not done before them.
   CHECK(mistakes_in(schedule("partial: on, rows: ['0B2,0F2']")) ==
         "2:33: '0B2' comes before '0F2' on its rank\n");
-  // A rank may have nothing left, but each stage is somewhere.
+  // A rank can have an empty row, but each stage must be on some rank.
   CHECK(testing::scenario_of(schedule("partial: on, rows: ['0B2', '']")).graph.ranks == 2);
   CHECK(mistakes_in(schedule("partial: on, rows: ['1B2']")) ==
         "2:33: no rank has stage 0 of stages 0 to 1\n");
@@ -251,7 +253,7 @@ TEST_CASE("a schedule that follows the costs knows the messages of a cluster",
   const auto of_cluster = rows(", message: 8kB", cluster);
   CHECK(of_cluster == rows(", message_takes: 18us", ""));
   CHECK(of_cluster != rows("", ""));
-  // What is said counts.
+  // An explicit time takes precedence.
   CHECK(rows(", message: 8kB, message_takes: 0s", cluster) == rows("", ""));
 }
 

@@ -1,4 +1,4 @@
-// Steps that wait for other streams, act again, and have numbers.
+// Steps that wait for other streams, run again, and have numbers.
 #include <string>
 
 #include "formats/scenario/scenario_writer.hpp"
@@ -29,8 +29,7 @@ std::int64_t time_of(const std::string& steps) {
 }  // namespace
 
 TEST_CASE("a step may stay behind a stream", "[formats][step_waits]") {
-  // Beside each other: 5 us. Behind it: 2 us more. What comes after it on its stream does not
-  // count.
+  // In parallel: 5 us. With `behind: compute`: 2 us more. Later ops on that stream do not count.
   CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s}") == 5'000);
   CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s, behind: compute}, "
                 "{compute: c, takes: 1us}") == 7'000);
@@ -39,14 +38,14 @@ TEST_CASE("a step may stay behind a stream", "[formats][step_waits]") {
 }
 
 TEST_CASE("a step may wait for an act of another", "[formats][step_waits]") {
-  // b waits for a (4 us) and not for what a's stream does after that.
+  // b waits for a (4 us), not for later ops on a's stream.
   CHECK(time_of("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
                 "{compute: b, takes: 1us, stream: s, waits_for: [a]}, "
                 "{compute: d, takes: 7us, stream: s}") == 13'000);
   CHECK(time_of("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
                 "{compute: b, takes: 1us, stream: s, waits_for: [c]}, "
                 "{compute: d, takes: 7us, stream: s}") == 21'000);
-  // Of three acts of a, 4 us each, the second: 8 + 3.
+  // b waits for the second of three ops of a, 4 us each: 8 + 3.
   CHECK(time_of("{compute: a, takes: 4us}, {again: a}, "
                 "{compute: b, takes: 3us, stream: s, waits_for: [{step: a, ahead: 1}]}") == 11'000);
 }
@@ -107,7 +106,7 @@ TEST_CASE("kernels have clusters of CTAs, of which the CTAs are a multiple",
         "5:17: 'a' has 10 CTAs, which are not a multiple of its clusters of 4\n");
   CHECK(testing::mistakes_in(device("{compute: a, ctas: 8, cluster: 0}")) ==
         "5:48: 'cluster' must be between 1 and 16, found 0\n");
-  // Without SMs, CTAs say nothing.
+  // Without SMs, CTAs have no effect.
   CHECK(mistakes("{compute: a, ctas: 10, cluster: 4}").empty());
 }
 

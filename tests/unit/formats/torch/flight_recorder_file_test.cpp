@@ -1,5 +1,5 @@
-// Samples of our own; PyTorch's own cases, with what its analyzer asserts of them; and two real
-// hangs of 16 ranks whose faults were injected into ranks that are known.
+// Our own samples; PyTorch's own cases, with the assertions of its analyzer; and two real hangs of
+// 16 ranks with faults injected into known ranks.
 #include "formats/torch/flight_recorder_file.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// `ending`: of the names of the files to read; empty: those that end with a number.
+// Reads the dumps in `folder` whose names end with `ending`; empty: names that end with a number.
 models::Evidence evidence_of(const std::string& folder, const std::string& ending) {
   std::vector<FlightRecorderDump> dumps;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -63,7 +63,7 @@ std::string entry(const std::string& fields) {
   return R"({"version":"2.9","entries":[{)" + fields + "}]}";
 }
 
-// Of the check in EXPECTED.json: which of the analyzer's collectives have passed.
+// For each collective, whether it passed the analyzer, as `check` of EXPECTED.json lists it.
 std::vector<bool> passed(const std::vector<models::CollectiveCheck>& checks) {
   std::vector<bool> result;
   for (const auto& check : checks) result.push_back(check.result == CheckResult::kMatched);
@@ -122,7 +122,7 @@ TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
 
 TEST_CASE("a pickle may share texts, but not fill memory with them",
           "[formats][flight_recorder_file]") {
-  // Entries whose group has a description of `size` bytes, which stands in the file once.
+  // Returns entries whose group has a description of `size` bytes, stored in the file once.
   const auto shared = [](std::size_t size) {
     const auto text = [](const std::string& value) {
       std::string written = "X";
@@ -187,7 +187,7 @@ TEST_CASE("who calls something in a group is in it", "[formats][flight_recorder_
   const auto evidence = formats::flight_recorder_evidence({dump});
   CHECK(evidence.groups[0].ranks == std::vector<std::uint32_t>{0, 1, 5});
   CHECK(evidence.groups[1].ranks == std::vector<std::uint32_t>{0, 1});
-  // Nothing is known of these: nobody is blamed.
+  // Ranks 0 and 1 have no dump, so they are suspects only.
   const auto found = models::diagnose(evidence);
   CHECK(roots_of(found).empty());
   REQUIRE(found.suspects.size() == 2);
@@ -225,7 +225,7 @@ TEST_CASE("ops of one number are one call", "[formats][flight_recorder_file]") {
   CHECK(calls[1].ops.size() == 2);
   CHECK(calls[1].state == CallState::kStarted);
   CHECK(calls[1].last_record == 3);
-  // Members are numbered in the group.
+  // The entries number peers within the group.
   CHECK(calls[1].ops[0].target == 6);
   CHECK(calls[1].ops[1].source == 6);
 }
@@ -275,7 +275,7 @@ TEST_CASE("pairs of calls match as PyTorch's analyzer asserts",
       REQUIRE(read);
       return read->entries.front().op;
     };
-    // The two are of a group of two, as in PyTorch's test.
+    // The two ops are in a group of two, as in PyTorch's test.
     const models::MatchResult found = match_ops(op("event_a"), op("event_b"), 2);
     CHECK(std::string(match_name(found.match)) == pair["expected"].get<std::string>());
   }
@@ -285,7 +285,7 @@ TEST_CASE("real hangs have the ranks as roots whose faults were injected",
           "[formats][flight_recorder_file][shared]") {
   const std::string folder = testing::shared_data("flight_recorder/nvrx/");
   if (folder.empty()) return;
-  // The ranks stand in each fault_injection.log.
+  // Each fault_injection.log names the ranks.
   for (const char* ending : {"", ".json"}) {
     const auto gil = models::diagnose(evidence_of(folder + "lock_gil_1st", ending));
     CHECK(roots_of(gil) == std::set<std::uint32_t>{9, 14});
@@ -295,7 +295,7 @@ TEST_CASE("real hangs have the ranks as roots whose faults were injected",
     CHECK(roots_of(gpu) == std::set<std::uint32_t>{12, 14});
     CHECK(gpu.explanation.verdict == sim::Verdict::kStarved);
     CHECK(gpu.explanation.cause == models::Cause::kDeadRank);
-    // What the reference verdict of each names: the collective of the experts, and who lacks it.
+    // The reference verdicts name the collective of the experts and the ranks that lack it.
     const auto missing = [](const models::Diagnosis& diagnosis, const std::string& op,
                             std::size_t members) {
       for (const auto& check : diagnosis.checks) {

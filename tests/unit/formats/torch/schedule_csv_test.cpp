@@ -1,5 +1,5 @@
-// Reading and writing PyTorch's schedule files, with samples of our own; those of PyTorch are read
-// in tests/scenarios/schedules_test.cpp.
+// Reading and writing PyTorch's schedule files, with our own samples;
+// tests/scenarios/schedules_test.cpp reads PyTorch's.
 #include "formats/torch/schedule_csv.hpp"
 
 #include <string>

@@ -25,7 +25,7 @@ const std::vector<formats::Parameter>& parameters() {
   return kParameters;
 }
 
-// The value on rank 5 of 8 as "type value", or the first error as "column: message".
+// Evaluates `text` on rank 5 of 8: "type value", or the first error as "column: message".
 std::string evaluated(const std::string& text) {
   formats::Scope scope;
   scope.parameters = &parameters();
@@ -67,13 +67,13 @@ TEST_CASE("a bandwidth is a size per second", "[formats][expression]") {
   CHECK(evaluated("300GB/s") == "a bandwidth 300000000000");
   CHECK(evaluated("25 GiB/s") == "a bandwidth 26843545600");
   CHECK(evaluated("1.2GB/s") == "a bandwidth 1200000000");
-  CHECK(evaluated("100Gb/s") == "a bandwidth 12500000000");  // bits: an eighth
+  CHECK(evaluated("100Gb/s") == "a bandwidth 12500000000");  // b is a bit, an eighth of a byte
   CHECK(evaluated("1Mb/s") == "a bandwidth 125000");
   CHECK(evaluated("2 * 25GB/s - 1B/s") == "a bandwidth 49999999999");
   CHECK(evaluated("100GB/s / 4") == "a bandwidth 25000000000");
   CHECK(evaluated("100GB/s/4") == "a bandwidth 25000000000");
   CHECK(evaluated("100GB/s / 25GB/s") == "a number 4");
-  CHECK(evaluated("4MiB/slices") == "6: unknown parameter 'slices'");  // a quotient
+  CHECK(evaluated("4MiB/slices") == "6: unknown parameter 'slices'");  // a quotient, not a unit
   CHECK(evaluated("1GB/s + 1GB") == "7: cannot compute a bandwidth + a size");
   CHECK(evaluated("0.5B/s") == "1: '0.5B/s' is not an integer number of bytes per second");
   CHECK(evaluated("1ms/s") == "5: unknown parameter 's'");

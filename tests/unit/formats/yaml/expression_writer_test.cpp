@@ -27,7 +27,7 @@ Expr parsed(const std::string& text, ValueType type) {
   return value->expr;
 }
 
-// What is written for what `text` says.
+// Returns what the writer makes of the expression in `text`.
 std::string rewritten(const std::string& text, ValueType type) {
   const Expr expr = parsed(text, type);
   const std::string written = formats::expression_text(expr, type);
@@ -85,7 +85,7 @@ TEST_CASE("numbers at the ends of their range are written so that they read back
 
 namespace {
 
-// An expression of numbers, `size` steps deep at most.
+// Returns an integer expression at most `size` levels deep.
 Expr random_number(twin::Random& random, int size);
 
 Expr random_truth(twin::Random& random, int size) {

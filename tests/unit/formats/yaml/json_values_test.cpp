@@ -13,7 +13,7 @@ using formats::YamlValue;
 
 namespace {
 
-// Each value with its place, kind and text.
+// Appends each value with its place, kind and text.
 void append(const YamlValue& value, std::string& text) {
   const models::Place place = value.place();
   text += fmt::format("{}:{} ", place.line, place.column);
@@ -38,7 +38,7 @@ std::string read(const std::string& text) {
   return result;
 }
 
-// JSON has no comments, so with one it is read by yaml-cpp.
+// JSON has no comments, so a comment makes yaml-cpp read the text.
 std::string read_as_yaml(const std::string& text) { return read(text + " # not JSON"); }
 
 class RandomJson {
@@ -58,7 +58,7 @@ class RandomJson {
   std::string one_of(const std::vector<std::string>& all) {
     return all[static_cast<std::size_t>(random_.below(static_cast<int>(all.size())))];
   }
-  // YAML wants a key and its colon in one line.
+  // Between a key and its colon: YAML allows no line break.
   std::string space_of_key() { return one_of({"", "", " "}); }
   std::string space() { return one_of({"", "", "", " ", "  ", "\n", "\n  ", "\r\n "}); }
   std::string string() {
@@ -88,7 +88,7 @@ class RandomJson {
 
 }  // namespace
 
-// A large file would be in memory twice.
+// Copies of the strings would double the memory of a large file.
 TEST_CASE("strings of JSON are parts of its text", "[formats][json_values]") {
   const std::string text = R"({"a": "without escapes", "b": "with \u0065scapes"})";
   models::Diagnostics diagnostics;
@@ -153,7 +153,7 @@ TEST_CASE("entries that are not released stay") {
   std::vector<YamlValue::Entry> kept;
   std::size_t at = 0;
   document->root().for_each_entry([&](const YamlValue::Entry& entry) {
-    // Long runs are released, and short ones; in between one stays, or several do.
+    // Releases long and short runs of entries; between the runs, one or more entries stay.
     const bool stays = at % 1500 == 0 || (at > 3200 && at % 5 < 2);
     if (stays) kept.push_back(entry);
     if (!stays) document->release(entry);

@@ -10,7 +10,7 @@ using pipesim::formats::NameTable;
 
 namespace {
 
-// All numbers of `name`, in the order in which they are found.
+// Returns all numbers of `name`, in the order of the lookup.
 std::vector<std::uint32_t> found(const NameTable& table, const std::vector<std::string>& names,
                                  const std::string& name) {
   std::vector<std::uint32_t> numbers;

@@ -1,5 +1,4 @@
-// A patch does what the same change by hand does: each is held against the scenario that somebody
-// has edited.
+// A patch has the effect of the same change by hand: each test compares it with an edited scenario.
 #include "formats/yaml/patch.hpp"
 
 #include <string>
@@ -48,7 +47,7 @@ std::vector<formats::PatchText> patches_of(const std::vector<std::string>& texts
   return patches;
 }
 
-// The graph that comes out, as text; or the mistakes, with the file in front of them.
+// Returns the resulting graph as text, or the errors, each after the index of its file.
 std::string patched(const std::string& scenario, const std::vector<std::string>& patches,
                     const testing::Settings& settings = {}) {
   models::Diagnostics diagnostics;
@@ -107,7 +106,7 @@ TEST_CASE("a choice is one value", "[patch]") {
         edited(kActors, "{case: mode, a: forward, b: backward}", "backward"));
   CHECK(actors("actors: {gather: {stream: {case: acc, 4: backward, else: forward}}}\n") ==
         edited(kActors, "{case: mode, a: forward, b: backward}", "backward"));
-  // Nothing that is left of the other one.
+  // No part of the previous choice remains.
   CHECK(actors("actors: {reduce: {takes: {case: rank, 1: 5us, else: 6us}}}\n") ==
         edited(kActors, "takes: 2us", "takes: {case: rank, 1: 5us, else: 6us}"));
 }
@@ -116,7 +115,7 @@ TEST_CASE("an equal sign puts a value in unmerged", "[patch]") {
   CHECK(actors("groups: {tp: {=: {size: 1}}}\n") == edited(kActors, "tp: all", "tp: {size: 1}"));
   CHECK(actors("actors: {reduce: {registers: {=: {side: {slots: 4}}}}}\n") ==
         edited(kActors, "side: {slots: 2}", "side: {slots: 4}"));
-  // Nothing is a value too: a stream on which only programs launch.
+  // Null is also a value: a stream on which only programs launch.
   const std::string text =
       std::string(kProgram) + "streams: {copies: {thread: main}, compute: {}}\n";
   CHECK(patched(text, {"patch: 1\nstreams: {copies: {thread: {=: ~}}}\n"}) ==
@@ -127,7 +126,7 @@ TEST_CASE("what is new has a plus", "[patch]") {
   CHECK(actors("actors: {+copy: {stream: forward, reads: [gather]}}\n") ==
         edited(kActors, "reduce.side]}\n",
                "reduce.side]}\n  copy: {stream: forward, reads: [gather]}\n"));
-  // A control edge: also where the producer says nothing of registers, and the reader of an order.
+  // Adds a control edge, although the producer has no `registers` and the reader no `after`.
   CHECK(actors("actors: {batch: {registers: {+ctrl: {control: on}}}, last: {after: {+: "
                "[batch.ctrl]}}}\n") ==
         edited(with(kActors, "takes: t}", "takes: t, registers: {ctrl: {control: on}}}"),
@@ -144,7 +143,7 @@ TEST_CASE("positions change lists", "[patch]") {
         edited(kActors, "[reduce, reduce.side]", "[gather]"));
   CHECK(actors("streams: {+: [extra], 0+: first}\n") ==
         edited(kActors, "[forward, backward]", "[first, forward, backward, extra]"));
-  // All of them are those before the patch.
+  // All indices refer to the list before the patch.
   CHECK(actors("streams: {0+: [x, y], 2: backward, 1+: [w], -1+: [v]}\n") ==
         edited(kActors, "[forward, backward]", "[x, y, forward, w, backward, v]"));
 }
@@ -166,7 +165,7 @@ programs:
     - {synchronize: device}
 )",
                                                                               {}));
-  // Two messages become one group of calls.
+  // A send and a recv become one group of calls.
   CHECK(
       program(R"(programs:
   do:
@@ -243,11 +242,11 @@ TEST_CASE("mistakes are told where they stand", "[patch]") {
   CHECK(actors("set: {mode: other}\n") == "1:2:13: set mode=other: 'other' is not one of a, b\n");
   CHECK(actors("actors: {last: {slots: 1, slots: 2}}\n") ==
         "1:2:27: duplicate key 'slots'\n  the first is in line 2 of patch 1\n");
-  // What the scenario itself has wrong stays there, and the second patch is told by its number.
+  // Errors in the scenario itself keep their place; an error in the second patch has index 2.
   CHECK(patched(std::string(kActors) + "extra: 1\n", {"patch: 1\n"}).substr(0, 7) == "0:12:1:");
   CHECK(patched(kActors, {"patch: 1\n", "patch: 1\nactors: {x: {slots: 1}}\n"}).substr(0, 7) ==
         "2:2:10:");
-  // A read of what the patch has taken away is a mistake of who reads it.
+  // If a patch removes a register, each read of the register is an error of its reader.
   CHECK(actors("actors: {reduce: {registers: ~}}\n").substr(0, 5) == "0:11:");
 }
 

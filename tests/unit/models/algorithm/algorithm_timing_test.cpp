@@ -1,5 +1,5 @@
-// Times against formulas of the literature, worked out by hand, and against a recursion over steps
-// that shares nothing with what it tests but the file.
+// Times compared with formulas from the literature, worked out by hand, and with a recursion over
+// steps. The recursion shares only the file with the code under test.
 #include "models/algorithm/algorithm_timing.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using testing::XmlBlock;
 
 namespace {
 
-constexpr std::int64_t kLatency = 1000;  // ns; and links move a byte in a nanosecond
+constexpr std::int64_t kLatency = 1000;  // ns; a link transfers one byte per ns
 constexpr std::int64_t kTwo = 2;
 
 CollectiveAlgorithm read(const XmlAlgorithm& algorithm) {
@@ -36,7 +36,8 @@ CollectiveAlgorithm read(const XmlAlgorithm& algorithm) {
   return *read;
 }
 
-// All ranks on one host, joined by one class of links; work on a rank takes no time.
+// Returns a cluster with all ranks on one host and one class of links; work on a rank takes no
+// time.
 models::Cluster one_host(std::size_t ranks) {
   models::Cluster cluster;
   cluster.hosts = {"node0"};
@@ -50,7 +51,7 @@ models::Cluster one_host(std::size_t ranks) {
   return cluster;
 }
 
-// The path has no gaps, begins at 0 and ends with the run.
+// Checks that the path has no gaps, starts at 0 and ends with the run.
 void check_path(const AlgoTiming& timing) {
   std::int64_t at = 0;
   for (const models::AlgoPathPart& part : timing.path) {
@@ -111,7 +112,7 @@ XmlAlgorithm ring_all_gather(int ranks) {
   return of;
 }
 
-// From rank 0 on, each passes each chunk on.
+// A chain from rank 0: each rank passes every chunk on.
 XmlAlgorithm chain(int ranks, int chunks) {
   XmlAlgorithm of;
   of.collective = "broadcast";
@@ -135,7 +136,7 @@ TEST_CASE("a ring all-reduce takes 2(p-1)(a + n/p b)", "[models][algorithm_timin
         timed(read(ring_all_reduce(ranks)), cluster, static_cast<std::uint64_t>(bytes));
     CHECK(timing.makespan_ns == kTwo * (ranks - 1) * (kLatency + bytes / ranks));
     CHECK(timing.path.size() == static_cast<std::size_t>(2 * (ranks - 1)));
-    // As scenarios have it.
+    // The cost model of scenarios gives the same time.
     std::vector<std::uint32_t> members;
     for (int rank = 0; rank < ranks; ++rank) members.push_back(static_cast<std::uint32_t>(rank));
     const auto route = models::route(cluster, members);
@@ -168,7 +169,7 @@ TEST_CASE("recursive doubling takes lg p (a + n b)", "[models][algorithm_timing]
 
 TEST_CASE("a rank has one port for all that it sends, and one for all that it receives",
           "[models][algorithm_timing]") {
-  // Each gives its chunk to both others, to the next first.
+  // Each rank gives its chunk to both others, first to the next one.
   XmlAlgorithm of;
   of.collective = "custom";
   of.scratch = 2;
@@ -179,7 +180,7 @@ TEST_CASE("a rank has one port for all that it sends, and one for all that it re
                         {last, next, 1, {{"s", "i0"}, {"r", "s1", "s1"}}}});
   }
   CHECK(makespan(of, 3000) == kLatency + kTwo * 3000);
-  // Two that send to one: the second is received behind the first.
+  // Two ranks send to one: the second message is received after the first.
   XmlAlgorithm two;
   two.collective = "custom";
   two.scratch = 2;
@@ -198,8 +199,9 @@ TEST_CASE("a rank has one port for all that it sends, and one for all that it re
 TEST_CASE("a chain is pipelined as far as its slots go", "[models][algorithm_timing]") {
   // Three ranks, four chunks of 1,000 B: (p-1)(a + b) + (k-1) b.
   CHECK(makespan(chain(3, 4), 4000, models::kUnlimitedSlots) == kTwo * 2000 + 3000);
-  // With two slots, the third chunk is sent when rank 1 has passed the first on, at 3 us, the
-  // fourth at 4 us; it is at rank 1 at 6 us and at rank 2 at 8 us.
+  // The limit of two slots delays sends: rank 0 sends the third chunk at 3 us, after rank 1 has
+  // passed on the first, and the fourth at 4 us. The fourth is at rank 1 at 6 us and at rank 2 at 8
+  // us.
   const AlgoTiming timing = timed(read(chain(3, 4)), one_host(3), 4000, 2);
   CHECK(timing.makespan_ns == 8000);
   CHECK(std::any_of(timing.path.begin(), timing.path.end(), [](const models::AlgoPathPart& part) {
@@ -208,13 +210,13 @@ TEST_CASE("a chain is pipelined as far as its slots go", "[models][algorithm_tim
 }
 
 TEST_CASE("a message whose chunks do not fit a slot goes in rounds", "[models][algorithm_timing]") {
-  // Chunks of 4 MiB, slots of 2 MiB: the one thread block of each rank does all steps twice.
+  // Chunks of 4 MiB, slots of 2 MiB: the one thread block of each rank runs every step twice.
   const std::int64_t slot = std::int64_t{2} << 20;
   const std::uint64_t bytes = std::uint64_t{8} << 20;
   const AlgoTiming timing = timed(read(ring_all_reduce(2)), one_host(2), bytes);
   CHECK(timing.rounds == 2);
   CHECK(timing.makespan_ns == 2 * kTwo * (kLatency + slot));
-  // The last round has what is left.
+  // The last iteration has the remaining bytes.
   const AlgoTiming more = timed(read(ring_all_reduce(2)), one_host(2), bytes + 2000);
   CHECK(more.rounds == 3);
   CHECK(more.makespan_ns == timing.makespan_ns + kTwo * (kLatency + 1000));
@@ -236,7 +238,7 @@ TEST_CASE("protocols add flags to data, and have their own latencies",
   models::set_protocol_latencies(cluster, models::AlgoProtocol::kLl);
   CHECK(cluster.links[*cluster.path(0, 7)].latency_ns == 600);
   CHECK(cluster.links[*cluster.path(0, 8)].latency_ns == 2700);
-  // What a file gives is as it is.
+  // A latency from a file stays as it is.
   cluster.links[cluster.inside_host[0]].latency_ns = 5000;
   models::set_protocol_latencies(cluster, models::AlgoProtocol::kLl128);
   CHECK(cluster.links[*cluster.path(0, 7)].latency_ns == 5000);
@@ -263,7 +265,7 @@ TEST_CASE("ranks that no link joins are not timed", "[models][algorithm_timing]"
 
 namespace {
 
-// The time of each step of ranks with one thread block each, in a ring: nothing shares a port.
+// Times of each step of ranks with one thread block each, in a ring: no steps share a port.
 class StepTimes {
  public:
   StepTimes(const CollectiveAlgorithm& algorithm, std::int64_t chunk, std::size_t slots)
@@ -287,7 +289,7 @@ class StepTimes {
   std::int64_t done(std::size_t rank, std::size_t step) {
     return start(rank, step) + busy(rank, step);
   }
-  // The n-th step that sends, or receives.
+  // Index of the n-th step that sends or receives.
   std::size_t nth(std::size_t rank, bool receives, std::size_t n) const {
     for (std::size_t i = 0;; ++i) {
       const models::AlgoStepKind kind = steps(rank)[i].kind;
@@ -331,7 +333,7 @@ class StepTimes {
 
 TEST_CASE("random rings take the time of a recursion over their steps",
           "[models][algorithm_timing]") {
-  std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+  std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): deterministic on purpose
   std::size_t timed_rings = 0;
   for (int attempt = 0; attempt < 300; ++attempt) {
     const int ranks = 2 + static_cast<int>(random() % 4);

@@ -1,6 +1,6 @@
-// Small execution plans of MSCCL++, and every small change to them, against a program that tries
-// all orders of their threads over several launches. It shares nothing with what it tests but the
-// plan that was read.
+// Small execution plans of MSCCL++, and every small change to them, compared with a program that
+// tries all interleavings of their threads over several launches. The program shares only the
+// parsed plan with the code under test.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -37,8 +37,8 @@ CollectiveAlgorithm read(const PlanAlgorithm& plan) {
   return *algorithm;
 }
 
-// Each puts its chunk into the other's scratch, and adds what it gets. The signals at the begin say
-// that the last launch is done with the scratch.
+// Each rank puts its chunk into the other's scratch, and adds the chunk it receives. The signals at
+// the start say that the previous launch has finished with the scratch.
 PlanAlgorithm put_all_reduce() {
   PlanAlgorithm of;
   for (const int rank : {0, 1}) {
@@ -56,8 +56,8 @@ PlanAlgorithm put_all_reduce() {
   return of;
 }
 
-// The same by packets, which need no signals: with two halves of the scratch in turn, a fast rank
-// does not overwrite what the other has not read.
+// The same with packets, which need no signals. Alternating between two halves of the scratch, a
+// fast rank does not overwrite unread packets.
 PlanAlgorithm packet_all_reduce(bool double_scratch) {
   PlanAlgorithm of;
   of.more = std::string(", \"use_double_scratch_buffer\": ") + (double_scratch ? "true" : "false");
@@ -68,8 +68,8 @@ PlanAlgorithm packet_all_reduce(bool double_scratch) {
   return of;
 }
 
-// Each reads the other's chunk itself; a second thread block copies its own when a semaphore says
-// so, and both meet in a barrier before they let the other go.
+// Each rank reads the other's chunk itself. A second thread block copies the rank's own chunk after
+// a semaphore, and both blocks meet in a barrier before they signal the other rank.
 PlanAlgorithm get_all_gather() {
   PlanAlgorithm of;
   of.collective = "allgather";
@@ -95,9 +95,9 @@ PlanAlgorithm get_all_gather() {
   return of;
 }
 
-/// The threads of a block are of two kinds: those that signal and wait, and those that move data.
-/// Each kind does its ops in order; a `nop` or `barrier` lets both meet. Kernels of each rank's
-/// stream write the inputs before a launch and read the outputs behind it.
+/// Runs a plan in every interleaving. A block has two kinds of threads: one signals and waits, one
+/// moves / data. Each kind runs its ops in order; a `nop` or `barrier` synchronizes both. Kernels
+/// on each / rank's stream write the inputs before a launch and read the outputs after it.
 class AllPlanOrders {
  public:
   AllPlanOrders(const CollectiveAlgorithm& plan, int launches) : plan_(plan), launches_(launches) {
@@ -141,13 +141,14 @@ class AllPlanOrders {
 
  private:
   struct State {
-    std::vector<int> launch;                              // of each rank
-    std::vector<bool> running;                            // the plan, and not the kernels around it
-    std::vector<std::pair<std::size_t, std::size_t>> at;  // of each block: both kinds of threads
-    std::vector<int> signals;                             // by channel: not yet waited for
+    std::vector<int> launch;    // per rank
+    std::vector<bool> running;  // per rank: in the plan, not in the kernels before and after it
+    // Per block: positions of both kinds of threads.
+    std::vector<std::pair<std::size_t, std::size_t>> at;
+    std::vector<int> signals;  // per channel: signals not yet waited for
     std::vector<std::vector<int>> semaphores;
     std::map<std::string, std::string> memory;
-    std::map<std::string, int> packets;  // the launch that wrote each
+    std::map<std::string, int> packets;  // the launch that wrote each packet
 
     std::string key() const {
       std::string text;
@@ -177,7 +178,7 @@ class AllPlanOrders {
     const std::string_view name = models::step_name(step.kind);
     return name == "signal" || name == "wait" || name == "sem_acquire" || name == "sem_release";
   }
-  // Where threads of a kind are next: ops of the other kind are not theirs.
+  // Next op of this kind of threads: skips the ops of the other kind.
   std::size_t next_of(std::size_t block, std::size_t from, bool control) const {
     const auto& all = steps(block);
     while (from < all.size() && !meets(all[from]) && is_control(all[from]) != control) ++from;
@@ -271,7 +272,7 @@ class AllPlanOrders {
     }
   }
 
-  // All thread blocks of a barrier go on together.
+  // Lets all thread blocks of a barrier continue together.
   void add_barriers(const State& state, std::vector<State>& next) {
     for (std::uint32_t rank = 0; rank < plan_.ranks.size(); ++rank) {
       if (!state.running[rank]) continue;
@@ -368,7 +369,7 @@ class AllPlanOrders {
   std::set<std::string> seen_;
 };
 
-// Every op dropped, or swapped with the next, and every chunk another one.
+// Returns every change that drops an op, swaps it with the next or changes a chunk.
 std::vector<CollectiveAlgorithm> changes(const CollectiveAlgorithm& of) {
   std::vector<CollectiveAlgorithm> result;
   for (std::size_t block = 0; block < of.ranks[0].blocks.size(); ++block) {
@@ -439,7 +440,7 @@ TEST_CASE("changed plans are found wrong, or all orders of them are right",
         ++noticed;
       }
       if (report.verdict == AlgoVerdict::kDeadlock) CHECK(all.hangs);
-      // What is ordered by luck alone is a fault in no order.
+      // A race does not show as a fault in every interleaving.
       if (report.verdict != AlgoVerdict::kRace && report.verdict != AlgoVerdict::kUndecided) {
         CHECK((report.verdict == AlgoVerdict::kCorrect) == all.good());
       }
@@ -460,15 +461,15 @@ TEST_CASE("a hang of a plan gets proposals that were tried", "[models][verify_pl
     }
     return changes.empty() || changes[0].verdict != AlgoVerdict::kCorrect ? "" : changes[0].what;
   };
-  // Both wait first.
+  // Each rank waits first.
   PlanAlgorithm of = put_all_reduce();
   for (auto& rank : of.ranks) std::swap(rank[0][0], rank[0][1]);
   CHECK(first_change(of) == "signal before the wait in each of these thread blocks");
-  // A wait too many.
+  // One wait too many.
   of = put_all_reduce();
   of.ranks[1][0].push_back({"wait", {0}});
   CHECK(first_change(of) == "without rank 1 tb 0 step 9 (wait)");
-  // A semaphore that nobody releases in time, and a barrier for more than come.
+  // A semaphore that is released too late, and a barrier that expects too many blocks.
   of = get_all_gather();
   for (auto& rank : of.ranks) {
     rank[0].erase(rank[0].begin() + 2);
@@ -507,10 +508,10 @@ TEST_CASE("puts, gets, packets and signals take the time of their links",
     REQUIRE(timing);
     return timing->makespan_ns;
   };
-  // A signal each, then the data, which the second signal comes with.
+  // One signal per rank, then the data together with the second signal.
   CHECK(makespan(put_all_reduce(), 3000) == 1000 + (1000 + 3000));
-  // Packets carry a flag for each word; nothing comes before them.
+  // Packets carry a flag for each word; no signal precedes them.
   CHECK(makespan(packet_all_reduce(true), 3000) == 1000 + 2 * 3000);
-  // Signals, a read of half of the message, signals.
+  // Signals, a read of half the message, signals.
   CHECK(makespan(get_all_gather(), 3000) == 1000 + (1000 + 1500) + 1000);
 }

@@ -1,5 +1,5 @@
-// Every kind of fault, in files of a few steps; and every small change to such files, against a
-// program that tries all orders.
+// Every kind of fault in files of a few steps; and every small change to such files, compared with
+// a program that tries all interleavings.
 #include "models/algorithm/verify_algorithm.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ CollectiveAlgorithm read(const XmlAlgorithm& algorithm) {
   return read(testing::xml_text(algorithm));
 }
 
-// Two ranks, two chunks: each sums one and gives it to the other.
+// Two ranks, two chunks: each rank sums one chunk and gives the sum to the other.
 XmlAlgorithm pair() {
   XmlAlgorithm of;
   of.chunks = of.input = 2;
@@ -51,8 +51,8 @@ XmlAlgorithm pair() {
   return of;
 }
 
-// The same with a thread block for each half: the second waits for the sum of the first, and its
-// last write is ordered behind the first send only through the other rank.
+// The same with one thread block per half. The second block waits for the sum of the first; only
+// the other rank orders the second block's last write after the first send.
 XmlAlgorithm pair_of_blocks() {
   XmlAlgorithm of;
   of.chunks = of.input = 2;
@@ -65,7 +65,7 @@ XmlAlgorithm pair_of_blocks() {
   return of;
 }
 
-// Each rank gives its chunk to both others, and sums what it gets in the order of thread blocks:
+// Each rank gives its chunk to both others, and sums the chunks in the order of its thread blocks:
 // rank 0 has (0+1)+2, rank 1 (1+0)+2, rank 2 (2+0)+1.
 XmlAlgorithm one_shot() {
   XmlAlgorithm of;
@@ -105,9 +105,9 @@ AlgoVerdict verdict(const CollectiveAlgorithm& algorithm,
   return models::verify(algorithm, options).verdict;
 }
 
-/// Does the steps of a file of MSCCL in every order, as its interpreter would: a step at a time,
-/// with flags that hold the last step that was published. Shares nothing with what it tests but
-/// the file.
+/// Runs the steps of an MSCCL file in every interleaving, as its interpreter does: one step at a
+/// time, / with flags that hold the last published step. Shares only the file with the code under
+/// test.
 class AllOrders {
  public:
   AllOrders(const CollectiveAlgorithm& algorithm, std::uint32_t slots)
@@ -158,7 +158,7 @@ class AllOrders {
     }
   }
 
-  // Whether every order ends with the right sums, the same on all ranks.
+  // Whether every interleaving ends with the right sums, identical on all ranks.
   bool good() const {
     if (hangs || left_over || ends.size() != 1) return false;
     const Memory& end = *ends.begin();
@@ -284,7 +284,7 @@ class AllOrders {
   std::set<std::string> seen_;
 };
 
-// Every small change to a file.
+// Returns every small change to an algorithm.
 std::vector<CollectiveAlgorithm> changes(const CollectiveAlgorithm& of) {
   std::vector<CollectiveAlgorithm> result;
   for (std::size_t rank = 0; rank < of.ranks.size(); ++rank) {
@@ -313,7 +313,7 @@ std::vector<CollectiveAlgorithm> changes(const CollectiveAlgorithm& of) {
         };
         move(&models::AlgoStep::sources);
         move(&models::AlgoStep::targets);
-        // One chunk more, where it fits.
+        // One more chunk, if it fits.
         std::uint32_t space = 0xffffffff;
         for (const auto* ranges : {&step.sources, &step.targets}) {
           for (const models::AlgoRange& range : *ranges) {
@@ -344,7 +344,7 @@ TEST_CASE("correct algorithms are proved", "[models][verify_algorithm]") {
     CHECK(report.left_over == AlgoAnswer::kNo);
     CHECK(report.races == AlgoAnswer::kNo);
     CHECK(report.right_result == AlgoAnswer::kYes);
-    // In the ring, each step takes a message and a slot at once.
+    // In the ring, each step uses one message and one slot at a time.
     CHECK(report.slots_needed == (algorithm.collective == "allgather" ? 2U : 1U));
   }
 }
@@ -354,14 +354,14 @@ TEST_CASE("the order of a sum is compared between ranks", "[models][verify_algor
   CHECK(report.verdict == AlgoVerdict::kRanksDiffer);
   CHECK(report.right_result == AlgoAnswer::kYes);
   REQUIRE(report.difference);
-  // Rank 0 and 1 differ in a+b = b+a alone, which no bit shows.
+  // Ranks 0 and 1 differ only by a+b = b+a, which is the same in every bit.
   CHECK(report.difference->second_rank == 2);
   CHECK(report.difference->first == "(0+1)+2");
   CHECK(report.difference->second == "(0+2)+1");
 }
 
 TEST_CASE("a hang tells the slots that it needs", "[models][verify_algorithm]") {
-  // Each sends three messages before it receives one.
+  // Each rank sends three messages before it receives one.
   XmlAlgorithm of;
   of.chunks = of.input = 3;
   of.scratch = 3;
@@ -387,7 +387,7 @@ TEST_CASE("a hang tells the slots that it needs", "[models][verify_algorithm]") 
   models::VerifyOptions three;
   three.slots = 3;
   CHECK(verdict(algorithm, three) == AlgoVerdict::kCorrect);
-  // LL has eight.
+  // LL has eight slots.
   XmlAlgorithm low_latency = of;
   low_latency.protocol = "LL";
   CHECK(verdict(read(low_latency)) == AlgoVerdict::kCorrect);
@@ -429,7 +429,8 @@ TEST_CASE("a step of many chunks needs more slots the larger the message",
   for (const int rank : {0, 1}) {
     of.ranks.push_back({{1 - rank, 1 - rank, 0, {{"s", "i0", "i0", 8}, {"rrc", "i0", "i0", 8}}}});
   }
-  // 8 chunks need more than 2 slots when only 3 fit in one: from a chunk of 2 MiB / 4 + 1 bytes on.
+  // 8 chunks need more than 2 slots if only 3 chunks fit in a slot: from chunks of 2 MiB / 4 + 1
+  // bytes on.
   models::VerifyReport report = models::verify(read(of), {});
   CHECK(report.verdict == AlgoVerdict::kHangsForLarge);
   CHECK(report.hangs_from == (std::uint64_t{2} << 20) / 4 * 8 + 1);
@@ -437,7 +438,7 @@ TEST_CASE("a step of many chunks needs more slots the larger the message",
   REQUIRE(changes.size() == 2);
   CHECK(changes[0].verdict == AlgoVerdict::kCorrect);
   CHECK(changes[1].verdict == AlgoVerdict::kCorrect);
-  // Within its range it never happens, and is only told.
+  // No size in the algorithm's range hangs, so the report only states the limit.
   of.more = "inplace=\"1\" maxBytes=\"4194304\"";
   report = models::verify(read(of), {});
   CHECK(report.verdict == AlgoVerdict::kCorrect);
@@ -485,14 +486,14 @@ TEST_CASE("results are compared with the definition of the collective",
   CHECK(report.verdict == AlgoVerdict::kWrongResult);
   REQUIRE_FALSE(report.wrong.empty());
   CHECK(report.wrong[0].rank == 1);
-  // Scratch that nobody wrote.
+  // A read of scratch that no step wrote.
   of = pair();
   of.scratch = 1;
   of.ranks[0][0].steps.push_back({"cpy", "s0", "i0"});
   report = models::verify(read(of), {});
   CHECK(report.verdict == AlgoVerdict::kWrongResult);
   CHECK(report.reads_unwritten);
-  // An unknown collective: all but the result is checked.
+  // An unknown collective: verify checks everything except the result.
   of = pair();
   of.collective = "custom";
   report = models::verify(read(of), {});
@@ -523,7 +524,7 @@ TEST_CASE("changed files are found wrong, or all orders of them are right",
           ++noticed;
         }
         CHECK((report.hangs == AlgoAnswer::kYes) == all.hangs);
-        // Without races, all orders end alike; with a wrong end, it is told.
+        // Without races, all interleavings end alike; verify reports a wrong end.
         if (report.races == AlgoAnswer::kNo && !all.hangs) CHECK(all.ends.size() == 1);
         const bool differs = report.verdict == AlgoVerdict::kWrongResult ||
                              report.verdict == AlgoVerdict::kRanksDiffer;

@@ -1,4 +1,4 @@
-// Where chains of waits end, and how many cycles there are, also where these are many.
+// The ends of wait chains and the number of cycles, also for many of them.
 #include <numeric>
 #include <string>
 
@@ -15,7 +15,7 @@ using testing::explanation_of;
 
 namespace {
 
-// Ranks of pairs that both send before they receive; then all wait for all.
+// Pairs of ranks that both send before they receive; then all ranks wait for all.
 Explanation crossing_pairs(int pairs) {
   return explanation_of(fmt::format(R"(schema: 1
 reading: contract
@@ -30,7 +30,7 @@ programs:
                                     2 * pairs));
 }
 
-// The first rank of each eight does not make the first of two calls that are alike.
+// The first rank of each eight skips the first of two identical calls.
 Explanation one_of_eight(int ranks) {
   return explanation_of(fmt::format(R"(schema: 1
 ranks: {}
@@ -55,7 +55,7 @@ TEST_CASE("of many cycles none is taken for what is stuck elsewhere", "[models][
     CHECK(found.cycle_classes[0].ranks.size() == count);
     CHECK(found.cycle_classes[0].ranks[1] == std::vector<std::uint32_t>{2, 3});
     CHECK(found.other_cycles.size() == std::min<std::size_t>(count - 1, 100));
-    // Each rank's send and recv are on a cycle; all that is stuck beside them waits for one.
+    // Each rank's send and recv are on a cycle; every other stuck op waits for a cycle.
     CHECK(found.collateral == found.stuck - 4 * count);
     CHECK(std::accumulate(found.collateral_by_distance.begin(), found.collateral_by_distance.end(),
                           0u) == found.collateral);
@@ -89,7 +89,7 @@ TEST_CASE("roots that are alike are one line, however many", "[models][explain]"
 }
 
 TEST_CASE("roots for which the same ops wait, and others for which more do", "[models][explain]") {
-  // Of two calls of ranks 0 and 1, the first lacks ranks 2 and 3; rank 5 waits for rank 4 alone.
+  // Ranks 0 and 1 make two calls; the first lacks ranks 2 and 3. Rank 5 waits only for rank 4.
   const Explanation found = explanation_of(R"(schema: 1
 reading: contract
 ranks: 6
@@ -128,7 +128,7 @@ programs:
   CHECK(found.roots[0].first.from.act.at == "70");
   REQUIRE(found.roots[0].before.has_value());
   CHECK(found.roots[0].before->at == "70");
-  // In the third round of a loop, which is a step of its own there.
+  // Rank 2 skips a call in the third iteration, which lowering makes a separate step, hence #1.
   CHECK(missing(explanation_of(R"(schema: 1
 ranks: 3
 groups: {dp: all}
@@ -140,7 +140,7 @@ programs:
         - {all_reduce: dp, bytes: 1MiB, when: "rank != 2 or i != 2", at: "12"}
         - {all_reduce: dp, bytes: 1MiB, at: "66"}
 )")) == "12#1");
-  // Each rank has a program of its own: where they stand in the user's tells calls apart.
+  // Each rank has its own program; calls are matched by their lines in the user's code.
   CHECK(missing(explanation_of(R"(schema: 1
 ranks: 2
 groups: {dp: all}
@@ -155,7 +155,7 @@ programs:
       - {all_reduce: dp, bytes: 1MiB, at: "60"}
       - {all_reduce: dp, bytes: 1MiB, at: "70"}
 )")) == "66#1");
-  // Without that they are matched as they come: the last is missing.
+  // Without common lines, calls are matched in order, so the last one is missing.
   CHECK(missing(explanation_of(R"(schema: 1
 ranks: 2
 groups: {dp: all}
@@ -165,8 +165,7 @@ programs:
 )")) == "a3#1");
 }
 
-// What stands behind the first of a stream's ops waits for that one, whichever of them stands first
-// in the file.
+// Ops after the first pending op of a stream wait for this op, wherever it is in the file.
 TEST_CASE("a stream stands at the first op that it has not done", "[models][explain]") {
   const Explanation found = explanation_of(R"(schema: 1
 reading: real

@@ -1,4 +1,4 @@
-// Runs in which a few ranks stand for the others, against runs of all.
+// Runs with a few representative ranks, compared with runs of all ranks.
 #include "models/explain/folded_run.hpp"
 
 #include <string>
@@ -25,7 +25,7 @@ using testing::load;
 using testing::scenario_of;
 using testing::scenario_paths;
 
-// What is printed of a run, and its data by class.
+// Returns the printed report of a run, and its data by class.
 std::string text_of(const models::TaskGraph& graph, const models::Explanation& explanation,
                     std::vector<models::RankSet> alike) {
   viz::Report report{graph, explanation, {}, {}, {}, {}, {}};
@@ -33,7 +33,7 @@ std::string text_of(const models::TaskGraph& graph, const models::Explanation& e
   return viz::text_report(report, {}) + viz::json_report(report, true);
 }
 
-// Whether the job is run folded; then the report is that of a run of all.
+// Whether the job folds; checks that its report equals the report of a run of all ranks.
 bool compare(const models::TaskGraph& graph, const std::string& text, std::size_t& hangs) {
   INFO(text);
   const auto folded = models::run_folded(graph);
@@ -49,7 +49,7 @@ bool compare(const models::TaskGraph& graph, const std::string& text, std::size_
   return true;
 }
 
-// Whether few ranks are checked for all of the job in some reading; then all end as these do.
+// Whether the check folds in some reading; checks that a run of all ranks ends as the check says.
 bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_t& hangs) {
   bool any = false;
   for (const auto reading :
@@ -87,7 +87,7 @@ bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_
   return any;
 }
 
-// A job of tensor, data and pipeline parallel ranks whose steps are drawn.
+// A random job of tensor, data and pipeline parallel ranks.
 class DrawnJob : testing::Draws {
  public:
   explicit DrawnJob(std::uint64_t seed) : Draws(seed) {}
@@ -152,7 +152,7 @@ class DrawnJob : testing::Draws {
         return fmt::format("{}- {{compute: work, takes: {}{}}}\n", in, takes(), on());
       case 1:
         return fmt::format("{}- {{all_reduce: {}, {}}}\n", in, pick({"tp", "dp", "side"}), size());
-      case 2:  // along the pipeline
+      case 2:  // a message to the next pipeline rank
         return fmt::format(
             "{0}- {{recv: pp, from: rank - {1}, {2}, on: rank >= {1}}}\n"
             "{0}- {{send: pp, to: rank + {1}, {2}, on: rank < {3}}}\n",
@@ -238,8 +238,8 @@ schedule:
         models::pipeline_report(graph, whole.lowered, whole.outcome));
 }
 
-// Rings of four, in each of which all send to the next; in the second one, the peers are the same,
-// but the one that a rank sends to receives from another.
+// Rings of four in which all ranks send to the next. In the second ring, the peers are the same,
+// but the receiver of a rank receives from another rank.
 TEST_CASE("ranks differ where their peers know them as another peer") {
   static constexpr const char* kText = R"(schema: 1
 ranks: 64
@@ -258,8 +258,8 @@ programs:
   CHECK(folding->stands_for[63] == 0);
 }
 
-// By contract, a broadcast is one round of all. Each rank names the first of four, so that the kept
-// ones would agree.
+// The contract makes a broadcast wait for all ranks. Each rank names the first rank of its four as
+// root, so the kept ranks alone would agree.
 TEST_CASE("ranks of one list that name different roots are not folded") {
   static constexpr const char* kText = R"(schema: 1
 reading: contract
@@ -279,7 +279,7 @@ programs:
   CHECK_FALSE(models::fold_ranks(with_root("rank - rank % 4")));
 }
 
-// All send before they receive, and so are on cycles of two. 79 * 131,072 steps are more than the
+// All ranks send before they receive, which makes cycles of two. 79 * 131,072 steps exceed the
 // limit of ten million.
 TEST_CASE("a hang that only all ranks can tell is refused where they are too many") {
   std::string text = R"(schema: 1
@@ -303,7 +303,8 @@ programs:
   CHECK_THROWS_AS(models::check(graph, std::move(*job), {}), models::UserError);
 }
 
-// Of the even and of the odd ranks the first is kept, but these two are not in one list.
+// The first even and the first odd rank are kept, but they share no list: their peers are kept as
+// well.
 TEST_CASE("with a rank those that it meets are kept") {
   std::string pairs;
   for (int rank = 0; rank < 16; ++rank) {
@@ -321,7 +322,7 @@ programs:
   CHECK(folding->kept == models::RankSet({0, 1, 16, 17}));
 }
 
-// Pairs on devices 0 and 1, on 2 and 3, and so on; then the same on hosts of one device each.
+// Pairs on devices 0 and 1, 2 and 3, and so on; then the same on hosts with one device each.
 TEST_CASE("lists fold by how they share hosts, and not by which devices they are on") {
   std::string hosts;
   for (int rank = 0; rank < 32; ++rank) {
@@ -342,7 +343,7 @@ TEST_CASE("lists fold by how they share hosts, and not by which devices they are
   CHECK(compare(graph, "two hosts of 8 devices, 16 of one", hangs));
 }
 
-// Each of these two is its own kind of difference between ranks.
+// A send to another class of ranks, and a list shared with another class, each make ranks differ.
 TEST_CASE("ranks that send to different sorts of ranks, or meet them in lists, differ") {
   static constexpr const char* kText = R"(schema: 1
 ranks: 32
@@ -356,7 +357,8 @@ programs:
 )";
   const auto folding = models::fold_ranks(scenario_of(kText).graph);
   REQUIRE(folding);
-  // 0 and 2 send and receive, 1 is late, 3 is in the list of 2; all others are as 4.
+  // Ranks 0 and 2 send and receive, rank 1 is late, rank 3 is in rank 2's list; all others are like
+  // rank 4.
   CHECK(folding->kept == models::RankSet({0, 1, 2, 3, 4}));
   CHECK(folding->stands_for[31] == 4);
 }

@@ -36,7 +36,7 @@ Cycle nodes_of(const sim::WaitGraph& graph, const models::WaitCycle& cycle) {
   return nodes;
 }
 
-// All simple cycles that begin with their smallest node, by trying every path.
+// Finds all simple cycles that start with their smallest node, by trying every path.
 void extend(const Arrows& arrows, Cycle& path, std::vector<Cycle>& all) {
   for (const auto& [from, to] : arrows) {
     if (from != path.back() || to < path.front()) continue;
@@ -160,7 +160,8 @@ TEST_CASE("beyond the limit of the exact search a cycle without chords is found,
 }
 
 TEST_CASE("each other component has its shortest cycle", "[models][wait_cycle]") {
-  // 0-1 and 2-3-4 with a detour over 5; 6 waits for both, in no circle.
+  // Cycles 0-1 and 2-3-4, the second with a detour over 5; node 6 waits for both but is on no
+  // cycle.
   const sim::WaitGraph graph =
       graph_of(7, {{0, 1}, {1, 0}, {2, 3}, {3, 4}, {4, 2}, {3, 5}, {5, 4}, {6, 0}, {6, 2}});
   const models::WaitCycle first = models::find_cycle(graph);

@@ -32,7 +32,7 @@ void check_connected(const std::vector<Wait>& waits) {
   }
 }
 
-// The nodes that chains end at: the acts of the cycle, and what waits for nothing.
+// Returns the ends of wait chains: the ops of the cycle, and nodes that wait for nothing.
 std::vector<std::uint32_t> ends_of(const TaskGraph& graph, const Simulation& run) {
   std::vector<std::uint32_t> ends;
   for (std::uint32_t i = 0; i < run.waits.nodes.size(); ++i) {
@@ -71,7 +71,7 @@ TEST_CASE("of each stuck act the chain is connected, shortest, and ends",
       CAPTURE(found.act.rank, found.act.op, found.act.act);
       CHECK_FALSE(found.earlier);
       if (far[i] == kNoIndex) {
-        CHECK_FALSE(found.circle.empty());  // another one than the cycle
+        CHECK_FALSE(found.circle.empty());  // another cycle than the one in the report
       } else {
         CHECK(found.chain.size() == far[i]);
       }
@@ -98,7 +98,7 @@ TEST_CASE("why of an act that comes later begins at the next one of its actor", 
 }
 
 TEST_CASE("why of an act that is done says when", "[models][why]") {
-  // F0 of rank 1 starts when its input is there: SRC takes 0.1 us and H2D_in 0.2 us; it takes 1 us.
+  // F0 of rank 1 starts when its input is ready: SRC takes 0.1 us, H2D_in 0.2 us and F0 1 us.
   const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank1:F0#1"});
   CHECK(result.code == 0);
   CHECK(testing::without_command(result.out) ==
@@ -120,7 +120,7 @@ TEST_CASE("why tells of mistakes in its act", "[models][why]") {
   CHECK(contains(said("Fo#1"), "did you mean 'F0'?"));
 }
 
-// Both ranks send first, so neither comes to its recv, nor to the step behind it.
+// The two ranks send first, so neither reaches its recv or the step after it.
 TEST_CASE("why of a step that its host has not come to begins where the host is", "[models][why]") {
   const std::string text = R"(schema: 1
 ranks: 2
@@ -162,7 +162,7 @@ TEST_CASE("why takes an op without its number if it runs once", "[models][why]")
 TEST_CASE("why as JSON has the chain and the circle", "[models][why]") {
   const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank 0 F3#3", "--json"});
   CHECK(result.code == 1);
-  // F3#3 needs data of nccl-1998#3, which is part of the cycle.
+  // F3#3 needs data of nccl-1998#3, which is on the cycle.
   CHECK(contains(result.out, "\"chain\": [\n    {\n      \"rank\": 0,\n      \"op\": \"F3\""));
   CHECK(contains(result.out,
                  "\"circle\": [\n    {\n      \"rank\": 0,\n      \"op\": \"nccl-1998\""));

@@ -9,7 +9,7 @@ using namespace pipesim::models;
 
 namespace {
 
-// An actor with its data output and one more register, to which the kind was applied.
+// Returns an actor with its data output and a second register, after the kind was applied.
 ActorTemplate made(const char* name, std::int64_t times = 1) {
   ActorTemplate actor;
   actor.registers.assign(2, RegisterTemplate());
@@ -51,7 +51,7 @@ TEST_CASE("repeat has as many data slots as repetitions, and drains all its regi
           "[models][actor_kinds]") {
   const ActorTemplate actor = made("repeat", 4);
   CHECK(number(actor.registers[0].slots) == 4);
-  CHECK(number(actor.registers[1].slots) == 1);  // control credits are its own affair
+  CHECK(number(actor.registers[1].slots) == 1);  // control credits do not depend on the kind
   CHECK(number(actor.registers[0].acts_per_slot) == 1);
   CHECK(number(actor.registers[0].drain_every) == 4);
   CHECK(number(actor.registers[1].drain_every) == 4);

@@ -40,7 +40,7 @@ TEST_CASE("only errors stop what follows", "[models][diagnostics]") {
 
 TEST_CASE("the nearest name is the first with the fewest edits", "[models][diagnostics]") {
   CHECK(nearest_name("forwrad", {"backward", "forward", "forwards"}) == "forward");
-  CHECK(nearest_name("slto", {"slot", "salto"}) == "slot");  // a swap is one edit
+  CHECK(nearest_name("slto", {"slot", "salto"}) == "slot");  // a swap counts as one edit
   CHECK(nearest_name("abcd", {"abce", "abcf"}) == "abce");
   CHECK(nearest_name("gather", {"gather"}) == "gather");
 }
@@ -81,7 +81,7 @@ TEST_CASE("where no name is near, a short list of the known ones helps", "[model
 TEST_CASE("what a terminal would act on is shown as question marks", "[models][diagnostics]") {
   CHECK(printable("a\tb\x1b[1m\x7f\xc2\x9b"
                   "c\xc3\xa4\xe2\x82\xac") == "a?b?[1m???c\xc3\xa4\xe2\x82\xac");
-  // U+202E, U+2066: what follows would be shown from right to left.
+  // U+202E and U+2066 would show the following text from right to left.
   CHECK(printable("\xe2\x80\xaetaolF\xe2\x81\xa6") == "???taolF???");
   CHECK(has_control_characters(std::string("\0", 1)));
   CHECK(!has_control_characters("\xc2\xa0 \xc3\x9b"));
@@ -99,7 +99,7 @@ TEST_CASE("the same mistake at the same place is told once", "[models][diagnosti
 
 TEST_CASE("a small place is the same place, wherever a scenario can have one",
           "[models][diagnostics]") {
-  constexpr std::uint32_t kLast = (1U << 27U) - 1;  // of 128 MiB
+  constexpr std::uint32_t kLast = (1U << 27U) - 1;  // the last line or column that fits
   CHECK(sizeof(SmallPlace) == 8);
   CHECK(SmallPlace().place() == Place());
   for (const Place place : {Place{1, 1, 0}, Place{kLast, 1, 255}, Place{1, kLast, 7},
@@ -109,6 +109,6 @@ TEST_CASE("a small place is the same place, wherever a scenario can have one",
       CHECK(SmallPlace(place, mark).mark() == mark);
     }
   }
-  // What is larger does not become another line or file.
+  // A larger line or column does not spill into another one or into the file.
   CHECK(SmallPlace({5, 0xffffffff, 2}).place() == Place{5, kLast, 2});
 }

@@ -17,15 +17,15 @@ namespace {
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-// The value on rank 5, or why there is none.
+// Returns the value on rank 5, or the reason why there is none.
 std::string on_rank_5(const Expr& expr) {
   std::string why;
   const auto value = expr.value(5, &why);
   return value ? std::to_string(*value) : why;
 }
 
-// `left` op `right` with both constant, and the same with `left` made from the rank, so that
-// folding and computing are both asked.
+// Returns `left` op `right` with constant operands, and checks the same with `left` made from the
+// rank: tests both folding and evaluation.
 std::string computed(Op op, std::int64_t left, std::int64_t right) {
   const Expr second = Expr::constant(right);
   const Expr folded = Expr::binary(op, Expr::constant(left), second);
@@ -124,7 +124,7 @@ TEST_CASE("a selection takes one of two by a condition", "[models][expr]") {
 }
 
 TEST_CASE("copies of an expression are apart, and keep its place", "[models][expr]") {
-  CHECK(sizeof(Expr) == 16);  // of which an actor has many
+  CHECK(sizeof(Expr) == 16);  // an actor has many of them
   Expr first = Expr::binary(Op::kAdd, Expr::rank(), Expr::constant(2));
   first.set_place({3, 14, 1});
   Expr second = first;
@@ -155,7 +155,7 @@ TEST_CASE("an expression that is as usual is equal to one that says so") {
   written.set_place(Place{3, 4});
   usual = written;
   CHECK(static_cast<const Expr&>(usual).place() == Place{3, 4});
-  CHECK(usual == UsualExpr<1>());  // as of all expressions, the place makes no difference
+  CHECK(usual == UsualExpr<1>());  // expressions are equal whatever their places
   usual = Expr::rank();
   CHECK_FALSE(usual == UsualExpr<1>());
   usual = Expr::constant(1);

@@ -32,10 +32,10 @@ TEST_CASE("names of PyTorch, its logs and OneFlow say the operation", "[models][
       Case{"_all_gather_base", Operation::kAllGather},
       Case{"all_gather_into_tensor_coalesced", Operation::kAllGather},
       Case{"ALLGATHER_coalesced", Operation::kAllGather},
-      Case{"allgather_coalesced", Operation::kAllGather},  // was taken for a gather
+      Case{"allgather_coalesced", Operation::kAllGather},  // not a gather
       Case{"allreduce_coalesced", Operation::kAllReduce},
       Case{"all_reduce_barrier", Operation::kAllReduce}, Case{"barrier", Operation::kBarrier},
-      Case{"alltoall_base", Operation::kAllToAll},  // was taken for an all_reduce
+      Case{"alltoall_base", Operation::kAllToAll},  // not an all_reduce
       Case{"_broadcast_oop", Operation::kBroadcast}, Case{"_reduce_oop", Operation::kReduce},
       Case{"_REDUCE_SCATTER_BASE", Operation::kReduceScatter},
       Case{"reduce_scatter_tensor_coalesced", Operation::kReduceScatter},

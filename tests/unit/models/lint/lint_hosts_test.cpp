@@ -1,5 +1,5 @@
-// The rules about hosts that wait, each with a scenario that just breaks it, and one that differs
-// by as little as possible and does not.
+// The rules about blocked hosts, each with a scenario that just breaks the rule and a minimal
+// variant that does not.
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -30,17 +30,17 @@ programs:
 
   CHECK(lint(with(text, "all_reduce: dp", "all_reduce: tp")).empty());
   CHECK(lint(with(text, "dp: all", "dp: [[0], [1]]")).empty());
-  // It waits for a stream that has nothing to do with it.
+  // The host waits for an unrelated stream.
   CHECK(lint(with(text, "    - {synchronize: device}\n",
                   "    - {compute: other}\n    - {synchronize: compute}\n"))
             .empty());
   CHECK(lint(with(text, "synchronize: device", "synchronize: nccl tp")) ==
         "host-sync synchronize nccl tp (0 1)\n");
-  // It waits for what waits for the collective on the device.
+  // The host waits for a stream that waits for the collective.
   CHECK(lint(with(text, "    - {synchronize: device}\n",
                   "    - {compute: other, after: [nccl tp]}\n    - {synchronize: compute}\n")) ==
         "host-sync synchronize compute (0 1)\n");
-  // A key, a lock, hosts that meet.
+  // A key, a lock, and a barrier of hosts.
   CHECK(lint(with(text, "    - {synchronize: device}\n", "    - {set: k}\n    - {get: k}\n")) ==
         "host-sync get k (0 1)\n");
   CHECK(lint(with(text, "    - {synchronize: device}\n", "    - {barrier: tp}\n")) ==
@@ -62,7 +62,7 @@ programs:
         - {synchronize: device}
 )";
   CHECK(lint(text).empty());
-  // After it the next collective is one of those that were waited for.
+  // The next collective after the wait repeats a call that the host has waited for.
   CHECK(lint(text + "    - {all_reduce: dp, bytes: 1KiB}\n").empty());
 }
 
@@ -85,11 +85,11 @@ programs:
       - {recv: up, from: 0, bytes: 8B, after: [nccl down]}
 )";
   CHECK(lint(text) == "send-sync synchronize nccl up (0 1)\n");
-  // One of them has called its recv by then, or waits for something else.
+  // One rank has called its recv by then, or waits for another op.
   CHECK(lint(with(with(text, "{synchronize: device}", "{compute: work, takes: 1us}"),
                   ", after: [nccl down]}", "}\n      - {synchronize: device}")) == "");
   CHECK(lint(with(text, "{synchronize: nccl up}", "{synchronize: nccl down}")) == "");
-  // The send that it waits for was received before.
+  // The send that the host waits for was received before.
   CHECK(lint(with(text, "  - on: 1\n    do:\n",
                   "  - on: 1\n    do:\n      - {recv: up, from: 0, bytes: 8B}\n")) == "");
 }
@@ -119,12 +119,12 @@ programs:
         "the host waits in 'synchronize nccl pp' until rank 1 calls the recv that 'send pp' is "
         "matched with; rank 1 is in 'synchronize nccl dp'");
   CHECK(testing::explanation_of(text).verdict == sim::Verdict::kDeadlock);
-  // The other way round, a recv waits for its send.
+  // In reverse, a recv waits for its send.
   const std::string recv = with(with(text, "send: pp, to: 1", "recv: pp, from: 1"),
                                 "recv: pp, from: 0", "send: pp, to: 0");
   CHECK(lint(recv) == "send-sync synchronize nccl pp (0 1)\n");
   CHECK(testing::explanation_of(recv).verdict == sim::Verdict::kDeadlock);
-  // One host that does not wait is enough, and so is a wait for something else.
+  // One host that does not wait is enough, and so is a wait for another op.
   CHECK(lint(with(text, "      - {synchronize: nccl pp}\n", "")) == "");
   CHECK(lint(with(text, "      - {synchronize: nccl dp}\n", "")) == "");
   const std::string work = "{compute: work, takes: 1us}\n      - {synchronize: compute}";
@@ -134,7 +134,7 @@ programs:
       lint(with(text, "{synchronize: nccl pp}",
                 "{compute: work, takes: 1us, after: [nccl pp]}\n      - {synchronize: compute}")) ==
       "send-sync synchronize compute (0 1)\n");
-  // Several waits around three ranks.
+  // A cycle of several waits over three ranks.
   const std::string ring = R"(schema: 1
 reading: contract
 ranks: 3
@@ -167,7 +167,7 @@ programs:
         "'send pp' blocks its host until rank 1 joins its communicator; rank 1 is in 'send pp', in "
         "a cycle of 4 ranks");
   CHECK(testing::explanation_of(text).verdict == sim::Verdict::kDeadlock);
-  // By contract, each send ends with its recv.
+  // The contract makes each send end with its recv.
   const std::string real = with(text, "ranks: 4", "reading: real\nranks: 4");
   CHECK(lint(real) == "");
   CHECK(testing::explanation_of(real).verdict == sim::Verdict::kCompleted);
@@ -199,7 +199,7 @@ programs:
            "bytes: 8B}, {on: 1, recv: pp, from: 0, bytes: 8B}]}]}\n");
   CHECK(lint(connected) == "");
   CHECK(testing::explanation_of(connected).verdict == sim::Verdict::kCompleted);
-  // The first call makes the communicator, which needs all three ranks.
+  // The first call initializes the communicator, which needs all three ranks.
   const auto left_out = findings_in(R"(schema: 1
 ranks: 3
 groups: {pp: all}

@@ -1,5 +1,4 @@
-// Each rule has a scenario that just breaks it, and one that differs by as little as possible and
-// does not.
+// Each rule has a scenario that just breaks it, and a minimal variant that does not.
 #include "models/lint/lint.hpp"
 
 #include <algorithm>
@@ -52,13 +51,13 @@ actors:
   CHECK(findings.front().advice == "put 'buffer' on stream 'backward'");
 
   CHECK(lint(with(text, "buffer: {stream: forward", "buffer: {stream: backward")).empty());
-  // What feeds it is there too, or what reads it.
+  // The producer or the consumer is on the same stream.
   CHECK(lint(with(text, "loss:   {", "loss:   {stream: forward, ")).empty());
   CHECK(lint(with(text, "grad:   {stream: backward", "grad:   {stream: forward")).empty());
-  // Nothing on its stream waits for peers.
+  // No op on its stream waits for peers.
   CHECK(lint(with(text, ", collective: {all_gather: tp}", "")).empty());
   CHECK(lint(with(text, "tp: all", "tp: [[0], [1]]")).empty());
-  // A sink holds nothing up.
+  // A sink blocks no other op.
   CHECK(lint(with(text, "  grad:   {stream: backward, reads: [buffer]}\n", "")).empty());
 }
 
@@ -90,9 +89,9 @@ actors:
         "control register 'ctrl' of 'table' has fewer slots (1) than its data (2)");
 
   CHECK(lint(with(text, "control: on, slots: 1", "control: on, slots: 2")).empty());
-  // Where nobody reads the data, the ranks that do are ahead.
+  // Rank 1 does not read the data; a rank that reads it runs ahead.
   CHECK(lint(with(text, "use:   {reads", "use:   {on: 0, reads")) == "control-credits table (1)\n");
-  // A register that nobody reads limits nothing.
+  // A register without readers limits nothing.
   CHECK(lint(with(text, "  use:   {reads: [table]}\n", "")).empty());
   CHECK(lint(with(text, "  zeros: {on: 1, after: [table.ctrl]}\n", "")).empty());
 }
@@ -111,13 +110,13 @@ actors:
   CHECK(findings.front().message ==
         "'grad' takes 'zeros', and on other ranks 'table': a partial sum made from a broadcast");
 
-  // Zeros on all ranks: they are alike.
+  // Zeros on all ranks: the ranks are alike.
   const std::string alike = with(text, "zeros: {on: rank > 0, ", "zeros: {");
   CHECK(lint(with(alike, "{from: table, on: 0}, {from: zeros, on: rank > 0}", "zeros")).empty());
-  // All ranks need both.
+  // All ranks need both inputs.
   CHECK(lint(with(alike, "{from: table, on: 0}, {from: zeros, on: rank > 0}", "table, zeros"))
             .empty());
-  // What stands in is of another source, and waits for nothing of the table.
+  // The zeros depend on another source, not on the table.
   const std::string other = with(text, "after: [table.ctrl]", "after: [other.ctrl]");
   CHECK(lint(other + "  other: {source: 4, registers: {ctrl: {control: on}}}\n").empty());
 }
@@ -137,7 +136,7 @@ programs:
         "collectives of group 'tp' are on stream 'comm', and on rank 0 on 'compute'");
 
   CHECK(lint(with(text, "stream: comm}", "stream: compute}")).empty());
-  // Each rank of both groups has the same two.
+  // The collectives of one group use two streams, but the same two on each rank.
   CHECK(lint(R"(schema: 1
 ranks: 2
 groups: {tp: all}
@@ -166,7 +165,7 @@ programs:
   CHECK(findings.front().message ==
         "call 1 on communicator 'tp' is 'all_gather tp#1', and 'all_reduce tp#1' on rank 0, which "
         "differ in operation");
-  // It is no matter of the rest: the run says so too.
+  // The mismatch does not depend on other calls: the run ends with it as well.
   CHECK(testing::explanation_of(text).verdict == sim::Verdict::kMismatch);
 
   const std::string good =
@@ -232,7 +231,7 @@ programs:
 )";
   CHECK(lint(text) == "collective-branch log (1)\n");
   CHECK(lint(with(text, ", on: rank != 1", "")).empty());
-  // Of a loop, the round in which the condition fails.
+  // In a loop: the iteration in which the condition is false.
   CHECK(lint(R"(schema: 1
 ranks: 3
 groups: {dp: all}
@@ -244,7 +243,7 @@ programs:
         - {all_reduce: dp, bytes: 1KiB, name: log, when: "rank != 1 or i != 2"}
         - {all_reduce: dp, bytes: 1KiB, name: backward}
 )") == "collective-branch log.2 (1)\n");
-  // A rank with a loop of its own has fewer rounds.
+  // A rank has its own loop, with fewer iterations.
   const auto findings = findings_in(R"(schema: 1
 ranks: 2
 groups: {tp: all}
@@ -288,26 +287,27 @@ programs:
   CHECK(told(findings) == "split-pending split world (0 1)\n");
   CHECK(findings.front().message ==
         "'split world' splits communicator 'world' while 'all_reduce world' may not be done");
-  // The host has waited for it: by its stream, by all streams, by an event, or in the call.
+  // The host has waited for the call: through its stream, all streams, an event, or in the call
+  // itself.
   CHECK(lint(with(text, "nccl other", "nccl world")).empty());
   CHECK(lint(with(text, "nccl other", "device")).empty());
   CHECK(lint(with(text, "{synchronize: nccl other}",
                   "{record: e, stream: nccl world}\n    - {await: e}"))
             .empty());
   CHECK(lint(with(text, "bytes: 1KiB", "bytes: 1KiB, blocking: on")).empty());
-  // A stream that waits for the call knows, too.
+  // A stream that waits for the call counts as well.
   const std::string after = "{compute: k, after: [nccl world]}\n    - {synchronize: compute}";
   CHECK(lint(with(text, "{synchronize: nccl other}", after)).empty());
   CHECK(lint(with(with(text, "{synchronize: nccl other}", after), ", after: [nccl world]", "")) ==
         "split-pending split world (0 1)\n");
-  // Calls on another communicator may be pending, and those of the host are done.
+  // Calls on another communicator may be pending; calls by the host are done.
   CHECK(lint(with(with(text, "{all_reduce: world", "{all_reduce: other"), "nccl other", "compute"))
             .empty());
   CHECK(lint(with(text, "programs:",
                   "communicators: {named: {world: {group: world, host: on}}}\n"
                   "programs:"))
             .empty());
-  // A message as well, on the ranks that have it.
+  // A send or recv as well, on the ranks that have it.
   CHECK(lint(with(text, "{all_reduce: world, bytes: 1KiB}",
                   "{send: world, to: 1, bytes: 1KiB, on: 0}\n"
                   "    - {recv: world, from: 0, bytes: 1KiB, on: 1, blocking: on}")) ==
@@ -336,7 +336,7 @@ programs:
     - {group: [{send: pp, to: (rank + 1) % 4, bytes: 1KiB}, {recv: pp, from: (rank + 3) % 4, bytes: 1KiB}]}
 )";
   CHECK(lint(grouped).empty());
-  // One rank that receives first is enough in a ring.
+  // In a ring, one rank that receives first is enough.
   const std::string one = R"(schema: 1
 ranks: 4
 groups: {pp: all}
@@ -397,15 +397,15 @@ programs:
   CHECK(findings.front().place.line == 7);
   CHECK(findings.front().message ==
         "'all_reduce dp' comes before 'all_reduce tp', and after it on rank 0");
-  // Legal, and it may go well.
+  // The program is legal, and this run completes.
   CHECK(testing::explanation_of(text).verdict == sim::Verdict::kCompleted);
 
   CHECK(lint(with(text, "on: 1, do: [{all_reduce: dp, bytes: 1KiB}, {all_reduce: tp",
                   "on: 1, do: [{all_reduce: tp, bytes: 1KiB}, {all_reduce: dp"))
             .empty());
-  // One rank alone in a group waits for nobody.
+  // A rank alone in a group waits for nobody.
   CHECK(lint(with(text, "dp: all", "dp: [[0], [1]]")).empty());
-  // Threads of their own have no order.
+  // Separate threads have no order.
   CHECK(lint(R"(schema: 1
 ranks: 2
 groups: {tp: all, dp: all}
@@ -417,7 +417,7 @@ programs:
 }
 
 TEST_CASE("group-order: every pair of ranks is looked at", "[lint]") {
-  // Ranks 2 and 3 share both groups, and neither is the first of any.
+  // Ranks 2 and 3 share both groups, and neither is the first rank of a group.
   CHECK(lint(R"(schema: 1
 ranks: 4
 groups: {a: [[0, 2, 3]], b: [[1, 2, 3]]}
@@ -444,7 +444,7 @@ programs:
   CHECK(findings.front().message ==
         "no order fits all ranks: rank 0 calls 'all_reduce a' before 'all_reduce b', rank 1 calls "
         "'all_reduce b' before 'all_reduce c', rank 2 calls 'all_reduce c' before 'all_reduce a'");
-  // Hosts that wait between them hang, and one order on all ranks is fine.
+  // Hosts that wait between the calls hang; one order on all ranks is fine.
   std::string waits = text;
   for (std::size_t at = 0; (at = waits.find("}, {all", at)) != std::string::npos; at += 30) {
     waits.insert(at + 1, ", {synchronize: device}");
@@ -453,14 +453,14 @@ programs:
   const std::string fine = with(text, "{all_reduce: c, bytes: 1KiB}, {all_reduce: a, bytes: 1KiB}",
                                 "{all_reduce: a, bytes: 1KiB}, {all_reduce: c, bytes: 1KiB}");
   CHECK(lint(fine).empty());
-  // Rounds of a loop go on in one order: a of the next round comes after c of this one.
+  // Iterations of a loop continue in one order: a of the next iteration comes after c of this one.
   std::string rounds = fine;
   for (std::size_t at = 0; (at = rounds.find("do: [", at)) != std::string::npos; at += 30) {
     rounds.replace(at, 5, "do: [{repeat: 3, do: [");
     rounds.replace(rounds.find("}]}", at), 3, "}]}]}");
   }
   CHECK(lint(rounds).empty());
-  // Threads of their own have no order.
+  // Separate threads have no order.
   CHECK(lint(R"(schema: 1
 ranks: 3
 groups: {a: [[0, 2]], b: [[0, 1]], c: [[1, 2]]}
@@ -509,7 +509,7 @@ programs:
   CHECK(lint(text, {{"room", "0"}}).empty());  // no limit
   CHECK(lint(text, {{"order", "implicit"}}).empty());
   CHECK(lint(text, {{"blocking", "on"}}).empty());
-  // On one stream they are in order.
+  // Calls on one stream are in order.
   CHECK(lint(with(text, "{all_reduce: dp, ", "{all_reduce: tp, ")).empty());
 }
 
@@ -524,9 +524,9 @@ schedule: {kind: $kind, stages: stages, micro_batches: m, forward: 1ms}
   CHECK(findings.front().message == "7 micro-batches for 4 stages, fewer than twice as many");
   CHECK(findings.front().advice == "give the step 8 micro-batches or more");
   CHECK(lint(text, {{"m", "8"}}).empty());
-  // One stage is no pipeline.
+  // One stage is not a pipeline.
   CHECK(lint(text, {{"m", "1"}, {"stages", "1"}}).empty());
-  // Two chunks on each of 4 ranks fill each other's gaps.
+  // Two chunks on each of 4 ranks fill each other's bubbles.
   const std::string chunks = with(text, "stages: stages,", "stages: 8, chunks: 2,");
   CHECK(lint(chunks, {{"m", "8"}, {"kind", "interleaved_1f1b"}}).empty());
 }
@@ -560,7 +560,7 @@ actors:
         "control-credits a (0)\ncontrol-credits b (0)\n");
   graph.actors[1].registers[1].place = graph.actors[0].registers[1].place;
   CHECK(told(*models::lint(graph, diagnostics)) == "control-credits a b (0)\n");
-  // Made in code, nothing has a place.
+  // A graph made in code has no places.
   const models::TaskGraph made = models::without_places(graph);
   CHECK(told(*models::lint(made, diagnostics)) == "control-credits a (0)\ncontrol-credits b (0)\n");
 }
@@ -589,7 +589,7 @@ programs:
   CHECK(lint(with(text, "world, bytes: 8B", "world, bytes: 8B, after: [nccl tp]")) == "");
   CHECK(lint(with(text, "thread: two", "thread: one")) == "");
   CHECK(lint(with(text, "programs:", "device: {launch_order: implicit}\nprograms:")) == "");
-  // Each pair of ranks shares one of them only.
+  // Each pair of ranks shares only one of the groups.
   CHECK(lint(with(text, "world: all", "world: [[0, 2], [1, 3]]")) == "");
 }
 

@@ -1,4 +1,4 @@
-// Signatures and boxing against the rules of OneFlow's source, worked out by hand.
+// Signatures and boxing compared with the rules in OneFlow's source, worked out by hand.
 #include "models/logical/boxing.hpp"
 
 #include <string>
@@ -20,7 +20,7 @@ constexpr Sbp kS0 = Sbp::split(0);
 constexpr Sbp kS1 = Sbp::split(1);
 constexpr Hierarchy kGrid = {2, 2};
 
-// The NCCL op: operation, form and what its groups run over; or "none".
+// Returns the NCCL op: operation, form and the dimensions of its groups; or "none".
 std::string nccl(const NdSbp& from, const NdSbp& to, Hierarchy hierarchy = kGrid) {
   const auto found = models::logical_collective(from, to, hierarchy);
   if (!found) return "none";
@@ -30,7 +30,7 @@ std::string nccl(const NdSbp& from, const NdSbp& to, Hierarchy hierarchy = kGrid
   return models::operation_name(found->operation) + " " + found->form + " " + over;
 }
 
-// The builders with their dispatcher, in order; or why there is none.
+// Returns the builders with their dispatcher, in order; or the reason why no boxing exists.
 std::string route(const NdSbp& from, const NdSbp& to, bool collective_boxing = false,
                   std::int64_t acts = 4, Hierarchy hierarchy = kGrid) {
   BoxingEdge edge;
@@ -60,13 +60,14 @@ TEST_CASE("signatures are read and written", "[models][boxing]") {
 
 TEST_CASE("the gradient of what is cut is cut, of a copy a sum unless all is copied",
           "[models][boxing]") {
-  // Column-parallel: in a copy, out cut. Its input's gradient is a sum over the tensor ranks.
+  // Column-parallel: the input is copied, the output split. The gradient of the input is a sum over
+  // the tensor ranks.
   CHECK(models::gradient_taken({kS0, kS1}) == NdSbp{kS0, kS1});
   CHECK(models::gradient_given({kS0, kB}, {kS0, kS1}) == NdSbp{kS0, kP});
-  // Row-parallel: in cut, out a sum.
+  // Row-parallel: the input is split, the output a partial sum.
   CHECK(models::gradient_taken({kS0, kP}) == NdSbp{kS0, kB});
   CHECK(models::gradient_given({kS0, kS1}, {kS0, kP}) == NdSbp{kS0, kS1});
-  // Replicated: all have computed the same.
+  // Replicated: all ranks have computed the same values.
   CHECK(models::gradient_given({kS0, kB}, {kS0, kB}) == NdSbp{kS0, kB});
   CHECK(models::gradient_given({kS0, kP}, {kS0, kP}) == NdSbp{kS0, kB});
 }
@@ -90,7 +91,7 @@ TEST_CASE("a change of signature is reduced before it is boxed", "[models][boxin
   CHECK(flat.changes[0] == models::Transition{kS0, kB, Dimensions::kData});
   CHECK(models::reduced({kS0, kP}, {kB, kP}, {1, 4}).changes.empty());
 
-  // Both, and each in its own way: inside of the groups first.
+  // The two dimensions change separately: first within the groups.
   const auto two = models::reduced({kP, kS0}, {kB, kB}, kGrid);
   REQUIRE(two.changes.size() == 2);
   CHECK(two.changes[0] == models::Transition{kS0, kB, Dimensions::kTensor});
@@ -106,18 +107,18 @@ TEST_CASE("there is an NCCL op for these changes of signature and no others", "[
   CHECK(nccl({kB, kP}, {kB, kS0}, {1, 4}) == "reduce_scatter P2S tensor");
   CHECK(nccl({kB, kB}, {kP, kP}) == "none");
   CHECK(nccl({kB, kB}, {kS0, kS0}) == "none");
-  // Two dimensions, the first alike: in groups of neighbours.
+  // Two dimensions, the first unchanged: in groups of neighbors.
   CHECK(nccl({kS0, kP}, {kS0, kB}) == "all_reduce (*P)2(*B) tensor");
   CHECK(nccl({kS0, kS0}, {kS0, kB}) == "all_gather (*S0)2(*B) tensor");
   CHECK(nccl({kS0, kS1}, {kS0, kB}) == "all_gather (*S1)2(*B) tensor");
   CHECK(nccl({kS0, kS0}, {kS0, kS1}) == "all_to_all (*S)2(*S) tensor");
   CHECK(nccl({kS0, kP}, {kS0, kS1}) == "none");
   CHECK(nccl({kS0, kB}, {kS0, kP}) == "none");
-  // The second alike: only P to B.
+  // The second unchanged: only P to B.
   CHECK(nccl({kP, kB}, {kB, kB}) == "all_reduce (P*)2(B*) data");
   CHECK(nccl({kS0, kB}, {kB, kB}) == "none");
   CHECK(nccl({kS0, kS1}, {kS1, kS1}) == "none");
-  // Both differ.
+  // The two dimensions change.
   CHECK(nccl({kP, kS0}, {kB, kB}) == "none");
   CHECK(nccl({kS0, kB}, {kS0, kB}) == "none");
 }

@@ -34,7 +34,8 @@ TEST_CASE("the acts of a source carry through a chain", "[models][balance]") {
 }
 
 TEST_CASE("rates multiply and divide the acts", "[models][balance]") {
-  // A source, an accumulation of 3, what reads its sum, and a repetition of that by 5.
+  // A source, an accumulation of 3, a reader of the sum, and a repetition of the reader's output by
+  // 5.
   const Balanced result =
       balance({6, kOpen, kOpen, kOpen}, {{0, 1, 1, 1}, {1, 2, 3, 1}, {2, 3, 1, 5}});
   CHECK(result.errors.empty());
@@ -42,7 +43,7 @@ TEST_CASE("rates multiply and divide the acts", "[models][balance]") {
 }
 
 TEST_CASE("acts are also found against the arrow", "[models][balance]") {
-  // Only the last actor is a source of the number: 10 = 5 * 2, and 2 per 3 of the first.
+  // Only the last actor has a count: 10 = 5 * 2, and 2 ops per 3 of the first actor.
   const Balanced result = balance({kOpen, kOpen, 10}, {{0, 1, 3, 1}, {1, 2, 1, 5}});
   CHECK(result.errors.empty());
   CHECK(result.acts == std::vector<std::int64_t>{6, 2, 10});
@@ -109,7 +110,7 @@ TEST_CASE("an actor that no source reaches has no number", "[models][balance]") 
 
 TEST_CASE("each edge is blamed once, and where one is, unknown actors are not told",
           "[models][balance]") {
-  // Both ends of both edges are given, so each is looked at twice.
+  // The two ends of each edge have counts, so each edge is visited twice.
   const Balanced result = balance({4, 2, 8, kOpen}, {{0, 1, 1, 1}, {1, 2, 1, 1}});
   REQUIRE(result.errors.size() == 2);
   CHECK(result.errors[0].edge == 0);

@@ -1,4 +1,4 @@
-// Every expected time is worked out by hand from the formulas that models/lowering/cost.hpp quotes.
+// Every expected time is worked out by hand from the formulas in models/lowering/cost.hpp.
 #include "models/lowering/cost.hpp"
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t kUs = 1'000;
 
-// Two hosts of four devices. NVLink: 2 us, 100 bytes per ns; InfiniBand: 10 us, 10 bytes per ns.
+// Returns two hosts of four devices. NVLink: 2 us, 100 bytes per ns; InfiniBand: 10 us, 10 bytes
+// per ns.
 Cluster two_by_four() {
   Cluster cluster;
   cluster.hosts = {"a", "b"};
@@ -31,7 +32,7 @@ Cluster two_by_four() {
   return cluster;
 }
 
-// Ranks 0 to count - 1, all on one host, joined by one sort of link.
+// Returns ranks 0 to count - 1, all on one host, with one kind of link.
 Cluster one_host(std::uint32_t count, std::int64_t latency_ns, std::int64_t bytes_per_second) {
   Cluster cluster;
   cluster.hosts = {"a"};
@@ -66,7 +67,7 @@ TEST_CASE("ranks talk over the first link that joins them", "[models][cost]") {
   CHECK(cluster.path(4, 7) == 0U);
   CHECK(cluster.path(3, 4) == 1U);
   CHECK(cluster.path(4, 3) == 1U);
-  CHECK(cluster.path(0, 4, {0, 2}) == 2U);  // InfiniBand is not among these
+  CHECK(cluster.path(0, 4, {0, 2}) == 2U);  // links 0 and 2, without InfiniBand
   CHECK_FALSE(cluster.path(0, 4, {0}).has_value());
   CHECK_FALSE(cluster.path(0, 0, {2}).has_value());
   cluster.device_link = 3;
@@ -78,8 +79,8 @@ TEST_CASE("ranks talk over the first link that joins them", "[models][cost]") {
 }
 
 TEST_CASE("a collective over two hosts costs what its formula says", "[models][cost]") {
-  // The ring of ranks 0 ... 7: six hops of 2 us and two of 10 us; without the fastest R = 30 us.
-  // Any two members: 10 us at most, 10 bytes per ns at least: 8 MB take S = 800 us.
+  // The ring of ranks 0 to 7 has six hops of 2 us and two of 10 us; without the fastest, R = 30 us.
+  // Between any two members: at most 10 us, at least 10 bytes per ns, so 8 MB take S = 800 us.
   const Cluster cluster = two_by_four();
   const auto us = [&](const std::string& operation, Algorithm algorithm) {
     return time_of(cluster, first_ranks(8), operation, algorithm, 8'000'000) / kUs;
@@ -92,7 +93,7 @@ TEST_CASE("a collective over two hosts costs what its formula says", "[models][c
   CHECK(us("gather", Algorithm::kRing) == 30 + 5600);
   CHECK(us("scatter", Algorithm::kRing) == 30 + 700);
   CHECK(us("all_to_all", Algorithm::kRing) == 70 + 700);  // seven exchanges of S/8
-  // lg 8 = 3 rounds of 10 us.
+  // lg 8 = 3 steps of 10 us.
   CHECK(us("all_reduce", Algorithm::kTree) == 60 + 1600);
   CHECK(us("all_gather", Algorithm::kTree) == 30 + 5600);
   CHECK(us("reduce_scatter", Algorithm::kTree) == 30 + 700);
@@ -100,9 +101,9 @@ TEST_CASE("a collective over two hosts costs what its formula says", "[models][c
   CHECK(us("reduce", Algorithm::kTree) == 30 + 800);
   CHECK(us("gather", Algorithm::kTree) == 30 + 5600);
   CHECK(us("scatter", Algorithm::kTree) == 30 + 700);
-  CHECK(us("all_to_all", Algorithm::kTree) == 30 + 1200);  // three rounds of half of S
-  // One round of 10 us.
-  CHECK(us("all_reduce", Algorithm::kDirect) == 20 + 1400);  // two rounds
+  CHECK(us("all_to_all", Algorithm::kTree) == 30 + 1200);  // three steps of half of S
+  // One step of 10 us.
+  CHECK(us("all_reduce", Algorithm::kDirect) == 20 + 1400);  // two steps
   CHECK(us("all_gather", Algorithm::kDirect) == 10 + 5600);
   CHECK(us("reduce_scatter", Algorithm::kDirect) == 10 + 700);
   CHECK(us("broadcast", Algorithm::kDirect) == 10 + 5600);  // the root sends S seven times
@@ -125,8 +126,8 @@ TEST_CASE("the ring follows the order of the members", "[models][cost]") {
     return time_of(cluster, members, "broadcast", Algorithm::kRing, 0) / kUs;
   };
   CHECK(broadcast({0, 1, 2, 3}) == 6);   // one host: three hops of 2 us
-  CHECK(broadcast({0, 1, 4, 5}) == 22);  // 2 + 10 + 2 + 10, without one of 2
-  CHECK(broadcast({0, 4, 1, 5}) == 30);  // 10 + 10 + 10 + 10, without one of 10
+  CHECK(broadcast({0, 1, 4, 5}) == 22);  // 2 + 10 + 2 + 10, without one hop of 2
+  CHECK(broadcast({0, 4, 1, 5}) == 30);  // 10 + 10 + 10 + 10, without one hop of 10
   CHECK(broadcast({3, 4}) == 10);
 }
 
@@ -140,16 +141,16 @@ TEST_CASE("a time is rounded up, and once", "[models][cost]") {
   // 2 * 2/3 of 10 bytes at 7 bytes per second: 40/21 s = 1.904761904(76...) s.
   CHECK(time_of(one_host(3, 0, 7), first_ranks(3), "all_reduce", Algorithm::kRing, 10) ==
         1'904'761'905);
-  // A thousandth of a nanosecond.
+  // The exact time is a thousandth of a nanosecond.
   CHECK(time_of(one_host(2, 0, 1'000'000'000'000), first_ranks(2), "broadcast", Algorithm::kTree,
                 1) == 1);
-  // What comes out even is not rounded: 1000 bytes at 1000 bytes per ns.
+  // An integral time is not rounded: 1000 bytes at 1000 bytes per ns.
   CHECK(time_of(one_host(2, 5, 1'000'000'000'000), first_ranks(2), "broadcast", Algorithm::kTree,
                 1000) == 6);
 }
 
 TEST_CASE("any number of members will do", "[models][cost]") {
-  // Three rounds for five; Bruck's blocks of 1, 2, 3, 4: 1 + 1 + 2 + 1, a byte each, a byte per ns.
+  // Three steps for five ranks; Bruck's blocks of 1, 2, 3, 4: 1 + 1 + 2 + 1 bytes at a byte per ns.
   const Cluster five = one_host(5, 100, 1'000'000'000);
   CHECK(time_of(five, first_ranks(5), "all_to_all", Algorithm::kTree, 5) == 300 + 5);
   CHECK(time_of(five, first_ranks(5), "all_gather", Algorithm::kTree, 1) == 300 + 4);
@@ -172,7 +173,7 @@ TEST_CASE("two members need one hop and one exchange", "[models][cost]") {
 TEST_CASE("one member has no one to talk to", "[models][cost]") {
   Cluster cluster = two_by_four();
   CHECK(time_of(cluster, {3}, "all_reduce", Algorithm::kRing, 8'000'000) == 0);
-  cluster.device_link = 3;  // a copy inside the device: its latency
+  cluster.device_link = 3;  // a copy within the device takes this latency
   CHECK(time_of(cluster, {3}, "all_reduce", Algorithm::kRing, 8'000'000) == 1 * kUs);
 }
 
@@ -206,7 +207,7 @@ TEST_CASE("where no link is there or a time is too long, nothing comes out", "[m
   CHECK_FALSE(collective_time(Operation::kBroadcast, Algorithm::kRing, kMost, *links).has_value());
   CHECK_FALSE(message_time(slow, 0, 1, kMost, {}, &why).has_value());
   CHECK(why == "the message takes longer than 292 years");
-  // The same bytes over a million ranks at a fast link stay in range on the way.
+  // The intermediate product of bytes, a million ranks and a fast link does not overflow.
   const Cluster fast = one_host(1 << 20, 0, kMost);
   const auto wide = route(fast, first_ranks(1 << 20));
   CHECK(collective_time(Operation::kBroadcast, Algorithm::kRing, kMost, *wide) == 1'000'000'000);

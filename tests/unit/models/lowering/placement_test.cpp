@@ -12,7 +12,7 @@ using namespace pipesim;
 
 namespace {
 
-// The ranks that actor `b` of each rank reads `a` from.
+// Returns, for each rank, the ranks from which its actor `b` reads `a`.
 std::map<std::uint32_t, std::vector<std::uint32_t>> readers(const std::string& more) {
   const models::Lowered lowered = testing::lowered_of(
       "schema: 1\nranks: 4\ngroups: {pairs: {size: 2}}\nactors:\n  a: {source: 1}\n  b: " + more +
@@ -34,7 +34,7 @@ TEST_CASE("actors are numbered rank by rank, in the order of the file", "[models
   const models::Lowered lowered = testing::lowered_of(
       "schema: 1\nranks: 2\nactors:\n  a: {source: 1, on: 1}\n  b: {source: 1}\n  c: {source: "
       "1}\n");
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;  // rank and template
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;  // the rank and the actor template
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     found.emplace_back(lowered.plan.actors[id].rank.value, lowered.actor_template[id]);
   }

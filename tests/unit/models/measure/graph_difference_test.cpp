@@ -29,7 +29,8 @@ std::string keys_of(const TemplateChange& change) {
   return text;
 }
 
-// The graph of a scenario, without its name and places; nothing if the scenario has mistakes.
+// Returns the graph of a scenario without its name and places, or nullopt if the scenario has
+// errors.
 std::optional<TaskGraph> graph_of(const std::string& text) {
   Diagnostics diagnostics;
   std::optional<formats::Scenario> scenario = formats::read_scenario(text, {}, diagnostics);
@@ -39,7 +40,7 @@ std::optional<TaskGraph> graph_of(const std::string& text) {
   return graph;
 }
 
-// What a key of this type may say.
+// Returns possible values for a key of this type.
 std::vector<std::string> values_of(std::string_view type) {
   std::vector<std::string> values = formats::keys::words_of(type);
   for (const std::string& word : formats::quoted_words(type)) values.push_back(word);
@@ -131,7 +132,7 @@ TEST_CASE("tensors, sizes and the rate of a kind are compared", "[models][graph_
   CHECK(carries.templates[0].keys[0].after.value().text == "x, y, z");
   CHECK(keys_of(carries.templates[1]) == "reads a, needs");
   CHECK(carries.templates[1].keys[0].after.value().text == "none");
-  // Another order of the same tensors is no difference; that nobody says them is one.
+  // Another order of the same tensors is not a difference; missing tensor names are one.
   CHECK(difference(head + "[x, y]}\n", head + "[y, x]}\n").empty());
   CHECK(!difference(head + "[x]}\n", "actors:\n  a: {source: 4}\n").empty());
 
@@ -162,12 +163,14 @@ TEST_CASE("communicators differ in every key", "[models][graph_difference]") {
   }
 }
 
-// Each key of the scenario format is tried with several values: what makes another graph is found.
+// Tries each key of the scenario format with several values. Wherever the graphs differ,
+// difference() must find it.
 TEST_CASE("no key that changes the task graph is forgotten", "[models][graph_difference]") {
   std::map<std::string_view, const formats::KeyTable*> tables;
   for (const formats::KeyTable* table : formats::keys::all_tables()) tables[table->name] = table;
-  // Names that nobody uses, and what has no effect on these scenarios: no step of another actor is
-  // behind the implied one, nothing overlaps, one stage sends nothing, and a slow link is not down.
+  // Names without a use, and keys without an effect in these scenarios: no step of another actor is
+  // behind the implied one, nothing overlaps, a single stage sends nothing, and a slow link is not
+  // down.
   const std::set<std::string> without_effect = {"scenario phases",
                                                 "scenario locks",
                                                 "event_step implied",
@@ -209,6 +212,6 @@ TEST_CASE("no key that changes the task graph is forgotten", "[models][graph_dif
       }
     }
   }
-  // Most keys change the graph with one of these values.
+  // Most keys change the graph with one of their values.
   CHECK(compared.size() > 150);
 }

@@ -22,7 +22,7 @@ std::optional<MemoryReport> report_of(const std::string& text) {
   return report;
 }
 
-// For each rank "held reserved peak time", in bytes and nanoseconds.
+// Returns "held reserved peak time" of each rank, in bytes and nanoseconds.
 std::string memory_of(const std::string& text) {
   std::string result;
   const MemoryReport report = report_of(text).value();
@@ -42,7 +42,7 @@ TEST_CASE("without sizes there is nothing to say", "[models][memory]") {
   const TaskGraph graph =
       testing::scenario_of("schema: 1\nactors: {a: {source: 1, bytes: 1B}}\n").graph;
   const Simulation run = testing::simulate(graph);
-  CHECK(!memory_report(graph, run.lowered, run.outcome));  // no times of acts
+  CHECK(!memory_report(graph, run.lowered, run.outcome));  // without op times
 }
 
 TEST_CASE("a slot is in use from the launch that fills it until it is given back",
@@ -50,36 +50,38 @@ TEST_CASE("a slot is in use from the launch that fills it until it is given back
   // us      0    1    2    3    4    5    6    7    8    9    10
   // a       #1   #2   #3                                            launched as credits allow
   // b            #1-----------  #2-----------  #3-----------
-  // b runs on a stream of its own, so it gives a#1 back at its end, 4 us.
+  // b runs on another stream, so it gives a#1 back at its end, 4 us.
   const std::string head = "actors:\n  a: {source: 3, takes: 1us, bytes: 4B, slots: ";
   const std::string tail = "}\n  b: {reads: [a], takes: 3us, bytes: 1B}\n";
-  // All three of a are launched at 0; b#1 runs from 1 us on.
+  // All three ops of a are launched at 0; b#1 runs from 1 us on.
   CHECK(memory_of(head + "3" + tail) == "0 13 13 1000");
-  // a#3 is launched at 4 us, in the slot that is free again: never more than two.
+  // a#3 is launched at 4 us into the freed slot: never more than two slots are in use.
   CHECK(memory_of(head + "2" + tail) == "0 9 9 1000");
-  // What is reserved and never used shows as such.
+  // Slots that are never used count as reserved.
   CHECK(memory_of(head + "9" + tail) == "0 37 13 1000");
-  // With an overhead of 1 us a#k is launched at k us. b#1 runs from 2 to 5 us.
+  // A launch overhead of 1 us launches a#k at k us. b#1 runs from 2 to 5 us.
   CHECK(memory_of(head + "3, launch_overhead: 1us" + tail) == "0 13 13 3000");
 }
 
 TEST_CASE("what is acknowledged at launch is given back at launch", "[models][memory]") {
-  // Both on one stream, where messages leave at launch: at 0 us the thread launches a#1 and b#1,
-  // which gives a#1 back, and so on. Credits say when a slot is in use, and here they never stay.
+  // The actors share a stream, so messages leave at launch. At 0 us the thread launches a#1 and
+  // b#1, which gives a#1 back, and so on. Credits decide when a slot is in use; in this case they
+  // return at once.
   const std::string actors =
       "actors:\n  a: {source: 3, stream: s, takes: 1us, bytes: 4B}\n"
       "  b: {reads: [a], stream: s, takes: 3us, bytes: 1B";
   CHECK(memory_of(actors + "}\n") == "0 5 1 1000");
-  // Gated, b gives a#1 back at its end, 4 us; then a#2 runs.
+  // Gated messages: b gives a#1 back at its end, 4 us; then a#2 runs.
   CHECK(memory_of(actors + ", messages: gated}\n") == "0 5 5 1000");
 }
 
 TEST_CASE("all readers have to give a slot back", "[models][memory]") {
   // us      0    1    2    3    4    5    6    7
-  // a       #1   #2                                both launched at 0; c, the slower reader, gives
-  // back b            #1   #2 c            #1-----------  #2----------- At 4 us c#1 gives a#1 back,
-  // c#2 is launched, and d#1 takes 10 B, which nobody reads, until 5 us. Until 7 us c#2 needs a#2;
-  // from then on d#2 has its 10 B alone.
+  // a       #1   #2                                launched at 0; the slower reader, c, gives back
+  // b            #1   #2
+  // c            #1-----------  #2-----------
+  // At 4 us c#1 gives a#1 back, c#2 is launched, and d#1 takes 10 B, without a reader, until 5 us.
+  // Until 7 us c#2 needs a#2; from then on only the 10 B of d#2 are in use.
   CHECK(memory_of("actors:\n  a: {source: 2, takes: 1us, bytes: 4B, slots: 2}\n"
                   "  b: {reads: [a], takes: 1us}\n  c: {reads: [a], takes: 3us}\n"
                   "  d: {reads: [c], takes: 1us, bytes: 10B}\n") == "0 18 14 4000");
@@ -95,24 +97,24 @@ TEST_CASE("what works in place holds no memory of its own", "[models][memory]") 
       "  b: {reads: [a], slots: 2, takes: 1us, bytes: 100B";
   const std::string reader = "}\n  c: {reads: [b], takes: 2us}\n";
   CHECK(memory_of(actors + ", in_place: on" + reader) == "0 8 8 0");
-  // With memory of its own: b#1 from 1 us, b#2 from 2 us, when a#1 is given back; a#2 still there.
+  // Not in place: b#1 from 1 us, b#2 from 2 us, when a#1 is given back; a#2 is still in use.
   CHECK(memory_of(actors + reader) == "0 208 204 2000");
-  // In place without a reader: given back at b's own end.
+  // In place without a reader: b gives the slot back at its own end.
   CHECK(memory_of(actors + ", in_place: on}\n") == "0 8 8 0");
-  // A source reads nothing whose memory it could reuse.
+  // A source has no input whose memory it could reuse.
   CHECK(memory_of("actors: {a: {source: 1, takes: 1us, in_place: on, bytes: 3B}}\n") == "0 3 3 0");
 }
 
 TEST_CASE("rates: a slot is in use for all acts that fill it", "[models][memory]") {
   // us      0    1    2    3    4    5    6    7    8
-  // a       #1        #2        #3             one slot, given back at the end of the sum's act
-  // sum          #1        #2        #3        one slot for acts 1 and 2, from 1 us on
-  // b                           #1--------     which gives it back at 6 us, when sum#3 may begin
+  // a       #1        #2        #3             one slot, given back at the end of the sum's op
+  // sum          #1        #2        #3        one slot for ops 1 and 2, from 1 us on
+  // b                           #1--------     gives the slot back at 6 us, when sum#3 can start
   CHECK(memory_of("actors:\n  a: {source: 4, takes: 1us, bytes: 1B}\n"
                   "  sum: {kind: accumulate, times: 2, reads: [a], takes: 1us, bytes: 8B}\n"
                   "  b: {reads: [sum], takes: 2us}\n") == "0 9 9 1000");
-  // Read piece by piece, it is given back with the last of 5 pieces, at 6 us: after b was launched,
-  // at 5.5 us.
+  // Read in 5 pieces, the slot is given back with the last piece, at 6 us: after b was launched at
+  // 5.5 us.
   CHECK(memory_of("actors:\n  a: {source: 1, takes: 1us, bytes: 8B}\n"
                   "  cut: {kind: unpack, times: 5, reads: [a], takes: 1us}\n"
                   "  late: {source: 1, takes: 5500ns}\n"
@@ -120,7 +122,7 @@ TEST_CASE("rates: a slot is in use for all acts that fill it", "[models][memory]
 }
 
 TEST_CASE("what nobody reads is in use while it is filled", "[models][memory]") {
-  // Two acts of 2 us each, of which both are launched at 0: one slot, not two.
+  // Two ops of 2 us each, both launched at 0: one slot, not two.
   CHECK(memory_of("actors: {a: {source: 2, stream: s, takes: 2us, bytes: 5B}}\n") == "0 5 5 0");
 }
 
@@ -133,8 +135,7 @@ TEST_CASE("memory is that of the producer's rank, and may depend on it", "[model
 }
 
 TEST_CASE("what hangs keeps what it holds", "[models][memory]") {
-  // Rank 1 has no b, so the collective never ends: a#1 stays with b, and the third act finds no
-  // credit.
+  // Rank 1 has no b, so the collective never ends. b keeps a#1, and the third op finds no credit.
   const std::string found = memory_of(
       "ranks: 2\ngroups: {tp: all}\nactors:\n"
       "  a: {source: 3, slots: 2, takes: 1us, bytes: 4B}\n"
@@ -152,7 +153,7 @@ TEST_CASE("a schedule's activations and weights are in the same figure", "[model
       "schedule: {kind: 1f1b, stages: 2, micro_batches: 4, forward: 1us, activation: 10B, weights: "
       "3B}\n";
   CHECK(memory_of(schedule) == "3 23 23 1000; 3 13 13 1000");
-  // An actor beside it: both of its slots are full when the schedule holds most.
+  // An actor next to the schedule: both of its slots are full at the schedule's peak.
   CHECK(memory_of("memory: 1000B\n" + schedule +
                   "actors: {a: {on: 0, source: 2, slots: 2, takes: 1us, bytes: 100B}, b: {on: 0, "
                   "reads: [a], takes: 9us}}\n") == "1003 1223 1223 1000; 1003 1013 1013 1000");
@@ -166,7 +167,7 @@ TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[mod
   const std::string stages =
       "schedule: {kind: looped_bfs, stages: 4, chunks: 4, micro_batches: 1, forward: 1us, "
       "activation: 10B, weights: 1B, unsharded: 100B * (stage + 1)}\n";
-  // From 1 us on 200 + 300 + 400; 3F0 begins at 3 us, with four activations.
+  // From 1 us on 200 + 300 + 400 B; 3F0 starts at 3 us, with four activations.
   CHECK(memory_of(stages) == "4 944 944 3000");
   const TaskGraph graph = testing::scenario_of("schema: 1\n" + stages).graph;
   const Simulation run = testing::simulate(graph, {.keep_act_times = true});
@@ -179,7 +180,7 @@ TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[mod
                                                      {8'000, 4 + 300 + 20},   // 2B0, 2R
                                                      {10'000, 4 + 100 + 10},  // 1B0, 1R
                                                      {12'000, 4}});           // 0B0, 0R
-  // The report of the schedule says the same, and so do gathers that take a time.
+  // The report of the schedule has the same numbers, also if gathers take time.
   for (const std::string extra : {"",
                                   "collectives: [{call: all_gather, over: world, in: unshard, "
                                   "takes: 500ns}], "}) {
@@ -190,7 +191,8 @@ TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[mod
     CHECK(pipeline_report(job, ran.lowered, ran.outcome)->ranks[0].peak_bytes == 944);
     CHECK(memory_report(job, ran.lowered, ran.outcome)->front().peak == 944);
   }
-  // A tail that drops what it did not gather had it from the start.
+  // In the tail of a schedule, a parameter that is dropped but not gathered was there from the
+  // start.
   CHECK(memory_of("schedule: {partial: on, rows: ['0B1,0RESHARD'], forward: 1us, unsharded: 5B, "
                   "activation: 2B}\n") == "0 7 7 0");
   CHECK(testing::mistakes_in("schema: 1\nschedule:\n  unsharded: 1B\n  rows: ['0F0,0SEND_F0,"

@@ -1,4 +1,4 @@
-// What ranks wait for, in small schedules that are worked out by hand.
+// The waits of ranks, in small schedules that are worked out by hand.
 #include "models/measure/pipeline_report.hpp"
 
 #include <string>
@@ -24,8 +24,8 @@ const std::string kTwo =
 
 TEST_CASE("idle time is told by what came last: the other stage, or the message",
           "[models][pipeline_report]") {
-  // Forward 10, backward 20, a message 3. Rank 1: F0 at 13 to 23, B0 to 43, F1 to 53, B1 to 73.
-  // Rank 0: F0, F1 to 20; B0 at 43 + 3, to 66; B1 at 73 + 3, to 96.
+  // Forward 10, backward 20, message 3. Rank 1: F0 from 13 to 23, B0 to 43, F1 to 53, B1 to 73.
+  // Rank 0: F0 and F1 to 20; B0 from 43 + 3 to 66; B1 from 73 + 3 to 96.
   const PipelineReport report = testing::report_of(
       kTwo + "  forward: 10ns\n  message_takes: 3ns\n  activation: [5B, 7B]\n  weights: 100B\n");
   CHECK(report.makespan_ns == 96);

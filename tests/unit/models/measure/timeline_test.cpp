@@ -45,7 +45,7 @@ constexpr const char* kUnevenRanks =
 
 }  // namespace
 
-// Launching takes 1 us, and then there is no rank that could make progress.
+// The launch takes 1 us; after that, no rank is left to make progress.
 TEST_CASE("a timeline goes on until the last rank ends", "[models][timeline]") {
   const Kept of =
       kept("schema: 1\ndefaults: {launch_overhead: 1us}\nprograms:\n  do:\n    - {exit: 1}\n");
@@ -57,7 +57,7 @@ TEST_CASE("a collective waits for its peers before it works", "[models][timeline
   const Timeline found = timeline(of.graph, of.run);
   CHECK(found.end_ns == 35'000);
   CHECK_FALSE(found.at_rest);
-  REQUIRE(found.lanes.size() == 2);  // the threads that launch have nothing of any length
+  REQUIRE(found.lanes.size() == 2);  // the launching threads have no slice with a length
   const Lane& lane = lane_of(found, 0, "s");
   REQUIRE(lane.slices.size() == 2);
   CHECK(of.label(lane.slices[0].actor, 0) == "a");
@@ -73,7 +73,8 @@ TEST_CASE("a collective waits for its peers before it works", "[models][timeline
   const std::vector<Flow> all = flows(of.run);
   REQUIRE(all.size() == 1);
   CHECK(all[0].kind == Flow::Kind::kCollective);
-  CHECK(of.run.lowered.plan.actors[all[0].from].rank.value == 1);  // started last
+  // From the rank that started last.
+  CHECK(of.run.lowered.plan.actors[all[0].from].rank.value == 1);
   CHECK(of.run.lowered.plan.actors[all[0].to].rank.value == 0);
 }
 
@@ -113,7 +114,7 @@ TEST_CASE("an act that hangs lasts to the end, and its lane says why", "[models]
   CHECK(found.end_ns == 3'000);
   const Lane& lane = lane_of(found, 0, "nccl tp");
   REQUIRE(lane.slices.size() == 2);
-  CHECK(lane.slices[0].kind == WorkKind::kControl);  // until `compute` is done
+  CHECK(lane.slices[0].kind == WorkKind::kControl);  // the wait for `compute`
   CHECK_FALSE(lane.slices[1].done);
   CHECK(lane.slices[1].work_ns == lane.slices[1].end_ns);
   REQUIRE(lane.stuck.size() == 1);
@@ -141,7 +142,7 @@ TEST_CASE("the acts of the cycle stand first in their lanes", "[models][timeline
   for (std::size_t i = 0; i < 4; ++i) {
     first.push_back(of.label(lane.stuck[i].actor, lane.stuck[i].k));
   }
-  // Of `run`'s cycle those on rank 1 and this stream; by micro-batch, then as in the file.
+  // The ops of `run`'s cycle on rank 1 and this stream; by micro-batch, then in file order.
   CHECK(first == std::vector<std::string>{"Zeros#2", "Repeat#3", "F1#3", "nccl-1998#3"});
   CHECK(lane.stuck[3].on_cycle);
   CHECK_FALSE(lane.stuck[4].on_cycle);

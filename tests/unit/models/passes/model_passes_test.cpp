@@ -1,5 +1,5 @@
-// Each pass that makes tasks of a model, alone on a small one. What should come out was worked out
-// by hand from OneFlow's rules (docs/explanation/model-to-tasks.md).
+// Each pass that makes tasks from a model, alone on a small one. The expectations are worked out by
+// hand from OneFlow's rules (docs/explanation/model-to-tasks.md).
 #include <string>
 #include <vector>
 
@@ -22,8 +22,7 @@ std::string told(const Diagnostics& diagnostics) {
   return text;
 }
 
-// The ops of the model after `passes`, or the tasks that were made of them; or why there is
-// neither.
+// Returns the ops of the model after `passes`, the tasks made from them, or the error.
 std::string after(const std::string& passes, const std::string& text) {
   Diagnostics diagnostics;
   const models::PassRegistry registry = models::shipped_passes();
@@ -36,7 +35,7 @@ std::string after(const std::string& passes, const std::string& text) {
   return graph.logical ? models::logical_text(*graph.logical) : formats::write_scenario(graph);
 }
 
-// The lines of `text` that begin with `name:`.
+// Returns the lines of `text` that start with `name:`.
 std::string line(const std::string& text, const std::string& name) {
   std::string found;
   std::size_t begin = 0;
@@ -49,7 +48,7 @@ std::string line(const std::string& text, const std::string& name) {
   return found;
 }
 
-// A column-parallel op, and a row-parallel one behind it.
+// Returns a column-parallel op followed by a row-parallel one.
 std::string two_layers(const std::string& pipeline, const std::string& train) {
   return "model:\n"
          "  input: {shape: [8, 4]}\n"
@@ -64,7 +63,7 @@ std::string two_layers(const std::string& pipeline, const std::string& train) {
 const std::string kForward = "build-forward,pipeline-stages";
 const std::string kBackward = kForward + ",gradient-accumulation,autograd";
 
-// Two stages, each with an all-gather in its forward and in its backward.
+// Returns two stages, each with an all-gather in its forward and its backward.
 std::string gathers(const std::string& train, const std::string& layers = "2") {
   return "model:\n"
          "  input: {shape: [8, 4]}\n"
@@ -124,7 +123,7 @@ TEST_CASE("gradient-accumulation repeats variables, unpacks the input and packs 
         "S(1))\n"
         "Pack-b-down: pack, forward, stage 0, acts 3; reads b-down as (S(0), P); gives (S(0), "
         "P)\n");
-  // One micro-batch: nothing to do.
+  // One micro-batch needs no change.
   CHECK(after(passes, two_layers("1", "")) == after(kForward, two_layers("1", "")));
 }
 
@@ -146,7 +145,7 @@ TEST_CASE("autograd adds the gradients, which are accumulated where a variable i
         "gives (P, S(1))");
   CHECK(line(text, "Update-a-up-w") ==
         "Update-a-up-w: update, optimizer, stage 0; reads Acc-a-up-w as (B, S(1))");
-  // One micro-batch has nothing to accumulate.
+  // One micro-batch needs no accumulation.
   const std::string one = after(kBackward, two_layers("1", "optimizer: on"));
   CHECK(line(one, "Acc-a-up-w").empty());
   CHECK(line(one, "Update-a-up-w") ==
@@ -160,7 +159,7 @@ TEST_CASE("pipeline-buffers has OneFlow's buffers with their sizes", "[models][m
   CHECK(line(text, "Buffer-Unpack-images-stage0") ==
         "Buffer-Unpack-images-stage0: buffer, backward, stage 0, slots 4, acts 2; reads "
         "Unpack-images as (S(0), B); gives (S(0), B)");
-  // The forward reads the input through the same buffer: one per tensor and stage.
+  // The forward reads the input through the same buffer: one buffer per tensor and stage.
   CHECK(line(text, "a-up") ==
         "a-up: compute, forward, stage 0, acts 2; reads Buffer-Unpack-images-stage0 as (S(0), B), "
         "Repeat-a-up-w as (B, S(1)); gives (S(0), S(1))");
@@ -212,7 +211,7 @@ TEST_CASE("insert-nccl-logical puts in collectives, in one order, with their str
           "[models][model_passes]") {
   const std::string until = kBackward + ",pipeline-buffers";
   const std::string text = after(until + ",insert-nccl-logical", gathers("accumulation: 4"));
-  // Stage 0: the forward is the first subgraph and has no stream; the backward has one.
+  // Stage 0: the forward is the first subgraph and has no stream; the backward has its own stream.
   CHECK(line(text, "NCCL-(*S1)2(*B)-l0-cut") ==
         "NCCL-(*S1)2(*B)-l0-cut: collective, forward, stage 0, (*S1)2(*B), acts 4; reads l0-cut as "
         "(S(0), S(1)); gives (S(0), B)");
@@ -254,7 +253,7 @@ TEST_CASE("insert-nccl-logical reduces what was accumulated, one after the other
       "model:\n  layers:\n    - name: l\n      count: 2\n      ops: {mul: {variables: {w: {}}}}\n"
       "  input: {shape: [8]}\n"
       "parallel: {data: 4}\ntrain: {accumulation: 2, optimizer: on}\n");
-  // The last op of the backward is that of the first layer.
+  // The last op of the backward is the gradient of the first layer's op.
   CHECK(line(text, "AccTick-l0-mul_grad") ==
         "AccTick-l0-mul_grad: acc_tick, optimizer, stage 0, acts 2; reads l0-mul_grad for its "
         "order");
@@ -284,8 +283,9 @@ TEST_CASE("a model pass says what it needs before it", "[models][model_passes]")
 TEST_CASE("build-tasks makes actors with their registers, streams, chains and guards",
           "[models][model_passes]") {
   const std::string all = kBackward + ",pipeline-buffers,insert-nccl-logical,build-tasks";
-  // One rank, two micro-batches. The chain of the forward and the backward is one: its first op has
-  // a guard to what reads the chain and feeds nothing else that does, the accumulate and the pack.
+  // One rank, two micro-batches. Forward and backward form one chain. Its first op has a control
+  // edge (guard) to the consumers of the chain that do not feed the chain: the accumulate and the
+  // pack.
   CHECK(after(all,
               "model:\n  input: {shape: [8]}\n  layers:\n    - name: l\n      ops:\n"
               "        a: {takes: 1us, variables: {w: {}}}\n        b: {takes: 2us}\n"
@@ -376,7 +376,7 @@ TEST_CASE("build-tasks gives zeros to all ranks of a partial sum but the first",
 
 TEST_CASE("build-tasks copies pieces between ranks where there is no collective",
           "[models][model_passes]") {
-  // Three tensor-parallel ranks: a piece from each of the others, around the group.
+  // Three tensor-parallel ranks: one piece from each of the other ranks, around the group.
   const std::string text =
       after(kForward + ",build-tasks",
             "model:\n  input: {shape: [3, 3]}\n  layers:\n    - name: l\n      ops:\n"
@@ -407,8 +407,8 @@ TEST_CASE("#8455: collectives tell their successors at once but on large stages"
   CHECK(gated("messages=gated"));
   CHECK_FALSE(gated("messages=immediate"));
   CHECK_FALSE(gated("messages=auto"));
-  // 150 layers on the first stage, each with 2 ops, 2 gradients, 2 collectives and a buffer at the
-  // least, are 1000 ops; with #8226 they are on two streams.
+  // 150 layers on the first stage, each with at least 2 ops, 2 gradients, 2 collectives and a
+  // buffer, are 1000 ops; with #8226 they are on two streams.
   CHECK(gated("messages=auto:first_subgraph=NCCL_COMPUTE", "300"));
   CHECK_FALSE(gated("messages=auto:first_subgraph=COMPUTE", "300"));
 }

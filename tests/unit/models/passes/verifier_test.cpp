@@ -33,7 +33,7 @@ const char* const kChain = "streams: [s]\nactors:\n  a: {source: 2}\n  b: {reads
 TEST_CASE("every scenario keeps the rules", "[models][verifier]") {
   for (const std::string& path : testing::scenario_paths()) {
     INFO(path);
-    // The one that breaks a rule on purpose, and says so.
+    // This scenario breaks a rule on purpose, and its comment says so.
     if (path == "scenarios/partial_sum_boxing.yaml") continue;
     CHECK(broken_rules(testing::load(path).graph) == "");
   }

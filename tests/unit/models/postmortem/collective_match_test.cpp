@@ -1,5 +1,5 @@
-// What PyTorch's analyzer asserts of pairs of calls is in flight_recorder_file_test.cpp, with the
-// dumps it asserts that of.
+// PyTorch's own assertions about pairs of calls are in flight_recorder_file_test.cpp, together with
+// their dumps.
 #include "models/postmortem/collective_match.hpp"
 
 #include "tests/support/catch.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("a collective that gathers or scatters fits the size of its group",
   CHECK(same("all_reduce", {{4}}, {{5}}, 2) == Match::kSize);
   CHECK(same("broadcast", {{4}}, {{5}}, 2) == Match::kFull);
   CHECK(same("all_to_all", {{4}}, {{5}}, 2) == Match::kUndecided);
-  // Too many to count.
+  // The number of bytes overflows.
   const std::int64_t huge = std::int64_t{1} << 40;
   CHECK(same("_all_gather_base", {{huge, huge}}, {{1}}, 8) == Match::kSize);
 }
@@ -74,7 +74,7 @@ TEST_CASE("who has made a call is known from what it has called later",
   CHECK(index.collective(2, {all, 7, 0}, &call) == Called::kUnknown);
   CHECK(index.collective(3, {all, 8, 0}, &call) == Called::kDone);
   CHECK(index.collective(3, {all, 9, 0}, &call) == Called::kNo);
-  // A count of messages is none of collectives.
+  // A count of sends and recvs does not count collectives.
   job.message(0, all, true, 1);
   CHECK(models::CallIndex(job.evidence()).collective(3, {all, 8, 0}, &call) == Called::kNo);
 }
@@ -105,7 +105,7 @@ TEST_CASE("only what most members do not call is wrong; else both sides are told
   const auto tied = check({a, b, a, b}, 4);
   CHECK(tied.other_side == Ranks{0, 2});
   CHECK(tied.culprits.size() == 2);
-  // Two of the four have no dump, and may call either.
+  // Two of the four ranks have no dump, and can have made either call.
   CHECK(check({a, b}, 4).other_side == Ranks{0});
   CHECK(check({a, a, b}, 6).other_side == Ranks{0, 1});
   CHECK(check({a, a, a, b}, 6).other_side == Ranks{0, 1, 2});

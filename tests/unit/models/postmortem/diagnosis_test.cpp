@@ -1,4 +1,4 @@
-// Small hangs of which it is known who is to blame; the waits are told in one line each.
+// Small hangs with a known culprit; each wait is one line of text.
 #include "models/postmortem/diagnosis.hpp"
 
 #include <algorithm>
@@ -164,7 +164,7 @@ TEST_CASE("a device that marks nothing as done while its peers went on with it i
   CHECK(found.explanation.cause == models::Cause::kDeadRank);
   CHECK(roots(found) == Lines{"0 device stopped"});
   CHECK(found.roots.front().peer == 1);
-  // A root of a broadcast is done before others are: that says nothing of these.
+  // The root of a broadcast completes before the others, so its state does not show theirs.
   EvidenceBuilder other(2);
   const auto two = other.group("two", {0, 1});
   other.call(0, two, 1, "broadcast", CallState::kCompleted);
@@ -176,13 +176,14 @@ TEST_CASE("what was overtaken holds up no other stream", "[models][diagnosis]") 
   EvidenceBuilder job(2);
   const auto pp = job.group("pp", {0, 1});
   const auto dp = job.group("dp", {0, 1});
-  job.message(0, pp, false, 1);  // a receive ahead of time, whose send comes after the all_reduce
+  job.message(0, pp, false, 1);  // a recv posted early, whose send comes after the all_reduce
   job.call(0, dp, 1, "all_reduce", CallState::kCompleted);
   job.call(0, dp, 2, "all_reduce");
   job.call(1, dp, 1, "all_reduce", CallState::kCompleted);
   job.call(1, dp, 2, "all_reduce");
   const auto found = models::diagnose(job.evidence());
-  // Both have called it, and nothing stands before it: a circle through the receive is none.
+  // Each rank has called the all_reduce, and no pending op precedes it: the recv must not close a
+  // cycle.
   CHECK(found.explanation.cycle.empty());
   CHECK(found.explanation.verdict == sim::Verdict::kLimit);
 }
@@ -199,13 +200,13 @@ TEST_CASE("a rank without a dump is a suspect where nothing else explains a wait
   REQUIRE(found.suspects.size() == 1);
   CHECK(found.suspects.front().rank == 2);
   CHECK(found.suspects.front().waiting == 2);
-  // A rank that is known to be dead is a root.
+  // A rank that is known to be dead is a root cause.
   job.evidence().ranks[2].process.state = models::ProcessState::kDead;
   found = models::diagnose(job.evidence());
   CHECK(found.explanation.verdict == sim::Verdict::kStarved);
   CHECK(roots(found) == Lines{"2 died"});
   CHECK(found.suspects.empty());
-  // Here the other one explains it.
+  // Rank 1 explains this wait.
   EvidenceBuilder other(3);
   const auto group = other.group("all", {0, 1, 2});
   other.call(0, group, 7, "all_reduce");
@@ -219,12 +220,12 @@ TEST_CASE("a stack says whether who has not called is the root", "[models][diagn
   const auto tp = job.group("tp", {0, 1});
   job.call(0, dp, 7, "all_reduce");
   job.call(1, tp, 4, "all_reduce");
-  // Elsewhere: what looks like a cycle is this host alone.
+  // Rank 1's host is elsewhere: the apparent cycle is only this host.
   job.evidence().ranks[1].host = models::HostStanding{false, "load_config (data.py:40)", {}};
   auto found = models::diagnose(job.evidence());
   CHECK(found.explanation.cycle.empty());
   CHECK(roots(found) == Lines{"1 has not called"});
-  // In a wait that its dump does not have: it may wait for others.
+  // Rank 1's host is in a wait that its dump lacks: it may wait for other ranks.
   EvidenceBuilder other(2);
   const auto all = other.group("all", {0, 1});
   other.call(0, all, 7, "all_reduce");

@@ -1,4 +1,4 @@
-// Where the calls of ranks begin to differ, and what is meant to be so.
+// The first difference between the calls of ranks, and differences that are intended.
 #include "models/record/first_difference.hpp"
 
 #include <cstdint>
@@ -13,7 +13,7 @@ using testing::record_of;
 
 namespace {
 
-// Places a, b, c, d in a script, each called from the line of main.
+// Places a, b, c and d in a script, each called from a line of main.
 const std::string kPlaces = R"({"def": "m", "at": "train.py:90"}
 {"def": "m2", "at": "train.py:91"}
 {"def": "a", "at": "train.py:1", "in": "step", "up": "m"}
@@ -23,7 +23,8 @@ const std::string kPlaces = R"({"def": "m", "at": "train.py:90"}
 {"def": "a2", "at": "train.py:1", "in": "step", "up": "m2"}
 )";
 
-// One all_reduce per word, numbered from 1: "a" of 4 bytes from place a, "a8" of 8 bytes.
+// Returns one all_reduce per word, numbered from 1: "a" has 4 bytes and is from place a, "a8" has 8
+// bytes.
 std::string calls(const std::vector<std::string>& words) {
   std::string text = kPlaces;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -38,7 +39,7 @@ std::string calls(const std::vector<std::string>& words) {
 const std::string kFinished = "{\"end\": \"finished\"}\n";
 const std::string kAtRest = "{\"end\": \"cut\", \"why\": \"rest\"}\n";
 
-// "3 [0: train.py:1 | 1: train.py:2] 5": the first difference, its sides, and the mismatch.
+// Returns "3 [0: train.py:1 | 1: train.py:2] 5": the first difference, its sides, and the mismatch.
 std::string found(const std::vector<std::string>& ranks) {
   const auto difference = models::first_difference(record_of("gloo", ranks));
   if (!difference) return "none";
@@ -60,14 +61,14 @@ TEST_CASE("ranks that call alike have no first difference", "[models][first_diff
 
 TEST_CASE("the first difference is where the lines part before a mismatch",
           "[models][first_difference]") {
-  // Rank 0 skips b in the second round; c and a fit in its place.
+  // Rank 0 skips b in the second iteration; c and a match in its place.
   CHECK(found({calls({"a", "b", "c8", "a", "c8"}) + kAtRest,
                calls({"a", "b", "c8", "a", "b", "c8"}) + kAtRest}) ==
         "5 [0 train.py:3 step | 1 train.py:2 step] 5");
   CHECK(found({calls({"a", "b", "c", "a", "c", "d8"}) + kAtRest,
                calls({"a", "b", "c", "a", "b", "c"}) + kAtRest}) ==
         "5 [0 train.py:3 step | 1 train.py:2 step] 6");
-  // What parted and met again before is no cause.
+  // Ranks that differed earlier but agreed again are not the cause.
   CHECK(found({calls({"b", "c", "a", "a8"}) + kAtRest, calls({"c", "b", "a", "a"}) + kAtRest}) ==
         "4 [0 train.py:1 step | 1 train.py:1 step] 4");
 }
@@ -75,17 +76,17 @@ TEST_CASE("the first difference is where the lines part before a mismatch",
 TEST_CASE("a call that a rank leaves out at its end is missing", "[models][first_difference]") {
   CHECK(found({calls({"a", "a"}) + kAtRest, calls({"a"}) + kFinished}) ==
         "2 [0 train.py:1 step | 1 none] 2");
-  // Of a rank that waits elsewhere, or was cut, nobody knows.
+  // The next call of a rank that waits elsewhere, or whose record was cut, is unknown.
   CHECK(found({calls({"a", "a"}) + kAtRest, calls({"a"}) + kAtRest}) == "none");
   CHECK(found({calls({"a", "a"}) + kAtRest,
                calls({"a"}) + "{\"end\": \"cut\", \"why\": \"steps\"}\n"}) == "none");
 }
 
 TEST_CASE("lines that always meet are meant to", "[models][first_difference]") {
-  // A rank of its own program: b of rank 1 always meets a of rank 0.
+  // A rank with its own program: b of rank 1 always matches a of rank 0.
   CHECK(found({calls({"a", "a", "a", "d8"}) + kAtRest, calls({"b", "b", "b", "c"}) + kAtRest}) ==
         "4 [0 train.py:4 save | 1 train.py:3 step] 4");
-  // Once is no rule.
+  // A single pair is not yet a pattern.
   CHECK(found({calls({"a", "d8"}) + kAtRest, calls({"b", "c"}) + kAtRest}) ==
         "1 [0 train.py:1 step | 1 train.py:2 step] 2");
 }

@@ -1,4 +1,4 @@
-// Loops that are found say the same as the steps did, and are those that people would write.
+// The loops that fold finds expand to the same steps, and are the loops that people would write.
 #include "models/record/fold.hpp"
 
 #include <cstddef>
@@ -14,7 +14,7 @@ using models::FoldedStep;
 
 namespace {
 
-// "a (b c)x3" of letters.
+// Returns "a (b c)x3", with a letter per step.
 std::string shown(const std::vector<FoldedStep>& folded) {
   std::string text;
   for (const FoldedStep& item : folded) {
@@ -60,8 +60,8 @@ TEST_CASE("what comes before a large loop is folded, too", "[models][fold]") {
   CHECK(folded("aaaaabaaaaabcbaaaaabcbaaaaabcbaaaaabc") == "(a)x5 (b (a)x5 b c)x4");
 }
 
-// Steps of a job that logs each 10th of them, and evaluates each 50th: written out, they are 50
-// lines of each step; as loops, a few.
+// Returns the steps of a job that logs every 10th step and evaluates every 50th. Written out, they
+// are 50 lines for each step; as loops, a few.
 TEST_CASE("a job that logs now and then is a few loops", "[models][fold]") {
   const auto lines = [](const std::vector<FoldedStep>& steps, const auto& self) -> std::size_t {
     std::size_t count = 0;
@@ -84,10 +84,10 @@ TEST_CASE("a job that logs now and then is a few loops", "[models][fold]") {
     CHECK(unfolded == numbers);
     return lines(found, lines);
   };
-  // A step is 9 lines in loops. Nine in a row, one with its log, those that end fifty, and what is
-  // left before and after the loops make some copies of it.
+  // A step is 9 lines in loops. The copies are: nine steps in a row, one with its log, the ones
+  // that end fifty, and the rest before and after the loops.
   CHECK(lines_of_job(20, 200) < 9 * 12);
-  // Neither layers nor steps add lines.
+  // More layers or steps add no lines.
   CHECK(lines_of_job(200, 200) == lines_of_job(20, 200));
   CHECK(lines_of_job(20, 400) == lines_of_job(20, 200));
 }

@@ -1,4 +1,4 @@
-// What gloo and its store leave to timing is neither proved nor certain.
+// Outcomes that gloo and its store leave to timing are neither proved nor certain.
 #include "models/record/free_order.hpp"
 
 #include <string>
@@ -34,7 +34,7 @@ std::string store(const std::string& what, const std::string& keys = "") {
   return "{\"store\": \"" + what + "\", \"key\": \"k\"" + keys + "}\n";
 }
 
-// A record whose ranks run to their ends.
+// Returns a record whose ranks all finish.
 models::Record ended(std::vector<std::string> ranks) {
   for (std::string& rank : ranks) rank += "{\"end\": \"finished\"}\n";
   return record_of("gloo", ranks);
@@ -56,7 +56,7 @@ TEST_CASE("a send whose Work is dropped may be cancelled", "[models][free_order]
   CHECK(is_proved(dropped, "gloo"));
   CHECK_FALSE(is_proved(models::with_cancelled_sends(dropped), "gloo"));
   CHECK_FALSE(doubts(dropped).proved.empty());
-  // A dropped recv takes its message.
+  // A recv whose handle is dropped takes its message.
   const auto recv = record_of(
       "gloo",
       {kPlace + isend(1) + wait(1),

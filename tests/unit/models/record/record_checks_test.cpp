@@ -1,4 +1,4 @@
-// What a record shows before anything runs.
+// Findings from a record before any run.
 #include "models/record/record_checks.hpp"
 
 #include <string>
@@ -35,7 +35,7 @@ TEST_CASE("calls that fit and come from different lines are told", "[models][rec
   CHECK(findings(record_of("gloo", {kHere + reduce, kThere + reduce})) ==
         "all_reduce #1 on the world group meets from different lines: rank 0 from a.py:1 f; rank 1 "
         "from b.py:2 g\n");
-  // These do not fit, and the run says so.
+  // These calls do not match, and the run reports the mismatch.
   CHECK(findings(record_of("gloo", {kHere + reduce, kThere + call("all_reduce", "\"bytes\": 8")}))
             .empty());
 }
@@ -95,7 +95,7 @@ TEST_CASE("groups under one number have the same members", "[models][record_chec
         "new_group is called in different orders: as number 1, rank 0 makes the group [0], and "
         "rank 1 makes the group [0, 1]\n");
   CHECK_FALSE(testing::is_proved(clash, "gloo"));
-  // Where no rank is in both, it depends on time which addresses a rank reads.
+  // If no rank is in both groups, timing decides which addresses a rank reads.
   CHECK_FALSE(models::only_disjoint_groups_clash(clash));
   CHECK(models::record_doubts(clash, models::RecordRules::kOwn, {}).hang.empty());
   const auto disjoint = record_of("gloo", {makes("0, 1", numbered), makes("0, 1", numbered),
@@ -104,6 +104,6 @@ TEST_CASE("groups under one number have the same members", "[models][record_chec
   CHECK_FALSE(testing::is_proved(disjoint, "gloo"));
   CHECK_FALSE(models::record_doubts(disjoint, models::RecordRules::kOwn, {}).hang.empty());
   CHECK(findings(record_of("gloo", {makes("0, 1", numbered), makes("0, 1", numbered)})).empty());
-  // Names made of the ranks cannot meet.
+  // Group names made from the ranks cannot clash.
   CHECK(findings(record_of("gloo", {makes("0", ""), makes("0, 1", "")})).empty());
 }

@@ -1,5 +1,5 @@
-// Dumps of completed jobs as programs. What a program should be is derived from what the ranks
-// called; PyTorch's own dumps are those that its analyzer says match.
+// Dumps of completed jobs as programs. The expected programs follow from the ranks' calls;
+// PyTorch's own dumps are the ones whose calls match by its analyzer.
 #include "models/record/record_of_dumps.hpp"
 
 #include <string>
@@ -58,7 +58,7 @@ models::Evidence job(std::vector<std::vector<RecordedCall>> ranks) {
   return evidence;
 }
 
-// "all_reduce 4 float32, send 8 float32" of a rank.
+// Returns a rank's calls as "all_reduce 4 float32, send 8 float32".
 std::string calls_of(const models::DumpedRecord& dumped, std::size_t rank) {
   std::string text;
   for (const models::RecordEntry& entry : dumped.record.ranks.at(rank).entries) {
@@ -97,7 +97,7 @@ TEST_CASE("a batch stays one", "[models][record_of_dumps]") {
   };
   auto dumped = models::record_of_dumps(job({{exchange(0)}, {exchange(1)}}));
   CHECK(testing::is_proved(dumped.record, "nccl"));
-  // Called one after the other, both ranks' first sends hold their hosts.
+  // Outside a batch, both ranks' first sends block their hosts.
   const auto alone = [](std::uint32_t rank) {
     return std::vector{call(1, {message("send", rank, 1 - rank)}),
                        call(2, {message("recv", 1 - rank, rank)})};
@@ -108,8 +108,8 @@ TEST_CASE("a batch stays one", "[models][record_of_dumps]") {
 }
 
 TEST_CASE("what waits is not in dumps, so it is a parameter", "[models][record_of_dumps]") {
-  // Rank 0 sends and then reduces; rank 1 has them the other way round. If the current stream waits
-  // for neither, they are in two lines.
+  // Rank 0 sends and then reduces; rank 1 reduces first. If the current stream waits for neither
+  // call, the calls are on two streams.
   const auto reduce = call(1, {op("all_reduce", 1)});
   const auto dumped = models::record_of_dumps(job(
       {{call(1, {message("send", 0, 1)}), reduce}, {reduce, call(1, {message("recv", 0, 1)})}}));

@@ -1,4 +1,4 @@
-// Which threads race follows from what each backend matches calls by.
+// The rules by which each backend matches calls decide which threads race.
 #include "models/record/thread_order.hpp"
 
 #include <string>
@@ -54,7 +54,7 @@ TEST_CASE("one thread alone races with nobody, whatever it is called", "[models]
   CHECK(models::threads_that_call(record_of("gloo", {program, ""})).empty());
 }
 
-// Kernels of NCCL are queued in the order of their launches.
+// NCCL kernels are queued in the order of their launches.
 TEST_CASE("groups of their own are enough for gloo, and not for NCCL", "[models][thread_order]") {
   const std::string program = "{\"def\": \"g1\", \"group\": \"1\", \"ranks\": [0, 1]}\n" +
                               reduce("g0", 1, "") + reduce("g1", 1, kOther);
@@ -69,8 +69,9 @@ TEST_CASE("calls that a start or a join orders do not race", "[models][thread_or
     return first + reduce("g0", 3, ", \"after\": {\"\": " + std::to_string(calls) + "}" + kOther);
   };
   CHECK(racing(then(2), RecordRules::kGloo).empty());
-  CHECK(racing(then(1), RecordRules::kGloo).size() == 1);  // it started after the first
-  // What a thread knew at one call it still knows at the next.
+  // The thread started after the first call.
+  CHECK(racing(then(1), RecordRules::kGloo).size() == 1);
+  // A thread still knows at its next call what it knew before.
   CHECK(racing(then(2) + reduce("g0", 4, kOther), RecordRules::kNccl).empty());
   const std::string joined = then(2) + reduce("g0", 4, ", \"after\": {\"io\": 1}");
   CHECK(racing(joined, RecordRules::kGloo).empty());

@@ -1,7 +1,7 @@
-// Where sends and receives stand in rows, and which of them are a batch. What is expected of 1F1B
-// follows the loops of Megatron-LM (megatron/core/pipeline_parallel/schedules.py,
-// forward_backward_pipelining_without_interleaving and ..._with_interleaving), written down again
-// here.
+// The places of sends and recvs in rows, and the batches they form. The expectations for 1F1B
+// follow the loops of Megatron-LM (megatron/core/pipeline_parallel/schedules.py,
+// forward_backward_pipelining_without_interleaving and ..._with_interleaving), written again for
+// this test.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ std::string scenario(std::uint32_t stages, std::uint32_t micro_batches, const st
          ", micro_batches: " + std::to_string(micro_batches) + ", message: 1GiB, " + more + "}\n";
 }
 
-// The slots of all rows, as reports name them.
+// Returns the slots of a row, as reports name them.
 std::vector<std::string> slots_of(const models::Actions& row) {
   std::vector<std::string> slots;
   for (std::size_t i = 0; i < row.size(); i = models::slot_end(row, i)) {
@@ -75,7 +75,8 @@ class Megatron {
   std::vector<std::string> row_;
 };
 
-// With several stages on a rank: what is exchanged is said by the chunk of an iteration alone.
+// Megatron-LM's loop with several stages per rank: the chunk of an iteration alone decides what is
+// exchanged.
 class Interleaved {
  public:
   Interleaved(std::uint32_t ranks, std::uint32_t chunks, std::uint32_t group, std::uint32_t count,
@@ -154,7 +155,7 @@ class Interleaved {
       send_previous_ = text(chunk(k, false), "SEND_B", table_[k].second);
     }
   }
-  // What comes is the next of its chunk.
+  // The received activation is the next one of its chunk.
   void receive_forward(std::uint32_t of) {
     receive_previous_ = text(of, "RECV_F", number(of, inputs_[of]++, true));
   }
@@ -210,9 +211,10 @@ class Interleaved {
   std::uint32_t chunks_;
   std::uint32_t group_;
   bool overlap_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> table_;  // chunk and micro-batch, in turn
+  // Chunk and micro-batch of each iteration.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> table_;
   std::uint32_t rank_ = 0;
-  std::vector<std::uint32_t> inputs_;  // received by each chunk
+  std::vector<std::uint32_t> inputs_;  // received activations of each chunk
   std::vector<std::uint32_t> gradients_;
   std::string send_previous_;
   std::string receive_previous_;
@@ -264,7 +266,8 @@ TEST_CASE("messages of interleaved 1F1B are those of Megatron-LM", "[models][mes
       CHECK(slots_of(graph.pipeline->schedule.ranks[rank]) == megatron.row(rank));
     }
     // Megatron-LM refuses two ranks without overlap, "to avoid having multiple p2p sends and recvs
-    // between same 2 ranks per communication batch": a gradient meets the recv of an activation.
+    // between same 2 ranks per communication batch": a gradient would match the recv of an
+    // activation.
     const sim::Verdict verdict = testing::simulate(graph).explanation.verdict;
     if (ranks > 2 || messages == "overlap") CHECK(verdict == sim::Verdict::kCompleted);
     if (verdict == sim::Verdict::kMismatch) ++mismatches;
@@ -273,7 +276,7 @@ TEST_CASE("messages of interleaved 1F1B are those of Megatron-LM", "[models][mes
   for (std::uint32_t ranks = 2; ranks <= 5; ++ranks) {
     for (std::uint32_t chunks = 2; chunks <= 3; ++chunks) {
       for (std::uint32_t group = ranks; group <= ranks + 2; ++group) {
-        // The last group has as many as there are ranks, or all.
+        // The last group has one micro-batch per rank, or is full.
         for (const std::uint32_t count : {group, group + ranks, 3 * group}) {
           check(ranks, chunks, group, count, "batch");
           check(ranks, chunks, group, count, "overlap");
@@ -295,7 +298,7 @@ TEST_CASE("one by one, two neighbors that both send or both receive first hang",
           sim::Verdict::kDeadlock);
     CHECK(verdict_of(head + scenario(4, 8, "messages: batch")) == sim::Verdict::kCompleted);
     CHECK(verdict_of(head + scenario(4, 8, "message_order: in_turn")) == sim::Verdict::kCompleted);
-    // A communicator for each direction: nothing is in line behind a message of the other.
+    // A communicator per direction: no message waits for one of the other direction.
     CHECK(verdict_of(head + scenario(4, 8, "message_order: send_first, messages: edge")) ==
           sim::Verdict::kCompleted);
   }

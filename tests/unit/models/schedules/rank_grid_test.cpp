@@ -1,5 +1,6 @@
-// The layout of ranks, against the authors' own: RankGenerator of Megatron-LM at d98e8a64
-// (megatron/core/parallel_state.py) was run for each row of the table below, and its groups hashed.
+// The layout of ranks, compared with its authors' own: RankGenerator of Megatron-LM at d98e8a64
+// (megatron/core/parallel_state.py) ran for each row of the table below, and its groups were
+// hashed.
 #include "models/schedules/rank_grid.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 struct Layout {
   const char* order;
   std::uint32_t tensor, context, data, pipeline, expert, expert_tensor;
-  std::uint64_t hash;  // of all groups, as hash_of() has it; 0: Megatron refuses it
+  std::uint64_t hash;  // of all groups, as hash_of() computes it; 0: Megatron refuses the row
 };
 
 constexpr Layout kLayouts[] = {
@@ -95,7 +96,7 @@ ParallelSizes sizes_of(const Layout& layout) {
   return sizes;
 }
 
-// FNV-1a of "0,1;2,3|0,2;1,3|...": the lists of a group in the order of their first ranks.
+// Returns the FNV-1a hash of "0,1;2,3|0,2;1,3|...": the lists of each group, sorted by first rank.
 std::uint64_t hash_of(const models::RankGrid& grid) {
   std::string text;
   for (const models::Group& group : grid.groups) {

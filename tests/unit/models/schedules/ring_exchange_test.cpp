@@ -1,5 +1,5 @@
-// The exchange of context as sends and recvs in a ring (TransformerEngine's
-// flash_attn_p2p_communicate). Times are worked out by hand, in the comments.
+// The context exchange as sends and recvs in a ring (TransformerEngine's
+// flash_attn_p2p_communicate). The comments derive the times by hand.
 #include "models/schedules/ring_exchange.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using testing::mistakes_in;
 
 namespace {
 
-// A forward of 8 us and a backward of 10 us on ranks that share a sequence.
+// Returns a forward of 8 us and a backward of 10 us on ranks that share a sequence.
 std::string job(const std::string& parallel, const std::string& collectives,
                 const std::string& more = "") {
   return "schema: 1\nparallel: {" + parallel +
@@ -49,25 +49,25 @@ TEST_CASE("exchanges run beside the blocks of an attention", "[models][ring_exch
   // exchanges 1-------------|2-------------|3-------------|
   // Three of 3 us, and blocks of 2 us: block k + 1 waits for exchange k. Backward 10 us.
   CHECK(end_us(job(kFour, ring("forward", ", takes: 3us"))) == 11 + 10);
-  // Those that are shorter than a block are hidden.
+  // Exchanges shorter than a block are hidden.
   CHECK(end_us(job(kFour, ring("forward", ", takes: 2us"))) == 8 + 10);
-  // In the backward four of them, as gradients go all the way round: 4 * 3 us, and the last of five
-  // parts of 2 us.
+  // The backward has four exchanges, because gradients go all the way around: 4 * 3 us, and the
+  // last of five parts of 2 us.
   CHECK(end_us(job(kFour, ring("backward", ", takes: 3us"))) == 8 + 12 + 2);
-  // A collective is waited for at once: in two parts, 4 + 9 + 4.
+  // A collective is waited for at once, between two parts: 4 + 9 + 4.
   CHECK(end_us(job(kFour, "    - {call: all_gather, over: context, in: forward, takes: 9us}\n")) ==
         17 + 10);
-  // As often as they say: parts of 4 us.
+  // An explicit `times` sets the number of exchanges: parts of 4 us.
   CHECK(end_us(job(kFour, ring("forward", ", times: 1, takes: 9us"))) == 9 + 4 + 10);
-  // One rank has nobody to exchange with.
+  // A single rank has no peer to exchange with.
   CHECK(end_us(job("context: 1", ring("forward", ", takes: 3us"))) == 8 + 10);
 }
 
 TEST_CASE("each layer has its own blocks, behind those of the layer before",
           "[models][ring_exchange]") {
-  // Twice 11 us, and 20 us.
+  // Two layers: 2 * 11 us, and 20 us.
   CHECK(end_us(job(kFour, ring("forward", ", takes: 3us"), "  layers: 2\n")) == 22 + 20);
-  // In the order of the list, layer by layer.
+  // Exchanges and collectives follow the order of the list, layer by layer.
   const std::string both = ring("forward", ", takes: 3us") +
                            "    - {call: all_reduce, over: context, in: forward, takes: 1us}\n";
   const models::TaskGraph graph = testing::scenario_of(job(kFour, both, "  layers: 2\n")).graph;
@@ -83,7 +83,7 @@ TEST_CASE("each layer has its own blocks, behind those of the layer before",
 
 TEST_CASE("a rank sends to the next of its group and receives from the one before it",
           "[models][ring_exchange]") {
-  // Ranks of a sequence are two apart: 0 2 4, 1 3 5, and 6 8 10, 7 9 11 in the next stage.
+  // Ranks that share a sequence are two apart: 0 2 4, 1 3 5, and 6 8 10, 7 9 11 in the next stage.
   const models::TaskGraph graph = testing::scenario_of(job("pipeline: 2, context: 3, tensor: 2",
                                                            ring("forward", ", bytes: 1MiB")))
                                       .graph;
@@ -151,13 +151,13 @@ schedule:
     backward:
       - {compute: all, takes: 5us}
 )yaml";
-  // qkv -1; block1 1-3 beside kv1 1-4; block2 4-6 beside kv2 4-7; block3 7-9, mlp -13, backward
+  // qkv -1; block1 1-3 during kv1 1-4; block2 4-6 during kv2 4-7; block3 7-9, mlp -13, backward
   // -18.
   CHECK(end_us(text) == 18);
   std::string crossed = text + "reading: contract\n";
   crossed.replace(crossed.find("takes: 3us"), 10, "order: send_first");
   CHECK(hangs(crossed));
-  // The last op of a forward is waited for, too: 1 + 2 + 3 us, and the backward.
+  // The last op of a forward is also waited for: 1 + 2 + 3 us, and the backward.
   CHECK(end_us(R"yaml(schema: 1
 parallel: {context: 2}
 schedule:

@@ -1,4 +1,4 @@
-// PyTorch's lowering passes on small schedules of our own. What is expected is worked out by hand
+// PyTorch's lowering passes on our own small schedules. The expectations are worked out by hand
 // from the rules in models/schedules/schedule_lowering.hpp.
 #include "models/schedules/schedule_lowering.hpp"
 
@@ -57,7 +57,7 @@ TEST_CASE("a schedule grows with its stages, not with their square",
     shape.micro_batches = 8;
     std::size_t actions = 0;
     for (const models::Actions& row : models::make_schedule(shape).ranks) actions += row.size();
-    // A forward and two gradients of each micro-batch, and at most as many slots that are empty.
+    // A forward and two gradients for each micro-batch, and at most the same number of empty slots.
     CHECK(actions <= std::size_t{2} * 3 * shape.micro_batches * shape.stages);
   }
 }
@@ -136,7 +136,8 @@ TEST_CASE("every kind of schedule is valid and can be given messages, for every 
           INFO(name << " of " << stages << " stages, " << chunks << " chunks, " << m
                     << " micro-batches");
           models::Diagnostics diagnostics;
-          const models::Schedule schedule = models::make_schedule(shape);  // is valid, or aborts
+          // Aborts if the schedule is invalid.
+          const models::Schedule schedule = models::make_schedule(shape);
           const auto lowered = models::add_send_recv(schedule, diagnostics);
           if (!lowered) FAIL_CHECK(testing::text_of(diagnostics));
           if (lowered && schedule.pipelines == 1) {
@@ -157,7 +158,8 @@ TEST_CASE("between the end of a schedule and what was done before it nothing is 
   const models::Schedule end = schedule_in("0F5,0B2,0F6,0B3\n1B2,1F5,1F6,1B4\n", true);
   const auto lowered = models::add_send_recv(end, diagnostics);
   REQUIRE(lowered.has_value());
-  // The gradient of micro-batch 3 had come, that of 4 goes to a backward that is not there.
+  // The gradient of micro-batch 3 arrived earlier; the gradient of 4 goes to a backward outside the
+  // tail.
   CHECK(formats::write_schedule(*lowered) ==
         "0F5,0SEND_F5,0RECV_B2,0B2,0F6,0SEND_F6,0B3\r\n"
         "1RECV_F5,1B2,1SEND_B2,1F5,1RECV_F6,1F6,1B4\r\n");

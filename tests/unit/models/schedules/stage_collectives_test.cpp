@@ -1,5 +1,4 @@
-// Schedules of jobs with more dimensions than the pipeline. Times are worked out by hand, in the
-// comments.
+// Schedules of jobs with more dimensions than the pipeline. The comments derive the times by hand.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,7 +19,7 @@ std::int64_t makespan_us(const std::string& text) {
   return run.outcome.last_progress.ns / 1000;
 }
 
-// How often each rank calls something on the communicator.
+// Returns the number of calls of each rank on the communicator.
 std::vector<std::uint32_t> calls_over(const std::string& text, const std::string& communicator) {
   const models::TaskGraph graph = testing::scenario_of(text).graph;
   std::vector<std::uint32_t> calls(graph.ranks, 0);
@@ -38,7 +37,7 @@ std::vector<std::uint32_t> calls_over(const std::string& text, const std::string
 }  // namespace
 
 TEST_CASE("each pipeline of a job has its own messages", "[models][stage_collectives]") {
-  // 1F1B of 4 stages and 8 micro-batches, neighbors two ranks apart: (8 + 4 - 1) * (2 + 4).
+  // 1F1B with 4 stages and 8 micro-batches; neighbors are two ranks apart: (8 + 4 - 1) * (2 + 4).
   const std::string text = R"yaml(schema: 1
 parallel: {pipeline: 4, tensor: 2}
 schedule: {kind: 1f1b, micro_batches: 8, forward: 2us, messages: MODEL}
@@ -53,7 +52,7 @@ schedule: {kind: 1f1b, micro_batches: 8, forward: 2us, messages: MODEL}
     const models::Simulation run = testing::simulate(graph, options);
     CHECK(run.outcome.end == sim::RunEnd::kCompleted);
     if (model == "dir") CHECK(run.outcome.last_progress.ns == 66'000);
-    // The same job one pipeline at a time.
+    // Each pipeline of the job alone takes the same time.
     std::string alone = with;
     alone.replace(alone.find("tensor: 2"), 9, "tensor: 1");
     CHECK(run.outcome.last_progress.ns == makespan_us(alone) * 1000);
@@ -77,7 +76,7 @@ schedule:
   messages: dir
   collectives: [{call: all_reduce, over: tensor, in: forward, times: 2, takes: 1us}]
 )yaml") == 88);
-  // With layers, times and collectives are those of one: 2 * (1 + 1) and 2 * 2.
+  // Times and collectives apply to each of the two layers: 2 * (1 + 1) and 2 * 2.
   CHECK(makespan_us(R"yaml(schema: 1
 parallel: {pipeline: 4, tensor: 2}
 schedule:
@@ -104,10 +103,11 @@ schedule:
     - {call: all_reduce, over: tensor, in: forward, times: 2, takes: 1us}
     - {call: all_reduce, over: tensor, in: backward, takes: 1us}
 )yaml";
-  // Calls of a micro-batch: 2 + 1 in the only layer of stage 0, and three times that in stage 1.
+  // Each micro-batch makes 2 + 1 calls in the only layer of stage 0, and three times that number in
+  // stage 1.
   CHECK(calls_over(text, "tensor") == std::vector<std::uint32_t>{9, 9, 27, 27});
-  // Forwards take 1 + 2 and 3 + 6 us, backwards 2 + 1 and 6 + 3 us: three of each in stage 1, with
-  // one of stage 0 before and one after them.
+  // Forwards take 1 + 2 and 3 + 6 us, backwards 2 + 1 and 6 + 3 us: three of each in stage 1,
+  // preceded and followed by one of stage 0.
   CHECK(makespan_us(text) == 3 + 3 * 9 + 3 * 9 + 3);
   // Two layers each: 3 * (2 + 1) * 2.
   std::string even = text;
@@ -126,7 +126,7 @@ schedule:
   CHECK(makespan_us(start + "in: forward, takes: 1us * (1 + micro_batch)}]\n") == 15);
   // Forwards of 1 us, and backwards of 2 us with a call of 4, 5 and 6 us.
   CHECK(makespan_us(start + "in: backward, takes: [[4us, 5us, 6us]]}]\n") == 24);
-  // Behind the last backward of the only stage.
+  // After the last backward of the only stage.
   CHECK(makespan_us(start + "in: gradients, takes: [7us]}]\n") == 16);
   CHECK(mistakes_in(start + "in: gradients, takes: micro_batch * 1us}]\n") ==
         "6:72: unknown parameter 'micro_batch'\n  known here: stage\n");
@@ -142,10 +142,10 @@ TEST_CASE("actions that overlap hide each other's collectives", "[models][stage_
     - {call: all_to_all, over: expert, in: backward, takes: 3us}
 )yaml";
   const std::string head = "schema: 1\nparallel: {data: 2, expert: 2}\nschedule:\n  rows: ";
-  // One after the other: 4 actions of 2 + 3 + 2 us.
+  // Without overlap: 4 actions of 2 + 3 + 2 us.
   CHECK(makespan_us(head + "['0F0, 0F1, 0B0, 0B1']" + costs) == 28);
-  // 0F1 and 0B0 in parts: F 7-9 and 12-14, its call 9-12; B 9-11 and 15-17, its call behind the
-  // other on their stream, 12-15.
+  // 0F1 and 0B0 in parts: F 7-9 and 12-14, its call 9-12; B 9-11 and 15-17, its call 12-15, queued
+  // behind F's.
   CHECK(makespan_us(head + "['0F0, (0F1;0B0)OVERLAP_F_B, 0B1']" + costs) == 24);
 }
 
@@ -165,13 +165,13 @@ schedule:
   const std::string buckets =
       "    - {call: all_reduce, over: data, in: last_backward, times: 3, takes: 1us}\n";
   const std::string step = "    - {call: all_reduce, over: data, in: step, takes: 2us}\n";
-  // 2 * 10 + 2 * 20 us are computed.
+  // The compute time is 2 * 10 + 2 * 20 us.
   CHECK(makespan_us(head + gather) == 66);
   CHECK(makespan_us(head + reduce) == 67);
-  // The last backward is cut into 4 parts of 5 us, and the calls run beside them.
+  // The last backward is cut into 4 parts of 5 us, and the calls run in parallel.
   CHECK(makespan_us(head + buckets) == 60);
   CHECK(makespan_us(head + step) == 62);
-  // All on one communicator, one after the other; the gather ends before anything else begins.
+  // All on one communicator, one after the other; the gather ends before the compute starts.
   CHECK(makespan_us(head + gather + reduce + buckets + step) == 6 + 60 + 7 + 2);
 }
 

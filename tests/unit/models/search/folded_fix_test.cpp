@@ -1,4 +1,5 @@
-// What `fix` finds with a few ranks for all, against what it finds with all.
+// The fixes that `fix` finds with a few representative ranks, compared with those it finds with all
+// ranks.
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -65,10 +66,10 @@ Fixed fix(const std::string& text, const testing::Settings& settings, bool fold)
 }
 
 struct Counts {
-  std::size_t jobs = 0;   // that fold
-  std::size_t fixes = 0;  // of these
+  std::size_t jobs = 0;   // jobs that fold
+  std::size_t fixes = 0;  // fixes found in these jobs
   std::size_t pairs = 0;
-  std::size_t altering = 0;  // parameters that leave out calls
+  std::size_t altering = 0;  // fixes by parameters that skip calls
   std::map<FixCase, std::size_t> cases;
   std::map<models::Cause, std::size_t> causes;
 };
@@ -89,8 +90,8 @@ void compare(const std::string& text, const testing::Settings& settings, Counts&
   }
 }
 
-// Replicas of a job of tensor and data parallel ranks, which hangs in one of the ways that are
-// drawn: on one rank, or on many that are alike.
+// Replicas of a job of tensor and data parallel ranks that hangs in a random way: on one rank, or
+// on many identical ones.
 class HangingJob : testing::Draws {
  public:
   explicit HangingJob(std::uint64_t seed) : Draws(seed) {}
@@ -99,7 +100,7 @@ class HangingJob : testing::Draws {
     const int tensor = pick({2, 4});
     const int data = pick({8, 16, 32});
     ranks_ = tensor * data;
-    // Often one that stands before its peers.
+    // Often a rank of the first replica, so that it precedes its peers.
     odd_ = below(chance(2) ? tensor : ranks_);
     const std::string repeat = pick({"rounds", "2"});
     std::string text = fmt::format("schema: 1\nname: drawn\nranks: {}\n", ranks_);
@@ -127,7 +128,7 @@ class HangingJob : testing::Draws {
     return fmt::format("        - {{all_reduce: {}, bytes: size, takes: 100us{}}}\n", group, more);
   }
 
-  // Each half of the ranks with the other.
+  // Each half of the ranks exchanges with the other half.
   std::string exchange(const std::string& bytes, bool grouped, const std::string& in) const {
     const std::string peer = fmt::format("(rank + {}) % {}", ranks_ / 2, ranks_);
     const std::string inner = grouped ? in + "    " : in;
@@ -136,14 +137,15 @@ class HangingJob : testing::Draws {
            fmt::format("{}- {{recv: pp, from: {}, bytes: {}}}\n", inner, peer, bytes);
   }
 
-  // The all-reduce of `first` before that of `second` on some ranks, behind it on the others.
+  // The all-reduce of `first` comes before the one of `second` on some ranks, and after it on the
+  // others.
   static std::string in_two_orders(const std::string& some, const std::string& others) {
     const std::string wait = "        - {synchronize: device}\n";
     return all_reduce("tp", ", on: " + some) + wait + all_reduce("dp", "") + wait +
            all_reduce("tp", ", on: " + others);
   }
 
-  // By NCCL's contract only one message may be under way.
+  // NCCL's contract allows only one message in flight.
   std::string ahead() const {
     const int half = ranks_ / 2;
     const auto call = [&](const char* what, const char* with, const std::string& on) {
@@ -214,7 +216,7 @@ TEST_CASE("with few ranks for all, the same fixes are found") {
   }
 }
 
-// Those that have a parameter for it, with many ranks.
+// Only scenarios with a parameter for the number of ranks, with many ranks.
 TEST_CASE("shipped scenarios are fixed with few ranks as with all") {
   Counts counts;
   for (const std::string& path : scenario_paths()) {

@@ -52,7 +52,7 @@ std::string reason(const std::string& text) {
   return models::reason_of(testing::explanation_of(text));
 }
 
-// Two ranks, each in a program of its own.
+// Returns a job of two ranks with separate programs.
 std::string programs(const std::string& first, const std::string& second) {
   return "schema: 1\nranks: 2\ngroups: {g: all, h: all}\nprograms:\n"
          "  - on: 0\n    do: [" +
@@ -97,12 +97,12 @@ TEST_CASE("the last variable changes fastest, and the seed faster", "[models][pa
   CHECK(cases.points[0].values == Texts{"x", "0"});
   CHECK(cases.points[1].values == Texts{"x", "10%"});
   CHECK(cases.points[2].values == Texts{"y", "0"});
-  // Where nothing varies one run says it all.
+  // Without jitter, one run per point is enough.
   CHECK(cases.count == 8);
   CHECK(cases.points[0].cases == 1);
   CHECK(cases.points[1].first_case == 1);
   CHECK(cases.points[1].cases == 3);
-  // Points that differ in jitter alone are one combination of parameters.
+  // Points that differ only in jitter share one combination of parameters.
   CHECK(cases.combinations == std::vector<std::size_t>{0, 2});
   CHECK(cases.points[1].combination == 0);
   CHECK(cases.points[3].combination == 1);

@@ -1,4 +1,4 @@
-// Smallest jobs are derived by thought: what a hang needs, and nothing beside it.
+// Derives each smallest job by reasoning: what a hang needs, and nothing else.
 #include "models/search/reduce.hpp"
 
 #include <string>
@@ -47,8 +47,8 @@ Reduction reduced(const std::string& text) {
   return std::move(*result);
 }
 
-// Ranks 0 and 1 take two collectives in opposite order, each followed by a wait for the device;
-// beside that there is work, a third rank, and a group that all agree on.
+// Ranks 0 and 1 call two collectives in opposite order, and wait for the device after each. The
+// rest is unneeded: work, a third rank, and a group that all ranks call alike.
 const std::string kOpposite = R"(
 schema: 1
 reading: contract
@@ -73,8 +73,8 @@ programs:
 TEST_CASE("of two collectives in opposite order these are left", "[models][reduce]") {
   const Reduction small = reduced(kOpposite);
   CHECK(small.before.ranks == 4);
-  // Two ranks; on each a call, a wait for the device, and the other call, which is not reached but
-  // without which the peer would never come.
+  // Two ranks; on each a call, a wait for the device, and the other call. The second call is never
+  // reached, but without it the peer would lack a rank.
   CHECK(small.after == JobSize{2, 6, 6});
   CHECK(small.explanation.verdict == sim::Verdict::kDeadlock);
   CHECK(small.explanation.cycle.size() == 4);
@@ -85,7 +85,7 @@ TEST_CASE("of two collectives in opposite order these are left", "[models][reduc
 
 TEST_CASE("parameters come first, and the smallest that hang alike are told", "[models][reduce]") {
   // Each rank sends to the next and then receives: a ring of any length hangs, and the shortest has
-  // two ranks. Rounds behind the first are never reached.
+  // two ranks. Iterations after the first are never reached.
   const Reduction small = reduced(R"(
 schema: 1
 params: {n: {default: 6, at_least: 2}, rounds: 5, kernels: 3}
@@ -106,7 +106,8 @@ programs:
 }
 
 TEST_CASE("messages go with the rank at their other end", "[models][reduce]") {
-  // A line of four ranks hands on to the next; only ranks 2 and 3 send to each other at once.
+  // A line of four ranks, each of which passes data to the next; only ranks 2 and 3 send to each
+  // other at once.
   const Reduction small = reduced(R"(
 schema: 1
 ranks: 4
@@ -122,7 +123,7 @@ programs:
   - on: [3]
     do: [{send: pp, to: 2, bytes: 1MiB}]
 )");
-  // Each of the two receives before it sends.
+  // Each of the two ranks receives before it sends.
   CHECK(small.before.ranks == 4);
   CHECK(small.after == JobSize{2, 4, 4});
 }
@@ -140,7 +141,7 @@ TEST_CASE("a search that is stopped leaves what it had", "[models][reduce]") {
   options.stop = &stop;
   Diagnostics diagnostics;
   const auto small = reduced(kOpposite, diagnostics, options);
-  REQUIRE(small);  // so short a run is not interrupted
+  REQUIRE(small);  // a run this short is never interrupted
   CHECK(small->stopped);
   CHECK(small->after == small->before);
 }

@@ -1,5 +1,5 @@
-// The timing of LogGOPS on programs that are small enough to be worked out by hand. Many more are
-// compared with a second implementation in tests/twin/loggops_test.cpp.
+// LogGOPS timing of programs small enough to be worked out by hand. tests/twin/loggops_test.cpp
+// compares many more with a second implementation.
 #include "sim/loggops/loggops.hpp"
 
 #include <string>
@@ -13,7 +13,7 @@ using namespace pipesim;
 
 namespace {
 
-// L 100, o 10, g 20, G 2, O 1; above 50 bytes by rendezvous.
+// L 100, o 10, g 20, G 2, O 1; rendezvous above 50 bytes.
 constexpr sim::LogGopsParameters kNetwork = {100, 10, 20, 2, 1, 50};
 
 struct Ran {
@@ -38,7 +38,8 @@ const std::string kTwo = "num_ranks 2\n";
 }  // namespace
 
 TEST_CASE("an eager message takes its time at both ends", "[sim][loggops]") {
-  // Sent 0 to 10 + 9; its first byte arrives at 110; taken in until 110 + 10 + 9 * 2.
+  // The send takes 0 to 10 + 9; its first byte arrives at 110; the recv takes until 110 + 10 + 9 *
+  // 2.
   const Ran ran = run(kTwo +
                       "rank 0 {\na: send 10b to 1\nb: calc 5\nb requires a\n}\n"
                       "rank 1 {\nrecv 10b from 0\n}\n");
@@ -52,13 +53,13 @@ TEST_CASE("an eager message takes its time at both ends", "[sim][loggops]") {
 }
 
 TEST_CASE("a rendezvous holds what depends on it until the receive is met", "[sim][loggops]") {
-  // The message has arrived at 110; the receive comes at 500. Rank 0 goes on then.
+  // The message arrives at 110, the recv is posted at 500. Rank 0 continues then.
   const Ran ran = run(kTwo +
                       "rank 0 {\na: send 51b to 1\nb: calc 5\nb requires a\nc: calc 1\n}\n"
                       "rank 1 {\nw: calc 500\nr: recv 51b from 0\nr requires w\n}\n");
-  CHECK(ran.start(2) == 60);  // what does not depend on it does not wait
-  // The cpu of rank 1 computes until 500, then takes the message in: 10 + 50 * 2. The receive is
-  // posted at 500 too, after the message, whose turn is older.
+  CHECK(ran.start(2) == 60);  // an op that does not depend on the send does not wait
+  // The cpu of rank 1 computes until 500, then receives the message: 10 + 50 * 2. The recv is
+  // posted at 500 as well, after the message, which is earlier in turn.
   CHECK(ran.done(0) == 500);
   CHECK(ran.start(1) == 500);
   CHECK(ran.done(4) == 610);
@@ -71,7 +72,7 @@ TEST_CASE("cpu and nic must both be free when a send starts", "[sim][loggops]") 
                       "rank 0 {\nsend 10b to 1\nsend 10b to 1\ncalc 100\n}\n"
                       "rank 1 {\nrecv 10b from 0\nrecv 10b from 0\n}\n");
   CHECK(ran.start(0) == 0);
-  CHECK(ran.start(2) == 19);  // its turn is the last, but it needs no nic
+  CHECK(ran.start(2) == 19);  // last in turn, but without a need for the nic
   CHECK(ran.start(1) == 119);
   CHECK(ran.done(3) == 138);
   CHECK(ran.done(4) == 119 + 110 + 28);
@@ -150,7 +151,7 @@ TEST_CASE("a message of no bytes is counted as one byte less than one", "[sim][l
                       "recv 0b from 0\n}\n");
   CHECK(ran.done(0) == 9);
   CHECK(ran.start(1) == 18);
-  CHECK(ran.done(2) == 119);  // of the two that go on beside each other the one of 1 ns counts
+  CHECK(ran.done(2) == 119);  // of the two parallel ops, the one of 1 ns counts
 }
 
 TEST_CASE("the end of time ends a run", "[sim][loggops]") {
@@ -176,7 +177,7 @@ TEST_CASE("a run of a program tells how far it is", "[sim][loggops]") {
   sim::RunProgress progress;
   sim::run(file->program, kNetwork, {.progress = &progress});
   CHECK(progress.acts == 10'000);
-  // Told every 4,096 events, of which each calculation makes two at most.
+  // Progress is reported every 4,096 events; each calculation makes at most two.
   CHECK(progress.acts_done >= 10'000 - 4'096);
   CHECK(progress.time_ns > 0);
   CHECK(progress.over);

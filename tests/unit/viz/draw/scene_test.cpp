@@ -1,4 +1,4 @@
-// Pictures of boxes and texts: what stands where, and that no text covers another.
+// Pictures of boxes and texts: the positions of their parts, and that no text covers another.
 #include "viz/draw/scene.hpp"
 
 #include <regex>
@@ -78,12 +78,12 @@ TEST_CASE("a timeline says what hangs, where and why", "[viz][scene]") {
   CHECK(has("43.6 us: no further progress"));
   CHECK(has("the cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3"));
   CHECK(has("nccl-1998#3 waits for rank 1 to join"));
-  CHECK(has("ranks 2-3"));  // did the same
+  CHECK(has("ranks 2-3"));  // ranks with the same ops share a row
 }
 
 TEST_CASE("actions that overlap are told by both", "[viz][scene]") {
-  // Each slot but the first and the last does the forward of a micro-batch and the backward of the
-  // one before. The more there are, the less room each has.
+  // Each slot except the first and the last has the forward of a micro-batch and the backward of
+  // the previous one. More slots leave less space for each.
   const auto drawn_with = [](int micro_batches) {
     std::string row = "0F0";
     for (int i = 1; i < micro_batches; ++i) {
@@ -111,7 +111,7 @@ TEST_CASE("ranks that differ are not folded", "[viz][scene]") {
 }
 
 TEST_CASE("memory over time rises with a launch and falls with the last read", "[viz][scene]") {
-  // `a` fills its slot at 0; `b` gives it back when it ends, at 10 + 5 us.
+  // `a` fills its slot at 0; `b` gives the slot back at its end, at 10 + 5 us.
   const Drawn drawn(testing::scenario_of("schema: 1\nstreams: {s: {}}\nactors:\n"
                                          "  a: {stream: s, source: 1, takes: 10us, bytes: "
                                          "1MiB}\n"
@@ -138,7 +138,7 @@ TEST_CASE("loops are found in what is done one after the other", "[viz][lanes]")
   CHECK(found[1].period == 2);
   CHECK(found[2].parts.empty());
   CHECK(found[2].first == 8);
-  // A loop in a loop.
+  // A nested loop.
   const std::vector<Repeat> nested = find_repeats({1, 1, 1, 2, 1, 1, 1, 2});
   REQUIRE(nested.size() == 1);
   CHECK(nested[0].times == 2);

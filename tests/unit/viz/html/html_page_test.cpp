@@ -1,4 +1,4 @@
-// What stands on the page. That a browser shows it is for tests/tools/html_test.py.
+// The content of the page. tests/tools/html_test.py tests it in a browser.
 #include "viz/html/html_page.hpp"
 
 #include <filesystem>
@@ -52,7 +52,7 @@ struct Made {
 
 Made made(const std::string& text) { return Made(testing::scenario_of(text).graph); }
 
-// "a#1": the act that a number of the data means.
+// Returns the op that an index of the data refers to, as "a#1".
 std::string act_of(const Json& data, const Json& number) {
   const Json& act = data["acts"][number.get<std::size_t>()];
   return data["words"][act[0].get<std::size_t>()].get<std::string>() + "#" +
@@ -74,19 +74,19 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Rank 0 is there at 1 us, rank 1 at 30: rank 0 waits so long, and both work for 5 us.
+// Rank 0 arrives at 1 us, rank 1 at 30 us. Rank 0 waits in between, and both work for 5 us.
 constexpr const char* kUnevenRanks =
     "schema: 1\nname: uneven\nranks: 2\ngroups: {tp: all}\nstreams: {s: {}}\nactors:\n"
     "  a: {stream: s, source: 1, takes: {case: rank, 0: 1us, else: 30us}}\n"
     "  g: {stream: s, reads: [a], takes: 5us, collective: {all_reduce: tp}}\n";
 
-// Each sends first, and no send ends before it is received; what comes after stands behind.
+// Each rank sends first, and no send ends before its recv; the all_reduce is queued behind.
 constexpr const char* kCircle =
     "schema: 1\nname: circle\nreading: contract\nranks: 2\ngroups: {g: all}\nprograms:\n"
     "  - {on: all, do: [{send: g, to: 1 - rank, bytes: 8B}, {recv: g, from: 1 - rank, bytes: 8B}, "
     "{all_reduce: g, bytes: 8B}]}\n";
 
-// So many ranks of three acts each.
+// Returns a scenario of `ranks` ranks with three ops each.
 std::string three_acts_on(int ranks) {
   return "schema: 1\nranks: " + std::to_string(ranks) +
          "\nstreams: {s: {}}\nactors: {a: {stream: s, source: 3, takes: 1us}}\n";
@@ -103,7 +103,7 @@ TEST_CASE("slices on a page begin, wait and end when acts do", "[viz][html]") {
   const Json& slices = data["lanes"][0]["slices"];
   REQUIRE(slices.size() == 2);
   CHECK(act_of(data, slices[0][0]) == "a#1");
-  // Begin, how long it waited for its peers, how long it took with that; and that it is done.
+  // Start, time until the peers arrive, time including this wait, and whether the op is done.
   CHECK(std::vector<int>(slices[0].begin() + 1, slices[0].begin() + 5) ==
         std::vector<int>{0, 0, 1'000, 1});
   CHECK(act_of(data, slices[1][0]) == "g#1");
@@ -122,7 +122,8 @@ TEST_CASE("the waits of the cycle come first on a page, in its order", "[viz][ht
   for (std::size_t i = 0; i < length; ++i) {
     const Json& wait = data["waits"][i];
     CHECK(wait[5] == i + 1);
-    CHECK(wait[1] == data["waits"][(i + 1) % length][0]);  // its other end waits next
+    // The next wait starts at the target of this one.
+    CHECK(wait[1] == data["waits"][(i + 1) % length][0]);
   }
   for (std::size_t i = length; i < data["waits"].size(); ++i) CHECK(data["waits"][i][5] == 0);
   CHECK(contains(data["story"].dump(), "wait for each other in a cycle"));
@@ -135,12 +136,12 @@ TEST_CASE("a page is whole: it names no address, and what is put in ends no elem
       "  \"<!--<script>\": {stream: s, source: 1, takes: 1us}\n");
   const std::string page = of.page();
   CHECK(page.rfind("<!DOCTYPE html>", 0) == 0);
-  // Its own scripts, and the data.
+  // The page's own scripts, and the data.
   CHECK(count_of(page, "<script") == 7);
   CHECK(count_of(page, "</script>") == 7);
-  CHECK(count_of(page, "<!--") == 1);  // the one of the page
+  CHECK(count_of(page, "<!--") == 1);  // the page's own
   CHECK_FALSE(contains(page, "://"));
-  // What looks like a place to fill is text where the scenario says so.
+  // A placeholder in a scenario's text stays text.
   CHECK(contains(page, "<title>&lt;/script&gt;&lt;b&gt;"));
   CHECK(of.data()["name"] == "</script><b>\xe2\x80\xa8{{title}}");
   CHECK_FALSE(contains(viz::html_page_data(of.report, of.run, of.timeline), "\xe2\x80\xa8"));
@@ -151,8 +152,8 @@ TEST_CASE("a page has every rank, those of the hang op by op, and says what is l
           "[viz][html]") {
   const Made of = made(three_acts_on(10));
   viz::PageLimits limits;
-  limits.slices = 7;  // two ranks of three, from both ends
-  limits.parts = 16;  // two of each other rank
+  limits.slices = 7;  // all three ops of two ranks, one from each end
+  limits.parts = 16;  // two parts for each other rank
   const Json data = of.data(limits);
   REQUIRE(data["lanes"].size() == 10);
   for (std::size_t rank = 0; rank < 10; ++rank) {
@@ -160,7 +161,7 @@ TEST_CASE("a page has every rank, those of the hang op by op, and says what is l
     CHECK(data["lanes"][rank]["rank"] == rank);
     CHECK(slices.size() == (rank == 0 || rank == 9 ? 3 : 2));
   }
-  // From 0 to 2 us and from 2 to 3 us: of two ops and of one.
+  // From 0 to 2 us two ops, from 2 to 3 us one op.
   const Json& slices = data["lanes"][4]["slices"];
   CHECK(slices[0].size() == 8);
   CHECK(slices[0][7] == 2);
@@ -170,7 +171,7 @@ TEST_CASE("a page has every rank, those of the hang op by op, and says what is l
   REQUIRE(left_out(data, "timeline").size() == 1);
   CHECK(contains(left_out(data, "timeline")[0], "2 of 10 ranks"));
 
-  // The last ranks hang: they are shown, and not the first.
+  // The last ranks hang: the page shows these ranks, not the first ones.
   const Made hang = made(
       "schema: 1\nranks: 10\ngroups: {g: [8, 9]}\nprograms:\n"
       "  - {on: [0, 1, 2, 3, 4, 5, 6, 7], do: [{compute: k, takes: 1us}, {compute: l, takes: "

@@ -1,4 +1,4 @@
-// What is drawn as one where a page has no room for each op.
+// Merged slices on a page without enough space for each op.
 #include "viz/html/slice_parts.hpp"
 
 #include <cstdint>
@@ -35,7 +35,7 @@ TEST_CASE("few slices are parts by themselves", "[viz][html]") {
   CHECK(viz::slice_parts({}, 2).empty());
 }
 
-// Two stretches, from 0 to 50 and from 50 to 100. In the first, forwards take 20 of 35.
+// Two windows, from 0 to 50 and from 50 to 100. In the first, forwards take 20 of 35.
 TEST_CASE("a part looks like what takes most of its time", "[viz][html]") {
   const Slice a = slice(0, 10, WorkKind::kForward);
   const Slice b = slice(10, 25, WorkKind::kBackward);

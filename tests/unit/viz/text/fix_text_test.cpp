@@ -1,4 +1,4 @@
-// What `pipesim fix` says of fixes that read the same: the same step in several places.
+// The output of `pipesim fix` for fixes that read the same: one step in several places.
 #include "viz/text/fix_text.hpp"
 
 #include <string>

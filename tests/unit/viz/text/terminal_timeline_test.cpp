@@ -1,4 +1,4 @@
-// Each picture follows from the durations in the scenario above it. Runs are as long as makes a
+// Each picture follows from the durations in the scenario above it. The length of each run makes a
 // column 1 us, so that letters can be counted.
 #include "viz/text/terminal_timeline.hpp"
 
@@ -31,7 +31,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-// The device does `a` and `wide` while the host pauses; `x` comes twice, so its acts are numbered.
+// The device runs `a` and `wide` while the host pauses; `x` occurs twice, so its ops are numbered.
 TEST_CASE("an act is drawn as long as it takes", "[viz][terminal]") {
   const Lines lines = lines_of(
       "schema: 1\nranks: 1\nprograms:\n  do:\n"
@@ -49,7 +49,7 @@ TEST_CASE("an act is drawn as long as it takes", "[viz][terminal]") {
   CHECK(lines[3] == "One column is 1 us. - goes on.");
 }
 
-// Ranks 0 and 2 come to the collective at 10 us and wait for 30 us; all work for 30 us then.
+// Ranks 0 and 2 reach the collective at 10 us and wait for 30 us; then all ranks work for 30 us.
 TEST_CASE("a collective waits until its last member comes", "[viz][terminal]") {
   const Lines lines = lines_of(
       "schema: 1\nranks: 3\ngroups: {tp: all}\nstreams: {s: {}}\nactors:\n"
@@ -61,8 +61,8 @@ TEST_CASE("a collective waits until its last member comes", "[viz][terminal]") {
   CHECK(lines[3] == "One column is 1 us. - goes on, . waits.");
 }
 
-// Rank 0 does tp first and rank 1 dp: both spin from 20 us on, and the other calls never start. The
-// run ends there, so that none of this takes time: it stands behind the bar alone.
+// Rank 0 calls tp first, rank 1 calls dp first. Both collectives spin from 20 us on, and the other
+// calls never start. The run ends then, so the hang takes no time: its text is only after the bar.
 TEST_CASE("what hangs at once is named at the end", "[viz][terminal]") {
   const Lines lines = lines_of(
       "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all, dp: all}\nprograms:\n  do:\n"
@@ -78,13 +78,13 @@ TEST_CASE("what hangs at once is named at the end", "[viz][terminal]") {
   CHECK(contains(lines.back() + lines[lines.size() - 2], "! waits forever, on the cycle"));
 }
 
-// Stage and micro-batch as in PyTorch's files; F takes 4 us and B 8 us.
+// Stage and micro-batch as in PyTorch's files; F takes 4 us, B 8 us.
 TEST_CASE("a schedule looks as in the papers", "[viz][terminal]") {
   const std::string text =
       "schema: 1\nschedule: {kind: 1f1b, stages: 2, micro_batches: 2, forward: 4us, "
       "input_grad: 4us, weight_grad: 4us}\n";
-  // F0 and F1 of stage 0; stage 1 does F0 from 4 us, B0, then F1, B1. B0 of stage 0 follows at
-  // 16 us, B1 at 28 us.
+  // Stage 0 runs F0 and F1; stage 1 runs F0 from 4 us, B0, then F1, B1. B0 of stage 0 follows at 16
+  // us, B1 at 28 us.
   const Lines lines = lines_of(text, {60, false});
   CHECK(lines[0] == "rank  stream   |0        |10 us    |20 us    |30 us");
   CHECK(lines[1] == "0     compute  F0--F1--        B0------    B1------");
@@ -121,7 +121,7 @@ TEST_CASE("no line is wider than the terminal", "[viz][terminal]") {
   }
 }
 
-// Nothing is drawn where no time has passed, and the last of all times is one, too.
+// A run without any duration draws no bars; the largest possible time draws as well.
 TEST_CASE("runs of no time and of all time are drawn", "[viz][terminal]") {
   const Lines at_once = lines_of(
       "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
@@ -136,7 +136,7 @@ TEST_CASE("runs of no time and of all time are drawn", "[viz][terminal]") {
 }
 
 TEST_CASE("of many ranks some are drawn, and those of the cycle", "[viz][terminal]") {
-  // Each rank has its own pace, so that no two rows are the same; 70 and 71 hang.
+  // Each rank has its own pace, so no two rows are equal; ranks 70 and 71 hang.
   const Lines lines = lines_of(
       "schema: 1\nranks: 90\ngroups: {a: [[70, 71]], b: [[70, 71]]}\nprograms:\n  do:\n"
       "    - {compute: f, takes: rank * 3us + 10us}\n    - {compute: g, stream: b, takes: 99us}\n"

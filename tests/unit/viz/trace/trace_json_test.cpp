@@ -1,5 +1,5 @@
-// Each expectation follows from the few durations in the scenario above it. What holds for all
-// traces is checked by tests/tools/trace_test.py.
+// Each expectation follows from the few durations in the scenario above it.
+// tests/tools/trace_test.py checks the rules that hold for all traces.
 #include "viz/trace/trace_json.hpp"
 
 #include <algorithm>
@@ -41,8 +41,8 @@ struct Trace {
     whole = Json::parse(text);
   }
 
-  // "rank lane: begin-end category name", a line for each slice that tells something, as in the
-  // file: the step of each rank and launches in no time have test cases of their own.
+  // Returns one line per slice as in the file: "rank lane: begin-end category name". Without `all`,
+  // omits each rank's step and launches that take no time; both have their own test cases.
   std::vector<std::string> slices(bool all = false) const {
     std::vector<std::string> found;
     for (const Json& event : whole["traceEvents"]) {
@@ -60,7 +60,7 @@ struct Trace {
     return found;
   }
 
-  // "category from rank lane time to rank lane time".
+  // Returns the flows as "category from rank lane time to rank lane time".
   std::vector<std::string> flows() const {
     std::vector<std::string> found;
     const auto side = [](const Json& event) {
@@ -91,7 +91,7 @@ struct Trace {
 
 using Lines = std::vector<std::string>;
 
-// Rank 0 comes to the collective at 1 us, rank 1 at 30 us.
+// Rank 0 reaches the collective at 1 us, rank 1 at 30 us.
 constexpr const char* kUnevenRanks =
     "schema: 1\nranks: 2\ngroups: {tp: all}\nstreams: {s: {}}\nactors:\n"
     "  a: {stream: s, source: 1, takes: {case: rank, 0: 1us, else: 30us}}\n"
@@ -104,7 +104,7 @@ TEST_CASE("a collective is a kernel of NCCL that waits inside", "[viz][trace]") 
   CHECK(trace.slices() == Lines{"0 1: 0-1 kernel a", "0 1: 1-35 kernel ncclKernel_AllGather g",
                                 "0 1: 1-30 wait waits for rank 1 g", "1 1: 0-30 kernel a",
                                 "1 1: 30-35 kernel ncclKernel_AllGather g"});
-  // From who came last, at the moment when it begins.
+  // The flow starts at the last rank to arrive, when the collective starts.
   CHECK(trace.flows() == Lines{"collective from 1 1 30000 to 0 1 30000"});
   const Json& args = trace.named("ncclKernel_AllGather g")["args"];
   CHECK(args["Collective name"] == "all_gather");
@@ -129,7 +129,7 @@ TEST_CASE("a trace of one rank has what is on it", "[viz][trace]") {
   CHECK(info["pg_config"][0]["ranks"] == Json::array({0, 1}));
 }
 
-// The thread launches for 2 us each; the second kernel waits in its stream until the first is done.
+// Each launch takes the thread 2 us; the second kernel waits on its stream until the first is done.
 TEST_CASE("a launch that takes time leads to its kernel", "[viz][trace]") {
   const Trace trace(
       "schema: 1\nranks: 1\ndefaults: {launch_overhead: 2us}\nprograms:\n"
@@ -145,7 +145,8 @@ TEST_CASE("a launch that takes time leads to its kernel", "[viz][trace]") {
         Lines{"ac2g from 0 1000000 0 to 0 1 2000", "ac2g from 0 1000000 2000 to 0 1 9000"});
 }
 
-// The thread takes no time: it launches all at 0 and waits until the device is done at 8 us.
+// Launches take no time: the thread launches both kernels at 0 and waits until the device is done
+// at 8 us.
 TEST_CASE("each kernel has a launch, in the step of its rank", "[viz][trace]") {
   const Trace trace(
       "schema: 1\nranks: 1\nprograms:\n"
@@ -162,8 +163,8 @@ TEST_CASE("each kernel has a launch, in the step of its rank", "[viz][trace]") {
     (event["cat"] == "kernel" ? ran : launched).push_back(event["args"]["correlation"]);
   }
   CHECK(launched == ran);
-  CHECK(trace.flows().empty());  // what takes no time encloses no end of a flow
-  // The step of a dead rank ends with it.
+  CHECK(trace.flows().empty());  // a launch without a duration cannot contain a flow's end
+  // A dead rank's step ends with the rank.
   const Trace dead(
       "schema: 1\nranks: 2\nfaults: [{rank: 1, dies: power, at: 4us}]\nprograms:\n"
       "  do: [{compute: f, takes: 30us}]\n");
@@ -174,8 +175,9 @@ TEST_CASE("each kernel has a launch, in the step of its rank", "[viz][trace]") {
               "1 1000000: 0-0 cuda_runtime cudaLaunchKernel", "1 1: 0-4 kernel f"});
 }
 
-// The message goes into the buffer from 0 to 5 us. The receive, which starts at 1 us, takes it as
-// it comes, and then what is left of its own 7 us; so it does not wait. The flow is where both run.
+// The message enters the buffer from 0 to 5 us. The recv, which starts at 1 us, takes the message
+// as it arrives, and then the rest of its own 7 us, so it does not wait. The flow is drawn while
+// both run.
 TEST_CASE("a message flows from its send to where it is received", "[viz][trace]") {
   const Trace trace(
       "schema: 1\nreading: real\nranks: 2\ngroups: {pp: all}\ncommunicators: {named: {p: {group: "
@@ -193,7 +195,7 @@ TEST_CASE("a message flows from its send to where it is received", "[viz][trace]
   CHECK(trace.named("ncclKernel_SendRecv y")["args"]["In msg nelems"] == 32);
 }
 
-// Nothing happens after 30 us; what waits for ever is drawn for a tenth more.
+// The last progress is at 30 us; endless waits are drawn for another tenth of the run.
 TEST_CASE("what hangs lasts a little longer than the run", "[viz][trace]") {
   const Trace trace(
       "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
