@@ -6,16 +6,16 @@
 namespace pipesim::models {
 namespace {
 
-// By the number of the verdict.
+// Indexed by sim::Verdict.
 constexpr std::array<const char*, 6> kVerdictNames = {"completed", "deadlock", "starved",
                                                       "mismatch",  "crashed",  "limit"};
 
-// By the number of the cause.
+// Indexed by Cause.
 constexpr std::array<const char*, 10> kCauseNames = {
     "none",        "mismatch",      "cycle",         "dead rank",
     "failed link", "absent member", "outside input", "end of simulated time",
     "until",       "interrupted"};
-constexpr std::size_t kOwnCauses = 8;  // the others are somebody's wish
+constexpr std::size_t kOwnCauses = 8;  // the remaining causes are requests of the user
 
 }  // namespace
 

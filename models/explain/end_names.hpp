@@ -1,4 +1,4 @@
-// The words for how a run ended, and why.
+// Names of verdicts and causes.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace pipesim::models {
 
-/// The word for a verdict in files, reports and JSON: "deadlock".
+/// The name of a verdict in files, reports and JSON: "deadlock".
 std::string verdict_name(sim::Verdict verdict);
 
-/// The verdict of that name.
+/// The verdict with this name; nullopt if unknown.
 std::optional<sim::Verdict> find_verdict(const std::string& name);
 
-/// The words for a cause in files, reports and JSON: "dead rank".
+/// The name of a cause in files, reports and JSON: "dead rank".
 std::string cause_name(Cause cause);
 
-/// All causes that a run can have by itself, by name: what find_cause() finds.
+/// The names that find_cause() accepts: all causes except requests of the user.
 const std::vector<std::string>& cause_names();
 
-/// The cause of that name.
+/// The cause with this name; nullopt if unknown.
 std::optional<Cause> find_cause(const std::string& name);
 
 }  // namespace pipesim::models

@@ -1,4 +1,5 @@
-// Which of the waits of a run at rest decide: cycles, and roots, where waits end.
+// Search for the decisive waits of a quiescent run: cycles, and the roots at which chains of waits
+// end.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +17,7 @@ using sim::WaitGraph;
 using sim::WaitNode;
 using sim::WaitNodeKind;
 
-// By rank, as how many its acts count; null: as one.
+// Number of ranks that each rank represents; null: 1.
 using Copies = const std::vector<std::uint32_t>*;
 
 std::uint32_t copies_of(const WaitNode& node, Copies copies) {
@@ -25,10 +26,10 @@ std::uint32_t copies_of(const WaitNode& node, Copies copies) {
 
 using DescribeWait = std::function<Wait(const WaitEdge&)>;
 
-// More are counted, and told by their ranks.
+// Further cycles are only counted, and reported by their ranks.
 constexpr std::size_t kMaxOtherCycles = 100;
 
-// The cycles of a run, by what they have in common.
+// Cycles of a run, grouped by everything except their ranks.
 class CycleClasses {
  public:
   void add(const std::vector<Wait>& cycle) {
@@ -92,7 +93,7 @@ void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const Describ
   }
 }
 
-// How many acts wait for a root, straight or through others, from those that wait straight for it.
+// Counts the ops that wait for a root, directly or indirectly.
 class WaitersOfRoots {
  public:
   WaitersOfRoots(const WaitGraph& waits, Copies copies)
@@ -102,7 +103,7 @@ class WaitersOfRoots {
     return incoming_.edges[incoming_.begin[root]];
   }
 
-  // Roots for which the same acts wait are searched for once.
+  // Counts the waiters of `root`. Roots with the same direct waiters share one search.
   std::uint32_t count(std::uint32_t root) {
     std::vector<std::uint32_t> straight;
     for (std::uint32_t i = incoming_.begin[root]; i < incoming_.begin[root + 1]; ++i) {
@@ -134,11 +135,11 @@ class WaitersOfRoots {
   const WaitGraph& waits_;
   Copies copies_;
   IncomingWaits incoming_;
-  std::vector<std::uint32_t> seen_;  // by node: the root whose search came to it last
+  std::vector<std::uint32_t> seen_;  // by node: the root of the last search that reached the node
   std::map<std::vector<std::uint32_t>, std::uint32_t> known_;
 };
 
-// Ranks come before the outside among the nodes, and so do they as roots.
+// Adds the roots in node order: ranks first, then the outside.
 void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explanation& result,
                    Copies copies) {
   const auto is_root = [](const WaitNode& node) { return node.kind != WaitNodeKind::kAct; };
@@ -177,23 +178,23 @@ void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool lo
     return;
   }
   if (result.stuck == 0) {
-    // What is missing is the work of the dead, and nobody waits for it.
+    // Only the work of dead ranks is missing, and no other rank waits for it.
     PIPESIM_CHECK(!result.mismatches.empty() || !result.deaths.empty());
     result.verdict = sim::Verdict::kCrashed;
     result.cause = Cause::kDeadRank;
     return;
   }
-  // Every chain of waits of a run at rest ends somewhere: in a circle, or at a root.
+  // Every chain of waits in a quiescent run ends in a cycle or at a root.
   PIPESIM_CHECK(!result.mismatches.empty() || !result.roots.empty(), {"stuck", result.stuck});
   result.verdict = sim::Verdict::kStarved;
   result.cause = Cause::kOutsideInput;
   for (const Root& root : result.roots) result.cause = std::min(result.cause, cause_of(root));
 }
 
-// Causes stand in the order in which they decide.
+// The enumerators of Cause are sorted by precedence.
 Cause cause_of(const Root& root) {
   if (root.party.kind == WaitNodeKind::kOutside) {
-    const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;  // from any rank
+    const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;  // a recv from any rank
     return message ? Cause::kAbsentMember : Cause::kOutsideInput;
   }
   if (root.first.kind == sim::WaitKind::kDeadRank) return Cause::kDeadRank;

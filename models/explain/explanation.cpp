@@ -24,7 +24,7 @@ void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, Ac
 
 bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->implied; }
 
-// "64 MiB", "1,000 B": exact, so that different sizes never read the same.
+// Formats a size exactly, so that different sizes never look the same: "64 MiB", "1,000 B".
 std::string exact_bytes_text(std::int64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
@@ -92,10 +92,11 @@ class Explainer {
   const std::vector<std::uint32_t>* copies_;
   Names names_;
   std::optional<CollectiveCalls> collective_calls_;
-  // By communicator: how many calls ranks have come to, the most first, and the same by rank.
+  // By communicator: pairs of rank and number of calls made, most calls first; and the numbers by
+  // rank.
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> made_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> made_of_rank_;
-  // The last rank whose calls were compared with those of others, on a communicator.
+  // The communicator and rank of `calls_of_waiter_`.
   std::pair<std::uint32_t, std::uint32_t> waiter_ = {kNoIndex, kNoIndex};
   CallsOfRank calls_of_waiter_;
   Explanation result_;
@@ -138,8 +139,8 @@ void Explainer::decide() {
     case sim::RunEnd::kStuck:
       break;
   }
-  // What waits for a collective that never ends may look like a cycle. Messages that do not fit
-  // arrive, so a cycle beside them is one.
+  // Ops that wait for a collective that never ends can look like a cycle. Mismatched messages do
+  // arrive, so a cycle is real despite such a mismatch.
   const bool hangs_itself = std::any_of(result_.mismatches.begin(), result_.mismatches.end(),
                                         [](const Misfit& misfit) { return !misfit.message; });
   explain_waits(
@@ -152,7 +153,8 @@ void Explainer::decide() {
   }
 }
 
-// Which rules decide that are read in NCCL's code and that nobody has measured.
+// Records whether the verdict depends on rules that come from NCCL's source and were never
+// measured.
 void Explainer::see_rules() {
   const auto decides = [&](bool (Explainer::*rule)(const Wait&) const) {
     const auto holds = [&](const Wait& wait) { return (this->*rule)(wait); };
@@ -165,7 +167,8 @@ void Explainer::see_rules() {
   result_.destroys = decides(&Explainer::waits_to_destroy);
 }
 
-// A first send that waits for a first send in the other direction, of a communicator of two ranks.
+// Whether a first send waits for a first send in the opposite direction, on a communicator of two
+// ranks.
 bool Explainer::sends_first(const Wait& wait) const {
   const auto sends = [](const WaitParty& party) { return party.act.call == sim::CallKind::kSend; };
   if (wait.kind != sim::WaitKind::kFirstMessage || !sends(wait.from) || !sends(wait.to)) {
@@ -199,8 +202,8 @@ bool Explainer::waits_registered(const Wait& wait) const {
   });
 }
 
-// How many collective calls the ranks have come to on the communicator of the one that waits, and
-// which of them is missing.
+// Counts the collective calls of the ranks on the communicator of the waiting call, and finds the
+// missing call.
 void Explainer::count_calls(Root& root) {
   if (root.party.kind != WaitNodeKind::kRank || !root.first.from.act.actor.valid()) return;
   const auto waiting = plan_.calls_of(root.first.from.act.actor);
@@ -249,7 +252,7 @@ void Explainer::find_missing(Root& root, sim::CommunicatorId communicator, sim::
   const auto waits_there = [&](const CallOfRank& made) {
     return made.call == waiting && made.k + 1 == root.first.from.act.act;
   };
-  // One that would come later than the one that hangs is not its cause.
+  // A missing call after the hanging one cannot be its cause.
   const auto past = others.begin() + static_cast<std::ptrdiff_t>(found->made);
   if (std::none_of(past, others.end(), waits_there)) return;
   const auto info = [&](const CallOfRank& made) {
@@ -277,14 +280,14 @@ void Explainer::explain_mismatches() {
       if (differs) misfit.differences.push_back(std::string(x).append(" and ").append(y));
     };
     const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text; };
-    // NCCL's barrier is an all_reduce; a record has a meeting with the members of a new_group.
+    // NCCL's barrier is an all_reduce; a record models new_group as a collective of its members.
     const auto called = [](const CallTemplate& call) {
       if (call.type.rfind("ranks ", 0) == 0) return "new_group of " + call.type;
       return call.type == "barrier" ? call.type : operation_name(call.operation);
     };
     misfit.other_operation = !found.message && called(first) != called(second);
     if (misfit.other_operation) {
-      // Sizes and types of different operations do not compare: a barrier has neither.
+      // Sizes and types of different operations are not comparable: a barrier has neither.
       differ(true, called(first), called(second));
     } else {
       differ(!found.message && a.root != b.root, "root " + std::to_string(a.root),
@@ -308,7 +311,7 @@ void Explainer::explain_mismatches() {
       differ(sent != expected, "tag " + or_none(sent), "tag " + or_none(expected));
     }
     misfit.ranks = {misfit.second.rank};
-    // Ranks that differ alike from one and the same act are one mismatch.
+    // Ranks that differ from the same op in the same way count as one mismatch.
     const auto alike = [&](const Misfit& other) {
       return !misfit.message && !other.message && other.first.actor == misfit.first.actor &&
              other.first.act == misfit.first.act && other.second.op == misfit.second.op &&
@@ -342,7 +345,7 @@ void Explainer::explain_deaths() {
   }
 }
 
-// In the scenario's words.
+// Describes the cause of a death in the scenario's words; empty if the kind of death is enough.
 std::string Explainer::what_killed(const sim::RankDeath& death) const {
   switch (death.cause) {
     case sim::DeathCause::kAtTime:
@@ -359,7 +362,7 @@ std::string Explainer::what_killed(const sim::RankDeath& death) const {
     case sim::DeathCause::kWatchdog:
     case sim::DeathCause::kTimeout:
     case sim::DeathCause::kLauncher:
-      break;  // these say themselves what they are
+      break;  // the kind of death is enough
   }
   return "";
 }
@@ -433,7 +436,7 @@ void Explainer::report_actor(RankReport& report, ActorId actor) {
   counts.started = state_.started(plan_, actor);
   counts.done = state_.actors[actor].done;
   counts.expected = plan_.actors[actor].acts;
-  // At the end of a run nothing runs any more: what has started and is not done waits for peers.
+  // No op is running at the end of a hang: an op that started and is not done waits for peers.
   const bool started = counts.started > counts.done && outcome_.end == sim::RunEnd::kStuck;
   if (started && !report.dead && spins(graph_, lowered_, actor)) report.spins = true;
   report.actors.push_back(std::move(counts));
@@ -471,7 +474,8 @@ void Explainer::add_phases(RankReport& report, const std::vector<ActorId>& actor
   }
 }
 
-// Actors of a phase go through it together, round by round; steps of programs one after the other.
+// Returns the progress in a phase. Its actors advance together, iteration by iteration; steps of
+// programs run one after another.
 Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const {
   if (names_.actor(actors.front()).step) return phase_of_steps(phase, actors);
   Progress progress;
@@ -508,8 +512,8 @@ void Explainer::add_acts(Progress& progress, ActorId actor) const {
   progress.wait = first_wait(actor, done);
 }
 
-// Of a thread that runs a host program: how many of its steps it has behind it. What `after` puts
-// before a step is a part of it.
+// Adds the number of completed steps of each thread that runs a host program. Ops implied by
+// `after` belong to the step that follows.
 void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& actors) const {
   std::vector<sim::ThreadId> threads;
   for (const ActorId actor : actors) {
@@ -537,7 +541,7 @@ void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& act
   }
 }
 
-// Between two places in the program of the thread.
+// Counts the steps between two positions in the program of the thread.
 std::uint32_t Explainer::steps_in(const sim::Thread& thread, std::uint32_t begin,
                                   std::uint32_t end) const {
   std::uint32_t count = 0;
@@ -547,10 +551,10 @@ std::uint32_t Explainer::steps_in(const sim::Thread& thread, std::uint32_t begin
   return count;
 }
 
-// Where no phases are named, streams have to do: people count in acts then.
+// Adds the progress of each stream, in ops. Used for ranks without named phases.
 void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& actors) const {
   const std::size_t first = report.progress.size();
-  std::map<sim::StreamId, std::size_t> index_of;  // of streams, behind `first`
+  std::map<sim::StreamId, std::size_t> index_of;  // index in `report.progress`, minus `first`
   for (const ActorId actor : actors) {
     const sim::StreamId stream = plan_.actors[actor].stream;
     if (!stream.valid() || is_implied(names_.actor(actor))) continue;
@@ -571,7 +575,7 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
     stand_at_head(report.progress[first + index], stream);
 }
 
-// A stream that has launched acts stands at the first of them.
+// Sets the blocked op of a stream: its first launched op.
 void Explainer::stand_at_head(Progress& progress, sim::StreamId stream) const {
   for (const sim::StreamItem& item : state_.items_of(stream)) {
     if (item.kind() != sim::StreamItem::Kind::kAct || is_implied(names_.actor(item.actor()))) {
@@ -598,8 +602,8 @@ std::optional<Wait> Explainer::first_wait(ActorId actor, std::uint32_t k) const 
   return wait(*edge);
 }
 
-// Whether a device looks busy while `actor` waits for its peers: nothing on the host polls a
-// device.
+// Whether a device looks busy while `actor` waits for its peers. Host calls do not keep a device
+// busy.
 bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
   const sim::Actor& actor = lowered.plan.actors[id];
   if (actor.role == sim::Role::kOp) return actor.collective.valid();
@@ -667,7 +671,7 @@ void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, Ac
   act.call_name = call.name;
 }
 
-// The call of `actor` that meets `id`, if there is one.
+// The call of `actor` that matches `id`, if any.
 sim::CallId matching_call(const sim::Plan& plan, sim::CallId id, ActorId actor) {
   if (!actor.valid()) return {};
   const sim::Call& call = plan.calls[id];
@@ -704,7 +708,8 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
     const sim::CallId other = matching_call(lowered.plan, edge.call, wait.to.act.actor);
     if (other.valid()) say_call(graph, lowered, other, wait.to.act);
   }
-  // Ranks that one host thread drives meet between two steps: it is at another's step.
+  // Ranks that share one host thread synchronize between steps: the thread is in a step of another
+  // rank.
   const bool turn = edge.kind == sim::WaitKind::kPeerOfCollective && wait.from.act.actor.valid() &&
                     is_implied(Names(graph, lowered).actor(wait.from.act.actor));
   wait.kind = turn ? sim::WaitKind::kHostWait : edge.kind;

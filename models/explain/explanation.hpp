@@ -1,4 +1,4 @@
-// Why a run ended as it did, in the terms of the task graph: what every report shows.
+// The explanation of how a run ended, in terms of the task graph, as all reports show it.
 #pragma once
 
 #include <cstdint>
@@ -15,79 +15,83 @@
 
 namespace pipesim::models {
 
-/// How far an act has come. `Step` says more of one that was entered.
+/// The progress of an op. `Step` gives details for kEntered.
 enum class ActStage : std::uint8_t { kNotEntered, kEntered, kLaunched, kStarted, kDone };
 
-/// One act, as reports name it.
+/// An op, as reports name it.
 struct ActInfo {
   sim::ActorId actor;
   std::uint32_t rank = 0;
   std::string op;
-  std::uint32_t act = 0;          // from 1; 0: of a real job, not known
+  std::uint32_t act = 0;          // from 1; 0: unknown, in a real job
   std::uint32_t micro_batch = 0;  // from 1; 0: none
-  std::string stream;             // of a step of the host: its thread
+  std::string stream;             // stream of the op; for a host step, its thread
   std::string thread;
-  OutsideText at;                     // where it stands in the user's program, if that is known
-  OutsideText statement;              // what stands there, of an op of a GOAL file
-  bool in_program = false;            // its thread does a fixed list of acts
-  bool collective = false;            // its device waits for peers by polling
-  bool on_host = false;               // on no stream
-  bool implied = false;               // a part of what `after` means, which no user wrote
-  std::optional<sim::CallKind> call;  // of a step that makes just one, or of the one it is about
-  bool from_any = false;              // a recv that takes the message of any rank
-  std::string call_name;              // of a call of a group that has a name
+  OutsideText at;           // line in the user's program, if known
+  OutsideText statement;    // source text of an op in a GOAL file
+  bool in_program = false;  // whether the thread runs a fixed list of ops
+  bool collective = false;  // whether the device polls for peers
+  bool on_host = false;     // whether the op has no stream
+  bool implied = false;     // whether the op implements an `after` and is not a step of the user
+  std::optional<sim::CallKind> call;  // kind of the step's only call, or of the call in question
+  bool from_any = false;              // whether a recv accepts a message from any rank
+  std::string call_name;              // name of a call within a group, if it has one
   ActStage stage = ActStage::kNotEntered;
-  sim::Step step = sim::Step::kNone;  // kEntered: what its thread is blocked in
-  std::string name;                   // how a recorded script counts it; empty: `op` and `act`
-  bool of_group = false;              // of a recorded script: `stream` is that of a group
+  sim::Step step = sim::Step::kNone;  // kEntered: the step that blocks the thread
+  std::string name;                   // name in a recorded script; empty: `op` and `act`
+  bool of_group = false;              // whether `stream` is a group's stream in a recorded script
 };
 
 /// One end of a wait.
 struct WaitParty {
   sim::WaitNodeKind kind = sim::WaitNodeKind::kAct;
-  ActInfo act;             // kAct
-  std::uint32_t rank = 0;  // kAct and kRank
+  ActInfo act;             // for kAct
+  std::uint32_t rank = 0;  // for kAct and kRank
 };
 
-/// `from` waits for `to`.
+/// A wait of `from` for `to`.
 struct Wait {
   WaitParty from;
   WaitParty to;
   sim::WaitKind kind = sim::WaitKind::kData;
-  std::string reg;                // the register of a data or credit wait
-  bool control = false;           // that register carries only order
-  std::optional<ActInfo> needed;  // the act that must happen, where `to` only stands before it
-  bool any = false;               // one of several, of which one suffices
-  std::string link;               // of a failed link: which, "infiniband between a and b"
-  std::string lock;               // of a wait for a lock: its name
-  std::string holder;             // and the thread that holds it
+  std::string reg;       // register of a data or credit wait
+  bool control = false;  // whether the register carries only order, no data
+  // The op that `from` needs, if `to` is only a step on the way to that op.
+  std::optional<ActInfo> needed;
+  bool any = false;    // whether the wait is one of several alternatives
+  std::string link;    // name of a failed link: "infiniband between a and b"
+  std::string lock;    // name of the awaited lock
+  std::string holder;  // thread that holds the lock
 };
 
-/// Two acts that met and do not fit together.
+/// A pair of ops that met but do not match.
 struct Misfit {
-  bool message = false;          // a send and a receive; else two collective calls
-  bool other_operation = false;  // two collective calls of different operations
+  bool message = false;          // whether the ops are a send and a recv; else two collective calls
+  bool other_operation = false;  // whether the collective calls have different operations
   ActInfo first;
   ActInfo second;
-  std::vector<std::uint32_t> ranks;  // all whose act differs in the same way, second's first
-  /// Of evidence: all whose act is as `first`, where nothing says which side is wrong.
+  // Ranks that differ in the same way, the rank of `second` first.
+  std::vector<std::uint32_t> ranks;
+  /// For evidence: ranks whose op is like `first`, if the wrong side is unknown.
   std::vector<std::uint32_t> other_side;
-  std::vector<std::string> differences;  // "all_reduce and broadcast", "8 MiB and 64 MiB"
-  std::string sizes;                     // that of them which is about sizes
-  std::string outcome;                   // of a message between hosts: what gloo makes of the sizes
+  // Texts like "all_reduce and broadcast", "8 MiB and 64 MiB".
+  std::vector<std::string> differences;
+  std::string sizes;    // the entry of `differences` about sizes
+  std::string outcome;  // effect of the sizes under gloo, for a send and a recv on the host
 };
 
-/// That a rank died, and how people would tell it.
+/// The death of a rank.
 struct DeathReport {
   std::uint32_t rank = 0;
   std::int64_t time_ns = 0;
   sim::DeathCause cause = sim::DeathCause::kAtTime;
-  std::string what;           // "segfault", of what the scenario says; the link, of a link error
-  bool after_rest = false;    // a guard ended it when nothing else could happen any more
-  std::optional<ActInfo> in;  // the act that it died in
+  std::string what;  // the scenario's word, such as "segfault"; for a link error, the link
+  // Whether a timeout or watchdog ended the rank after the run was quiescent.
+  bool after_rest = false;
+  std::optional<ActInfo> in;  // op in which the rank died
 };
 
-/// An act ended in an error of its device.
+/// A device error that ended an op.
 struct DeviceErrorReport {
   std::uint32_t rank = 0;
   std::int64_t time_ns = 0;
@@ -95,48 +99,49 @@ struct DeviceErrorReport {
   ActInfo in;
 };
 
-/// Where a chain of waits ends that closes no cycle.
+/// The end of a chain of waits that is not part of a cycle.
 struct Root {
-  WaitParty party;            // a rank that never comes, or the outside
-  Wait first;                 // the first of the waits that lead straight to it
-  std::uint32_t waiting = 0;  // acts that wait for it, straight or through others
-  // Of a rank that makes no collective call that `first` waits for: how many it has made on the
-  // communicator, and the most that another has.
+  WaitParty party;            // a rank that never arrives, or the outside
+  Wait first;                 // first direct wait for the root
+  std::uint32_t waiting = 0;  // ops that wait for the root, directly or indirectly
+  // For a missing collective call: how many calls this rank made on the communicator, and the
+  // maximum of the others.
   std::string communicator;
   std::uint32_t made = 0;
   std::uint32_t others_made = 0;
-  // The first call that the rank of `first` makes and this one does not, by their programs: the one
-  // that waits may be a later one that is like it.
+  // The first call that the rank of `first` makes and this rank's program lacks. The waiting call
+  // can be a later call like `missing`.
   std::optional<ActInfo> missing;
-  std::optional<ActInfo> before;  // what the rank does in its place; none: nothing more
-  std::string group;              // how a recorded script calls the communicator; may be empty
+  std::optional<ActInfo> before;  // this rank's call in place of `missing`; none: no further calls
+  std::string group;              // name of the communicator in a recorded script; can be empty
 };
 
 /// Cycles that differ only in their ranks.
 struct CycleClass {
-  std::vector<Wait> first;                        // the first of them
-  std::vector<std::vector<std::uint32_t>> ranks;  // of each, ascending
+  std::vector<Wait> first;                        // first cycle of the class
+  std::vector<std::vector<std::uint32_t>> ranks;  // ranks of each cycle, ascending
 };
 
-/// How far a rank came in one of the phases that its actors name, or in one of its streams.
+/// The progress of a rank in a phase, a stream or a host thread.
 struct Progress {
   enum class Of : std::uint8_t {
-    kPhase,          // rounds in which every actor is done
-    kStream,         // acts
-    kStreamOfSteps,  // acts, of steps of host programs
+    kPhase,          // iterations that every actor has completed
+    kStream,         // ops
+    kStreamOfSteps,  // ops of host programs
     kHost,           // calls of a host thread that runs a program
-    kOps,            // ops in an order of their own: of a GOAL file, of a thread block
+    kOps,            // ops with their own order: of a GOAL file or of a thread block
   };
 
-  std::string what;  // the phase, the stream, or the thread
+  std::string what;  // name of the phase, stream or thread
   Of of = Of::kPhase;
   std::uint32_t done = 0;
   std::uint32_t expected = 0;
-  std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
-  std::optional<Wait> wait;      // and what it waits for first
-  std::string name;              // how a recorded script calls the stream; empty: `what`
+  // Next blocked op; for a phase, the first unfinished op of its next iteration.
+  std::optional<ActInfo> stuck;
+  std::optional<Wait> wait;  // first wait of `stuck`
+  std::string name;          // name of the stream in a recorded script; empty: `what`
 
-  /// What the act waits for says more than its stage.
+  /// Whether the wait of `stuck` is more informative than its stage.
   bool tells_wait() const {
     return wait && stuck &&
            (stuck->stage == ActStage::kNotEntered || stuck->stage == ActStage::kLaunched);
@@ -152,25 +157,27 @@ struct ActorCounts {
   std::uint32_t expected = 0;
 };
 
-/// Where a host thread stands.
+/// The position of a host thread.
 struct ThreadReport {
   std::string name;
-  bool finished = false;      // it has no work left
-  bool blocked = false;       // it can do nothing until something else happens
-  std::optional<ActInfo> at;  // the act that it is in or comes to next; none: it waits for messages
+  bool finished = false;      // whether the thread has no work left
+  bool blocked = false;       // whether the thread needs another event to continue
+  std::optional<ActInfo> at;  // current or next op; none: the thread waits for messages
 };
 
 struct RankReport {
   std::uint32_t rank = 0;
-  bool spins = false;  // a started collective waits for its peers: the device looks 100% busy
-  bool dead = false;   // when the run came to rest
-  std::optional<std::int64_t> finish_ns;  // of a GOAL file: until when it is busy, if all is done
+  // Whether a started collective waits for peers, so that the device looks 100% busy.
+  bool spins = false;
+  bool dead = false;  // whether the rank is dead at the end of the run
+  // End of the rank's work in a GOAL file, if all ops are done.
+  std::optional<std::int64_t> finish_ns;
   std::vector<Progress> progress;
   std::vector<ThreadReport> threads;
   std::vector<ActorCounts> actors;
 };
 
-/// What decided the verdict.
+/// The cause of the verdict.
 enum class Cause : std::uint8_t {
   kNone,
   kMismatch,
@@ -184,7 +191,7 @@ enum class Cause : std::uint8_t {
   kInterrupted
 };
 
-/// The cause that a root is, if it decides.
+/// The cause of the verdict, if `root` decides the verdict.
 Cause cause_of(const Root& root);
 
 struct Explanation {
@@ -197,50 +204,53 @@ struct Explanation {
 
   sim::Verdict verdict = sim::Verdict::kCompleted;
   Cause cause = Cause::kNone;
-  std::int64_t time_ns = 0;  // the last progress
+  std::int64_t time_ns = 0;  // time of the last progress
   std::uint64_t acts_done = 0;
   std::uint64_t acts_expected = 0;
   std::uint64_t fingerprint = 0;
-  std::vector<Wait> cycle;  // each one's `to` is the next one's `from`
+  std::vector<Wait> cycle;  // the cycle to show; `to` of each wait is `from` of the next wait
   bool cycle_is_shortest = true;
-  std::uint32_t cycle_groups = 0;  // groups of acts that wait for each other in circles
-  std::vector<std::vector<Wait>> other_cycles;  // the shortest of other groups, at most 100
-  std::vector<CycleClass> cycle_classes;        // of several groups: of the cycles of all
+  std::uint32_t cycle_groups = 0;  // number of groups of ops that wait for one another in cycles
+  std::vector<std::vector<Wait>> other_cycles;  // the shortest cycles of other groups, at most 100
+  // Classes of the cycles of all groups; empty for one group.
+  std::vector<CycleClass> cycle_classes;
   std::vector<Root> roots;
-  std::vector<Misfit> mismatches;  // in the order in which they were found
+  std::vector<Misfit> mismatches;  // in order of detection
   std::vector<DeviceErrorReport> device_errors;
-  std::vector<DeathReport> deaths;  // in their order
-  std::uint32_t stuck = 0;          // acts in the wait-for graph
-  std::uint32_t collateral = 0;     // those that are on no cycle of these; some may wait for a root
-  std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the next cycle
+  std::vector<DeathReport> deaths;  // in order of occurrence
+  std::uint32_t stuck = 0;          // number of ops in the wait-for graph
+  std::uint32_t collateral = 0;     // blocked ops on none of these cycles; some may wait for a root
+  // [d]: blocked ops d + 1 waits away from the nearest cycle.
+  std::vector<std::uint32_t> collateral_by_distance;
   std::vector<RankReport> ranks;
-  bool crossing_first_sends = false;  // two that wait for each other, on a communicator of two
-  bool registered_send = false;       // one that waits, and would not if it were not registered
-  bool destroys = false;              // a rank that waits where it destroys a communicator
+  // The verdict depends on crossing first sends, on a communicator of two ranks.
+  bool crossing_first_sends = false;
+  // The verdict depends on a send that waits only because it is registered.
+  bool registered_send = false;
+  bool destroys = false;  // the verdict depends on a rank that waits in destroying a communicator
 };
 
-/// Fills in what follows from the waits of a run that has come to rest with work left: `stuck`,
-/// roots, cycle, collateral; and verdict and cause, as far as these decide. Without
-/// `look_for_cycle`, what looks like a cycle is none. `copies`, if given: by rank, as how many its
-/// acts count.
+/// Evaluates the waits of a quiescent run with work left. Sets `stuck`, roots, cycle and
+/// collateral, and also verdict and cause if the waits decide. Without `look_for_cycle`, reports no
+/// cycle. `copies`, if given: by rank, the number of ranks it represents.
 void explain_waits(const sim::WaitGraph& waits,
                    const std::function<Wait(const sim::WaitEdge&)>& describe, bool look_for_cycle,
                    Explanation& result, const std::vector<std::uint32_t>* copies = nullptr);
 
-/// How many acts of `waits` there are. `copies`: as for explain_waits().
+/// The number of ops in `waits`. `copies`: as for explain_waits().
 std::uint32_t stuck_acts(const sim::WaitGraph& waits, const std::vector<std::uint32_t>* copies);
 
-/// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph of that
+/// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph at the
 /// end, empty if the run completed. `copies`: as for explain_waits().
 Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
                     const sim::WaitGraph& waits,
                     const std::vector<std::uint32_t>* copies = nullptr);
 
-/// The act of a node of kind kAct, as reports name it.
+/// Describes op `k` of `actor` for reports.
 ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
                      sim::ActorId actor, std::uint32_t k);
 
-/// An edge of the wait-for graph, as reports tell it.
+/// Describes an edge of the wait-for graph for reports.
 Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
                    const sim::WaitGraph& waits, const sim::WaitEdge& edge);
 

@@ -14,7 +14,7 @@ namespace {
 
 using sim::ActorId;
 
-// Whether a report tells with the name of another where the rank stands.
+// Whether the report of a rank's progress names another rank.
 bool names_others(const RankReport& rank) {
   return std::any_of(rank.progress.begin(), rank.progress.end(), [&](const Progress& progress) {
     if (!progress.tells_wait()) return false;
@@ -24,7 +24,8 @@ bool names_others(const RankReport& rank) {
   });
 }
 
-// Whether the report of the whole job follows from that of `run`. `copies`: by rank, how many.
+// Whether the explanation of the whole job follows from `run`. `copies`: by rank, the number of
+// ranks it represents.
 bool is_possible(const Simulation& run, const std::vector<std::uint32_t>& copies) {
   const Explanation& explanation = run.explanation;
   if (!explanation.mismatches.empty()) return false;
@@ -40,8 +41,7 @@ bool is_possible(const Simulation& run, const std::vector<std::uint32_t>& copies
       [&](const RankReport& rank) { return copies[rank.rank] > 1 && names_others(rank); });
 }
 
-// Returns the fingerprint of a run of all ranks: a rank has the digest of the one that stands for
-// it.
+// Returns the fingerprint of a run of all ranks: each rank has the digest of its representative.
 std::uint64_t fingerprint_of(const Simulation& few, const RankFolding& folding) {
   sim::RankDigests digests(folding.stands_for.size());
   for (const sim::RankId rank : ids_of(digests)) {

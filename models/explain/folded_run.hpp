@@ -1,4 +1,4 @@
-// A run of a job in which a few ranks stand for the others.
+// Runs of a job that is folded to representative ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,50 +16,48 @@
 
 namespace pipesim::models {
 
-/// A run of the kept ranks, of which the explanation is that of the whole job: with its counts and
-/// its fingerprint. Of its ranks it has the first of each sort only.
+/// A run of the representative ranks, with an explanation for the whole job: its counts and
+/// fingerprint cover all ranks. The explanation lists only the first rank of each class.
 struct FoldedRun {
   Simulation simulation;
   RankFolding folding;
-  std::vector<RankSet> alike;  // beside Explanation::ranks: those that would say the same
+  std::vector<RankSet> alike;  // per entry of Explanation::ranks, the ranks with the same report
 };
 
-/// A job of which a few ranks are laid out.
+/// A job of which only representative ranks are laid out.
 struct FoldedJob {
   RankFolding folding;
   Lowered lowered;
 };
 
-/// Lays out the ranks that stand for all. Nothing where the whole has to be laid out: see
-/// fold_ranks(), where timing decides something, and where there are mistakes, which are told of
-/// all ranks.
+/// Lays out the representative ranks. Returns nullopt if all ranks must be laid out: see
+/// fold_ranks(); also if timing matters, and if there are errors, which are reported for all ranks.
 std::optional<FoldedJob> fold_job(const TaskGraph& graph);
 
-/// The same with the ranks that another reading of `graph` was folded to: readings have the same
+/// Lays out the ranks to which another reading of `graph` was folded. All readings have the same
 /// steps.
 std::optional<FoldedJob> fold_job(const TaskGraph& graph, RankFolding folding);
 
-/// A job laid out: all of its ranks, or a few that stand for them.
+/// A laid-out job: all of its ranks, or representatives.
 using LaidOutJob = std::variant<Lowered, FoldedJob>;
 
-/// Of those ranks.
+/// The lowered ranks of `job`.
 const Lowered& lowered_of(const LaidOutJob& job);
 
-/// All ranks of a job of which a few were laid out, and do not say enough. Throws UserError where
-/// they are too many, the one mistake that all can have and a few not.
+/// Lowers all ranks of a job whose representatives did not decide the result. Throws UserError if
+/// the job is too large; no other error can occur after the representatives lowered.
 Lowered lower_all(const TaskGraph& graph);
 
-/// Of a few ranks, where that is possible. Nothing where there are mistakes: see lower().
+/// Lays out a job, folded if possible. Returns nullopt after errors, see lower().
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics);
 
-/// Runs a job of `graph` folded. Nothing where the whole has to be run: where the run is
-/// interrupted, or hangs in a way of which a rank with copies is the cause, or names others, since
-/// which of the copies a report names is decided by their numbers. Of `options` only those that
-/// stop a run and tell how far it is are used.
+/// Runs a folded job of `graph`. Returns nullopt if all ranks must be run: after an interruption,
+/// and if a rank with copies causes the hang or names another rank in its report. The copies of a
+/// rank may name different ranks. Uses only the `options` that stop a run or report its progress.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options = {});
 
-/// The same of `graph`, if it can be folded.
+/// Runs `graph` folded; nullopt if not possible.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options = {});
 
 }  // namespace pipesim::models

@@ -19,14 +19,15 @@ class SignatureWriter {
     return text;
   }
 
-  // With where it stands in the user's program: the same call of another line is another hang.
+  // Names the op with its line in the user's program: the same call at another line is another
+  // hang.
   std::string act(const ActInfo& info) const {
     const std::string name = layers_ == Layers::kOnce ? without_numbers(op(info)) : op(info);
     return info.at.empty() ? name : name + " at " + info.at;
   }
 
  private:
-  // Names of calls may tell the rank of a peer.
+  // Names calls by operation and communicator: their own names can contain the rank of a peer.
   std::string op(const ActInfo& info) const {
     if (!info.actor.valid()) return info.op;
     const ActorTemplate& actor = names_.actor(info.actor);
@@ -57,7 +58,8 @@ class SignatureWriter {
   const Layers layers_;
 };
 
-// Who notices a hang, and when, differs between jobs that hang alike.
+// Whether a watchdog, timeout or launcher caused the death. Such deaths differ between jobs that
+// hang alike.
 bool is_of_a_guard(sim::DeathCause cause) {
   return cause == sim::DeathCause::kWatchdog || cause == sim::DeathCause::kTimeout ||
          cause == sim::DeathCause::kLauncher;
@@ -69,7 +71,7 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
-// What waits for the ends of the chains of waits that decided.
+// The ops that wait directly for the deciding roots.
 std::string roots_of(const Explanation& explanation) {
   std::set<std::string> names;
   for (const Root& root : explanation.roots) {
@@ -89,7 +91,7 @@ HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
   for (const Wait& wait : explanation.cycle) result.waits.insert(writer.wait(wait));
   for (const Misfit& misfit : explanation.mismatches) {
     std::string text = writer.act(misfit.first) + " against " + writer.act(misfit.second);
-    // Ranks among them get other numbers.
+    // Differences can contain rank numbers, which change in a smaller job.
     for (const std::string& it : misfit.differences) {
       text += ": " + (it == misfit.sizes ? "sizes" : without_numbers(it));
     }

@@ -33,7 +33,8 @@ ActInfo describe_op(const LogGopsResult& result, ActorId op) {
   return info;
 }
 
-// The first op of `rank` that has started and is not done; without one the first that is not done.
+// The first op of `rank` that has started and is not done; without such an op, the first that is
+// not done.
 std::optional<ActorId> stuck_op(const LogGopsResult& result, sim::RankId rank) {
   std::optional<ActorId> first;
   for (std::uint32_t op = result.program.rank_begin[rank]; op < result.program.rank_end[rank];
@@ -45,8 +46,8 @@ std::optional<ActorId> stuck_op(const LogGopsResult& result, sim::RankId rank) {
   return first;
 }
 
-// Nodes are in the order of ops, with ranks and the outside behind them, and edges in that of
-// nodes.
+// Returns the first wait of `op`. Nodes are sorted by op, with ranks and the outside at the end;
+// edges are sorted by node.
 std::optional<Wait> first_wait(const LogGopsResult& result, ActorId op) {
   const auto& nodes = result.waits.nodes;
   const auto node =

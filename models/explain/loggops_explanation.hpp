@@ -1,5 +1,5 @@
-// Why a run of a program of sends, receives and calculations (sim/loggops/loggops.hpp) ended as it
-// did, in the words of every other run.
+// Explanations for runs of programs of sends, receives and calculations (sim/loggops/loggops.hpp),
+// in the same form as for all other runs.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace pipesim::models {
 
-/// How an op is called, where it stands, and what stands there.
+/// The name of an op, its line and its source text.
 struct LogGopsOpName {
   std::string name;
   std::string at;
   std::string statement;
 };
 
-/// A run and what its ops are called. All must outlive it.
+/// A run with the names of its ops. The referenced objects must outlive the result.
 struct LogGopsResult {
   const sim::LogGopsProgram& program;
   const sim::LogGopsOutcome& outcome;
@@ -26,7 +26,8 @@ struct LogGopsResult {
   std::function<LogGopsOpName(sim::ActorId)> name;
 };
 
-/// An op is an act on the stream of its cpu. A rank's only progress is that of its ops.
+/// Explains a run. The stream of an op is its cpu; each rank reports a single progress, over its
+/// ops.
 Explanation explain(const LogGopsResult& result);
 
 Wait describe_wait(const LogGopsResult& result, const sim::WaitEdge& edge);

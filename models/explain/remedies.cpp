@@ -12,7 +12,8 @@
 namespace pipesim::models {
 namespace {
 
-// In TaskGraph::actors: what waits. Steps of different ranks may share a name.
+// Index of the waiting actor in TaskGraph::actors. Names are not unique: steps of different ranks
+// can share a name.
 std::uint32_t template_of(const Lowered& lowered, const Wait& wait) {
   return lowered.actor_template[wait.from.act.actor];
 }
@@ -48,7 +49,8 @@ class Search {
   const Explanation& explanation_;
   sim::RunOptions options_;
   std::uint64_t acts_left_;
-  std::set<std::pair<std::uint32_t, std::string>> tried_;  // actors, with a register or without
+  // Actor and register; no register for a stream change.
+  std::set<std::pair<std::uint32_t, std::string>> tried_;
   std::vector<Remedy> result_;
 };
 
@@ -87,8 +89,9 @@ std::int64_t Search::most_acts_of(std::uint32_t index) const {
   return most;
 }
 
-// More credits than a register is ever filled help no more than as many, and what many cannot do
-// few cannot: try many first, then the fewest.
+// Tries the maximum number of slots first, then finds the smallest number that works. Slots beyond
+// the number of ops that fill the register never help; if the maximum does not help, no smaller
+// number does.
 void Search::try_slots(const Wait& wait) {
   const std::uint32_t index = template_of(lowered_, wait);
   if (!tried_.emplace(index, wait.reg).second) return;

@@ -1,7 +1,7 @@
-// Single changes that let a hanging run complete: each is tried before it is told.
+// Single changes that let a hanging run complete; every reported change was tried.
 //
-// Candidates come from the edges of the cycle: an act that stands in a stream behind another moves
-// to the stream of those it feeds, and a register whose credits are waited for gets more of them.
+// Candidates come from the edges of the cycle: an op that is queued behind another op moves to the
+// stream of its readers, and a register that runs out of credits gets more slots.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@
 
 namespace pipesim::models {
 
-/// A change to the task graph after which the run completed, in this timing.
+/// A change to the task graph after which the run completed, with the same timing.
 struct Remedy {
   enum class Kind : std::uint8_t { kStream, kSlots };
   Kind kind = Kind::kStream;
   std::string op;
-  std::string from_stream;  // kStream
+  std::string from_stream;  // for kStream
   std::string to_stream;
-  std::string reg;  // kSlots
+  std::string reg;  // for kSlots
   std::int64_t slots_before = 0;
-  std::int64_t slots = 0;  // the fewest that were found to be enough
+  std::int64_t slots = 0;  // the smallest number found to work
 };
 
-/// How much simulating find_remedies may do: candidates are left out beyond it.
+/// The maximum number of ops that find_remedies() simulates; further candidates are skipped.
 inline constexpr std::uint64_t kMaxRemedyActs = 2'000'000;
 
-/// An op that the cycle passes through in the order of a stream, while all that it feeds runs on
-/// another: what to look at first.
+/// An op on the cycle that waits in stream order although all its readers run on another stream: a
+/// likely cause.
 struct Misplacement {
   ActInfo act;
   ActInfo behind;
   std::string feeds_stream;
 };
 
-/// Those of the cycle of `hang`, a run of `graph`, in its order.
+/// Returns the misplacements on the cycle of `hang`, a run of `graph`, in the order of the cycle.
 std::vector<Misplacement> find_misplacements(const TaskGraph& graph, const Simulation& hang);
 
-/// Those of the candidates that let `hang`, a run of `graph`, complete in its timing, in the order
-/// of the cycle.
+/// Returns the changes that let `hang`, a run of `graph`, complete with its timing, in the order of
+/// the cycle.
 std::vector<Remedy> find_remedies(const TaskGraph& graph, const Simulation& hang,
                                   std::uint64_t most_acts = kMaxRemedyActs);
 

@@ -1,15 +1,15 @@
-// The search for the shortest cycle. Its smallest node is tried in ascending order: for each node
-// v of a strong component, a search backwards from v through larger nodes of the component gives
-// every node's distance to v; v's shortest cycle is 1 + the least distance of its successors, and
-// walking always to the smallest node that is one step nearer gives the first of them in the order
-// that find_cycle promises. A later v wins only with a strictly shorter cycle, so no search needs
-// to go deeper than the best length so far.
+// The search for the shortest cycle. Tries each node v of a strong component as the smallest node
+// of a cycle, in ascending order. A backward search from v through larger nodes of the component
+// gives every node's distance to v. The shortest cycle through v has length 1 + the minimum
+// distance of v's successors. A walk from v that always takes the smallest node one step nearer
+// yields the first such cycle in the order of find_cycle(). A later v wins only with a strictly
+// shorter cycle, so no search goes deeper than the best length so far.
 //
-// In a component beyond the limit one search is made, from its smallest node, and the cycle is then
-// shortened by its chords until it has none.
+// In a component beyond the limit, a single search starts from the smallest node; chords then
+// shorten its cycle until none is left.
 //
-// Tested by tests/unit/models/explain/wait_cycle_test.cpp against all cycles of random small
-// graphs.
+// tests/unit/models/explain/wait_cycle_test.cpp compares the results with all cycles of random
+// small graphs.
 #include "models/explain/wait_cycle.hpp"
 
 #include <algorithm>
@@ -53,9 +53,9 @@ class CycleSearch {
   std::uint32_t exact_limit_;
   std::vector<std::uint32_t> component_;       // by node
   std::vector<std::uint32_t> component_size_;  // by component
-  std::vector<std::uint8_t> circular_;         // by component: it contains a cycle
-  std::vector<std::uint32_t> distance_;        // by node, of the last search
-  std::vector<std::uint32_t> queue_;           // the nodes of the last search
+  std::vector<std::uint8_t> circular_;         // by component: whether it contains a cycle
+  std::vector<std::uint32_t> distance_;        // by node, from the last search
+  std::vector<std::uint32_t> queue_;           // nodes of the last search
   WaitCycle result_;
 };
 
@@ -79,8 +79,8 @@ void CycleSearch::find_components() {
       static_cast<std::uint32_t>(std::count(circular_.begin(), circular_.end(), 1));
 }
 
-// The length of the shortest cycle through `start`, at most `limit`, or kNoIndex. Leaves distances
-// to `start` for walk().
+// The length of the shortest cycle through `start`; kNoIndex if longer than `limit`. Leaves
+// distances to `start` for walk().
 std::uint32_t CycleSearch::search_back(std::uint32_t start, bool smaller_nodes_too,
                                        std::uint32_t limit) {
   for (const std::uint32_t node : queue_) distance_[node] = kNoIndex;
@@ -108,7 +108,7 @@ std::uint32_t CycleSearch::first_edge(std::uint32_t node) const {
   return static_cast<std::uint32_t>(found - graph_.edges.begin());
 }
 
-// The cycle that search_back(start) has found, smallest nodes first.
+// Builds the cycle that search_back(start) found; prefers smaller nodes.
 void CycleSearch::walk(std::uint32_t start) {
   result_.edges.clear();
   std::uint32_t node = start;
@@ -127,14 +127,14 @@ void CycleSearch::walk(std::uint32_t start) {
   } while (node != start);
 }
 
-// An edge from one node of the cycle to another that is not its next closes a shorter cycle. Takes
-// the shortest of those, and turns it so that its smallest node comes first.
+// Shortens the cycle by the best chord: an edge between two nodes that are not neighbors on the
+// cycle. Rotates the smallest node to the front. Returns whether the cycle got shorter.
 bool CycleSearch::cut_shortest_chord() {
   const auto length = static_cast<std::uint32_t>(result_.edges.size());
   for (const std::uint32_t node : queue_) distance_[node] = kNoIndex;
   queue_.clear();
   PIPESIM_CHECK(length > 0);
-  // For the moment a node's "distance" is its place on the cycle.
+  // Here, the "distance" of a node is its position on the cycle.
   for (std::uint32_t i = 0; i < length; ++i) {
     queue_.push_back(graph_.edges[result_.edges[i]].from);
     distance_[queue_.back()] = i;
@@ -192,7 +192,7 @@ WaitCycle CycleSearch::run() {
   return result_;
 }
 
-// What run() does, for each component by itself.
+// Does the search of run() separately for each component.
 std::vector<WaitCycle> CycleSearch::run_others(const WaitCycle& first, std::size_t most) {
   find_components();
   distance_.assign(graph_.nodes.size(), kNoIndex);

@@ -12,7 +12,7 @@ using sim::WaitEdge;
 using sim::WaitGraph;
 using sim::WaitNodeKind;
 
-/// Follows waits from one node on.
+/// Follows the waits from one node.
 class Chain {
  public:
   Chain(const TaskGraph& graph, const Simulation& run)
@@ -22,7 +22,7 @@ class Chain {
     for (const Wait& wait : run.explanation.cycle) cycle_.insert(key(wait.from.act));
   }
 
-  // The node of the act, or of the next act of its actor.
+  // Finds the node of op `k`, or of the op that its actor must do first.
   std::uint32_t find(sim::ActorId actor, std::uint32_t k) const {
     std::uint32_t found = kNoIndex;
     for (std::uint32_t i = 0; i < waits_.nodes.size(); ++i) {
@@ -59,7 +59,8 @@ class Chain {
                key(describe_act(graph_, run_.lowered, run_.outcome.state, of.actor, of.k))) > 0;
   }
 
-  // Breadth first to the cycle, or to what waits for nothing. Empty where neither is reached.
+  // Finds a shortest path to the cycle, or to a node without waits (breadth-first search). Empty if
+  // neither is reachable.
   std::vector<std::uint32_t> shortest(std::uint32_t from) const {
     std::vector<std::uint32_t> edge_to(waits_.nodes.size(), kNoIndex);
     std::vector<std::uint32_t> queue = {from};
@@ -101,7 +102,7 @@ class Chain {
     std::rotate(result.circle.begin(), first, result.circle.end());
   }
 
-  // Along first waits until one comes again.
+  // Follows the first wait of each node until a node repeats.
   void walk(std::uint32_t node, Why& result) const {
     std::vector<std::uint32_t> step_of(waits_.nodes.size(), kNoIndex);
     std::vector<std::uint32_t> edges;
@@ -118,11 +119,11 @@ class Chain {
   const TaskGraph& graph_;
   const Simulation& run_;
   const WaitGraph& waits_;
-  std::vector<std::uint32_t> first_edge_;  // of each node, in WaitGraph::edges
+  std::vector<std::uint32_t> first_edge_;  // by node: its first edge in WaitGraph::edges
   std::set<std::tuple<sim::ActorId, std::string, std::uint32_t>> cycle_;
 };
 
-// The step before it, at which the host that would launch the op is.
+// The current step of the host that would launch the op.
 std::optional<ActInfo> host_before(const Explanation& explanation, const ActInfo& act) {
   if (act.stage != ActStage::kNotEntered || !act.in_program) return std::nullopt;
   const std::string& name = act.on_host ? act.stream : act.thread;

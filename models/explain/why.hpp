@@ -1,4 +1,4 @@
-// Why one act is not done: the chain of waits from it to where all waiting ends.
+// The reason why one op is not done: the chain of waits from the op to a root or a cycle.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,22 @@ namespace pipesim::models {
 
 struct Why {
   ActInfo act;
-  std::optional<sim::ActTimes> times;  // of one that is done
-  /// The chain may begin at an earlier act of the same actor: acts are done in their order.
+  std::optional<sim::ActTimes> times;  // times of the op, if it is done
+  /// The earlier op of the same actor at which the chain starts, if any: an actor does its ops in
+  /// order.
   std::optional<ActInfo> earlier;
-  /// Of a step that its host has not come to: the one that the host is at, and the chain begins at.
+  /// The host's current step, at which the chain starts, if the host has not reached the op.
   std::optional<ActInfo> host_at;
-  /// Each one's `to` is the next one's `from`. It ends at a root, before a circle, or, empty, where
-  /// the run did not come to rest.
+  /// The waits from the op to a root or to `circle`; `to` of each wait is `from` of the next wait.
+  /// Empty if the run is not quiescent.
   std::vector<Wait> chain;
-  std::vector<Wait> circle;  // from where the chain comes into it; empty: it ends at a root
+  // The cycle, starting at the end of the chain; empty: the chain ends at a root.
+  std::vector<Wait> circle;
 };
 
-/// Of act `k` (from 0) of `actor`. The chain is a shortest one to the cycle of the explanation or
-/// to a root; where neither is reached, the circle is another one. The run must have kept act
-/// times.
+/// Explains op `k` (from 0) of `actor`. The chain is a shortest path to the cycle of the
+/// explanation or to a root; if neither is reachable, `circle` is another cycle. The run must have
+/// kept the times of its ops.
 Why why(const TaskGraph& graph, const Simulation& run, sim::ActorId actor, std::uint32_t k);
 
 }  // namespace pipesim::models
