@@ -1,4 +1,4 @@
-// When acts happened, as far as a run was asked to record it.
+// The times of ops, to the extent that a run records them.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace pipesim::sim {
 
-/// When an act was launched, started and ended, and when its thread entered it; kNever for what has
-/// not happened.
+/// The times at which an op was launched, started and ended, and at which its thread entered it;
+/// kNever if it has not happened.
 struct ActTimes {
   Time launch = kNever;
   Time start = kNever;
@@ -22,14 +22,13 @@ struct ActTimes {
   friend constexpr bool operator==(const ActTimes&, const ActTimes&) = default;
 };
 
-/// The times of the acts of a plan: 32 bytes per act, but for actors of which just the last is
-/// kept.
+/// The times of a plan's ops: 32 bytes per op. Some actors keep only their last op.
 class ActTimesTable {
  public:
-  /// Keeps nothing.
+  /// Creates an empty table.
   ActTimesTable() = default;
 
-  /// Of each actor all acts, or of those in `last_only` one: the last that came.
+  /// Keeps the times of all ops of each actor; for actors in `last_only`, only of the last op.
   ActTimesTable(const Plan& plan, const std::vector<ActorId>& last_only)
       : rows_(plan.actors.size()) {
     for (const ActorId id : last_only) rows_[id].step = 0;
@@ -43,18 +42,19 @@ class ActTimesTable {
 
   bool empty() const { return times_.empty(); }
 
-  /// Of act `k` (from 0), which there is; of an actor of which one is kept, that one.
+  /// Returns the times of op `k` (from 0), which exists. If the actor keeps one op, returns the
+  /// times of that op.
   const ActTimes& of(ActorId actor, std::uint64_t k) const { return times_[index(actor, k)]; }
   ActTimes& of(ActorId actor, std::uint64_t k) { return times_[index(actor, k)]; }
 
-  /// Whether all acts of an actor are kept, one behind the other.
+  /// Whether the actor keeps all its ops, one after another in the table.
   bool keeps_all(ActorId actor) const { return rows_[actor].step != 0; }
 
-  /// What is kept, actor by actor.
+  /// All times in the table, grouped by actor.
   const std::vector<ActTimes>& all() const { return times_; }
 
   friend bool operator==(const ActTimesTable& a, const ActTimesTable& b) {
-    return a.times_ == b.times_;  // of one plan and one choice of actors
+    return a.times_ == b.times_;  // same plan and same `last_only`
   }
 
  private:

@@ -1,4 +1,4 @@
-// For our own bugs; a user's mistake becomes a diagnostic.
+// Checks for bugs of pipesim itself; a user's mistake becomes a diagnostic.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace pipesim::sim {
 
-/// One value that a failed check prints beside its expression.
+/// A value that a failed check prints next to its expression.
 struct CheckedValue {
   const char* name;
   std::int64_t value;
@@ -18,7 +18,8 @@ struct CheckedValue {
 
 }  // namespace pipesim::sim
 
-/// Always on. `PIPESIM_CHECK(a < b, {"a", a}, {"b", b})` aborts with the values if it is false.
+/// Aborts and prints the values if the expression is false: `PIPESIM_CHECK(a < b, {"a", a}, {"b",
+/// b})`. Active in all builds.
 #define PIPESIM_CHECK(expression, ...)                                              \
   do {                                                                              \
     if (!(expression)) [[unlikely]] {                                               \
@@ -26,7 +27,7 @@ struct CheckedValue {
     }                                                                               \
   } while (false)
 
-/// As PIPESIM_CHECK, in builds without NDEBUG only: for the engine's inner loop.
+/// The same check for the engine's inner loop: active only in builds without NDEBUG.
 #ifdef NDEBUG
 #define PIPESIM_DCHECK(expression, ...) \
   do {                                  \

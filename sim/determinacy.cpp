@@ -6,7 +6,7 @@
 namespace pipesim::sim {
 namespace {
 
-/// The thread that uses each object. A second one makes timing matter.
+/// The only thread that uses each object. A second thread makes timing matter.
 template <typename IdType>
 class Users {
  public:
@@ -22,7 +22,7 @@ class Users {
   IdVector<IdType, ThreadId> thread_;
 };
 
-// Which thread launches on each stream and device, and which fires each signal.
+// The threads that launch on each stream and device, use each line and fire each signal.
 struct UsersOfPlan {
   explicit UsersOfPlan(const Plan& plan)
       : streams(plan.streams.size()),
@@ -35,12 +35,12 @@ struct UsersOfPlan {
   Users<DeviceId> devices;
   Users<SignalId> signals;
   Users<LineId> lines;
-  IdVector<ThreadId, ActorId> readers;  // the actor for which a thread reads messages
+  IdVector<ThreadId, ActorId> readers;  // the only actor for which a thread reads messages
 };
 
 constexpr const char* kFewSlots = "a device has fewer kernel slots than streams";
 
-// What one thread launches there may hold up another.
+// Whether a launch of one thread on this device can hold up another thread.
 bool is_shared(const Device& device) {
   return device.hardware_queues > 0 || device.ordered() || device.launch_queue > 0;
 }
@@ -111,7 +111,8 @@ const char* determinacy_obstacle(const Plan& plan) {
       return "communicator initialization waits for devices";
     }
   }
-  // The acknowledgement is queued behind whatever has been launched when the slot comes back.
+  // The acknowledgement is queued after all ops launched before the slot comes back, so its place
+  // depends on timing.
   for (const Edge& edge : plan.edges) {
     if (edge.in_place.valid() && !edge.ack_at_launch) return "an output reuses memory in place";
   }

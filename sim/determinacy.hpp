@@ -5,14 +5,14 @@
 
 namespace pipesim::sim {
 
-/// Why the outcome of `plan` may depend on how long its acts take, for people; nullptr if it does
-/// not: then every timing ends the same way, acts meet the same acts, and one run is enough.
+/// Returns a reason, for people, why the outcome of `plan` may depend on durations, or nullptr. If
+/// nullptr, every timing ends the same way and matches the same ops, so one run is enough.
 ///
-/// In such a plan each thread does a fixed list of acts, each stream is fed by one thread, and
-/// counting settles what acts wait for: the n-th call of each rank, the n-th message, the n-th
-/// record, the n-th slot of a register. It is a Kahn network (G. Kahn, "The semantics of a simple
-/// language for parallel programming", 1974): what one part does next never depends on which of two
-/// others was faster. Cost: O(plan), independent of the number of acts.
+/// In such a plan each thread runs a fixed list of ops, one thread feeds each stream, and counting
+/// settles every wait: the n-th call of each rank, the n-th message, the n-th record, the n-th slot
+/// of a register. The plan is a Kahn network (G. Kahn, "The semantics of a simple language for
+/// parallel programming", 1974): the next step of one part never depends on which of two other
+/// parts was faster. Cost: O(plan), independent of the number of ops.
 const char* determinacy_obstacle(const Plan& plan);
 
 }  // namespace pipesim::sim

@@ -6,7 +6,7 @@
 namespace pipesim::sim {
 namespace {
 
-// Of the queues of its streams, the longest.
+// Returns the largest launch-queue limit of the device's streams.
 std::uint32_t longest_queue(const Plan& plan, const Device& device) {
   std::uint32_t longest = 0;
   for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
@@ -36,7 +36,7 @@ Plan with_reading(Plan plan, const DeviceReading& reading) {
     }
   }
   if (reading.shared_launches) share_launches(plan);
-  // What comes from a file may be of another plan.
+  // A reading from a file may belong to another plan.
   const auto count = std::min<std::size_t>(reading.queues.size(), plan.streams.size());
   for (std::uint32_t i = 0; i < count; ++i) {
     Stream& stream = plan.streams[StreamId{i}];

@@ -1,4 +1,4 @@
-// What nothing promises of devices, and what a plan becomes if the worst is assumed.
+// Device behavior that CUDA does not specify, and the plan under the worst assumption.
 #pragma once
 
 #include <cstdint>
@@ -9,35 +9,36 @@
 
 namespace pipesim::sim {
 
-/// See the head of this file.
+/// Assumptions about unspecified device behavior.
 struct DeviceReading {
-  /// Each device runs one act with collective calls after the other, in the order of their
-  /// launches: it may have no room for two, and the order is what all ranks have to agree on.
+  /// Each device runs ops with collective calls one at a time, in launch order: a device may lack
+  /// slots for two such ops, and all ranks must agree on the order.
   bool serial_collectives = false;
-  /// All streams of a device share one launch queue, as long as the longest of theirs.
+  /// All streams of a device share one launch queue; its limit is the largest of theirs.
   bool shared_launches = false;
-  /// Of each stream, its hardware queue. Empty: as the plan has it.
+  /// The hardware queue of each stream. Empty: the plan's queues.
   std::vector<std::uint32_t> queues;
 
   bool any() const { return serial_collectives || shared_launches || !queues.empty(); }
 };
 
-/// `plan`, run so.
+/// Returns `plan` under the assumptions of `reading`.
 Plan with_reading(Plan plan, const DeviceReading& reading);
 
-/// Whether acts with collective calls of several communicators may run on a device at one time, of
-/// which nothing says how many have room.
+/// Whether ops with collective calls of several communicators can run on a device at once and the
+/// plan does not limit their number.
 bool has_open_room(const Plan& plan);
 
-/// Whether hosts can wait for places in launch queues if the streams of a device share one, and
-/// nothing says whether they do.
+/// Whether hosts can block on a full launch queue if the streams of a device share one queue, and
+/// the plan does not decide whether they do.
 bool has_open_launches(const Plan& plan);
 
-/// Whether streams share hardware queues, and nothing says which.
+/// Whether the plan leaves open which streams share a hardware queue.
 bool has_open_queues(const Plan& plan);
 
-/// `plan` on devices on which records stand in hardware queues as kernels do. Nothing where that is
-/// no other plan: no record is on a stream that shares a queue, or all are held to the end.
+/// Returns `plan` with records queued in hardware queues like kernels. Returns nullopt if the plan
+/// would not change: no record is on a stream that shares a queue, or ops stay in their queues
+/// until they end.
 std::optional<Plan> with_records_in_queues(const Plan& plan);
 
 }  // namespace pipesim::sim

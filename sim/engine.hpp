@@ -18,18 +18,18 @@
 
 namespace pipesim::sim {
 
-/// How a plan is run. The result is the same to the byte, except for Outcome::events.
+/// The way to run a plan. All kinds give the same result to the byte, except for Outcome::events.
 enum class EngineKind : std::uint8_t {
   kAuto,        // in fixed order if possible, else event by event
   kEvents,      // event by event
-  kFixedOrder,  // as kAuto, for callers that report if that is impossible
+  kFixedOrder,  // like kAuto, for callers that report if the fixed order is impossible
 };
 
 /// The progress of a run, for another thread to read.
 struct RunProgress {
-  std::atomic<std::uint64_t> acts{0};  // of the plan; 0 until the run begins
+  std::atomic<std::uint64_t> acts{0};  // ops of the plan; 0 until the run begins
   std::atomic<std::uint64_t> acts_done{0};
-  std::atomic<std::int64_t> time_ns{0};  // simulated
+  std::atomic<std::int64_t> time_ns{0};  // simulated time, in nanoseconds
   std::atomic<bool> over{false};
 
   void tell(std::uint64_t done, std::int64_t time) {
@@ -41,49 +41,50 @@ struct RunProgress {
 /// Options of a run.
 struct RunOptions {
   EngineKind engine = EngineKind::kAuto;
-  bool keep_act_times = false;              // fill Outcome::act_times (32 bytes per act)
-  bool keep_log = false;                    // fill Outcome::log (48 bytes per act)
+  bool keep_act_times = false;              // fill Outcome::act_times (32 bytes per op)
+  bool keep_log = false;                    // fill Outcome::log (48 bytes per op)
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the run
   std::uint64_t max_events =
-      std::numeric_limits<std::uint64_t>::max();  // ends the run as `stop` does
-  Time until = kEndOfTime;                        // later events do not happen
-  ActorId until_actor{};                          // nor those after the moment at which this actor
-  std::uint32_t until_k = 0;                      // enters this act
-  std::vector<ActorId> last_times_of{};  // actors of which only the last act's times are kept
-  // If given, these events happen first, one after the other, each at its time or, if that is past,
-  // at once; and host threads do only one thing per event (docs/explanation/check.md).
+      std::numeric_limits<std::uint64_t>::max();  // limit that ends the run like `stop`
+  Time until = kEndOfTime;                        // time of the last events to run
+  ActorId until_actor{};                          // ends the run with the moment at which this
+                                                  // actor
+  std::uint32_t until_k = 0;                      // enters this op
+  std::vector<ActorId> last_times_of{};  // actors that keep the times of their last op only
+  // Events to run first, one after another, each at its own time or at once if that is past;
+  // nullptr: none. If given, host threads do only one thing per event (docs/explanation/check.md).
   const std::vector<Event>* order = nullptr;
-  const DeviceReading* reading = nullptr;  // for callers, who change the plan (with_reading)
-  Jitter jitter{};                         // how durations vary from act to act
-  RunProgress* progress = nullptr;         // updated now and then
+  const DeviceReading* reading = nullptr;  // for callers, which apply it to the plan (with_reading)
+  Jitter jitter{};                         // variation of the durations of ops
+  RunProgress* progress = nullptr;         // updated from time to time
 };
 
-/// Whether the caller wants the run to end.
+/// Whether the caller has asked to stop the run.
 inline bool is_stopped(const RunOptions& options) {
   return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
 }
 
-/// A host thread enters an act, or returns from it: rules 3.6.
+/// A host thread enters an op or returns from it (rules 3.6).
 struct LogEntry {
   Time time;
   ActorId actor;
   std::uint32_t k = 0;
-  bool after = false;  // it returns
+  bool after = false;  // the thread returns from the op
 
   friend constexpr bool operator==(const LogEntry&, const LogEntry&) = default;
 };
 
-/// How a run came to its end.
+/// The way a run ended.
 enum class RunEnd : std::uint8_t {
-  kCompleted,    // every actor did all its acts
+  kCompleted,    // every actor ran all its ops
   kStuck,        // quiescent with work left
-  kTimeLimit,    // the next event lies beyond the end of simulated time
-  kUntil,        // or beyond RunOptions::until, or the moment of until_actor
-  kInterrupted,  // RunOptions::stop or max_events
+  kTimeLimit,    // the next event is after the end of simulated time
+  kUntil,        // the next event is after RunOptions::until or the moment of `until_actor`
+  kInterrupted,  // RunOptions::stop or `max_events` ended the run
 };
 
-/// Two acts that met and differ: the first collective call of a round and one that does not match
-/// it, or a send and the receive that got its message.
+/// Two matched ops that differ: the first collective call at a sequence number and a call that does
+/// not match it, or a send and the recv that got its message.
 struct Mismatch {
   bool message = false;
   ActorId first;
@@ -96,12 +97,12 @@ struct Mismatch {
   friend constexpr bool operator==(const Mismatch&, const Mismatch&) = default;
 };
 
-/// Why a rank died (docs/reference/rules.md, 10.2 and 10.5).
+/// The cause of a rank's death (docs/reference/rules.md, 10.2 and 10.5).
 enum class DeathCause : std::uint8_t {
   kAtTime,
   kAtAct,
   kFatalCall,
-  kDeviceError,  // an error of its device surfaced
+  kDeviceError,  // its host thread noticed an error of its device
   kLinkError,
   kWatchdog,
   kTimeout,
@@ -112,14 +113,14 @@ struct RankDeath {
   RankId rank;
   Time at;
   DeathCause cause = DeathCause::kAtTime;
-  bool after_rest = false;  // the run was quiescent except for timers
-  ActorId actor;            // in which act, if in one
+  bool after_rest = false;  // after the run was quiescent except for timers
+  ActorId actor;            // the op in which the rank died, if any
   std::uint32_t k = 0;
 
   friend constexpr bool operator==(const RankDeath&, const RankDeath&) = default;
 };
 
-/// An act ended in an error of its device.
+/// An op that ended in an error of its device.
 struct DeviceError {
   RankId rank;
   Time at;
@@ -138,27 +139,28 @@ struct Outcome {
   ~Outcome();
 
   RunEnd end = RunEnd::kStuck;
-  Time last_progress{0};  // the latest launch, start, end or arrival at a creation
+  Time last_progress{0};  // the latest launch, start, end or arrival at a communicator init
   std::uint64_t acts_done = 0;
-  std::uint64_t events = 0;       // how many events were handled: a measure of work, not a result
-  std::uint64_t order_steps = 0;  // how many events of RunOptions::order happened
-  bool in_fixed_order = false;    // run_in_fixed_order ran it, which handles no events
-  RankDigests digests;            // of all ranks of the plan, for Fingerprint
-  std::vector<Mismatch> mismatches;  // in the order in which they were found
+  std::uint64_t events = 0;          // number of events handled: a measure of work, not a result
+  std::uint64_t order_steps = 0;     // number of events of RunOptions::order that happened
+  bool in_fixed_order = false;       // whether run_in_fixed_order ran the plan, which handles no
+                                     // events
+  RankDigests digests;               // one per rank of the plan, for Fingerprint
+  std::vector<Mismatch> mismatches;  // in the order of detection
   std::vector<DeviceError> device_errors;
-  std::vector<RankDeath> deaths;  // in order; those with after_rest are the teardown
-  State state;                    // at the end, before the teardown
+  std::vector<RankDeath> deaths;  // in order; deaths with `after_rest` are the teardown
+  State state;                    // state at the end, before the teardown
   ActTimesTable act_times;
-  std::vector<LogEntry> log;  // in the order in which it was written
+  std::vector<LogEntry> log;  // in the order of writing
 
-  /// All work is done, without a mismatch.
+  /// Whether all work is done without a mismatch.
   bool completed() const { return end == RunEnd::kCompleted && mismatches.empty(); }
 };
 
-/// Runs `plan` by the rules of docs/reference/rules.md. If EngineKind::kFixedOrder is asked for and
-/// is impossible, the event engine runs the plan: then Outcome::in_fixed_order is false. Cost:
-/// O(log running ops) per act, and no allocation per event once queues have grown to their final
-/// size.
+/// Runs `plan` by the rules of docs/reference/rules.md. If the fixed order is requested and
+/// impossible, the event engine runs the plan, and Outcome::in_fixed_order is false.
+/// Cost: O(log running ops) per op, and no allocation per event once queues have reached their
+/// final size.
 Outcome run(const Plan& plan, const RunOptions& options = {});
 
 }  // namespace pipesim::sim

@@ -1,4 +1,4 @@
-// What can happen in a run.
+// The events of a run.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@ namespace pipesim::sim {
 enum class EventKind : std::uint32_t {
   kOpEnds,          // target: the stream whose head has run its time
   kCollectiveEnds,  // target: the collective
-  kRoundEnds,       // target: the communicator whose round of collective calls has run its time
+  kRoundEnds,       // target: the communicator whose current sequence number has run its time
   kPairEnds,        // target: the channel on which a send and a receive have met
-  kCallEnds,        // target: the call, an eager send or a receive with its message
+  kCallEnds,        // target: the call, a buffered send or a recv that has its message
   kThreadWakes,     // target: the thread
-  kOpStarts,        // target: the stream whose head takes a slot (Stepper)
-  kSourceTaken,     // target: the channel of which a receive from any rank takes a send (Stepper)
+  kOpStarts,        // target: the stream whose head takes a slot (Stepper only)
+  kSourceTaken,     // target: the channel whose send a recv from any rank takes (Stepper only)
 };
 
-/// Of each kind and target at most one is pending at a time.
+/// An event. At most one event per kind and target is pending at a time.
 struct Event {
   EventKind kind = EventKind::kOpEnds;
   std::uint32_t target = 0;

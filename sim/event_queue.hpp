@@ -1,10 +1,10 @@
 // The pending events of a run, in the order (time, priority, arrival).
 //
-// Events of the future lie in a wheel. Those of the present instant are in one queue per priority,
-// in the order of arrival. When the present is over, all events of the next instant move there at
-// once; they came before what that instant makes itself, and so go first. So the next events are
-// known before their turn, and what they need can be fetched.
-// Tested against a sorted list by tests/unit/sim/event_queue_test.cpp.
+// A timer wheel holds future events. One queue per priority holds the events of the present
+// instant, in order of arrival. When the present is over, all events of the next instant move to
+// these queues at once, ahead of events that this instant creates. So the next events are known
+// early, and their data can be prefetched.
+// tests/unit/sim/event_queue_test.cpp compares this queue with a sorted list.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@
 
 namespace pipesim::sim {
 
-/// Smaller goes first among the events of an instant.
+/// Order of the events of one instant: the smaller priority runs first.
 enum class Priority : std::uint32_t {
-  kDevice = 0,  // what devices finish is known before any host thread looks
+  kDevice = 0,  // host threads see everything that devices have finished at this instant
   kHost = 1,
 };
 
 class EventQueue {
  public:
-  /// The time of the last event that was taken.
+  /// The time of the last event taken.
   Time now() const { return now_; }
 
   bool empty() const { return future_.empty() && none_now(); }
@@ -43,10 +43,10 @@ class EventQueue {
     }
   }
 
-  /// The time of the next event. Only where the queue is not empty.
+  /// The time of the next event. The queue must not be empty.
   Time next_time() const { return none_now() ? time(future_.first()) : now_; }
 
-  /// Takes the next event and moves now() to its time.
+  /// Removes and returns the next event; moves now() to its time.
   Event pop() {
     PIPESIM_DCHECK(!empty());
     if (none_now()) take_due();
@@ -56,19 +56,20 @@ class EventQueue {
     return present_[0].empty() ? present_[1].pop() : present_[0].pop();
   }
 
-  /// The event that is likely to be number `i` from the front, if there is one now.
+  /// Returns the event that is likely `i`-th from the front, or nullptr.
   const Event* ahead(std::uint32_t i) const {
     return i < present_[0].size() ? &present_[0][i] : nullptr;
   }
 
-  // For runs in an order of the caller's. What has been overtaken comes late, at now().
+  // The functions below serve runs in an order given by the caller. Overtaken events come late, at
+  // now().
 
   bool contains(Event event) const { return time_in_future(event) != kNever || is_now(event); }
 
-  /// When `event`, which is pending, happens at the earliest.
+  /// Returns the earliest time at which the pending `event` can happen.
   Time time_of(Event event) const { return std::max(now_, time_in_future(event)); }
 
-  /// Takes `event`, which is pending, and moves now() to its time. Cost: O(pending events).
+  /// Removes the pending `event` and moves now() to its time. Cost: O(pending events).
   void take(Event event) {
     const Time time = time_in_future(event);
     if (time == kNever) {
@@ -93,7 +94,7 @@ class EventQueue {
     }
   }
 
-  /// Takes all events, in no order that means something, and lets now() be.
+  /// Moves all events to `events`, in no particular order, and leaves now() unchanged.
   void drain(std::vector<Event>& events) {
     future_.for_each([&](std::uint64_t, Event event) { events.push_back(event); });
     future_.clear();
@@ -104,14 +105,14 @@ class EventQueue {
   }
 
  private:
-  // What an order of the caller's has overtaken.
+  // An event that the caller's order has overtaken.
   struct Late {
     Event event;
     Priority priority = Priority::kDevice;
   };
 
-  // Keys of the future: the time, then the priority. At the end of time nothing happens any more,
-  // so one key will do.
+  // Keys of future events: the time, then the priority. No event happens at the end of time, so one
+  // key is enough for it.
   static std::uint64_t key(Time time, Priority priority) {
     return std::min(static_cast<std::uint64_t>(time.ns) << 1 | static_cast<std::uint64_t>(priority),
                     TimeWheel<Event>::kNone - 1);
@@ -119,7 +120,7 @@ class EventQueue {
   static Time time(std::uint64_t key) { return Time{static_cast<std::int64_t>(key >> 1)}; }
   static Priority priority(std::uint64_t key) { return static_cast<Priority>(key & 1); }
 
-  // kNever: it is not in the future.
+  // Returns the time of a future event, or kNever if `event` is not a future event.
   Time time_in_future(Event event) const {
     Time found = kNever;
     future_.for_each([&](std::uint64_t key, Event other) {
@@ -142,7 +143,7 @@ class EventQueue {
     return false;
   }
 
-  // Moves now() to the time of the first future event. All events of that time become present.
+  // Moves now() to the time of the first future event; all events of that time become present.
   void take_due() {
     now_ = time(future_.first());
     do {

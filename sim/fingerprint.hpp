@@ -1,5 +1,5 @@
-// The fingerprint of a run: a number that pins what was simulated, not how
-// (docs/reference/rules.md, 8).
+// The fingerprint of a run: a number that identifies the simulated result, not the way it was
+// computed (docs/reference/rules.md, 8).
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace pipesim::sim {
 
-/// The digest of what one rank did. A sum over its ops, so that neither the order of events nor the
-/// engine shows in it, and without the number of the rank, so that ranks that do the same share it.
+/// The digest of one rank's ops. A sum over the ops, so that it depends neither on the order of
+/// events nor on the engine. The rank number is not included, so that ranks with equal behavior
+/// share a digest.
 class RankDigest {
  public:
-  /// Adds act `k` (from 0), which was launched, of an actor, counted from the first one of the
-  /// rank; kNever for what has not happened.
+  /// Adds the launched op `k` (from 0) of an actor, counted from the first actor of the rank. A
+  /// time is kNever if it has not happened.
   void add(std::uint32_t actor, std::uint32_t k, Time launch, Time start, Time end) {
     std::uint64_t hash = kStart;
     hash = mixed(hash, actor);
@@ -26,7 +27,7 @@ class RankDigest {
     sum_ += hash;
   }
 
-  /// Adds what another thread of the rank did.
+  /// Adds the ops of another thread of the rank.
   void add(const RankDigest& other) { sum_ += other.sum_; }
 
   friend bool operator==(const RankDigest&, const RankDigest&) = default;
@@ -44,23 +45,23 @@ class RankDigest {
   std::uint64_t sum_ = 0;
 };
 
-/// One for each rank of a plan.
+/// The digests of all ranks of a plan.
 using RankDigests = IdVector<RankId, RankDigest>;
 
-/// Sums up the digests of the ranks of a job.
+/// Combines the digests of the ranks of a job.
 class Fingerprint {
  public:
-  /// Adds a rank. Each rank counts once, also one that did nothing.
+  /// Adds a rank. Each rank counts once, even if it did nothing.
   void add(RankId rank, RankDigest digest) {
     sum_ += RankDigest::mixed(RankDigest::mixed(RankDigest::kStart, rank.value), digest.sum_);
   }
 
-  /// The number for a run that ended with `verdict`.
+  /// Returns the fingerprint of a run that ended with `verdict`.
   std::uint64_t value(Verdict verdict) const {
     return RankDigest::mixed(sum_, static_cast<std::uint64_t>(verdict));
   }
 
-  /// The number for a run of which `digests` has all ranks.
+  /// Returns the fingerprint of a run from the digests of all its ranks.
   static std::uint64_t of(const RankDigests& digests, Verdict verdict) {
     Fingerprint fingerprint;
     for (const RankId rank : ids_of(digests)) fingerprint.add(rank, digests[rank]);

@@ -1,4 +1,4 @@
-// Index types that cannot be mixed up, and vectors that only their own index opens.
+// Index types of one kind of object each, which cannot be mixed up, and vectors indexed by them.
 #pragma once
 
 #include <compare>
@@ -11,13 +11,13 @@
 
 namespace pipesim::sim {
 
-/// An index into one kind of object. Ids are dense, start at 0 and follow the order of the file,
-/// so that whatever is sorted by id is sorted the same way everywhere.
+/// An index into the objects of one kind. Ids are dense, start at 0 and follow the order of the
+/// file, so that sorting by id gives the same order everywhere.
 template <typename Tag>
 struct Id {
   std::uint32_t value = std::numeric_limits<std::uint32_t>::max();
 
-  /// False for the default id, which names nothing.
+  /// False for the default id, which names no object.
   constexpr bool valid() const { return value != std::numeric_limits<std::uint32_t>::max(); }
 
   friend constexpr auto operator<=>(Id, Id) = default;
@@ -55,7 +55,7 @@ class IdVector {
   bool empty() const { return items_.empty(); }
   void reserve(std::size_t count) { items_.reserve(count); }
 
-  /// Appends `item` and returns the id that now names it.
+  /// Appends `item` and returns its id.
   template <typename Item = T>
   IdType push_back(Item&& item) {
     items_.push_back(std::forward<Item>(item));

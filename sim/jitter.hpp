@@ -1,4 +1,4 @@
-// Durations that vary from act to act, by a seed (docs/reference/rules.md, 11).
+// Durations that vary from op to op, controlled by a seed (docs/reference/rules.md, 11).
 #pragma once
 
 #include <cstdint>
@@ -9,31 +9,32 @@
 
 namespace pipesim::sim {
 
-/// What a duration belongs to. The numbers are part of what a seed means and never change.
+/// The kind of a duration. The numbers determine the meaning of a seed and never change.
 enum class Draw : std::uint8_t {
-  kOp = 0,      // an act on its stream: actor, number
-  kCall = 1,    // a call: number of the call, act
-  kLaunch = 2,  // the launch overhead of an act: actor, number
-  kInput = 3,   // how long an item from outside is waited for: actor, number
-  kWake = 4,    // from what wakes a thread to the wake: thread, time
+  kOp = 0,      // an op on its stream: actor, op number
+  kCall = 1,    // a call: call number, op number
+  kLaunch = 2,  // the launch overhead of an op: actor, op number
+  kInput = 3,   // the wait for an item of outside input: actor, op number
+  kWake = 4,    // the delay from the cause of a thread's wake to the wake: thread, time
 };
 
-/// A timing of a plan: each duration is replaced by one that depends on the seed, on what it
-/// belongs to, and on nothing else. The same seed gives the same run, whatever else changes.
+/// A timing of a plan: each duration is replaced by one that depends only on the seed and on the
+/// op, call or thread it belongs to. The same seed gives the same run, whatever else changes.
 struct Jitter {
-  std::uint32_t permille = 0;  // the most by which a duration is longer or shorter
-  bool free = false;           // durations have nothing to do with those of the plan; see of()
+  std::uint32_t permille = 0;  // largest relative change of a duration, in permille
+  bool free = false;           // ignore the plan's durations; see of()
   std::uint64_t seed = 0;
 
   friend constexpr bool operator==(const Jitter&, const Jitter&) = default;
 
-  /// False if all durations are those of the plan.
+  /// False if all durations are the plan's.
   constexpr bool varies() const { return free || permille > 0; }
 
-  /// What replaces `plain`. With `permille`: one of the whole numbers from plain - part to plain +
-  /// part, and not below 0, for part = plain * permille / 1000; so 0 stays 0. Where `free`: one
-  /// from 0 to 2^23 - 2 ns, small ones about as often as large ones, so that things that can happen
-  /// in either order do. Half of the magnitude is that of all with this `id`: some are always slow.
+  /// Returns the duration that replaces `plain`. With `permille`: an integer from plain - part to
+  /// plain + part, at least 0, for part = plain * permille / 1000; so 0 stays 0. With `free`: an
+  /// integer from 0 to 2^23 - 2 ns, small magnitudes about as often as large ones, so that events
+  /// that can happen in either order do. All durations of one `id` share half of the magnitude, so
+  /// that some ids are always slow.
   constexpr Duration of(Draw what, std::uint32_t id, std::uint64_t k, Duration plain) const {
     if (!free && plain.ns == 0) return plain;
     const std::uint64_t of_what = mixed(mixed(seed, 0), static_cast<std::uint64_t>(what));
@@ -54,7 +55,7 @@ struct Jitter {
  private:
   static constexpr std::uint64_t kOctaves = 12;
 
-  // plain * permille / 1000, or the largest number there is.
+  // Returns plain * permille / 1000, or the largest integer on overflow.
   constexpr std::int64_t part_of(std::int64_t plain) const {
     const std::int64_t whole = plain / 1000;
     if (permille > 0 && whole > std::numeric_limits<std::int64_t>::max() / permille - 1) {

@@ -1,10 +1,10 @@
-// One side of the matching of messages: the receives that are posted, or the messages that have
-// arrived. First in, first out per (rank, peer, tag), found in constant time however many wait.
+// One side of message matching: the posted recvs, or the messages that have arrived. First in,
+// first out per (rank, peer, tag), found in constant time for any queue length.
 //
-// A hash table (open addressing, linear probing) has an entry for each (rank, peer, tag) with
-// something waiting, so it stays as small as the queues are. If a program has wildcards, a list per
-// rank also holds all that waits there in the order of arrival, and is searched. Tested by
-// tests/twin/loggops_test.cpp.
+// A hash table (open addressing, linear probing) has an entry per (rank, peer, tag) with waiting
+// items, so its size follows the queues. If a program has wildcards, a list per rank also holds all
+// its items in order of arrival and is searched linearly. tests/twin/loggops_test.cpp tests this
+// queue.
 #pragma once
 
 #include <compare>
@@ -25,19 +25,19 @@ struct MatchKey {
   friend constexpr auto operator<=>(const MatchKey&, const MatchKey&) = default;
 };
 
-/// What waits: its key, the op, and when it came.
+/// A waiting item: its key, the op, and its time of arrival.
 struct MatchItem {
   MatchKey key;
   std::uint32_t op = 0;
   Time time;
-  std::uint64_t order = 0;  // ascends from item to item
+  std::uint64_t order = 0;  // increases from item to item
 };
 
 class MatchQueue {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  /// With `listed`, first_at may be asked.
+  /// Creates an empty queue; first_at() requires `listed`.
   MatchQueue(std::uint32_t ranks, bool listed)
       : table_(kSmallest), first_(listed ? ranks : 0, kNone), last_(listed ? ranks : 0, kNone) {}
 
@@ -58,13 +58,14 @@ class MatchQueue {
     if (!first_.empty()) append_to_list(node);
   }
 
-  /// The first that has exactly this key, or nullptr.
+  /// Returns the first item with exactly this key, or nullptr.
   const MatchItem* first(const MatchKey& key) const {
     const Entry& entry = table_[find(key)];
     return entry.first == kNone ? nullptr : &nodes_[entry.first].item;
   }
 
-  /// The first at `rank` for which `fits` is true, or nullptr. That is the first of its key.
+  /// Returns the first item at `rank` whose key satisfies `fits`, or nullptr. The item is also the
+  /// first of its key.
   template <typename Fits>
   const MatchItem* first_at(std::uint32_t rank, const Fits& fits) const {
     for (std::uint32_t node = first_[rank]; node != kNone; node = nodes_[node].after) {
@@ -73,7 +74,7 @@ class MatchQueue {
     return nullptr;
   }
 
-  /// Takes the first that has exactly this key, which is there.
+  /// Removes and returns the first item with exactly this key. The item must exist.
   MatchItem take(const MatchKey& key) {
     const std::size_t slot = find(key);
     const std::uint32_t node = table_[slot].first;
@@ -94,8 +95,8 @@ class MatchQueue {
 
   struct Node {
     MatchItem item;
-    std::uint32_t next = kNone;    // of its key, or of the free nodes
-    std::uint32_t before = kNone;  // of its rank
+    std::uint32_t next = kNone;    // next node of this key, or next free node
+    std::uint32_t before = kNone;  // neighbors in the list of this rank
     std::uint32_t after = kNone;
   };
   struct Entry {
@@ -110,7 +111,7 @@ class MatchQueue {
     return static_cast<std::size_t>(hash >> 32) & (table_.size() - 1);
   }
 
-  // The entry of `key`, or the empty one where it would be.
+  // Returns the slot of `key`, or the empty slot where it belongs.
   std::size_t find(const MatchKey& key) const {
     std::size_t slot = home(key);
     while (table_[slot].first != kNone && table_[slot].key != key) {
@@ -127,7 +128,7 @@ class MatchQueue {
     }
   }
 
-  // Moves what follows into the hole, as far as that brings it nearer to its home.
+  // Moves later entries into the hole if that brings them closer to their home slots.
   void erase(std::size_t hole) {
     const std::size_t mask = table_.size() - 1;
     for (std::size_t at = (hole + 1) & mask; table_[at].first != kNone; at = (at + 1) & mask) {
@@ -165,12 +166,12 @@ class MatchQueue {
     (gone.after == kNone ? last_[rank] : nodes_[gone.after].before) = gone.before;
   }
 
-  std::vector<Entry> table_;  // a power of two of them
+  std::vector<Entry> table_;  // the size is a power of two
   std::vector<Node> nodes_;
   std::uint32_t free_ = kNone;
   std::size_t used_ = 0;
   std::uint64_t order_ = 0;
-  std::vector<std::uint32_t> first_;  // of each rank, where lists are kept
+  std::vector<std::uint32_t> first_;  // per rank; empty if no lists are kept
   std::vector<std::uint32_t> last_;
 };
 

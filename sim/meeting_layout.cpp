@@ -37,7 +37,8 @@ class Layout {
   Plan& plan_;
   IdVector<ChannelId, MeetingId> of_channel_;
   IdVector<CommunicatorId, MeetingId> of_communicator_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> joins_;  // member, connection
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> joins_;  // key: member,
+                                                                            // connection
   std::vector<Coming> coming_;
 };
 
@@ -49,7 +50,7 @@ std::uint32_t Layout::member_of(MeetingId id, RankId rank) const {
   return static_cast<std::uint32_t>(found - ranks);
 }
 
-// A message to the own rank connects nothing.
+// Returns the meeting of a send or recv. A message to the rank itself connects nothing.
 MeetingId Layout::meeting_of_message(const Call& call) {
   MeetingId& id = of_channel_[call.channel];
   if (id.valid() || call.member == call.peer) return id;
@@ -92,7 +93,7 @@ void Layout::add_meet(ActorId actor, MeetingId meeting) {
   coming_.push_back({actor, {meeting, member_of(meeting, plan_.actors[actor].rank), kNoAct}});
 }
 
-// By actor, then messages before collectives, then in the order of its calls.
+// Sorts needs by actor, then messages before collectives, then by the order of calls.
 void Layout::set_needs() {
   std::stable_sort(coming_.begin(), coming_.end(), [&](const Coming& a, const Coming& b) {
     return std::tuple(a.actor, plan_.meetings[a.need.meeting].kind) <
@@ -161,7 +162,9 @@ std::optional<Connections> connect_by_size(Plan& plan) {
   const auto connects = [&](const Call& call) {
     return call.kind == CallKind::kCollective && plan.communicators[call.communicator].connects;
   };
-  std::map<std::pair<CommunicatorId, std::uint32_t>, std::int64_t> sizes;  // of connections
+  std::map<std::pair<CommunicatorId, std::uint32_t>, std::int64_t> sizes;  // size per
+                                                                           // (communicator,
+                                                                           // connection)
   bool several = false;
   for (const Call& call : plan.calls) {
     if (!connects(call)) continue;
@@ -186,7 +189,7 @@ std::optional<Connections> connect_by_size(Plan& plan) {
 
 void connect_as(Plan& plan, const Connections& connections) {
   for (const CallId id : ids_of(plan.calls)) plan.calls[id].connection = connections[id];
-  // All meetings but those of split, destroy and finalize are laid out anew.
+  // Keeps the meetings of split, destroy and finalize; lays out all others again.
   std::vector<std::pair<ActorId, MeetingId>> meets;
   for (const ActorId id : ids_of(plan.actors)) {
     Actor& actor = plan.actors[id];
@@ -199,7 +202,7 @@ void connect_as(Plan& plan, const Connections& connections) {
   plan.meeting_users.clear();
   IdVector<MeetingId, Meeting> of_hosts;
   for (Meeting meeting : plan.meetings) {
-    if (meeting.kind != MeetingKind::kHosts) break;  // the builder opened those of hosts first
+    if (meeting.kind != MeetingKind::kHosts) break;  // the builder adds meetings of hosts first
     meeting.users = meeting.users_end = 0;
     of_hosts.push_back(meeting);
   }

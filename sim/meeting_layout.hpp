@@ -1,5 +1,5 @@
-// The meetings of hosts in a plan (docs/reference/rules.md, 9.7): which first uses there are, and
-// which actors come to each.
+// The meetings of hosts in a plan (docs/reference/rules.md, 9.7): the first uses of connections,
+// and the actors that come to each meeting.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace pipesim::sim {
 
-/// Adds a meeting of `ranks`, ascending, that nobody comes to yet.
+/// Adds a meeting of `ranks`, sorted in ascending order, without users.
 MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator,
                        const std::vector<RankId>& ranks);
 
-/// Adds those of the communicators that connect at first use, and fills in what acts need: the
-/// actors of role kMeet in `meets` each their own. Linear in calls, but for a sort.
+/// Adds the meetings of all communicators that connect at first use, and sets the needs of actors.
+/// `meets` assigns a meeting to each actor of role kMeet. Cost: linear in calls, plus a sort.
 void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId>>& meets);
 
-/// Whether the first act of an actor may have to wait, before its launch, for hosts of other ranks:
-/// a communicator is initialized (3.3), or calls connect (9.7). Later acts need not.
+/// Whether the first op of an actor can block before its launch, waiting for the hosts of other
+/// ranks: a communicator init (3.3) or a connection (9.7). Later ops cannot.
 bool joins_at_first_act(const Plan& plan, ActorId id);
 
-/// What each call connects, see Call::connection.
+/// The connection of each call, see Call::connection.
 using Connections = IdVector<CallId, std::uint32_t>;
 
-/// Gives each size of a connection of `plan`, which is laid out, a connection of its own: as if
-/// NCCL used another algorithm for it. Returns those that it had; nothing, and nothing is changed,
-/// if none has several sizes.
+/// Gives each size of a connection of `plan`, which is laid out, a separate connection, as if NCCL
+/// used another algorithm per size. Returns the former connections. If no connection has several
+/// sizes, leaves the plan unchanged and returns nullopt.
 std::optional<Connections> connect_by_size(Plan& plan);
 
-/// Lays `plan`, which is laid out, out anew with these connections.
+/// Lays out `plan` again, with these connections. `plan` must be laid out already.
 void connect_as(Plan& plan, const Connections& connections);
 
 }  // namespace pipesim::sim

@@ -1,4 +1,4 @@
-// Laying out a plan: registers by producer, edges by register, inputs by consumer. All three are
+// Lays out a plan: registers by producer, edges by register, inputs by consumer. All three are
 // counting sorts that keep the order of the calls, in linear time.
 #include "sim/plan.hpp"
 
@@ -14,11 +14,11 @@
 namespace pipesim::sim {
 namespace {
 
-// Ids are tagged with kinds in two bits where the engine queues them (sim/state.hpp).
+// The engine stores a kind in two bits of an id when it queues the id (sim/state.hpp).
 constexpr std::uint32_t kMaxIds = 1u << 30;
 
-/// Positions of `count` things that are grouped by `group_of(i)`, groups in order, order kept
-/// within a group. `begin(group)` and `end(group)` are filled with each group's range.
+/// Returns the positions of `count` items sorted by `group_of(i)`, keeping the order within a
+/// group. Calls `set_range(group, begin, end)` for each group.
 template <typename GroupOf, typename SetRange>
 std::vector<std::uint32_t> grouped_positions(std::size_t count, std::uint32_t group_count,
                                              GroupOf group_of, SetRange set_range) {
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> grouped_positions(std::size_t count, std::uint32_t gr
   return positions;
 }
 
-// FNV-1a over pairs of words.
+// Returns the FNV-1a hash over pairs of words.
 std::size_t hash_of(std::span<const std::uint32_t> words) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::uint64_t pair) { hash = (hash ^ pair) * 0x100000001b3; };
@@ -123,7 +123,7 @@ void PlanBuilder::put_on_device(StreamId stream, DeviceId device) {
   plan_.streams[stream].device = device;
   plan_.streams[stream].shares_queue = target.launch_queue > 0;
   if (target.launch_queue > 0) plan_.streams[stream].launch_queue = target.launch_queue;
-  const std::uint32_t index = target.streams_end++;  // a count until build()
+  const std::uint32_t index = target.streams_end++;  // number of streams until build()
   plan_.streams[stream].hardware_queue =
       target.hardware_queues == 0 ? 0 : index % target.hardware_queues;
 }
@@ -160,7 +160,8 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
   if (spec.stream.valid()) PIPESIM_CHECK(plan_.streams[spec.stream].rank == actor.rank);
   PIPESIM_CHECK(spec.timeout.ns == 0 || (spec.timeout.ns > 0 && on_host(spec.role)));
   if (spec.lock.valid()) PIPESIM_CHECK(plan_.locks[spec.lock] == actor.rank);
-  if (spec.communicator.valid()) member_of(spec.communicator, actor.rank);  // it must be one
+  // checks that the rank is a member
+  if (spec.communicator.valid()) member_of(spec.communicator, actor.rank);
   if (spec.role == Role::kRecord) {
     StreamId& recorded_on = plan_.signals[spec.signal].stream;
     PIPESIM_CHECK(!recorded_on.valid() || recorded_on == spec.stream);
@@ -473,7 +474,7 @@ std::vector<EdgeId> PlanBuilder::lay_out_edges(const std::vector<RegisterId>& re
     note_when_it_sends(producer, edge.data_at_launch);
     note_when_it_sends(consumer, edge.ack_at_launch);
   }
-  // In place only counts where the output can come back: it needs consumers of its own.
+  // An output reuses memory only if it can come back, so it needs consumers.
   for (std::size_t i = 0; i < registers_.size(); ++i) {
     Register& reg = plan_.registers[register_ids[i]];
     if (registers_[i].in_place == kNone || reg.edges == reg.edges_end) continue;
@@ -551,7 +552,7 @@ void PlanBuilder::lay_out_devices() {
 }
 
 void PlanBuilder::lay_out_afters() {
-  using Pair = std::pair<StreamId, StreamId>;  // waited for, waiting
+  using Pair = std::pair<StreamId, StreamId>;  // stream waited for, waiting stream
   std::vector<Pair> waits;
   const std::vector<std::uint32_t> positions = grouped_positions(
       afters_.size(), plan_.actors.size(), [&](std::size_t i) { return afters_[i].first.value; },
@@ -580,7 +581,7 @@ void PlanBuilder::lay_out_afters() {
   afters_.clear();
 }
 
-// One for each communicator, sender and receiver that calls name, in that order.
+// Makes a channel for each (communicator, sender, receiver) in calls, in that order.
 void PlanBuilder::lay_out_channels() {
   const auto ends_of = [](const Call& call) {
     return call.kind == CallKind::kSend ? std::pair(call.member, call.peer)
@@ -609,7 +610,8 @@ void PlanBuilder::lay_out_channels() {
   }
 }
 
-// A member is of one communicator: its receiver tells which channels are sources.
+// Finds the sources of a channel of recvs from any rank. A member index is unique to a
+// communicator, so the receiver alone identifies the sources.
 void PlanBuilder::lay_out_sources(ChannelId any) {
   Channel& of = plan_.channels[any];
   of.sources = static_cast<std::uint32_t>(plan_.sources.size());
@@ -627,8 +629,8 @@ void PlanBuilder::chain_calls() {
   }
 }
 
-// Of the calls on a communicator, the collective ones come first, one after the other; then come
-// sends and receives, in epochs: the n-th to or from a rank is of epoch n.
+// Sets the stages of an actor's calls per communicator: first the collective calls, one per stage,
+// then sends and recvs by epoch; the n-th send to (or recv from) a rank has epoch n.
 void PlanBuilder::chain_calls_of(ActorId actor) {
   using Sort = std::tuple<CommunicatorId, CallKind, std::uint32_t>;
   std::map<CommunicatorId, std::uint32_t> collectives;
@@ -663,8 +665,8 @@ void PlanBuilder::chain_calls_of(ActorId actor) {
   }
 }
 
-// For each rank and communicator with calls on several streams. A place in communicator_ranks
-// stands for both.
+// Makes a line for each rank and communicator with calls on several streams. An index in
+// communicator_ranks identifies the pair.
 void PlanBuilder::lay_out_lines() {
   std::vector<StreamId> streams(plan_.communicator_ranks.size());
   std::vector<std::uint8_t> several(streams.size(), 0);
@@ -696,7 +698,8 @@ void PlanBuilder::lay_out_lines() {
   }
 }
 
-// And notes whether anything of docs/reference/rules.md, 10, can happen at all.
+// Sets the watchdog timeouts of actors, and whether faults or timeouts (docs/reference/rules.md,
+// 10) can occur.
 void PlanBuilder::set_watchdogs() {
   const auto use = [&](Actor& actor, CommunicatorId id) {
     const Duration timeout = plan_.communicators[id].timeout;

@@ -1,11 +1,10 @@
 // The plan: the frozen, flat form of a task graph that the engine runs.
 //
-// Everything is an index into an array; adjacency is stored as ranges (CSR). A plan holds nothing
-// per act, so ten million acts of a thousand actors cost no more than a thousand acts. It is made
-// once by a PlanBuilder, never changes, and may be shared by any number of runs.
+// All references are indices into arrays; adjacency is stored as ranges (CSR). A plan stores
+// nothing per op, so ten million ops of a thousand actors cost no more than a thousand ops. A
+// PlanBuilder makes a plan once; the plan never changes, and any number of runs can share it.
 //
-// What the fields mean when the plan runs is docs/reference/rules.md; the numbers in brackets point
-// there.
+// docs/reference/rules.md defines the fields; the numbers in brackets are its sections.
 #pragma once
 
 #include <cstddef>
@@ -19,118 +18,121 @@
 
 namespace pipesim::sim {
 
-/// In which order a host thread takes up its work [2].
+/// The order in which a host thread takes up its work [2].
 enum class ThreadOrder : std::uint8_t {
   kArrival,  // one first-in-first-out inbox of messages
-  kProgram,  // a fixed list of acts
+  kProgram,  // a fixed list of ops
 };
 
-/// What an act does. All but kOp are steps of host programs [9].
+/// The kind of an op. All roles except kOp are steps of host programs [9].
 enum class Role : std::uint8_t {
   kOp,      // runs on its stream, alone or as a member of a named collective
-  kCalls,   // on its stream: calls on communicators, which progress together [9.3]
-  kRecord,  // on its stream: fires an event when it gets there [9.2]
-  kWait,    // on its stream: holds it up until an event has fired
-  // On the host, without a stream [9.1]:
+  kCalls,   // on its stream: calls on communicators that progress together [9.3]
+  kRecord,  // on its stream: fires an event when it ends [9.2]
+  kWait,    // on its stream: holds up the stream until an event has fired
+  // Host steps, without a stream [9.1]:
   kWork,
-  kSynchronize,  // until some streams have done what they were given
+  kSynchronize,  // until some streams have finished all ops launched so far
   kAwait,        // until an event has fired
   kSet,
   kLock,
   kUnlock,
-  kCreate,  // of a communicator
-  kMeet,    // after some streams, with the hosts of other ranks [9.7]
+  kCreate,  // initializes a communicator
+  kMeet,    // waits for some streams, then for the hosts of other ranks [9.7]
 };
 
-/// True for the steps that are not put on a stream.
+/// Whether the role is a host step, which has no stream.
 constexpr bool on_host(Role role) { return role >= Role::kWork; }
 
-/// True for the acts that hold one of the slots for what is resident on a device [5.3].
+/// Whether ops of the role need kernel slots on a device with limited slots [5.3].
 constexpr bool needs_slot(Role role) { return role == Role::kOp || role == Role::kCalls; }
 
 /// Outside input for a source that waits for it [3.2]: item i (from 0) arrives at first + i *
 /// every.
 struct OutsideInput {
   bool waits = false;       // false: the actor needs no outside input
-  std::uint32_t items = 0;  // how many ever arrive; at most Actor::acts
+  std::uint32_t items = 0;  // number of items that ever arrive; at most Actor::acts
   Duration first;
   Duration every;
 };
 
-/// No act.
+/// The op number that means "no op".
 inline constexpr std::uint32_t kNoAct = 0xffffffff;
 
-/// Act k of an actor starts only once act k + `ahead` of another, on another stream of its rank, is
-/// done [5.4].
+/// A wait for another stream: op k starts only after op k + `ahead` of `actor` is done. `actor` is
+/// on another stream of the same rank [5.4].
 struct After {
   ActorId actor;
   std::uint32_t ahead = 0;
 };
 
-/// Fields in the order of how often the engine reads them: those that each act needs share a cache
-/// line.
+/// An actor. Fields are sorted by how often the engine reads them: the fields that each op needs
+/// share a cache line.
 struct alignas(64) Actor {
-  Duration takes;  // on the stream
+  Duration takes;  // time on the stream
   ThreadId thread;
   StreamId stream;
   CollectiveId collective;  // not valid: an ordinary op
   Role role = Role::kOp;
-  bool immediate = false;     // its messages to its own thread leave at launch, not at the end [5]
-  bool blocking = false;      // its thread stays in the launch until the act is done [3.5]
-  bool in_lines : 1 = false;  // its acts stand in lines
-  bool waits_for_streams : 1 = false;  // its acts may have to wait for other streams
-  bool sends_at_launch : 1 = false;    // some of its messages leave then
+  bool immediate = false;     // messages to its own thread leave at launch, not at the end [5]
+  bool blocking = false;      // its thread stays in the launch until the op is done [3.5]
+  bool in_lines : 1 = false;  // its ops join lines [9.3]
+  bool waits_for_streams : 1 = false;  // its ops can wait for other streams [5.4]
+  bool sends_at_launch : 1 = false;    // some of its messages leave at launch
   bool sends_at_end : 1 = false;
-  std::uint32_t wanted = 0;  // acts that it can be ready for: a source that waits for outside input
-                             // asks for one item beyond its work [3.1]
+  std::uint32_t wanted = 0;  // number of ops it can be ready for: `acts`, plus one for a source
+                             // that waits for outside input [3.1]
   std::uint32_t calls = 0;   // kCalls: range in Plan::calls: [calls, calls_end)
   std::uint32_t calls_end = 0;
-  StreamId behind;           // starts only once what was launched there before is done [5.4]
+  StreamId behind;           // starts only after all earlier launches on this stream are done [5.4]
   std::uint32_t afters = 0;  // kOp, kCalls: range in Plan::afters: [afters, afters_end)
   std::uint32_t afters_end = 0;
   std::uint32_t registers = 0;  // range in Plan::registers: [registers, registers_end)
   std::uint32_t registers_end = 0;
   std::uint32_t inputs = 0;  // range in Plan::inputs: [inputs, inputs_end)
   std::uint32_t inputs_end = 0;
-  // Of launches, and of few acts:
+  // Fields for launches and for actors with few ops:
   std::uint32_t lines = 0;  // kCalls: range in Plan::actor_lines: [lines, lines_end)
   std::uint32_t lines_end = 0;
   Duration launch_overhead;  // on the host thread, before each launch
-  Duration timeout;          // of a step of the host; 0: none [10.5]
-  Duration watchdog;         // the shortest timeout of the communicators that it uses
+  Duration timeout;          // host steps: timeout; 0: none [10.5]
+  Duration watchdog;         // shortest timeout of its communicators
   RankId rank;
-  std::uint32_t acts = 0;       // how often it acts
-  std::uint32_t room = 0;       // kOp, kCalls: slots of its device that it needs [5.3]
-  std::uint32_t gang = 1;       // it takes so many at a time, which divides `room`
+  std::uint32_t acts = 0;       // number of its ops
+  std::uint32_t room = 0;       // kOp, kCalls: kernel slots that an op needs on its device [5.3]
+  std::uint32_t gang = 1;       // slots that an op takes at a time; divides `room`
   bool collects = false;        // kCalls: one of its calls is collective
   SignalId signal;              // kRecord, kWait, kAwait, kSet
   LockId lock;                  // kLock, kUnlock
-  CommunicatorId communicator;  // kCreate; kMeet, or none: must exist first
-  std::uint32_t times = 0;      // kAwait of a signal that hosts set: how often it must have fired
+  CommunicatorId communicator;  // kCreate: the communicator; kMeet: one that must be initialized
+                                // first, or none
+  std::uint32_t times = 0;      // kAwait, signal set by hosts: number of firings to wait for
   std::uint32_t streams = 0;    // kSynchronize, kMeet: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
   std::uint32_t needs = 0;  // kCalls, kMeet: range in Plan::needs: [needs, needs_end)
   std::uint32_t needs_end = 0;
-  std::uint32_t dies_at = kNoAct;   // its rank dies instead of the launch of this act [10.2]
-  std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]
+  std::uint32_t dies_at = kNoAct;   // op at whose launch its rank dies instead [10.2]
+  std::uint32_t fails_at = kNoAct;  // kOp: op that ends in a device error [10.3]
   OutsideInput input;
 };
 
-/// An output of an actor: `slots` credits, filled once per `acts_per_slot` acts [4].
+/// An output of an actor: `slots` credits, filled once per `acts_per_slot` ops [4].
 struct Register {
   ActorId producer;
   std::uint32_t slots = 1;
   std::uint32_t acts_per_slot = 1;
-  std::uint32_t drain_every = 0;  // every so many acts all slots must have come back; 0: never
+  std::uint32_t drain_every = 0;  // at multiples of this op number, all slots must be free; 0:
+                                  // never
   bool control = false;           // carries no data, only order
-  EdgeId in_place;                // the input whose memory this output reuses, if any [4.4]
+  EdgeId in_place;                // the input whose memory this output reuses; not valid: none
+                                  // [4.4]
   std::uint32_t edges = 0;        // range in Plan::edges: [edges, edges_end)
   std::uint32_t edges_end = 0;
 };
 
-/// One consumer of a register, which takes one slot per `acts_per_slot` of its acts. Who reads its
-/// messages, and on which thread, stands here once more: each message needs it twice, and would go
-/// through register and actor for it.
+/// A consumer of a register; it takes one slot per `acts_per_slot` of its ops. Producer, consumer
+/// and their threads are copies: each message needs them twice, and would otherwise look them up in
+/// register and actor.
 struct alignas(32) Edge {
   RegisterId source;
   ActorId producer;
@@ -145,33 +147,38 @@ struct alignas(32) Edge {
 
 struct Stream {
   RankId rank;
-  std::uint32_t launch_queue = 1024;  // acts launched and not done before a launch blocks [3.4]
-  bool shares_queue = false;          // the queue is that of its device: all its streams' acts
-  DeviceId device;                    // not valid: what runs here is done by the host
-  std::uint32_t hardware_queue = 0;   // of its device, if that has a limited number of them
+  std::uint32_t launch_queue = 1024;  // limit of launched ops that are not done; a further launch
+                                      // blocks [3.4]
+  bool shares_queue = false;          // uses the launch queue of its device, shared by all its
+                                      // streams
+  DeviceId device;                    // not valid: the host does the calls on this stream
+  std::uint32_t hardware_queue = 0;   // index of a hardware queue of its device, if their number is
+                                      // limited
   std::uint32_t dependents = 0;       // range in Plan::dependents: [dependents, dependents_end)
   std::uint32_t dependents_end = 0;
 };
 
-/// Which calls of a device wait for those that hosts launched before them [5.3].
+/// The calls of a device that wait for calls launched before them [5.3].
 enum class LaunchOrder : std::uint8_t {
   kNone,
-  kImplicit,           // each starts after those before it have started
-  kSerial,             // each starts after those before it have ended
-  kSerialCollectives,  // the same, of acts with collective calls only
+  kImplicit,           // each starts after all earlier ones have started
+  kSerial,             // each starts after all earlier ones have ended
+  kSerialCollectives,  // kSerial, for ops with collective calls only
 };
 
-/// A device and the room that it has [5.3]. 0: no limit.
+/// A device and its limits [5.3]. 0: no limit.
 struct Device {
   RankId rank;
   std::uint32_t hardware_queues = 0;
-  std::uint32_t resident = 0;      // slots, of which acts that run hold their room
-  std::uint32_t wanted = 0;        // slots for the first acts of all streams, at most
-  std::uint32_t launch_queue = 0;  // acts of all its streams, in place of their queues [3.4]
+  std::uint32_t resident = 0;      // kernel slots; a running op holds `room` of them
+  std::uint32_t wanted = 0;        // maximum number of slots that the first ops of all streams need
+                                   // together
+  std::uint32_t launch_queue = 0;  // limit of the launch queue that all its streams share; 0: each
+                                   // stream has its own [3.4]
   LaunchOrder order = LaunchOrder::kNone;
-  bool holds_queues = false;   // an act leaves its hardware queue when it ends, not when it starts
-  bool any_queue = false;      // which streams share a hardware queue is not known
-  bool records_queue = false;  // a record stands in a hardware queue until it starts
+  bool holds_queues = false;   // an op leaves its hardware queue when it ends, not when it starts
+  bool any_queue = false;      // the assignment of streams to hardware queues is unknown
+  bool records_queue = false;  // a record waits in a hardware queue until it starts
   std::uint32_t streams = 0;   // range in Plan::device_streams: [streams, streams_end), ascending
   std::uint32_t streams_end = 0;
 
@@ -179,28 +186,28 @@ struct Device {
   bool serial() const { return ordered() && order != LaunchOrder::kImplicit; }
   bool limited() const { return hardware_queues > 0 || resident > 0 || ordered(); }
 
-  /// Whether acts of this role stand in a hardware queue, if there are some.
+  /// Whether ops of this role join a hardware queue.
   bool queues(Role role) const {
     return hardware_queues > 0 && (holds_queues || records_queue || role != Role::kRecord);
   }
-  /// Whether an act of this role, which stands in a hardware queue, leaves it when it starts.
+  /// Whether an op of this role, which is in a hardware queue, leaves the queue when it starts.
   bool leaves_queue_at_start(Role role) const { return !holds_queues && role != Role::kWait; }
 
-  /// The first acts of its streams may be more than have room at the same time.
+  /// Whether the first ops of its streams can need more slots than the device has.
   bool may_lack_slots() const { return resident > 0 && resident < wanted; }
-  /// Of several that may start, but not all, nothing says which does.
+  /// Whether the start order is unspecified if not all waiting ops can start.
   bool starts_freely() const { return may_lack_slots() && !ordered(); }
 };
 
-/// An event.
+/// An event of CUDA or of hosts.
 struct Signal {
-  StreamId stream;  // on which it is recorded; not valid: hosts set it
+  StreamId stream;  // stream of its records; not valid: hosts set it
 
   bool recorded() const { return stream.valid(); }
 };
 
-/// What all ranks must agree on in a collective call [9.4]. The numbers mean what the caller of the
-/// builder decides.
+/// The properties of a collective call on which all ranks must agree [9.4]. The caller of the
+/// builder chooses the meaning of the numbers.
 struct Signature {
   std::uint32_t operation = 0;
   std::uint32_t root = 0;
@@ -210,7 +217,7 @@ struct Signature {
   friend constexpr bool operator==(const Signature&, const Signature&) = default;
 };
 
-/// Whether collective calls end together: hosts do not look at types [9.4].
+/// Whether two collective calls can complete together: hosts do not compare types [9.4].
 inline constexpr bool can_meet(const Signature& a, Signature b, bool on_host) {
   if (on_host) b.type = a.type;
   return a == b;
@@ -218,70 +225,76 @@ inline constexpr bool can_meet(const Signature& a, Signature b, bool on_host) {
 
 enum class CallKind : std::uint8_t { kCollective, kSend, kReceive };
 
-/// Which ranks wait for which in a collective call [9.4].
+/// The ranks that wait for each other in a collective call [9.4].
 enum class Flow : std::uint8_t {
-  kAll,       // all for all
-  kFromRoot,  // along the ring, from the root on
-  kToRoot,    // along the ring, to the root
-  kTree,      // down a binomial tree, from the root on
-  kStar,      // each with the root
+  kAll,       // all ranks for all ranks
+  kFromRoot,  // along the ring, starting at the root
+  kToRoot,    // along the ring, ending at the root
+  kTree,      // down a binomial tree from the root
+  kStar,      // each rank with the root
 };
 
-/// Whether ranks pass on what is in the buffers of the next one.
+/// Whether ranks pass data through the buffers of the next rank.
 inline constexpr bool is_ring(Flow flow) {
   return flow == Flow::kFromRoot || flow == Flow::kToRoot;
 }
 
-/// Instead of a peer: a receive takes the message of any rank [9.5].
+/// A value of Call::peer: the recv takes a message from any rank [9.5].
 inline constexpr std::uint32_t kAnyPeer = 0xffffffff;
 
-/// A call on a communicator [9.3]. Sends and receives use count and type of the signature only.
+/// A call on a communicator [9.3]. Sends and recvs use only the signature's count and type.
 struct Call {
   Duration takes;
   ActorId actor;
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
-  bool eager = false;       // of a send
-  bool fatal = false;       // its rank dies when it would be done [10.2]
-  Flow flow = Flow::kAll;   // of a collective call
-  std::uint8_t steps = 0;   // of a send or a flow: of a buffer; 0: it does not fit [9.4, 9.5]
-  ChannelId channel;        // of a send or receive
-  LinkId link;              // of a send or receive: what its message goes over, if that can be down
-  ChainId chain;            // of its act, if calls of it hold others back
-  std::uint32_t stage = 0;  // in its chain: it waits until the calls of the stage before are done
-  std::uint32_t member = 0;      // its own rank: index in Plan::communicator_ranks
-  std::uint32_t peer = 0;        // of a send or receive: likewise; of a flow: the root
-  std::uint32_t tag = 0;         // of a send or receive: of its first act,
-  std::uint32_t tag_step = 0;    // and what is added with each act, modulo 2^32
-  std::uint32_t connection = 0;  // of a collective call: what its first use connects [9.7]
+  bool eager = false;        // sends: completes without its recv (buffered)
+  bool fatal = false;        // its rank dies when the call would be done [10.2]
+  Flow flow = Flow::kAll;    // collective calls
+  std::uint8_t steps = 0;    // sends and flows: steps of a buffer; 0: the data does not fit [9.4,
+                             // 9.5]
+  ChannelId channel;         // sends and recvs
+  LinkId link;               // sends and recvs: the link of the message, if it can be down [10.4]
+  ChainId chain;             // chain of its op; not valid: no call of the op holds others back
+  std::uint32_t stage = 0;   // stage in its chain: the call waits until all calls of earlier stages
+                             // are done
+  std::uint32_t member = 0;  // own rank: index in Plan::communicator_ranks
+  std::uint32_t peer = 0;    // sends and recvs: the other rank, an index like `member`; flows:
+                             // the root
+  std::uint32_t tag = 0;     // sends and recvs: tag of the first op,
+  std::uint32_t tag_step = 0;    // and its increment per op, modulo 2^32
+  std::uint32_t connection = 0;  // collective calls: id of the connection that the first use sets
+                                 // up [9.7]
   Signature signature;
 
   bool from_any() const { return kind == CallKind::kReceive && peer == kAnyPeer; }
 };
 
-/// The acts of a rank with calls on a communicator, if those are on several streams: they run one
-/// after the other, in the order of their launches [9.3].
+/// The ops of a rank with calls on one communicator, if those ops are on several streams: they run
+/// one after another, in launch order [9.3].
 struct Line {
   RankId rank;
   CommunicatorId communicator;
 };
 
-/// The calls of an act on one communicator, if they are of several stages [9.3].
+/// The calls of an op on one communicator, if the calls have several stages [9.3].
 struct Chain {
   std::uint32_t calls = 0;  // range in Plan::chained: [calls, calls_end), by stage and id
   std::uint32_t calls_end = 0;
 };
 
-/// The steps of a channel's buffer [9.5]: NCCL_STEPS.
+/// The number of steps in a channel's buffer [9.5]: NCCL_STEPS.
 inline constexpr std::uint32_t kChannelSteps = 8;
 
-/// Carries the messages of one rank to one other (or itself) on a communicator [9.5]. That of the
-/// receives from any rank carries none: they take theirs from its sources.
+/// The path for messages from one rank to another (or to itself) on a communicator [9.5]. The
+/// channel of recvs from any rank carries no messages; its recvs take messages from its source
+/// channels.
 struct Channel {
   CommunicatorId communicator;
   std::uint32_t from = 0;  // indices in Plan::communicator_ranks, or kAnyPeer
   std::uint32_t to = 0;
-  ChannelId any;              // that of receives from any rank, of which this is a source
+  ChannelId any;              // the channel of recvs from any rank that this channel is a source
+                              // of; not valid: none
   std::uint32_t sources = 0;  // range in Plan::sources: [sources, sources_end), by rank
   std::uint32_t sources_end = 0;
 };
@@ -291,11 +304,11 @@ struct Thread {
   ThreadOrder order = ThreadOrder::kArrival;
   std::uint32_t program = 0;  // range in Plan::program: [program, program_end)
   std::uint32_t program_end = 0;
-  ActorId first_actor;          // what the program counts from
-  ActorId first_actor_of_rank;  // what the fingerprint counts from [8]
+  ActorId first_actor;          // base of the actor numbers in `program`
+  ActorId first_actor_of_rank;  // base of the actor numbers in the fingerprint [8]
 };
 
-/// A member of a collective: its rank and, unless it never comes, the actor that stands for it.
+/// A member of a collective: its rank, and its actor unless the member is missing.
 struct Member {
   RankId rank;
   ActorId actor;
@@ -303,7 +316,7 @@ struct Member {
 
 struct Collective {
   CommunicatorId communicator;
-  Duration takes;             // the longest of its members
+  Duration takes;             // longest time of its members
   std::uint32_t members = 0;  // range in Plan::members: [members, members_end)
   std::uint32_t members_end = 0;
 };
@@ -311,24 +324,26 @@ struct Collective {
 enum class MeetingKind : std::uint8_t {
   kMessage,     // the first message from one rank to another
   kCollective,  // the first collective call of a connection
-  kHosts,       // of role kMeet
+  kHosts,       // a host step of role kMeet
 };
 
-/// Where hosts of several ranks wait for each other, again and again [9.7].
+/// A point where the hosts of several ranks wait for each other, any number of times [9.7].
 struct Meeting {
   MeetingKind kind = MeetingKind::kHosts;
   CommunicatorId communicator;
   std::uint32_t ranks = 0;  // range in Plan::meeting_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
-  std::uint32_t users = 0;  // range in Plan::meeting_users: the actors that come, by rank and id
+  std::uint32_t users = 0;  // range in Plan::meeting_users: actors that come to the meeting, by
+                            // rank and id
   std::uint32_t users_end = 0;
 };
 
-/// A meeting that an act needs. Acts with the same `join` come to it once together: the first.
+/// A meeting that an op needs. All ops with the same `join` come to the meeting only once, in the
+/// first of them.
 struct Need {
   MeetingId meeting;
-  std::uint32_t member = 0;     // its own rank: index in Plan::meeting_ranks
-  std::uint32_t join = kNoAct;  // index in State::joined; kNoAct: each act comes, of role kMeet
+  std::uint32_t member = 0;     // own rank: index in Plan::meeting_ranks
+  std::uint32_t join = kNoAct;  // index in State::joined; kNoAct: every op comes (role kMeet)
 };
 
 struct MeetingUser {
@@ -337,41 +352,44 @@ struct MeetingUser {
 };
 
 struct Communicator {
-  bool at_first_use = false;      // else it exists from the start [3.3]
-  bool waits_for_device = false;  // creation also waits for what the members' devices have queued
+  bool at_first_use = false;      // initialized at first use; else at the start [3.3]
+  bool waits_for_device = false;  // initialization also waits for the queued ops of the members'
+                                  // devices
   bool connects = false;          // messages and collectives connect at first use [9.7]
-  bool open = false;              // ranks may leave a seq that others have not reached [9.4]
-  bool on_host = false;           // hosts do its calls [9.4, 9.5]
-  LinkId link;                    // what its collectives run over, if that can be down [10.4]
-  Duration timeout;               // of acts that use it: the watchdog's [10.5]; 0: none
+  bool open = false;              // ranks can leave a sequence number that others have not reached
+                                  // [9.4]
+  bool on_host = false;           // hosts do its calls (gloo, MPI) [9.4, 9.5]
+  LinkId link;                    // link of its collectives, if it can be down [10.4]
+  Duration timeout;               // watchdog timeout of ops that use it [10.5]; 0: none
   Duration creation_timeout;
-  Duration heartbeat;       // of threads that connect at first use [10.5]; 0: none
+  Duration heartbeat;       // timeout of connections at first use [10.5]; 0: none
   std::uint32_t ranks = 0;  // range in Plan::communicator_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
-  std::uint32_t size = 0;   // how many ranks it has in the job, of which a plan may have a few
+  std::uint32_t size = 0;   // number of its ranks in the job; a plan can contain fewer
   std::uint32_t users = 0;  // range in Plan::communicator_users: its actors, by rank and id
   std::uint32_t users_end = 0;
 };
 
-/// A link between two ranks that stops working [10.4].
+/// A link between two ranks that fails at a given time [10.4].
 struct Link {
   RankId first;
   RankId second;
-  Time down;       // from then on
-  Duration retry;  // after which whoever uses it has an error; 0: never
+  Time down;       // time of the failure
+  Duration retry;  // delay until ops on the link get an error; 0: never
 };
 
-/// A rank dies at a time [10.2].
+/// The death of a rank at a given time [10.2].
 struct Death {
   RankId rank;
   Time at;
 };
 
-/// The timers of a runtime [10.5].
+/// The timeouts of the runtime [10.5].
 struct Guards {
-  Duration poll;                    // the watchdog looks at multiples of it; 0: at any time
-  Duration launcher;                // so long after a death it ends the host's ranks; 0: never
-  std::vector<std::uint32_t> host;  // of each rank; needed with a launcher
+  Duration poll;                    // period of the watchdog's checks; 0: it checks at any time
+  Duration launcher;                // delay from a death until the launcher ends all ranks of the
+                                    // host; 0: never
+  std::vector<std::uint32_t> host;  // host of each rank; required with a launcher
 };
 
 /// See the head of this file. All members are ranges of ids or plain numbers.
@@ -398,15 +416,16 @@ struct Plan {
   IdVector<ChainId, Chain> chains;
   IdVector<LineId, Line> lines;
   std::vector<CallId> chained;            // grouped by chain
-  IdVector<ChannelId, Channel> channels;  // those that calls use
-  std::vector<ChannelId> sources;         // grouped by channel from any rank
-  IdVector<LinkId, Link> links;           // that can be down
+  IdVector<ChannelId, Channel> channels;  // used by calls
+  std::vector<ChannelId> sources;         // grouped by the channel of recvs from any rank
+  IdVector<LinkId, Link> links;           // links that can be down
   IdVector<MeetingId, Meeting> meetings;
   std::vector<EdgeId> inputs;               // grouped by consumer
-  std::vector<std::uint32_t> program;       // of each act the actor, see act()
+  std::vector<std::uint32_t> program;       // offset of the actor of each op, see act()
   std::vector<Member> members;              // grouped by collective
   std::vector<RankId> communicator_ranks;   // grouped by communicator
-  std::vector<LinkId> arrival_links;        // beside communicator_ranks: over it a rank arrives
+  std::vector<LinkId> arrival_links;        // parallel to communicator_ranks: the link over which
+                                            // the rank arrives at the init
   std::vector<ActorId> communicator_users;  // grouped by communicator
   std::vector<StreamId> device_streams;     // grouped by device
   std::vector<StreamId> synchronized;       // grouped by actor
@@ -414,14 +433,16 @@ struct Plan {
   std::vector<After> afters;                // grouped by actor
   std::vector<Need> needs;                  // grouped by actor, in the order of MeetingKind
   std::vector<RankId> meeting_ranks;        // grouped by meeting
-  std::vector<MeetingUser> meeting_users;   // likewise
-  std::uint32_t join_count = 0;             // of different Need::join
-  std::vector<StreamId> dependents;         // of each stream: with acts that wait for it, ascending
+  std::vector<MeetingUser> meeting_users;   // grouped by meeting
+  std::uint32_t join_count = 0;             // number of distinct Need::join
+  std::vector<StreamId> dependents;         // grouped by stream: streams with ops that wait for it,
+                                            // ascending
   std::vector<Death> deaths;
   Guards guards;
-  bool open = false;            // some communicator is
-  bool faulty = false;          // something of docs/reference/rules.md, 10, can happen
-  std::uint64_t act_count = 0;  // of all actors together
+  bool open = false;            // whether some communicator is open
+  bool faulty = false;          // whether faults or timeouts (docs/reference/rules.md, 10) can
+                                // occur
+  std::uint64_t act_count = 0;  // number of ops of all actors
 
   IdRange<RegisterId> registers_of(ActorId actor) const {
     return {actors[actor].registers, actors[actor].registers_end};
@@ -433,14 +454,14 @@ struct Plan {
     return {actors[actor].calls, actors[actor].calls_end};
   }
 
-  /// Whether acts of the actor stand in the launch order of `device`.
+  /// Whether ops of the actor join the launch order of `device`.
   bool in_order(const Device& device, ActorId id) const {
     const Actor& actor = actors[id];
     if (!device.ordered() || actor.role != Role::kCalls) return false;
     return device.order != LaunchOrder::kSerialCollectives || actor.collects;
   }
 
-  /// Whether the actor is in the line.
+  /// Whether the actor's ops join `line`.
   bool is_in(ActorId id, LineId line) const {
     const Actor& actor = actors[id];
     for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
@@ -449,14 +470,14 @@ struct Plan {
     return false;
   }
 
-  /// What `thread` does at place `i` of `program`, which is in its range. Threads that do the same
-  /// with actors of their own have one range.
+  /// Returns the actor of op `i` of `thread`; `i` is an index in Plan::program. Threads with equal
+  /// programs on different actors share a range.
   ActorId act(const Thread& thread, std::uint32_t i) const {
     return ActorId{thread.first_actor.value + program[i]};
   }
 };
 
-/// What a caller says of an actor; the builder works out the rest.
+/// The input for an actor; the builder derives the other fields.
 struct ActorSpec {
   ThreadId thread;
   StreamId stream;
@@ -474,38 +495,38 @@ struct ActorSpec {
 struct StepSpec {
   Role role = Role::kWork;
   ThreadId thread;
-  StreamId stream;  // of the roles that have one
+  StreamId stream;  // roles with a stream
   Duration launch_overhead;
   std::uint32_t acts = 1;
-  bool blocking = false;  // of the roles that have a stream
+  bool blocking = false;  // roles with a stream
   OutsideInput input;
   SignalId signal;
   LockId lock;
   CommunicatorId communicator;
   std::uint32_t times = 0;
-  Duration timeout;  // of a step of the host
+  Duration timeout;  // host steps
   MeetingId meeting;
   std::uint32_t room = 1;  // kCalls
-  std::uint32_t gang = 1;  // likewise
+  std::uint32_t gang = 1;  // kCalls
 };
 
 struct CallSpec {
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
-  RankId peer;  // of a send or receive (not valid: from any rank); of a flow the root
+  RankId peer;  // sends and recvs: the other rank (not valid: from any rank); flows: the root
   bool eager = false;
-  Flow flow = Flow::kAll;  // of a collective call
-  std::uint8_t steps = 0;  // of a send or a flow; at most kChannelSteps
+  Flow flow = Flow::kAll;  // collective calls
+  std::uint8_t steps = 0;  // sends and flows; at most kChannelSteps
   Signature signature;
-  std::uint32_t connection = 0;  // of a collective call
+  std::uint32_t connection = 0;  // collective calls
   std::uint32_t tag = 0;
   std::uint32_t tag_step = 0;
   Duration takes;
-  LinkId link;  // of a send or receive
+  LinkId link;  // sends and recvs
   bool fatal = false;
 };
 
-/// What a caller says of a device, see Device.
+/// The input for a device, see Device.
 struct DeviceSpec {
   std::uint32_t hardware_queues = 0;
   std::uint32_t resident = 0;
@@ -515,13 +536,13 @@ struct DeviceSpec {
   std::uint32_t launch_queue = 0;
 };
 
-/// What can go wrong with a communicator, see Communicator.
+/// The faults of a communicator, see Communicator.
 struct CommunicatorFaults {
   LinkId link;
   Duration timeout;
   Duration creation_timeout;
   Duration heartbeat;
-  std::vector<LinkId> arrival_links;  // of its ranks, ascending; may be empty
+  std::vector<LinkId> arrival_links;  // per rank, ascending; can be empty
 };
 
 struct RegisterSpec {
@@ -531,13 +552,15 @@ struct RegisterSpec {
   bool control = false;
 };
 
-/// Makes plans. Its input must be valid (lowering has reported the user's mistakes); invalid input
-/// is a bug of the caller and ends the program with a failed check.
-/// Ids of threads, streams, actors, collectives and communicators are given in the order of the
-/// calls. Registers and edges get their ids in build(), grouped and otherwise in that same order.
+/// Makes plans. The input must be valid: lowering reports the user's mistakes. Invalid input is a
+/// bug of the caller and ends the program with a failed check.
+///
+/// Ids of threads, streams, actors, collectives and communicators follow the order of the calls.
+/// Registers and edges get their ids in build(), grouped, and within a group in the order of the
+/// calls.
 class PlanBuilder {
  public:
-  /// An output of an actor as the builder knows it before build().
+  /// An output of an actor before build().
   struct Output {
     std::uint32_t index = 0;
   };
@@ -547,86 +570,89 @@ class PlanBuilder {
   ThreadId add_thread(RankId rank, ThreadOrder order);
   StreamId add_stream(RankId rank, std::uint32_t launch_queue);
 
-  /// Streams are put on devices in the order of the calls, which is their index there.
+  /// Adds a device without streams. The order of the put_on_device() calls determines the index of
+  /// a stream on its device.
   DeviceId add_device(RankId rank, const DeviceSpec& spec);
   void put_on_device(StreamId stream, DeviceId device);
 
   SignalId add_signal();
   LockId add_lock(RankId rank);
 
-  /// Thread and stream must be of one rank, which becomes the actor's.
+  /// Adds an actor. Its thread and its stream must belong to one rank, which becomes the actor's
+  /// rank.
   ActorId add_actor(const ActorSpec& spec);
 
-  /// A step. One of role kCalls gets its calls by add_call. The `record`s of a signal must be on
-  /// one stream, and a signal is either recorded or set.
+  /// Adds a step. add_call() adds the calls of a step of role kCalls. All `record`s of a signal
+  /// must be on one stream, and a signal is either recorded or set.
   ActorId add_step(const StepSpec& spec);
 
-  /// Appends a call to the last step that was added. All calls of a rank on one communicator must
-  /// be on one stream.
+  /// Appends a call to the last step added. All calls of a rank on one communicator must be on one
+  /// stream.
   void add_call(const CallSpec& spec);
 
-  /// The streams that the last step that was added synchronizes, in any order.
+  /// Sets the streams that the last step added synchronizes, in any order.
   void set_synchronized(std::vector<StreamId> streams);
 
-  /// Act k of `actor` starts only once act k + `ahead` of `other` is done, or what was launched on
-  /// `stream` before it. Of the roles kOp and kCalls; what is waited for is on another stream of
-  /// the same rank, and `other` has as many acts.
+  /// Adds a wait of `actor`, of role kOp or kCalls, for another stream of the same rank.
+  /// add_after(): op k waits for op k + `ahead` of `other`, which must have that op for each k.
+  /// set_behind(): each op waits for all earlier launches on `stream`.
   void add_after(ActorId actor, ActorId other, std::uint32_t ahead);
   void set_behind(ActorId actor, StreamId stream);
 
-  /// `slots`, `acts_per_slot` at least 1.
+  /// Adds an output of `producer`. `slots` and `acts_per_slot` are at least 1.
   Output add_register(ActorId producer, const RegisterSpec& spec);
 
-  /// Registers of one actor keep the order of the add_register calls, consumers of one register
-  /// and inputs of one actor the order of the add_consumer calls.
+  /// Adds a consumer. Registers of one actor keep the order of the add_register() calls; consumers
+  /// of a register and inputs of an actor keep the order of the add_consumer() calls.
   void add_consumer(Output output, ActorId consumer, std::uint32_t acts_per_slot);
 
-  /// The last input that was added to the producer of `output` lends it its memory [4.4]. Both
-  /// must have one slot per act.
+  /// Makes `output` reuse the memory of the last input added to its producer [4.4]. Both must have
+  /// one slot per op.
   void set_in_place(Output output);
 
   CommunicatorId add_communicator(std::vector<RankId> ranks, bool at_first_use,
                                   bool waits_for_device);
 
-  /// In the job it has more ranks, for which those of the plan stand.
+  /// Sets the number of ranks in the job; the plan contains only representatives.
   void set_size(CommunicatorId id, std::uint32_t ranks);
 
-  /// Its messages and collective calls connect at first use [9.7].
+  /// Makes messages and collective calls on the communicator connect at first use [9.7].
   void connect_at_first_use(CommunicatorId id) { plan_.communicators[id].connects = true; }
 
-  /// Hosts do its calls, which differ in what they make of sizes and types [9.4, 9.5].
+  /// Marks the communicator's calls as host calls, with different checks of sizes and types [9.4,
+  /// 9.5].
   void set_on_host(CommunicatorId id) { plan_.communicators[id].on_host = true; }
 
-  /// For steps of role kMeet, of some ranks of the communicator.
+  /// Adds a meeting for steps of role kMeet, of some ranks of the communicator.
   MeetingId add_meeting(CommunicatorId communicator, std::vector<RankId> ranks);
 
   LinkId add_link(const Link& link);
   void set_communicator_faults(CommunicatorId id, const CommunicatorFaults& faults);
   void add_death(RankId rank, Time at);
 
-  /// The act, from 0, at which the actor's rank dies; or which ends in an error, of an op.
+  /// Sets the op, from 0, at which the actor's rank dies, or which ends in a device error.
   void set_dies_at(ActorId actor, std::uint32_t act);
   void set_fails_at(ActorId actor, std::uint32_t act);
   void set_guards(Guards guards);
 
-  /// Members in the order of the group. An actor may be a member of one collective.
+  /// Adds a collective with members in group order. An actor can be a member of one collective.
   CollectiveId add_collective(CommunicatorId communicator, std::vector<Member> members);
 
-  /// How many acts all programs have, at most: their memory is taken at once.
+  /// Reserves memory for the ops of all programs; `acts` is their maximum number.
   void reserve_programs(std::size_t acts) { plan_.program.reserve(acts); }
 
-  /// The acts of a thread of order kProgram, in order: each of its actors as often as it acts. Once
-  /// for each such thread.
+  /// Sets the ops of a thread of order kProgram, in order: each of its actors appears `acts` times.
+  /// Must be called once for each such thread.
   void set_program(ThreadId thread, const std::vector<ActorId>& acts);
 
-  /// The plan. The builder is empty afterwards.
+  /// Returns the plan and empties the builder.
   Plan build();
 
  private:
   struct PendingRegister {
     ActorId producer;
     RegisterSpec spec;
-    std::uint32_t in_place = kNone;  // index of a pending consumer
+    std::uint32_t in_place = kNone;  // index of a pending consumer, or kNone
   };
   struct PendingConsumer {
     std::uint32_t output;
@@ -656,7 +682,8 @@ class PlanBuilder {
   std::vector<PendingConsumer> consumers_;
   std::vector<std::pair<ActorId, After>> afters_;
   std::vector<std::pair<ActorId, MeetingId>> meets_;
-  std::unordered_multimap<std::size_t, ThreadId> programs_;  // by hash: threads with different ones
+  // by hash: one thread per distinct program
+  std::unordered_multimap<std::size_t, ThreadId> programs_;
 };
 
 }  // namespace pipesim::sim

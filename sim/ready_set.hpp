@@ -1,5 +1,5 @@
-// A set of small numbers that returns the largest first, in a few instructions: a tree of bits, in
-// which each bit says whether any of 64 below it is set.
+// A set of small integers that returns the largest first, in a few instructions: a tree of bits, in
+// which each bit says whether any of the 64 bits below it is set.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace pipesim::sim {
 
 class ReadySet {
  public:
-  /// Of the numbers below `size`.
+  /// Creates an empty set of integers below `size`.
   explicit ReadySet(std::size_t size) {
     do {
       size = (size + 63) / 64;
@@ -31,7 +31,7 @@ class ReadySet {
     }
   }
 
-  /// Removes the largest. The set must not be empty.
+  /// Removes and returns the largest integer. The set must not be empty.
   std::uint32_t pop() {
     std::uint32_t number = 0;
     for (std::size_t i = levels_.size(); i-- > 0;) {
@@ -49,7 +49,7 @@ class ReadySet {
   }
 
  private:
-  std::vector<std::vector<std::uint64_t>> levels_;  // the bits of the numbers first
+  std::vector<std::vector<std::uint64_t>> levels_;  // level 0 has one bit per integer
 };
 
 }  // namespace pipesim::sim

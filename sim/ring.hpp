@@ -1,5 +1,5 @@
-// A first-in-first-out queue in one block of memory, which it keeps: once it has grown to the size
-// that a run needs, it no longer allocates.
+// A first-in-first-out queue in one block of memory. The queue keeps its memory: at its final size
+// it no longer allocates.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class Ring {
     return items_[place(size_ - 1)];
   }
 
-  /// Item `i` from the front, i < size().
+  /// Item `i` from the front; i < size().
   const T& operator[](std::uint32_t i) const {
     PIPESIM_DCHECK(i < size_, {"i", i}, {"size", size_});
     return items_[place(i)];
@@ -71,18 +71,19 @@ class Ring {
     const T item = items_[first_];
     first_ = place(1);
     --size_;
-    // A long queue was written long ago and is out of the cache.
+    // The items of a long queue were written long ago and have left the cache.
     __builtin_prefetch(&items_[place(kPerLine)]);
     return item;
   }
 
  private:
-  static constexpr std::uint32_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;  // of the cache
+  // Items per cache line.
+  static constexpr std::uint32_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
 
   std::uint32_t capacity() const { return mask_ + 1; }
   std::uint32_t place(std::uint32_t i) const { return (first_ + i) & mask_; }
 
-  // Out of line, since it is rare and would cost each push the registers that it needs.
+  // Not inlined: growing is rare, and inlining it would cost registers in each push.
   [[gnu::noinline]] void grow() {
     const std::uint32_t larger = capacity() == 0 ? 4 : 2 * capacity();
     auto items = std::make_unique<T[]>(larger);
@@ -93,7 +94,7 @@ class Ring {
   }
 
   std::unique_ptr<T[]> items_;
-  std::uint32_t mask_ = 0xffffffff;  // how many have room, a power of two or 0, less 1
+  std::uint32_t mask_ = 0xffffffff;  // capacity - 1; the capacity is 0 or a power of two
   std::uint32_t first_ = 0;
   std::uint32_t size_ = 0;
 };

@@ -1,15 +1,15 @@
-// Numbers that look random and are the same everywhere.
+// Pseudorandom numbers that are the same on every machine.
 #pragma once
 
 #include <cstdint>
 
 namespace pipesim::sim {
 
-/// What is added to a state for the next number.
+/// The increment from one state to the next.
 inline constexpr std::uint64_t kSplitmixStep = 0x9e3779b97f4a7c15;
 
-/// What splitmix64 makes of a state (Steele, Lea, Flood: "Fast splittable pseudorandom number
-/// generators", 2014).
+/// Returns the output of splitmix64 for a state (Steele, Lea, Flood: "Fast splittable pseudorandom
+/// number generators", 2014).
 constexpr std::uint64_t splitmix(std::uint64_t state) {
   std::uint64_t z = state + kSplitmixStep;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

@@ -70,7 +70,7 @@ const Round& State::round_of(const Call& call) const {
   return all.rounds[seqs[call.member] - 1 - all.passed];
 }
 
-// Along the ring of the members: from the root on, or from the one after it.
+// Counts along the ring of members, starting at the root or at the member after it.
 std::uint32_t State::place_in(const Plan& plan, const Round& round, std::uint32_t member) {
   const Call& first = plan.calls[round.first.call];
   const Communicator& communicator = plan.communicators[first.communicator];
@@ -81,14 +81,14 @@ std::uint32_t State::place_in(const Plan& plan, const Round& round, std::uint32_
 
 namespace {
 
-// Whether what `from` has of the flow goes into a buffer of `to`.
+// Whether the data that `from` has of the flow goes into a buffer of `to`.
 bool flows(const Plan& plan, const Round& round, std::uint32_t from, std::uint32_t to) {
   return is_ring(plan.calls[round.first.call].flow) &&
          State::place_in(plan, round, to) == State::place_in(plan, round, from) + 1;
 }
 
-// In a binomial tree, the parent of a place is the place without its highest bit. Whether `place`
-// waits for `other`: one of its ancestors, or a child.
+// Whether `place` waits for `other` in a binomial tree: for one of its ancestors or children. The
+// parent of a place is the place without its highest bit.
 bool waits_in_tree(std::uint32_t place, std::uint32_t other) {
   if (other > place) return (other ^ std::bit_floor(other)) == place;
   while (place > other) place ^= std::bit_floor(place);
@@ -120,7 +120,7 @@ bool State::waits_for(const Plan& plan, const Call& call, std::uint32_t other) c
   return flows(plan, round, call.member, other) && !has_room(plan, call, other);
 }
 
-// As waits_for of each of the others.
+// Equivalent to !waits_for() for each other member, without a loop over the members of a ring.
 bool State::waits_for_none(const Plan& plan, const Call& call) const {
   const Round& round = round_of(call);
   const Call& first = plan.calls[round.first.call];
@@ -142,7 +142,7 @@ bool State::waits_for_none(const Plan& plan, const Call& call) const {
 
 std::uint32_t State::item_in_line(const Plan& plan, LineId line, std::uint32_t n) const {
   const Ring<StreamId>& acts = lines[line];
-  std::uint32_t before = 0;  // acts of the line that precede it on its stream
+  std::uint32_t before = 0;  // number of earlier ops of the line on the same stream
   for (std::uint32_t i = 0; i < n; ++i) before += acts[i] == acts[n] ? 1u : 0u;
   std::uint32_t index = 0;
   for (const StreamItem item : items_of(acts[n])) {

@@ -1,7 +1,7 @@
-// Everything that changes during a run, in flat arrays beside those of the plan.
+// The state of a run: everything that changes, in flat arrays parallel to those of the plan.
 //
-// A State is plain data: copying it copies the run. Times of pending events are not in it; the
-// engine holds those. What is here is enough to say, at any moment, who waits for whom.
+// A State is plain data: a copy of a State is a copy of the run. The engine, not the State, holds
+// the times of pending events. A State suffices to determine, at any moment, who waits for whom.
 #pragma once
 
 #include <array>
@@ -18,28 +18,28 @@
 
 namespace pipesim::sim {
 
-/// What an act is doing between being ready and being launched, in this order
-/// (docs/reference/rules.md, 3.2). A thread that is blocked is blocked in one of these.
+/// The stages of an op from ready to launched, in order (docs/reference/rules.md, 3.2). A blocked
+/// thread is blocked in one of these.
 enum class Step : std::uint8_t {
   kNone,  // not blocked
   kOutsideInput,
   kCreation,
   kConnection,  // at first use (9.7)
   kOverhead,
-  kHostStep,  // what a step of the host waits for (9.1)
+  kHostStep,  // the wait of a host step (9.1)
   kLaunchQueue,
   kCompletion,  // launched, and blocking until it is done
 };
 
-/// What a thread is doing.
+/// The activity of a thread.
 enum class ThreadMode : std::uint8_t {
-  kIdle,     // nothing to read
+  kIdle,     // has nothing to read
   kWaking,   // a wake is pending
-  kRunning,  // being run right now
-  kBlocked,  // in an act, at a step; a wake may be pending once that is over
+  kRunning,  // is running right now
+  kBlocked,  // is in an op, at a step; a wake may be pending once the step is over
 };
 
-/// A message in an inbox: an id of what it is about, tagged with its kind in the two top bits.
+/// A message in an inbox: the id of its subject, with its kind in the top two bits.
 class Message {
  public:
   enum class Kind : std::uint32_t { kStart, kData, kAck };
@@ -50,8 +50,8 @@ class Message {
   static Message ack(EdgeId edge) { return Message(Kind::kAck, edge.value); }
 
   Kind kind() const { return static_cast<Kind>(bits_ >> 30); }
-  ActorId actor() const { return ActorId{bits_ & kIdMask}; }  // of a start message
-  EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }     // of the two others
+  ActorId actor() const { return ActorId{bits_ & kIdMask}; }  // start messages
+  EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }     // data and acknowledgements
 
  private:
   static constexpr std::uint32_t kIdMask = (1u << 30) - 1;
@@ -60,14 +60,14 @@ class Message {
   std::uint32_t bits_ = 0;
 };
 
-/// What stands in a stream: an act, or a mark.
+/// An item in a stream: an op or a mark.
 class StreamItem {
  public:
   enum class Kind : std::uint32_t { kAct, kAckMark, kCreationMark, kSynchronizeMark };
 
   StreamItem() = default;
-  /// `needed`: of a wait how often its signal must have fired; of an act that stays behind a stream
-  /// (5.4) how many acts of that must be done.
+  /// Makes the item of an op. `needed`: for a wait, the number of firings of its signal; for an op
+  /// that waits for a stream (5.4), the number of ops done on that stream.
   static StreamItem act(ActorId actor, std::uint32_t needed = 0) {
     StreamItem item(Kind::kAct, actor.value);
     item.needed_ = needed;
@@ -86,7 +86,7 @@ class StreamItem {
   EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }
   CommunicatorId communicator() const { return CommunicatorId{bits_ & kIdMask}; }
   ThreadId thread() const { return ThreadId{bits_ & kIdMask}; }
-  /// Of a mark: what it is and for whom. An order without a meaning.
+  /// A mark's kind and target as one number, for sorting only.
   std::uint32_t mark() const { return bits_; }
   std::uint32_t needed() const { return needed_; }
 
@@ -99,19 +99,20 @@ class StreamItem {
 };
 static_assert(sizeof(StreamItem) == 8);
 
-// The queues of streams keep their heads at hand, and what is behind a head in blocks of a cache
-// line, which come from one store for all streams. Hosts run far ahead of their devices, so that
-// the queues of a large run hold millions of items: in blocks, those of a rank lie side by side, in
-// the order in which it launched and will need them, and share pages.
+// A stream's queue stores its head directly and the other items in blocks of one cache line, from
+// one store for all streams. Hosts run far ahead of their devices, so the queues of a large run
+// hold millions of items. The blocks of one rank are adjacent, in the order of its launches and
+// later uses, and share pages.
 
-/// The blocks of all queues. A position is the number of a block, times kWords, plus that of an
-/// item in it.
+/// The blocks of all queues. A position is block number * kWords + index of the item in the block.
 class StreamBlocks {
  public:
-  static constexpr std::uint32_t kWords = 8;           // of the size of an item
-  static constexpr std::uint32_t kItems = kWords - 1;  // the last word says which block follows
+  static constexpr std::uint32_t kWords = 8;           // words per block, each of the size of an
+                                                       // item
+  static constexpr std::uint32_t kItems = kWords - 1;  // items per block; the last word is the
+                                                       // number of the next block
 
-  /// A new block, which follows itself.
+  /// Adds a block that is its own successor, and returns its number.
   std::uint32_t add() {
     const auto block = static_cast<std::uint32_t>(blocks_.size());
     blocks_.emplace_back();
@@ -127,7 +128,7 @@ class StreamBlocks {
   }
   std::uint32_t& next(std::uint32_t block) { return blocks_[block].next; }
 
-  /// The position behind this one: that of an item, whatever it was before.
+  /// Returns the position after this one, which always holds an item slot.
   std::uint32_t behind(std::uint32_t position) const {
     ++position;
     return position % kWords < kItems ? position : blocks_[position / kWords].next * kWords;
@@ -145,7 +146,8 @@ class StreamBlocks {
   std::vector<Block> blocks_;
 };
 
-/// A first-in-first-out queue. Its blocks form a ring, which it keeps and enlarges when it is full.
+/// A first-in-first-out queue. Its blocks form a ring, which the queue keeps and enlarges when
+/// full.
 class StreamQueue {
  public:
   bool empty() const { return size_ == 0; }
@@ -171,7 +173,7 @@ class StreamQueue {
     if (--size_ == 0) return item;
     head_ = blocks.at(first_);
     if (size_ == 1) {
-      // None is behind the head: the block is used from its start.
+      // Only the head is left, so the block is reused from its start.
       first_ = last_ = first_ - first_ % StreamBlocks::kWords;
     } else {
       first_ = blocks.behind(first_);
@@ -179,12 +181,12 @@ class StreamQueue {
     return item;
   }
 
-  /// Fetches what pop() needs. An item of a long queue was written long ago.
+  /// Prefetches the data for pop(): the items of a long queue were written long ago.
   void prefetch(const StreamBlocks& blocks) const {
     if (size_ > 1) blocks.prefetch(first_);
   }
 
-  /// The items, the head first.
+  /// The items, head first.
   class Items {
    public:
     class Iterator {
@@ -223,7 +225,7 @@ class StreamQueue {
   };
 
  private:
-  // Behind the last item comes another block: a free one of the ring, or a new one.
+  // Continues in another block after the last item: a free block of the ring, or a new one.
   [[gnu::noinline]] void make_room(StreamBlocks& blocks) {
     if (last_ == kNoBlock) {
       first_ = last_ = blocks.add() * StreamBlocks::kWords;
@@ -239,24 +241,24 @@ class StreamQueue {
     last_ = next * StreamBlocks::kWords;
   }
 
-  // Looks like the end of a block.
+  // A position that looks like the end of a block.
   static constexpr std::uint32_t kNoBlock = 0xffffffff;
 
   StreamItem head_;
   std::uint32_t size_ = 0;
-  std::uint32_t first_ = kNoBlock;  // position of the item behind the head
+  std::uint32_t first_ = kNoBlock;  // position of the item after the head
   std::uint32_t last_ = kNoBlock;   // position for the next item
 };
 
-/// `count` consecutive acts of a stream were launched at `time`.
+/// `count` consecutive ops of a stream launched at `time`.
 struct Launches {
   Time time = kNever;
   std::uint32_t count = 0;
-  std::uint32_t number = 0;  // on a limited device, where each launch has one of its own
+  std::uint32_t number = 0;  // on a limited device: launch number; each launch has its own entry
 };
 
-/// A first-in-first-out line of threads, linked through ThreadState::next_in_line: a thread stands
-/// in at most one.
+/// A first-in-first-out queue of threads, linked through ThreadState::next_in_line: a thread is in
+/// at most one.
 struct ThreadLine {
   ThreadId first;
   ThreadId last;
@@ -264,7 +266,7 @@ struct ThreadLine {
   bool empty() const { return !first.valid(); }
 };
 
-/// The same for streams, through StreamState::next_in_line.
+/// A first-in-first-out queue of streams, linked through StreamState::next_in_line.
 struct StreamLine {
   StreamId first;
   StreamId last;
@@ -275,45 +277,45 @@ struct StreamLine {
 struct ActorState {
   std::uint32_t launched = 0;
   std::uint32_t done = 0;
-  std::uint32_t missing = 0;     // conditions of readiness that the next act lacks
-  std::uint32_t calls_left = 0;  // of the act that has started: calls that are not done
+  std::uint32_t missing = 0;     // unmet readiness conditions of the next op
+  std::uint32_t calls_left = 0;  // calls of the started op that are not done
 };
 
 struct RegisterState {
-  std::uint32_t free = 0;      // credits
+  std::uint32_t free = 0;      // free credits
   std::uint32_t returned = 0;  // slots that every edge has acknowledged
-  std::uint32_t at_least = 0;  // how many edges have acknowledged just `returned` slots
+  std::uint32_t at_least = 0;  // number of edges that have acknowledged exactly `returned` slots
 };
 
 struct EdgeState {
-  std::uint32_t available = 0;     // slots for the consumer, counted
-  std::uint32_t acknowledged = 0;  // slots, as the producer has counted
+  std::uint32_t available = 0;     // slots that the consumer has counted and not used
+  std::uint32_t acknowledged = 0;  // slots whose acknowledgement the producer has counted
 };
 
-/// What each act needs shares a cache line. Hosts launch many acts at one moment, so each time of
-/// launches is kept once.
+/// The state of a stream. The fields that each op needs share a cache line. Hosts launch many ops
+/// at one moment, so each launch time is stored once.
 struct alignas(64) StreamState {
-  StreamQueue items;         // the head first
-  std::uint32_t done = 0;    // acts, since the start
-  Time head_start = kNever;  // of the act at the head; kNever while it may not start
-  Launches launch;           // of the first acts
-  // Of a head that waits for other streams (5.4): it cannot start before so many acts of this one
-  // are done. Not valid: it does not wait, or the stream is on a limited device.
+  StreamQueue items;         // head first
+  std::uint32_t done = 0;    // ops done since the start
+  Time head_start = kNever;  // start of the op at the head; kNever before its start
+  Launches launch;           // launch of the first ops
+  // The head waits for another stream (5.4): it cannot start before `held_until` ops of `held_by`
+  // are done. Not valid: the head does not wait, or the stream is on a limited device.
   StreamId held_by;
   std::uint32_t held_until = 0;
-  std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
-  ThreadLine waiting;            // for a place in the launch queue
-  // Of launches, and of few acts:
-  std::uint32_t launched = 0;  // acts, since the start
-  std::uint32_t slots = 0;     // of its device, that the head holds
+  std::uint32_t unfinished = 0;  // launched ops that are not done, plus places reserved for threads
+  ThreadLine waiting;            // threads waiting for a place in the launch queue
+  // Fields for launches and for actors with few ops:
+  std::uint32_t launched = 0;  // ops launched since the start
+  std::uint32_t slots = 0;     // kernel slots that the head holds
   Ring<Launches> later_launches;
-  StreamId next_in_line;  // of a signal for which the wait at its head waits
-  bool offered = false;   // a start of the head is pending (Stepper)
-  // Timers (10.5); kNever: none is set.
+  StreamId next_in_line;  // next stream whose head waits for the same event
+  bool offered = false;   // whether a start of the head is pending (Stepper)
+  // Timers (10.5); kNever: not set.
   Time watchdog = kNever;
   Time link_error = kNever;
 
-  /// An act is launched, which is in `items`.
+  /// Records the launch of an op that is already in `items`.
   void add_launch(Time now) {
     Launches& last = later_launches.empty() ? launch : later_launches.back();
     if (last.count == 0) last.time = now;
@@ -324,7 +326,7 @@ struct alignas(64) StreamState {
     }
   }
 
-  /// On a limited device: launch `number` there.
+  /// Records launch `number` of a limited device.
   void add_launch(Time now, std::uint32_t number) {
     if (launch.count == 0) {
       launch = {now, 1, number};
@@ -333,18 +335,18 @@ struct alignas(64) StreamState {
     }
   }
 
-  /// The act at the head leaves `items`.
+  /// Removes the launch of the op that leaves the head.
   void remove_launch() {
     if (--launch.count == 0 && !later_launches.empty()) launch = later_launches.pop();
   }
 };
 
-/// Goes along the acts of a stream, from the first on, with the times of their launches.
+/// Iterates over the launch times of a stream's ops, first op first.
 class LaunchTimes {
  public:
   explicit LaunchTimes(const StreamState& stream) : stream_(stream), now_(stream.launch) {}
 
-  /// Of the next act. Only while there is one.
+  /// Returns the launch time of the next op, which must exist.
   Time next() {
     if (now_.count == 0) now_ = stream_.later_launches[later_++];
     --now_.count;
@@ -359,67 +361,69 @@ class LaunchTimes {
 
 struct ThreadState {
   Ring<Message> inbox;
-  ActorId at;  // the actor that it is at, or is blocked in
+  ActorId at;  // the current actor, in whose op the thread is blocked if it is blocked
   ThreadMode mode = ThreadMode::kIdle;
   Step step = Step::kNone;
-  std::uint32_t next_act = 0;  // of a program: index from its begin
-  std::uint32_t needed = 0;    // kAwait: how often the signal must have fired; kMeet: met
-  std::uint32_t marks = 0;     // kSynchronize, kMeet: those still in streams
-  std::uint32_t unmet = 0;     // meetings that it waits for
+  std::uint32_t next_act = 0;  // programs: index of the next op
+  std::uint32_t needed = 0;    // kAwait: firings of the signal to wait for; kMeet: number of the
+                               // meeting to wait for
+  std::uint32_t marks = 0;     // kSynchronize, kMeet: marks still in streams
+  std::uint32_t unmet = 0;     // meetings to wait for
   ThreadId next_in_line;
-  // Timers (10.5): of the step of the host that it is in, and of the creation that blocks it.
+  // Timers (10.5): of the current host step, and of the communicator init that blocks the thread.
   Time step_timeout = kNever;
   Time creation_timeout = kNever;
-  LinkId cut_off;  // over which it could not arrive at a creation: it is blocked there forever
+  LinkId cut_off;  // failed link to a communicator init: the thread is blocked there forever
 };
 
 struct CommunicatorState {
   bool exists = false;
   std::uint32_t ranks_arrived = 0;
-  std::uint32_t marks = 0;  // of a creation that waits for devices, still in streams
-  ThreadLine blocked;       // in its creation
-  // The round of collective calls that is under way (9.4):
-  std::uint32_t in_round = 0;  // members that have arrived
+  std::uint32_t marks = 0;  // marks still in streams, of an init that waits for devices
+  ThreadLine blocked;       // threads blocked in its init
+  // State of the current sequence number (9.4):
+  std::uint32_t in_round = 0;  // number of members that have arrived
   bool mismatched = false;
-  CallId first;  // that arrived
+  CallId first;  // first call to arrive
 };
 
-/// Call of act `k`: of a message that no receive has taken yet, or the first in a round.
+/// A call of op `k`: of a message that no recv has taken, or the first call at a sequence number.
 struct Sent {
   CallId call;
   std::uint32_t k = 0;
 };
 
-/// A seq of an open communicator (9.4), until all ranks have arrived.
+/// A sequence number of an open communicator (9.4), until all ranks have arrived.
 struct Round {
-  Sent first;                 // to arrive
-  std::uint32_t arrived = 0;  // ranks
-  std::uint32_t in_flow = 0;  // ranks that have arrived, from the first of the flow on
-  bool mismatched = false;    // then it stays
+  Sent first;                 // first call to arrive
+  std::uint32_t arrived = 0;  // number of ranks that have arrived
+  std::uint32_t in_flow = 0;  // number of consecutive ranks of the flow, from its first one, that
+                              // have arrived
+  bool mismatched = false;    // if set, the sequence number never completes
 };
 
-/// The seqs of an open communicator at which some ranks have arrived.
+/// The sequence numbers of an open communicator at which some ranks have arrived.
 struct Rounds {
-  std::uint32_t passed = 0;   // seqs before these
-  std::vector<Round> rounds;  // one after the other
+  std::uint32_t passed = 0;   // number of earlier sequence numbers
+  std::vector<Round> rounds;  // one per sequence number, in order
 };
 
-/// Of a meeting (9.7).
+/// The state of a meeting (9.7).
 struct MeetingState {
   struct Waiter {
     ThreadId thread;
-    std::uint32_t needed = 0;  // until the ranks have met so often
+    std::uint32_t needed = 0;  // number of the meeting to wait for
   };
-  std::uint32_t met = 0;      // how often all ranks have come
-  std::uint32_t arrived = 0;  // ranks that have come more often
+  std::uint32_t met = 0;      // number of times that all ranks have come
+  std::uint32_t arrived = 0;  // number of ranks that have come more often
   std::vector<Waiter> blocked;
 };
 
 struct SignalState {
-  std::uint32_t recorded = 0;  // launches of its records
+  std::uint32_t recorded = 0;  // number of launched records
   std::uint32_t fired = 0;
-  ThreadLine threads;  // that await it
-  StreamLine streams;  // that a wait at their head holds up
+  ThreadLine threads;  // threads that await the signal
+  StreamLine streams;  // streams whose head waits for the signal
 };
 
 struct LockState {
@@ -427,50 +431,51 @@ struct LockState {
   ThreadLine waiting;
 };
 
-/// The room of a limited device. Queues hold a stream for each act, in the order of launches.
+/// The kernel slots and queues of a limited device. A queue holds the stream of each op, in launch
+/// order.
 struct DeviceState {
   std::vector<Ring<StreamId>> hardware_queues;
   Ring<StreamId> launch_order;
-  std::uint32_t resident = 0;  // slots that acts hold
-  std::uint32_t launches = 0;  // since the start
-  // Of its launch queue, see StreamState.
+  std::uint32_t resident = 0;  // slots held by ops
+  std::uint32_t launches = 0;  // launches since the start
+  // The launch queue of the device, see StreamState.
   std::uint32_t unfinished = 0;
   ThreadLine waiting;
 };
 
 enum class CallStage : std::uint8_t {
-  kInactive,  // its act has not started, or another call of the act holds it back
+  kInactive,  // its op has not started, or another call of the op holds it back
   kActive,    // waits for peers
   kRunning,
-  kHangs,  // on a link that is down: it runs forever (10.4)
-  kShort,  // a receive whose send was smaller: it waits for more, forever (9.5)
-  kDone,   // until its act is done
+  kHangs,  // runs forever on a link that is down (10.4)
+  kShort,  // a recv that waits forever for more data than its send had (9.5)
+  kDone,   // done; its op is not
 };
 
 /// The health of a rank (10.2, 10.3).
 enum class Health : std::uint8_t {
   kSound,
-  kFailed,  // nothing moves on its streams any more
+  kFailed,  // nothing on its streams makes progress
   kDead,
 };
 
-/// The stage of a chain that is under way (9.3).
+/// The current stage of a chain (9.3).
 struct ChainState {
-  std::uint32_t next = 0;  // in Plan::chained: the first call of the stage after it
-  std::uint32_t left = 0;  // calls of it that are not done
+  std::uint32_t next = 0;  // index in Plan::chained of the first call of the next stage
+  std::uint32_t left = 0;  // calls of the stage that are not done
 };
 
 struct ChannelState {
   Ring<Sent> messages;
-  std::uint32_t steps = 0;  // of the buffer, that running sends and messages hold
-  CallId sender;            // active: it waits for room in the buffer or for its receive
-  CallId receiver;          // active, without a message
-  // Of a source of receives from any rank:
-  Ring<Time> came;       // when its messages and its active sender did
-  bool offered = false;  // that it is taken next is pending (Stepper)
+  std::uint32_t steps = 0;  // buffer steps held by running sends and messages
+  CallId sender;            // active send that waits for buffer space or for its recv
+  CallId receiver;          // active recv without a message
+  // Fields for sources of recvs from any rank:
+  Ring<Time> came;       // arrival times of its messages and of its active send
+  bool offered = false;  // whether an event that takes it next is pending (Stepper)
 };
 
-/// Described at the top of this file.
+/// The state of a run; see the top of this file.
 class State {
  public:
   State();
@@ -484,10 +489,10 @@ class State {
   IdVector<RegisterId, RegisterState> registers;
   IdVector<EdgeId, EdgeState> edges;
   IdVector<StreamId, StreamState> streams;
-  StreamBlocks blocks;  // of their items
+  StreamBlocks blocks;  // items of all stream queues
   IdVector<ThreadId, ThreadState> threads;
-  IdVector<CollectiveId, std::uint32_t> members_started;  // of the instance that is under way
-  IdVector<CollectiveId, std::uint8_t> hangs;             // on a link that is down (10.4)
+  IdVector<CollectiveId, std::uint32_t> members_started;  // of the current instance
+  IdVector<CollectiveId, std::uint8_t> hangs;             // 1 on a link that is down (10.4)
   IdVector<CommunicatorId, CommunicatorState> communicators;
   IdVector<SignalId, SignalState> signals;
   IdVector<LockId, LockState> locks;
@@ -495,33 +500,37 @@ class State {
   IdVector<CallId, CallStage> calls;
   IdVector<ChannelId, ChannelState> channels;
   IdVector<ChainId, ChainState> chains;
-  IdVector<LineId, Ring<StreamId>> lines;  // a stream for each act, in the order of launches
+  IdVector<LineId, Ring<StreamId>> lines;  // stream of each op, in launch order
   IdVector<MeetingId, MeetingState> meetings;
-  std::vector<std::uint32_t> came;    // beside Plan::meeting_ranks: how often
-  std::vector<std::uint32_t> joined;  // by Need::join: as which time of its rank; 0: not yet
-  std::vector<std::uint8_t> arrived;  // beside Plan::communicator_ranks
-  std::vector<CallId> in_round;       // likewise: the call that has arrived in the round
-  // Of open communicators; empty if the plan has none.
+  std::vector<std::uint32_t> came;    // parallel to Plan::meeting_ranks: number of arrivals
+  std::vector<std::uint32_t> joined;  // by Need::join: number of the arrival of its rank; 0: not
+                                      // yet
+  std::vector<std::uint8_t> arrived;  // parallel to Plan::communicator_ranks: 1 if the rank has
+                                      // arrived at the init
+  std::vector<CallId> in_round;       // parallel to Plan::communicator_ranks: the call that has
+                                      // arrived at the sequence number
+  // State of open communicators; empty if the plan has none.
   IdVector<CommunicatorId, Rounds> rounds;
-  std::vector<std::uint32_t> seqs;  // beside Plan::communicator_ranks: at how many it has arrived
+  std::vector<std::uint32_t> seqs;  // parallel to Plan::communicator_ranks: number of sequence
+                                    // numbers reached
   IdVector<RankId, Health> health;
 
-  /// The state before anything has happened.
+  /// Returns the state before the first event.
   static State initial(const Plan& plan);
 
-  /// True if the thread is in the launch of the next act of `actor`, which is not launched yet.
+  /// Whether the actor's thread is in the launch of the actor's next op, which is not launched yet.
   bool in_launch(const Plan& plan, ActorId actor) const {
     const ThreadState& thread = threads[plan.actors[actor].thread];
     return thread.mode == ThreadMode::kBlocked && thread.step != Step::kCompletion &&
            thread.at == actor;
   }
 
-  /// How many acts its host thread has begun to launch.
+  /// Returns the number of the actor's ops that its thread has entered.
   std::uint32_t entered(const Plan& plan, ActorId actor) const {
     return actors[actor].launched + (in_launch(plan, actor) ? 1 : 0);
   }
 
-  /// How many acts have come to the head of their stream and found room there.
+  /// Returns the number of the actor's ops that have started.
   std::uint32_t started(const Plan& plan, ActorId actor) const {
     const StreamId id = plan.actors[actor].stream;
     if (!id.valid()) return actors[actor].done;
@@ -532,30 +541,32 @@ class State {
     return actors[actor].done + (head ? 1 : 0);
   }
 
-  /// What stands in the stream.
+  /// Returns the items of a stream, head first.
   StreamQueue::Items items_of(StreamId id) const { return {streams[id].items, blocks}; }
 
-  /// Which act (from 0) of its actor the item `at` of the stream is.
+  /// Returns the number (from 0) of the op at position `at` of the stream, counted per actor.
   std::uint32_t act_at(StreamId id, const StreamQueue::Items::Iterator& at) const;
 
-  /// The round of a collective call that has arrived at an open communicator and is active.
+  /// Returns the sequence number's state for an active collective call on an open communicator.
   const Round& round_of(const Call& call) const;
 
-  /// How far a member is along the flow of a round: the root is the first, or the last.
+  /// Returns the position of a member along the flow; the root is first or last.
   static std::uint32_t place_in(const Plan& plan, const Round& round, std::uint32_t member);
 
-  /// Whether what `from` has sent to `to` and that has not taken leaves room for its active call.
+  /// Whether the buffer of `to` has space for the active call of `from`, after everything that
+  /// `from` has sent to `to` and `to` has not taken.
   bool has_room(const Plan& plan, const Call& from, std::uint32_t to) const;
 
-  /// Whether such a call has to wait for another member; for none: it may run, unless its flow is
-  /// kAll: then all run together.
+  /// waits_for(): whether an active call on an open communicator waits for member `other`.
+  /// waits_for_none(): whether it waits for no member and can run; calls of flow kAll then run
+  /// together.
   bool waits_for(const Plan& plan, const Call& call, std::uint32_t other) const;
   bool waits_for_none(const Plan& plan, const Call& call) const;
 
-  /// Which item of its stream the n-th act of a line is.
+  /// Returns the index, in its stream, of the n-th op of a line.
   std::uint32_t item_in_line(const Plan& plan, LineId line, std::uint32_t n) const;
 
-  /// True if the register's side of readiness holds for act `k` of its producer.
+  /// Whether the register's readiness condition holds for op `k` of its producer.
   static bool register_allows(const Register& reg, const RegisterState& state, std::uint32_t k) {
     if (k % reg.acts_per_slot != 0) return true;  // the group holds its credit already
     if (reg.drain_every > 0 && k % reg.drain_every == 0) return state.free == reg.slots;

@@ -1,4 +1,4 @@
-// The engine one event at a time, in any order: what explores interleavings.
+// The engine one event at a time, in any order, for the exploration of interleavings.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace pipesim::sim {
 
-/// A point of a run to return to.
+/// A saved point of a run, for Stepper::restore().
 struct Moment {
   State state;
   std::vector<Event> pending;
@@ -20,10 +20,10 @@ struct Moment {
   bool mismatched = false;
 };
 
-/// A run without times: any pending event may be next. Host threads do one thing per event: launch
-/// an act, do a step of the host, or read a message; and the last to arrive at the creation of a
-/// communicator goes on in an event of its own. So every timing of the plan is an interleaving of
-/// these events (docs/explanation/check.md). Not for plans with faults, whose faults have times.
+/// A run without times: any pending event can be next. Host threads do one thing per event: launch
+/// an op, do a host step, or read a message; the last rank to arrive at a communicator init
+/// continues in a separate event. So every timing of the plan is an interleaving of these events
+/// (docs/explanation/check.md). Not for plans with faults, because faults have times.
 class Stepper {
  public:
   explicit Stepper(const Plan& plan);
@@ -32,13 +32,13 @@ class Stepper {
   Stepper& operator=(const Stepper&) = delete;
 
   const State& state() const;
-  /// What may happen next; empty if the run is over.
+  /// The events that can happen next; empty if the run is over.
   const std::vector<Event>& pending() const { return pending_; }
   std::uint64_t acts_done() const;
-  /// Whether there was a mismatch.
+  /// Whether the run has had a mismatch.
   bool mismatched() const;
 
-  /// Lets event `i` of pending() happen.
+  /// Executes event `i` of pending().
   void step(std::size_t i);
 
   void save(Moment& moment) const;

@@ -1,7 +1,7 @@
-// Simulated time: whole nanoseconds, as points and as differences.
+// Simulated time in whole nanoseconds, as points and as differences.
 //
-// Two types, so that adding two points in time does not compile. There is no floating point here
-// or anywhere below models/: whether two events are simultaneous must not depend on rounding.
+// Two types, so that adding two points in time does not compile. This file and everything below
+// models/ use no floating point: whether two events are simultaneous must not depend on rounding.
 #pragma once
 
 #include <compare>
@@ -24,13 +24,13 @@ struct Time {
   friend constexpr auto operator<=>(Time, Time) = default;
 };
 
-/// What has not happened carries this time.
+/// The time of an event that has not happened.
 inline constexpr Time kNever{-1};
 
-/// The end of simulated time: 292 years. A run that would pass it stops with the verdict "limit".
+/// The end of simulated time: 292 years. A run that reaches it stops with the verdict "limit".
 inline constexpr Time kEndOfTime{std::numeric_limits<std::int64_t>::max()};
 
-/// `start + delay`, or kEndOfTime if that cannot be represented. `delay` is not negative.
+/// Returns `start + delay`, or kEndOfTime on overflow. `delay` is not negative.
 constexpr Time later(Time start, Duration delay) {
   return delay.ns > kEndOfTime.ns - start.ns ? kEndOfTime : Time{start.ns + delay.ns};
 }

@@ -1,9 +1,10 @@
-// Items by key, of which those with the smallest key are taken next: a radix heap with digits of
-// six bits, which is also a hierarchy of timing wheels (Ahuja et al., "Faster algorithms for the
-// shortest path problem", 1990; Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987).
+// A queue of items by key, smallest key first: a radix heap with digits of six bits, which is also
+// a hierarchy of timing wheels (Ahuja et al., "Faster algorithms for the shortest path problem",
+// 1990; Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987).
 //
-// Unlike a heap, it compares no two items: their order cannot be predicted, and a wrong guess costs
-// more than all the rest. In return, keys only grow: none is smaller than those taken last.
+// Unlike a heap, the queue never compares two items: a comparison is unpredictable, and a
+// mispredicted branch costs more than all other work. In return, keys must not decrease: no key is
+// smaller than the last one taken.
 #pragma once
 
 #include <algorithm>
@@ -18,19 +19,19 @@
 
 namespace pipesim::sim {
 
-/// Items of one key keep the order in which they came. Items are small and plain.
+/// Items with the same key keep their order of arrival. Items are small and plain.
 template <typename Item>
 class TimeWheel {
  public:
-  /// Larger than all keys.
+  /// Greater than all keys.
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
   bool empty() const { return levels_ == 0; }
 
-  /// The smallest key; kNone if there is none.
+  /// The smallest key, or kNone if the queue is empty.
   std::uint64_t first() const { return first_; }
 
-  /// `key` is not smaller than those that were taken last, and not kNone.
+  /// Adds an item. `key` is at least the last key taken, and not kNone.
   void push(std::uint64_t key, const Item& item) {
     PIPESIM_DCHECK(key >= base_ && key != kNone);
     const std::uint32_t node = new_node();
@@ -40,13 +41,14 @@ class TimeWheel {
     first_ = std::min(first_, key);
   }
 
-  /// Takes the items of the smallest key, and hands them to `receive` in their order.
+  /// Removes the items with the smallest key and passes them to `receive` in order.
   template <typename Receive>
   void take(Receive&& receive) {
     PIPESIM_DCHECK(!empty());
     std::uint32_t node = take_list(lowest_level());
     base_ = first_;
-    // On level 0 all items of a slot have one key. Of a higher one, the others move down.
+    // On level 0 all items of a slot have one key. On a higher level, items with other keys move
+    // down.
     while (node != kEnd) {
       Node& at = nodes_[node];
       const std::uint32_t next = at.next;
@@ -61,7 +63,7 @@ class TimeWheel {
     find_first();
   }
 
-  /// Calls `see` with the key and item of each, in no order that means something.
+  /// Calls `see` with the key and item of each node, in no particular order.
   template <typename See>
   void for_each(See&& see) const {
     for (const Node& node : nodes_) {
@@ -81,12 +83,12 @@ class TimeWheel {
   static constexpr std::uint32_t kBits = 6;
   static constexpr std::uint32_t kSlots = 1u << kBits;
   static constexpr std::uint32_t kLevels = (64 + kBits - 1) / kBits;
-  static constexpr std::uint32_t kEnd = 0xffffffff;  // of a list
+  static constexpr std::uint32_t kEnd = 0xffffffff;  // end of a list
 
   struct Node {
-    std::uint64_t key = kNone;  // kNone: free
+    std::uint64_t key = kNone;  // kNone: the node is free
     Item item{};
-    std::uint32_t next = kEnd;  // of its slot, or of the free ones
+    std::uint32_t next = kEnd;  // next node of its slot, or next free node
   };
 
   struct List {
@@ -101,7 +103,7 @@ class TimeWheel {
     return static_cast<std::uint32_t>(std::countr_zero(filled_[level]));
   }
 
-  // Out of line, since it is rare and would cost each push the registers that it needs.
+  // Not inlined: a new node is rare, and inlining it would cost registers in each push.
   [[gnu::noinline]] void add_node() {
     nodes_.emplace_back();
     free_ = static_cast<std::uint32_t>(nodes_.size() - 1);
@@ -120,8 +122,8 @@ class TimeWheel {
     free_ = node;
   }
 
-  // The level is the highest digit in which the key differs from `base_`, the slot that digit. So
-  // all keys of a level are smaller than those of higher ones.
+  // The level is the highest digit in which the key differs from `base_`; the slot is the value of
+  // that digit. So all keys of a level are smaller than the keys of higher levels.
   void link(std::uint32_t node) {
     const std::uint64_t key = nodes_[node].key;
     const auto level = static_cast<std::uint32_t>(std::bit_width((key ^ base_) | 1) - 1) / kBits;
@@ -139,7 +141,7 @@ class TimeWheel {
     levels_ |= 1u << level;
   }
 
-  // Empties the first slot of the level and returns the first of its nodes.
+  // Empties the first slot of the level and returns the first node of the slot.
   std::uint32_t take_list(std::uint32_t level) {
     const std::uint32_t slot = lowest_slot(level);
     filled_[level] &= filled_[level] - 1;
@@ -161,11 +163,11 @@ class TimeWheel {
 
   std::vector<Node> nodes_;
   std::uint32_t free_ = kEnd;  // the first free node
-  std::uint32_t levels_ = 0;   // a bit for each that is not empty
-  std::uint64_t base_ = 0;     // the key that was taken last
+  std::uint32_t levels_ = 0;   // one bit per nonempty level
+  std::uint64_t base_ = 0;     // the last key taken
   std::uint64_t first_ = kNone;
-  std::array<std::uint64_t, kLevels> filled_{};  // of each level a bit for each slot
-  // Of each slot; without a meaning while it is not filled.
+  std::array<std::uint64_t, kLevels> filled_{};  // per level, one bit per slot
+  // Per slot; valid only while the slot's bit in `filled_` is set.
   std::array<std::array<List, kSlots>, kLevels> lists_;
 };
 

@@ -1,8 +1,8 @@
-// The pending timers of a run, apart from its events: timeouts, and deaths at a time
+// The pending timers of a run, separate from its events: timeouts, and deaths at a given time
 // (docs/reference/rules.md, 10.5).
 //
-// Their order is (time, kind, target), whenever they were set. A timer whose reason is gone stays
-// here and is ignored when it fires, so nothing is ever removed.
+// Timers are ordered by (time, kind, target), whenever they were set. A timer whose reason is gone
+// stays in the queue and is ignored when it fires, so timers are never removed.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace pipesim::sim {
 
-/// In the order of those with the same time.
+/// The kind of a timer; also the order of timers with the same time.
 enum class TimerKind : std::uint32_t {
   kDeath,      // target: index in Plan::deaths
   kLinkError,  // target: the stream

@@ -1,11 +1,11 @@
-// How a run ended.
+// The outcome of a run.
 #pragma once
 
 #include <cstdint>
 
 namespace pipesim::sim {
 
-/// The numbers are part of the fingerprint and never change.
+/// The verdict of a run. The numbers are part of the fingerprint and never change.
 enum class Verdict : std::uint8_t {
   kCompleted = 0,
   kDeadlock = 1,

@@ -1,4 +1,4 @@
-// Who waits for whom in a quiescent run: the facts, without an explanation.
+// The wait-for graph of a quiescent run: the facts, without an explanation.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace pipesim::sim {
 
 class State;
 
-/// Why a node waits (docs/reference/rules.md, 7).
+/// The reason why a node waits (docs/reference/rules.md, 7).
 enum class WaitKind : std::uint8_t {
   kStreamOrder,
   kData,
@@ -19,9 +19,9 @@ enum class WaitKind : std::uint8_t {
   kCreditControl,
   kPeerOfCollective,
   kCommunicatorCreation,
-  kFirstMessage,     // the host of the other end, at the first use of a connection
-  kFirstCollective,  // the hosts of the others, likewise
-  kHostMeeting,      // the hosts of others, in a step of role kMeet
+  kFirstMessage,     // the peer's host, at the first use of a connection
+  kFirstCollective,  // the hosts of the other ranks, at the first collective of a connection
+  kHostMeeting,      // the hosts of other ranks, in a step of role kMeet
   kLaunchQueue,
   kHostWait,
   kOutsideInput,
@@ -30,12 +30,12 @@ enum class WaitKind : std::uint8_t {
   kLock,
   kDeadRank,
   kFailedLink,
-  kRequires,   // the end of an op (docs/reference/goal.md)
-  kIRequires,  // its start
-  kCallOrder,  // of a real job: called later by the same rank (docs/how-to/diagnose.md)
-  // Of collective algorithms (docs/reference/algorithms.md):
-  kSlot,        // a connection is full
-  kDependency,  // on a step of the same rank
+  kRequires,   // an op (GOAL `requires`): its end (docs/reference/goal.md)
+  kIRequires,  // an op (GOAL `irequires`): its start
+  kCallOrder,  // diagnosis of a real job: a later call of the same rank (docs/how-to/diagnose.md)
+  // Waits of collective algorithms (docs/reference/algorithms.md):
+  kSlot,        // a free slot of a full connection
+  kDependency,  // a step of the same rank
   kSignal,
   kSemaphore,
   kBarrier,
@@ -43,40 +43,40 @@ enum class WaitKind : std::uint8_t {
 };
 inline constexpr int kWaitKindCount = 26;
 
-/// What can wait or be waited for.
+/// The kind of a node that can wait or be waited for.
 enum class WaitNodeKind : std::uint8_t { kAct, kRank, kOutside };
 
 struct WaitNode {
   WaitNodeKind kind = WaitNodeKind::kAct;
   ActorId actor;        // kAct
-  std::uint32_t k = 0;  // kAct: which act, from 0
-  RankId rank;          // kAct and kRank
+  std::uint32_t k = 0;  // kAct: the number of the op, from 0
+  RankId rank;          // kAct and kRank: its rank
 
   friend constexpr auto operator<=>(const WaitNode&, const WaitNode&) = default;
 };
 
-/// `from` waits for `to`.
+/// A wait of `from` for `to`.
 struct WaitEdge {
   std::uint32_t from = 0;  // indices into WaitGraph::nodes
   std::uint32_t to = 0;
   WaitKind kind = WaitKind::kData;
   RegisterId reg;        // the register of a data or credit wait, else not valid
-  ActorId needed_actor;  // the act that must happen, where an earlier act stands for it in `to`
+  ActorId needed_actor;  // the op that must happen, if `to` is an earlier op that blocks it
   std::uint32_t needed_k = 0;
-  LinkId link;                // of a failed link
-  CallId call;                // of the act that waits: the first of its calls that does
-  std::uint32_t any_set = 0;  // edges of a node with the same number, not 0: any one suffices
+  LinkId link;                // kFailedLink: the link
+  CallId call;                // the first call of the waiting op that waits
+  std::uint32_t any_set = 0;  // edges of a node with the same nonzero number: any one suffices
 };
 
-/// Nodes: first the acts, by (actor, k), then ranks, then the outside. Edges: by `from`, then in
-/// the order of the rules.
+/// Nodes are sorted: ops by (actor, k), then ranks, then the outside. Edges are sorted by `from`,
+/// then by the order of the rules.
 struct WaitGraph {
   std::vector<WaitNode> nodes;
   std::vector<WaitEdge> edges;
 };
 
-/// The wait-for graph of a quiescent run with work left. Linear in what is stuck, except for
-/// collectives and registers with many members, which have an edge each.
+/// Returns the wait-for graph of a quiescent run with work left. Cost: linear in the number of
+/// stuck ops, plus the edges of collectives and registers, one per member.
 WaitGraph wait_graph(const Plan& plan, const State& state);
 
 }  // namespace pipesim::sim

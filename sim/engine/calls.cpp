@@ -1,4 +1,4 @@
-// Communicators: how they are created, and the calls on them.
+// Communicators: their initialization, and the calls on them.
 #include <algorithm>
 #include <utility>
 
@@ -7,10 +7,10 @@
 namespace pipesim::sim {
 
 // ---------------------------------------------------------------------------------------------
-// Creation
+// Communicator initialization
 
-// Rules 3.3 and 9.3: all that the op of the thread needs, one after the other. False if one keeps
-// the thread blocked.
+// Rules 3.3 and 9.3: initializes all communicators of the thread's op, in order. Returns false if
+// the thread is blocked in an initialization.
 bool Engine::create_communicators(ThreadId id) {
   const ActorId actor_id = state_.threads[id].at;
   const Actor& actor = plan_.actors[actor_id];
@@ -35,7 +35,8 @@ bool Engine::create_communicator(ThreadId id, CommunicatorId communicator) {
   return false;
 }
 
-// Rule 3.3: arrival. False if the thread has to wait for other ranks or for devices.
+// Rule 3.3: arrives at the initialization. Returns false if the thread must wait for other ranks or
+// for devices.
 bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   CommunicatorState& state = state_.communicators[communicator];
@@ -72,7 +73,7 @@ bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
   return state.marks == 0 && !one_by_one_;
 }
 
-// Rule 3.3: the communicator exists.
+// Rule 3.3: marks the communicator as initialized, and wakes the blocked threads.
 void Engine::finish_creation(CommunicatorId id) {
   if (plan_.faulty && any_dead(id)) return;
   state_.communicators[id].exists = true;
@@ -83,7 +84,7 @@ void Engine::finish_creation(CommunicatorId id) {
 // ---------------------------------------------------------------------------------------------
 // Calls
 
-// Rule 9.3: an op of role `calls` starts.
+// Rule 9.3: starts an op of role `calls`.
 void Engine::start_calls(ActorId id) {
   state_.actors[id].calls_left = plan_.calls_of(id).size();
   for (const CallId id_of_call : plan_.calls_of(id)) {
@@ -103,7 +104,7 @@ void Engine::start_calls(ActorId id) {
   }
 }
 
-// Rule 9.3: the stage before is done.
+// Rule 9.3: activates the next stage, after the current one is done.
 void Engine::begin_stage(ChainId id) {
   ChainState& chain = state_.chains[id];
   const std::uint32_t end = plan_.chains[id].calls_end;
@@ -128,7 +129,7 @@ inline void Engine::activate(CallId id) {
   }
 }
 
-// Rule 9.4: a collective call arrives in the round.
+// Rule 9.4: a collective call arrives at the current sequence number.
 void Engine::arrive(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
@@ -147,7 +148,7 @@ void Engine::arrive(CallId id) {
   run_round(call);
 }
 
-// Rule 9.4: all ranks of the communicator run the calls at which they are.
+// Rule 9.4: all ranks of the communicator run their calls together.
 void Engine::run_round(const Call& call) {
   const Communicator& communicator = plan_.communicators[call.communicator];
   Duration takes;
@@ -166,7 +167,7 @@ void Engine::run_round(const Call& call) {
               {EventKind::kRoundEnds, call.communicator.value});
 }
 
-// Rule 9.4: the round ends.
+// Rule 9.4: completes the calls of the current sequence number.
 void Engine::end_round(CommunicatorId id) {
   const Communicator& communicator = plan_.communicators[id];
   CommunicatorState& round = state_.communicators[id];
@@ -177,7 +178,7 @@ void Engine::end_round(CommunicatorId id) {
   }
 }
 
-// Rule 9.5: a send becomes active.
+// Rule 9.5: activates a send.
 inline void Engine::send(CallId id) {
   const Call& call = plan_.calls[id];
   ChannelState& channel = state_.channels[call.channel];
@@ -189,7 +190,7 @@ inline void Engine::send(CallId id) {
   come(call.channel);
 }
 
-// Rule 9.5: a send runs into the buffer.
+// Rule 9.5: runs a send into the buffer.
 inline void Engine::run_buffered(CallId id) {
   const Call& call = plan_.calls[id];
   state_.channels[call.channel].steps += call.steps;
@@ -199,7 +200,7 @@ inline void Engine::run_buffered(CallId id) {
   queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kCallEnds, id.value});
 }
 
-// Rule 9.5: a receive becomes active.
+// Rule 9.5: activates a recv.
 inline void Engine::receive(CallId id) {
   const ChannelId channel_id = plan_.calls[id].channel;
   ChannelState& channel = state_.channels[channel_id];
@@ -213,7 +214,7 @@ inline void Engine::receive(CallId id) {
   if (channel.sender.valid()) meet(channel_id);
 }
 
-// Rule 9.5: a send, or its message, is there for a receive from any rank, if its rank has some.
+// Rule 9.5: offers a send, or its message, to a recv from any rank, if its rank has such recvs.
 void Engine::come(ChannelId id) {
   const ChannelId any = plan_.channels[id].any;
   if (!any.valid()) return;
@@ -221,7 +222,8 @@ void Engine::come(ChannelId id) {
   if (state_.channels[any].receiver.valid()) find_source(any);
 }
 
-// Rule 9.5: a receive from any rank takes what came first. Here order of the sources is by rank.
+// Rule 9.5: a recv from any rank takes the earliest send; ties go to the lowest rank, because
+// sources are sorted by rank.
 void Engine::find_source(ChannelId any) {
   const Channel& channel = plan_.channels[any];
   ChannelId first;
@@ -237,7 +239,7 @@ void Engine::find_source(ChannelId any) {
   if (first.valid() && !one_by_one_) take_source(first);
 }
 
-// Rule 9.5: a receive from any rank takes a send of this one.
+// Rule 9.5: a recv from any rank takes a send of this source.
 void Engine::take_source(ChannelId id) {
   const Channel& any = plan_.channels[plan_.channels[id].any];
   for (std::uint32_t i = any.sources; i < any.sources_end && one_by_one_; ++i) {
@@ -253,7 +255,8 @@ void Engine::take_source(ChannelId id) {
   meet(id);
 }
 
-// Rule 9.5: a receive takes the oldest message of its channel. A send may then have room.
+// Rule 9.5: a recv takes the oldest message of its channel. The buffer can then have space for a
+// waiting send.
 void Engine::take_message(ChannelId id, CallId receiver) {
   ChannelState& channel = state_.channels[id];
   const Sent sent = channel.messages.pop();
@@ -263,7 +266,7 @@ void Engine::take_message(ChannelId id, CallId receiver) {
     state_.calls[receiver] = CallStage::kShort;
   } else {
     state_.calls[receiver] = CallStage::kRunning;
-    // What went through the buffer has taken its time on the way in.
+    // A buffered message has already spent its send time on the way into the buffer.
     const Duration before = from.steps > 0 ? from.takes : Duration{0};
     const Duration rest{std::max<std::int64_t>(0, plan_.calls[receiver].takes.ns - before.ns)};
     queue_.push(later(queue_.now(), call_takes(receiver, rest)), Priority::kDevice,
@@ -276,7 +279,7 @@ void Engine::take_message(ChannelId id, CallId receiver) {
   run_buffered(std::exchange(channel.sender, CallId()));
 }
 
-// Rule 9.5: a send that is not buffered and its receive run together.
+// Rule 9.5: runs an unbuffered send and its recv together.
 void Engine::meet(ChannelId id) {
   const ChannelState& channel = state_.channels[id];
   check_pair({channel.sender, act_of(channel.sender)}, channel.receiver);
@@ -295,7 +298,7 @@ void Engine::meet(ChannelId id) {
   queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kPairEnds, id.value});
 }
 
-// Rule 9.5: records a mismatch of a send and the receive that gets its message.
+// Rule 9.5: records a mismatch of a send and its recv.
 void Engine::check_pair(const Sent& sent, CallId receiver) {
   const Call& from = plan_.calls[sent.call];
   const Call& to = plan_.calls[receiver];
@@ -307,8 +310,8 @@ void Engine::check_pair(const Sent& sent, CallId receiver) {
       {true, from.actor, sent.k, to.actor, act_of(receiver), sent.call, receiver});
 }
 
-// Rule 9.5: whether the receive never ends: a device waits for more than the send has; of a host,
-// the receive has no room for it.
+// Rule 9.5: whether the recv never ends. A device's recv waits for more data than was sent; a
+// host's recv has no space for all the data.
 bool Engine::is_short(CallId sender, CallId receiver) const {
   const std::int64_t sent = plan_.calls[sender].signature.count;
   const std::int64_t wanted = plan_.calls[receiver].signature.count;
@@ -316,7 +319,7 @@ bool Engine::is_short(CallId sender, CallId receiver) const {
   return on_host ? sent > wanted : sent < wanted;
 }
 
-// Rule 9.5: a send and a receive that have met end.
+// Rule 9.5: ends a send and a recv that have met.
 void Engine::end_pair(ChannelId id) {
   if (plan_.faulty && stopped_calls({state_.channels[id].sender, state_.channels[id].receiver})) {
     return;
@@ -331,8 +334,8 @@ void Engine::end_pair(ChannelId id) {
   }
 }
 
-// Rules 9.4 and 9.5: a buffered send ends, a receive that took a message, or a collective call
-// alone.
+// Rules 9.4 and 9.5: ends a buffered send, a recv that took a message, or a collective call that
+// runs alone.
 void Engine::end_call(CallId id) {
   if (plan_.faulty && stopped_calls({id})) return;
   const Call& call = plan_.calls[id];
@@ -347,7 +350,7 @@ void Engine::end_call(CallId id) {
   finish_call(id);
 }
 
-// Rule 9.3: the call is done. Those that it held back become active.
+// Rule 9.3: completes a call. Calls that it held back become active.
 void Engine::finish_call(CallId id) {
   const Call& call = plan_.calls[id];
   state_.calls[id] = CallStage::kDone;

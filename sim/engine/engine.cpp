@@ -1,13 +1,13 @@
-// The event loop, and what a run leaves behind. docs/reference/rules.md says what the engine does;
-// each definition in this folder names the rule that it implements.
+// The event loop and the results of a run. docs/reference/rules.md defines the behavior of the
+// engine; each definition in this folder names the rule that it implements.
 //
-// A run is a loop that takes the next event and hands it to its handler. Nothing polls: each actor
-// counts the conditions that its next op lacks, messages lower that count, and an op is ready at
-// zero. A launch costs a walk over the actor's own inputs and outputs; so does an end. No event
-// allocates: queues are rings that keep their memory, and lines of blocked threads are linked
+// A run is a loop that takes the next event and calls its handler. The engine never polls: each
+// actor counts the conditions that its next op lacks, messages lower that count, and an op is ready
+// at zero. A launch costs a walk over the actor's own inputs and outputs; so does an end. No event
+// allocates: queues are rings that keep their memory, and queues of blocked threads are linked
 // through the threads.
 //
-// Tested by tests/twin (a second implementation, on random plans) and tests/unit/sim.
+// tests/twin (a second implementation, on random plans) and tests/unit/sim test the engine.
 #include "sim/engine.hpp"
 
 #include <algorithm>
@@ -58,8 +58,8 @@ Outcome Engine::run() {
   return outcome;
 }
 
-// Rule 2, after an order of the caller's: handles the given events first, each at its time or, if
-// that is past, now; then goes on as usual.
+// Rule 2, after an order given by the caller: handles the given events first, each at its time or,
+// if that is past, now. Then continues as usual.
 RunEnd Engine::run_order() {
   for (const Event event : *options_.order) {
     if (!queue_.contains(event)) break;
@@ -72,9 +72,9 @@ RunEnd Engine::run_order() {
   return run_events();
 }
 
-// Rule 2: one event after the other, until none is left or something ends the run.
+// Rule 2: handles events in order until none is left or a limit ends the run.
 RunEnd Engine::run_events() {
-  // How many events pass between two looks outside: about a millisecond.
+  // Number of events between two checks of stop flag and progress: about a millisecond.
   constexpr std::uint64_t kLookInterval = 1 << 14;
   while (!queue_.empty()) {
     if (timers_.next_time() < std::min(queue_.next_time(), end_of_run_)) {
@@ -104,7 +104,8 @@ void Engine::tell_progress() const {
   if (options_.progress != nullptr) options_.progress->tell(acts_done_, queue_.now().ns);
 }
 
-// Rule 3.6: the thread of the actor enters its next op, which may be one beyond a source's work.
+// Rule 3.6: notes that the actor's thread enters its next op, which can be one beyond a source's
+// work.
 void Engine::note_enter(ActorId id) {
   const std::uint32_t k = state_.actors[id].launched;
   if (id == options_.until_actor && k == options_.until_k) {
@@ -116,7 +117,7 @@ void Engine::note_enter(ActorId id) {
   if (options_.keep_log) log_.push_back({queue_.now(), id, k, false});
 }
 
-// Rule 8: ops that were launched and never end count too.
+// Rule 8: also counts launched ops that never end.
 void Engine::account_unfinished() {
   IdVector<ActorId, std::uint32_t> seen(plan_.actors.size(), 0);
   for (const StreamId id : ids_of(state_.streams)) {

@@ -1,4 +1,4 @@
-// The engine's state and methods, for the sources of this folder only.
+// The engine's state and methods, for the source files of this folder only.
 //
 // engine.cpp   the event loop and results     rules 2, 3.6, 6, 8
 // threads.cpp  host threads                   rules 3.2, 3.4, 9.1
@@ -8,9 +8,9 @@
 // faults.cpp   faults and timers              rule 10
 // stepper.cpp  the engine one event at a time
 //
-// What most events need and several files use is defined below. An `inline` declaration without a
-// definition here has one file that defines and uses it; it is what the compiler made of the engine
-// when it was one file, and 10 % of a run.
+// This file defines functions that several files use or most events need. An `inline` function that
+// is only declared here is defined and used in one file. With `inline`, the compiler optimizes the
+// engine as if it were one file, which saves 10 % of a run.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Engine {
 
   Outcome run();
 
-  // For the stepper.
+  // Interface for the stepper.
   struct OneByOne {};
   Engine(const Plan& plan, const RunOptions& options, OneByOne) : Engine(plan, options, true) {}
   void begin(std::vector<Event>& pending);
@@ -103,7 +103,7 @@ class Engine {
     queue_.push(time, Priority::kHost, {EventKind::kThreadWakes, id.value});
   }
 
-  // Rule 3.4: the launch queue of a stream, which may be that of its device.
+  // The launch queue of a stream, possibly shared with its device (rule 3.4).
   struct LaunchQueue {
     std::uint32_t& unfinished;
     ThreadLine& waiting;
@@ -116,7 +116,7 @@ class Engine {
     return {state_.streams[id].unfinished, state_.streams[id].waiting};
   }
 
-  // Lines of threads and streams, linked through their states.
+  // Queues of threads and streams, linked through their states.
   void join(ThreadLine& line, ThreadId id) {
     state_.threads[id].next_in_line = ThreadId();
     if (line.empty()) {
@@ -174,7 +174,7 @@ class Engine {
   void end_act(StreamId id);
   void end_collective(CollectiveId id);
 
-  // The room of a device.
+  // Limits of a device.
   void join_queues(StreamId id, ActorId actor);
   bool may_start(const Device& device, const DeviceState& room, StreamId id) const;
   void dispatch(DeviceId id);
@@ -185,7 +185,7 @@ class Engine {
   void take_source(ChannelId id);
   void free_room(StreamId id, ActorId actor);
 
-  // Lines of communicators.
+  // Lines of communicators (rule 9.3).
   void join_lines(StreamId id, const Actor& actor);
   void leave_lines(const Actor& actor);
   void start_in_lines(const Actor& actor);
@@ -255,7 +255,7 @@ class Engine {
   void set_step_timeout(ThreadId id);
   void set_creation_timeout(ThreadId id, Duration timeout);
 
-  // Rule 10.4: whether what would begin now does not end before the link goes down.
+  // Whether an op that begins now does not end before the link goes down (rule 10.4).
   bool hangs(LinkId link, Duration takes) const {
     return link.valid() && later(queue_.now(), takes) >= plan_.links[link].down;
   }
@@ -268,29 +268,29 @@ class Engine {
   void keep_times(ActorId actor, std::uint32_t k, const ActTimes& times);
   void account_unfinished();
 
-  // How far prefetch_next() looks.
+  // How many events ahead prefetch_next() looks.
   static constexpr std::uint32_t kNear = 1;
   static constexpr std::uint32_t kFar = 3;
 
   const Plan& plan_;
   const RunOptions& options_;
   const bool watches_enters_;
-  const bool one_by_one_;  // a thread launches one act, or reads one message, at each wake
+  const bool one_by_one_;  // run one op or read one message per wake of a thread
   const bool varies_;
-  const bool limits_;  // some device is limited
+  const bool limits_;  // whether some device is limited
   State state_;
-  // Of an actor whose next act may have to wait for hosts of other ranks before its launch: 1. In a
-  // stepper, which goes back in time, also of one whose first act has.
+  // Per actor: 1 if its next op can block before its launch, waiting for hosts of other ranks. A
+  // stepper, which goes back in time, keeps the 1 after the first op.
   IdVector<ActorId, std::uint8_t> joins_;
   EventQueue queue_;
-  Time end_of_run_ = kEndOfTime;  // what would happen then, or later, does not
+  Time end_of_run_ = kEndOfTime;  // events at or after this time do not happen
   Time last_progress_{0};
   std::uint64_t acts_done_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t order_steps_ = 0;
-  IdVector<ThreadId, RankDigest> digests_;  // of the ops that a thread launched
+  IdVector<ThreadId, RankDigest> digests_;  // digest of the ops that a thread launched
   std::vector<Mismatch> mismatches_;
-  bool mismatched_ = false;  // before the moment that was restored
+  bool mismatched_ = false;  // whether the restored moment had a mismatch
   TimerQueue timers_;
   bool quiescent_ = false;
   std::vector<DeviceError> device_errors_;
@@ -299,8 +299,8 @@ class Engine {
   std::vector<LogEntry> log_;
 };
 
-// In a large run most of the state is in no near cache: fetches what the next events need, first
-// the stream, and once that is there what it points to.
+// Prefetches the state for the next events: in a large run it is mostly outside the near caches.
+// Fetches a stream first, and later the data that the stream refers to.
 inline void Engine::prefetch_next() const {
   if (const Event* event = queue_.ahead(kFar); event != nullptr) {
     if (event->kind == EventKind::kOpEnds) {
@@ -372,7 +372,7 @@ inline void Engine::note_return(ActorId id) {
   log_.push_back({queue_.now(), id, state_.actors[id].launched - 1, true});
 }
 
-// Rule 3.2: the actor that the thread is at after it has read the message.
+// Rule 3.2: returns the actor that becomes the thread's current actor when it reads the message.
 inline ActorId Engine::receiver(Message message) const {
   switch (message.kind()) {
     case Message::Kind::kStart:

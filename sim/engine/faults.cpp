@@ -1,4 +1,4 @@
-// Faults and timers: rule 10.
+// Faults and timers (rule 10).
 #include <algorithm>
 
 #include "sim/engine/engine_impl.hpp"
@@ -25,7 +25,7 @@ void Engine::die(RankId rank, Time at, DeathCause cause, ActorId actor, std::uin
   }
 }
 
-// Rule 10.2: the rank dies in the op that its thread is in.
+// Rule 10.2: kills the rank in the current op of its thread.
 void Engine::die_in(ThreadId id, DeathCause cause) {
   const ThreadState& thread = state_.threads[id];
   const std::uint32_t launched = state_.actors[thread.at].launched;
@@ -33,7 +33,8 @@ void Engine::die_in(ThreadId id, DeathCause cause) {
   die(plan_.threads[id].rank, queue_.now(), cause, thread.at, launched - (completing ? 1 : 0));
 }
 
-// Rules 10.2.2 and 10.3: the thread is about to launch, or to do a step of the host.
+// Rules 10.2.2 and 10.3: whether the rank dies as the thread is about to launch or to run a host
+// step.
 bool Engine::dies_now(ThreadId id) {
   const ActorId actor = state_.threads[id].at;
   if (state_.actors[actor].launched == plan_.actors[actor].dies_at) {
@@ -44,8 +45,7 @@ bool Engine::dies_now(ThreadId id) {
   return dead(plan_.threads[id].rank);
 }
 
-// Rule 10.3: whether an error of the device shows in what the thread is about to do or is blocked
-// in.
+// Rule 10.3: whether a device error surfaces in the thread's next action or in its blocked op.
 bool Engine::surfaces(ThreadId id) const {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   if (state_.health[actor.rank] != Health::kFailed) return false;
@@ -54,7 +54,7 @@ bool Engine::surfaces(ThreadId id) const {
   return actor.role == Role::kAwait && plan_.signals[actor.signal].recorded();
 }
 
-// Rule 10.3: the next op of the actor ends in an error.
+// Rule 10.3: ends the actor's next op in a device error.
 void Engine::fail(ActorId actor) {
   const RankId rank = plan_.actors[actor].rank;
   state_.health[rank] = Health::kFailed;
@@ -77,7 +77,7 @@ bool Engine::any_dead(CommunicatorId id) const {
                      [&](RankId rank) { return dead(rank); });
 }
 
-// Rules 10.2 and 10.3: whether a fault keeps the op from ending.
+// Rules 10.2 and 10.3: whether a fault keeps the op at the stream's head from ending.
 bool Engine::stopped_op(StreamId id) {
   if (!moves(plan_.streams[id].rank)) return true;
   const ActorId actor = state_.streams[id].items.front().actor();
@@ -86,7 +86,7 @@ bool Engine::stopped_op(StreamId id) {
   return true;
 }
 
-// Rules 10.2 and 10.3, of a collective.
+// Rules 10.2 and 10.3, for a collective.
 bool Engine::stopped_collective(CollectiveId id) {
   const Collective& collective = plan_.collectives[id];
   const auto begin = plan_.members.begin() + collective.members;
@@ -104,7 +104,7 @@ bool Engine::stopped_collective(CollectiveId id) {
   return any;
 }
 
-// Rules 10.2 and 10.3, of a round of collective calls.
+// Rules 10.2 and 10.3, for a sequence number of collective calls.
 bool Engine::stopped_round(CommunicatorId id) {
   const Communicator& communicator = plan_.communicators[id];
   bool fatal = false;
@@ -121,7 +121,7 @@ bool Engine::stopped_round(CommunicatorId id) {
   return fatal;
 }
 
-// Rules 10.2 and 10.3, of a send and its recv, or of one of them.
+// Rules 10.2 and 10.3, for a send and its recv, or for one of them.
 bool Engine::stopped_calls(std::initializer_list<CallId> calls) {
   bool fatal = false;
   for (const CallId id : calls) {
@@ -137,7 +137,7 @@ bool Engine::stopped_calls(std::initializer_list<CallId> calls) {
   return true;
 }
 
-// Rule 10.4: the call never ends.
+// Rule 10.4: marks a call as never ending.
 void Engine::hang(CallId id, LinkId link) {
   state_.calls[id] = CallStage::kHangs;
   set_link_error(link, plan_.actors[plan_.calls[id].actor].stream);
@@ -175,13 +175,13 @@ void Engine::fire(Timer timer) {
   }
 }
 
-// Rule 10.5: what timers do once nothing else can happen.
+// Rule 10.5: fires the timers that remain once the run is quiescent (the teardown).
 void Engine::aftermath() {
   quiescent_ = true;
   while (timers_.next_time() < end_of_run_) fire(timers_.pop());
 }
 
-// Rule 10.5: the launcher ends all ranks of a host.
+// Rule 10.5: the launcher kills all ranks of a host.
 void Engine::end_host(RankId dead, Time at) {
   const std::vector<std::uint32_t>& host = plan_.guards.host;
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
@@ -189,7 +189,7 @@ void Engine::end_host(RankId dead, Time at) {
   }
 }
 
-// Rule 10.4: the head of the stream hangs on the link for ever.
+// Rule 10.4: sets the timer for a stream whose head hangs on the link forever.
 void Engine::set_link_error(LinkId id, StreamId stream) {
   const Link& link = plan_.links[id];
   if (link.retry.ns == 0) return;
@@ -204,14 +204,14 @@ Time Engine::polled(Time time) const {
   return later(time, Duration{poll - time.ns % poll});
 }
 
-// Rule 10.5: when the watchdog has waited long enough for an op.
+// Rule 10.5: returns the time at which the watchdog kills the rank for an op.
 Time Engine::due(ActorId actor, Time launch) const {
   const Duration timeout = plan_.actors[actor].watchdog;
   return timeout.ns == 0 ? kEndOfTime : polled(later(launch, timeout));
 }
 
-// Rule 10.5: sets the watchdog of a stream on which an op was launched. One timer per stream, for
-// the op that is due first.
+// Rule 10.5: sets the watchdog of a stream after the launch of an op. Each stream has one timer,
+// for the op that is due first.
 void Engine::watch(StreamId id, ActorId actor) {
   StreamState& stream = state_.streams[id];
   if (stream.items.empty()) return;
@@ -221,7 +221,7 @@ void Engine::watch(StreamId id, ActorId actor) {
   timers_.push({time, TimerKind::kWatchdog, id.value});
 }
 
-// Rule 10.5: the watchdog of a stream.
+// Rule 10.5: checks the ops of a stream.
 void Engine::watchdog_looks(StreamId id, Time at) {
   StreamState& stream = state_.streams[id];
   if (stream.watchdog != at || dead(plan_.streams[id].rank)) return;
@@ -242,14 +242,14 @@ void Engine::watchdog_looks(StreamId id, Time at) {
   timers_.push({next, TimerKind::kWatchdog, id.value});
 }
 
-// Rule 10.5: the timeout of a step of the host.
+// Rule 10.5: sets the timeout of a host step.
 void Engine::set_step_timeout(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   thread.step_timeout = later(queue_.now(), plan_.actors[thread.at].timeout);
   timers_.push({thread.step_timeout, TimerKind::kThread, id.value});
 }
 
-// Rule 10.5: the timeout of a creation, or of a connection.
+// Rule 10.5: sets the timeout of a communicator init or of a connection.
 void Engine::set_creation_timeout(ThreadId id, Duration timeout) {
   ThreadState& thread = state_.threads[id];
   thread.creation_timeout = later(queue_.now(), timeout);

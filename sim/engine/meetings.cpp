@@ -1,4 +1,4 @@
-// Meetings of hosts: first use of connections, and steps in which hosts wait for each other.
+// Meetings of hosts: first uses of connections, and steps in which hosts wait for each other.
 #include <algorithm>
 #include <cstddef>
 
@@ -7,7 +7,7 @@
 namespace pipesim::sim {
 namespace {
 
-// Of two timeouts, of which one of 0 is none.
+// Returns the shorter of two timeouts; 0 means no timeout.
 Duration shorter(Duration a, Duration b) {
   if (a.ns == 0 || b.ns == 0) return a.ns == 0 ? b : a;
   return std::min(a, b);
@@ -15,8 +15,8 @@ Duration shorter(Duration a, Duration b) {
 
 }  // namespace
 
-// Rule 9.7: comes to all meetings that the op of the thread needs, first those of messages, then
-// those of collectives. False if one keeps the thread blocked.
+// Rule 9.7: comes to all meetings that the thread's op needs, first the meetings of messages, then
+// those of collectives. Returns false if the thread is blocked in one of them.
 bool Engine::connect(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Actor& actor = plan_.actors[thread.at];
@@ -44,7 +44,7 @@ bool Engine::connect(ThreadId id) {
       if (heartbeat.ns > 0) set_creation_timeout(id, heartbeat);
       return false;
     }
-    // One by one, what the others do now may come before what this thread does next.
+    // One event at a time: events of the other threads can happen before this thread's next step.
     if (was_last && one_by_one_) {
       wake(id);
       return false;
@@ -53,7 +53,7 @@ bool Engine::connect(ThreadId id) {
   return true;
 }
 
-// Rule 9.7: the ops of this step come each time.
+// Rule 9.7: the thread comes to the meeting of a `meet` step, at every op.
 bool Engine::meet(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Need& need = plan_.needs[plan_.actors[thread.at].needs];
@@ -64,8 +64,8 @@ bool Engine::meet(ThreadId id) {
   return !one_by_one_;
 }
 
-// Rule 9.7: the thread comes for time `number` of its rank. True if all have come so often, so that
-// it does not wait.
+// Rule 9.7: the thread comes for time `number` of its rank. Returns true if all ranks have come
+// `number` times, so the thread need not wait.
 bool Engine::come(ThreadId id, const Need& need, std::uint32_t number, bool is_new) {
   const Meeting& meeting = plan_.meetings[need.meeting];
   MeetingState& state = state_.meetings[need.meeting];
@@ -78,7 +78,7 @@ bool Engine::come(ThreadId id, const Need& need, std::uint32_t number, bool is_n
   return false;
 }
 
-// Rule 9.7: all ranks have come once more.
+// Rule 9.7: all ranks have met again; wakes the threads whose meeting has taken place.
 void Engine::finish_meeting(MeetingId id) {
   const Meeting& meeting = plan_.meetings[id];
   MeetingState& state = state_.meetings[id];
@@ -92,7 +92,7 @@ void Engine::finish_meeting(MeetingId id) {
     if (--state_.threads[waiter.thread].unmet == 0) wake(waiter.thread);
     return true;
   };
-  // Not remove_if, which may not call in order.
+  // std::remove_if does not guarantee the order of calls.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < state.blocked.size(); ++i) {
     if (!is_free(state.blocked[i])) state.blocked[kept++] = state.blocked[i];

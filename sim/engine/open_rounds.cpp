@@ -1,10 +1,11 @@
-// Collective calls on open communicators, of which ranks may leave a seq that others have not
-// reached.
+// Collective calls on open communicators, where a rank can leave a sequence number that others have
+// not reached.
 #include "sim/engine/engine_impl.hpp"
 
 namespace pipesim::sim {
 
-// Rule 9.4: the same on an open communicator. Its seq, and those before it, may let calls run.
+// Rule 9.4: a call arrives on an open communicator. Its arrival can let calls run at its sequence
+// number and at earlier ones.
 void Engine::arrive_in_open(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
@@ -48,7 +49,7 @@ void Engine::arrive_in_open(CallId id) {
   }
 }
 
-// Rule 9.4: a rank leaves the seq on its own.
+// Rule 9.4: runs the call of one rank alone.
 void Engine::run_alone(CallId id) {
   const Call& call = plan_.calls[id];
   state_.calls[id] = CallStage::kRunning;
@@ -58,7 +59,7 @@ void Engine::run_alone(CallId id) {
   queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kCallEnds, id.value});
 }
 
-// Rule 9.4: a call that ran alone is done.
+// Rule 9.4: a call that ran alone is done; its rank leaves the sequence number.
 void Engine::leave_open(const Call& call) { state_.in_round[call.member] = CallId(); }
 
 }  // namespace pipesim::sim

@@ -4,7 +4,7 @@
 
 namespace pipesim::sim {
 
-// Rule 2, for a stepper: one event at a time, in an order of the caller's.
+// Rule 2, for a stepper: one event at a time, in an order given by the caller.
 void Engine::begin(std::vector<Event>& pending) {
   send_start_messages();
   queue_.drain(pending);
@@ -46,7 +46,7 @@ void Stepper::step(std::size_t i) {
   pending_.pop_back();
   rules_->step(event, pending_);
   if (event.kind != EventKind::kSourceTaken) return;
-  // The receive has taken this one, and no other.
+  // The recv has taken this send, so its other offers are void.
   std::erase_if(pending_, [&](const Event& other) {
     return other.kind == EventKind::kSourceTaken &&
            !state().channels[ChannelId{other.target}].offered;

@@ -1,4 +1,4 @@
-// Messages, streams, the room of devices, and events of streams.
+// Messages, streams, device limits, and events of streams.
 #include <algorithm>
 #include <utility>
 
@@ -21,8 +21,8 @@ void Engine::send_start_messages() {
   }
 }
 
-// Rule 5.1: sends the messages of op `k` that leave at its launch, or those that leave at its end:
-// data first, then acknowledgements.
+// Rule 5.1: sends the messages of op `k` that leave at its launch, or at its end: data first, then
+// acknowledgements.
 void Engine::send_messages(ActorId id, std::uint32_t k, bool at_launch) {
   for (const RegisterId reg_id : plan_.registers_of(id)) {
     if ((k + 1) % plan_.registers[reg_id].acts_per_slot != 0) continue;
@@ -39,7 +39,7 @@ void Engine::send_messages(ActorId id, std::uint32_t k, bool at_launch) {
   }
 }
 
-// Rule 5.1: delivery.
+// Rule 5.1: delivers a message to a thread.
 inline void Engine::deliver(Message message, ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
@@ -61,12 +61,13 @@ inline void Engine::deliver_ack(EdgeId edge) {
   deliver(Message::ack(edge), plan_.edges[edge].producer_thread);
 }
 
-// Rule 4.2: a credit returns when the last of the edges that lag behind acknowledges its slot.
+// Rule 4.2: counts an acknowledgement. The last edge to acknowledge a slot returns its credit.
 void Engine::count_ack(EdgeId edge) {
   const RegisterId reg_id = plan_.edges[edge].source;
   const Register& reg = plan_.registers[reg_id];
   RegisterState& state = state_.registers[reg_id];
-  // A slot is back when the edge that has acknowledged least moves on, and was the last of those.
+  // The next slot returns when the last edge with only `returned` acknowledgements sends another
+  // one.
   if (state_.edges[edge].acknowledged++ != state.returned) return;
   if (--state.at_least > 0) return;
   ++state.returned;
@@ -87,7 +88,7 @@ void Engine::return_credit(RegisterId reg_id) {
   if (!allowed && State::register_allows(reg, state, producer.launched)) --producer.missing;
 }
 
-// Rule 4.4: the output that reused the slot is back, so the slot itself may go back.
+// Rule 4.4: acknowledges a reused slot after the output that reused it has come back.
 void Engine::acknowledge_in_place(EdgeId edge) {
   const StreamId stream = plan_.actors[plan_.edges[edge].consumer].stream;
   if (plan_.edges[edge].ack_at_launch || state_.streams[stream].items.empty()) {
@@ -133,7 +134,7 @@ void Engine::launch(ActorId id) {
   if (actor.watchdog.ns > 0) watch(actor.stream, id);
 }
 
-// Rule 3.5.1: uses up what op `k` takes from its inputs, and counts what op k + 1 lacks.
+// Rule 3.5.1: takes the inputs of op `k`, and counts the inputs that op k + 1 lacks.
 inline void Engine::take_inputs(ActorId id, std::uint32_t k, std::uint32_t& missing) {
   const Actor& actor = plan_.actors[id];
   for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
@@ -144,7 +145,7 @@ inline void Engine::take_inputs(ActorId id, std::uint32_t k, std::uint32_t& miss
   }
 }
 
-// Rule 3.5.2: takes the credits of op `k`, and counts what op k + 1 lacks.
+// Rule 3.5.2: takes the credits of op `k`, and counts the credits that op k + 1 lacks.
 inline void Engine::take_credits(ActorId id, std::uint32_t k, std::uint32_t& missing) {
   for (const RegisterId reg_id : plan_.registers_of(id)) {
     const Register& reg = plan_.registers[reg_id];
@@ -158,14 +159,15 @@ inline void Engine::take_credits(ActorId id, std::uint32_t k, std::uint32_t& mis
 // ---------------------------------------------------------------------------------------------
 // Streams
 
-// Rule 5.2: something has left the stream. Marks at its head leave too, and an op there starts.
+// Rule 5.2: handles the new head after an item has left the stream. Marks at the head leave too,
+// then an op starts.
 inline void Engine::advance(StreamId id) {
   const StreamQueue& items = state_.streams[id].items;
   while (!items.empty()) {
     const StreamItem head = items.front();
     switch (head.kind()) {
       case StreamItem::Kind::kAct:
-        // On a limited device dispatch() starts what may start.
+        // On a limited device, dispatch() starts ops.
         if (!limited(plan_.streams[id].device)) start_head(id);
         return;
       case StreamItem::Kind::kAckMark:
@@ -186,9 +188,9 @@ inline void Engine::advance(StreamId id) {
   }
 }
 
-// Rules 5.4 and 9.3: whether the op at the head has to wait for other streams. If so, it cannot
-// start before `until` ops of stream `by` are done, if `by` is valid, or is not the first of a
-// line.
+// Rules 5.4 and 9.3: whether the op at the head waits for other streams. If so, it cannot start
+// before `until` ops of stream `by` are done or, if `by` is not valid, before it is the first of
+// all its lines.
 inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const {
   const StreamItem& head = state_.streams[id].items.front();
   const Actor& actor = plan_.actors[head.actor()];
@@ -219,7 +221,7 @@ bool Engine::held(StreamId id) const {
   return held(id, by, until);
 }
 
-// Rules 5.2 and 5.4: the op at the head starts if it may.
+// Rules 5.2 and 5.4: starts the op at the head if it is not held.
 inline void Engine::start_head(StreamId id) {
   StreamState& stream = state_.streams[id];
   const ActorId actor = stream.items.front().actor();
@@ -230,7 +232,7 @@ inline void Engine::start_head(StreamId id) {
   start(id, actor);
 }
 
-// Rule 5.4: an op of the stream has ended, for which others may have waited.
+// Rule 5.4: after an op of stream `id` has ended, starts heads of other streams that waited for it.
 inline void Engine::release_dependents(StreamId id) {
   const std::uint32_t done = state_.streams[id].done;
   for (std::uint32_t i = plan_.streams[id].dependents; i < plan_.streams[id].dependents_end; ++i) {
@@ -242,12 +244,12 @@ inline void Engine::release_dependents(StreamId id) {
     } else if (waits && limited(plan_.streams[other].device)) {
       dispatch(plan_.streams[other].device);
     } else if (waits) {
-      start_head(other);  // it waited for its line, of which it may be the first now
+      start_head(other);  // it waited for its line and can be first now
     }
   }
 }
 
-// Rule 5.2: an op starts.
+// Rule 5.2: starts an op.
 inline void Engine::start(StreamId id, ActorId actor_id) {
   const Actor& actor = plan_.actors[actor_id];
   state_.streams[id].head_start = queue_.now();
@@ -277,7 +279,7 @@ inline void Engine::start(StreamId id, ActorId actor_id) {
               {EventKind::kCollectiveEnds, actor.collective.value});
 }
 
-// Rule 5.2: all members end together.
+// Rule 5.2: ends the ops of all members together.
 void Engine::end_collective(CollectiveId id) {
   const Collective& collective = plan_.collectives[id];
   for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
@@ -285,10 +287,10 @@ void Engine::end_collective(CollectiveId id) {
   }
 }
 
-// Rule 5.2: an op ends.
+// Rule 5.2: ends the op at the head.
 void Engine::end_act(StreamId id) {
   const Stream& fixed = plan_.streams[id];
-  // In a large run these have left the cache since their last op.
+  // In a large run, the dependents have left the cache since their last op.
   for (std::uint32_t i = fixed.dependents; i < fixed.dependents_end; ++i) {
     __builtin_prefetch(&state_.streams[plan_.dependents[i]]);
   }
@@ -329,23 +331,23 @@ void Engine::end_act(StreamId id) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Communicators on several streams
+// Communicators with calls on several streams
 
-// Rule 9.3: an op was launched.
+// Rule 9.3: adds a launched op to its lines.
 void Engine::join_lines(StreamId id, const Actor& actor) {
   for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
     state_.lines[plan_.actor_lines[i]].push(id);
   }
 }
 
-// Rule 9.3: an op, the first of its lines, has ended.
+// Rule 9.3: removes an ended op from its lines; it was the first of each.
 void Engine::leave_lines(const Actor& actor) {
   for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
     state_.lines[plan_.actor_lines[i]].pop();
   }
 }
 
-// Rule 9.3: the next of these lines start if they may.
+// Rule 9.3: starts the next op of each line if possible.
 void Engine::start_in_lines(const Actor& actor) {
   for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
     const Ring<StreamId>& line = state_.lines[plan_.actor_lines[i]];
@@ -360,9 +362,9 @@ void Engine::start_in_lines(const Actor& actor) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// The room of a device
+// Device limits
 
-// Rule 5.3: what was just launched on the stream joins the queues of its device.
+// Rule 5.3: adds the op just launched on the stream to the queues of its device.
 void Engine::join_queues(StreamId id, ActorId actor) {
   const Stream& stream = plan_.streams[id];
   const Device& device = plan_.devices[stream.device];
@@ -373,7 +375,7 @@ void Engine::join_queues(StreamId id, ActorId actor) {
   if (plan_.in_order(device, actor)) room.launch_order.push(id);
 }
 
-// Rules 5.3 and 5.4.
+// Rules 5.3 and 5.4: whether the head of the stream can start, or can take slots.
 bool Engine::may_start(const Device& device, const DeviceState& room, StreamId id) const {
   const StreamState& stream = state_.streams[id];
   if (stream.items.empty() || stream.head_start != kNever) return false;
@@ -391,8 +393,8 @@ bool Engine::may_start(const Device& device, const DeviceState& room, StreamId i
   return !held(id);
 }
 
-// Rule 5.3: starts what may start, in the order of launches. One event at a time, which of several
-// takes a slot is open: then its start is an event.
+// Rule 5.3: starts all ops that can start, in launch order. In a stepper, the choice among ops that
+// compete for slots is open, so each of their starts is an event.
 void Engine::dispatch(DeviceId id) {
   const Device& device = plan_.devices[id];
   const DeviceState& room = state_.devices[id];
@@ -417,8 +419,7 @@ void Engine::dispatch(DeviceId id) {
   }
 }
 
-// Rule 5.3: the head of the stream takes its room, as far as it is there, and starts with all of
-// it.
+// Rule 5.3: takes slots for the head of the stream, and starts the head once it has all its slots.
 void Engine::start_on(DeviceId id, StreamId stream) {
   const Device& device = plan_.devices[id];
   DeviceState& room = state_.devices[id];
@@ -440,8 +441,8 @@ void Engine::start_on(DeviceId id, StreamId stream) {
   start(stream, actor);
 }
 
-// Rules 5.3 and 5.5: unless others have taken all slots by now; then it is offered again when one
-// is free.
+// Rules 5.3 and 5.5: starts an offered head, unless others have taken its slots; then the head is
+// offered again when a slot is free.
 void Engine::start_offered(StreamId id) {
   const DeviceId device = plan_.streams[id].device;
   state_.streams[id].offered = false;
@@ -450,7 +451,7 @@ void Engine::start_offered(StreamId id) {
   dispatch(device);
 }
 
-// Rule 5.3: gives back what an op, which has left the stream, held.
+// Rule 5.3: returns the slots and queue places of an op that has left the stream.
 void Engine::free_room(StreamId id, ActorId actor) {
   const Device& device = plan_.devices[plan_.streams[id].device];
   DeviceState& room = state_.devices[plan_.streams[id].device];
@@ -465,8 +466,8 @@ void Engine::free_room(StreamId id, ActorId actor) {
 // ---------------------------------------------------------------------------------------------
 // Events of streams
 
-// Rule 9.2: those whose need is met go on, in the order in which they came; the others stay in
-// line.
+// Rule 9.2: fires the signal. Waiters whose need is met continue in order of arrival; the others
+// stay in the queue.
 void Engine::fire(SignalId id) {
   SignalState& signal = state_.signals[id];
   ++signal.fired;
@@ -491,14 +492,14 @@ void Engine::fire(SignalId id) {
   }
 }
 
-// Rule 9.2: a `wait` runs for 0 ns.
+// Rule 9.2: runs a `wait` for 0 ns.
 void Engine::op_ends_now(StreamId id) {
   const ActorId actor = state_.streams[id].items.front().actor();
   queue_.push(later(queue_.now(), op_takes(actor, Duration{0})), Priority::kDevice,
               {EventKind::kOpEnds, id.value});
 }
 
-// Rule 9.2: a `wait` starts.
+// Rule 9.2: starts a `wait`.
 void Engine::start_wait(StreamId id, SignalId signal) {
   if (state_.streams[id].items.front().needed() <= state_.signals[signal].fired) {
     op_ends_now(id);

@@ -1,4 +1,4 @@
-// Host threads: what a woken thread does, the steps of host programs, and launches.
+// Host threads: the run of a woken thread, the steps of host programs, and launches.
 #include <algorithm>
 #include <utility>
 
@@ -7,7 +7,7 @@
 namespace pipesim::sim {
 namespace {
 
-// The step that follows. Creation and connection follow themselves: an op may need several.
+// Returns the next step. Communicator init and connection repeat, because an op can need several.
 Step step_after(Step step) {
   if (step == Step::kCreation || step == Step::kConnection) return step;
   return static_cast<Step>(static_cast<int>(step) + 1);
@@ -25,7 +25,7 @@ void Engine::run_thread(ThreadId id) {
   state.creation_timeout = kNever;
   state.step = Step::kNone;
   if (step == Step::kHostStep) {
-    // Its streams are done; now it meets the hosts of other ranks.
+    // The streams of `meet` are done; the thread now meets the hosts of other ranks.
     if (plan_.actors[state.at].role == Role::kMeet && state.needed == 0 && !meet(id)) {
       state.mode = ThreadMode::kBlocked;
       state.step = Step::kHostStep;
@@ -46,7 +46,8 @@ void Engine::run_thread(ThreadId id) {
   if (free) state.mode = ThreadMode::kIdle;
 }
 
-// Rule 3.2, order program: does all that the thread can do. False if it is blocked in an op.
+// Rule 3.2, order program: runs the thread until it blocks or has nothing to do. Returns false if
+// the thread is blocked in an op.
 bool Engine::run_program(ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
@@ -60,7 +61,8 @@ bool Engine::run_program(ThreadId id) {
   return true;
 }
 
-// Rule 3.2, order arrival: likewise.
+// Rule 3.2, order arrival: runs the thread until it blocks or has nothing to do. Returns false if
+// the thread is blocked in an op.
 bool Engine::run_inbox(ThreadId id) {
   ThreadState& state = state_.threads[id];
   for (;;) {
@@ -76,8 +78,8 @@ bool Engine::run_inbox(ThreadId id) {
   }
 }
 
-// Rule 3.2, for the stepper: the thread has done one thing. If it can go on, that is an event of
-// its own.
+// Rule 3.2, for the stepper: ends the thread's event after one action. If the thread can continue,
+// schedules a separate event.
 bool Engine::pause(ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
@@ -92,8 +94,8 @@ bool Engine::pause(ThreadId id) {
   return false;
 }
 
-// Rule 3.2: takes the op that the thread is at from `step` on to its launch and beyond. False if
-// the thread gets blocked on the way; its state then says at which step.
+// Rule 3.2: takes the thread's op from `step` to its launch and beyond. Returns false if the thread
+// blocks; its state then holds the step.
 inline bool Engine::run_from(ThreadId id, Step step) {
   ThreadState& thread = state_.threads[id];
   const Actor& actor = plan_.actors[thread.at];
@@ -117,8 +119,8 @@ inline bool Engine::run_from(ThreadId id, Step step) {
   return true;
 }
 
-// Rule 3.2: all that comes before the launch, from `step` on. Returns the step at which the thread
-// is blocked, or kNone.
+// Rule 3.2: runs all steps before the launch, starting at `step`. Returns the step that blocks the
+// thread, or kNone.
 inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
   switch (step) {
     case Step::kNone:
@@ -152,8 +154,8 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
   return Step::kNone;
 }
 
-// Rules 3.3 and 9.7: what the first op of an actor waits for. Returns the step at which the thread
-// is blocked, or kNone.
+// Rules 3.3 and 9.7: runs the waits of an actor's first op for other hosts. Returns the step that
+// blocks the thread, or kNone.
 inline Step Engine::join_hosts(ThreadId id) {
   const ActorId at = state_.threads[id].at;
   if (joins_[at] == 0) return Step::kNone;
@@ -163,7 +165,7 @@ inline Step Engine::join_hosts(ThreadId id) {
   return Step::kNone;
 }
 
-// Rule 3.4. False if there is none.
+// Rule 3.4: starts the launch overhead. Returns false if it is 0.
 inline bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
   if (actor.launch_overhead.ns == 0 && !varies_) return false;
   const ActorId at = state_.threads[id].at;
@@ -174,12 +176,12 @@ inline bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
   return true;
 }
 
-// Rule 3.2: outside input. False if the thread has to wait for it.
+// Rule 3.2: takes outside input. Returns false if the thread must wait for it.
 bool Engine::wait_for_input(ThreadId id) {
   const ActorId actor = state_.threads[id].at;
   const OutsideInput& input = plan_.actors[actor].input;
   const std::uint32_t item = state_.actors[actor].launched;
-  if (item >= input.items) return false;  // it never comes, and nothing ever wakes the thread
+  if (item >= input.items) return false;  // the item never arrives, so the thread is never woken
   const Duration all{input.every.ns > 0 && item > kEndOfTime.ns / input.every.ns
                          ? kEndOfTime.ns
                          : input.every.ns * item};
@@ -196,7 +198,8 @@ bool Engine::wait_for_input(ThreadId id) {
 // ---------------------------------------------------------------------------------------------
 // Host programs
 
-// Rule 9.1. False if the step has to wait; what it waits for wakes the thread.
+// Rule 9.1: runs a host step. Returns false if the step must wait; the event it waits for wakes the
+// thread.
 bool Engine::do_host_step(ThreadId id) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   switch (actor.role) {
@@ -226,7 +229,7 @@ bool Engine::do_host_step(ThreadId id) {
   return true;
 }
 
-// Rule 9.1: the op launches, starts and ends at this moment.
+// Rule 9.1: launches, starts and ends the op at this moment.
 inline void Engine::finish_host_step(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   ActorState& actor = state_.actors[thread.at];
@@ -282,7 +285,7 @@ void Engine::unlock(LockId id) {
   if (lock.holder.valid()) wake(lock.holder);
 }
 
-// Rule 3.4: takes a place in the launch queue. False if the thread has to wait for one.
+// Rule 3.4: takes a place in the launch queue. Returns false if the thread must wait for a place.
 inline bool Engine::await_launch_queue(ThreadId id) {
   const StreamId stream = plan_.actors[state_.threads[id].at].stream;
   const LaunchQueue state = launch_queue(stream);

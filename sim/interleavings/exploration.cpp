@@ -42,12 +42,12 @@ class Explorer {
   Exploration run();
 
  private:
-  // A state with several ways to go on.
+  // A state with several possible next events.
   struct BranchPoint {
     Moment moment;
-    std::vector<std::uint32_t> ways;  // in Moment::pending
+    std::vector<std::uint32_t> ways;  // indices of the next events in Moment::pending
     std::size_t next = 0;
-    std::size_t depth = 0;  // steps that led there
+    std::size_t depth = 0;  // number of steps to this state
   };
 
   template <typename Key>
@@ -68,21 +68,22 @@ class Explorer {
   StubbornSets sets_;
   StateKeys seen_;
   std::vector<BranchPoint>
-      branch_points_;  // the first branch_count_ are in use, the rest kept for its memory
+      branch_points_;  // the first branch_count_ are in use; the others keep their memory for reuse
   std::size_t branch_count_ = 0;
   Moment begin_;
   std::vector<std::uint32_t> ways_;
   std::vector<Event> order_;
   bool over_budget_ = false;
-  bool stuck_found_ = false;  // a hang that is not a mere mismatch
-  // Branch points when a hang was found, and when a completion was, too.
+  bool stuck_found_ = false;  // whether a hang was found that is not only a mismatch
+  // Number of branch points at the first hang, and at the time when both a hang and a completion
+  // were known.
   std::size_t hang_at_ = std::numeric_limits<std::size_t>::max();
   std::size_t known_at_ = std::numeric_limits<std::size_t>::max();
   Exploration result_;
 };
 
 Exploration Explorer::run() {
-  // At most a second.
+  // Limits the search to about one second.
   constexpr std::uint64_t kMaxCycleSteps = 2'000'000;
   if (options_.reduce && options_.look_for_cycles &&
       potential_cycles(plan_, sets_.happens_before(), kMaxCycleSteps) == PotentialCycles::kNone) {
@@ -94,7 +95,7 @@ Exploration Explorer::run() {
   for (std::uint32_t seed = 0; seed < options_.walks && !out_of_budget(); ++seed) {
     walk(seed, [](const Event& event) { return event.target; });
   }
-  // Where some ranks do this first and others that, one that completes is rare among random ones.
+  // If groups of ranks prefer different calls, completing interleavings are rare among random ones.
   if (options_.walks > 0 && result_.hang_found && !result_.completion_found) walk_alike();
   follow_all();
   result_.states = seen_.size();
@@ -129,7 +130,8 @@ void Explorer::note_end() {
 }
 
 bool Explorer::out_of_budget() {
-  // Some hang and some do not: the answer is known, and only a shorter example can still be found.
+  // Once both a hang and a completion are known, the answer is known; the search goes on only for a
+  // shorter example.
   constexpr std::size_t kBranchPointsToShorten = 1000;
   const bool known = result_.hang_found && result_.completion_found;
   std::uint64_t most = options_.max_states;
@@ -154,11 +156,11 @@ bool Explorer::out_of_budget() {
   return over_budget_ || result_.stopped;
 }
 
-// One interleaving by random priorities, some of which are lowered at random points: this finds
-// hangs that need few late acts far more often than drawing each event does. (S.
+// Runs one interleaving with random priorities, and lowers some of them at random points. This
+// method finds hangs that need few late ops far more often than drawing each event at random. (S.
 // Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte: "A randomized scheduler with probabilistic
-// guarantees of finding bugs", 2010.) A priority is that of a stream, a thread or a communicator,
-// or of those that share a `key`.
+// guarantees of finding bugs", 2010.) A priority belongs to a stream, thread or communicator, or to
+// all that share a `key`.
 template <typename Key>
 void Explorer::walk(std::uint64_t seed, const Key& key) {
   Random random(seed);
@@ -195,7 +197,7 @@ void Explorer::walk(std::uint64_t seed, const Key& key) {
   order_.clear();
 }
 
-// For each of `parts`, which of its rank it is.
+// Returns the index of each of `parts` within its rank.
 template <typename Parts>
 std::vector<std::uint32_t> places_in_rank(const Parts& parts) {
   std::map<std::uint32_t, std::uint32_t> counts;
@@ -204,7 +206,7 @@ std::vector<std::uint32_t> places_in_rank(const Parts& parts) {
   return places;
 }
 
-// Interleavings in which all ranks prefer the same of their streams and threads.
+// Tries interleavings in which all ranks prefer the same streams and threads.
 void Explorer::walk_alike() {
   constexpr std::uint32_t kWalks = 16;
   const std::vector<std::uint32_t> streams = places_in_rank(plan_.streams);
@@ -240,7 +242,7 @@ void Explorer::follow_all() {
   }
 }
 
-// Goes on to the next branch point that was not seen before. False if there is none.
+// Continues to the next new branch point. Returns false if none is left on this path.
 bool Explorer::advance() {
   while (!stepper_.pending().empty()) {
     if (!choose()) return branch();
@@ -251,7 +253,7 @@ bool Explorer::advance() {
   return false;
 }
 
-// True if there is only one way to go on.
+// Sets `ways_` to the events to try next. Returns true if it is only one.
 bool Explorer::choose() {
   if (stepper_.pending().size() == 1) {
     ways_.assign(1, 0);
@@ -279,7 +281,7 @@ bool Explorer::branch() {
   return true;
 }
 
-// Goes back to the last branch point that has a way left.
+// Goes back to the last branch point with an untried event. Returns false if none is left.
 bool Explorer::turn_back() {
   while (branch_count_ > 0 &&
          branch_points_[branch_count_ - 1].next == branch_points_[branch_count_ - 1].ways.size()) {
@@ -288,7 +290,7 @@ bool Explorer::turn_back() {
   return branch_count_ > 0;
 }
 
-// What the run with the plan's own times says about all interleavings.
+// Derives an answer about all interleavings from the run with the plan's own times.
 Exploration judge(const Outcome& usual, const char* timing) {
   Exploration result;
   result.timing = timing;

@@ -1,4 +1,5 @@
-// All interleavings of a plan: whether any of them hangs (docs/explanation/check.md).
+// Exploration of all interleavings of a plan: whether any of them hangs
+// (docs/explanation/check.md).
 #pragma once
 
 #include <atomic>
@@ -13,23 +14,23 @@
 
 namespace pipesim::sim {
 
-/// How an interleaving ends.
+/// The outcome of an interleaving.
 enum class OrderEnd : std::uint8_t { kCompletes, kHangs };
 
 enum class Answer : std::uint8_t {
   kProved,        // no interleaving hangs
-  kHangPossible,  // one does; whether others complete may be unknown
-  kHangCertain,   // all do
-  kMismatch,      // all complete, with calls that do not match
-  kUndecided,     // none was found to hang, and not all were seen
+  kHangPossible,  // some interleaving hangs; others may complete
+  kHangCertain,   // every interleaving hangs
+  kMismatch,      // every interleaving completes, with calls that do not match
+  kUndecided,     // no hang found, but some interleavings were not followed
 };
 
-/// How the answer was found.
+/// The method that produced the answer.
 enum class Method : std::uint8_t {
   kOneRun,       // timing decides nothing in this plan: one run is enough
   kNoCycle,      // no cycle of waits is possible (see potential_cycles)
-  kExploration,  // all interleavings that differ in effect were followed
-  kSearch,       // not all were: the answer was known or the budget ran out
+  kExploration,  // all interleavings with different effects were followed
+  kSearch,       // some interleavings were not followed: the answer was known or the budget ran out
 };
 
 /// The progress of an exploration, for another thread to read.
@@ -39,64 +40,70 @@ struct ExploreProgress {
 };
 
 struct ExploreOptions {
-  std::uint64_t max_states = 200'000;  // branch points that are remembered
-  // Branch points after a hang is known. What is left then is whether others complete.
+  std::uint64_t max_states = 200'000;  // maximum number of remembered branch points
+  // Maximum number of further branch points after the first hang, to find out whether other
+  // interleavings complete.
   std::uint64_t max_states_after_hang = 5'000;
   std::uint64_t max_steps = 100'000'000;
   std::uint32_t walks = 64;  // random interleavings that are tried first
-  // For tests: false follows all interleavings, and false does not look for potential cycles.
+  // For tests: `reduce` = false follows all interleavings; `look_for_cycles` = false skips the
+  // search for potential cycles.
   bool reduce = true;
   bool look_for_cycles = true;
-  // For tests: false takes the devices as the plan has them, whatever is not settled about them.
+  // For tests: false uses the devices exactly as the plan describes them, even if the plan leaves
+  // their behavior open.
   bool open_devices = true;
-  std::uint64_t max_queue_runs = 2'000;     // ways to share hardware queues that are tried
+  std::uint64_t max_queue_runs = 2'000;     // maximum number of assignments of streams to hardware
+                                            // queues to try
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the exploration
-  ExploreProgress* progress = nullptr;      // updated now and then
+  ExploreProgress* progress = nullptr;      // updated from time to time
 };
 
-/// What an answer takes for granted, or what decides it, that nothing promises or nobody measured.
+/// The undocumented or unmeasured device behavior that an answer assumes or depends on.
 struct RestsOn {
-  bool room = false;             // which collectives of a device can run at the same time
-  bool queues = false;           // which streams share a hardware queue
-  std::uint64_t queue_runs = 0;  // ways to share them that were tried
-  bool all_queue_runs = false;   // there are no others
-  bool records = false;          // that a record holds no hardware queue
+  bool room = false;             // the number of collectives that a device can run at the same time
+  bool queues = false;           // the assignment of streams to hardware queues
+  std::uint64_t queue_runs = 0;  // number of assignments that were tried
+  bool all_queue_runs = false;   // whether these are all assignments
+  bool records = false;          // a record does not occupy a hardware queue
   bool launches = false;         // whether the streams of a device share a launch queue
 };
 
 struct Exploration {
   Answer answer = Answer::kUndecided;
   Method method = Method::kSearch;
-  const char* timing = nullptr;  // why timing may matter (see determinacy_obstacle)
-  bool stopped = false;          // by ExploreOptions::stop
+  const char* timing = nullptr;  // reason why timing may matter (see determinacy_obstacle)
+  bool stopped = false;          // stopped by ExploreOptions::stop
   bool hang_found = false;
   bool completion_found = false;
   RestsOn rests_on;
-  DeviceReading reading;      // under which `hang`, or the usual run, hangs
-  std::vector<Event> hang;    // the shortest interleaving found that hangs: for RunOptions::order
-  std::uint64_t states = 0;   // branch points that were remembered
-  std::uint64_t budget = 0;   // of branch points, if it ended the search; else 0
-  std::uint64_t steps = 0;    // events, of all interleavings together
-  std::uint64_t orders = 0;   // interleavings that were followed to their end
-  std::uint64_t longest = 0;  // the most steps of an interleaving
+  DeviceReading reading;      // reading under which `hang`, or the usual run, hangs
+  std::vector<Event> hang;    // shortest hanging interleaving found, for RunOptions::order
+  std::uint64_t states = 0;   // number of remembered branch points
+  std::uint64_t budget = 0;   // limit of branch points, if the limit ended the search; else 0
+  std::uint64_t steps = 0;    // events of all interleavings together
+  std::uint64_t orders = 0;   // number of interleavings followed to their end
+  std::uint64_t longest = 0;  // number of steps of the longest interleaving
 };
 
-/// Whether `plan` can hang, and whether it must. The answer holds for all timings: each act,
-/// launch, wait for outside input and wake of a thread may take any finite time. Timeouts are left
-/// out, since any of them can be outlasted; a plan with faults is answered by one run with its own
-/// times, which can only show a hang. Cost: one run if timing decides nothing; otherwise up to the
-/// budget of `options`. Each branch point takes 16 bytes, and each on the way to the present state
-/// a copy of the run's state. `usual` is the run with the plan's own times, if the caller has it.
-/// Of what nothing promises of devices, the worst is assumed: see DeviceReading.
+/// Decides whether `plan` can hang, and whether it must. The answer holds for all timings: each op,
+/// launch, wait for outside input and wake of a thread can take any finite time. Timeouts are
+/// ignored, because an op can always outlast them. A plan with faults gets a single run with its
+/// own times, which can only show a hang.
+///
+/// Cost: one run if timing decides nothing, otherwise up to the budget of `options`. Each branch
+/// point takes 16 bytes; each branch point on the current path also takes a copy of the run's
+/// state. `usual` is the run with the plan's own times, if the caller has one. Assumes the worst
+/// about undocumented device behavior: see DeviceReading.
 Exploration explore(const Plan& plan, const ExploreOptions& options = {},
                     const Outcome* usual = nullptr);
 
-/// The same without a copy of `plan`, which is changed meanwhile and as before in the end: of large
-/// plans, a copy is most of the memory.
+/// The same without a copy of `plan`, to save memory for large plans. Changes `plan` and restores
+/// it at the end.
 Exploration explore_in_place(Plan& plan, const ExploreOptions& options = {},
                              const Outcome* usual = nullptr);
 
-/// The same of the devices as the plan has them.
+/// The same, with the devices exactly as the plan describes them.
 Exploration explore_as_planned(const Plan& plan, const ExploreOptions& options = {},
                                const Outcome* usual = nullptr);
 

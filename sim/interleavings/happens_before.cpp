@@ -8,7 +8,7 @@
 
 namespace pipesim::sim {
 
-// What happens right before what.
+// The direct predecessors of each node.
 struct HappensBefore::Edges {
   std::vector<std::vector<Node>> before;
 
@@ -48,8 +48,8 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
   add_calls(plan, edges);
   words_ = (std::size_t{all_nodes_} + 63) / 64;
   known_ = true;
-  // Certain launches make ends certain, and those make launches certain: repeat until nothing is
-  // new.
+  // Certain launches make ends certain, and certain ends make launches certain, so this repeats
+  // until a pass adds no edge.
   bool any = true;
   while (any) {
     close(edges);
@@ -60,7 +60,7 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
 
 HappensBefore::Node HappensBefore::node(ActorId actor, std::uint32_t k, Phase phase) const {
   if (phase == Phase::kLaunch) return first_[actor.value] + k * step_[actor.value];
-  // Beyond its work, an actor is not a member of a collective.
+  // An op beyond an actor's work does not belong to a collective.
   const std::uint32_t by = k < work_[actor.value] ? end_of_[actor.value].value : actor.value;
   return first_[by] + k * step_[by] + (step_[by] - 1u);
 }
@@ -115,12 +115,12 @@ void HappensBefore::add_registers(const Plan& plan, Edges& edges) const {
 
 namespace {
 
-// It may end without its receive.
+// Whether the send can end without its recv.
 bool is_buffered(const Call& call) { return call.eager || call.steps > 0; }
 
 }  // namespace
 
-// The calls of programs, by what they match.
+// The calls of programs, grouped by communicator, kind and ranks.
 class HappensBefore::Calls {
  public:
   struct Use {
@@ -146,7 +146,8 @@ class HappensBefore::Calls {
     }
   }
 
-  /// In order. Empty if several programs have calls of this key: their order is not certain.
+  /// The calls of a key, in order. Empty if several programs make calls of this key, because their
+  /// order is not certain.
   const std::vector<Use>& of(const Key& key) const {
     static const std::vector<Use> kNone;
     const auto found = lists_.find(key);
@@ -183,9 +184,9 @@ class HappensBefore::Calls {
   std::map<Key, List> lists_;
 };
 
-// If each rank's calls on a communicator are of one program, the n-th of one rank meets the n-th of
-// the other; but not where a rank also receives from any. A round is a node of its own: after the
-// launches that it needs, before the ends.
+// Adds edges for calls. If one program makes all calls of a rank on a communicator, the n-th call
+// of one rank meets the n-th call of the other, unless the receiving rank also receives from any
+// rank. Each sequence number is a separate node: after the launches it needs, before the ends.
 void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
   const Calls calls(plan);
   std::map<std::pair<std::uint32_t, std::size_t>, Node> rounds;
@@ -224,7 +225,7 @@ void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
   });
 }
 
-// The transitive closure.
+// Computes the transitive closure.
 void HappensBefore::close(const Edges& edges) {
   std::vector<std::uint32_t> left(all_nodes_, 0);
   std::vector<std::vector<Node>> after(all_nodes_);
@@ -254,8 +255,8 @@ void HappensBefore::close(const Edges& edges) {
   }
 }
 
-// A stream is first in, first out: acts end in the order of their launches, if that is certain.
-// True if that added an edge.
+// Adds edges for streams, which are first in, first out: ops end in launch order if that order is
+// certain. Returns true if an edge was added.
 bool HappensBefore::add_streams(const Plan& plan, Edges& edges) const {
   std::vector<std::vector<std::pair<Node, Node>>> acts(plan.streams.size());
   for (const ActorId id : ids_of(plan.actors)) {
@@ -279,15 +280,16 @@ bool HappensBefore::add_streams(const Plan& plan, Edges& edges) const {
   return any;
 }
 
-// An inbox is first in, first out: an act whose messages all come before one that another act of
-// the thread needs is launched first.
+// Adds edges for inboxes, which are first in, first out: if all messages for an op arrive before a
+// message that another op of the thread needs, the first op is launched first. Returns true if an
+// edge was added.
 bool HappensBefore::add_inboxes(const Plan& plan, Edges& edges) const {
   IdVector<ThreadId, std::vector<ActorId>> takers(plan.threads.size());
   for (const ActorId id : ids_of(plan.actors)) {
     const ThreadId thread = plan.actors[id].thread;
     if (plan.threads[thread].order == ThreadOrder::kArrival) takers[thread].push_back(id);
   }
-  // A slot that is used in place comes back later than its reader ends.
+  // A slot that is reused in place is acknowledged later than the end of its reader.
   IdVector<ActorId, std::uint8_t> lends(plan.actors.size(), 0);
   for (const Edge& edge : plan.edges) {
     if (edge.in_place.valid()) lends[plan.registers[edge.source].producer] = 1;
@@ -318,7 +320,7 @@ bool HappensBefore::add_inboxes(const Plan& plan, Edges& edges) const {
   return any;
 }
 
-// Whether all messages that acts up to `k` need come before one that act `other_k` of `other`
+// Whether all messages for ops up to `k` of `actor` precede a message that op `other_k` of `other`
 // needs.
 bool HappensBefore::reads_first(const Plan& plan, ActorId actor, std::uint32_t k, ActorId other,
                                 std::uint32_t other_k) const {

@@ -1,4 +1,4 @@
-// What happens before what in every interleaving of a plan.
+// The happens-before order that every interleaving of a plan keeps.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace pipesim::sim {
 
-/// One of the two events in the life of an act. A step of the host has only one.
+/// The two events of an op. A host step has only one event.
 enum class Phase : std::uint8_t { kLaunch, kEnd };
 
-/// Calls f(sender, act, phase) for each launch or end that sends a message that act `k` of an actor
-/// needs: the data of its inputs and the acknowledgements of its outputs. `act`, 64 bits, may be
-/// beyond what the sender does; then the message never comes.
+/// Calls f(sender, act, phase) for each launch or end that sends a message needed by op `k` of an
+/// actor: the data of its inputs and the acknowledgements of its outputs. `act` has 64 bits and can
+/// exceed the sender's work; the message then never arrives.
 template <typename F>
 void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
   const Actor& actor = plan.actors[id];
@@ -41,31 +41,32 @@ void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
   }
 }
 
-/// A partial order of the launches and ends of all acts that every run of the plan keeps, whatever
-/// its timing: data before its reader, a credit before the act that needs it, a program in its
-/// order, a stream in the order of its launches if that is itself certain. It is sound and not
-/// complete: what it says is true, and it does not say all that is.
+/// A partial order of the launches and ends of all ops that every run keeps, for any timing: data
+/// before its reader, a credit before the op that needs it, a program in its order, a stream in
+/// launch order if that order is certain. The relation is sound but not complete: all its pairs are
+/// true, but some true pairs are missing.
 class HappensBefore {
  public:
-  /// The launch or the end of an act; all ends of one instance of a collective are one node.
+  /// A launch or end of an op; all ends of one instance of a collective share a node.
   using Node = std::uint32_t;
 
-  /// Cost: the square of the number of nodes (twice that of acts), an eighth of that in bytes.
-  /// Above `max_nodes` it knows only the order of the acts of one actor.
+  /// Computes the order. Cost: the square of the number of nodes (two per op) in time, an eighth of
+  /// the square in bytes. Above `max_nodes` nodes, the relation contains only the order of ops
+  /// within each actor.
   HappensBefore(const Plan& plan, std::uint32_t max_nodes);
 
-  /// Whether it knows more than the order of the acts of one actor.
+  /// Whether the relation contains more than the order of ops within each actor.
   bool known() const { return known_; }
-  /// How many nodes acts have: node() is below.
+  /// The number of nodes of ops; node() returns smaller numbers.
   std::uint32_t nodes() const { return node_count_; }
   Node node(ActorId actor, std::uint32_t k, Phase phase) const;
 
-  /// True if `a` happens before `b` in every interleaving in which `b` happens.
+  /// Whether `a` happens before `b` in every interleaving in which `b` happens.
   bool before(Node a, Node b) const {
     return known_ && (rows_[std::size_t{b} * words_ + a / 64] >> (a % 64) & 1) != 0;
   }
 
-  /// True if the node happens in no interleaving, for certain.
+  /// Whether the node certainly happens in no interleaving.
   bool never(Node node) const { return known_ && never_[node]; }
 
  private:
@@ -82,15 +83,15 @@ class HappensBefore {
   bool reads_first(const Plan& plan, ActorId actor, std::uint32_t k, ActorId other,
                    std::uint32_t other_k) const;
 
-  std::vector<std::uint32_t> first_;  // node of the launch of act 0, of each actor
-  std::vector<std::uint8_t> step_;    // nodes per act: 1 of steps of the host, else 2
-  std::vector<ActorId> end_of_;       // of each actor: whose ends stand for its own
-  std::vector<std::uint32_t> work_;   // acts of each actor
-  std::uint32_t node_count_ = 0;      // of acts; of calls there are more
+  std::vector<std::uint32_t> first_;  // per actor: node of the launch of op 0
+  std::vector<std::uint8_t> step_;    // per actor: nodes per op: 1 for host steps, else 2
+  std::vector<ActorId> end_of_;       // per actor: the actor whose end nodes it shares
+  std::vector<std::uint32_t> work_;   // per actor: number of ops
+  std::uint32_t node_count_ = 0;      // nodes of ops; calls have additional nodes
   std::uint32_t all_nodes_ = 0;
   bool known_ = false;
   std::size_t words_ = 0;
-  std::vector<std::uint64_t> rows_;  // of each node, the set of those before it
+  std::vector<std::uint64_t> rows_;  // per node: the set of nodes before it
   std::vector<std::uint8_t> never_;
 };
 

@@ -1,16 +1,17 @@
-// What `check` says of a plan whose devices are not settled.
+// The answer of `check` for a plan that leaves device behavior open.
 //
-// Room. If collectives of several communicators can be on a device at one time, nothing says that
-// all of them have room, or which starts first. What NCCL asks for is one order of calls on all
-// ranks. A plan that completes if each device runs one of them after the other, in the order of
-// launches, has such an order; one that hangs then may hang.
+// Kernel slots: if collectives of several communicators can be on a device at once, neither the
+// number of slots nor the start order is known. NCCL requires one order of calls on all ranks. A
+// plan that completes when each device runs its collectives one at a time, in launch order, has
+// such an order; otherwise the plan can hang.
 //
-// Launch queues. Nothing says whether each stream has one or all of a device share one. A plan that
-// completes with queues of streams is tried with queues of devices, which hold fewer launches.
+// Launch queues: each stream may have one, or all streams of a device may share one. A plan that
+// completes with a queue per stream is also tried with a queue per device, which holds fewer
+// launches.
 //
-// Hardware queues. More streams than queues share them, and nothing says which. Each way is a plan.
-// In plans in which timing decides nothing, sharing more can only add waits: if the plan completes
-// with a single queue, it does in every way.
+// Hardware queues: if there are more streams than queues, streams share queues, and the assignment
+// is unknown. Each assignment is a plan. If timing decides nothing, more sharing can only add
+// waits: a plan that completes with a single queue completes with every assignment.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -29,9 +30,9 @@ bool hangs(const Exploration& found) {
 
 bool is_open(const Device& device) { return device.any_queue && device.hardware_queues > 1; }
 
-// The ways to share the queues of all open devices: each queue has a stream, and otherwise any
-// stream any queue. Queues of a device are alike, so a stream takes one that is used by those
-// before it or the first that is not ("restricted growth strings").
+// Enumerates the assignments of streams to the queues of all open devices, such that each queue has
+// a stream. The queues of a device are equivalent, so a stream takes a queue used by an earlier
+// stream or the first unused one ("restricted growth strings").
 class QueueWays {
  public:
   explicit QueueWays(const Plan& plan) : plan_(plan) {
@@ -50,7 +51,8 @@ class QueueWays {
     return queues;
   }
 
-  /// On all devices, the streams of these places share a queue, as the others do in turn.
+  /// Returns hardware queues in which streams `a` and `b` of each device share one; the others are
+  /// assigned round-robin.
   std::vector<std::uint32_t> with_pair(std::uint32_t a, std::uint32_t b) const {
     std::vector<std::uint32_t> queues = planned();
     for (std::size_t i = 0; i < devices_.size(); ++i) {
@@ -73,7 +75,7 @@ class QueueWays {
     return most;
   }
 
-  /// False if there is no other.
+  /// Moves to the next assignment. Returns false if there is none.
   bool next() {
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       if (advance(i)) return true;
@@ -99,7 +101,8 @@ class QueueWays {
     fill(i, 0, 0);
   }
 
-  // The smallest way to go on from `place`, where queues below `used` are used.
+  // Fills the assignment from `place` on with the smallest continuation, given that queues below
+  // `used` are in use.
   void fill(std::size_t i, std::size_t place, std::uint32_t used) {
     std::vector<std::uint32_t>& way = ways_[i];
     const std::uint32_t queues = devices_[i]->hardware_queues;
@@ -128,7 +131,7 @@ class QueueWays {
 
   const Plan& plan_;
   std::vector<const Device*> devices_;
-  std::vector<std::vector<std::uint32_t>> ways_;  // of each device
+  std::vector<std::vector<std::uint32_t>> ways_;  // per device
 };
 
 void set_queues(Plan& plan, std::uint32_t queues) {
@@ -141,7 +144,7 @@ void set_queues(Plan& plan, std::uint32_t queues) {
   }
 }
 
-// What readings of a plan change is as before in the end.
+// Restores the devices and streams of a plan at the end of a scope.
 class ChangedDevices {
  public:
   explicit ChangedDevices(Plan& plan)
@@ -178,7 +181,7 @@ class OpenDevices {
       const ChangedDevices changed(plan_);
       set_queues(plan_, 0);
       if (explore_as_planned(plan_, options_).answer == result_.answer) return;
-      // Another way may complete.
+      // Another assignment may complete.
       result_.rests_on.queues = true;
       result_.answer = Answer::kHangPossible;
       return;
@@ -208,7 +211,8 @@ class OpenDevices {
     return explore_as_planned(plan, options_);
   }
 
-  // Where timing decides nothing, in one run.
+  // Whether one run proves the plan with a single hardware queue; requires that timing decides
+  // nothing.
   bool is_proved_with_one_queue(Plan& plan) const {
     const ChangedDevices changed(plan);
     set_queues(plan, 1);
@@ -226,7 +230,7 @@ class OpenDevices {
     return false;
   }
 
-  // Whether the plan can hang in this way, which is the answer then.
+  // Whether the plan can hang with these queues. If so, the hang becomes the answer.
   bool tries(std::vector<std::uint32_t> queues) {
     DeviceReading reading;
     reading.queues = std::move(queues);
@@ -246,7 +250,7 @@ class OpenDevices {
     if (!stays_proved(reading)) result_.rests_on.launches = true;
   }
 
-  // Of what is proved.
+  // Whether a proved plan stays proved under `reading`. If not, changes the answer.
   bool stays_proved(const DeviceReading& reading) {
     if (result_.answer != Answer::kProved) return true;
     const Exploration found = explored(plan_, reading);
@@ -258,8 +262,8 @@ class OpenDevices {
     return false;
   }
 
-  // Whether the proof would fail if records stood in hardware queues: with the queues of the plan,
-  // or where two streams share one.
+  // Checks whether the proof would fail if records waited in hardware queues, with the plan's
+  // queues or with two streams that share one.
   void see_records() {
     if (result_.answer != Answer::kProved) return;
     std::optional<Plan> with_records = with_records_in_queues(plan_);

@@ -22,7 +22,7 @@ bool is_plain(const Plan& plan, const Actor& actor) {
          !actor.waits_for_streams && plan.threads[actor.thread].order == ThreadOrder::kArrival;
 }
 
-// No member is missing, and all act equally often.
+// Whether no member is missing and all members have the same number of ops.
 bool is_whole(const Plan& plan, const Collective& collective) {
   const auto begin = plan.members.begin() + collective.members;
   const auto end = plan.members.begin() + collective.members_end;
@@ -40,7 +40,7 @@ bool has_full_queues(const Plan& plan) {
                      [&](StreamId id) { return acts[id] > plan.streams[id].launch_queue; });
 }
 
-// Whether this search knows all kinds of waits of the plan.
+// Whether the search models all kinds of waits of the plan.
 bool knows_waits(const Plan& plan) {
   if (plan.faulty || !plan.locks.empty() || !plan.calls.empty() || !plan.signals.empty() ||
       !plan.meetings.empty()) {
@@ -58,13 +58,13 @@ bool knows_waits(const Plan& plan) {
 
 constexpr std::uint32_t kWays = 5;
 
-// How an act can wait in a quiescent state.
+// A way in which an op can wait in a quiescent state.
 enum class Way : std::uint8_t {
-  kNext,      // it is the next act of its actor and is not launched
-  kAbsent,    // as kNext, and its rank has not arrived at the creation of its communicator
-  kCreating,  // its thread is blocked in it, creating a communicator
-  kBehind,    // it is queued behind another in its stream
-  kMeeting,   // it has started and waits for its peers
+  kNext,      // the next op of its actor, not launched
+  kAbsent,    // like kNext; its rank has not arrived at the init of its communicator
+  kCreating,  // its thread is blocked in the init of its communicator
+  kBehind,    // queued behind another op in its stream
+  kMeeting,   // started, waiting for its peers
 };
 
 class Search {
@@ -83,13 +83,13 @@ class Search {
     ActorId actor;
     std::uint32_t k = 0;
   };
-  // A way in which an act waits, and what that implies.
+  // A possible wait of an op, and its implications.
   struct Wait {
     Act act;
     Way way = Way::kNext;
-    std::vector<Node> happened;  // in any case
-    std::vector<Node> missing;   // has not happened
-    bool entered = false;        // all that its launch needs has happened
+    std::vector<Node> happened;  // nodes that have happened
+    std::vector<Node> missing;   // nodes that have not happened
+    bool entered = false;        // everything that its launch needs has happened
     std::vector<std::uint32_t> next;
   };
 
@@ -118,13 +118,14 @@ class Search {
   const Plan& plan_;
   const HappensBefore& happens_before_;
   std::uint64_t left_;
-  std::vector<std::uint32_t> first_;  // of each actor: the number of its act 0
-  std::vector<Wait> waits_;           // one for each act and way; some are impossible
+  std::vector<std::uint32_t> first_;  // per actor: the number of its op 0
+  std::vector<Wait> waits_;           // one per op and way; some are impossible
   std::vector<std::uint8_t> possible_;
-  IdVector<StreamId, std::vector<Act>> meetings_;   // the acts of collectives on a stream
-  IdVector<ThreadId, std::vector<Act>> creations_;  // the acts that may create, on a thread
+  IdVector<StreamId, std::vector<Act>> meetings_;   // ops of collectives, per stream
+  IdVector<ThreadId, std::vector<Act>> creations_;  // ops that can initialize a communicator, per
+                                                    // thread
   std::vector<std::uint32_t> component_;
-  std::vector<std::uint8_t> in_cycle_;  // of each node: whether its component has a cycle
+  std::vector<std::uint8_t> in_cycle_;  // per node: whether its component has a cycle
   std::vector<std::uint32_t> path_;
   std::vector<std::uint8_t> on_path_;
 };
@@ -183,7 +184,7 @@ void Search::add(Act act, Way way) {
   wait.happened.push_back(launch);
   wait.missing.push_back(end);
   if (way != Way::kMeeting) return;
-  // All that was certainly before it in the stream is done.
+  // All ops certainly launched earlier on the stream are done.
   const StreamId stream = plan_.actors[act.actor].stream;
   for (const ActorId id : ids_of(plan_.actors)) {
     if (plan_.actors[id].stream != stream) continue;
@@ -197,14 +198,15 @@ void Search::add(Act act, Way way) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Who can wait for whom
+// Possible waits between ops
 
 void Search::add_edge(Wait& wait, Act act, Way way) {
   const std::uint32_t to = index(act, way);
   if (possible_[to] != 0 && fits(wait, waits_[to])) wait.next.push_back(to);
 }
 
-// It or an earlier act is the next of its actor, whose edges say what its thread does instead.
+// Adds edges to the ops of an actor that can be its next op, up to `act`; their own edges cover the
+// waits of its thread.
 void Search::add_not_launched(Wait& wait, Act act) {
   for (std::uint32_t k = 0; k <= act.k; ++k) add_edge(wait, {act.actor, k}, Way::kNext);
 }
@@ -232,7 +234,8 @@ void Search::add_edges(Wait& wait) {
   }
 }
 
-// No actor of a missing rank has arrived, so an edge to the first of them is enough.
+// Adds edges to ranks that have not arrived. No op of such a rank has arrived, so an edge to its
+// first user is enough.
 void Search::add_absent_ranks(Wait& wait) {
   const RankId rank = plan_.actors[wait.act.actor].rank;
   const Communicator& communicator = plan_.communicators[communicator_of(wait.act.actor)];
@@ -278,8 +281,8 @@ void Search::add_peers(Wait& wait) {
   }
 }
 
-// False if something that has happened according to `a` needs something that has not according to
-// `b`, if a stream would have two heads, or a thread be blocked in two acts.
+// Whether wait `a` is compatible with `b`: false if a node that has happened in `a` needs a node
+// missing in `b`, if a stream would have two heads, or if a thread would be blocked in two ops.
 bool Search::half_fits(const Wait& a, const Wait& b) const {
   for (const Node missing : b.missing) {
     for (const Node happened : a.happened) {
@@ -303,8 +306,8 @@ bool Search::half_fits(const Wait& a, const Wait& b) const {
 // ---------------------------------------------------------------------------------------------
 // Cycles
 
-// Strong components, after R. Tarjan ("Depth-first search and linear graph algorithms", 1972), with
-// an explicit stack: a chain of waits can be as long as the plan.
+// Strongly connected components by R. Tarjan's algorithm ("Depth-first search and linear graph
+// algorithms", 1972), with an explicit stack, because a chain of waits can be as long as the plan.
 class Search::Components {
  public:
   explicit Components(Search& search)
@@ -386,8 +389,8 @@ bool Search::fits_path(std::uint32_t node) const {
                      [&](std::uint32_t other) { return fits(waits_[node], waits_[other]); });
 }
 
-// Whether there is a cycle of compatible waits with `start` as its first. Also true if the budget
-// is used up.
+// Whether compatible waits form a cycle in which `start` has the lowest index. Also returns true if
+// the budget is used up.
 bool Search::cycle_from(std::uint32_t start) {
   std::vector<std::uint32_t> edges{0};
   path_.assign(1, start);

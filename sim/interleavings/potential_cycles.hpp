@@ -1,4 +1,4 @@
-// Whether waits can close a cycle at all.
+// A search for cycles that waits could close.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,21 @@
 
 namespace pipesim::sim {
 
-/// What is known of a plan's waits.
+/// The result of the search for cycles of waits.
 enum class PotentialCycles : std::uint8_t {
   kNone,      // no interleaving can hang
-  kPossible,  // perhaps; or the search for them was given up
-  kUnknown,   // the plan has waits of other kinds
+  kPossible,  // a cycle may be possible, or the search was given up
+  kUnknown,   // the plan has other kinds of waits
 };
 
-/// In a quiescent state each act that is not done waits for another, so some waits form a cycle.
-/// This looks for cycles of waits that could exist at one moment, without following any
-/// interleaving: each wait is possible, and no two of its acts are in states that exclude each
-/// other by `happens_before`. If there is none, the plan is proved, however many interleavings it
-/// has. It knows waits for data, credits, the order of streams, collectives, and the creation of
-/// communicators. Cost: at most `max_steps` steps.
+/// Searches for cycles of waits that could exist at one moment, without following any interleaving.
+/// In a quiescent state each unfinished op waits for another, so some waits form a cycle. Each wait
+/// of a potential cycle must be possible, and no two of its ops may be in states that exclude each
+/// other by `happens_before`. Without such a cycle the plan is proved, however many interleavings
+/// it has.
+///
+/// The search models waits for data, credits, stream order, collectives, and communicator init.
+/// Cost: at most `max_steps` steps.
 PotentialCycles potential_cycles(const Plan& plan, const HappensBefore& happens_before,
                                  std::uint64_t max_steps);
 

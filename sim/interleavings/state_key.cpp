@@ -14,8 +14,8 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// Mixes 32 bytes at a time. Four chains take two of their four words each, in different pairs, so
-// that each half of the key depends on all of them.
+// Mixes 32 bytes at a time. Each of four chains takes two of the four words, in different pairs, so
+// that each half of the key depends on all words.
 class Mixer {
  public:
   void add(std::uint64_t word) {
@@ -23,7 +23,7 @@ class Mixer {
     if (count_ == words_.size()) mix_words();
   }
 
-  /// An array that has the same size in all states of the plan.
+  /// Adds an array whose size is the same in all states of the plan.
   template <typename Items>
   void add_all(const Items& items) {
     using Item = std::iter_value_t<decltype(items.begin())>;
@@ -48,7 +48,7 @@ class Mixer {
     }
     const std::uint64_t low = folded(chains_[0], chains_[1] ^ kKeys[2]);
     const std::uint64_t high = folded(chains_[2], chains_[3] ^ kKeys[0]);
-    // All zeros mean an empty slot.
+    // An all-zero key would mean an empty slot.
     return {low == 0 && high == 0 ? 1 : low, high};
   }
 
@@ -107,7 +107,8 @@ void add_threads(const Plan& plan, const State& state, Mixer& mixer) {
   for (const ThreadId id : ids_of(plan.threads)) {
     const ThreadState& thread = state.threads[id];
     const bool blocked = thread.mode == ThreadMode::kBlocked;
-    // The last actor of an idle thread matters only while it may act again.
+    // The last actor of an idle thread matters only while its next op can be ready without another
+    // message.
     const bool reads = plan.threads[id].order == ThreadOrder::kArrival;
     const bool at =
         thread.at.valid() && (blocked || (reads && state.actors[thread.at].missing == 0));
@@ -157,7 +158,7 @@ void add_calls(const State& state, Mixer& mixer) {
   }
 }
 
-// The order in which acts on a limited device were launched.
+// Adds the queues and slots of devices, and the launch order if it decides which op starts.
 void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
   for (const DeviceId id : ids_of(plan.devices)) {
     const Device& device = plan.devices[id];
@@ -194,10 +195,10 @@ void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
 
 }  // namespace
 
-// Some of this decides nothing, and no test can fail without it: who has arrived follows from which
-// threads are blocked, the pending events follow from all the rest, and a line for a lock or a
-// launch queue in another order is also reached by coming to it later, since being in a line has no
-// effect that others see. It stays, because keys that say too much cost only time.
+// The key contains some redundant facts, and no test can fail without them. The arrivals follow
+// from the blocked threads, and the pending events follow from all other facts. A different order
+// in the queue of a lock or launch queue is also reachable by joining later, because waiting in a
+// queue has no effect on others. Redundant facts in a key only cost time.
 StateKey state_key(const Plan& plan, const State& state, const std::vector<Event>& pending,
                    bool mismatched) {
   Mixer mixer;
@@ -215,7 +216,7 @@ StateKey state_key(const Plan& plan, const State& state, const std::vector<Event
     add_line(state, lock.waiting, mixer);
   }
   add_devices(plan, state, mixer);
-  // A sum, since their order means nothing.
+  // A sum, because the order of pending events does not matter.
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   for (const Event& event : pending) {

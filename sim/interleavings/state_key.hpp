@@ -1,4 +1,4 @@
-// A hash of a state, to recognize it.
+// A 128-bit hash that identifies a state.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace pipesim::sim {
 
-/// 128 bits. Two different states have the same key with a probability of 2^-128; among ten million
-/// states the probability that any two do is below 10^-24.
+/// A hash of a state. Two different states collide with a probability of 2^-128; among ten million
+/// states, the probability of any collision is below 10^-24.
 struct StateKey {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -20,8 +20,8 @@ struct StateKey {
   friend constexpr bool operator==(const StateKey&, const StateKey&) = default;
 };
 
-/// The key of all that can influence later events: not of times, nor of what follows from the rest,
-/// nor of orders that nothing depends on.
+/// Returns the key of all facts that can influence later events. The key ignores times, derived
+/// facts, and orders that do not matter.
 StateKey state_key(const Plan& plan, const State& state, const std::vector<Event>& pending,
                    bool mismatched);
 
@@ -30,12 +30,12 @@ class StateKeys {
  public:
   StateKeys() : slots_(1024) {}
 
-  /// False if the key is already in the set.
+  /// Adds a key. Returns false if the set already contains it.
   bool insert(const StateKey& key);
   std::size_t size() const { return size_; }
 
  private:
-  std::vector<StateKey> slots_;  // a power of two; all zeros: empty
+  std::vector<StateKey> slots_;  // size is a power of two; an all-zero key is an empty slot
   std::size_t size_ = 0;
 };
 

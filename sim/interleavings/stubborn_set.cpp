@@ -5,10 +5,10 @@
 namespace pipesim::sim {
 namespace {
 
-// A row of bits for each node: 32 MiB.
+// Maximum number of nodes, each with a row of bits: 32 MiB.
 constexpr std::uint32_t kMaxNodes = 1 << 14;
 
-// How many acts are followed to find what another needs.
+// Maximum number of ops in a chain of needs.
 constexpr std::uint32_t kMaxDepth = 64;
 
 constexpr std::uint32_t kNone = 0xffffffff;
@@ -31,14 +31,16 @@ StubbornSets::StubbornSets(const Plan& plan)
     }
   }
   for (std::vector<ActorId>& takers : takers_) {
-    if (takers.size() < 2) takers.clear();  // any order of messages to a single actor is the same
+    if (takers.size() < 2)
+      takers.clear();  // messages to a single actor have the same effect in
+                       // any order
   }
   find_blocking();
   for (const Edge& edge : plan.edges) {
     if (edge.data_at_launch) sends_at_launch_[plan.registers[edge.source].producer] = 1;
     if (edge.ack_at_launch) sends_at_launch_[edge.consumer] = 1;
   }
-  // What precedes an acknowledgement in place is not modeled.
+  // Events before an acknowledgement in place are not modeled.
   all_disturb_ = std::any_of(plan.edges.begin(), plan.edges.end(),
                              [](const Edge& edge) { return edge.in_place.valid(); });
   find_resources();
@@ -85,7 +87,7 @@ void StubbornSets::find_blocking() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Resources: what launches and ends use so that their order matters
+// Resources: objects for which the order of launches and ends matters
 
 StubbornSets::Resource StubbornSets::add_resource() {
   users_.emplace_back();
@@ -100,7 +102,7 @@ void StubbornSets::use(Resource resource, ActorId actor, Phase phase) {
   users_[resource].push_back({actor, phase});
 }
 
-// Whether only the holder of a lock releases it, in all threads.
+// Finds the locks that only their holder releases, in all threads.
 void StubbornSets::find_paired_locks() {
   paired_ = IdVector<LockId, std::uint8_t>(plan_.locks.size(), 1);
   for (const Thread& thread : plan_.threads) {
@@ -131,7 +133,7 @@ void StubbornSets::find_resources() {
   use_meetings();
 }
 
-// The order in which several threads launch on a stream or wait for what is launched there.
+// Adds a resource per stream on which several threads launch or wait.
 void StubbornSets::use_streams_of_several() {
   IdVector<StreamId, std::vector<ActorId>> users(plan_.streams.size());
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -145,7 +147,7 @@ void StubbornSets::use_streams_of_several() {
   for (const std::vector<ActorId>& of_stream : users) use_if_of_several(of_stream);
 }
 
-// The same for what takes places in the launch queue of a device.
+// Adds a resource per device launch queue that several threads use.
 void StubbornSets::use_launch_queues_of_several() {
   IdVector<DeviceId, std::vector<ActorId>> users(plan_.devices.size());
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -156,7 +158,7 @@ void StubbornSets::use_launch_queues_of_several() {
   for (const std::vector<ActorId>& of_device : users) use_if_of_several(of_device);
 }
 
-// A resource of these actors' launches, if they are of several threads.
+// Adds a resource for the launches of these actors, if they belong to several threads.
 void StubbornSets::use_if_of_several(const std::vector<ActorId>& users) {
   const bool several = std::any_of(users.begin(), users.end(), [&](ActorId id) {
     return plan_.actors[id].thread != plan_.actors[users.front()].thread;
@@ -166,7 +168,7 @@ void StubbornSets::use_if_of_several(const std::vector<ActorId>& users) {
   for (const ActorId id : users) use(resource, id, Phase::kLaunch);
 }
 
-// The same for calls of a communicator on several streams.
+// Adds a resource per line that several threads use.
 void StubbornSets::use_lines_of_several() {
   IdVector<LineId, std::vector<ActorId>> users(plan_.lines.size());
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -211,7 +213,8 @@ void StubbornSets::use_devices() {
   }
 }
 
-// Creation that waits for devices looks at what is on their streams when the last rank arrives.
+// Adds a resource per communicator whose init waits for devices: the init looks at the members'
+// streams when the last rank arrives.
 void StubbornSets::use_creations() {
   for (const CommunicatorId id : ids_of(plan_.communicators)) {
     const Communicator& communicator = plan_.communicators[id];
@@ -226,8 +229,8 @@ void StubbornSets::use_creations() {
   }
 }
 
-// As which time of its rank an act comes, where several threads of a rank come. And which act comes
-// first, of those that come once together.
+// Adds a resource per meeting to which several threads of one rank come: their order determines the
+// number of each arrival, and which op comes first for a common `join`.
 void StubbornSets::use_meetings() {
   for (const Meeting& meeting : plan_.meetings) {
     const auto users = plan_.meeting_users.begin();
@@ -246,7 +249,7 @@ void StubbornSets::use_meetings() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// What the pending events do
+// Effects of the pending events
 
 void StubbornSets::add_push(ActorId actor, std::uint64_t k, Effects& effects) const {
   if (takers_[plan_.actors[actor].thread].empty()) return;
@@ -258,7 +261,7 @@ void StubbornSets::add_act(ActorId id, std::uint32_t k, Phase phase, Effects& ef
   const Actor& actor = plan_.actors[id];
   const bool at_launch = phase == Phase::kLaunch;
   effects.nodes.push_back(happens_before_.node(id, k, phase));
-  if (k >= actor.acts) return;  // its input never comes
+  if (k >= actor.acts) return;  // the outside input never arrives
   const std::vector<Resource>& used = at_launch ? used_at_launch_[id] : used_at_end_[id];
   effects.touches.insert(effects.touches.end(), used.begin(), used.end());
   for (const RegisterId reg_id : plan_.registers_of(id)) {
@@ -345,7 +348,7 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
   }
 }
 
-// Whose act a thread that is not blocked launches when it wakes; not valid: none.
+// Returns the actor whose op an unblocked thread launches when it wakes; not valid: none.
 ActorId StubbornSets::next_launch(ThreadId id) const {
   const Thread& thread = plan_.threads[id];
   const ThreadState& state = state_->threads[id];
@@ -355,7 +358,7 @@ ActorId StubbornSets::next_launch(ThreadId id) const {
     next = at < thread.program_end ? plan_.act(thread, at) : ActorId();
   }
   if (!next.valid() || state_->actors[next].missing > 0) return ActorId();
-  // A source that has done all its work lacks nothing.
+  // A source that has done all its work has no missing conditions, but no further op either.
   return state_->actors[next].launched < plan_.actors[next].wanted ? next : ActorId();
 }
 
@@ -375,8 +378,8 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
     chosen.push_back(i);
     return;
   }
-  // In a plan too large for happens-before, all acts of a thread might disturb each other.
-  // Examining them at each step would cost more than it saves.
+  // In a plan too large for happens-before, all ops of a thread might disturb each other. Examining
+  // them at each step would cost more than it saves.
   if (happens_before_.known() && !all_disturb_) {
     find_places(count);
     choose_closed(chosen);
@@ -386,17 +389,18 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   for (std::uint32_t i = 0; i < count; ++i) {
     if (!effects_[i].held.valid()) chosen.push_back(i);
   }
-  if (chosen.empty()) chosen.push_back(0);  // nobody releases a lock any more
+  if (chosen.empty()) chosen.push_back(0);  // all events wait for locks that nobody releases
 }
 
 bool StubbornSets::disturbs_nothing(const Effects& effects) {
   return effects.pushes.empty() && effects.touches.empty() && !effects.any.valid();
 }
 
-// Leaves `chosen` empty if only the set of all events would do. A set of one event is no branch
-// point. Without one, the smallest set of the first rank that has any is taken: so what ranks do
-// apart from each other is followed rank by rank, and its states add up. If the smallest set of all
-// were taken, the search would go back and forth between ranks, and states would multiply.
+// Chooses a stubborn set, or leaves `chosen` empty if only the set of all events would do. A set of
+// one event needs no branch point and is preferred. Otherwise takes the smallest set of the first
+// rank that has one, so that independent work of ranks is followed rank by rank and its states add
+// up. With the globally smallest set, the search would alternate between ranks, and states would
+// multiply.
 void StubbornSets::choose_closed(std::vector<std::uint32_t>& chosen) {
   const std::uint32_t count = static_cast<std::uint32_t>(pending_->size());
   outgrown_.assign(count, 0);
@@ -419,7 +423,7 @@ void StubbornSets::choose_closed(std::vector<std::uint32_t>& chosen) {
   }
 }
 
-// Of what several ranks do together, the first.
+// Returns the rank of an event; the lowest rank if several take part.
 RankId StubbornSets::rank_of(const Event& event) const {
   switch (event.kind) {
     case EventKind::kOpEnds:
@@ -457,8 +461,9 @@ void StubbornSets::forget_places() {
   places_.clear();
 }
 
-// Makes members_ the smallest stubborn set with event `seed` that this search finds. False if it
-// has `less_than` members or more, or one whose own set had too many.
+// Sets `members_` to the smallest stubborn set with event `seed` that this search finds. Returns
+// false if the set has at least `less_than` members, or contains an event whose own set was too
+// large.
 bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
   is_member_.assign(pending_->size(), 0);
   members_.clear();
@@ -471,8 +476,8 @@ bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
   return members_.size() < less_than;
 }
 
-// What would stand in line for a lock happens once it can take the lock: what has to release it
-// stands for it.
+// Adds an event to the set. An event that would wait for a lock cannot happen before the release of
+// the lock, so the needs of the release are added instead.
 bool StubbornSets::add(std::uint32_t member) {
   if (is_member_[member] != 0) return true;
   is_member_[member] = 1;
@@ -482,7 +487,8 @@ bool StubbornSets::add(std::uint32_t member) {
   return true;
 }
 
-// These return false if only the set of all events would do.
+// Adds the events that can disturb `member`. This and the following functions return false if only
+// the set of all events would do.
 bool StubbornSets::add_disturbers(std::uint32_t member) {
   const Effects& effects = effects_[member];
   for (const Push& push : effects.pushes) {
@@ -494,7 +500,8 @@ bool StubbornSets::add_disturbers(std::uint32_t member) {
   return !effects.any.valid() || add_sources(effects.any);
 }
 
-// What else a receive from any rank could take: what is there, and what may come before.
+// Adds all sends that a recv from any rank could take: the sends that have come, and the events
+// before sends that can come first.
 bool StubbornSets::add_sources(ChannelId any) {
   for (std::uint32_t i = 0; i < pending_->size(); ++i) {
     const Event& event = (*pending_)[i];
@@ -507,14 +514,15 @@ bool StubbornSets::add_sources(ChannelId any) {
   return true;
 }
 
-// What must happen before a send of the actor that is not there yet.
+// Adds the events that must precede the actor's sends that have not come yet.
 bool StubbornSets::add_sends(ActorId id, ChannelId any) {
   const ActorState& state = state_->actors[id];
   const Actor& actor = plan_.actors[id];
   for (const CallId call : plan_.calls_of(id)) {
     const ChannelId channel = plan_.calls[call].channel;
     if (plan_.calls[call].kind != CallKind::kSend || plan_.channels[channel].any != any) continue;
-    if (!state_->channels[channel].came.empty()) continue;  // its turn comes after that
+    // a send has come already, and later ones queue behind it
+    if (!state_->channels[channel].came.empty()) continue;
     if (state.launched == state.done) {
       if (state.launched == actor.acts) continue;
       const Node node = happens_before_.node(id, state.launched, Phase::kLaunch);
@@ -522,14 +530,14 @@ bool StubbornSets::add_sends(ActorId id, ChannelId any) {
       if (!add(id, state.launched, Phase::kLaunch)) return false;
       continue;
     }
-    // Nothing precedes the end of a lone send but what it needs to begin.
+    // A lone send ends without further needs once it has started.
     if (plan_.calls_of(id).size() > 1 || !add_need(id, state.done, Phase::kEnd, 0)) return false;
   }
   return true;
 }
 
-// Messages to other actors of the thread, if it can matter which is read first: if either act can
-// become ready first.
+// Adds the messages to other actors of the thread, if the order of reading can matter, that is, if
+// either op can become ready first.
 bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
   const Node launch = happens_before_.node(push.actor, push.k, Phase::kLaunch);
   for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
@@ -545,7 +553,7 @@ bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
   return true;
 }
 
-// The senders of the messages that act k of `other` needs.
+// Adds the senders of the messages that op k of `other` needs.
 bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId other,
                                std::uint32_t k) {
   const auto add_sender = [&](ActorId sender, std::uint64_t act, Phase phase) {
@@ -567,13 +575,13 @@ bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId
   return all;
 }
 
-// The next use of the resource by every other actor.
+// Adds the next use of the resource by every other actor.
 bool StubbornSets::add_users(const Effects& effects, Resource resource) {
   for (const Use& user : users_[resource]) {
     const ActorState& actor = state_->actors[user.actor];
     const std::uint32_t k = user.phase == Phase::kLaunch ? actor.launched : actor.done;
     if (k >= plan_.actors[user.actor].acts) continue;
-    // A thread does one thing after the other.
+    // A thread launches one op at a time.
     if (user.phase == Phase::kLaunch && plan_.actors[user.actor].thread == effects.thread) continue;
     const Node node = happens_before_.node(user.actor, k, user.phase);
     if (comes_after(effects, node) || happens_before_.never(node)) continue;
@@ -585,13 +593,14 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
   return true;
 }
 
-// Adds that event itself, if it is pending, or one that must precede it.
+// Adds the given launch or end if it is pending, otherwise an event that must precede it.
 bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
   const std::uint32_t pending = pending_at_[happens_before_.node(actor, k, phase)];
   return pending != kNone ? add(pending) : add_need(actor, k, phase, 0);
 }
 
-// `depth` bounds the chain of acts: those that wait in a cycle never happen.
+// Adds an event that must precede the given launch or end. `depth` bounds the chain of ops: ops
+// that wait in a cycle never happen.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
   const Node node = happens_before_.node(actor, k, phase);
   std::uint32_t found = kNone;
@@ -607,7 +616,7 @@ bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::ui
   return add_need_of_launch(actor, depth);
 }
 
-// Of the first act of `actor` that is launched and not done.
+// Adds a need of the end of the actor's first launched op that is not done.
 bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
   const Actor& actor = plan_.actors[id];
   const StreamState& stream = state_->streams[actor.stream];
@@ -620,7 +629,7 @@ bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
   const Collective& collective = plan_.collectives[actor.collective];
   for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
     const ActorId member = plan_.members[i].actor;
-    if (!member.valid()) return true;  // it never ends
+    if (!member.valid()) return true;  // the op never ends
     if (state_->started(plan_, member) > k) continue;
     const Phase phase = state_->actors[member].launched > k ? Phase::kEnd : Phase::kLaunch;
     return add_need(member, k, phase, depth + 1);
@@ -628,14 +637,14 @@ bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
   return false;
 }
 
-// The start of the head of the stream, if that is pending.
+// Adds the start of the stream's head, if it is pending.
 bool StubbornSets::add_start(StreamId stream) {
   const Event start{EventKind::kOpStarts, stream.value};
   const auto found = std::find(pending_->begin(), pending_->end(), start);
   return found != pending_->end() && add(static_cast<std::uint32_t>(found - pending_->begin()));
 }
 
-// Of the next act of `actor`.
+// Adds a need of the launch of the actor's next op.
 bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   const Actor& actor = plan_.actors[id];
   const Thread& of = plan_.threads[actor.thread];
@@ -646,7 +655,7 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   if (thread.mode == ThreadMode::kBlocked) return add_need_of_blocked(thread, depth);
   ActorId next = id;
   if (of.order == ThreadOrder::kProgram) {
-    if (of.program + thread.next_act == of.program_end) return true;  // it never comes
+    if (of.program + thread.next_act == of.program_end) return true;  // the launch never happens
     next = plan_.act(of, of.program + thread.next_act);
   }
   const std::uint32_t k = state_->actors[next].launched;
@@ -656,7 +665,7 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   for_each_sender(plan_, next, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
     if (found) return;
     if (act >= plan_.actors[sender].acts) {
-      found = true;  // it never comes
+      found = true;  // the message never arrives
     } else if (!has_happened(sender, static_cast<std::uint32_t>(act), phase)) {
       found = true;
       any = add_need(sender, static_cast<std::uint32_t>(act), phase, depth + 1);
@@ -665,10 +674,11 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   return found && any;
 }
 
-// Of a place in the launch queue of a device: any act there that ends makes room.
+// Adds the needs of a place in a device's launch queue: every running op there can free a place.
 bool StubbornSets::add_need_of_room(DeviceId id, std::uint32_t depth) {
   const Device& device = plan_.devices[id];
-  std::uint32_t kept = state_->devices[id].unfinished;  // for threads that have not launched yet
+  std::uint32_t kept = state_->devices[id].unfinished;  // places reserved for threads that have not
+                                                        // launched yet
   for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
     const StreamState& stream = state_->streams[plan_.device_streams[i]];
     kept -= stream.launched - stream.done;
@@ -681,7 +691,7 @@ bool StubbornSets::add_need_of_room(DeviceId id, std::uint32_t depth) {
 
 bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t depth) {
   const Actor& actor = plan_.actors[thread.at];
-  if (thread.step == Step::kOutsideInput) return true;  // it never comes
+  if (thread.step == Step::kOutsideInput) return true;  // the input never arrives
   if (thread.step == Step::kCompletion) {
     return add_need(thread.at, state_->actors[thread.at].done, Phase::kEnd, depth + 1);
   }
@@ -690,7 +700,7 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
   }
   if (thread.step == Step::kLaunchQueue) {
     const StreamQueue& items = state_->streams[actor.stream].items;
-    if (items.empty()) return false;  // its place is kept for another thread
+    if (items.empty()) return false;  // the place is reserved for another thread
     const ActorId head = items.front().actor();
     return add_need(head, state_->actors[head].done, Phase::kEnd, depth + 1);
   }
@@ -698,18 +708,18 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
   return add_need_of_lock(actor.lock, depth);
 }
 
-// Of its release: the holder has to go on first.
+// A lock is released only after its holder continues, so adds the holder's next op.
 bool StubbornSets::add_need_of_lock(LockId lock, std::uint32_t depth) {
   const ThreadId holder = state_->locks[lock].holder;
   if (!holder.valid() || !paired_[lock]) return false;
   const std::uint32_t next = plan_.threads[holder].program + state_->threads[holder].next_act;
-  if (next == plan_.threads[holder].program_end) return true;  // it never releases the lock
+  if (next == plan_.threads[holder].program_end) return true;  // the holder never releases the lock
   const ActorId needed = plan_.act(plan_.threads[holder], next);
   return add_need(needed, state_->actors[needed].launched, Phase::kLaunch, depth + 1);
 }
 
-// Whether act k of an actor needs a message that is sent after `node`. One sent by `node` itself
-// does not count: it may be the last that the act lacks.
+// Whether op k of an actor needs a message that is sent after `node`. A message sent by `node`
+// itself does not count, because it can be the last message that the op lacks.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   bool any = false;
   for_each_sender(plan_, actor, k, [&](ActorId sender, std::uint64_t of, Phase phase) {
@@ -720,7 +730,7 @@ bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   return any;
 }
 
-// The same of act k or an earlier one that is not launched.
+// The same for any op from the next one to launch up to k.
 bool StubbornSets::lacks_until(ActorId actor, std::uint32_t k, Node node) const {
   for (std::uint32_t act = state_->actors[actor].launched; act <= k; ++act) {
     if (lacks(actor, act, node)) return true;
@@ -728,7 +738,7 @@ bool StubbornSets::lacks_until(ActorId actor, std::uint32_t k, Node node) const 
   return false;
 }
 
-// The same of act k, after any node of the event.
+// The same for op k, after any node of the event.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, const Effects& effects) const {
   return std::any_of(effects.nodes.begin(), effects.nodes.end(),
                      [&](Node own) { return lacks(actor, k, own); });
@@ -744,9 +754,9 @@ bool StubbornSets::comes_after(const Effects& effects, Node node) const {
                      [&](Node own) { return happens_before_.before(own, node); });
 }
 
-// True if it does not matter which of the two its thread launches first: nothing sees the launches
-// but their own streams. What leaves at a launch stands in the inbox before or after what comes of
-// the end of the other; and what other threads use there comes before or after theirs.
+// Whether it does not matter which of the two ops its thread launches first: only their own streams
+// see the launches. The order matters if a launch sends messages, because the inbox mixes them with
+// messages from the end of the other op, or if other threads use the same resource.
 bool StubbornSets::commute(ActorId a, ActorId b) const {
   const Actor& left = plan_.actors[a];
   const Actor& right = plan_.actors[b];
@@ -759,7 +769,7 @@ bool StubbornSets::seen_at_launch(ActorId id) const {
   return may_block_[id] != 0 || sends_at_launch_[id] != 0 || !used_at_launch_[id].empty();
 }
 
-// A device with limits goes by the order of launches.
+// Whether two streams belong to one device whose limits depend on launch order.
 bool StubbornSets::share_device(StreamId a, StreamId b) const {
   if (!a.valid() || !b.valid()) return false;
   const DeviceId device = plan_.streams[a].device;

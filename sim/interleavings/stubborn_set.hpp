@@ -1,14 +1,14 @@
-// Which of the pending events have to be tried so that no end of a run is missed.
+// Selects the pending events to try, such that no outcome of a run is missed.
 //
-// Events that do not disturb each other lead to the same state in any order: following one order is
-// enough. A set of pending events is *stubborn* if nothing that happens outside of it, as long as
-// none of it has happened, disturbs it. Trying only the events of one such set in each state still
-// reaches every quiescent state. (A. Valmari, "Stubborn
-// sets for reduced state space generation", 1989; P. Godefroid's persistent sets are the same for
-// our purpose, "Partial-order methods for the verification of concurrent systems", 1996.) Since
-// every event is progress, no cycle of events can postpone another forever.
+// Events that do not disturb each other lead to the same state in any order, so one order is
+// enough. A set of pending events is *stubborn* if no event outside the set disturbs it before one
+// of its own events has happened. Trying only one such set in each state still reaches every
+// quiescent state. (A. Valmari, "Stubborn sets for reduced state space generation", 1989; P.
+// Godefroid's persistent sets, "Partial-order methods for the verification of concurrent systems",
+// 1996, serve the same purpose.) Every event is progress, so no cycle of events can postpone
+// another event forever.
 //
-// docs/explanation/check.md says what disturbs what, and why that is all.
+// docs/explanation/check.md lists which events disturb each other, and why the list is complete.
 #pragma once
 
 #include <cstddef>
@@ -29,40 +29,41 @@ class StubbornSets {
 
   const HappensBefore& happens_before() const { return happens_before_; }
 
-  /// Sets `chosen` to the indices of a small stubborn set of `pending`, which is not empty. The
-  /// same state gives the same set.
+  /// Sets `chosen` to the indices of a small stubborn set of `pending`. `pending` must not be
+  /// empty. The same state gives the same set.
   void choose(const State& state, const std::vector<Event>& pending,
               std::vector<std::uint32_t>& chosen);
 
  private:
   using Node = HappensBefore::Node;
 
-  // A message for act k of an actor whose thread runs several actors.
+  // A message for op k of an actor whose thread runs several actors.
   struct Push {
     ActorId actor;
     std::uint32_t k = 0;
   };
-  // The effects of an event on others.
+  // The effects of an event on other events.
   struct Effects {
-    std::vector<Node> nodes;  // launches or ends of acts
+    std::vector<Node> nodes;  // launches or ends of ops
     std::vector<Push> pushes;
-    std::vector<std::uint32_t> touches;  // resources
-    ThreadId thread;                     // that is woken, if one is
-    ChannelId any;                       // whose receive takes a message, if one does
-    LockId held;                         // which the thread would stand in line for, if it would
+    std::vector<std::uint32_t> touches;  // resources whose order of use matters
+    ThreadId thread;                     // the thread that wakes, if any
+    ChannelId any;                       // the channel whose recv from any rank takes a message, if
+                                         // any
+    LockId held;                         // the lock that the thread would have to wait for, if any
   };
-  // A launch or an end that uses a resource.
+  // A launch or an end of an actor that uses a resource.
   struct Use {
     ActorId actor;
     Phase phase = Phase::kLaunch;
   };
   using Resource = std::uint32_t;
-  // A pending event that a set is made from.
+  // A pending event from which to build a set.
   struct Seed {
     RankId rank;
     std::uint32_t pending = 0;
   };
-  // Of a node: which pending event has it.
+  // A node of a pending event.
   struct Place {
     Node node = 0;
     std::uint32_t pending = 0;
@@ -121,25 +122,30 @@ class StubbornSets {
 
   const Plan& plan_;
   HappensBefore happens_before_;
-  bool all_disturb_ = false;                         // the plan has effects that are not modeled
-  IdVector<ThreadId, std::vector<ActorId>> takers_;  // actors of a thread where order may matter
-  IdVector<ActorId, std::uint8_t> may_block_;        // its thread, in a launch
+  bool all_disturb_ = false;                         // whether the plan has effects that are not
+                                                     // modeled
+  IdVector<ThreadId, std::vector<ActorId>> takers_;  // per thread: actors whose message order may
+                                                     // matter
+  IdVector<ActorId, std::uint8_t> may_block_;        // per actor: whether its thread can block in a
+                                                     // launch
   IdVector<ActorId, std::uint8_t> sends_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_end_;
-  std::vector<std::vector<Use>> users_;  // of each resource
+  std::vector<std::vector<Use>> users_;  // per resource
   IdVector<DeviceId, Resource> device_resources_;
-  IdVector<ChannelId, std::vector<ActorId>> senders_;  // to receives from any rank
-  IdVector<LockId, std::uint8_t> paired_;              // only who holds it gives it back
+  IdVector<ChannelId, std::vector<ActorId>> senders_;  // per channel of recvs from any rank: actors
+                                                       // with sends
+  IdVector<LockId, std::uint8_t> paired_;              // whether only the holder releases the lock
 
-  // Of the state that is looked at:
+  // Data of the current state:
   const State* state_ = nullptr;
   const std::vector<Event>* pending_ = nullptr;
   std::vector<Effects> effects_;
-  std::vector<Place> places_;              // of the nodes of the pending events, in their order
-  std::vector<std::uint32_t> pending_at_;  // by node: the first event that has it
+  std::vector<Place> places_;              // nodes of the pending events, in the order of events
+  std::vector<std::uint32_t> pending_at_;  // by node: the first pending event with this node
   std::vector<Seed> seeds_;
-  std::vector<std::uint8_t> outgrown_;  // a set with it would not be smaller
+  std::vector<std::uint8_t> outgrown_;  // 1: a set with this event would not be smaller than the
+                                        // best
   std::vector<std::uint8_t> is_member_;
   std::vector<std::uint32_t> members_;
 };

@@ -17,7 +17,7 @@ const char* obstacle_of_communicators(const Plan& plan) {
   if (plan.open) return "a rank may leave a collective before all others have arrived";
   for (const Communicator& communicator : plan.communicators) {
     if (!communicator.at_first_use) continue;
-    // Whichever thread of a rank comes first arrives for it.
+    // The first thread of a rank to arrive represents the rank, so timing matters.
     for (std::uint32_t i = communicator.users + 1; i < communicator.users_end; ++i) {
       const Actor& a = plan.actors[plan.communicator_users[i - 1]];
       const Actor& b = plan.actors[plan.communicator_users[i]];
@@ -84,7 +84,8 @@ void FixedOrderRun::make_op(ActorId id) {
   op.plain_entry = !actor.input.waits && actor.launch_overhead.ns == 0 && !on_host(actor.role);
 }
 
-// A channel with one actor at each end carries the n-th act of one to the n-th of the other.
+// Sets `is_short` and `alike` of channels. A channel with one actor at each end carries the n-th op
+// of the sender to the n-th op of the receiver.
 void FixedOrderRun::make_channels() {
   struct EndsOf {
     CallId sender;
@@ -138,7 +139,7 @@ void FixedOrderRun::keep_ends() {
   }
 }
 
-// A queue that holds all acts of its stream is never full.
+// Sets the launch queues that can be full. A queue that holds all ops of its stream is never full.
 void FixedOrderRun::limit_queues() {
   IdVector<StreamId, std::uint64_t> acts(plan_.streams.size(), 0);
   for (const Actor& actor : plan_.actors) {
@@ -172,7 +173,7 @@ void FixedOrderRun::keep_times() {
 }
 
 std::optional<Outcome> FixedOrderRun::run() {
-  // Turns between two looks at RunOptions::stop.
+  // Number of turns between two checks of RunOptions::stop.
   constexpr std::uint64_t kLookInterval = 1 << 12;
   std::uint64_t turns = 0;
   for (const ThreadId id : ids_of(plan_.threads)) go_on(id);
@@ -197,9 +198,9 @@ std::optional<Outcome> FixedOrderRun::run() {
   return outcome;
 }
 
-// The last thread goes first. In a pipeline it has the least slack, so the others find much to do
-// on their turn while their data are in the cache: 512 stages take half the time of turns in any
-// other order.
+// Queues a thread. The last thread runs first: in a pipeline it has the least slack, so the other
+// threads find much to do while their data is in the cache. With 512 stages, this order takes half
+// the time of any other.
 void FixedOrderRun::queue(ThreadId id) {
   if (!on_turn(id)) queue_.add(id.value);
 }
@@ -210,7 +211,7 @@ void FixedOrderRun::go_on(ThreadId id) {
   bool goes_on = true;
   const std::uint32_t* const program = plan_.program.data();
   while (goes_on && thread.next < thread.end && !failed_) {
-    // Programs are read once, and too slowly for the hardware to fetch them ahead.
+    // Programs are read once, at a rate that the hardware prefetcher does not keep up with.
     __builtin_prefetch(program + std::min(thread.next + kAhead, thread.end - 1));
     const ActorId actor{thread.first_actor + program[thread.next]};
     Op& op = ops_[actor];
@@ -220,8 +221,8 @@ void FixedOrderRun::go_on(ThreadId id) {
   turn_ = ThreadId();
 }
 
-// A whole act. If this returns false, nothing has happened but that its host has come to meetings.
-// Inlined by force: most of a run is this, in turn with the few lines of go_on().
+// Runs a whole op. On false, the only change is that the host may have come to meetings. Forced
+// inline: most of a run is spent in this function and the few lines of go_on().
 [[gnu::always_inline]] inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread,
                                                              ActorId actor, Op& op) {
   if (op.joins) {
@@ -259,7 +260,7 @@ void FixedOrderRun::go_on(ThreadId id) {
   return true;
 }
 
-// One act further. False if the thread has to wait for a time that is not known yet.
+// Advances the current op. Returns false if the thread must wait for an unknown time.
 bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   if (thread.stage < Stage::kStart) {
     if (op.plain_entry && !op.joins) {
@@ -283,13 +284,13 @@ bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& o
   return true;
 }
 
-// All that precedes the launch queue; all of a step of the host.
+// Runs everything before the launch queue; for a host step, the whole step.
 bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   const Actor& actor = plan_.actors[actor_id];
   if (thread.stage == Stage::kEnter) {
     thread.enter = thread.now;
     if (actor.input.waits) {
-      if (op.done >= actor.input.items) return false;  // it never comes
+      if (op.done >= actor.input.items) return false;  // the input never arrives
       const std::int64_t every = actor.input.every.ns;
       if (every > 0 && op.done > kEndOfTime.ns / every) failed_ = true;
       if (failed_) return false;
@@ -305,7 +306,8 @@ bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& 
   return !on_host(actor.role) || host_step(id, thread, actor);
 }
 
-// The communicators and connections of its calls, which are there from then on.
+// Initializes the communicators and sets up the connections of the op's calls; later ops need
+// neither.
 bool FixedOrderRun::join(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   const Actor& actor = plan_.actors[actor_id];
   if (!create(id, thread, actor)) return false;
@@ -385,7 +387,7 @@ bool FixedOrderRun::await(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-// Finds the times of launch and start.
+// Computes the times of launch and start.
 bool FixedOrderRun::start(ThreadRun& thread, const Op& op) {
   if (!find_start(thread, op, thread.launch, thread.start)) return false;
   thread.now = thread.launch;
@@ -402,7 +404,8 @@ inline bool FixedOrderRun::find_start(const ThreadRun& thread, const Op& op, std
   return op.afters == op.afters_end || wait_for_acts(op, start);
 }
 
-// When the launch queues of the stream have room, from `time` on.
+// Returns the earliest time, at or after `time`, at which the stream's launch queues have a free
+// place.
 std::int64_t FixedOrderRun::when_room(const StreamRun& stream, std::int64_t time) const {
   if (stream.queue != kNone) time = std::max(time, queues_[stream.queue][stream.slot]);
   if (stream.device_queue == kNone) return time;
@@ -410,7 +413,7 @@ std::int64_t FixedOrderRun::when_room(const StreamRun& stream, std::int64_t time
   return queue.latest.size() < queue.room ? time : std::max(time, queue.latest.top());
 }
 
-// An act that ends at `end` has a place in them.
+// Adds an op that ends at `end` to the launch queues.
 void FixedOrderRun::take_room(StreamRun& stream, std::int64_t end) {
   if (stream.queue != kNone) {
     std::vector<std::int64_t>& queue = queues_[stream.queue];
@@ -424,7 +427,8 @@ void FixedOrderRun::take_room(StreamRun& stream, std::int64_t end) {
   }
 }
 
-// False, for good, if what it waits for comes later in the program.
+// Waits for other streams. Returns false, permanently, if an op to wait for comes later in the
+// program.
 inline bool FixedOrderRun::wait_for_acts(const Op& op, std::int64_t& start) {
   for (std::uint32_t i = op.afters; i < op.afters_end; ++i) {
     const After& after = plan_.afters[i];
@@ -491,8 +495,8 @@ void FixedOrderRun::end_act(ThreadRun& thread, ActorId id, Op& op) {
   record(thread, id, op, {{thread.launch}, {thread.start}, {thread.finish}, {thread.enter}});
 }
 
-// Inlined by force, and with times from registers: a processor waits where they are written to
-// memory one by one and read from there at once.
+// Forced inline, with times passed in registers: reading times back right after storing them one by
+// one would stall the processor.
 [[gnu::always_inline]] inline void FixedOrderRun::record(ThreadRun& thread, ActorId id, Op& op,
                                                          const ActTimes& times) {
   const std::uint32_t k = op.done++;
@@ -520,7 +524,7 @@ void FixedOrderRun::fire(SignalId id, std::int64_t time) {
   for (const ThreadId thread : std::exchange(signal.waiting, {})) queue(thread);
 }
 
-// As the event engine leaves it after a complete run.
+// Returns the state that the event engine would leave after a complete run.
 State FixedOrderRun::final_state() const {
   State state = State::initial(plan_);
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -573,7 +577,7 @@ const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options) {
   if (options.order != nullptr) return "an order of events is given";
   if (options.jitter.varies()) return "durations vary from op to op";
   if (const char* obstacle = determinacy_obstacle(plan)) return obstacle;
-  // Timing decides nothing here either, but a run in fixed order does not implement these.
+  // Timing decides nothing in these plans either, but the fixed-order run does not implement them.
   if (!plan.edges.empty()) return "actors wait for data or credits";
   const bool limited = std::any_of(plan.devices.begin(), plan.devices.end(),
                                    [](const Device& device) { return device.limited(); });

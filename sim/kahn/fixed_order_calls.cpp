@@ -1,4 +1,4 @@
-// Calls on communicators, and meetings of hosts, of a run in fixed order.
+// Calls on communicators, and meetings of hosts, in a run in fixed order.
 #include <algorithm>
 #include <utility>
 
@@ -42,8 +42,9 @@ void FixedOrderRun::activate(CallId id, std::int64_t time) {
   if (channel.receiver.call.valid() && call.steps == 0) meet(call.channel);
 }
 
-// Whether what receives have taken by now leaves room for the send, which is active at `time`; sets
-// that to when it has room. Receives take in order, so the last that has to take decides.
+// Whether the buffer has space for the send after the recvs that have already run. The send is
+// active at `time`; sets `time` to the moment when it has space. Recvs take messages in order, so
+// the last recv needed determines the time.
 bool FixedOrderRun::has_room(const ChannelRun& channel, CallId send, std::int64_t& time) const {
   std::uint32_t steps = channel.steps + plan_.calls[send].steps;
   if (steps > kChannelSteps) return false;
@@ -83,7 +84,7 @@ void FixedOrderRun::arrive(CallId id, std::int64_t time) {
   }
 }
 
-// Takes a message, or meets a waiting send; otherwise the receive waits.
+// Takes a message, or meets a waiting send; otherwise the recv waits.
 void FixedOrderRun::receive(CallId id, std::int64_t time) {
   const Call& call = plan_.calls[id];
   ChannelRun& channel = channels_[call.channel];
@@ -145,7 +146,8 @@ void FixedOrderRun::end_call(CallId id, std::int64_t time) {
 // ---------------------------------------------------------------------------------------------
 // Meetings of hosts
 
-// False if the thread has to wait. It comes again then.
+// Connects for the first use. Returns false if the thread must wait; it then calls this function
+// again.
 bool FixedOrderRun::connect(ThreadId id, ThreadRun& thread, const Actor& actor) {
   std::uint32_t i = actor.needs;
   while (i < actor.needs_end) {
@@ -181,7 +183,7 @@ bool FixedOrderRun::meet(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-// A rank comes for time `number`.
+// Records that a rank comes for time `number`.
 void FixedOrderRun::come(MeetingId id, std::uint32_t number, std::int64_t time) {
   MeetingRun& meeting = meetings_[id];
   if (meeting.gatherings.size() < number) meeting.gatherings.resize(number);
@@ -192,8 +194,8 @@ void FixedOrderRun::come(MeetingId id, std::uint32_t number, std::int64_t time) 
   for (const ThreadId thread : std::exchange(meeting.waiting, {})) queue(thread);
 }
 
-// If all ranks have come for time `number`, `time` is not before the last of them. Otherwise the
-// thread has to wait.
+// Whether all ranks have come for time `number`. If so, raises `time` to the arrival of the last
+// rank; otherwise queues the thread.
 bool FixedOrderRun::has_met(ThreadId thread, MeetingId id, std::uint32_t number,
                             std::int64_t& time) {
   MeetingRun& meeting = meetings_[id];

@@ -1,4 +1,4 @@
-// The run of fixed_order.hpp, for the sources fixed_order*.cpp only.
+// The run of fixed_order.hpp, for the source files fixed_order*.cpp only.
 //
 // fixed_order.cpp         setup, threads, streams, results
 // fixed_order_calls.cpp   calls on communicators, and meetings of hosts
@@ -16,28 +16,28 @@
 
 namespace pipesim::sim {
 
-// Nearly all acts of a large plan are of these kinds, which take a single step.
+// The kinds of ops that take a single step; nearly all ops of a large plan do.
 enum class Short : std::uint8_t {
   kNone,
   kCompute,
-  kSend,     // eager
-  kReceive,  // of messages that are eager
+  kSend,     // buffered
+  kReceive,  // of buffered messages
 };
 
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
-// How many acts a thread reads ahead in its program: two cache lines.
+// Number of program entries that a thread prefetches: two cache lines.
 inline constexpr std::uint32_t kAhead = 32;
 
-// What each act needs of its actor, in a cache line.
+// The fields of an actor that each op needs, in one cache line.
 struct Op {
   Role role = Role::kOp;
   Short kind = Short::kNone;
   bool blocking = false;
-  bool plain_entry = true;  // no input and no overhead comes before its launch
+  bool plain_entry = true;  // no input and no overhead precedes the launch
   bool is_collective = false;
-  bool joins = false;  // its next act is the first that may have to wait for hosts of other ranks
-  bool keeps_all = false;  // the times of all of its acts
+  bool joins = false;      // its next op is the first that can block on hosts of other ranks
+  bool keeps_all = false;  // keeps the times of all its ops
   StreamId stream;
   StreamId behind;
   std::uint32_t done = 0;
@@ -45,63 +45,63 @@ struct Op {
   std::uint32_t call_end = 0;
   std::uint32_t afters = 0;  // range in Plan::afters
   std::uint32_t afters_end = 0;
-  std::uint32_t ends = kNone;  // where the ends of its acts are kept
+  std::uint32_t ends = kNone;  // index in FixedOrderRun::ends_, or kNone
   ChannelId channel;           // kSend, kReceive
   std::int64_t takes = 0;
-  ActTimes* times = nullptr;  // where those of its next act are kept
+  ActTimes* times = nullptr;  // where to store the times of its next op
 };
 static_assert(sizeof(Op) <= 64);
 
-// What a thread does next with the act that it is at.
+// The next action of a thread in its current op.
 enum class Stage : std::uint8_t { kEnter, kJoin, kEntered, kStart, kRunning };
 
 struct ThreadRun {
-  std::uint32_t next = 0;  // in Plan::program
+  std::uint32_t next = 0;  // index in Plan::program
   std::uint32_t end = 0;
   std::uint32_t first_actor = 0;
   std::uint32_t first_actor_of_rank = 0;
   std::int64_t now = 0;
   RankDigest digest;
   Stage stage = Stage::kEnter;
-  std::uint32_t calls_left = 0;  // of the act
-  std::uint32_t meeting = 0;     // kMeet: as which time of its rank it has come; 0: not yet
-  std::int64_t enter = 0;        // of the act
+  std::uint32_t calls_left = 0;  // calls of the current op that are not done
+  std::uint32_t meeting = 0;     // kMeet: number of the arrival of its rank; 0: has not arrived
+  std::int64_t enter = 0;        // times of the current op
   std::int64_t launch = 0;
   std::int64_t start = 0;
   std::int64_t finish = 0;
 };
 
 struct StreamRun {
-  std::int64_t end = 0;                // of the last act
-  bool limited = false;                // one of these queues can be full:
-  std::uint32_t queue = kNone;         // where its launch queue is kept, if that can be full
-  std::uint32_t slot = 0;              // of that, for the next act
-  std::uint32_t device_queue = kNone;  // likewise, that of its device
+  std::int64_t end = 0;                // end of the last op
+  bool limited = false;                // whether one of the queues below can be full
+  std::uint32_t queue = kNone;         // index of its launch queue if it can be full, else kNone
+  std::uint32_t slot = 0;              // index in the launch queue for the next op
+  std::uint32_t device_queue = kNone;  // index of the launch queue of its device, or kNone
 };
 
-// The launch queue of a device. Of more acts than have room, as many as have end last: the first of
-// these ends makes room for the next.
+// The launch queue of a device. `latest` holds the latest `room` ends of ops; the earliest of them
+// frees the place for the next op.
 struct DeviceQueueRun {
   std::uint32_t room = 0;
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> latest;
 };
 
-// The ends of the acts of an actor for which others wait. If a single one waits for them in order,
-// those that it has passed are dropped.
+// The ends of an actor's ops, for other ops that wait for them. If a single actor waits for them in
+// order, past ends are dropped.
 struct KeptEnds {
   Ring<std::int64_t> ends;
-  std::uint32_t first = 0;  // the act of the first of them
+  std::uint32_t first = 0;  // number of the op of the first end
   bool in_order = true;
 };
 
-// A message on its way, or a send that waits for the matching receive.
+// A message in transit, or a send that waits for its recv.
 struct Arrival {
   std::int64_t time = 0;
   CallId call;
   std::uint32_t k = 0;
 };
 
-// A message that left the buffer when its receive took it.
+// A message that left the buffer when its recv took it.
 struct Taken {
   std::int64_t time = 0;
   std::uint32_t steps = 0;
@@ -109,20 +109,20 @@ struct Taken {
 
 struct ChannelRun {
   Ring<Arrival> messages;
-  Ring<Taken> taken;        // the last ones
-  std::uint32_t steps = 0;  // that `messages` hold
-  ThreadId waiting;         // kReceive: for the next message
-  bool is_short = true;     // all its sends and receives are of a short kind
-  bool alike = true;        // the n-th message always fits the n-th receive
-  Arrival sender;           // not eager; its call is invalid if there is none
+  Ring<Taken> taken;        // the most recent ones
+  std::uint32_t steps = 0;  // buffer steps held by `messages`
+  ThreadId waiting;         // kReceive: thread that waits for the next message
+  bool is_short = true;     // whether all its sends and recvs are of a short kind
+  bool alike = true;        // whether the n-th message always matches the n-th recv
+  Arrival sender;           // unbuffered; its call is not valid if there is none
   Arrival receiver;
 };
 
-// The stage of a chain of calls that is under way.
+// The current stage of a chain of calls.
 struct ChainRun {
   std::uint32_t next = 0;
   std::uint32_t left = 0;
-  std::int64_t latest = 0;  // when it began, or a call of it ended
+  std::int64_t latest = 0;  // latest of its start and the ends of its calls
 };
 
 struct RoundRun {
@@ -143,14 +143,14 @@ struct MeetingRun {
     std::uint32_t arrived = 0;
     std::int64_t latest = 0;
   };
-  std::vector<Gathering> gatherings;  // one after the other
+  std::vector<Gathering> gatherings;  // one per time that the ranks meet, in order
   std::vector<ThreadId> waiting;
 };
 
 struct SignalRun {
   std::uint32_t fired = 0;
   std::int64_t last = 0;
-  std::vector<std::int64_t> times;  // of one that hosts set
+  std::vector<std::int64_t> times;  // times of all firings, if hosts set the event
   std::vector<ThreadId> waiting;
 };
 
@@ -221,14 +221,15 @@ class FixedOrderRun {
   IdVector<CommunicatorId, CreationRun> creations_;
   IdVector<CollectiveId, RoundRun> collectives_;
   IdVector<MeetingId, MeetingRun> meetings_;
-  std::vector<std::uint32_t> came_;    // as in State
-  std::vector<std::uint32_t> joined_;  // likewise
+  std::vector<std::uint32_t> came_;    // like State::came
+  std::vector<std::uint32_t> joined_;  // like State::joined
   IdVector<SignalId, SignalRun> signals_;
   std::vector<KeptEnds> ends_;                     // of actors that others wait for
-  std::vector<std::vector<std::int64_t>> queues_;  // the ends of the acts that fill one, in turn
+  std::vector<std::vector<std::int64_t>> queues_;  // ends of the ops in each queue, as a ring
   std::vector<DeviceQueueRun> device_queues_;
-  std::vector<CallId> round_calls_;  // beside Plan::communicator_ranks: the call in the round
-  ReadySet queue_;                   // threads that can go on
+  std::vector<CallId> round_calls_;  // parallel to Plan::communicator_ranks: the call that has
+                                     // arrived
+  ReadySet queue_;                   // threads that can continue
   ThreadId turn_;
   bool failed_ = false;
   std::uint64_t acts_done_ = 0;

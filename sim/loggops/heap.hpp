@@ -1,5 +1,5 @@
-// A 4-ary heap: fewer levels than a binary one, and the four children of a node share one or two
-// cache lines.
+// A 4-ary heap: it has fewer levels than a binary heap, and the four children of a node share one
+// or two cache lines.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace pipesim::sim {
 
-/// The item that is before() all others is on top. Items are small and plain.
+/// A heap with the item that is before() all others on top. Items are small and plain.
 template <typename Item>
 class Heap {
  public:
   bool empty() const { return items_.empty(); }
   const Item& top() const { return items_.front(); }
-  /// All items, in no order that means something.
+  /// All items, in no particular order.
   const std::vector<Item>& items() const { return items_; }
-  /// Takes them all.
+  /// Removes and returns all items.
   std::vector<Item> release() { return std::exchange(items_, {}); }
   void clear() { items_.clear(); }
 

@@ -1,15 +1,16 @@
-// The idea. An op needs its cpu, and a message also a nic on either side: `lanes`, each free from
-// some time on. Ops that need the same lanes wait together in a line, by turn (the number that an
-// op got when it became free to run, a message when it left). A line is looked at no earlier than
-// all of its lanes are free, and only its first op then: if that cannot run, none behind it can. So
-// a rank with a million ops that wait for one cpu costs no more than a million events, where trying
-// each of them whenever the cpu comes free would cost the square.
+// Simulates a LogGOPS program with one queue ("line") per set of lanes. An op needs its cpu, and a
+// message also needs a nic on either side. These are `lanes`, each free from some time on. Ops that
+// need the same lanes wait in one line, ordered by turn (the number that an op gets when it becomes
+// free to run, and a message when it leaves). A line is checked only when all its lanes are free,
+// and only its first op: if the first op cannot run, no later op can. So a rank with a million ops
+// that wait for one cpu costs only a million events, whereas retrying every op whenever the cpu is
+// free would be quadratic.
 //
-// Events are ordered by (time, turn). There are three: a line is looked at, a receive is posted, a
-// message arrives. An event of a line whose turn or time has changed is stale and does nothing.
+// Events are ordered by (time, turn). There are three: the check of a line, the post of a recv, the
+// arrival of a message. An event of a line whose turn or time has changed is stale and ignored.
 //
-// Checked by tests/property/loggops_test.cpp against a second implementation, which does try each
-// op again and again, and by tests/scenarios/goal_test.cpp against results of LogGOPSim.
+// tests/twin/loggops_test.cpp compares this run with a second implementation that retries every op,
+// and tests/scenarios/goal_test.cpp compares it with results of LogGOPSim.
 #include "sim/loggops/loggops.hpp"
 
 #include <algorithm>
@@ -33,11 +34,11 @@ struct Waiting {
   bool before(const Waiting& other) const { return turn < other.turn; }
 };
 
-/// What a line is for: the numbers are offsets within the lines of a rank.
+/// The purpose of a line; the numbers are offsets within the lines of a rank.
 enum class Use : std::uint32_t { kCpu, kSending, kReceiving };
 constexpr std::uint32_t kUses = 3;
 
-/// Indices of lanes. Both are the cpu where no nic is needed.
+/// Indices of lanes. Both are the cpu if no nic is needed.
 struct Lanes {
   std::uint32_t cpu = 0;
   std::uint32_t nic = 0;
@@ -46,7 +47,8 @@ struct Lanes {
 struct Line {
   Lanes lanes;
   Time looked_at = kNever;
-  std::uint32_t first_turn = kNothing;  // of the event that will look; kNothing: there is none
+  std::uint32_t first_turn = kNothing;  // turn of the event that will check the line; kNothing:
+                                        // none
   Heap<Waiting> waiting;
 };
 
@@ -54,16 +56,16 @@ constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t sum(std::int64_t a, std::int64_t b) { return a > kMaxTime - b ? kMaxTime : a + b; }
 
-// base + (bytes - 1) * each. Of no bytes it is `each` less than of one, as LogGOPSim counts, but
-// never below 0.
+// Returns base + (bytes - 1) * each. For 0 bytes, returns `each` less than for 1 byte, like
+// LogGOPSim, but at least 0.
 Duration with_bytes(std::int64_t base, std::uint64_t bytes, std::int64_t each) {
   if (bytes == 0) return {std::max<std::int64_t>(base - each, 0)};
   const bool fits = each == 0 || bytes - 1 <= static_cast<std::uint64_t>(kMaxTime / each);
   return {fits ? sum(base, static_cast<std::int64_t>(bytes - 1) * each) : kMaxTime};
 }
 
-// What goes on beside each other takes as long as the longer. For no bytes, LogGOPSim compares
-// numbers without sign: what is counted less by 0 is then the smaller one.
+// Returns the time per byte of a recv. Concurrent costs take the longer of both times. For 0 bytes,
+// LogGOPSim compares unsigned numbers, so the result is the smaller one.
 std::int64_t per_byte_of_receive(const LogGopsParameters& parameters, std::uint64_t bytes) {
   const std::int64_t gap = parameters.gap_per_byte_ns;
   const std::int64_t overhead = parameters.overhead_per_byte_ns;
@@ -84,7 +86,8 @@ class LogGopsRun {
   LogGopsOutcome run();
 
  private:
-  static constexpr std::uint32_t kOfOp = std::uint32_t{1} << 31;  // of a target: an op, no line
+  // flag of a target: an op, not a line
+  static constexpr std::uint32_t kOfOp = std::uint32_t{1} << 31;
 
   void begin();
   RunEnd loop();
@@ -125,11 +128,11 @@ class LogGopsRun {
   Time now_{0};
   std::uint32_t next_turn_ = 0;
   TurnQueue events_;
-  std::vector<Time> lanes_;  // from when on each is free
+  std::vector<Time> lanes_;  // time from which each lane is free
   std::vector<Line> lines_;
-  std::unordered_map<std::uint64_t, std::uint32_t> lane_ids_;  // only with many units
+  std::unordered_map<std::uint64_t, std::uint32_t> lane_ids_;  // used only with many units
   std::unordered_map<std::uint64_t, std::uint32_t> line_ids_;
-  std::vector<Time> ready_;  // when the last that an op depends on happened; only with many units
+  std::vector<Time> ready_;  // time of an op's last dependency; used only with many units
   std::vector<std::uint32_t> free_ops_;
   MatchQueue posted_;
   MatchQueue arrived_;
@@ -200,7 +203,7 @@ void LogGopsRun::handle(const TurnEvent& event) {
     post(op);
     return;
   }
-  // It is its turn: whoever comes before it in its line had theirs.
+  // The op's turn has come: all earlier ops of its line had theirs.
   const std::uint32_t line = line_of(op);
   const Lanes lanes = lines_[line].lanes;
   if (free_from(lanes) <= now_) {
@@ -217,7 +220,7 @@ void LogGopsRun::look_at(std::uint32_t line) {
   look_later(line);
 }
 
-// Sees to it that the first of the line is looked at as soon as it could run.
+// Schedules a check of the line's first op for the earliest time at which it could run.
 void LogGopsRun::look_later(std::uint32_t line) {
   Line& it = lines_[line];
   if (it.waiting.empty() || it.first_turn == it.waiting.top().turn) return;
@@ -269,7 +272,7 @@ void LogGopsRun::send(std::uint32_t op, Lanes lanes) {
   if (!is_rendezvous(op)) tell_end(op, end);
 }
 
-// The message of `op` at its receiver.
+// Receives the message of `op` at its destination.
 void LogGopsRun::receive(std::uint32_t op, Lanes lanes) {
   const LogGopsOp& what = program_.ops[op];
   const std::int64_t per_byte = per_byte_of_receive(parameters_, what.size);
@@ -297,7 +300,7 @@ void LogGopsRun::post(std::uint32_t op) {
   release();
 }
 
-// The first receive that is posted and fits, or nullptr.
+// Returns the first posted recv that matches, or nullptr.
 const MatchItem* LogGopsRun::receive_for(std::uint32_t send) const {
   const LogGopsOp& what = program_.ops[send];
   if (!program_.has_wildcards) return posted_.first({what.peer, what.rank, what.tag});
@@ -316,7 +319,7 @@ const MatchItem* LogGopsRun::receive_for(std::uint32_t send) const {
   return best;
 }
 
-// The first message that has arrived and fits, or nullptr.
+// Returns the first arrived message that matches, or nullptr.
 const MatchItem* LogGopsRun::message_for(std::uint32_t receive) const {
   const LogGopsOp& what = program_.ops[receive];
   if (!program_.has_wildcards) return arrived_.first({what.rank, what.peer, what.tag});
@@ -326,12 +329,12 @@ const MatchItem* LogGopsRun::message_for(std::uint32_t receive) const {
   });
 }
 
-// `received`: until when the cpu takes the message in.
+// Matches a send and a recv. `received` is the time at which the cpu has taken in the message.
 void LogGopsRun::meet(std::uint32_t send, std::uint32_t receive, Time received) {
   out_.ops[send].match = receive;
   out_.ops[receive].match = send;
   if (is_rendezvous(send)) {
-    // The sender goes on at this moment: what it does next cannot begin earlier.
+    // The sender continues now: its next action cannot begin earlier.
     const LogGopsOp& from = program_.ops[send];
     const std::uint32_t cpu = lane_of(from.rank, Use::kCpu, from.cpu);
     const std::uint32_t nic = lane_of(from.rank, Use::kSending, from.nic);
@@ -368,13 +371,15 @@ void LogGopsRun::tell_end(std::uint32_t op, Time at) {
   }
 }
 
-// With one cpu, what an op depends on ends no later than the cpu is free again.
+// The time of a dependency matters only with many units: with one cpu, it ends no later than the
+// cpu is free again.
 void LogGopsRun::satisfy(std::uint32_t op, Time at) {
   if (program_.many_units) ready_[op] = std::max(ready_[op], at);
   if (--out_.ops[op].missing == 0) free_ops_.push_back(op);
 }
 
-// Gives what has become free its turns: by rank, then by kind, then as it was told.
+// Assigns turns to the ops that have become free: by rank, then by kind, then in the order in which
+// they became free.
 void LogGopsRun::release() {
   const auto before = [&](std::uint32_t a, std::uint32_t b) {
     const LogGopsOp& x = program_.ops[a];
@@ -400,7 +405,7 @@ void LogGopsRun::release() {
   free_ops_.clear();
 }
 
-// The line of what `op` does next: a send that has started is a message at its receiver.
+// Returns the line of the op's next action: a started send is a message at its destination.
 std::uint32_t LogGopsRun::line_of(std::uint32_t op) {
   const LogGopsOp& what = program_.ops[op];
   const bool message = out_.ops[op].start != kNever;

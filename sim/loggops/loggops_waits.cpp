@@ -1,5 +1,5 @@
-// Who waits for whom at the end of a LogGOPS run. Edges are written twice over: first counted and
-// collected in the order of what is waited for, then put in the order of who waits.
+// The wait-for graph at the end of a LogGOPS run. Edges are collected in the order of their
+// targets, then sorted by their sources.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -28,7 +28,7 @@ class Waits {
   }
 
  private:
-  // Ops of a key, the last first.
+  // Ops per key, last op first.
   using Ops = std::map<MatchKey, std::vector<std::uint32_t>>;
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(program_.ops.size()); }
@@ -60,7 +60,7 @@ class Waits {
   void add_messages() {
     for (const LogGopsKind kind : {LogGopsKind::kSend, LogGopsKind::kReceive}) {
       std::vector<std::uint32_t> waiting;
-      Ops others;  // what has not started
+      Ops others;  // ops that have not started
       for (std::uint32_t op = count(); op-- > 0;) {
         const LogGopsOp& what = program_.ops[op];
         if (what.kind == LogGopsKind::kCalculate || out_.ops[op].match != kNoOp) continue;
@@ -81,7 +81,8 @@ class Waits {
                                            : MatchKey{what.rank, what.peer, what.tag};
   }
 
-  // An eager message waits for nothing, but takes its receive from those behind it.
+  // Adds the edge from a waiting send or recv to its peer. A buffered send does not wait, but still
+  // uses up the recv that later sends would match.
   void add_message(std::uint32_t op, Ops& others) {
     const MatchKey key = key_of(op);
     const auto best = best_of(key, others);
@@ -96,7 +97,7 @@ class Waits {
     }
   }
 
-  // Where the first op is that fits.
+  // Returns the key whose first op matches and comes earliest.
   Ops::iterator best_of(const MatchKey& key, Ops& others) const {
     if (!program_.has_wildcards) return others.find(key);
     auto best = others.end();
@@ -121,7 +122,8 @@ class Waits {
     graph_.edges.push_back(edge);
   }
 
-  // kAnyPeer, the largest, is the outside.
+  // Adds nodes for missing peers: ranks, and last the outside, because kAnyPeer is the largest
+  // number.
   void number_roots() {
     std::map<std::uint32_t, std::uint32_t> node_of_rank;
     for (const auto& [from, rank] : roots_) node_of_rank.emplace(rank, 0);
@@ -139,7 +141,7 @@ class Waits {
   const LogGopsProgram& program_;
   const LogGopsOutcome& out_;
   WaitGraph graph_;
-  std::vector<std::uint32_t> node_;                             // of each op
+  std::vector<std::uint32_t> node_;                             // node of each op
   std::vector<std::pair<std::uint32_t, std::uint32_t>> roots_;  // node, rank
   std::uint32_t any_sets_ = 0;
 };

@@ -1,5 +1,5 @@
-// The pending events of a LogGOPS run, in the order (time, turn). Not sim/event_queue.hpp: there
-// events of an instant are in the order in which they were made, and a turn outlives its events.
+// The pending events of a LogGOPS run, ordered by (time, turn). In sim/event_queue.hpp, events of
+// one instant are ordered by the order of push() instead; here a turn outlives its events.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace pipesim::sim {
 
-/// `target` is up to the caller.
+/// An event; the caller defines `target`.
 struct TurnEvent {
   Time time;
   std::uint32_t turn = 0;
@@ -21,7 +21,7 @@ struct TurnEvent {
   }
 };
 
-/// The pending events. Those of the present instant need no heap as long as their turns ascend,
+/// The pending events. Events of the present instant need no heap as long as their turns increase,
 /// which is the common case.
 class TurnQueue {
  public:
@@ -46,7 +46,7 @@ class TurnQueue {
   }
 
  private:
-  Time now_{0};  // of the last that was taken
+  Time now_{0};  // time of the last event taken
   Ring<TurnEvent> present_;
   Heap<TurnEvent> future_;
 };

@@ -1,11 +1,11 @@
-// The wait-for graph of a state at rest: docs/reference/rules.md, section 7, in the same order.
+// The wait-for graph of a quiescent state, in the order of docs/reference/rules.md, section 7.
 //
-// Nodes are numbered by arithmetic while edges are made: the acts of an actor that can be nodes
-// (launched and not done, and the next one) are consecutive, so act k of actor a has the number
-// first_node(a) + k - done(a); then come all ranks, then the outside. A last pass keeps the
-// nodes that exist or are waited for. Memory and time are linear in acts stuck plus edges.
+// While edges are added, node numbers are computed: the ops of an actor that can be nodes (launched
+// and not done, and the next one) are consecutive, so op k of actor a has the number first_node(a)
+// + k - done(a); then come all ranks, then the outside. A last pass keeps the nodes that exist or
+// are waited for. Memory and time are linear in the number of stuck ops plus edges.
 //
-// Tested by tests/twin on random plans.
+// tests/twin tests the graph on random plans.
 #include "sim/wait_graph.hpp"
 
 #include <algorithm>
@@ -36,12 +36,12 @@ void WaitGraphBuilder::number_nodes() {
   for (const ActorId actor : ids_of(plan_.actors)) {
     const ActorState& state = state_.actors[actor];
     first_node_[actor] = act_nodes_;
-    act_nodes_ += state.launched - state.done + 1;  // the last: the next act, if that is a node
+    act_nodes_ += state.launched - state.done + 1;  // plus one for the next op, which can be a node
   }
 }
 
-// Whether the next act of `actor` stands for itself: not behind another of the same program. The
-// act for which a source waits beyond its work counts.
+// Whether the next op of `actor` has its own node, that is, no other op of the same program comes
+// first. Includes the op for which a source waits beyond its work.
 bool WaitGraphBuilder::has_next_node(ActorId id) const {
   const Actor& actor = plan_.actors[id];
   const ActorState& state = state_.actors[id];
@@ -49,7 +49,8 @@ bool WaitGraphBuilder::has_next_node(ActorId id) const {
   return !program(actor.thread) || next_actor(id) == id;
 }
 
-// The actor whose next act is what `actor` comes to next: its own, or that of its program.
+// Returns the actor of the next op on the thread of `actor`: `actor` itself, or an actor of the
+// program.
 ActorId WaitGraphBuilder::next_actor(ActorId actor) const {
   const ThreadId id = plan_.actors[actor].thread;
   const Thread& thread = plan_.threads[id];
@@ -111,15 +112,15 @@ void WaitGraphBuilder::add_head(WaitKind kind, StreamId stream) {
   add_act(kind, head.actor(), state_.actors[head.actor()].done);
 }
 
-// The act that is the item `index` of its stream.
+// Adds an edge to the op that is item `index` of the stream.
 void WaitGraphBuilder::add_item(WaitKind kind, StreamId stream, std::uint32_t index) {
   const StreamQueue::Items items = state_.items_of(stream);
   const auto at = std::next(items.begin(), index);
   add_act(kind, (*at).actor(), state_.act_at(stream, at));
 }
 
-// Of the edges from number `before` on one suffices. Those behind one act of a program are one
-// alternative, and one is no choice.
+// Makes the edges from `before` on an ANY set: one of them is enough. Edges through the same op of
+// a program are one alternative; a single alternative is not a choice.
 void WaitGraphBuilder::make_any_set(std::size_t before) {
   if (edges_.size() == before) return;
   const std::uint32_t first = edges_[before].to;
@@ -130,7 +131,7 @@ void WaitGraphBuilder::make_any_set(std::size_t before) {
   for (auto edge = begin; edge != edges_.end(); ++edge) edge->any_set = any_sets_;
 }
 
-// The actors of a rank that use a communicator.
+// Returns the range of a communicator's users on a rank, in Plan::communicator_users.
 std::pair<std::uint32_t, std::uint32_t> WaitGraphBuilder::users_of(CommunicatorId id,
                                                                    RankId rank) const {
   const Communicator& communicator = plan_.communicators[id];
@@ -143,7 +144,7 @@ std::pair<std::uint32_t, std::uint32_t> WaitGraphBuilder::users_of(CommunicatorI
   return {static_cast<std::uint32_t>(first - all), static_cast<std::uint32_t>(last - all)};
 }
 
-// The first of each kind and target stays.
+// Keeps the first edge per kind and target.
 void WaitGraphBuilder::end_node() {
   const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
   if (edges_.end() - begin < 2) return;
@@ -164,14 +165,14 @@ void WaitGraphBuilder::end_node() {
   edges_.erase(begin + static_cast<std::ptrdiff_t>(order.size()), edges_.end());
 }
 
-// 7.1 and 7.2: what stands in a stream.
+// 7.1 and 7.2: adds the edges of the ops in a stream.
 void WaitGraphBuilder::add_launched_edges(StreamId id) {
   if (state_.streams[id].items.empty()) return;
   const ActorId head = state_.streams[id].items.front().actor();
   begin_node(head, state_.actors[head].done);
   add_head_edges(id);
   end_node();
-  // The acts of one actor stand in its stream in order: the i-th that is met is done + i.
+  // The queued ops of one actor are in order: the i-th in the stream has the number done + i.
   std::vector<std::pair<ActorId, std::uint32_t>> behind;
   std::uint32_t index = 0;
   for (const StreamItem item : state_.items_of(id)) {
@@ -226,7 +227,7 @@ void WaitGraphBuilder::add_peers(ActorId actor, std::uint32_t k) {
   }
 }
 
-// 10.6: to the other end of the link.
+// 10.6: adds an edge to the other end of the link.
 void WaitGraphBuilder::add_link(LinkId id) {
   const Link& link = plan_.links[id];
   const RankId other = link.second == from_rank_ ? link.first : link.second;
@@ -234,7 +235,7 @@ void WaitGraphBuilder::add_link(LinkId id) {
   if (!dead(other)) edges_.back().link = id;
 }
 
-// 7.5: the first of a stream, which waits for other streams.
+// 7.5: adds the edges of a stream's head that waits for other streams.
 void WaitGraphBuilder::add_held_edges(StreamId id) {
   const StreamItem& head = state_.streams[id].items.front();
   const Actor& actor = plan_.actors[head.actor()];
@@ -245,7 +246,7 @@ void WaitGraphBuilder::add_held_edges(StreamId id) {
     add_act(WaitKind::kData, after.actor, k + after.ahead);
   }
   if (actor.behind.valid() && state_.streams[actor.behind].done < head.needed()) {
-    // The last of the acts that were launched there before.
+    // Finds the last of the ops launched there earlier.
     std::uint32_t left = head.needed() - state_.streams[actor.behind].done;
     std::uint32_t i = 0;
     for (const StreamItem item : state_.items_of(actor.behind)) {
@@ -261,14 +262,15 @@ void WaitGraphBuilder::add_held_edges(StreamId id) {
   }
 }
 
-// 9.6.1: the first of a stream, for which there is no room.
+// 9.6.1: adds the edges of a stream's head that lacks slots or a queue position.
 void WaitGraphBuilder::add_room_edges(StreamId id) {
   const Stream& stream = plan_.streams[id];
   const Device& device = plan_.devices[stream.device];
   const DeviceState& room = state_.devices[stream.device];
   const ActorId head = state_.streams[id].items.front().actor();
   const Role role = plan_.actors[head].role;
-  // The first act of stream `other` that stands in the queue: stands(actor, whether it started).
+  // Adds an edge to the first queued op of stream `other`; `stands(actor, started)` tells whether
+  // an op is in the queue.
   const auto add_first = [&](StreamId other, auto stands) {
     const bool started = state_.streams[other].head_start != kNever;
     std::uint32_t i = 0;
@@ -302,7 +304,8 @@ void WaitGraphBuilder::add_room_edges(StreamId id) {
   make_any_set(before);
 }
 
-// The record with which the signal will have fired `needed` times: it is launched and not done.
+// Adds an edge to the record after which the signal has fired `needed` times. The record is
+// launched and not done.
 void WaitGraphBuilder::add_record(WaitKind kind, SignalId id, std::uint32_t needed) {
   const StreamId stream = plan_.signals[id].stream;
   std::uint32_t missing = needed - state_.signals[id].fired;
@@ -340,7 +343,7 @@ void WaitGraphBuilder::add_host_step_edges(ActorId id) {
     case Role::kSet:
     case Role::kUnlock:
     case Role::kCreate:
-      break;  // none of these waits at this step
+      break;  // no wait at this step
   }
 }
 
@@ -376,7 +379,7 @@ void WaitGraphBuilder::add_holder(LockId id) {
   }
 }
 
-// 7.3 and 7.4: the next act of an actor or of a program.
+// 7.3 and 7.4: adds the edges of the next op of an actor or of a program.
 void WaitGraphBuilder::add_next_edges(ActorId actor) {
   const std::uint32_t k = state_.actors[actor].launched;
   begin_node(actor, k);
@@ -413,11 +416,11 @@ void WaitGraphBuilder::add_launch_edges(ActorId actor, Step step) {
     case Step::kNone:
     case Step::kOverhead:
     case Step::kCompletion:
-      break;  // these end by themselves, or are not a launch
+      break;  // temporary, or not a launch
   }
 }
 
-// One that ends makes room.
+// Adds the edges of a full launch queue: any op that ends frees a place.
 void WaitGraphBuilder::add_launch_queue(StreamId id) {
   const Stream& stream = plan_.streams[id];
   if (!stream.shares_queue) return add_head(WaitKind::kLaunchQueue, id);
@@ -430,7 +433,7 @@ void WaitGraphBuilder::add_launch_queue(StreamId id) {
   make_any_set(before);
 }
 
-// The streams that hold a mark like `mark`, each by what stands in front of it.
+// Adds edges to the heads of the streams that hold `mark`.
 void WaitGraphBuilder::add_marked_streams(WaitKind kind, StreamItem mark) {
   if (!has_marked_streams_) find_marked_streams();
   auto stream = std::lower_bound(marked_streams_.begin(), marked_streams_.end(),
@@ -487,7 +490,8 @@ void WaitGraphBuilder::add_register_edges(RegisterId id, std::uint32_t k) {
   add_unacknowledged(id, slot, kind);
 }
 
-// The edges of `reg` that have not acknowledged `slot`, as far as its producer's thread counted.
+// Adds the edges of `reg` that have not acknowledged `slot`, as far as the producer's thread has
+// counted.
 void WaitGraphBuilder::add_unacknowledged(RegisterId reg, std::uint32_t slot, WaitKind kind) {
   const RankId rank = plan_.actors[plan_.registers[reg].producer].rank;
   for (const EdgeId edge : plan_.edges_of(reg)) {
@@ -520,8 +524,8 @@ void WaitGraphBuilder::add_acknowledgement(EdgeId edge_id, std::uint32_t slot, W
   add_blocker(plan_.actors[plan_.registers[edge.source].producer].thread);
 }
 
-// Whether the acknowledgement of `slot` still stands in its sender's stream. Those that were sent
-// along the edge are, in order: counted, in an inbox, in the stream.
+// Whether the acknowledgement of `slot` is still queued in its sender's stream. The
+// acknowledgements sent along the edge are, in order: counted, in an inbox, in the stream.
 bool WaitGraphBuilder::is_mark(EdgeId edge_id, std::uint32_t slot) const {
   const Edge& edge = plan_.edges[edge_id];
   std::uint32_t marks = 0;
@@ -544,7 +548,8 @@ WaitGraph WaitGraphBuilder::compact() {
     const bool work_left = state.launched < plan_.actors[actor].acts;
     if (work_left && has_next_node(actor)) used[next] = 1;
   }
-  // Twice: what waits for a source beyond its work makes that a node, and then what it waits for.
+  // Two passes: the first can make a source beyond its work a node, the second adds the targets of
+  // that node.
   for (int round = 0; round < 2; ++round) {
     for (const WaitEdge& edge : edges_) {
       if (used[edge.from] != 0) used[edge.to] = 1;
@@ -569,7 +574,7 @@ WaitGraph WaitGraphBuilder::compact() {
   }
   keep(outside, {WaitNodeKind::kOutside, ActorId(), 0, RankId()});
   for (WaitEdge& edge : edges_) {
-    if (used[edge.from] == 0) continue;  // a source beyond its work that nothing waits for
+    if (used[edge.from] == 0) continue;  // a source beyond its work that no op waits for
     edge.from = index[edge.from];
     edge.to = index[edge.to];
     graph.edges.push_back(edge);

@@ -1,4 +1,4 @@
-// Makes the wait-for graph: for the sources wait_graph*.cpp only.
+// The builder of the wait-for graph, for the source files wait_graph*.cpp only.
 //
 // wait_graph.cpp         nodes, streams, registers, devices   rules 7
 // wait_graph_calls.cpp   communicators, calls, meetings       rules 7.3, 9.6
@@ -59,7 +59,7 @@ class WaitGraphBuilder {
   bool is_mark(EdgeId edge, std::uint32_t slot) const;
   WaitGraph compact();
 
-  // Adds edges of node from_, and with end_node() drops those that say the same twice.
+  // Functions that add edges to node from_. end_node() drops duplicates.
   void begin_node(ActorId actor, std::uint32_t k);
   void add(WaitKind kind, std::uint32_t to, RegisterId reg = {});
   void add_rank(WaitKind kind, RankId rank);
@@ -87,11 +87,12 @@ class WaitGraphBuilder {
   std::uint32_t act_nodes_ = 0;
   std::uint32_t from_ = 0;
   RankId from_rank_;
-  std::size_t first_edge_ = 0;  // of from_
-  CallId call_;                 // of from_, whose edges are added
+  std::size_t first_edge_ = 0;  // first edge of from_
+  CallId call_;                 // the call of from_ whose edges are being added
   std::uint32_t any_sets_ = 0;
-  std::vector<std::pair<SignalId, ActorId>> setters_;  // of each signal; made when first needed
-  std::vector<std::pair<std::uint32_t, StreamId>> marked_streams_;  // likewise, of each mark
+  std::vector<std::pair<SignalId, ActorId>> setters_;  // sorted by signal; filled on first use
+  // sorted by mark; filled on first use
+  std::vector<std::pair<std::uint32_t, StreamId>> marked_streams_;
   bool has_marked_streams_ = false;
   std::vector<WaitEdge> edges_;
 };

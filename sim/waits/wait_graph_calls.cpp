@@ -56,8 +56,8 @@ void WaitGraphBuilder::add_call(CallId id) {
   add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
 }
 
-// Of a receive from any rank: the ranks that still have a send for it, of which one suffices; if
-// there are none, all others.
+// Adds the edges of a recv from any rank, an ANY set: the ranks that still have a send for it or,
+// if there are none, all other ranks.
 void WaitGraphBuilder::add_sources(const Call& call) {
   Call wanted = call;
   wanted.kind = CallKind::kSend;
@@ -78,7 +78,7 @@ void WaitGraphBuilder::add_sources(const Call& call) {
   make_any_set(before);
 }
 
-// Where it has met its peer.
+// Returns the channel on which the call has met its peer.
 ChannelId WaitGraphBuilder::channel_of(CallId id) const {
   const Channel& own = plan_.channels[plan_.calls[id].channel];
   for (std::uint32_t i = own.sources; i < own.sources_end; ++i) {
@@ -87,7 +87,7 @@ ChannelId WaitGraphBuilder::channel_of(CallId id) const {
   return plan_.calls[id].channel;
 }
 
-// A send or receive that runs and never ends.
+// Adds the edges of a send or recv that runs and never ends.
 void WaitGraphBuilder::add_met(CallId id) {
   const Call& call = plan_.calls[id];
   const ChannelState& channel = state_.channels[channel_of(id)];
@@ -124,7 +124,7 @@ void WaitGraphBuilder::add_round(CallId id) {
   }
 }
 
-// On an open communicator.
+// Adds the edges of a collective call on an open communicator.
 void WaitGraphBuilder::add_open_round(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
@@ -133,7 +133,7 @@ void WaitGraphBuilder::add_open_round(CallId id) {
     if (state_.waits_for(plan_, call, i)) add_coming(WaitKind::kPeerOfCollective, i, call);
   }
   if (!state_.round_of(call).mismatched) return;
-  // Those that differ may be gone.
+  // Ranks with a different call may have left the sequence number.
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     const CallId other = state_.in_round[i];
     if (!other.valid() || state_.seqs[i] != state_.seqs[call.member]) continue;
@@ -143,7 +143,7 @@ void WaitGraphBuilder::add_open_round(CallId id) {
   }
 }
 
-// Where a member will come from with a call of the same sort as `sort`.
+// Adds edges to the next call of a member that matches `sort`.
 void WaitGraphBuilder::add_coming(WaitKind kind, std::uint32_t member, const Call& sort) {
   const RankId rank = plan_.communicator_ranks[member];
   if (dead(rank)) return add_rank(kind, rank);
@@ -156,7 +156,7 @@ void WaitGraphBuilder::add_coming(WaitKind kind, std::uint32_t member, const Cal
     const bool fits = std::any_of(calls.begin(), calls.end(),
                                   [&](CallId call) { return same_sort(plan_.calls[call], sort); });
     if (!fits) continue;
-    // All of them are on one stream, or in one line.
+    // All matching calls of a rank are on one stream or in one line.
     if (!looked_at_stream && add_coming_launched(kind, user, sort)) return;
     looked_at_stream = true;
     const std::uint32_t next = state_.actors[user].launched;
@@ -186,7 +186,7 @@ bool WaitGraphBuilder::add_coming_launched(WaitKind kind, ActorId user, const Ca
   return false;
 }
 
-// If `item`, number `i` of the stream, is an act with such a call that is not done.
+// Adds an edge if `item`, number `i` of the stream, is an op with a matching call that is not done.
 bool WaitGraphBuilder::add_if_coming(WaitKind kind, StreamId stream, std::uint32_t i,
                                      StreamItem item, const Call& sort) {
   if (item.kind() != StreamItem::Kind::kAct) return false;
@@ -200,7 +200,7 @@ bool WaitGraphBuilder::add_if_coming(WaitKind kind, StreamId stream, std::uint32
   return false;
 }
 
-// The first that the act needs and that does not exist.
+// Returns the first communicator that the op needs and that is not initialized.
 CommunicatorId WaitGraphBuilder::missing_communicator(ActorId id) const {
   const Actor& actor = plan_.actors[id];
   if (actor.collective.valid()) return plan_.collectives[actor.collective].communicator;
@@ -245,9 +245,10 @@ void WaitGraphBuilder::add_creation_edges(ActorId actor) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// 9.7
+// Meetings (9.7)
 
-// The first meetings that the act still waits for: those of messages, or those of collectives.
+// Adds the edges of a thread that waits at first uses: at all messages it waits for, or else at all
+// collectives.
 void WaitGraphBuilder::add_connection_edges(ActorId id) {
   const Actor& actor = plan_.actors[id];
   MeetingKind waits = MeetingKind::kHosts;
@@ -271,7 +272,7 @@ void WaitGraphBuilder::add_meet_edges(ActorId id) {
   add_absent(plan_.needs[actor.needs], number);
 }
 
-// The ranks that have not come to the meeting for time `number`.
+// Adds edges to the ranks that have not come to the meeting for time `number`.
 void WaitGraphBuilder::add_absent(const Need& need, std::uint32_t number) {
   const Meeting& meeting = plan_.meetings[need.meeting];
   const WaitKind kind = kind_of(meeting.kind);
