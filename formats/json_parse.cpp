@@ -11,8 +11,8 @@
 namespace pipesim::formats {
 namespace {
 
-// The byte of the bracket that opens one list or map too many. Each takes memory as long as it is
-// open, so that a file of brackets would take fifty times its size and more.
+// Returns the byte of the bracket that opens one list or map too many. Open lists take memory, so a
+// file of brackets would take at least fifty times its size.
 std::optional<std::size_t> too_deep_at(std::string_view text) {
   std::size_t depth = 0;
   bool quoted = false;
@@ -36,7 +36,7 @@ std::string without_article(std::string_view name) {
   return std::string(name.substr(name.find(' ') + 1));
 }
 
-// What the parser met at `byte`.
+// Describes the parser's error at `byte`.
 std::string problem_text(std::string_view text, std::size_t byte, std::string_view name,
                          const nlohmann::json::parse_error& error) {
   const std::size_t last = text.find_last_not_of(" \t\r\n");
@@ -65,7 +65,7 @@ std::optional<Json> parse_json(std::string_view text, const JsonKind& kind,
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t byte = error.byte == 0 ? 0 : error.byte - 1;
     return refuse(byte, kind.code, problem_text(text, byte, kind.name, error));
-  } catch (const nlohmann::json::out_of_range&) {  // 1e999; the library does not say where
+  } catch (const nlohmann::json::out_of_range&) {  // 1e999; the library does not report the place
     return refuse(0, kind.code,
                   fmt::format("invalid {}: a number is too large", without_article(kind.name)));
   }

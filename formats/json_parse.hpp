@@ -1,4 +1,4 @@
-// JSON for readers that look up values by their keys.
+// JSON for readers that look up values by key.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace pipesim::formats {
 
-/// What a text should be, for what is said of one that is not.
+/// The expected kind of file, for messages about other text.
 struct JsonKind {
-  std::string_view name;  // with its article: "a state file"
-  models::Code code;      // of mistakes in it
-  const char* hint;       // goes with each of them; null for none
+  std::string_view name;  // name with its article: "a state file"
+  models::Code code;      // code of mistakes in the file
+  const char* hint;       // advice added to each mistake; null: none
 };
 
-/// `text` parsed. Nothing where it is not JSON, or deeper than kMaxJsonDepth: `diagnostics` then
-/// says what and where; `begin` is the place of the first byte. `Json` is nlohmann::ordered_json,
-/// whose header is for sources only.
+/// Parses `text`. nullopt if `text` is not JSON, or is deeper than kMaxJsonDepth; `diagnostics`
+/// gets the reason and the place. `begin` is the place of the first byte. `Json` is
+/// nlohmann::ordered_json, whose header is for source files only.
 template <typename Json>
 std::optional<Json> parse_json(std::string_view text, const JsonKind& kind,
                                models::Diagnostics& diagnostics, models::Place begin = {1, 1});

@@ -1,4 +1,4 @@
-// What can be said of a JSON text before it is read: where something stands, and how deep it is.
+// Facts about a JSON text before it is read: places of bytes, and limits.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace pipesim::formats {
 
-/// The place of byte `byte` (from 0) of `text`, which begins at `begin`.
+/// Returns the place of byte `byte` (from 0) of `text`, which begins at `begin`.
 inline models::Place place_of_byte(std::string_view text, std::size_t byte,
                                    models::Place begin = {1, 1}) {
   const std::string_view before = text.substr(0, byte);
@@ -21,10 +21,10 @@ inline models::Place place_of_byte(std::string_view text, std::size_t byte,
   return {begin.line + lines, (lines == 0 ? begin.column : 1) + columns, begin.file};
 }
 
-/// Lists and maps in one another, of YAML too: no file has as many.
+/// Limit on nested lists and maps, also in YAML; far above real files.
 inline constexpr std::size_t kMaxJsonDepth = 100;
 
-/// A text with so many bytes of capacity behind it is read as JSON without a copy.
+/// Spare capacity after a text, in bytes, with which JSON is read without a copy.
 inline constexpr std::size_t kRoomBehindJson = 64;
 
 inline std::string too_deep_text() {

@@ -17,8 +17,8 @@ namespace {
 
 using Index = PlainTree::Index;
 
-/// The parser says what it met, not where. It met the tokens in their order, so following them in
-/// the text finds the place of each.
+/// Builds a tree with places. The parser reports tokens without places, but in text order, so the
+/// builder follows them in the text.
 class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit TreeBuilder(std::string_view text) : text_(text) {
@@ -114,14 +114,15 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   std::string_view text_;
-  std::size_t at_ = 0;  // behind the last token
+  std::size_t at_ = 0;  // offset after the last token
   JsonTree tree_;
   struct Open {
     Index index;
-    std::size_t first;  // in items_
+    std::size_t first;  // index in items_
   };
   std::vector<Open> open_;
-  std::vector<Index> items_;  // of all that is open, so that each gets all its items at once
+  // items of all open values, so that each value gets all its items at once
+  std::vector<Index> items_;
   std::size_t problem_byte_ = 0;
 };
 

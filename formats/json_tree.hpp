@@ -15,18 +15,18 @@ namespace pipesim::formats {
 struct JsonTree {
   PlainTree tree;
   PlainTree::Index root = 0;
-  std::deque<std::uint32_t> bytes;  // of each value: where it begins in the text
+  std::deque<std::uint32_t> bytes;  // offset of each value in the text
 };
 
-/// Why a text was not read, and at which byte (from 0) that was found.
+/// The reason why a text was not read, and the byte (from 0) at which it was found.
 struct JsonProblem {
-  std::string limit;  // that it exceeds, in words; empty: it is not JSON
+  std::string limit;  // exceeded limit, in words; empty: the text is not JSON
   std::size_t byte = 0;
 };
 
-/// `text` (at most 4 GiB) as a tree, without recursion. Nothing where it is not JSON, or has more
-/// than kMaxPlainValues values, or is deeper than kMaxJsonDepth. An integer above the range of 64
-/// bits with sign is a real number.
+/// Reads `text` (at most 4 GiB) as a tree, without recursion. nullopt if `text` is not JSON, has
+/// more than kMaxPlainValues values, or is deeper than kMaxJsonDepth. An integer above the range of
+/// 64 bits with sign becomes a real number.
 std::optional<JsonTree> read_json_tree(std::string_view text, JsonProblem& problem);
 
 }  // namespace pipesim::formats

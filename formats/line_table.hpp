@@ -1,4 +1,4 @@
-// Finds the lines of a text.
+// Places of bytes in a text.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace pipesim::formats {
 
-/// Where the lines of a text begin, so that each of many places is found quickly.
+/// The beginnings of all lines of a text, for fast lookup of many places.
 class LineTable {
  public:
   explicit LineTable(std::string_view text) : begins_{0} {
@@ -21,7 +21,7 @@ class LineTable {
     }
   }
 
-  /// Line and column, from 1, of byte `byte` (from 0).
+  /// Returns the line and column, from 1, of byte `byte` (from 0).
   models::Place place(std::size_t byte) const {
     const auto after = std::upper_bound(begins_.begin(), begins_.end(), byte);
     return {static_cast<std::uint32_t>(after - begins_.begin()),

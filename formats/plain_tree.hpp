@@ -1,4 +1,4 @@
-// A value of null, truth, numbers, text, lists and maps, as JSON and pickles hold it.
+// Plain values: null, truths, numbers, texts, lists and maps, as in JSON and pickles.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace pipesim::formats {
 
-/// Values in one array, which refer to each other by index: they may be shared, and a pickle may
-/// even hold a list that is in itself, so nothing here follows them. A value takes 16 bytes, and 4
-/// in its list or map: files may be of many small ones.
+/// Values in one array, which refer to each other by index. Values can be shared, and a list in a
+/// pickle can contain itself, so no function here follows references. Each value takes 16 bytes,
+/// plus 4 in its list or map, because files can have many small values.
 class PlainTree {
  public:
   using Index = std::uint32_t;
@@ -37,12 +37,12 @@ class PlainTree {
                 .of = {.text = copy}});
   }
   Index add_items(Kind kind) { return add({.kind = kind, .of = {.items = nullptr}}); }
-  /// A map's items are keys and values in turn.
+  /// Appends items to a list or map. The items of a map are keys and values in turn.
   void append(Index at, std::span<const Index> more) {
     Node& node = nodes_[at];
     const std::size_t size = node.size + more.size();
     if (node.exact || size > std::bit_ceil(node.size)) {
-      // Most lists are made at once, and take what they need; others grow by doubling.
+      // Most lists are built in one call and get the exact size; others grow by doubling.
       const bool first = node.size == 0;
       Index* const larger = room<Index>(first ? size : std::bit_ceil(size));
       std::copy_n(node.of.items, node.size, larger);
@@ -61,7 +61,7 @@ class PlainTree {
   std::string_view text(Index at) const { return {nodes_[at].of.text, nodes_[at].size}; }
   std::span<const Index> items(Index at) const { return {nodes_[at].of.items, nodes_[at].size}; }
 
-  /// The value of a key of a map; of a key that is there twice the last.
+  /// Returns the value of a key of a map; the last one if the key is repeated.
   std::optional<Index> find(Index map, std::string_view key) const {
     if (kind(map) != Kind::kMap) return std::nullopt;
     const std::span<const Index> all = items(map);
@@ -75,8 +75,9 @@ class PlainTree {
  private:
   struct Node {
     Kind kind = Kind::kNull;
-    bool exact = true;       // a list or map has no room left; else up to the next power of two
-    std::uint32_t size = 0;  // characters, items
+    // list or map with no spare capacity; else the capacity is the next power of two
+    bool exact = true;
+    std::uint32_t size = 0;  // number of characters or items
     union {
       std::int64_t integer = 0;
       double real;
@@ -96,13 +97,13 @@ class PlainTree {
         memory_->allocate(std::max<std::size_t>(count, 1) * sizeof(T), alignof(T)));
   }
 
-  std::deque<Node> nodes_;  // grows without being copied
-  // Texts and items. It stays where it is when the tree is moved.
+  std::deque<Node> nodes_;  // grows without copying its elements
+  // Memory of texts and items, which does not move with the tree.
   std::unique_ptr<std::pmr::monotonic_buffer_resource> memory_ =
       std::make_unique<std::pmr::monotonic_buffer_resource>();
 };
 
-/// More values than any dump has: a file with more is refused.
+/// Limit on the number of values, far above that of any dump.
 inline constexpr std::size_t kMaxPlainValues = 20'000'000;
 
 }  // namespace pipesim::formats

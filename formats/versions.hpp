@@ -1,5 +1,5 @@
-// The versions of the formats that people write, each raised when a key changes its meaning or
-// goes. New keys may come without.
+// Versions of the formats that people write. Each is incremented when a key changes its meaning or
+// is removed; new keys need no increment.
 #pragma once
 
 namespace pipesim::formats {

@@ -17,7 +17,7 @@ using models::Place;
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-// Line ends as they come: what is before the column does not contain one.
+// Returns the offset of a place. Works with any line ends, which are never before the column.
 std::optional<std::size_t> offset_of(const std::string& text, Place place) {
   if (place.line == 0 || place.column == 0) return std::nullopt;
   std::size_t begin = 0;
@@ -34,7 +34,7 @@ std::size_t skip(std::string_view text, std::size_t at, std::string_view of) {
   return std::min(text.find_first_not_of(of, at), text.size());
 }
 
-// The length of what stands at the beginning of `text`, if that is a figure of this kind.
+// Returns the length of the figure at the beginning of `text`, or 0 if it is of another kind.
 std::size_t length_of(const Figure& figure, std::string_view text) {
   if (figure.aspect == Aspect::kVerdict || figure.aspect == Aspect::kCause) {
     return text.substr(0, figure.old_text.size()) == figure.old_text ? figure.old_text.size() : 0;
@@ -47,7 +47,7 @@ std::size_t length_of(const Figure& figure, std::string_view text) {
   return after > unit ? after : end;  // 0 needs no unit
 }
 
-// True if a value in YAML may end before `rest`.
+// Whether a value in YAML can end before `rest`.
 bool ends(std::string_view rest) {
   const std::size_t next = rest.find_first_not_of(" \t");
   if (next == std::string_view::npos) return true;
@@ -60,7 +60,7 @@ struct Span {
   std::size_t size = 0;
 };
 
-// The figure in the text, without quotes.
+// Finds the figure in the text, without quotes.
 std::optional<Span> find(const std::string& text, const Figure& figure) {
   const std::optional<std::size_t> offset = offset_of(text, figure.place);
   if (!offset) return std::nullopt;
@@ -134,7 +134,7 @@ std::vector<Figure> figures_of(const models::Expectation& expectation,
 UpdatedText update_figures(const std::string& text, const std::vector<Figure>& figures) {
   UpdatedText result;
   result.text = text;
-  // From the end on, so that what is before stays where it is.
+  // Goes from the end to the beginning, so that earlier places stay valid.
   std::map<Place, std::vector<const Figure*>, std::greater<>> places;
   for (const Figure& figure : figures) places[figure.place].push_back(&figure);
   for (const auto& [place, of] : places) {

@@ -1,4 +1,4 @@
-// Putting figures that have changed into the text of a scenario, and nothing else.
+// Replaces changed figures in the text of a scenario, and leaves the rest unchanged.
 #pragma once
 
 #include <string>
@@ -9,33 +9,32 @@
 
 namespace pipesim::formats {
 
-/// A figure that a scenario expects, and what it should say.
+/// Figure that a scenario expects, with its new text.
 struct Figure {
   models::Aspect aspect = models::Aspect::kTime;
   models::Place place;
-  std::string text;      // "43.6us", "10", "deadlock"
-  std::string old_text;  // of a verdict or a cause: what stands there
-  bool changed = false;  // the run differs from what is expected
+  std::string text;      // new text: "43.6us", "10", "deadlock"
+  std::string old_text;  // old text of a verdict or a cause
+  bool changed = false;  // the run differs from the expectation
 
   friend bool operator==(const Figure&, const Figure&) = default;
 };
 
-/// The exact figures of `expectation`, which stands in a scenario that was read, as the run of
-/// `graph` has them: time, cycle length and memory and, where `names`, verdict and cause. None
-/// where `names` is off and verdict or cause are not what is expected: the figures of another end
-/// are worth nothing.
+/// Returns the exact figures of `expectation`, with the values in the run of `graph`: time, cycle
+/// length and memory, and with `names` also verdict and cause. Without `names`, the result is empty
+/// if verdict or cause differ: figures of another end are meaningless.
 std::vector<Figure> figures_of(const models::Expectation& expectation,
                                const models::TaskGraph& graph, const models::Simulation& run,
                                bool names);
 
-/// What figure_update() made.
+/// Result of update_figures().
 struct UpdatedText {
   std::string text;
-  std::vector<models::Place> refused;  // no plain figure stands there, or others want another one
+  std::vector<models::Place> refused;  // places without a plain figure, or with conflicting figures
 };
 
-/// `text` with all of `figures` that have changed put in. Comments, order and line ends stay.
-/// Several figures of one place (an alias, an anchor) have to agree. What is an expression stays.
+/// Replaces the changed ones of `figures` in `text`. Comments, order and line ends stay, and so do
+/// expressions. Several figures of one place (an alias, an anchor) must agree.
 UpdatedText update_figures(const std::string& text, const std::vector<Figure>& figures);
 
 }  // namespace pipesim::formats

@@ -21,7 +21,7 @@ namespace {
 
 using Kind = Change::Kind;
 
-// Adds an item to what stands at `path`, a list or nothing.
+// Appends an item to `list`, or starts a new list.
 std::optional<YamlNode> added_to(const std::optional<YamlValue>& list, YamlNode item) {
   YamlNode items = YamlNode::list();
   items.add(std::move(item));
@@ -30,7 +30,7 @@ std::optional<YamlNode> added_to(const std::optional<YamlValue>& list, YamlNode 
   return one("+", std::move(items));
 }
 
-// That of a parameter.
+// Returns the new value of a parameter.
 YamlNode value_of(const Change& change) {
   return change.to.empty() ? number(change.number) : YamlNode::text(change.to);
 }
@@ -49,7 +49,7 @@ class Writer {
   std::uint32_t ranks_;
 };
 
-// The keys of a patch but its head.
+// Returns the keys of a patch, without its head.
 std::optional<YamlNode> Writer::change(const Change& change) const {
   const YamlNode number = formats::number(change.number);
   switch (change.kind) {
@@ -59,7 +59,7 @@ std::optional<YamlNode> Writer::change(const Change& change) const {
       return below({"actors", change.what, "stream"},
                    change.to.empty() ? YamlNode::nothing() : YamlNode::text(change.to));
     case Kind::kSlots:
-      // The slots of the first output are said of the actor itself.
+      // The slots of the first output are a key of the actor itself.
       if (change.part == "out") return below({"actors", change.what, "slots"}, number);
       return below({"actors", change.what, "registers", change.part, "slots"}, number);
     case Kind::kCreation:
@@ -79,7 +79,7 @@ std::optional<YamlNode> Writer::change(const Change& change) const {
   }
 }
 
-// Of all that say something else.
+// Sets `creation: start`, also for named communicators that set `creation` themselves.
 std::optional<YamlNode> Writer::creation() const {
   YamlNode result = YamlNode::map();
   result.add("creation", YamlNode::text("start"));
@@ -121,7 +121,8 @@ std::optional<YamlNode> Writer::order(const Change& change) const {
 
 namespace {
 
-// The scenario after the patches. Nothing where they do not fit, which is told elsewhere.
+// Returns the scenario after the patches. nullopt if they do not apply; the reader reports the
+// reason.
 std::optional<YamlDocument> patched(const std::string& text,
                                     const std::vector<PatchText>& patches) {
   models::Diagnostics told_elsewhere;
@@ -153,8 +154,8 @@ std::optional<std::string> PatchWriter::write(const std::vector<Change>& changes
     const std::optional<YamlNode> keys = Writer(document_->root(), ranks_).change(changes.front());
     return keys ? std::optional(patch_text(*keys)) : std::nullopt;
   }
-  // Each is written for the scenario with those before it; the patch is what all of them make.
-  // Parameters that it sets stand beside that: they are not written into the scenario.
+  // Each change is written for the scenario after the previous changes; the patch combines all of
+  // them. Parameters are set separately, not in the tree of the scenario.
   YamlNode settings = YamlNode::map();
   std::vector<PatchText> patches = patches_;
   for (const Change& change : changes) {

@@ -1,4 +1,4 @@
-// Changes of a scenario as patches: the other direction of formats/yaml/patch.hpp.
+// Writes changes of a scenario as patches. formats/yaml/patch.hpp applies them.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace pipesim::formats {
 /// Writes changes of one scenario.
 class PatchWriter {
  public:
-  /// Of the scenario in `text`, of so many ranks, after `patches`, which can be read.
+  /// Takes the scenario in `text`, for `ranks` ranks, after the valid `patches`.
   PatchWriter(std::string text, std::vector<PatchText> patches, std::uint32_t ranks);
 
-  /// The patch that makes `changes`, one after the other, which goes behind those of the
-  /// constructor. Nothing where the scenario has no place for one: steps that are made of something
-  /// else, a list that depends on a parameter.
+  /// Returns the patch that makes `changes`, in order; it applies after the patches of the
+  /// constructor. nullopt if the change has no place in the scenario: generated steps, or a list
+  /// that depends on a parameter.
   std::optional<std::string> write(const std::vector<models::Change>& changes) const;
 
  private:
@@ -30,7 +30,7 @@ class PatchWriter {
   std::optional<YamlDocument> document_;
 };
 
-/// The parameters of `scenario` of which other values are worth a try.
+/// Returns the parameters of `scenario` that have other values worth trying.
 std::vector<models::Switch> switches_of(const Scenario& scenario);
 
 }  // namespace pipesim::formats

@@ -21,7 +21,7 @@ namespace {
 using Kind = Change::Kind;
 
 constexpr std::string_view kConditions[] = {"on", "when"};
-// What makes one step of two; the rest is said of their calls.
+// Keys that move to the merged step; all others stay on its calls.
 constexpr std::string_view kOfSteps[] = {"at", "phase", "blocking", "stream"};
 
 template <typename Keys>
@@ -38,10 +38,10 @@ Path joined(Path path, std::string key) {
   return path;
 }
 
-// Two steps, and the list in which both are, perhaps in blocks of their own.
+// Two steps, and the list that contains both, possibly in their own blocks.
 struct Both {
   Path list;
-  std::size_t first = 0;  // positions in it
+  std::size_t first = 0;  // positions in the list
   std::size_t second = 0;
   Path first_path;
   Path second_path;
@@ -86,7 +86,7 @@ models::RankSet Editor::others(const models::RankSet& some) const {
   return models::RankSet(std::move(ranks));
 }
 
-// Every other rank as people say it.
+// Writes the ranks of `some`; every other rank is written as a condition.
 YamlNode Editor::on(const models::RankSet& some) const {
   for (const std::uint32_t remainder : {0u, 1u}) {
     std::vector<std::uint32_t> half;
@@ -101,7 +101,7 @@ YamlNode Editor::on(const models::RankSet& some) const {
 // ---------------------------------------------------------------------------------------------
 // Two steps
 
-// Whether what is at the position path[depth] of a list holds the step at `path` and nothing else.
+// Whether the item at path[depth] of a list contains only the step at `path`.
 bool Editor::is_alone_in(const Path& path, std::size_t depth) const {
   for (std::size_t i = depth + 1; i < path.size(); i += 2) {
     const auto block = at(root_, Path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(i)));
@@ -163,8 +163,8 @@ std::optional<YamlNode> Editor::move(const Change& change) const {
   return below(joined(steps->list, range), std::move(halves));
 }
 
-// The calls of the step at `path` go into `calls`, what else it says into `group` and `after`. What
-// blocks say of its ranks is said of its calls.
+// Adds the calls of the step at `path` to `calls`, and its other keys to `group` and `after`.
+// Conditions of its blocks become conditions of the calls.
 bool Editor::add_calls(const Path& path, std::size_t depth, YamlNode& calls, YamlNode& group,
                        YamlNode& after,
                        std::map<std::string, std::string, std::less<>>& said) const {
@@ -258,7 +258,7 @@ std::optional<YamlNode> Editor::everywhere(const Change& change) const {
     if (change.behind) return std::nullopt;
     return own;
   }
-  // The block that it is in, if that is one of a list of steps.
+  // The block around the step, if it is an item of a list of steps.
   const Path block(path->begin(), path->end() - 2);
   const bool is_block = (*path)[path->size() - 2] == "do" && block.size() >= 3 &&
                         (block[block.size() - 2] == "do" || block.front() == "blocks");
@@ -277,7 +277,7 @@ std::optional<YamlNode> Editor::everywhere(const Change& change) const {
     part.add("do", std::move(inner));
     result.add(std::move(part));
   };
-  // A loop stays one, of all ranks.
+  // A loop stays a single loop of all ranks.
   if (child(step, "repeat")) {
     YamlNode steps = YamlNode::list();
     const auto add_rest = [&](std::size_t from, std::size_t to) {
@@ -324,7 +324,7 @@ std::optional<YamlNode> Editor::copy(const Change& change) const {
   return below(joined(std::move(list), std::to_string(position) + "+"), std::move(items));
 }
 
-// Sizes and types are those of the other end; where its size depends on the rank, of that rank.
+// Adds the matching send or recv, with the same size and type.
 std::optional<YamlNode> Editor::other_end(const Change& change) const {
   const std::optional<Path> source = find_place(root_, change.place);
   const std::optional<Path> target = find_place(root_, change.second);
@@ -341,7 +341,7 @@ std::optional<YamlNode> Editor::other_end(const Change& change) const {
   for (const std::string_view key : {"bytes", "type", "tag"}) {
     const auto value = child(call, key);
     if (!value) continue;
-    // What it is on that rank, only the plan knows.
+    // Only the plan knows the value on that rank.
     if (!value->is_scalar() || value->text().find("rank") != std::string_view::npos) {
       return std::nullopt;
     }
@@ -382,10 +382,10 @@ std::optional<YamlNode> Editor::value(const Change& change) const {
 // ---------------------------------------------------------------------------------------------
 // Several steps
 
-// What a patch says of several places, in their order.
+// Changes of a patch at several paths, in order.
 using PatchKeys = std::vector<std::pair<Path, YamlNode>>;
 
-// One map of those that agree in the first `depth` keys.
+// Merges changes that agree in the first `depth` keys into one map.
 YamlNode patch_of(const PatchKeys& keys, std::size_t depth) {
   if (keys.front().first.size() == depth) return keys.front().second;
   YamlNode map = YamlNode::map();
@@ -400,7 +400,7 @@ YamlNode patch_of(const PatchKeys& keys, std::size_t depth) {
   return map;
 }
 
-// In each list, each step moves ahead of those that it has to come before.
+// Reorders each list: each step moves ahead of the steps that it must precede.
 std::optional<YamlNode> Editor::one_order(const Change& change) const {
   PatchKeys patch;
   std::vector<Path> paths;

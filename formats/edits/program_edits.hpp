@@ -1,4 +1,4 @@
-// Changes of host programs as keys of a patch.
+// Writes changes of host programs as keys of a patch.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace pipesim::formats {
 
-/// What a patch of the scenario `root`, a job of `ranks`, says to make `change`, one of host
-/// programs. Nothing where the scenario has no place for it: steps of different lists, steps that
-/// are made of something else.
+/// Returns the keys of a patch of the scenario `root`, a job of `ranks`, that makes `change` to
+/// host programs. nullopt if the change has no place in the scenario: steps of different lists, or
+/// generated steps.
 std::optional<YamlNode> program_edit(const YamlValue& root, std::uint32_t ranks,
                                      const models::Change& change);
 

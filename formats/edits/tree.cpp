@@ -27,7 +27,7 @@ bool find_below(const YamlValue& value, models::Place place, Path& path) {
   return false;
 }
 
-// Whether names of the map at `path` must be known, so that new ones get a '+'.
+// Whether the names in the map at `path` must be known, so that a new name needs a '+'.
 bool holds_names(const Path& path) {
   constexpr std::array<std::string_view, 8> kMaps = {"params",  "sets",   "groups", "threads",
                                                      "streams", "blocks", "actors", "named"};

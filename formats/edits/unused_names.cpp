@@ -15,7 +15,7 @@
 namespace pipesim::formats {
 namespace {
 
-// What the entries of this map of a scenario declare; nothing for other keys.
+// Returns the kind of name that this top-level key declares; empty for other keys.
 std::string_view kind_of(std::string_view key) {
   if (key == "params") return "parameter";
   if (key == "groups") return "group";
@@ -23,7 +23,7 @@ std::string_view kind_of(std::string_view key) {
   return key == "blocks" ? "block" : "";
 }
 
-// Names are the keys of a map, or a list.
+// Returns the declared names: the keys of a map, or the items of a list.
 std::vector<YamlValue> declared_in(const YamlValue& value) {
   std::vector<YamlValue> names;
   for (const YamlValue::Entry& entry : value.entries()) names.push_back(entry.key);
@@ -45,7 +45,7 @@ models::LintFinding finding_of(std::string_view kind, const YamlValue& name) {
 
 class Mentions {
  public:
-  /// All words of a value and its parts, without the names that it declares itself.
+  /// Adds every word of a value, except names that the value itself declares.
   void add(const YamlValue& value, int depth = 0) {
     if (value.is_scalar()) add_words(value.text());
     for (const YamlValue& item : value.is_list() ? value.items() : std::vector<YamlValue>()) {
@@ -57,7 +57,7 @@ class Mentions {
         add(entry.key, depth + 1);
         add(entry.value, depth + 1);
       }
-      // Of what declares names, their meanings.
+      // Declarations contribute only the values under their names.
       if (depth > 0) continue;
       for (const YamlValue::Entry& declared : entry.value.entries()) add(declared.value, 2);
     }
@@ -66,7 +66,7 @@ class Mentions {
   bool has(std::string_view name) const { return words_.count(std::string(name)) > 0; }
 
  private:
-  // The whole text, for names of several words, and what an expression in it may name.
+  // Adds the whole text, for names of several words, and each word in it, for expressions.
   void add_words(std::string_view text) {
     words_.emplace(text);
     std::size_t begin = 0;
@@ -95,7 +95,7 @@ std::vector<models::LintFinding> unused_names(const std::string& text,
     const auto changes = YamlDocument::parse(patch.text, unheard);
     if (changes) mentions.add(changes->root(), 1);
   }
-  // Steps that name no stream are on those of their kind.
+  // Steps can use a stream without naming it: the default stream of their kind.
   const std::vector<bool> streams = models::used_streams(graph);
   for (const YamlValue::Entry& entry : document->root().entries()) {
     const std::string_view kind = kind_of(entry.key.text());

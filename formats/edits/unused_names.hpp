@@ -1,4 +1,4 @@
-// Names that a scenario declares and that nothing in it mentions.
+// Finds names that a scenario declares but never mentions.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace pipesim::formats {
 
-/// Rule unused: parameters, groups, streams and blocks of `text`, which was read as `graph`, that
-/// neither it nor a patch mentions outside of `about`.
+/// Rule unused: returns the parameters, groups, streams and blocks of `text` that neither the
+/// scenario nor a patch mentions outside of `about`. `graph` is the graph read from `text`.
 std::vector<models::LintFinding> unused_names(const std::string& text,
                                               const std::vector<PatchText>& patches,
                                               const models::TaskGraph& graph);

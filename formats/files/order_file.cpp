@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using models::Diagnostics;
 
-// Raised when a key changes its meaning or goes; new keys may come without.
+// Incremented when a key changes its meaning or is removed; new keys need no increment.
 constexpr int kOrderSchema = 1;
 
 constexpr std::uint64_t kMaxQueue = 1 << 20;
@@ -25,7 +25,7 @@ constexpr std::uint64_t kMaxQueue = 1 << 20;
 constexpr JsonKind kOrderKind = {"an order file", models::Code::kOwnFile,
                                  "order files are what 'pipesim check --order' writes"};
 
-// In the order of sim::EventKind.
+// Names of events, in the order of sim::EventKind.
 constexpr std::array kEvents = {"op ends",   "collective ends", "round ends", "pair ends",
                                 "call ends", "thread goes on",  "op starts",  "source taken"};
 
@@ -48,7 +48,7 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// What the order assumes of devices. False if it makes no sense.
+// Reads the order's assumptions about devices. Returns false if they are invalid.
 bool read_reading(const Json& json, sim::DeviceReading& reading) {
   reading.serial_collectives = text_of(json, "collectives") == "one at a time";
   reading.shared_launches = text_of(json, "launch_queues") == "of devices";
@@ -62,7 +62,7 @@ bool read_reading(const Json& json, sim::DeviceReading& reading) {
   return true;
 }
 
-// Names come from files that may hold anything.
+// Quotes a name, which comes from a file and can contain any bytes.
 std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }

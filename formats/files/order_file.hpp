@@ -1,4 +1,4 @@
-// An order of events as a file: what 'pipesim check' found, for 'pipesim run --replay'.
+// An order of events as a file, written by `pipesim check` and read by `pipesim run --replay`.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace pipesim::formats {
 
-/// Larger files are refused.
+/// Size limit of an order file.
 inline constexpr std::size_t kMaxOrderBytes = std::size_t{256} << 20;
 
 struct SavedOrder {
-  std::string scenario;  // its name
+  std::string scenario;  // name of the scenario
   std::vector<Setting> settings;
-  sim::DeviceReading reading;  // what it assumes of devices
+  sim::DeviceReading reading;  // assumptions about devices
   std::vector<models::OrderStep> steps;
 };
 
-/// `order` as JSON, a line for each step.
+/// Writes `order` as JSON, with one line per step.
 std::string write_order(const SavedOrder& order);
 
-/// What write_order() wrote. Nothing where `text` is something else; `diagnostics` says why.
+/// Reads the output of write_order(). nullopt for other text; `diagnostics` gets the reason.
 std::optional<SavedOrder> read_order(const std::string& text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 using models::kReportSchema;
 using models::RunEndFigures;
 
-// Thrown where a value is not what it should be, and caught in this file.
+// Thrown for an unexpected value, and caught in this file.
 class NoReport : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,4 +1,4 @@
-// The JSON report of a run (docs/reference/json.md), read back.
+// Reads the JSON report of a run (docs/reference/json.md).
 #pragma once
 
 #include <optional>
@@ -9,16 +9,17 @@
 
 namespace pipesim::formats {
 
-/// Larger reports are refused.
+/// Size limit of a report.
 inline constexpr std::size_t kMaxReportBytes = std::size_t{256} << 20;
 
-/// What kinds of file describe a run.
+/// Kinds of file that describe a run.
 enum class RunFile : std::uint8_t { kScenario, kState, kReport };
 
-/// What `text` seems to be. Nothing is checked but the names of its first keys.
+/// Returns the apparent kind of `text`, judged only by the names of its first keys.
 RunFile run_file_kind(const std::string& text);
 
-/// How the run of the report ended. Nothing where `text` is no report; `diagnostics` says why.
+/// Returns the end of the report's run. nullopt if `text` is not a report; `diagnostics` gets the
+/// reason.
 std::optional<models::RunEndFigures> read_report(const std::string& text,
                                                  models::Diagnostics& diagnostics);
 

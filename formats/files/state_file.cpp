@@ -1,4 +1,4 @@
-// The form is that of a file that people look into: one key a line, and the scenario line by line.
+// The file is laid out for people: one key a line, and the scenario line by line.
 #include "formats/files/state_file.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 using models::Diagnostics;
 using models::Place;
 
-// Raised when a key changes its meaning or goes; new keys may come without.
+// Incremented when a key changes its meaning or is removed; new keys need no increment.
 constexpr int kStateSchema = 1;
 
 constexpr JsonKind kStateKind = {
@@ -66,7 +66,7 @@ class StateReader {
   }
 
  private:
-  // One mistake is enough: nobody writes such a file by hand.
+  // Reports only the first mistake: people do not write such files by hand.
   void refuse(std::string_view key, models::Code code, const std::string& message) {
     if (!good_) return;
     good_ = false;
@@ -162,7 +162,7 @@ class StateReader {
     return text;
   }
 
-  // States without patches do not say so.
+  // Reads the patches. A state without patches lacks the key.
   std::vector<PatchText> patches() {
     const auto value = json_.find("patches");
     if (value == json_.end()) return {};
@@ -210,8 +210,8 @@ class StateReader {
     return value;
   }
 
-  // Where a key of the outermost map stands. In a text, its quotes would be escaped or be followed
-  // by something else.
+  // Returns the place of a key of the outermost map. Inside a text, its quotes would be escaped, or
+  // no colon would follow.
   Place place_of_key(std::string_view key) const {
     const std::string quoted = fmt::format("\"{}\"", key);
     for (std::size_t at = text_.find(quoted); at != std::string::npos && !key.empty();

@@ -1,8 +1,8 @@
-// The end of a run as a file that somebody else can open: the core file of a simulated job.
+// The end of a run as a file that other people can open: the core file of a simulated job.
 //
-// It holds no memory of the engine. A run is a pure function of scenario, settings and limits, so
-// the file holds these, and what came of them as a check: small, readable, and good for every view
-// that there is or will be. docs/how-to/inspect.md says more.
+// Stores no memory of the engine. A run is a pure function of scenario, settings and limits, so the
+// file holds these, and the result as a check. So it is small and readable, and supports every
+// view, also future ones. docs/how-to/inspect.md has the details.
 #pragma once
 
 #include <cstddef>
@@ -18,31 +18,31 @@
 
 namespace pipesim::formats {
 
-/// Larger files are refused.
+/// Size limit of a state file.
 inline constexpr std::size_t kMaxStateBytes = std::size_t{256} << 20;
 
-/// What a run was made from, and how it ended.
+/// The inputs of a run, and its end.
 struct SavedState {
-  std::string made_by;   // the version of pipesim
-  std::string path;      // of the scenario, as reports show it
-  std::string scenario;  // its text
+  std::string made_by;   // version of pipesim
+  std::string path;      // path of the scenario, as shown in reports
+  std::string scenario;  // text of the scenario
   std::vector<PatchText> patches;
   std::vector<Setting> settings;
-  std::string until;         // --until, as it was given; empty: nothing
-  sim::Jitter jitter{};      // how durations varied
-  bool interrupted = false;  // by the user, after `events`
-  std::uint64_t events = 0;  // that were handled
+  std::string until;         // value of --until; empty: none
+  sim::Jitter jitter{};      // variation of durations
+  bool interrupted = false;  // interrupted by the user, after `events`
+  std::uint64_t events = 0;  // number of handled events
   sim::Verdict verdict = sim::Verdict::kCompleted;
   std::uint64_t fingerprint = 0;
 
   friend bool operator==(const SavedState&, const SavedState&) = default;
 };
 
-/// `state` as JSON. Nothing where its scenario is no UTF-8, which JSON cannot hold; `diagnostics`
-/// then says so.
+/// Writes `state` as JSON. nullopt if the scenario is not UTF-8, which JSON requires; `diagnostics`
+/// gets the error.
 std::optional<std::string> write_state(const SavedState& state, models::Diagnostics& diagnostics);
 
-/// What write_state() wrote. Nothing where `text` is something else; `diagnostics` says why.
+/// Reads the output of write_state(). nullopt for other text; `diagnostics` gets the reason.
 std::optional<SavedState> read_state(const std::string& text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -1,6 +1,6 @@
-// JSON Lines: each line is an object. Lines are only ever added, and by one write each, so all but
-// the last are whole whatever happens to the process. Each ends with a checksum of its own text, as
-// a result that an editor or a disk has changed must not count.
+// JSON Lines: each line is an object. Each line is appended in a single write, so all lines except
+// the last are whole whatever happens to the process. Each line ends with a checksum of its text,
+// so that results damaged by an editor or a disk do not count.
 #include "formats/files/sweep_file.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using models::CaseResult;
 
-// Raised when a key changes its meaning or goes; new keys may come without.
+// Incremented when a key changes its meaning or is removed; new keys need no increment.
 constexpr int kSweepSchema = 2;
 
 constexpr JsonKind kSweepKind = {"a sweep file", models::Code::kOwnFile,
@@ -30,12 +30,13 @@ constexpr JsonKind kSweepKind = {"a sweep file", models::Code::kOwnFile,
 
 std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
 
-// `object` is a line up to its last brace, without the checksum.
+// Returns the end of a line with its checksum. `object` is the line without checksum and closing
+// brace.
 std::string checksum(std::string_view object) {
   return fmt::format(R"(,"sum":"{}"}})", hex(text_hash(object)));
 }
 
-// A line, also of texts that are not UTF-8.
+// Returns a line; replaces bytes that are not UTF-8.
 std::string line_of(const Json& json) {
   std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   text.pop_back();
@@ -58,7 +59,8 @@ std::uint64_t from_hex(const std::string& text) {
   return value;
 }
 
-// The library would take any number for any other, and 1e30 is undefined behavior.
+// Reads an integer in range. The library would convert any number, and converting 1e30 is undefined
+// behavior.
 template <typename Number>
 Number whole(const Json& json) {
   if (!json.is_number_integer()) throw std::invalid_argument("number");
@@ -142,7 +144,7 @@ class SweepReader {
 
   bool read_line(std::string_view line, std::uint32_t number) {
     const bool is_head = number == 1;
-    // Of a file of another kind, or of another schema, that is said, not that it is damaged.
+    // A file of another kind or schema gets that error, not an error about damage.
     if (!is_head && !has_its_checksum(line)) return refuse_damaged(number);
     const std::optional<Json> json = parse_json<Json>(line, kSweepKind, diagnostics_, {number, 1});
     if (!json) return false;
@@ -154,7 +156,7 @@ class SweepReader {
       } else {
         file_.cases.push_back(case_of(*json));
       }
-    } catch (const std::exception&) {  // of the library, or ours
+    } catch (const std::exception&) {  // from the library, or from whole()
       return refuse(
           number, models::Code::kOwnFile,
           is_head ? "this line does not describe a sweep" : "this line is not a run of a sweep");
@@ -177,7 +179,7 @@ class SweepReader {
                   "this line is damaged: its checksum does not match");
   }
 
-  // A run that is there twice has one result, or something is wrong.
+  // Sorts the runs. Fails if a run occurs twice with different results.
   bool sorted() {
     auto& cases = file_.cases;
     std::stable_sort(cases.begin(), cases.end(),

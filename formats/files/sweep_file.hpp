@@ -1,7 +1,6 @@
-// The runs of a sweep in a file: what was asked for in its first line, then a line for each run
-// that is done. Lines are added as runs end, in any order, so a sweep that was interrupted goes on
-// where it stopped, and parts that were made on different machines become one. docs/how-to/sweep.md
-// says more.
+// The runs of a sweep in a file: the sweep's inputs in the first line, then a line for each
+// finished run. Runs are appended in the order in which they end. So an interrupted sweep can
+// resume, and parts made on different machines can be merged. docs/how-to/sweep.md has the details.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +17,13 @@
 
 namespace pipesim::formats {
 
-/// Larger files are refused: so much have some 30 million runs.
+/// Size limit of a sweep file, about 30 million runs.
 inline constexpr std::size_t kMaxSweepBytes = std::size_t{4} << 30;
 
-/// A sweep has at most this many parts.
+/// Limit on the parts of a sweep.
 inline constexpr std::uint32_t kMaxShards = 1'000'000;
 
-/// Part `index` of `count`, from 1: it has the cases whose number leaves index - 1 when divided by
-/// count.
+/// Part `index` of `count`, from 1: the cases whose number modulo `count` is `index` - 1.
 struct Shard {
   std::uint32_t index = 1;
   std::uint32_t count = 1;
@@ -33,36 +31,37 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-/// What a sweep is of.
+/// The inputs of a sweep.
 struct SweepHead {
-  std::string made_by;            // the version of pipesim
-  std::string path;               // of the scenario, as it was given; only shown
-  std::string name;               // of the scenario
-  std::uint64_t scenario = 0;     // see text_hash()
-  std::vector<Setting> settings;  // of all runs
+  std::string made_by;            // version of pipesim
+  std::string path;               // path of the scenario, as given; only shown
+  std::string name;               // name of the scenario
+  std::uint64_t scenario = 0;     // text_hash() of the scenario
+  std::vector<Setting> settings;  // settings of all runs
   models::ParameterGrid grid;
   Shard shard;
 
-  /// Whether runs of `other` belong to the same sweep. Neither the path nor the part counts.
+  /// Whether runs of `other` belong to the same sweep. Ignores the path and the part.
   bool same_sweep(const SweepHead& other) const;
 };
 
-/// A number for a text, the same everywhere.
+/// Returns a hash of a text, the same on all machines.
 std::uint64_t text_hash(std::string_view text);
 
-/// The first line, with its end.
+/// Returns the first line, with its line break.
 std::string sweep_head_line(const SweepHead& head);
 
-/// The line of a case, with its end.
+/// Returns the line of a case, with its line break.
 std::string sweep_case_line(std::uint64_t number, const models::CaseResult& result);
 
 struct SweepFile {
   SweepHead head;
-  std::vector<std::pair<std::uint64_t, models::CaseResult>> cases;  // by number, each once
-  std::size_t whole_bytes = 0;  // of `text`; behind them is a line that was not written to its end
+  // sorted by number, without duplicates
+  std::vector<std::pair<std::uint64_t, models::CaseResult>> cases;
+  std::size_t whole_bytes = 0;  // bytes up to the end of the last complete line
 };
 
-/// What was written with these. Nothing where `text` is something else; `diagnostics` says why.
+/// Reads the output of these functions. nullopt for other text; `diagnostics` gets the reason.
 std::optional<SweepFile> read_sweep_file(const std::string& text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -21,7 +21,7 @@ constexpr std::string_view kRequired = "required";
 constexpr std::string_view kAllRanks = "all";
 
 // ---------------------------------------------------------------------------------------------
-// The top
+// Top level
 
 constexpr Key kScenarioRows[] = {
     {"schema", "schema_version", "Version of the format: 1", kRequired},
@@ -470,7 +470,7 @@ constexpr Key kTrainRows[] = {
 };
 
 // ---------------------------------------------------------------------------------------------
-// Faults and guards
+// Faults and timeouts
 
 constexpr Key kFaultRows[] = {
     {"when", "on/off", "off: it does not happen", "on"},

@@ -1,5 +1,5 @@
-// Every key of the scenario format: one table for each kind of map. A new key is a row in keys.cpp
-// and the code that reads it.
+// Every key of the scenario format, in one table for each kind of map. A new key is a row in
+// keys.cpp, plus the code that reads it.
 #pragma once
 
 #include <span>
@@ -20,19 +20,20 @@ extern const KeyTable kModel, kModelInput, kLayer, kOp, kGradient, kVariable, kS
 extern const KeyTable kRankFault, kLinkFault, kPortFault, kDeniedFault, kGuards;
 extern const KeyTable kExpectation, kTimeBounds, kIdle, kMemoryBounds;
 
-/// The tables of steps, of calls in a group, and of faults. What a map has decides which it is.
+/// Return the tables of steps, of calls in a group, and of faults. The keys of a map decide which
+/// table applies.
 std::span<const KeyTable* const> steps();
 std::span<const KeyTable* const> calls_of_group();
 std::span<const KeyTable* const> faults();
 
-/// `passes`, and the options of one pass.
+/// Return the keys of `passes`, and the options of one pass.
 const KeyTable& passes();
 const KeyTable& options_of(std::string_view pass);
 
-/// The words that a named type stands for: `verdict`, `algorithm`. Of other types none.
+/// Returns the words of a named type such as `verdict` or `algorithm`; empty for other types.
 std::vector<std::string> words_of(std::string_view type);
 
-/// All kinds of map, and the parts that several of them share.
+/// Return all kinds of map, and the tables that several kinds share.
 std::vector<const KeyTable*> all_tables();
 std::span<const KeyTable* const> shared_tables();
 std::span<const KeyTable* const> shared_by_steps();

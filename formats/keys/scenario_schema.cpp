@@ -1,4 +1,5 @@
-// A type of the tables of keys becomes a definition of the schema, and so do the types in it.
+// Converts each type in the tables of keys to a definition of the schema, together with the types
+// it uses.
 #include "formats/keys/scenario_schema.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 // ---------------------------------------------------------------------------------------------
 // Scalars
 
-// What an expression is made of; parameters that are words stand in quotes.
+// Pattern for expressions; parameters that are words are in quotes.
 constexpr std::string_view kExpression = R"((?:[A-Za-z0-9_ \\n.+*/%()<>=!,-]|'[^']*')+$)";
 constexpr std::string_view kSameOnAllRanks = R"((?![^']*\\brank\\b))";
 constexpr std::string_view kNoTruth = "(?!(?:on|off|true|false)$)";
@@ -35,7 +36,7 @@ std::string no_unit(std::initializer_list<std::string_view> units) {
   return fmt::format("(?! *-?[0-9][0-9_.]* *(?:{})$)", fmt::join(units, "|"));
 }
 
-// A definition whose value may be a choice of such values.
+// Returns a definition whose value can also be a choice of such values.
 std::string with_choice(std::string_view name, std::string_view body, bool by_rank) {
   return fmt::format(
       R"({}, "required": ["case"], "properties": {{"case": {{"$ref": "#/definitions/{}"}}}}, )"
@@ -49,7 +50,7 @@ std::string pattern(std::string_view types, bool by_rank, std::string_view refus
                      by_rank ? "" : kSameOnAllRanks, refused, kExpression, expected);
 }
 
-// "integer 1..65535": the ends may be missing.
+// Returns the limits in a type such as "integer 1..65535"; each end is optional.
 std::string limits_of(std::string_view type) {
   const std::size_t dots = type.find("..");
   const std::size_t space = type.find(' ');
@@ -146,7 +147,7 @@ std::optional<std::string> scalar(std::string_view type) {
                                  kExpression.substr(0, kExpression.size() - 1)),
                      "8 per host, round robin, or a list: the host of each rank");
   }
-  if (type == "tag") {  // what decides may depend on the rank, and then all values are numbers
+  if (type == "tag") {  // the condition can depend on the rank; then all options are numbers
     return R"("anyOf": [{"$ref": "#/definitions/value"}, {"type": "object", "required": ["case"], )"
            R"("properties": {"case": {"$ref": "#/definitions/condition_by_rank"}}, )"
            R"("additionalProperties": {"$ref": "#/definitions/integer_rank"}}])";
@@ -164,7 +165,7 @@ std::string names_of_tables(std::span<const KeyTable* const> tables) {
   return names;
 }
 
-// Types that others refer to by name, as those do that hold themselves.
+// Returns the definition of a type that others refer to by name, because it is recursive or shared.
 std::string named_type(std::string_view type) {
   static const std::map<std::string, std::string, std::less<>> kTypes = {
       {"params", "{expression|parameter}"},
@@ -188,7 +189,7 @@ std::string named_type(std::string_view type) {
   return found == kTypes.end() ? std::string() : found->second;
 }
 
-// The name of a definition: only letters, digits, '_' and '-'.
+// Returns the name of a definition: only letters, digits, '_' and '-'.
 std::string definition_name(std::string_view type) {
   std::string name;
   char before = ' ';
@@ -217,7 +218,7 @@ std::string definition_name(std::string_view type) {
   return name;
 }
 
-// The parts of "a|[b|c]|d".
+// Splits "a|[b|c]|d" at its top-level bars.
 std::vector<std::string_view> alternatives(std::string_view type) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -256,7 +257,7 @@ class SchemaWriter {
   }
 
  private:
-  // Markdown as plain text in quotes.
+  // Converts Markdown to quoted plain text.
   static std::string quoted(std::string_view text) {
     std::string result = "\"";
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -362,7 +363,7 @@ class SchemaWriter {
     return fmt::format("\"anyOf\": [{}]", fmt::join(forms, ", "));
   }
 
-  // An alternative, with its braces.
+  // Returns the definition of one alternative, with its braces.
   std::string one(std::string_view part) {
     if (part == "~") return R"({"type": "null"})";
     if (part.front() == '\'') return fmt::format(R"({{"enum": ["{}"]}})", quoted_words(part)[0]);

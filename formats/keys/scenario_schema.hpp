@@ -1,12 +1,12 @@
-// The JSON Schema of scenario files, for editors: made from the tables of keys.
+// The JSON Schema of scenario files, for editors, made from the tables of keys.
 #pragma once
 
 #include <string>
 
 namespace pipesim::formats {
 
-/// The schema, draft-07. It knows every key and every word that the readers know; what names refer
-/// to it cannot say.
+/// Returns the schema, draft-07. It has every key and every word of the readers, but cannot check
+/// references by name.
 std::string scenario_schema();
 
 }  // namespace pipesim::formats

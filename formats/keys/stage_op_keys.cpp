@@ -1,4 +1,4 @@
-// The keys of `ops` of a schedule: what a layer does, op by op.
+// The keys of `ops` of a schedule: the ops of a layer.
 #include "formats/keys/keys.hpp"
 
 namespace pipesim::formats::keys {

@@ -1,4 +1,5 @@
-// The keys of host programs. What a step does is its first key; the rest depends on it.
+// The keys of host programs. The first key of a step is its operation, which decides the other
+// keys.
 #include "formats/keys/keys.hpp"
 
 namespace pipesim::formats::keys {

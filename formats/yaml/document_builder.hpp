@@ -1,4 +1,4 @@
-// Appends values to a document in the order in which a parser meets them.
+// Appends values to a document, in the order in which a parser reads them.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ class DocumentBuilder {
  public:
   DocumentBuilder(YamlDocument& document, std::uint32_t file) : document_(document), file_(file) {}
 
-  /// Thrown where what is read breaks a limit, and caught in YamlDocument::add().
+  /// Thrown when the text exceeds a limit, and caught in YamlDocument::add().
   struct Stop {
     models::Place place;
     models::Code code;
     std::string message;
-    std::string help{};  // what to do, if it can be said
+    std::string help{};  // advice; can be empty
   };
 
   std::uint32_t file() const { return file_; }
@@ -31,7 +31,7 @@ class DocumentBuilder {
     return document_.add_node(kind, place);
   }
 
-  /// A scalar whose text is `size` bytes from `first` on, which add_text() or use() has returned.
+  /// Adds a scalar whose text is `size` bytes at `first`, an offset from add_text() or use().
   std::uint32_t add_scalar(models::Place place, std::size_t first, std::size_t size, bool quoted) {
     count();
     return document_.add_scalar(models::SmallPlace(place, quoted), first, size);
@@ -58,20 +58,20 @@ class DocumentBuilder {
     open_.pop_back();
   }
 
-  /// Where the innermost list or map that is not complete begins.
+  /// The beginning of the innermost list or map that is still open.
   std::optional<models::Place> innermost() const {
     if (open_.empty()) return std::nullopt;
     return document_.nodes_[open_.back()].place.place();
   }
 
-  /// Keeps a text for scalars, and returns where it begins.
+  /// Stores a text for scalars, and returns its offset.
   std::size_t add_text(std::string_view text) {
     const std::size_t begin = document_.source_.size() + document_.text_.size();
     document_.text_ += text;
     return begin;
   }
 
-  /// The same of the text of the document or a patch. That of the document is not copied.
+  /// The same for the whole text of the document or a patch. The document's own text is not copied.
   std::size_t use(std::string_view text) {
     if (file_ != 0) return add_text(text);
     document_.source_ = text;
@@ -85,7 +85,7 @@ class DocumentBuilder {
 
   YamlDocument& document_;
   std::uint32_t file_;
-  std::vector<std::uint32_t> open_;  // nodes
+  std::vector<std::uint32_t> open_;  // indices of open nodes
 };
 
 }  // namespace pipesim::formats

@@ -19,7 +19,7 @@ using models::Diagnostics;
 using models::Expr;
 using models::is_digit;
 
-// Nobody writes longer ones, and none of this size can hurt.
+// Limit far beyond real expressions, and low enough for fast parsing.
 constexpr std::size_t kMaxExpression = 10'000;
 
 constexpr std::int64_t kMaxValue = std::numeric_limits<std::int64_t>::max();
@@ -30,7 +30,7 @@ struct Unit {
   std::int64_t factor;
 };
 
-// Times first, from small to large: time_text counts on it.
+// All units. Times come first, in ascending order, as time_text() requires.
 constexpr std::array kUnits = {
     Unit{"ns", ValueType::kTime, 1},
     Unit{"us", ValueType::kTime, 1'000},
@@ -51,7 +51,7 @@ constexpr std::array kUnits = {
     Unit{"KiB/s", ValueType::kBandwidth, 1 << 10},
     Unit{"MiB/s", ValueType::kBandwidth, 1 << 20},
     Unit{"GiB/s", ValueType::kBandwidth, 1 << 30},
-    // Networks are sold by the bit.
+    // Network bandwidths are usually given in bits.
     Unit{"Mb/s", ValueType::kBandwidth, 1'000'000 / 8},
     Unit{"Gb/s", ValueType::kBandwidth, 1'000'000'000 / 8},
 };
@@ -75,7 +75,7 @@ const char* whole(ValueType type) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// Where one is a plain number, it may lack the unit of the other.
+// Suggests a unit if one operand is a plain number and could lack the unit of the other.
 void suggest_unit_of_one(models::Diagnostic& diagnostic, const Value& left, const Value& right) {
   suggest_unit(diagnostic, left.type, right.type);
   suggest_unit(diagnostic, right.type, left.type);
@@ -88,7 +88,7 @@ struct Members {
   std::int64_t step = 1;
 };
 
-// Whether `number` is one of `members`.
+// Returns an expression for whether `number` is one of `members`.
 Expr is_member(const Expr& number, const Members& members) {
   using Op = Expr::Op;
   const Expr first = Expr::constant(members.first);
@@ -101,8 +101,8 @@ Expr is_member(const Expr& number, const Members& members) {
                       Expr::binary(Op::kEqual, off, Expr::constant(members.first % members.step)));
 }
 
-// What nearly all values are: an integer with a unit or without, and nothing else. Of anything that
-// the parser would read otherwise or refuse, nothing.
+// Reads an integer with or without a unit, the form of nearly all values. Returns nullopt for any
+// text that the parser would reject or read otherwise.
 std::optional<Value> plain_number(std::string_view text) {
   if (text.empty() || !is_digit(text.front())) return std::nullopt;
   const char* const end = text.data() + text.size();
@@ -134,7 +134,7 @@ class Parser {
       models::Diagnostic& error =
           diagnostics_.error(place_.at(at_), models::Code::kExpressionSyntax,
                              fmt::format("did not expect '{}' here", rest.substr(0, 20)));
-      // As other languages have it.
+      // Operators of other languages get advice.
       if (rest.starts_with("&&")) error.notes.emplace_back("write 'and'");
       if (rest.starts_with("||")) error.notes.emplace_back("write 'or'");
       return std::nullopt;
@@ -174,7 +174,7 @@ class Parser {
   void skip_space() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
   }
-  // The place of what comes next.
+  // Skips spaces and returns the position of the next token.
   std::size_t next() {
     skip_space();
     return at_;
@@ -277,7 +277,7 @@ std::optional<Value> Parser::parse_comparison() {
   return inside ? parse_membership(*left, *inside, at) : left;
 }
 
-// "in", or "not in": false.
+// Takes "in" (true) or "not in" (false).
 std::optional<bool> Parser::take_in() {
   const std::size_t start = at_;
   const bool negated = take_word("not");
@@ -286,7 +286,7 @@ std::optional<bool> Parser::take_in() {
   return std::nullopt;
 }
 
-// rank in slow, rank in [0, 4..7, slow]
+// Parses the rest of "rank in slow" or "rank in [0, 4..7, slow]".
 std::optional<Value> Parser::parse_membership(const Value& left, bool inside, std::size_t at) {
   if (left.type != ValueType::kNumber) {
     return fail(at, models::Code::kExpressionType,
@@ -295,7 +295,7 @@ std::optional<Value> Parser::parse_membership(const Value& left, bool inside, st
   std::vector<Members> members;
   const std::size_t start = next();
   if (!parse_members(members)) return std::nullopt;
-  // Each is part of the expression, which each rank computes.
+  // Each piece becomes part of the expression, which is evaluated for each rank.
   constexpr std::size_t kMaxPieces = 100;
   if (members.size() > kMaxPieces) {
     diagnostics_
@@ -359,7 +359,7 @@ const models::RankSet* Parser::take_set() {
   return &found->second;
 }
 
-// A number that is the same on all ranks.
+// Parses a number that is the same on all ranks.
 std::optional<std::int64_t> Parser::parse_member() {
   const std::size_t start = next();
   std::size_t end = start;
@@ -485,8 +485,8 @@ std::optional<Value> Parser::parse_number() {
   return with_unit(start, digits, scale);
 }
 
-// `digits` / `scale` with the unit that follows, if any. What is no whole number of nanoseconds,
-// bytes or bytes per second is refused: rounding would be a silent change of what the user said.
+// Returns `digits` / `scale` with the unit that follows, if any. Rejects fractions of a nanosecond,
+// of a byte or of a byte per second: rounding would silently change the user's value.
 std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, std::int64_t scale) {
   const std::size_t number_end = at_;
   std::size_t unit_start = at_;
@@ -581,7 +581,7 @@ std::optional<Value> Parser::parse_call(std::string_view name, std::size_t start
   return result;
 }
 
-// if(condition, value, condition, value, ..., otherwise)
+// Parses the rest of if(condition, value, condition, value, ..., otherwise).
 std::optional<Value> Parser::parse_choice(std::size_t start) {
   if (!take("(")) return fail(at_, models::Code::kExpressionSyntax, "expected '(' after 'if'");
   std::vector<Value> parts;
@@ -651,8 +651,8 @@ std::optional<Value> Parser::compared(Op op, const Value& left, const Value& rig
   return Value{ValueType::kTruth, Expr::binary(op, left.expr, right.expr), {}};
 }
 
-// Sums and remainders need two of a kind; products one number at least; a quotient of two of a
-// kind is a number.
+// Combines two values. Sums and remainders need two values of one type; a product needs at least
+// one number; a quotient of two values of one type is a number.
 std::optional<Value> Parser::combined(Op op, const Value& left, const Value& right,
                                       std::size_t at) {
   const auto counts = [](const Value& value) {
@@ -684,7 +684,7 @@ std::optional<Value> Parser::combined(Op op, const Value& left, const Value& rig
   return Value{type, Expr::binary(op, left.expr, right.expr), {}};
 }
 
-// With the largest unit of which it is at least one and a whole number of thousandths.
+// Uses the largest unit in which the value is at least 1 and a whole number of thousandths.
 std::string time_text(std::int64_t ns) {
   if (ns == 0) return "0s";
   for (const Unit* unit = &kUnits[3]; unit != &kUnits[0]; --unit) {
@@ -697,7 +697,7 @@ std::string time_text(std::int64_t ns) {
   return fmt::format("{}ns", ns);
 }
 
-// With the largest unit that leaves a whole number. Bits are for reading only.
+// Uses the largest unit that gives a whole number. Units of bits are for reading only.
 std::string bytes_text(std::int64_t bytes, ValueType type) {
   const Unit* best = nullptr;
   for (const Unit& unit : kUnits) {

@@ -4,7 +4,7 @@
 //   if(condition, a, another condition, b, otherwise)
 //   10us, 0.3 ms, 4MiB, 300GB/s, 7, on, off, 'a word', acc, rank, ranks
 //
-// Everything is checked for its type: a time and a number do not add up.
+// All types are checked: adding a time and a number is an error.
 #pragma once
 
 #include <cstdint>
@@ -23,39 +23,37 @@ namespace pipesim::formats {
 
 enum class ValueType : std::uint8_t { kNumber, kTime, kBytes, kBandwidth, kTruth, kWord };
 
-/// "a number", "a time", ... for messages.
+/// The name of a type in messages: "a number", "a time", ...
 std::string_view type_name(ValueType type);
 
-/// Adds what to do where a time, a size or a bandwidth is wanted and its unit is missing or
-/// another.
+/// Adds advice if the unit of a time, size or bandwidth is missing or wrong.
 void suggest_unit(models::Diagnostic& diagnostic, ValueType found, ValueType wanted);
 
-/// A value with its type. Times are nanoseconds, sizes bytes, bandwidths bytes per second, truths 0
-/// or 1.
+/// A value with its type. Units: nanoseconds, bytes, bytes per second; a truth is 0 or 1.
 struct Value {
   ValueType type = ValueType::kNumber;
-  models::Expr expr;  // all but words
-  std::string word;   // words
+  models::Expr expr;  // value of all types except words
+  std::string word;   // value of a word
 
   static Value number(std::int64_t value) {
     return {ValueType::kNumber, models::Expr::constant(value), {}};
   }
 };
 
-/// A value in the words of the file: "43600ns" as "43.6us", bytes and bandwidths with the largest
-/// unit that leaves a whole number, truths as on and off. As an expression if it depends on the
-/// rank.
+/// Formats a value as in scenarios: "43600ns" as "43.6us", bytes and bandwidths with the largest
+/// unit that gives a whole number, truths as on and off. A value that depends on the rank is
+/// written as an expression.
 std::string to_text(const Value& value);
 
-/// What of the job may go either way, as a parameter that is on or off.
+/// Whether a parameter is a choice of the job: on or off, either per rank or for all ranks.
 enum class JobChoice : std::uint8_t { kNone, kEachRank, kAllRanks };
 
-/// What a user can set from outside, and may use in expressions.
+/// A named value that users can set and expressions can use.
 struct Parameter {
   std::string name;
   models::Place place;
   std::string about;
-  std::vector<std::string> options;  // of a word: all that it may be
+  std::vector<std::string> options;  // all possible values of a word
   std::string default_text;
   std::optional<std::int64_t> at_least;
   JobChoice choice = JobChoice::kNone;
@@ -66,18 +64,18 @@ struct Parameter {
 /// Sets of ranks by name.
 using RankSets = std::map<std::string, models::RankSet, std::less<>>;
 
-/// The names that an expression may use.
+/// The names that an expression can use.
 struct Scope {
   const std::vector<Parameter>* parameters = nullptr;
-  std::optional<std::int64_t> ranks;        // nothing: `ranks` is not known yet
-  bool rank = false;                        // whether `rank` may be used
-  std::optional<std::uint32_t> chosen_for;  // the rank whose option choices by rank pick, if any
-  const RankSets* sets = nullptr;           // behind `in`; none: not known yet
+  std::optional<std::int64_t> ranks;        // nullopt: not known yet
+  bool rank = false;                        // whether `rank` can be used
+  std::optional<std::uint32_t> chosen_for;  // rank for which choices by rank are decided, if any
+  const RankSets* sets = nullptr;           // sets for `in`; null: not known yet
 
   const Parameter* find(std::string_view name) const;
 };
 
-/// Where an expression stands. `column_of(i)` is that of its i-th byte.
+/// Place of an expression. at(i) is the place of byte i.
 struct TextPlace {
   models::Place start;
   bool quoted = false;
@@ -88,7 +86,7 @@ struct TextPlace {
   }
 };
 
-/// The value of `text`, or nothing with an error at the byte where it goes wrong.
+/// Returns the value of `text`, or nullopt and an error at the byte with the mistake.
 std::optional<Value> parse_expression(std::string_view text, const TextPlace& place,
                                       const Scope& scope, models::Diagnostics& diagnostics);
 

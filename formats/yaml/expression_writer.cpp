@@ -1,6 +1,7 @@
-// An Expr has no types, the text has: a time is told from a number by its unit. So the postfix
-// program becomes a tree again, and each part is asked whether it can be what is expected there.
-// Where the parts of an expression are no times or sizes (a comparison, a rank), plain numbers do.
+// Writes expressions as text. An Expr has no types, but the text has: units distinguish times from
+// numbers. So the writer turns the postfix program into a tree, and asks each part whether its text
+// can have the expected type. Parts that are neither times nor sizes (a comparison, a rank) are
+// written as plain numbers.
 #include "formats/yaml/expression_writer.hpp"
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace {
 using models::Expr;
 using Op = Expr::Op;
 
-// From loose to tight; see the parser, which has a function for each.
+// Levels of precedence, from lowest to highest; the parser has a function for each.
 enum Level : int { kOr, kAnd, kNot, kComparison, kSum, kProduct, kSign, kPrimary };
 
 struct Text {
@@ -53,7 +54,7 @@ class Writer {
     return text.level >= least ? text.text : fmt::format("({})", text.text);
   }
 
-  std::vector<Node> nodes_;  // the root is the last
+  std::vector<Node> nodes_;  // the last node is the root
 };
 
 int arity(Op op) {
@@ -86,7 +87,7 @@ Writer::Writer(const Expr& expr) {
   }
 }
 
-// What can only be on or off.
+// Whether the value of this part can only be on or off.
 bool Writer::is_truth(std::uint32_t index) const {
   const Node& node = nodes_[index];
   switch (node.op) {
@@ -143,11 +144,12 @@ bool Writer::can_be(std::uint32_t index, ValueType type) const {
 }
 
 Text Writer::constant(std::int64_t value, ValueType type) {
-  // Its digits alone are out of range.
+  // This value cannot be written with its digits alone, because they exceed the range without the
+  // sign.
   if (value == std::numeric_limits<std::int64_t>::min()) {
     return {fmt::format("{} - {}", constant(value + 1, type).text, constant(1, type).text), kSum};
   }
-  // Digits behind the point of so large a time are too many for the parser.
+  // The parser would reject digits after the decimal point of such a large time.
   constexpr std::int64_t kMaxThousands = std::numeric_limits<std::int64_t>::max() / 1000;
   if (type == ValueType::kTime && value > kMaxThousands)
     return {fmt::format("{}ns", value), kPrimary};
@@ -157,7 +159,7 @@ Text Writer::constant(std::int64_t value, ValueType type) {
 Text Writer::joined(std::uint32_t index, const char* symbol, Level level, ValueType left,
                     ValueType right) const {
   const Node& node = nodes_[index];
-  // To the left the same level may stand, but comparisons do not chain.
+  // The left operand can have the same level, except that comparisons do not chain.
   const Level before = level == kComparison ? kSum : level;
   const auto after = static_cast<Level>(level + 1);
   return {fmt::format("{} {} {}", within(write(node.parts[0], left), before), symbol,
@@ -225,7 +227,7 @@ Text Writer::write(std::uint32_t index, ValueType type) const {
   return write_choice(index, type);
 }
 
-// A chain of choices is one call.
+// Writes a chain of choices as one call of if().
 Text Writer::write_choice(std::uint32_t index, ValueType type) const {
   std::string text = "if(";
   while (nodes_[index].op == Op::kSelect) {

@@ -1,4 +1,4 @@
-// Expressions as text: the other direction of formats/yaml/expression.hpp.
+// Writes expressions as text. formats/yaml/expression.hpp reads them.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace pipesim::formats {
 
-/// `expr` in the words of the file, with no more parentheses than it needs. Where a value of `type`
-/// is expected, parse_expression makes the same expression of it.
+/// Writes `expr` with no more parentheses than necessary. If a value of `type` is expected,
+/// parse_expression() turns the text back into `expr`.
 ///
-/// An expression that no text stands for, because its parts fit together only without units (a time
-/// that is a rank), is written with a factor of one unit, and so reads as one with the same values.
+/// Some expressions have no exact text, because their parts only fit together without units (a time
+/// that is a rank). They are written with a factor of one unit, and read back as an expression with
+/// the same values.
 std::string expression_text(const models::Expr& expr, ValueType type);
 
 }  // namespace pipesim::formats

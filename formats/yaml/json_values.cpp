@@ -14,7 +14,8 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// The grammar of RFC 8259, section 6: the reader looks at a number only when it is asked for it.
+// Checks the grammar of RFC 8259, section 6: the JSON reader checks a number only when its value is
+// read.
 bool is_number(std::string_view token) {
   const auto skip_digits = [&token] {
     const std::size_t before = token.size();
@@ -36,11 +37,11 @@ bool is_number(std::string_view token) {
   return token.empty();
 }
 
-// One object. What is asked of its reader stands in the order of the text, so that lines are
-// counted once; a value that is not asked for is stepped over by the reader.
+// Reads one JSON object. Reads values in text order, so that lines are counted once. The JSON
+// reader skips values that are not read.
 class JsonValues {
  public:
-  // `text` is, or is a copy of, what stands from `base` on.
+  // `text` is the text at offset `base`, or a copy of it.
   JsonValues(std::string_view text, std::size_t base, DocumentBuilder& builder)
       : text_(text), base_(base), builder_(builder) {}
 
@@ -52,11 +53,12 @@ class JsonValues {
     return document.current_location().get(rest) == simdjson::OUT_OF_BOUNDS;
   }
 
-  /// What strings with escapes mean; it is to stand behind the text.
+  /// The decoded strings with escapes. The caller appends them after the text.
   const std::string& unescaped() const { return unescaped_; }
 
  private:
-  // Strings have no line breaks, so what is between them is looked at, which is a few bytes.
+  // Returns the place of a byte. Only looks at the few bytes between strings, because strings have
+  // no line breaks.
   models::Place place_of(std::size_t at) {
     for (; seen_ < at; ++seen_) {
       if (text_[seen_] != '\n') continue;
@@ -68,11 +70,12 @@ class JsonValues {
 
   std::size_t offset(const char* at) const { return static_cast<std::size_t>(at - text_.data()); }
 
-  // The quote that ends what begins behind the quote before `first`.
+  // Returns the closing quote of the string whose first byte is at `first`.
   std::size_t end_of_string(std::size_t first) const {
     for (std::size_t at = text_.find('"', first);; at = text_.find('"', at + 1)) {
       const std::size_t last = text_.find_last_not_of('\\', at - 1);
-      if ((at - 1 - last) % 2 == 0) return at;  // before it stands an even number of backslashes
+      // not escaped: the number of backslashes before it is even
+      if ((at - 1 - last) % 2 == 0) return at;
     }
   }
 
@@ -116,7 +119,7 @@ class JsonValues {
     return true;
   }
 
-  // Calls itself through lists and maps, not deeper than DocumentBuilder allows.
+  // Recursive for lists and maps; DocumentBuilder limits the depth.
   bool add_value(ondemand::value& value) {
     const std::string_view token = value.raw_json_token();
     const std::size_t at = offset(token.data());
@@ -149,7 +152,7 @@ class JsonValues {
   std::string_view text_;
   std::size_t base_;
   DocumentBuilder& builder_;
-  std::size_t seen_ = 0;  // up to here lines are counted
+  std::size_t seen_ = 0;  // lines are counted up to this byte
   std::size_t line_begin_ = 0;
   std::uint32_t line_ = 1;
   std::string unescaped_;
@@ -157,8 +160,8 @@ class JsonValues {
 
 }  // namespace
 
-// Strings without escapes are parts of the text. simdjson wants room behind it. Where there is
-// none, it gets a copy, which is gone before anything is made of the values.
+// Strings without escapes refer to the text. simdjson needs spare capacity after the text; a text
+// without it is copied. The copy is freed before the values are used.
 bool add_json(const std::string& text, DocumentBuilder& builder) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;

@@ -1,5 +1,5 @@
-// JSON as the values of a YAML document, which it is: what machines write is large, and there is a
-// reader of JSON that is twenty times as fast as yaml-cpp.
+// Reads JSON, a subset of YAML, as the values of a YAML document. Files written by programs are
+// large, and the JSON reader is twenty times as fast as yaml-cpp.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace pipesim::formats {
 
-/// Adds what `text` holds, with the places that yaml-cpp would give. False where it is not one JSON
-/// object (it may still be YAML); what was added until then is to be forgotten.
+/// Adds the values in `text`, with the places that yaml-cpp would give. Returns false if `text` is
+/// not a JSON object; it can still be YAML. The caller must then discard the values added so far.
 bool add_json(const std::string& text, DocumentBuilder& builder);
 
 }  // namespace pipesim::formats

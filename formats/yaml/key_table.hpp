@@ -1,5 +1,5 @@
-// The table of keys of a file format: what its maps may hold. Readers, the JSON Schema and the
-// reference page are made from it.
+// The table of keys of a file format: the keys of each kind of map. Readers, the JSON Schema and
+// the reference page are made from it.
 #pragma once
 
 #include <algorithm>
@@ -14,31 +14,32 @@ namespace pipesim::formats {
 
 /// A key of a map.
 ///
-/// `type` is written as: a name (`time`, `ranks`, `register`: see scenario_schema.cpp), `'word'`,
-/// `~` (nothing), `[T]` (a list), `{T}` (a map from names), alternatives `A|B`. Behind the whole,
-/// `*` says that it may be a choice (`case`), `?` that it may be nothing or a choice. `+` behind a
-/// list or a map: not empty; `2` behind a list: of two. `time(rank)` may differ from rank to rank.
+/// `type` is a name (`time`, `ranks`, `register`: see scenario_schema.cpp), `'word'`, `~` (null),
+/// `[T]` (a list), `{T}` (a map from names), or alternatives `A|B`. At the end of the type, `*`
+/// allows a choice (`case`), and `?` allows null or a choice. After a list or a map, `+` means not
+/// empty; after a list, `2` means two items. `time(rank)` can depend on the rank.
 struct Key {
   std::string_view name;
   std::string_view type;
   std::string_view meaning;         // one line, without the default
-  std::string_view otherwise = {};  // its default; "required" if there is none
+  std::string_view otherwise = {};  // default; "required" if there is none
 };
 
-/// Whether a value of this type may differ from rank to rank.
+/// Whether a value of this type can depend on the rank.
 inline bool is_by_rank(std::string_view type) {
   return type.find("(rank)") != std::string_view::npos;
 }
 
 /// The keys of one kind of map.
 struct KeyTable {
-  std::string_view name;     // in the schema: actor
-  std::string_view what;     // in messages: an actor
+  std::string_view name;     // name in the schema: actor
+  std::string_view what;     // name in messages: an actor
   std::string_view meaning;  // one line
   std::span<const Key> own;
-  std::array<const KeyTable*, 6> also{};  // shared with other kinds
-  std::size_t heads = 0;                  // exactly one of the first so many keys must be there
-  std::string_view rules = {};            // further keywords of JSON Schema
+  std::array<const KeyTable*, 6> also{};  // keys shared with other kinds
+  // the first `heads` keys are heads; a map has exactly one of them
+  std::size_t heads = 0;
+  std::string_view rules = {};  // further keywords of JSON Schema
 
   const Key* find(std::string_view key) const {
     for (const Key& row : own) {
@@ -69,7 +70,7 @@ struct KeyTable {
   }
 };
 
-/// The words in a type: `'ring'|'tree'`.
+/// Returns the words in a type such as `'ring'|'tree'`.
 inline std::vector<std::string> quoted_words(std::string_view type) {
   std::vector<std::string> words;
   for (std::size_t at = type.find('\''); at != std::string_view::npos; at = type.find('\'', at)) {

@@ -14,7 +14,7 @@ using models::Diagnostics;
 
 namespace {
 
-// Where keys of a map first stand. Nearly all maps have a few keys, and some a million.
+// The place of each key's first use. Optimized for few keys, but fast for a million.
 class FirstPlaces {
  public:
   explicit FirstPlaces(std::size_t size) {
@@ -23,7 +23,7 @@ class FirstPlaces {
     many_.reserve(size);
   }
 
-  // The place of the key, whose text this is, if it was there before.
+  // Returns the first place of the key with this text, or nullopt if the key is new.
   std::optional<models::Place> add(const YamlValue& key, std::string_view text) {
     if (count_ < kFew && all_.empty()) {
       for (std::size_t i = 0; i < count_; ++i) {
@@ -54,13 +54,13 @@ class FirstPlaces {
   }
 
   static constexpr std::size_t kFew = 8;
-  std::array<Known, kFew> few_;  // the first `count_` of them, until there are more
+  std::array<Known, kFew> few_;  // the first `count_` keys; once there are more, all are in `all_`
   std::size_t count_ = 0;
   std::vector<YamlValue> all_;
-  NameTable many_;  // of these
+  NameTable many_;  // index of `all_`
 };
 
-// The text of a key. Nothing where it is no name, or was there before, which is reported.
+// Returns the text of a key. nullopt after an error: the key is not a name, or is repeated.
 std::optional<std::string_view> name_of(const YamlValue& key, FirstPlaces& seen,
                                         Diagnostics& diagnostics) {
   if (!key.is_scalar()) {
@@ -91,7 +91,7 @@ bool check_is_map(const YamlValue& value, std::string_view what, Diagnostics& di
   return false;
 }
 
-// What `word` of other libraries is called here: that one of `known`, or nothing.
+// Returns the name in `known` for a `word` of other libraries, or an empty string.
 std::string_view our_word(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kWords = {{
       {"dst", "to"},  // torch.distributed
@@ -110,7 +110,7 @@ std::string_view our_word(std::string_view word, const std::vector<std::string>&
   return {};
 }
 
-// One for the first and the last letter of a key.
+// Returns a bit for the first and the last letter of a key.
 std::uint64_t bit_of(std::string_view key) {
   constexpr unsigned kBits = 64;
   if (key.empty()) return 1;
@@ -187,7 +187,8 @@ void MapReader::finish() {
     if (const std::string_view ours = our_word(key, known); !ours.empty()) {
       error.notes.push_back(fmt::format("did you mean '{}'?", ours));
     } else {
-      models::suggest_name(error, key, known, known.size());  // nobody knows them by heart
+      // users do not know these keys by heart
+      models::suggest_name(error, key, known, known.size());
     }
   }
 }
@@ -220,7 +221,7 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
 void for_each_named_entry(const YamlValue& value, std::string_view what, Diagnostics& diagnostics,
                           const std::function<void(const YamlValue::Entry&)>& visit) {
   if (!check_is_map(value, what, diagnostics)) return;
-  std::vector<std::size_t> bad;  // in ascending order
+  std::vector<std::size_t> bad;  // indices, in ascending order
   {
     FirstPlaces seen(value.size() / 2);
     std::size_t at = 0;

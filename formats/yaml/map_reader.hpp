@@ -1,4 +1,4 @@
-// Reading a map key by key, so that what nobody asked for can be told as a mistake.
+// Reads maps key by key, and reports keys that no reader took.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,30 @@
 
 namespace pipesim::formats {
 
-/// Reads one map. finish() reports keys that are not in its table, or that nobody asked for.
-/// Repeated keys and merge keys are reported at once.
+/// Reads one map. finish() reports keys that are not in its table or that nobody took. Repeated
+/// keys and merge keys are reported at once.
 class MapReader {
  public:
-  /// `table`, which outlives this reader, has the keys of the map. What is not a map is reported
-  /// and reads as empty.
+  /// `table` has the keys of the map, and must outlive the reader. A value that is not a map is
+  /// reported and reads as empty.
   MapReader(const YamlValue& value, const KeyTable& table, models::Diagnostics& diagnostics);
 
-  /// The value of `key`, or nothing where the map has none, or where its table has no such key.
+  /// Takes the value of `key`; nullopt if the map or its table has no such key.
   std::optional<YamlValue> take(std::string_view key);
 
-  /// Whether the map has `key`. That alone does not take it.
+  /// Whether the map has `key`. Does not take the key.
   bool has(std::string_view key) const;
 
-  /// As take(); a missing key is reported.
+  /// The same as take(), but reports a missing key.
   std::optional<YamlValue> require(std::string_view key);
 
-  /// As take(), for text that only people read: `about`. A list or a map is reported.
+  /// The same as take(), for text that only people read, such as `about`. Reports a list or a map.
   std::string take_text(std::string_view key);
 
-  /// The words that `key` can be, by its table.
+  /// The possible words for `key`, from its table.
   std::vector<std::string> words(std::string_view key) const;
 
-  /// Reports what was not taken.
+  /// Reports the keys that were not taken.
   void finish();
 
   models::Place place() const { return place_; }
@@ -46,7 +46,7 @@ class MapReader {
  private:
   struct Entry {
     YamlValue::Entry entry;
-    std::string_view key;  // its text, since each is asked for dozens of keys
+    std::string_view key;  // text of the key, stored because it is compared dozens of times
     bool taken = false;
   };
 
@@ -55,18 +55,19 @@ class MapReader {
   models::Place place_;
   bool is_map_;
   std::vector<Entry> entries_;
-  std::uint64_t beginnings_ = 0;  // bits of their keys: most keys that are asked for are not there
+  std::uint64_t beginnings_ = 0;  // bit_of() of all keys; rejects most absent keys quickly
 };
 
-/// The first of `tables` with a head that the map `value` has, or nullptr.
+/// Returns the first of `tables` with a head that the map `value` has, or nullptr.
 const KeyTable* table_with_head(const YamlValue& value, std::span<const KeyTable* const> tables);
 
-/// The entries of a map from names to things: keys that are no plain scalars, and repeated ones,
-/// are reported and left out. Nothing where `value` is no map, which is reported too.
+/// Returns the entries of a map from names to things. Reports and skips repeated keys, and keys
+/// that are not plain scalars. Reports a `value` that is not a map, and returns nothing.
 std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_view what,
                                             models::Diagnostics& diagnostics);
 
-/// Calls `visit` for each of these, of which there may be a million, once all keys are checked.
+/// Calls `visit` for each of these entries, of which there can be a million, after checking all
+/// keys.
 void for_each_named_entry(const YamlValue& value, std::string_view what,
                           models::Diagnostics& diagnostics,
                           const std::function<void(const YamlValue::Entry&)>& visit);

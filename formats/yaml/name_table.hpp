@@ -1,4 +1,4 @@
-// Finding things by name where there are a million.
+// An index by name, fast for a million things.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace pipesim::formats {
 
-/// Numbers of things by their names, which stand elsewhere; several may share a name. A map would
-/// hold the names again: this takes 16 to 32 bytes for each, and looks at the name of hardly any
-/// other.
+/// Index of things by name. Names are stored elsewhere; several things can share a name. Needs 16
+/// to 32 bytes per thing, less than a map with copies of the names, and rarely compares names that
+/// differ.
 class NameTable {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  /// Room for so many.
+  /// Reserves memory for `count` things.
   void reserve(std::size_t count) {
     std::size_t slots = kFewest;
     while (slots < 2 * count) slots *= 2;
@@ -29,8 +29,8 @@ class NameTable {
     put({hash(name), number});
   }
 
-  /// The first of this name, in the order in which they were added, for which `fits(number)`, which
-  /// also looks at the name; or kNone.
+  /// Returns the first added number for which `fits(number)` holds, or kNone. `fits` must also
+  /// compare the name.
   template <typename Fits>
   std::uint32_t find(std::string_view name, Fits fits) const {
     if (slots_.empty()) return kNone;
@@ -61,8 +61,8 @@ class NameTable {
     slots_[at] = slot;
   }
 
-  // Those of one hash stand behind each other, perhaps around the end. From a free slot on they are
-  // met, and put again, in their order.
+  // Names with the same hash are stored one after another, possibly wrapping around. Reinserting
+  // from a free slot on keeps their order.
   void grow(std::size_t slots) {
     std::vector<Slot> before(slots);
     before.swap(slots_);

@@ -94,7 +94,7 @@ void ParameterReader::read(const YamlValue::Entry& entry) {
   parameter.name = entry.key.text();
   parameter.place = entry.key.place();
   if (!check_parameter_name(parameter.name, parameter.place, diagnostics_)) return;
-  // One that is wrong stays known, so that what uses it is not a second mistake.
+  // An invalid parameter stays known, so that its uses cause no further errors.
   if (!read_fields(entry.value, parameter)) {
     parameter.value.expr = Expr::constant(0);
   } else {
@@ -185,7 +185,7 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
   const std::string* text = &given->setting.second;
   const models::Place place = given->place;
   const std::string source = source_text(*given);
-  // A value that is refused leaves the default, so that what follows makes no second mistake of it.
+  // A rejected value keeps the default, so that it causes no further errors.
   const Value before = parameter.value;
   const auto accepted = [&] {
     const bool good = check(parameter, place, source);
@@ -275,7 +275,7 @@ void check_settings(const std::vector<Parameter>& parameters,
   for (const GivenSetting& given : settings) {
     const std::string& name = given.setting.first;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (name == "reading") continue;  // of all scenarios
+    if (name == "reading") continue;  // `reading` is known in all scenarios
     models::Diagnostic& error = diagnostics.error(
         given.place, models::Code::kUnknownParameter,
         fmt::format("{}: {}", source_text(given),

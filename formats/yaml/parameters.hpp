@@ -1,4 +1,4 @@
-// The `params:` of a scenario, and what `--set` makes of them.
+// The `params:` of a scenario, with the effect of `--set`.
 #pragma once
 
 #include <span>
@@ -14,27 +14,27 @@
 
 namespace pipesim::formats {
 
-/// The keys of a parameter in long form, and the names that a parameter cannot have.
+/// Return the keys of a parameter in long form, and the names that a parameter cannot have.
 const KeyTable& parameter_keys();
 std::span<const std::string_view> reserved_names();
 
-/// Reports a name that expressions cannot use, or use otherwise.
+/// Reports a name that expressions cannot use, or that has another meaning in expressions.
 bool check_parameter_name(const std::string& name, models::Place place,
                           models::Diagnostics& diagnostics);
 
-/// A setting and where it stands: in a patch, or nowhere (`--set`).
+/// A setting and its place: in a patch, or none (`--set`).
 struct GivenSetting {
   Setting setting;
   models::Place place;
 };
 
-/// The parameters of `value` (the map below `params:`) with their values: those of `settings`, or
-/// their defaults, which may use the parameters before them.
+/// Reads the parameters in `value` (the map below `params:`). Their values come from `settings`, or
+/// from their defaults, which can use earlier parameters.
 std::vector<Parameter> read_parameters(const YamlValue& value,
                                        const std::vector<GivenSetting>& settings,
                                        models::Diagnostics& diagnostics);
 
-/// Reports the settings whose name no parameter has.
+/// Reports settings whose name no parameter has.
 void check_settings(const std::vector<Parameter>& parameters,
                     const std::vector<GivenSetting>& settings, models::Diagnostics& diagnostics);
 

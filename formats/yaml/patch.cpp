@@ -1,6 +1,6 @@
-// A merge patch (RFC 7386) on the tree of the document, with three things more: positions of lists
-// (`3`, `3..4`, `+`), `+NAME` for what is new where names are expected to be known, and `=` for a
-// value that is not merged.
+// A merge patch (RFC 7386) on the tree of the document, with three additions: positions in lists
+// (`3`, `3..4`, `+`), `+NAME` for a new name in a map of known names, and `=` for a value that is
+// not merged.
 #include "formats/yaml/patch.hpp"
 
 #include <algorithm>
@@ -27,15 +27,15 @@ namespace {
 using Entry = YamlValue::Entry;
 using Entries = std::vector<Entry>;
 
-// Of a list: [first, last], or, of what is put in, behind item `last`. From 1; 0 is the front.
-// Negative ones count from the end.
+// Position in a list: [first, last]; an insertion goes after item `last`. Items count from 1, 0 is
+// the front, and negative numbers count from the end.
 struct Position {
   std::int64_t first = 0;
   std::int64_t last = 0;
   bool inserts = false;
 };
 
-// "3", "-1", "3..4", "3+", "+".
+// Reads a position such as "3", "-1", "3..4", "3+" or "+".
 std::optional<Position> parse_position(std::string_view text) {
   if (text == "+") return Position{-1, -1, true};
   const bool inserts = !text.empty() && text.back() == '+';
@@ -52,7 +52,7 @@ std::optional<Position> parse_position(std::string_view text) {
   return Position{*first, *last, false};
 }
 
-// Whether a map of a patch is meant for a list.
+// Whether a map of a patch changes a list.
 bool is_list_change(const Entries& entries) {
   return !entries.empty() && std::all_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return parse_position(entry.key.text()).has_value();
@@ -66,7 +66,7 @@ const Entry* find(const Entries& entries, std::string_view key) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-// The entries of a map that is changed, found by their keys: a patch may have a million.
+// The entries of a map under change, indexed by key: a patch can have a million.
 class ChangedMap {
  public:
   explicit ChangedMap(Entries entries) : entries_(std::move(entries)) {
@@ -134,8 +134,8 @@ class Patcher {
   Diagnostics& diagnostics_;
 };
 
-// What the names in the map at `path` are of, where all that are used are there already; else
-// empty. There a name that nothing has is a mistake, not something new.
+// Returns what the names in the map at `path` denote, if such names must be known; else an empty
+// string. In these maps, an unknown name is an error, and `+` adds a new one.
 std::string named_at(const std::vector<std::string>& path) {
   static const std::map<std::string, std::string, std::less<>> kTop = {
       {"params", "parameter"}, {"sets", "set"},     {"groups", "group"}, {"threads", "thread"},
@@ -212,13 +212,13 @@ void Patcher::read_settings(const YamlValue& value) {
   }
 }
 
-// What stands in a scenario as `target`, after `change`.
+// Returns `target`, a part of the scenario, after `change`.
 YamlValue Patcher::merged(const YamlValue& target, const YamlValue& change, const Path& path) {
   if (!change.is_map() || is_too_deep(change, path)) return change;
   const Entries changes = named_entries(change, "a patch", diagnostics_);
   if (changes.size() == 1 && changes.front().key.text() == "=") return changes.front().value;
   if (target.is_list() && is_list_change(changes)) return merged_list(target, changes, path);
-  // A choice is one value: parts of two make no sense together.
+  // A choice is one value: a mix of two choices makes no sense.
   const bool is_choice = find(changes, "case") != nullptr;
   if (target.is_map() && !is_choice) return merged_map(target, changes, path);
   return change;
@@ -251,7 +251,7 @@ void Patcher::add_entry(ChangedMap& map, const Entry& change, const Path& path) 
     return;
   }
   Entry added = change;
-  // Of the first output the reader says that it is no register to be named here.
+  // `out` cannot be added here; the reader reports it.
   if (!what.empty() && !(what == "register" && key == "out")) {
     if (key.size() < 2 || key.front() != '+') {
       refuse_unknown(map, change, what);
@@ -290,7 +290,7 @@ void Patcher::refuse_unknown(const ChangedMap& map, const Entry& change, const s
   }
 }
 
-// What aliases stand for may nest deeper than a file can.
+// Reports too deep nesting: with aliases, values can nest deeper than a file can.
 bool Patcher::is_too_deep(const YamlValue& value, const Path& path) {
   constexpr std::size_t kMaxPatchDepth = 100;
   if (path.size() <= kMaxPatchDepth) return false;
@@ -299,8 +299,7 @@ bool Patcher::is_too_deep(const YamlValue& value, const Path& path) {
   return true;
 }
 
-// A value where there was none: as it is written, but what is put into a list or a map of names is
-// put into an empty one.
+// Returns a new value as written, except that insertions go into an empty list or map of names.
 YamlValue Patcher::fresh(const YamlValue& value, const Path& path) {
   if (!value.is_map() || is_too_deep(value, path)) return value;
   Entries entries = named_entries(value, "a patch", diagnostics_);
@@ -327,7 +326,7 @@ YamlValue Patcher::fresh(const YamlValue& value, const Path& path) {
 // ---------------------------------------------------------------------------------------------
 // Lists
 
-// Counted from the front, and in range.
+// Converts a position to one counted from the front. Reports a position out of range.
 std::optional<Position> Patcher::position_in(const Entry& change, std::size_t size) {
   const auto count = static_cast<std::int64_t>(size);
   Position position = *parse_position(change.key.text());
@@ -357,13 +356,13 @@ bool Patcher::check_once(const Position& position, Place place, std::vector<bool
   return true;
 }
 
-// All positions are those before the patch.
+// Applies changes to a list. All positions refer to the list before the patch.
 YamlValue Patcher::merged_list(const YamlValue& target, const Entries& changes, const Path& path) {
   const std::vector<YamlValue> items = target.items();
   std::vector<bool> changed(items.size(), false);
   std::vector<std::vector<YamlValue>> instead(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) instead[i] = {items[i]};
-  std::vector<std::vector<YamlValue>> behind(items.size() + 1);  // the item of this number
+  std::vector<std::vector<YamlValue>> behind(items.size() + 1);  // insertions after item i
   const auto several = [](const YamlValue& value) {
     return value.is_list() ? value.items() : std::vector<YamlValue>{value};
   };

@@ -1,8 +1,8 @@
 // Patches: small YAML files that change a scenario before it is read. docs/reference/patch.md
 // describes them.
 //
-// They change the tree of the document, so a patch can say whatever a scenario can, and what is
-// wrong with it is told where it stands: in the patch.
+// Patches change the tree of the document. So a patch can contain everything that a scenario can,
+// and its mistakes are reported at their places in the patch.
 #pragma once
 
 #include <vector>
@@ -14,9 +14,9 @@
 
 namespace pipesim::formats {
 
-/// Puts `patches` into `document`, one after the other, and what they set behind `settings`. False,
-/// with errors, where one is no patch, or of another scenario, or changes what is not there; all
-/// mistakes of one patch are told.
+/// Applies `patches` to `document`, in order, and appends their settings to `settings`. Returns
+/// false and adds errors if a file is not a patch, is for another scenario, or changes a missing
+/// thing. Reports all mistakes of one patch.
 bool apply_patches(YamlDocument& document, const std::vector<PatchText>& patches,
                    std::vector<GivenSetting>& settings, models::Diagnostics& diagnostics);
 

@@ -19,7 +19,8 @@ namespace {
 
 TextPlace text_place(const YamlValue& value) { return {value.place(), value.quoted()}; }
 
-// The dots of a range. Those in brackets are of a condition: `rank in [0, 2..3]`.
+// Finds the dots of a range. Skips dots in brackets, which belong to a condition: `rank in [0,
+// 2..3]`.
 std::size_t find_dots(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i + 1 < text.size(); ++i) {
@@ -39,7 +40,7 @@ bool ValueReader::is_choice(const YamlValue& value) {
          entries.front().key.text() == "case";
 }
 
-/// A `case` map, taken apart.
+/// The parts of a `case` map.
 struct ValueReader::Choice {
   Value condition;
   std::vector<YamlValue::Entry> options;
@@ -72,7 +73,7 @@ bool ValueReader::read_choice(const YamlValue& value, const Scope& scope, Choice
   return check_options(choice, condition);
 }
 
-// Where a parameter that is a word decides, every option must be one of its words.
+// Checks that every option is a word of the parameter that decides the choice.
 bool ValueReader::check_options(const Choice& choice, const YamlValue& condition) const {
   const Parameter* parameter = scope_.find(condition.text());
   if (parameter == nullptr || parameter->options.empty()) return true;
@@ -90,7 +91,7 @@ bool ValueReader::check_options(const Choice& choice, const YamlValue& condition
   return good;
 }
 
-// The key of an option as a value: a word stands for itself.
+// Returns the key of an option as a value. In a choice by word, the key is the word itself.
 std::optional<Value> ValueReader::option_value(const YamlValue& key, ValueType type) const {
   if (type == ValueType::kWord) {
     Value value;
@@ -134,7 +135,7 @@ std::optional<YamlValue> ValueReader::resolved(const YamlValue& value) const {
   return std::nullopt;
 }
 
-// The value of what must be the same on all ranks. A parameter of a block may be none.
+// Returns a value that must be the same on all ranks. A parameter of a block can break this rule.
 std::optional<std::int64_t> ValueReader::fixed(const Expr& expr, Place place) const {
   if (expr.depends_on_rank()) {
     diagnostics_.error(place, models::Code::kDependsOnRank,
@@ -358,7 +359,7 @@ std::optional<RankSet> ValueReader::rank_range(const YamlValue& value, std::size
   return RankSet::range(static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last) + 1);
 }
 
-// Reports what can only be meant as the name of a set, and is none.
+// Reports a text that can only be the name of a set, if no set has this name.
 bool ValueReader::is_unknown_name(const YamlValue& value) const {
   const std::string_view text = value.text();
   static constexpr std::string_view kSimple =
@@ -379,7 +380,7 @@ bool ValueReader::is_unknown_name(const YamlValue& value) const {
   return true;
 }
 
-// A number is that rank; on or off is asked of every rank.
+// Reads ranks: a number is that rank, and a condition is evaluated for every rank.
 std::optional<RankSet> ValueReader::rank_condition(const YamlValue& value) const {
   Scope with_rank = scope_;
   with_rank.rank = true;
@@ -402,7 +403,7 @@ std::optional<RankSet> ValueReader::rank_condition(const YamlValue& value) const
                                    type_name(found->type)));
     return std::nullopt;
   }
-  if (!keep(ranks, value.place())) return std::nullopt;  // each of them is asked
+  if (!keep(ranks, value.place())) return std::nullopt;  // the condition is evaluated for each rank
   std::vector<std::uint32_t> chosen;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     std::string why;

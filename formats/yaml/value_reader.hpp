@@ -1,4 +1,4 @@
-// From YAML values to typed ones: expressions, choices by parameter, words, sets of ranks.
+// Converts YAML values to typed values: expressions, choices by parameter, words, sets of ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,57 +16,57 @@
 
 namespace pipesim::formats {
 
-/// Ranks of all sets of a scenario together: each actor has one, each thing that it reads too, and
-/// a set is four bytes a rank.
+/// Limit on the total size of all sets of ranks in a scenario, at four bytes a rank. Each actor has
+/// a set, and each of its reads.
 inline constexpr std::uint64_t kMaxKeptRanks = 100'000'000;
 
-/// Reads values in a scope. Whatever returns nothing has reported why.
+/// Reads values in a scope. Functions that return nullopt have reported the reason.
 ///
-/// Anywhere, a value may be a choice: `{case: EXPRESSION, VALUE: ..., VALUE: ..., else: ...}`
-/// stands for what the expression picks. Where an expression is expected the choice may depend on
-/// the rank; elsewhere only while the scope says for which rank to choose.
+/// Every value can be a choice, `{case: EXPRESSION, VALUE: ..., VALUE: ..., else: ...}`, and then
+/// reads as the picked option. A choice of expressions can depend on the rank. Other choices can do
+/// so only while the scope names the rank to choose for.
 class ValueReader {
  public:
   ValueReader(const Scope& scope, models::Diagnostics& diagnostics)
       : scope_(scope), diagnostics_(diagnostics) {}
 
-  /// `value` itself, or what its choice picks. An option may be nothing (`~`).
+  /// Returns `value`, or the option that its choice picks. An option can be null (`~`).
   std::optional<YamlValue> resolved(const YamlValue& value) const;
 
-  /// An expression of `type`. 0 is a time and a size without a unit.
+  /// Returns an expression of `type`. A 0 needs no unit as a time or size.
   std::optional<models::Expr> expr(const YamlValue& value, ValueType type) const;
 
-  /// The same where it may not depend on the rank.
+  /// The same for a value that cannot depend on the rank.
   std::optional<std::int64_t> constant(const YamlValue& value, ValueType type) const;
 
   std::optional<bool> truth(const YamlValue& value) const;
 
-  /// The ranks of `of` on which `value` is on; all or none where it does not depend on the rank.
+  /// Returns the ranks of `of` on which `value` is on; all or none if `value` does not depend on
+  /// the rank.
   std::optional<models::RankSet> ranks_where(const YamlValue& value,
                                              const models::RankSet& of) const;
 
-  /// `of` in parts on which `expr` has one value each, by that value. Nothing where a rank has
-  /// none.
+  /// Splits `of` by the value of `expr`. nullopt if `expr` has no value on some rank.
   std::optional<std::map<std::int64_t, models::RankSet>> by_value(const models::Expr& expr,
                                                                   const models::RankSet& of) const;
 
-  /// Whether `value` is a choice; of one, what it is by, if that can be read.
+  /// Whether `value` is a choice; and the condition of a choice, if readable.
   static bool is_choice(const YamlValue& value);
   std::optional<Value> choice_condition(const YamlValue& choice) const;
 
-  /// A plain word, or the value of a parameter: `$name`.
+  /// Returns a plain word, or the value of a parameter: `$name`.
   std::optional<std::string> word(const YamlValue& value) const;
 
-  /// One of `options`, which are all named in the message otherwise.
+  /// Returns one of `options`; otherwise reports all of them.
   std::optional<std::string> one_of(const YamlValue& value,
                                     const std::vector<std::string>& options) const;
 
-  /// `all`, the name of a set, a rank, `a..b` (both ends belong to it), a condition on `rank`, or a
-  /// list of these.
+  /// Reads `all`, the name of a set, a rank, `a..b` (inclusive), a condition on `rank`, or a list
+  /// of these.
   std::optional<models::RankSet> rank_set(const YamlValue& value) const;
 
-  /// Counts `ranks` that are to be kept beside those before: of an actor, of what it reads, of a
-  /// group. False where the scenario comes to more than kMaxKeptRanks, which is told once.
+  /// Counts `ranks` to be stored in addition to earlier ones: of an actor, of its reads, of a
+  /// group. Returns false if the scenario exceeds kMaxKeptRanks, which is reported once.
   bool keep(std::uint64_t ranks, models::Place place) const;
 
   models::Diagnostics& diagnostics() const { return diagnostics_; }

@@ -49,7 +49,7 @@ std::vector<std::string> rank_runs(const std::vector<std::uint32_t>& ranks) {
   return runs;
 }
 
-// Neighbors, and ranks at equal distances, have a short form.
+// Writes the lists of a group. Adjacent ranks, and ranks at equal distances, have a short form.
 YamlNode group_lists(const std::vector<std::vector<std::uint32_t>>& lists, std::uint32_t all) {
   const std::size_t size = lists.empty() ? 0 : lists.front().size();
   const std::uint32_t stride =

@@ -1,4 +1,4 @@
-// Values as YAML: the other direction of formats/yaml/value_reader.hpp.
+// Writes values as YAML. formats/yaml/value_reader.hpp reads them.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ YamlNode bandwidth(std::int64_t bytes_per_second);
 YamlNode truth(bool value);
 YamlNode expression(const models::Expr& expr, ValueType type);
 
-/// `all`, a rank, `a..b`, or a list of these.
+/// Writes `all`, a rank, `a..b`, or a list of these.
 YamlNode ranks(const models::RankSet& set, std::uint32_t all);
 
-/// "3", or "0..2" for three or more that follow each other, in the order of `ranks`.
+/// Returns "3", or "0..2" for three or more consecutive ranks, in the order of `ranks`.
 std::vector<std::string> rank_runs(const std::vector<std::uint32_t>& ranks);
 
-/// The lists of a group of a job of `all` ranks: `all`, {size, stride} where they are regular, or
+/// Writes the lists of a group in a job of `all` ranks: `all`, {size, stride} for regular lists, or
 /// the lists themselves.
 YamlNode group_lists(const std::vector<std::vector<std::uint32_t>>& lists, std::uint32_t all);
 
-/// ring, tree, direct.
+/// Returns ring, tree or direct.
 std::string_view algorithm_name(models::Algorithm algorithm);
 
 }  // namespace pipesim::formats

@@ -24,8 +24,8 @@ using Kind = YamlValue::Kind;
 
 namespace {
 
-// Values and texts that aliases stand for: what a reader walks through and copies beside what was
-// written. So it is bounded by what was written, and by this where that is little.
+// Minimum limits on the values and texts that aliases repeat, because readers walk and copy them.
+// The full limits grow with the size of the document.
 constexpr std::uint64_t kRepeatedValues = 100'000;
 constexpr std::uint64_t kRepeatedText = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBytesPerRepeatedValue = 32;
@@ -36,8 +36,8 @@ Place place_of(const YAML::Mark& mark, std::uint32_t file) {
           file};
 }
 
-// YAML is UTF-8, and names of a scenario go into JSON, HTML and SVG, which are. yaml-cpp reads
-// UTF-16 and UTF-32 too, which it tells by their first bytes, and lets all other bytes pass.
+// Checks that a text is UTF-8, as YAML and all outputs (JSON, HTML, SVG) require. Skips UTF-16 and
+// UTF-32, which yaml-cpp recognizes by their first bytes. yaml-cpp does not check other bytes.
 bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
   const std::string begin = text.substr(0, 4);
   const bool is_wide = begin.find('\0') != std::string::npos || begin.substr(0, 2) == "\xfe\xff" ||
@@ -62,9 +62,9 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
   return true;
 }
 
-// Until yaml-cpp knows what the first of many open brackets begins, it keeps each as a token: for
-// 20 MB of '[' that is 4 GB. So such a file is refused before. Brackets in texts count too, which
-// is why this is far from what may nest.
+// Rejects a file with too many open brackets. yaml-cpp keeps each as a token until it knows what
+// the first one begins: 20 MB of '[' take 4 GB. Brackets in texts count as well, so the limit is
+// far above the depth limit.
 bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
   constexpr std::size_t kMaxOpen = 10'000;
   std::size_t open = 0;
@@ -81,7 +81,7 @@ bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& di
   return true;
 }
 
-// What yaml-cpp's `problem` means, in a list or map that begins at `open`.
+// Explains yaml-cpp's `problem`, in a list or map that begins at `open`.
 std::string explained(const std::string& problem, std::optional<Place> open) {
   const bool map = problem == "end of map flow not found";
   if (open && (map || problem == "end of sequence flow not found")) {
@@ -94,7 +94,7 @@ std::string explained(const std::string& problem, std::optional<Place> open) {
   return fmt::format("invalid YAML: {}", problem);
 }
 
-// Lets yaml-cpp, which wants a stream, read text that is in memory already.
+// A stream buffer over a text in memory, because yaml-cpp reads streams.
 class TextBuffer : public std::streambuf {
  public:
   explicit TextBuffer(const std::string& text) {
@@ -103,7 +103,7 @@ class TextBuffer : public std::streambuf {
   }
 };
 
-// Whether the line of `place` is indented with a tab, of which yaml-cpp says something else.
+// Whether the line of `place` is indented with a tab. yaml-cpp's own message hides this cause.
 bool has_tab_before(const std::string& text, Place place) {
   std::size_t begin = 0;
   for (std::uint32_t line = 1; line < place.line && begin < text.size(); ++line) {
@@ -113,10 +113,10 @@ bool has_tab_before(const std::string& text, Place place) {
   return text.find('\t', begin) < end;
 }
 
-/// What yaml-cpp meets.
+/// Receives yaml-cpp's events.
 class YamlEvents : public YAML::EventHandler {
  public:
-  /// Of a document of `bytes`.
+  /// `bytes` is the size of the document.
   YamlEvents(DocumentBuilder& builder, std::size_t bytes)
       : builder_(builder),
         max_repeated_({kRepeatedValues + bytes / kBytesPerRepeatedValue, kRepeatedText + bytes}) {}
@@ -174,7 +174,7 @@ class YamlEvents : public YAML::EventHandler {
 
   struct Anchored {
     std::uint32_t node = 0;
-    Amount amount;  // in it, itself among them
+    Amount amount;  // size of the value, including the value itself
   };
 
   Place place(const YAML::Mark& mark) const { return place_of(mark, builder_.file()); }
@@ -194,7 +194,7 @@ class YamlEvents : public YAML::EventHandler {
     open_.push_back({builder_.open(kind, place(mark)), anchor, read_});
     ++read_.values;
   }
-  // An anchor counts once its value is complete, so that nothing can contain itself.
+  // Closes a value. Its anchor is only defined now, so no value can contain itself.
   void close() {
     const Open& last = open_.back();
     if (last.anchor != 0) {
@@ -209,8 +209,8 @@ class YamlEvents : public YAML::EventHandler {
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   Amount max_repeated_;
-  Amount read_;      // each alias counted with all it stands for
-  Amount repeated_;  // of that what aliases stand for
+  Amount read_;      // sum over the document, with aliases expanded
+  Amount repeated_;  // part of `read_` that comes from aliases
 };
 
 }  // namespace
@@ -298,14 +298,14 @@ std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::ui
 }
 
 YamlValue YamlDocument::make_scalar(Place place, std::string_view text) {
-  const std::string copy(text);  // it may stand in text_, which moves when it grows
+  const std::string copy(text);  // `text` can be part of text_, which moves when it grows
   const std::uint32_t index =
       add_scalar(models::SmallPlace(place), source_.size() + text_.size(), copy.size());
   text_ += copy;
   return {this, index};
 }
 
-// A node is the child of one parent, so a parent that is made has aliases of its children.
+// A node has only one parent, so the new parent gets aliases of its children.
 YamlValue YamlDocument::make_parent(Kind kind, Place place,
                                     const std::vector<YamlValue>& children) {
   const std::uint32_t parent = add_node(kind, place);

@@ -1,7 +1,8 @@
 // A YAML document as a flat array of nodes with their places.
 //
-// Built from yaml-cpp's events instead of its node graph: a tenth of the memory, the style of each
-// scalar (a quoted "4" is not a number), and repeated keys, which the node graph hides.
+// Built from yaml-cpp's events instead of its node graph. This needs a tenth of the memory. It
+// keeps the style of each scalar (a quoted "4" is not a number), and repeated keys, which the node
+// graph hides.
 #pragma once
 
 #include <algorithm>
@@ -36,24 +37,24 @@ class YamlValue {
 
   models::Place place() const;
 
-  /// The text of a scalar; of anything else empty.
+  /// The text of a scalar; empty for other kinds.
   std::string_view text() const;
 
-  /// True if a scalar was written in quotes.
+  /// Whether the scalar was written in quotes.
   bool quoted() const;
 
-  /// The items of a list, and keys and values of a map in turn; of anything else none.
+  /// The items of a list, or the keys and values of a map in turn; empty for other kinds.
   std::vector<YamlValue> items() const;
 
-  /// Calls `visit(item)` for each of items(), of which there may be millions.
+  /// Calls `visit(item)` for each of items(), of which there can be millions.
   template <typename Visit>
   void for_each_item(Visit visit) const;
 
-  /// How many those are.
+  /// The number of items().
   std::size_t size() const;
 
   struct Entry;
-  /// The entries of a map, in the order of the file; of anything else none.
+  /// The entries of a map, in file order; empty for other kinds.
   std::vector<Entry> entries() const;
 
   /// Calls `visit(entry)` for each of entries().
@@ -77,43 +78,43 @@ struct YamlValue::Entry {
 
 class YamlDocument {
  public:
-  /// The one document of `text`. Nothing where it is no YAML, nests deeper than 100, or holds none
-  /// or several documents; `diagnostics` says why. The text must outlive it.
+  /// Parses `text` as a single document. nullopt if `text` is not YAML, nests deeper than 100, or
+  /// has no document or several; `diagnostics` gets the reason. `text` must outlive the document.
   static std::optional<YamlDocument> parse(const std::string& text,
                                            models::Diagnostics& diagnostics);
 
   YamlValue root() const { return {this, root_}; }
 
-  /// Adds the one document of another text and returns it; the root stays. Its places are in
-  /// `file`, at most kMaxFiles. Nothing as for parse().
+  /// Adds the single document of another text and returns its root; root() does not change. Its
+  /// places are in `file`, at most kMaxFiles. nullopt as for parse().
   std::optional<YamlValue> add(const std::string& text, std::uint32_t file,
                                models::Diagnostics& diagnostics);
   static constexpr std::uint32_t kMaxFiles = 255;
 
-  /// New values of this document, made of those that are there, which keep their places.
+  /// Make new values of this document from existing ones, which keep their places.
   YamlValue make_scalar(models::Place place, std::string_view text);
   YamlValue make_list(models::Place place, const std::vector<YamlValue>& items);
   YamlValue make_map(models::Place place, const std::vector<YamlValue::Entry>& entries);
   void set_root(const YamlValue& root) { root_ = root.index_; }
 
-  /// Nobody reads this entry again: its memory is free once the entries beside it are released too.
-  /// Texts stay, and so does all that aliases may stand for.
+  /// Releases an entry that is not read again. Its memory is freed once adjacent entries are
+  /// released as well. Texts stay, and so does everything if the document has aliases.
   void release(const YamlValue::Entry& entry);
 
  private:
   friend class YamlValue;
   friend class DocumentBuilder;
 
-  // Children follow their parent, each with all that is in it.
+  // Node of the tree, in preorder: each node is followed by its children with their descendants.
   struct Node {
     models::SmallPlace place;  // marked: a scalar in quotes
-    std::uint32_t link =
-        0;  // scalar: where its text is; list and map: behind its last child; alias: of what
+    // scalar: offset of the text; list and map: index after the last descendant; alias: target
+    std::uint32_t link = 0;
     std::uint32_t kind : 3;
-    std::uint32_t size : 29;  // scalar: length; list and map: children (of a map keys and values)
+    std::uint32_t size : 29;  // scalar: length; list: items; map: keys plus values
   };
 
-  // In blocks, which stay where they are: a vector would need twice the memory while it grows.
+  // The nodes, in blocks that never move: a vector would need twice the memory while it grows.
   class Nodes {
    public:
     bool empty() const { return size_ == 0; }
@@ -127,8 +128,8 @@ class YamlDocument {
       }
       (*this)[size_++] = node;
     }
-    // Gives back the blocks that hold nothing but nodes of [first, end), of which those before
-    // `released` are released.
+    // Frees the blocks that contain only nodes of [first, end). Nodes before `released` are already
+    // released.
     void release(std::size_t first, std::size_t released, std::size_t end) {
       std::size_t block = std::max((first + kBlock - 1) / kBlock, released / kBlock);
       for (; block < end / kBlock; ++block) blocks_[block].reset();
@@ -145,7 +146,7 @@ class YamlDocument {
     std::size_t size_ = 0;
   };
 
-  // Of what is known not to be JSON.
+  // Adds a text that is known not to be JSON.
   std::optional<YamlValue> add_yaml(const std::string& text, std::uint32_t file,
                                     models::Diagnostics& diagnostics);
 
@@ -154,7 +155,7 @@ class YamlDocument {
   YamlValue::Kind kind(std::uint32_t index) const {
     return static_cast<YamlValue::Kind>(nodes_[index].kind);
   }
-  // What it is or, of an alias, what that stands for.
+  // The index of a node, or the target of an alias.
   std::uint32_t resolved(std::uint32_t index) const {
     return kind(index) == YamlValue::Kind::kAlias ? nodes_[index].link : index;
   }
@@ -171,7 +172,7 @@ class YamlDocument {
     nodes_.push_back({models::SmallPlace(place), index + 1, number & 7U, 0});
     return index;
   }
-  // Its text is `size` bytes from `first` on. The place is marked where it is in quotes.
+  // Adds a scalar whose text is `size` bytes at `first`. A marked place means quotes.
   std::uint32_t add_scalar(models::SmallPlace place, std::size_t first, std::size_t size) {
     constexpr unsigned kScalar = static_cast<std::uint8_t>(YamlValue::Kind::kScalar);
     const auto index = static_cast<std::uint32_t>(nodes_.size());
@@ -185,9 +186,9 @@ class YamlDocument {
   std::uint32_t root_ = 0;
   Nodes nodes_;
   bool has_aliases_ = false;
-  std::uint32_t released_ = 0;      // the last nodes that were released in one piece:
-  std::uint32_t released_end_ = 0;  // from here to here
-  // What scalars are parts of: of JSON the text that was parsed, and behind it what is kept here.
+  std::uint32_t released_ = 0;      // the last contiguous range of released nodes:
+  std::uint32_t released_end_ = 0;  // [released_, released_end_)
+  // Texts of scalars: first the parsed text, if it is JSON, and then the text kept here.
   std::string_view source_;
   std::string text_;
 };
@@ -222,7 +223,7 @@ void YamlValue::for_each_item(Visit visit) const {
   const std::uint32_t count = document_->nodes_[parent].size;
   std::uint32_t child = parent + 1;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t next = document_->behind(child);  // the visitor may release the child
+    const std::uint32_t next = document_->behind(child);  // the visitor can release the child
     visit(YamlValue(document_, child));
     child = next;
   }
@@ -238,11 +239,11 @@ void YamlValue::for_each_entry(Visit visit) const {
   });
 }
 
-/// Longer names are refused.
+/// Limit on the length of a name, in bytes.
 inline constexpr std::size_t kMaxName = 4096;
 
-/// Reports a name that is too long, or has control characters: names go to terminals as they are.
-/// It stands at `value`.
+/// Reports a name that is too long, or has control characters: names are printed unchanged on
+/// terminals. `value` is the place of the name.
 bool check_name(std::string_view name, const YamlValue& value, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -13,7 +13,7 @@ namespace pipesim::formats {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-constexpr std::size_t kMaxFilled = 60;  // of a value among others on lines that are filled
+constexpr std::size_t kMaxFilled = 60;  // limit for a value that stays whole when lines are filled
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
@@ -34,14 +34,14 @@ std::string quoted(std::string_view text) {
   return result + '"';
 }
 
-// What YAML takes for nothing.
+// Whether YAML reads `text` as null.
 bool reads_as_nothing(std::string_view text) {
   constexpr std::array<std::string_view, 5> kNothing = {"", "~", "null", "Null", "NULL"};
   return std::find(kNothing.begin(), kNothing.end(), text) != kNothing.end();
 }
 
-// Whether `text` may stand without quotes, in a list and as a key too: all its characters are
-// letters, digits or among `others`, and it begins and ends harmlessly.
+// Whether `text` needs no quotes, also in a list and as a key. All its characters must be letters,
+// digits or in `others`, with a harmless beginning and end.
 bool is_plain(std::string_view text, std::string_view begins, std::string_view others) {
   if (reads_as_nothing(text) || text.back() == ' ') return false;
   if (!models::is_alphanumeric(text.front()) && begins.find(text.front()) == std::string_view::npos)
@@ -55,7 +55,7 @@ std::string written_text(std::string_view text) {
   return is_plain(text, "_", "_-./ +") ? std::string(text) : quoted(text);
 }
 
-// In patches keys begin with a plus.
+// Keys can begin with '+', as in patches.
 std::string written_key(std::string_view key) {
   return is_plain(key, "_+", "_-./ +") ? std::string(key) : quoted(key);
 }
@@ -122,7 +122,7 @@ std::string YamlNode::flow() const {
   return result + (kind_ == Kind::kList ? ']' : '}');
 }
 
-// The length of flow(), or something above `most`: nobody has to look at all of a long value.
+// The length of flow(), or any number above `most`: a long value is not measured to its end.
 std::size_t YamlNode::flow_size(std::size_t most) const {
   if (kind_ == Kind::kScalar) return text_.size();
   std::size_t size = 2;
@@ -139,13 +139,13 @@ bool YamlNode::holds_scalars_only() const {
                      [](const auto& child) { return child.second.kind_ == Kind::kScalar; });
 }
 
-// Whether items of it, or of what is in it, stand in lines of their own if it is long.
+// Whether the value contains a list whose items get their own lines if it is long.
 bool YamlNode::needs_lines() const {
   return lines_ || std::any_of(children_.begin(), children_.end(),
                                [](const auto& child) { return child.second.needs_lines(); });
 }
 
-// `head` is what stands before the value on its line: "key:" or "-", with its indent.
+// Writes a value after `head`, the start of its line: "key:" or "-", with its indent.
 void YamlNode::write_entry(std::string head, std::size_t indent, bool block, bool dense,
                            std::string& out) const {
   const bool on_the_line = kind_ == Kind::kScalar || children_.empty() ||
@@ -156,7 +156,7 @@ void YamlNode::write_entry(std::string head, std::size_t indent, bool block, boo
              (dense && !block && !needs_lines())) {
     write_filled(std::move(head), indent + 2, out);
   } else if (head.back() == '-') {
-    // The first line of what is in the list stands beside the dash.
+    // The first line of a nested block goes on the line of the dash.
     std::string below;
     write_block(indent + 2, dense, below);
     out += head + ' ' + below.substr(indent + 2);
@@ -175,7 +175,8 @@ void YamlNode::write_block(std::size_t indent, bool dense, std::string& out) con
   }
 }
 
-// What stands on lines that are filled: short values whole, of long ones the items.
+// Splits a value into parts for filled lines: a short value is one part, a long one is split into
+// its items.
 void YamlNode::add_parts(std::string before, std::string_view behind,
                          std::vector<std::string>& parts) const {
   if (kind_ == Kind::kScalar || flow_size(kMaxFilled) <= kMaxFilled) {
@@ -193,7 +194,7 @@ void YamlNode::add_parts(std::string before, std::string_view behind,
   }
 }
 
-// Lines of many short things.
+// Writes a long value of many short parts, several on a line.
 void YamlNode::write_filled(std::string head, std::size_t indent, std::string& out) const {
   std::vector<std::string> parts;
   add_parts("", "", parts);

@@ -1,5 +1,5 @@
-// YAML as people write it: what is short stands on one line, what is long is broken, keys stand in
-// the order in which they were added.
+// Writes YAML as people do: short values on one line, long ones on several, keys in the order of
+// addition.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,29 @@
 
 namespace pipesim::formats {
 
-/// A value to be written: a text, a list or a map.
+/// A value to write: a text, a list or a map.
 class YamlNode {
  public:
-  /// A name or another text, in quotes where YAML or our reader would see something else in it.
+  /// A name or another text, quoted if YAML or the scenario reader would read it as something else.
   static YamlNode text(std::string_view text);
   /// A number, an expression, on or off.
   static YamlNode value(std::string_view text);
   static YamlNode nothing();
   static YamlNode list();
-  /// One whose items stand in lines of their own, unless all fit in one.
+  /// A list whose items get their own lines, unless the whole list fits on one.
   static YamlNode lines();
   static YamlNode map();
 
-  /// Adds to a list.
+  /// Adds an item to a list.
   void add(YamlNode item);
-  /// Adds to a map. A key is a name.
+  /// Adds an entry to a map. The key is a name.
   void add(std::string_view key, YamlNode value);
 
   bool empty() const { return children_.empty(); }
   std::size_t size() const { return children_.size(); }
 
-  /// A document that is this map. The values of the keys in `sections` stand in lines of their own
-  /// even if they are short. If it is `dense`, a map of short values that is too long for a line
-  /// fills lines, too, instead of one for each key.
+  /// Writes this map as a document. The values of keys in `sections` always get their own lines.
+  /// With `dense`, a long map of short values is written on filled lines, not with one key a line.
   std::string document(const std::vector<std::string_view>& sections, bool dense = false) const;
 
  private:
@@ -52,8 +51,8 @@ class YamlNode {
 
   Kind kind_ = Kind::kScalar;
   bool lines_ = false;
-  std::string text_;                                        // of a scalar, as it is written
-  std::vector<std::pair<std::string, YamlNode>> children_;  // with keys, as they are written
+  std::string text_;                                        // text of a scalar, as written
+  std::vector<std::pair<std::string, YamlNode>> children_;  // items with their keys, as written
 };
 
 }  // namespace pipesim::formats
