@@ -10,8 +10,9 @@
 namespace pipesim::models {
 namespace {
 
-// Narayanan et al. (arXiv 2104.04473): of a step (p - 1) / m is idle, over a third of the work
-// where m < 2 p; and OneFlow sizes its buffers between forward and backward for 2 p micro-batches.
+// Reports fewer than 2 p micro-batches. The idle fraction of a step is (p - 1) / m (Narayanan et
+// al., arXiv 2104.04473): over a third if m < 2 p. OneFlow also sizes its buffers between forward
+// and backward for 2 p micro-batches.
 void lint_micro_batches(std::int64_t micro_batches, std::uint32_t stages, Place place,
                         std::vector<LintFinding>& findings) {
   if (stages < 2 || micro_batches >= std::int64_t{2} * stages) return;
@@ -30,7 +31,8 @@ void lint_micro_batches(std::int64_t micro_batches, std::uint32_t stages, Place 
   findings.push_back(std::move(finding));
 }
 
-// Several stages may be on one rank: chunks of a rank fill each other's gaps.
+// The number of ranks of a schedule. Stages on one rank count once: chunks of a rank fill each
+// other's gaps.
 std::uint32_t width(const Schedule& schedule) {
   std::vector<std::uint32_t> ranks = schedule.rank_of_stage;
   std::sort(ranks.begin(), ranks.end());
@@ -43,7 +45,7 @@ RankSet joined(const RankSet& a, const RankSet& b) {
   return RankSet(std::move(all));
 }
 
-// One finding for each rule and place; in a graph that was made in code, for each message.
+// Merges findings with the same rule and place; in a graph made in code, with the same message.
 std::vector<LintFinding> folded(std::vector<LintFinding> findings) {
   std::vector<LintFinding> result;
   std::map<std::tuple<std::string_view, Place, std::string>, std::size_t> known;

@@ -1,7 +1,7 @@
-// What is legal in a task graph but suspect: hangs often begin with it. docs/reference/lint.md is
-// the page for people.
+// Lint: reports legal but suspicious constructs in a task graph, which are often the start of a
+// hang. docs/reference/lint.md is the user documentation.
 //
-// Nothing is run. A finding says what can happen, not that it does.
+// Lint does not run the job. A finding states what can happen, not what does happen.
 #pragma once
 
 #include <optional>
@@ -15,37 +15,37 @@
 
 namespace pipesim::models {
 
-/// A rule. Names are stable: scripts ignore rules by them.
+/// A lint rule. Names are stable: scripts ignore rules by name.
 struct LintRule {
-  std::string_view name;   // buffer-stream
-  std::string_view about;  // what it names, one line
-  // Public reports of hangs that are its reason ("pytorch#77562"), or what else is.
+  std::string_view name;   // for example buffer-stream
+  std::string_view about;  // subject of the rule, one line
+  // Public reports of hangs that motivate the rule ("pytorch#77562"), or another source.
   std::vector<std::string_view> reports;
 };
 
 /// All rules, in the order of the documentation.
 const std::vector<LintRule>& lint_rules();
 
-/// The rule of this name, which is one of them.
+/// The rule with this name, which must exist.
 const LintRule& lint_rule(std::string_view name);
 
-/// One cause, on all ranks that have it. What stands at one place of the file, such as the ops of a
-/// layer that is there twelve times, is one cause.
+/// A problem with one cause, on all affected ranks. Ops from one place of the file, such as the ops
+/// of a layer repeated twelve times, share one cause.
 struct LintFinding {
   std::string_view rule;
   Place place;
-  std::string message;           // of the first of `ops`, without the ranks
-  std::vector<std::string> ops;  // what it is about, in the order of the graph; may be empty
-  RankSet ranks;                 // none: it is about no ranks
-  std::string why;               // what can happen
-  std::string advice;            // what to do; may be empty
+  std::string message;           // for the first of `ops`, without ranks
+  std::vector<std::string> ops;  // affected ops, in graph order; can be empty
+  RankSet ranks;                 // affected ranks; empty: not about ranks
+  std::string why;               // possible consequence
+  std::string advice;            // suggested change; can be empty
 };
 
-/// By place, then by rule.
+/// Sorts findings by place, then by rule.
 void put_in_order(std::vector<LintFinding>& findings);
 
-/// All findings, in order. Nothing where the graph cannot be laid out,
-/// which `diagnostics` then has. Of a graph that still is a model only what is asked of models.
+/// Returns all findings, sorted. Returns nullopt, with errors in `diagnostics`, if the graph cannot
+/// be laid out. For a graph that is still a model, applies only the rules for models.
 std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models

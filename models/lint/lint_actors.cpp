@@ -1,4 +1,4 @@
-// Rules about the actors of an actor runtime: where they stand, and what holds them back.
+// Rules about the actors of an actor runtime: their streams, and the registers that limit them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -15,7 +15,8 @@ using sim::EdgeId;
 using sim::RegisterId;
 using sim::StreamId;
 
-// Of numbers in order. An op that reads tensor and zeros on one rank needs the two together.
+// Whether two sorted lists share a number. An op that reads the tensor and the zeros on the same
+// rank needs both.
 bool share_any(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
   return std::any_of(a.begin(), a.end(), [&](std::uint32_t number) {
     return std::binary_search(b.begin(), b.end(), number);
@@ -48,7 +49,7 @@ class ActorLint {
   void check_stream(ActorId id);
   void check_credits(ActorId id);
   void check_control(ActorId id, RegisterId control, RegisterId data);
-  // Reader and what it reads, both templates, with the ranks of the reader.
+  // Reader and source, both templates, with the ranks of the reader.
   using Ends = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>>;
 
   Ends ends_of(bool control) const;
@@ -74,8 +75,9 @@ class ActorLint {
   const Lowered& lowered_;
   Names names_;
   std::vector<LintFinding>& findings_;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> read_;  // template and register, on any rank
-  std::map<std::uint32_t, ActorId> collectives_;  // by stream: the first on it that has peers
+  // Template and register, read on any rank.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> read_;
+  std::map<std::uint32_t, ActorId> collectives_;  // by stream: its first collective with peers
 };
 
 void ActorLint::find_collectives() {
@@ -95,9 +97,9 @@ void ActorLint::find_reads() {
   }
 }
 
-// An op that only hands things on to another stream gains nothing from standing here, and stands
-// behind collectives that wait. Sources and sinks are left alone, and so are collectives: a stream
-// of their own is where they belong.
+// Reports an op that only passes data to another stream. The op gains nothing from this stream and
+// is queued behind collectives that wait. Skips sources, sinks and collectives, which belong on
+// their own stream.
 void ActorLint::check_stream(ActorId id) {
   const sim::Actor& actor = plan_.actors[id];
   const auto collective = collectives_.find(actor.stream.value);
@@ -132,9 +134,10 @@ void ActorLint::check_stream(ActorId id) {
   findings_.push_back(std::move(finding));
 }
 
-// Where only other ranks read the data, those are what this one falls behind.
+// Compares control registers with the data register. Data that only other ranks read counts as
+// well: this rank can fall behind those readers.
 void ActorLint::check_credits(ActorId id) {
-  RegisterId data;  // with the most slots
+  RegisterId data;  // the data register with the most slots
   for (const RegisterId reg : plan_.registers_of(id)) {
     const bool is_read_somewhere =
         read_.count({template_of(id), lowered_.register_template[reg]}) > 0;
@@ -184,8 +187,8 @@ ActorLint::Ends ActorLint::ends_of(bool control) const {
   return ends;
 }
 
-// What boxes a broadcast into a partial sum: one reader takes the tensor on some ranks, and on
-// others zeros that wait for nothing but a control register (its order) of the same producer.
+// Finds the boxing of a broadcast into a partial sum. The reader takes the tensor on some ranks and
+// zeros on the others. The zeros wait only for a control register of the tensor's producer.
 void ActorLint::check_partial_sums() {
   const Ends ordered = ends_of(true);
   if (ordered.empty()) return;

@@ -1,8 +1,8 @@
-// Rules about hosts that wait for each other: first-use, of a fresh job, and send-sync, by
-// contract. The hosts of all ranks are walked through their programs side by side. A host waits
-// where it must: at meetings of first use, where it synchronizes with calls that a peer has not
-// made yet, in launches that block. Devices have all the room and time that they want, and what is
-// not known is not waited for. So a host that is stuck here is stuck in every run.
+// Rules about hosts that wait for each other: first-use in a fresh job, send-sync by contract.
+// Walks the programs of all hosts side by side. A host waits only where it must: at first-use
+// synchronization, when it synchronizes with calls that a peer has not made, and in launches that
+// block. Devices have unlimited kernel slots and are infinitely fast, and unknown conditions never
+// block. A host that is stuck in this walk is therefore stuck in every run.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -25,17 +25,17 @@ using sim::MeetingId;
 using sim::MeetingKind;
 using sim::ThreadId;
 
-// Longer programs are cut, and nobody waits for what was cut off.
+// Longer programs are cut; no host waits for the part after the cut.
 constexpr std::uint32_t kMaxActsOfHost = 4'096;
 constexpr std::uint64_t kMaxActsOfHosts = 1'000'000;
 
-// What a call of a rank needs to end, of its kind the last.
+// A condition for the end of a call: the number of calls that a peer must have made.
 struct Needed {
-  std::uint32_t count = 0;  // of calls of the peer, or of each
-  ActorId actor;            // whose call it is
+  std::uint32_t count = 0;  // calls of the peer, or of each peer
+  ActorId actor;            // actor of the waiting call
 };
 
-// By kind and communicator or channel.
+// Key: kind, and communicator or channel.
 using NeededCalls = std::map<std::pair<CallKind, std::uint32_t>, Needed>;
 
 void merge(NeededCalls& into, const NeededCalls& from) {
@@ -45,7 +45,7 @@ void merge(NeededCalls& into, const NeededCalls& from) {
   }
 }
 
-// What a host waits for in the act that it has come to, in this order.
+// The next wait of a host in its current op, in this order.
 enum class HostStage : std::uint8_t { kOpen, kCreation, kMessages, kCollectives, kLaunched };
 
 class HostWalk {
@@ -53,13 +53,13 @@ class HostWalk {
   HostWalk(const TaskGraph& graph, const Lowered& lowered, bool fresh)
       : graph_(graph), plan_(lowered.plan), names_(graph, lowered), fresh_(fresh) {}
 
-  // Nothing where every host may come to its end.
+  // Returns a finding, or nullopt if every host may reach its end.
   std::optional<LintFinding> run();
 
  private:
-  // Where a thread stands.
+  // The position of a thread.
   struct Host {
-    std::uint32_t at = 0;  // in its program
+    std::uint32_t at = 0;  // position in the program
     std::uint32_t end = 0;
     bool cut = false;
     HostStage stage = HostStage::kOpen;
@@ -68,9 +68,9 @@ class HostWalk {
   };
   struct Stuck {
     ThreadId thread;
-    std::uint32_t peer = 0;  // the rank that it waits for
+    std::uint32_t peer = 0;  // rank that the thread waits for
     std::optional<Needed> needed;
-    CallKind kind = CallKind::kCollective;  // of what is needed
+    CallKind kind = CallKind::kCollective;  // kind of the needed calls
   };
 
   bool is_broken() const;
@@ -106,24 +106,26 @@ class HostWalk {
   const TaskGraph& graph_;
   const sim::Plan& plan_;
   Names names_;
-  bool fresh_;  // else by contract: all is connected, and a send ends with its recv
+  bool fresh_;  // reading cold; else contract: connections exist, and a send waits for its recv
   sim::IdVector<ThreadId, Host> hosts_;
-  std::set<std::uint32_t> free_;                 // ranks of which more is not known
-  std::set<std::uint32_t> loose_communicators_;  // called by several threads of a rank
-  std::set<std::uint32_t> loose_meetings_;       // likewise
-  std::set<std::uint32_t> loose_channels_;       // messages have different tags
-  // By communicator, channel or meeting, and rank:
+  std::set<std::uint32_t> free_;  // ranks whose program was cut and is over
+  // Communicators called by several threads of a rank.
+  std::set<std::uint32_t> loose_communicators_;
+  std::set<std::uint32_t> loose_meetings_;  // meetings joined by several threads of a rank
+  std::set<std::uint32_t> loose_channels_;  // channels whose messages have different tags
+  // Key: communicator, channel or meeting; and rank.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> collectives_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> come_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> created_;
-  std::map<std::uint32_t, std::uint32_t> sends_;         // by channel
-  std::map<std::uint32_t, std::uint32_t> receives_;      // likewise
-  std::map<std::uint32_t, std::uint32_t> joined_;        // by Need::join: the time
-  std::map<std::uint32_t, std::set<ThreadId>> waiting_;  // by the rank that they wait for
+  std::map<std::uint32_t, std::uint32_t> sends_;     // by channel
+  std::map<std::uint32_t, std::uint32_t> receives_;  // by channel
+  // By Need::join: the number of the rank's meeting.
+  std::map<std::uint32_t, std::uint32_t> joined_;
+  std::map<std::uint32_t, std::set<ThreadId>> waiting_;  // by awaited rank
   std::deque<ThreadId> open_;
 };
 
-// What dies, or is down, is not a matter of the program.
+// Whether the job contains deaths or failures, which are not a matter of the program.
 bool HostWalk::is_broken() const {
   return !plan_.deaths.empty() || !plan_.links.empty() ||
          std::any_of(plan_.calls.begin(), plan_.calls.end(),
@@ -142,7 +144,7 @@ void HostWalk::read_programs() {
     const auto [first, is_new] = known.try_emplace({id, rank}, thread);
     if (!is_new && first->second != thread) loose.insert(id);
   };
-  std::map<std::uint32_t, std::uint32_t> tags;  // of channels: the first
+  std::map<std::uint32_t, std::uint32_t> tags;  // by channel: the first tag
   for (const sim::Call& call : plan_.calls) {
     if (call.kind == CallKind::kCollective) continue;
     const bool is_alike = tags.try_emplace(call.channel.value, call.tag).first->second == call.tag;
@@ -169,7 +171,7 @@ void HostWalk::read_programs() {
   }
 }
 
-// The communicators that must exist before the act is entered.
+// The communicators that must be initialized before the op is entered.
 std::vector<CommunicatorId> HostWalk::creates(ActorId id) const {
   std::vector<CommunicatorId> result;
   const auto add = [&](CommunicatorId communicator) {
@@ -182,7 +184,8 @@ std::vector<CommunicatorId> HostWalk::creates(ActorId id) const {
   return result;
 }
 
-// Tells the others that the host has come to its act, or to the next stage of it.
+// Makes the host reach its op, or the next stage of its op, and wakes the threads that wait for the
+// rank.
 void HostWalk::come(ThreadId id) {
   const ActorId at = actor(id);
   const std::uint32_t rank = rank_of(id);
@@ -249,7 +252,7 @@ void HostWalk::launch(ThreadId id) {
     }
     const bool sends = call.kind == CallKind::kSend;
     const std::uint32_t count = ++(sends ? sends_ : receives_)[call.channel.value];
-    // Which message a recv takes is not known if it takes those of any rank, or by tag.
+    // The message for a recv is unknown if the recv accepts any rank, or matches by tag.
     const bool matched = !call.from_any() && !plan_.channels[call.channel].any.valid() &&
                          !loose_channels_.contains(call.channel.value) && call.member != call.peer;
     const bool waits = !sends || (!fresh_ && !call.eager);
@@ -315,7 +318,7 @@ std::optional<HostWalk::Stuck> HostWalk::at_meetings(ThreadId id, MeetingKind ki
   return std::nullopt;
 }
 
-// The calls without which the host does not leave the act that it has launched.
+// The calls that must be made before the host can leave its launched op.
 NeededCalls HostWalk::calls_needed(ThreadId id) const {
   const ActorId at = actor(id);
   const sim::Actor& of = plan_.actors[at];
@@ -393,7 +396,7 @@ std::optional<LintFinding> HostWalk::run() {
     open_.pop_front();
     walk(id);
   }
-  std::map<std::uint32_t, Stuck> stuck;  // by rank: its first
+  std::map<std::uint32_t, Stuck> stuck;  // by rank: its first stuck thread
   for (const ThreadId id : ids_of(plan_.threads)) {
     if (is_over(id)) continue;
     if (const auto waits = waits_for(id)) stuck.try_emplace(rank_of(id), *waits);
@@ -415,7 +418,7 @@ std::optional<LintFinding> HostWalk::run() {
   return std::nullopt;
 }
 
-// What a host at a first use wants of its peer.
+// Describes the call of the peer for which a host waits at a first use.
 std::string HostWalk::first_use_of(const Stuck& stuck) const {
   switch (hosts_[stuck.thread].stage) {
     case HostStage::kCreation:
@@ -441,7 +444,7 @@ std::optional<LintFinding> HostWalk::finding_of(const std::vector<Stuck>& chain,
     return stuck.needed && stuck.kind != CallKind::kCollective;
   };
   const auto meant = std::find_if(chain.begin(), chain.end(), is_meant);
-  // By contract, what a rank never calls is another matter.
+  // By contract, other rules report calls that a rank never makes.
   if (meant == chain.end() || (!fresh_ && !is_cycle)) return std::nullopt;
   const auto other =
       meant + 1 == chain.end() ? (is_cycle ? chain.begin() : chain.end()) : meant + 1;
@@ -503,7 +506,7 @@ void lint_hosts(const TaskGraph& graph, const Lowered& lowered,
     return std::any_of(findings.begin(), findings.end(),
                        [&](const LintFinding& it) { return rules.contains(it.rule); });
   };
-  // Calls that differ, are missing or block each other in any job have told it.
+  // These rules already report calls that differ, are missing or block each other.
   if (has_any({kCollectiveOrder, kCollectiveBranch, kMeeting, kSendFirst, kMessageOrder,
                kMessageSize, kSendSync})) {
     return;

@@ -1,7 +1,7 @@
-// Rules about sends and receives: on each communicator, what its ranks call there is done as NCCL
-// promises it, each send with its receive and all in the order of the calls, without anything else
-// that the programs do. What a program needs beside can only make it wait longer: where this does
-// not end, the program hangs by contract.
+// Rules about sends and receives. Executes the calls of each communicator separately, by NCCL's
+// contract: each send together with its receive, all calls in order, and without the rest of the
+// programs. The rest of a program can only add waits, so a program hangs by contract if these calls
+// do not end.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -20,18 +20,18 @@ using sim::ChannelId;
 using sim::CommunicatorId;
 using sim::ThreadId;
 
-// Longer programs are cut: it is the order that counts, and that repeats.
+// Longer programs are cut: the order of calls matters, and repeats.
 constexpr std::size_t kMaxActsOfRank = 4'096;
 constexpr std::uint64_t kMaxActs = 1'000'000;
 
-// A rank's calls on one communicator.
+// The calls of one rank on one communicator.
 struct Line {
   ThreadId thread;
   std::vector<ActorId> acts;
-  bool whole = true;              // else there are more, or nobody knows their order
-  std::size_t at = 0;             // the act that it is in
-  std::vector<bool> done;         // of its calls
-  std::uint32_t collectives = 0;  // that it has come to
+  bool whole = true;              // false: further calls follow, or the order is unknown
+  std::size_t at = 0;             // index of the current op
+  std::vector<bool> done;         // by call of the current op
+  std::uint32_t collectives = 0;  // number of collectives reached
 };
 
 class MessageLint {
@@ -64,7 +64,7 @@ class MessageLint {
     return found != lines_.end() && found->second.at < found->second.acts.size();
   }
 
-  // A call that waits for its other end: which of the calls of the act that its rank is in.
+  // A blocked send or recv: a call of the current op of its rank.
   struct Waiting {
     std::uint32_t rank = 0;
     std::size_t call = 0;
@@ -80,9 +80,9 @@ class MessageLint {
   std::vector<LintFinding>& findings_;
   std::uint64_t acts_ = 0;
   std::vector<std::map<std::uint32_t, Line>> of_communicator_;
-  std::map<std::uint32_t, Line> lines_;  // of the one that is looked at, by rank
+  std::map<std::uint32_t, Line> lines_;  // by rank, for the current communicator
   std::map<std::uint32_t, Ends> channels_;
-  std::deque<std::uint32_t> changed_;  // ranks whose act may be over
+  std::deque<std::uint32_t> changed_;  // ranks whose op may be done
 };
 
 void MessageLint::read(ThreadId id) {
@@ -96,9 +96,9 @@ void MessageLint::read(ThreadId id) {
       last = communicator;
       ++acts_;
       Line& line = of_communicator_[communicator.value][thread.rank.value];
-      // Which message a recv from any rank takes is not known.
+      // The message that a recv from any rank takes is unknown.
       if (plan_.calls[call].from_any()) line.whole = false;
-      // Two threads have no order.
+      // Calls of two threads have no order.
       if (!line.acts.empty() && line.thread != id) line.whole = false;
       line.thread = id;
       if (line.acts.size() == kMaxActsOfRank) line.whole = false;
@@ -117,7 +117,7 @@ void MessageLint::run() {
   }
 }
 
-// Posts the calls of the act that the rank has come to.
+// Posts the calls of the op that the rank has reached.
 void MessageLint::enter(std::uint32_t rank) {
   Line& line = lines_.at(rank);
   if (line.at == line.acts.size()) return;
@@ -146,7 +146,7 @@ void MessageLint::settle(std::uint32_t rank, std::size_t call) {
   enter(rank);
 }
 
-// True if a send met its receive.
+// Completes a send and its receive. Returns whether there was such a pair.
 bool MessageLint::match(ChannelId id) {
   Ends& ends = channels_[id.value];
   if (ends.sends.empty() || ends.receives.empty()) return false;
@@ -165,7 +165,7 @@ bool MessageLint::match(ChannelId id) {
   return true;
 }
 
-// The collective that all ranks have come to is done.
+// Completes the collective that all ranks have reached.
 void MessageLint::meet(CommunicatorId id) {
   const sim::Communicator& communicator = plan_.communicators[id];
   std::uint32_t least = ~0u;
@@ -222,7 +222,7 @@ void MessageLint::check(CommunicatorId id) {
   find_cycle(id);
 }
 
-// The ranks that the one waits for, in the act that it is in.
+// The ranks for which the current op of `rank` waits.
 std::vector<std::uint32_t> MessageLint::awaited(CommunicatorId id, std::uint32_t rank) const {
   std::vector<std::uint32_t> ranks;
   const Line& line = lines_.at(rank);

@@ -1,6 +1,6 @@
-// Rule group-order, of three and more communicators: whether there is one order of all collective
-// calls and communicator creations that every host thread keeps. Two that are called in opposite
-// orders lint_programs.cpp tells.
+// Rule group-order for three or more communicators. Looks for one order of all collective calls and
+// communicator initializations that every host thread keeps. lint_programs.cpp reports pairs called
+// in opposite order.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -17,21 +17,21 @@ using sim::ActorId;
 using sim::CommunicatorId;
 using sim::ThreadId;
 
-// Longer programs are cut: what they do repeats.
+// Longer programs are cut, because their behavior repeats.
 constexpr std::uint32_t kMaxOrderedActs = 1'024;
 constexpr std::size_t kMaxEdges = 1'000'000;
 constexpr std::size_t kMaxStarts = 100;
 
-// The k-th call on a communicator, at which its ranks meet, or its creation.
+// The k-th collective call on a communicator, or the initialization of a communicator.
 struct Meeting {
   bool creates = false;
-  std::uint32_t communicator = 0;  // id; of a creation template
-  std::uint32_t part = 0;          // k; of a creation the list of its group
+  std::uint32_t communicator = 0;  // id; for an initialization, the template
+  std::uint32_t part = 0;          // k; for an initialization, the list of the group
 
   friend auto operator<=>(const Meeting&, const Meeting&) = default;
 };
 
-// That a rank makes one call before another.
+// Two calls of a rank in program order.
 struct Before {
   std::uint32_t rank = 0;
   ActorId first;
@@ -43,7 +43,7 @@ class Orders {
   Orders(const TaskGraph& graph, const Lowered& lowered)
       : graph_(graph), plan_(lowered.plan), names_(graph, lowered) {}
 
-  // The shortest cycle that was found, without what lies between two calls of one rank.
+  // The shortest cycle found, without the calls between two calls of one rank.
   std::vector<Before> cycle();
   const std::string& op(ActorId actor) const { return names_.op(actor); }
   const ActorTemplate& actor(ActorId actor) const { return names_.actor(actor); }
@@ -62,7 +62,7 @@ class Orders {
   Names names_;
   std::map<Meeting, Edges> next_;
   std::size_t edges_ = 0;
-  std::map<std::uint32_t, std::uint32_t> made_;  // calls of the thread that is read
+  std::map<std::uint32_t, std::uint32_t> made_;  // by communicator: calls of the current thread
 };
 
 std::vector<Meeting> Orders::meetings_of(ActorId id, std::uint32_t rank) {
@@ -80,7 +80,7 @@ std::vector<Meeting> Orders::meetings_of(ActorId id, std::uint32_t rank) {
     if (call.kind != sim::CallKind::kCollective || of.ranks_end - of.ranks < 2) continue;
     meetings.push_back({false, call.communicator.value, made_[call.communicator.value]++});
   }
-  // Those of a group have no order.
+  // Calls of one group have no order.
   if (meetings.size() > 1) meetings.clear();
   return meetings;
 }
@@ -103,7 +103,7 @@ void Orders::read(ThreadId id) {
   }
 }
 
-// Takes out, again and again, what nothing comes before.
+// Removes entries without predecessors until only cycles and their successors are left.
 void Orders::leave_cycles() {
   std::map<Meeting, std::size_t> before;
   for (const auto& [from, edges] : next_) {
@@ -159,7 +159,8 @@ std::vector<Before> Orders::cycle_through(const Meeting& start) const {
   return cycle;
 }
 
-// Two communicators in opposite orders, and none of them is created there.
+// Whether another rule reports the cycle: two communicators in opposite orders, without an
+// initialization.
 bool Orders::is_covered(const std::vector<Before>& cycle) const {
   return cycle.size() < 3 && std::none_of(cycle.begin(), cycle.end(), [&](const Before& it) {
            return names_.actor(it.first).step->role == sim::Role::kCreate;

@@ -1,5 +1,5 @@
-// Rules about host programs: which ranks make their collective calls, in which order, and where
-// hosts wait between them. lint_messages.cpp has those about sends and receives.
+// Rules about host programs: which ranks make their collective calls, the order of these calls, and
+// host waits between them. lint_messages.cpp has the rules about sends and receives.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -22,12 +22,12 @@ using sim::ThreadId;
 // ---------------------------------------------------------------------------------------------
 // The order of calls
 
-// A collective call on a communicator, as often as a program makes it.
+// A collective call on a communicator, as a step of a program.
 struct Made {
   std::uint32_t communicator;  // template
   ThreadId thread;
   CallId call;
-  std::uint32_t when;  // place in its thread's program
+  std::uint32_t when;  // position in the program of the thread
 
   friend bool operator==(const Made& a, const Made& b) { return a.call == b.call; }
 };
@@ -86,7 +86,7 @@ class OrderLint {
   const sim::Plan& plan_;
   Names names_;
   std::vector<LintFinding>& findings_;
-  // By communicator, and there by rank: in the order in which its threads make them.
+  // Collective calls by communicator and rank, in the order in which each thread makes the calls.
   std::vector<std::map<std::uint32_t, Calls>> calls_;
 };
 
@@ -107,7 +107,7 @@ void OrderLint::read(ThreadId id) {
   }
 }
 
-// Which of the calls of the one is the first that the other leaves out.
+// Index of the first call in `more` that `fewer` lacks.
 std::optional<std::size_t> OrderLint::missing_in(const Calls& more, const Calls& fewer) const {
   const auto listed = [](const Calls& calls) {
     CallsOfRank result;
@@ -124,7 +124,7 @@ std::string OrderLint::act(const Calls& calls, std::size_t i) const {
   return quoted(op(calls[i]) + "#" + std::to_string(before + 1));
 }
 
-// NCCL pairs calls by their order: the k-th call of one rank must be the k-th of the others.
+// Compares the k-th call of all ranks, because NCCL pairs calls by their order.
 void OrderLint::check_calls(CommunicatorId id) {
   const auto& ranks = calls_[id.value];
   if (ranks.empty()) return;
@@ -143,7 +143,7 @@ void OrderLint::check_calls(CommunicatorId id) {
   }
 }
 
-// Whether the rank makes the same calls, if by steps of its own.
+// Whether the rank makes the same calls, possibly by other steps.
 bool OrderLint::makes(std::uint32_t rank, const Calls& calls) const {
   const auto& ranks = calls_[plan_.calls[calls.front().call].communicator.value];
   const auto found = ranks.find(rank);
@@ -154,7 +154,8 @@ bool OrderLint::makes(std::uint32_t rank, const Calls& calls) const {
                     });
 }
 
-// Where the two part, the one with more calls makes one that the other does not have as a step.
+// Reports the first difference, if the rank with more calls makes a call that is not a step of the
+// other rank.
 bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
                               const Calls& first) {
   if (calls.size() == first.size()) return false;
@@ -167,11 +168,11 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
     ++at;
   }
   const bool differ = at < shorter.size();
-  // Calls behind the one that is missing may be like it.
+  // Calls after the missing one can be like it.
   if (const auto missing = missing_in(longer, shorter)) at = std::min(at, *missing);
   const ActorTemplate& step = names_.actor(plan_.calls[longer[at].call].actor);
   const std::uint32_t without = fewer ? rank : first_rank;
-  // The rank may have a step of its own for the same call.
+  // The rank can have its own step for the same call.
   const std::uint32_t with = fewer ? first_rank : rank;
   const bool has_own = std::any_of(shorter.begin(), shorter.end(), [&](const Made& made) {
     return plan_.calls[made.call].signature == plan_.calls[longer[at].call].signature &&
@@ -246,9 +247,9 @@ void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32
   findings_.push_back(std::move(finding));
 }
 
-// All pairs of communicators that have two ranks in common.
+// Checks all pairs of communicators with two common ranks.
 void OrderLint::check_pairs() {
-  std::map<std::uint32_t, std::vector<std::uint32_t>> used;  // by rank: communicators
+  std::map<std::uint32_t, std::vector<std::uint32_t>> used;  // by rank: its communicators
   for (std::uint32_t id = 0; id < calls_.size(); ++id) {
     const sim::Communicator& communicator = plan_.communicators[CommunicatorId{id}];
     if (communicator.ranks_end - communicator.ranks < 2) continue;
@@ -265,10 +266,10 @@ void OrderLint::check_pairs() {
   for (const auto& [a, b] : pairs) check_pair(a, b);
 }
 
-// NVIDIA's guide asks that all ranks use several communicators in one order, since calls of one may
-// keep those of another from starting.
+// Checks that all ranks use two communicators in one order, as NVIDIA's guide demands: calls of one
+// communicator can keep calls of the other from starting.
 void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
-  // Which of the two each call is on; calls of different threads have no order.
+  // Merges the calls of a rank on both communicators; false if several threads make the calls.
   const auto order = [&](std::uint32_t rank, std::vector<Made>& merged) {
     const Calls* of_a = calls_of(a, rank);
     const Calls* of_b = calls_of(b, rank);
@@ -285,7 +286,7 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
   std::vector<Made> first;
   std::uint32_t first_rank = kNoIndex;
   std::vector<Made> calls;
-  // Of all ranks and one of many small groups only those few are both.
+  // For a world communicator and many small groups, only the ranks of the group matter.
   const auto& fewer = calls_[a].size() <= calls_[b].size() ? calls_[a] : calls_[b];
   for (const auto& [rank, unused] : fewer) {
     if (!order(rank, calls)) continue;
@@ -294,7 +295,7 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
       first = calls;
       continue;
     }
-    // Of calls that some rank does not make the other rule tells.
+    // The collective-branch rule reports calls that some rank does not make.
     if (calls.size() != first.size()) continue;
     const auto communicator = [&](const Made& made) { return plan_.calls[made.call].communicator; };
     const auto [here, there] = std::mismatch(
@@ -317,10 +318,10 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Where hosts wait
+// Host waits
 
-// Of the program of one rank, each block once: the wait at the end of a training step is no
-// finding.
+// Checks the program of one rank, each block once, so that the wait at the end of a training step
+// is not a finding.
 class HostLint {
  public:
   HostLint(const TaskGraph& graph, std::uint32_t rank, std::vector<LintFinding>& findings)
@@ -343,8 +344,9 @@ class HostLint {
   const TaskGraph& graph_;
   std::uint32_t rank_;
   std::vector<LintFinding>& findings_;
-  PendingCalls pending_;                    // the last collectives, by group
-  std::map<std::uint32_t, Waited> waited_;  // by group: the host has waited since
+  PendingCalls pending_;  // by group: its last collective
+  // By group: collectives that the host has waited for since.
+  std::map<std::uint32_t, Waited> waited_;
 };
 
 template <typename Waits>
@@ -392,7 +394,7 @@ void HostLint::do_step(std::uint32_t index) {
   follow(actor, pending_);
 }
 
-// A call that the host does is a wait of the host.
+// A host call (gloo) blocks the host.
 void HostLint::do_calls(std::uint32_t index) {
   std::set<std::uint32_t> groups;
   bool by_host = false;
@@ -411,7 +413,7 @@ void HostLint::do_calls(std::uint32_t index) {
 
 void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
   const ActorTemplate& actor = graph_.actors[index];
-  // Where the host has waited for this group too, the order of the two was settled before.
+  // If the host has also waited for this group, the order of the two collectives is already fixed.
   if (!waited_.empty() && waited_.count(group) == 0) {
     const Waited& waited = waited_.begin()->second;
     const std::string before = quoted(name(waited.collective));
@@ -435,9 +437,9 @@ void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Meetings of hosts
+// Host operations of all members
 
-// The ranks of `communicator` that never come to the meeting `actor`, where others of their list
+// The ranks of `communicator` that never reach the operation `actor` although others of their list
 // do.
 std::vector<std::uint32_t> ranks_without(const TaskGraph& graph, const ActorTemplate& actor,
                                          std::uint32_t communicator) {
@@ -463,7 +465,7 @@ std::vector<std::uint32_t> ranks_without(const TaskGraph& graph, const ActorTemp
   return without;
 }
 
-// What of a communicator its ranks must all do: split it, make it, destroy it.
+// Checks host operations that all ranks of a communicator must make: init, split, destroy.
 void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
   for (const ActorTemplate& actor : graph.actors) {
     if (!actor.step) continue;

@@ -1,5 +1,5 @@
-// The rules of lint.hpp, each family in a file of its own. They report one finding for each rank or
-// op that they look at; lint() makes one of those that have one cause.
+// The rules of lint.hpp, each family in its own file. A rule reports one finding per rank or op;
+// lint() merges findings with the same cause.
 #pragma once
 
 #include <vector>
@@ -30,37 +30,37 @@ inline constexpr std::string_view kUnused = "unused";  // formats/edits/unused_n
 inline constexpr std::string_view kShadowedGroup = "shadowed-group";
 inline constexpr std::string_view kMicroBatches = "micro-batches";
 
-/// buffer-stream, control-credits, partial-sum.
+/// Rules buffer-stream, control-credits, partial-sum.
 void lint_actors(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// collective-streams, device-room.
+/// Rules collective-streams, device-room.
 void lint_streams(const TaskGraph& graph, const Lowered& lowered,
                   std::vector<LintFinding>& findings);
 
-/// collective-order, collective-branch, group-order, host-sync, meeting.
+/// Rules collective-order, collective-branch, group-order, host-sync, meeting.
 void lint_programs(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
 
-/// group-order, of what lint_programs() does not tell, which comes first.
+/// Rule group-order for cases that lint_programs() does not report. Call after lint_programs().
 void lint_orders(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// split-pending.
+/// Rule split-pending.
 void lint_splits(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// send-first, message-order, message-size.
+/// Rules send-first, message-order, message-size.
 void lint_messages(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
 
-/// send-sync, communicator-order, shadowed-group.
+/// Rules send-sync, communicator-order, shadowed-group.
 void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
-/// first-use, send-sync: of what no other rule tells, which come first.
+/// Rules first-use, send-sync for cases that no other rule reports. Call after all other rules.
 void lint_hosts(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
-/// `text` in single quotes.
+/// Puts `text` in single quotes.
 inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 }  // namespace pipesim::models

@@ -1,11 +1,11 @@
-// Splits of communicators on which calls are pending.
+// Rule split-pending: splits of communicators with pending calls.
 #include "models/lint/lint_rules.hpp"
 #include "models/lint/pending_calls.hpp"
 
 namespace pipesim::models {
 namespace {
 
-// Of the program of one rank.
+// Checks the splits of one rank's program.
 class SplitLint {
  public:
   SplitLint(const TaskGraph& graph, std::uint32_t rank, std::vector<LintFinding>& findings)
@@ -45,7 +45,7 @@ void SplitLint::do_step(std::uint32_t index) {
   follow(actor, pending_);
 }
 
-// What the host waits for is done when it goes on.
+// Tracks pending calls and reports splits. A blocking call is done when the host continues.
 void SplitLint::do_calls(std::uint32_t index) {
   const ActorTemplate& actor = graph_.actors[index];
   const ShortList<CallTemplate>& calls = actor.step->calls;

@@ -1,4 +1,4 @@
-// Rules about streams: which of them have what waits for peers.
+// Rules about the streams of ops that wait for peers.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -30,7 +30,7 @@ class StreamLint {
   }
 
  private:
-  // The streams of one rank on which a group's collectives are, each with the first of them.
+  // The streams of one rank with collectives of a group, each with its first collective.
   using Streams = std::map<std::string, ActorId>;
 
   void look_at(ActorId id);
@@ -46,9 +46,9 @@ class StreamLint {
   const Lowered& lowered_;
   Names names_;
   std::vector<LintFinding>& findings_;
-  // By group and list, and there by rank.
+  // Key: group and list, then rank.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<std::uint32_t, Streams>> streams_of_;
-  std::map<std::uint32_t, ActorId> waiting_;  // by stream: the first on it that waits for peers
+  std::map<std::uint32_t, ActorId> waiting_;  // by stream: its first op that waits for peers
 };
 
 std::string listed(const std::vector<std::string>& names) {
@@ -76,7 +76,8 @@ void StreamLint::look_at(ActorId id) {
   }
 }
 
-// What the host does is on a stream of ours, but on none of a device.
+// Records the stream of a collective. Host calls have a stream in the plan that is not a device
+// stream.
 void StreamLint::add_collective(ActorId id, std::uint32_t group) {
   const sim::Actor& actor = plan_.actors[id];
   const std::uint32_t stream = lowered_.stream_template[actor.stream];
@@ -86,7 +87,7 @@ void StreamLint::add_collective(ActorId id, std::uint32_t group) {
                                                                              id);
 }
 
-// Told for the first rank that differs from the first of the list.
+// Reports the first rank that differs from the first rank of the list.
 void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, Streams>& ranks) {
   const auto names = [](const Streams& streams) {
     std::vector<std::string> result;
@@ -121,7 +122,8 @@ void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, S
   findings_.push_back(std::move(finding));
 }
 
-// Which of them start is then a matter of time, and two ranks may choose differently.
+// Reports more waiting streams than kernel slots: timing then decides which streams start, and two
+// ranks can choose differently.
 void StreamLint::check_room(sim::DeviceId id) {
   const sim::Device& device = plan_.devices[id];
   if (device.resident == 0 || device.ordered() || graph_.device.sms != Expr()) return;

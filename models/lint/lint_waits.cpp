@@ -1,5 +1,5 @@
-// Rules about calls of two communicators: hosts that wait between them, threads that nothing
-// orders, and names.
+// Rules about calls of two communicators: host waits between the calls, unordered threads, and
+// names.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -19,32 +19,32 @@ using sim::CallKind;
 using sim::CommunicatorId;
 using sim::ThreadId;
 
-// Longer programs are cut: what they do repeats.
+// Longer programs are cut, because their behavior repeats.
 constexpr std::uint32_t kMaxActsOfThread = 4'096;
 constexpr std::size_t kMaxWaitsOfRank = 64;
 
-// The streams of a rank that a call's end has reached, and the events that tell of it.
+// The streams of a rank that continue only after a call, and the events that report its end.
 struct Reach {
   std::set<std::uint32_t> streams;
   std::set<std::uint32_t> events;
 };
 
-// A send that may not be done.
+// A send that may not be done yet.
 struct OpenSend {
   ActorId actor;
   CommunicatorId communicator;
-  std::uint32_t peer = 0;    // its rank
-  std::uint32_t number = 0;  // of the sends to this rank on this communicator, from 1
+  std::uint32_t peer = 0;    // rank of the receiver
+  std::uint32_t number = 0;  // number among the sends to this rank on this communicator, from 1
   Reach reach;
 };
 
-using Direction = std::pair<std::uint32_t, CommunicatorId>;  // from a rank, on a communicator
+using Direction = std::pair<std::uint32_t, CommunicatorId>;  // sender's rank and communicator
 
-// The host waits until a send is done.
+// A wait of the host for the end of a send.
 struct HostWait {
   ActorId wait;
   OpenSend send;
-  std::map<Direction, std::uint32_t> receives;  // that it has called by then
+  std::map<Direction, std::uint32_t> receives;  // recvs called before the wait
 };
 
 class WaitLint {
@@ -61,18 +61,18 @@ class WaitLint {
   }
 
  private:
-  // A call that waits for peers, on a stream of a device: the first of its thread, communicator
-  // and stream.
+  // A call that waits for peers on a device stream: the first of its thread, communicator and
+  // stream.
   struct Launched {
     ThreadId thread;
     ActorId actor;
     CommunicatorId communicator;
   };
   struct RankCalls {
-    std::vector<std::uint32_t> streams;               // templates: a tree of those with an order
+    std::vector<std::uint32_t> streams;  // union-find of stream templates with a mutual order
     std::map<std::uint32_t, std::uint32_t> recorded;  // by event: a stream
     std::vector<Launched> calls;
-    std::set<ThreadId> ordered;  // threads with locks or keys
+    std::set<ThreadId> ordered;  // threads that use locks or keys
   };
 
   void read(ThreadId id);
@@ -98,8 +98,8 @@ class WaitLint {
   Names names_;
   std::vector<LintFinding>& findings_;
   std::map<std::uint32_t, std::vector<HostWait>> waits_;  // by rank
-  std::map<std::uint32_t, RankCalls> calls_;              // likewise
-  // Of the thread that is read:
+  std::map<std::uint32_t, RankCalls> calls_;              // by rank
+  // State of the thread that is being read:
   std::uint32_t rank_ = 0;
   std::vector<OpenSend> sends_;
   std::map<Direction, std::uint32_t> sent_;
@@ -145,7 +145,8 @@ void WaitLint::read(ThreadId id) {
   }
 }
 
-// Streams of which one ever waits for the other have some order; which, is another rule's matter.
+// Merges streams if one of them ever waits for the other: they have some order. Other rules check
+// which order.
 void WaitLint::connect_streams(ActorId actor, RankCalls& of) {
   const ActorTemplate& step = names_.actor(actor);
   connect(of.streams, step.stream, step.behind);
@@ -184,7 +185,7 @@ void WaitLint::do_calls(ActorId actor, RankCalls& of, ThreadId thread) {
   sends_.insert(sends_.begin(), before.begin(), before.end());
 }
 
-// What comes behind the end of a send on its stream, or waits for it.
+// Extends each open send to the streams and events that come after its end.
 void WaitLint::spread(ActorId actor) {
   const ActorTemplate& step = names_.actor(actor);
   for (OpenSend& send : sends_) {
@@ -231,7 +232,7 @@ bool WaitLint::share_two_ranks(CommunicatorId a, CommunicatorId b) const {
   return shared >= 2;
 }
 
-// Host threads that take no lock and wait for no key launch in any order.
+// Reports unordered launches: host threads without locks and keys launch in any order.
 void WaitLint::check_threads(const RankCalls& of) {
   for (std::size_t i = 0; i < of.calls.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -273,8 +274,8 @@ void WaitLint::report_threads(const Launched& first, const Launched& second) {
   findings_.push_back(std::move(finding));
 }
 
-// Two hosts that wait, each for a send whose recv the other has not called by then. On one
-// communicator the order of its calls says it: that is send-first.
+// Reports two hosts that each wait for a send whose recv the other host has not called. If the
+// sends share a communicator, send-first reports them instead.
 void WaitLint::check_sends(std::uint32_t rank, const HostWait& wait) {
   const OpenSend& send = wait.send;
   const auto peer = waits_.find(send.peer);
@@ -308,14 +309,15 @@ void WaitLint::check_sends(std::uint32_t rank, const HostWait& wait) {
 // ---------------------------------------------------------------------------------------------
 // Names
 
-// A step that names a communicator means this one and not the group, whose ranks are others.
+// Reports communicators with the name of a group: a step with this name uses the communicator, and
+// the group has other ranks.
 void lint_shadowed(const TaskGraph& graph, std::vector<LintFinding>& findings) {
   for (const CommunicatorTemplate& communicator : graph.communicators) {
     const std::uint32_t group = index_of(graph.groups, communicator.name);
     if (group == kNoIndex || communicator.group == group || communicator.group == kNoIndex)
       continue;
-    // Groups that `parallel` makes are there whether somebody wants their names or not; they all
-    // have its place.
+    // `parallel` creates groups whether or not their names are used; all of them have the place of
+    // `parallel`.
     const bool made = std::count_if(graph.groups.begin(), graph.groups.end(), [&](const Group& g) {
                         return g.place == graph.groups[group].place;
                       }) > 1;

@@ -1,4 +1,4 @@
-// Calls of a rank's program that may not be done, for rules that walk the program of each rank.
+// Calls of a rank's program that may be unfinished, for rules that walk the program of each rank.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pipesim::models {
 
-/// The last call of a communicator or group, and what knows that it is done: calls of one
-/// communicator end in their order.
+/// The last call of a communicator or group, with the streams and events that come after its end.
+/// Calls of one communicator end in order.
 struct PendingCall {
   std::uint32_t actor = kNoIndex;
   std::set<std::uint32_t> streams{};
@@ -21,15 +21,14 @@ struct PendingCall {
 
 using PendingCalls = std::map<std::uint32_t, PendingCall>;  // by communicator, or by group
 
-/// An event that is recorded behind a call is one of it, and a stream that waits for such an event
-/// or for a stream behind the call is behind it, too.
+/// Updates the pending calls after `actor`. Events recorded after a call are added to the call, and
+/// so are streams that wait for such an event or stream.
 void follow(const ActorTemplate& actor, PendingCalls& pending);
 
-/// The host, in `step`, waits for a stream that is behind the call.
+/// Whether the host, in `step`, waits for a stream that comes after the call.
 bool is_synchronized(const StepTemplate& step, const PendingCall& call);
 
-/// Calls `do_step` for the actors of the program in the order in which `rank` comes to them, each
-/// block once.
+/// Calls `do_step` for the actors of the program in the order of `rank`, each block once.
 template <typename DoStep>
 void walk(const std::vector<ProgramStep>& steps, std::uint32_t rank, const DoStep& do_step) {
   for (const ProgramStep& step : steps) {
@@ -40,7 +39,7 @@ void walk(const std::vector<ProgramStep>& steps, std::uint32_t rank, const DoSte
   }
 }
 
-/// Calls `walk_thread` with the rank and the program of each thread that has one.
+/// Calls `walk_thread` with the rank and the program of each thread that has a program.
 template <typename WalkThread>
 void for_each_program(const TaskGraph& graph, const Lowered& lowered,
                       const WalkThread& walk_thread) {
