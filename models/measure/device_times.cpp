@@ -17,7 +17,8 @@ bool DeviceTimes::on_device(ActorId id) const {
   return stream == kNoIndex || !graph_.streams[stream].on_host;
 }
 
-// Of a chain of calls one stage runs after the other.
+// Returns the duration of an actor's longest chain of calls. The stages of a chain run one after
+// another.
 std::int64_t DeviceTimes::longest_calls(ActorId id) const {
   const sim::IdRange<sim::CallId> calls = plan_.calls_of(id);
   if (calls.size() == 1) return plan_.calls[*calls.begin()].takes.ns;
@@ -27,7 +28,8 @@ std::int64_t DeviceTimes::longest_calls(ActorId id) const {
     std::int64_t& stage = stages[{of.chain, of.stage}];
     stage = std::max(stage, of.takes.ns);
   }
-  std::map<sim::ChainId, std::int64_t> chains;  // what is in none is one of a single stage
+  // Calls without a chain count as one chain with a single stage.
+  std::map<sim::ChainId, std::int64_t> chains;
   for (const auto& [stage, takes] : stages) chains[stage.first] += takes;
   std::int64_t longest = 0;
   for (const auto& [chain, takes] : chains) longest = std::max(longest, takes);

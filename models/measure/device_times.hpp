@@ -1,4 +1,4 @@
-// When devices work, from the times of the acts of a run that kept them.
+// Working times of devices, computed from the op times that a run kept.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace pipesim::models {
 
-/// From `begin_ns` up to `end_ns`; empty where these are equal.
+/// The time from `begin_ns` up to `end_ns`, exclusive; empty if the ends are equal.
 struct Interval {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
@@ -17,22 +17,23 @@ struct Interval {
   bool empty() const { return begin_ns >= end_ns; }
 };
 
-/// Looks at one run. All must outlive it. A collective or a call that waits for its peers does not
-/// work, nor does a wait for an event.
+/// Computes working times in one run; all arguments must outlive this object. A collective or call
+/// does no work while it waits for peers, and a wait for an event does no work at all.
 ///
-/// Of a collective actor that is exact. What a call works is its own `takes` before its end (of a
-/// group, the longest of the calls that hold each other back), which is exact unless its peers say
-/// another time, a call of the group has to wait after the others, or durations vary.
+/// The result is exact for collective actors. A call counts as working for its own `takes` before
+/// its end; for a group, this is the longest among the calls that hold each other back. This is
+/// exact unless peers state another time, a call of the group has to wait after the others, or
+/// durations vary.
 class DeviceTimes {
  public:
   DeviceTimes(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome)
       : graph_(graph), lowered_(lowered), plan_(lowered.plan), outcome_(outcome) {}
 
-  /// True for ops and calls on a stream of a device.
+  /// Whether the actor is an op or a call on a device stream.
   bool on_device(sim::ActorId id) const;
 
-  /// When act `k` of an actor on a device works, if it does. One that has not ended works up to the
-  /// last progress of the run.
+  /// The working interval of op `k` of an actor on a device; empty if the op does no work. An op
+  /// that has not ended works up to the last progress of the run.
   Interval work(sim::ActorId id, std::uint32_t k) const;
 
  private:

@@ -78,7 +78,7 @@ class Check {
     }
   }
 
-  // What never comes from outside counts for the rank that waits for it.
+  // Compares the roots. Missing input from outside counts for the rank that waits for the input.
   void check_roots() {
     std::set<std::uint32_t> ranks;
     for (const Root& root : found_.roots) {
@@ -104,7 +104,7 @@ class Check {
         add_idle(idle, share, {idle.on.begin(), idle.on.end()});
         continue;
       }
-      // Ranks that are alike are told once.
+      // Ranks with the same idle share are reported together.
       std::map<std::int64_t, std::vector<std::uint32_t>> ranks;
       for (const std::uint32_t rank : idle.on) {
         ranks[idle_share(found_.time_ns, busy[rank])].push_back(rank);
@@ -149,7 +149,7 @@ class Check {
 
   OrderedAct find(std::uint32_t rank, const ExpectedAct& act) {
     OrderedAct result{rank, act.op, act.act, false, sim::kNever};
-    // As it is called, or a name before a number.
+    // The full name, or the name without its trailing number.
     const std::size_t digits = act.op.find_last_not_of("0123456789") + 1;
     for (const std::string& name : {act.op, act.op.substr(0, digits)}) {
       const auto found = actors().find({rank, name});
@@ -167,7 +167,8 @@ class Check {
     return result;
   }
 
-  // False, and told, where the acts do not start in order. The first's rank is `rank`.
+  // Checks that the ops start in order; reports the first violation. `rank`: the rank of the first
+  // op.
   bool in_order(const std::vector<ExpectedAct>& acts, std::uint32_t rank) {
     std::optional<OrderedAct> last;
     for (const ExpectedAct& act : acts) {
@@ -199,7 +200,7 @@ class Check {
                                    [&](const ExpectedAct& act) { return find(rank, act).exists; });
       if (!all) continue;
       somewhere = true;
-      if (!in_order(acts, rank)) return;  // the first rank stands for all
+      if (!in_order(acts, rank)) return;  // only the first such rank is reported
     }
     if (!somewhere) add(Aspect::kOrder, acts.front().place);
   }

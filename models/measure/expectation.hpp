@@ -1,4 +1,4 @@
-// What a scenario says should come out of it.
+// The expectations that a scenario states about its run.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace pipesim::models {
 
-/// What a number may be; both ends are allowed.
+/// A range of numbers, including both ends.
 struct Bounds {
   std::int64_t least = std::numeric_limits<std::int64_t>::min();
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
@@ -30,58 +30,59 @@ struct Bounds {
   friend constexpr bool operator==(const Bounds&, const Bounds&) = default;
 };
 
-/// A value, and where the file says that it is expected.
+/// An expected value and its place in the file.
 template <typename T>
 struct Expected {
   Place place;
   T value;
 };
 
-/// How idle ranks may be.
+/// The expected idle share of ranks.
 struct ExpectedIdle {
   Place place;
-  Bounds share;           // in millionths, see idle_share()
-  RankSet on;             // each of these
-  bool together = false;  // or these taken together
+  Bounds share;           // millionths, see idle_share()
+  RankSet on;             // ranks that must each be in the range
+  bool together = false;  // whether the range applies to all ranks together
 };
 
-/// How much memory a rank may need: of some ranks, the one that needs most.
+/// The expected memory of a rank: among several ranks, of the one that needs most.
 struct ExpectedMemory {
   Place place;
   Bounds bytes;
   RankSet on;
-  bool reserved = false;  // what is set aside, not what is in use
+  bool reserved = false;  // whether `bytes` means reserved memory instead of used memory
 };
 
-/// An act, by name.
+/// A named op.
 struct ExpectedAct {
   Place place;
   std::optional<std::uint32_t> rank;
   std::string op;
-  std::uint32_t act = 1;  // from 1
+  std::uint32_t act = 1;  // number of the op, from 1
 };
 
-/// One entry of `expect:`. What is not said is not checked.
+/// An entry of `expect:`. Aspects without a value are not checked.
 struct Expectation {
   Place place;
-  std::vector<std::pair<std::string, std::string>> with;  // parameters that are set for it
+  std::vector<std::pair<std::string, std::string>> with;  // parameter settings of this entry
   std::optional<Expected<sim::Verdict>> verdict;
   std::optional<Expected<Cause>> cause;
-  std::optional<Expected<Bounds>> time_ns;             // the last progress
-  std::optional<Expected<std::int64_t>> cycle_length;  // in waits
-  std::vector<Expected<std::string>> cycle_through;    // ops that are on the cycle, in any order
-  std::optional<Expected<RankSet>> roots;              // the ranks at which waits end
+  std::optional<Expected<Bounds>> time_ns;             // time of the last progress
+  std::optional<Expected<std::int64_t>> cycle_length;  // number of waits on the cycle
+  std::vector<Expected<std::string>> cycle_through;    // ops on the cycle, in any order
+  std::optional<Expected<RankSet>> roots;              // ranks at which waits end
   std::vector<ExpectedIdle> idle;
   std::vector<ExpectedMemory> memory;
-  /// Acts of each list start in its order. Where none of a list names its rank, that holds on each
-  /// rank that has all of them; else one that names none is on the rank of the one before it.
+  /// Ops that must start in the order of each list. If no op of a list names its rank, the order
+  /// applies to each rank that has all ops of the list. Otherwise an op without a rank is on the
+  /// rank of the op before.
   std::vector<std::vector<ExpectedAct>> order;
 
-  /// True if only a run with RunOptions::keep_act_times can be held against it.
+  /// Whether the check needs a run with RunOptions::keep_act_times.
   bool needs_act_times() const { return !idle.empty() || !memory.empty() || !order.empty(); }
 };
 
-/// What an expectation is about.
+/// The aspect of a run that an expectation is about.
 enum class Aspect : std::uint8_t {
   kVerdict,
   kCause,
@@ -94,38 +95,41 @@ enum class Aspect : std::uint8_t {
   kOrder
 };
 
-/// One side of an order that is not kept.
+/// One op of a violated order.
 struct OrderedAct {
   std::uint32_t rank = 0;
   std::string op;
   std::uint32_t act = 0;
-  bool exists = false;  // there is such an act
+  bool exists = false;  // whether the rank has the op
   sim::Time start = sim::kNever;
 };
 
-/// Something that was expected and is not so. Which members are used depends on the aspect.
+/// An unmet expectation. The aspect decides which members are used.
 struct Unmet {
   Aspect aspect = Aspect::kVerdict;
   Place place;
-  std::string wanted;  // kVerdict, kCause: the name; kCycleThrough: the op
-  std::string found;   // kVerdict, kCause
-  /// kTime: ns, kCycleLength: waits, kIdle: millionths, kMemory: bytes.
+  std::string wanted;  // kVerdict, kCause: expected name; kCycleThrough: expected op
+  std::string found;   // kVerdict, kCause: actual name
+  /// Expected range. kTime: ns, kCycleLength: waits, kIdle: millionths, kMemory: bytes.
   Bounds bounds;
-  std::int64_t number = 0;                 // and what was found instead
-  bool reserved = false;                   // kMemory
-  bool sized = true;                       // kMemory: false: nothing says how large it is
-  std::vector<std::uint32_t> ranks;        // kRoots: that were expected; kIdle: which it is about
-  std::vector<std::uint32_t> found_ranks;  // kRoots; kMemory: those that need so much
-  std::optional<OrderedAct> before;        // kOrder: this should have started,
-  std::optional<OrderedAct> after;         // and this not before it; nothing: no rank has them all
+  std::int64_t number = 0;           // actual number, in the unit of `bounds`
+  bool reserved = false;             // kMemory: whether reserved memory is meant
+  bool sized = true;                 // kMemory: whether any size is known
+  std::vector<std::uint32_t> ranks;  // kRoots: expected ranks; kIdle: affected ranks
+  // kRoots: actual ranks; kMemory: ranks that need `number` bytes.
+  std::vector<std::uint32_t> found_ranks;
+  std::optional<OrderedAct> before;  // kOrder: op that must start first
+  // kOrder: op that must not start before `before`; none: no rank has all ops.
+  std::optional<OrderedAct> after;
 };
 
-/// What of `expectation` the run of `graph` does not meet; empty if it meets all.
+/// Returns the aspects of `expectation` that the run of `graph` does not meet; empty if all are
+/// met.
 std::vector<Unmet> unmet(const Expectation& expectation, const TaskGraph& graph,
                          const Simulation& run);
 
-/// What the ranks of an expectation need, in bytes: most of all of them. Nothing where nothing in
-/// `report` is about them.
+/// The memory of the ranks of an expectation, in bytes: the maximum over these ranks. Returns
+/// nullopt if `report` has no data on them.
 std::optional<std::int64_t> memory_of(const ExpectedMemory& expected,
                                       const std::optional<MemoryReport>& report);
 

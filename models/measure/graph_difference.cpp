@@ -1,5 +1,5 @@
-// Every template is described as a list of keys and values; the lists are compared. What is added
-// to the task graph is compared once it is described here.
+// Describes every template as a list of keys and values, and compares the lists. New members of the
+// task graph need a description here to be compared.
 #include "models/measure/graph_difference.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ KeyValue number(std::int64_t value, Unit unit = Unit::kNumber) {
   return result;
 }
 
-// Tensors, in any order that a file has them.
+// Formats a list of tensors, independent of their order in the file.
 KeyValue tensors(ShortList<std::string> names) {
   std::sort(names.begin(), names.end());
   std::string list;
@@ -75,7 +75,7 @@ std::string algorithm_text(const std::optional<Algorithm>& algorithm) {
   return algorithm ? kNames[static_cast<std::size_t>(*algorithm)] : "";
 }
 
-/// A template in words.
+/// A template as text.
 struct Description {
   std::string what;
   std::string name;
@@ -83,7 +83,7 @@ struct Description {
   Keys keys;
 };
 
-/// A step of a program, or where a block begins or ends.
+/// A step of a program, or the begin or end of a block.
 struct ProgramWord {
   std::string text;
   bool is_step = false;
@@ -154,7 +154,7 @@ class Describer {
     return result;
   }
 
-  /// The steps of a program, in order and in words.
+  /// Returns the steps of a program as text, in order.
   std::vector<ProgramWord> program(const HostThread& thread) const {
     std::vector<ProgramWord> steps;
     add_steps(thread.program, steps);
@@ -162,13 +162,14 @@ class Describer {
   }
 
  private:
-  // Unless it is said, it depends on the reading and on the kind of call.
+  // Formats an init rule. Without a stated rule, init depends on the reading and the kind of call.
   static KeyValue creation(const CreationRule& rule) {
     const char* when = rule.at_first_use ? "first_use" : rule.said ? "start" : "by default";
     return text(when + std::string(rule.waits_for_device ? ", waits for the device" : ""));
   }
 
-  // The rest of a schedule is in its actors and programs.
+  // Adds the memory of a schedule; all other properties of a schedule are in its actors and
+  // programs.
   static void add_memory(const Pipeline& pipeline, Keys& keys) {
     const auto add = [&](const char* key, std::int64_t StageCost::*bytes) {
       keys.emplace_back(key, of_costs(pipeline.costs, bytes));
@@ -178,7 +179,7 @@ class Describer {
     add("schedule unsharded", &StageCost::unsharded_bytes);
   }
 
-  // In the order of the stages, or forwards: "2 x 1024, 512".
+  // Formats costs in the order of stages or forwards: "2 x 1024, 512".
   static KeyValue of_costs(const std::vector<StageCost>& costs, std::int64_t StageCost::*bytes) {
     std::string list;
     for (auto first = costs.begin(); first != costs.end();) {
@@ -382,7 +383,7 @@ class Describer {
       keys.emplace_back(prefix + "communicator",
                         text(name_in(graph_.communicators, call.communicator)));
       if (call.peer) keys.emplace_back(prefix + "peer", numbers(*call.peer, on));
-      // A call of no bytes is not one of which the size is not said.
+      // A call of 0 bytes differs from a call without a stated size.
       if (call.sized || call.bytes != Expr()) {
         keys.emplace_back(prefix + "bytes", numbers(call.bytes, on, Unit::kBytes));
       }
@@ -410,7 +411,7 @@ class Describer {
     if (!reg.carries.empty()) keys.emplace_back("carries" + of, tensors(reg.carries));
   }
 
-  // What is read is the key, so that one read that comes or goes is just that.
+  // Uses the source of a read as the key, so that an added or removed read is a single change.
   void add_read(const ReadTemplate& read, Keys& keys) const {
     const ActorTemplate& from = graph_.actors[read.actor];
     const RegisterTemplate& reg = from.registers[read.reg];
@@ -450,7 +451,8 @@ class Describer {
   RankSet all_;
 };
 
-// A key may stand there several times (two reads of one register): its n-th meets the n-th.
+// Compares two lists of keys. A key can occur several times (two reads of one register); the n-th
+// occurrences are compared.
 std::vector<KeyChange> compare_keys(const Keys& before, const Keys& after) {
   using Numbered = std::map<std::pair<std::string, std::size_t>, const KeyValue*>;
   const auto numbered = [](const Keys& keys) {
@@ -481,7 +483,7 @@ std::vector<KeyChange> compare_keys(const Keys& before, const Keys& after) {
   return result;
 }
 
-// Where two programs first differ.
+// Returns the first difference between two programs.
 std::optional<KeyChange> compare_programs(const std::vector<ProgramWord>& before,
                                           const std::vector<ProgramWord>& after) {
   const auto [a, b] = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
@@ -511,7 +513,7 @@ GraphDifference compare_graphs(const TaskGraph& before, const TaskGraph& after) 
 
   const std::vector<Description> olds = first.templates();
   const std::vector<Description> news = second.templates();
-  // On different ranks there may be several of one name: the n-th of them meets the n-th.
+  // Templates on different ranks can share a name; the n-th templates of a name are compared.
   using ByName = std::map<std::tuple<std::string, std::string, std::size_t>, const Description*>;
   const auto by_name = [](const std::vector<Description>& items) {
     ByName names;

@@ -1,4 +1,4 @@
-// Each act that works is an interval of time; the union of those of a rank is what it is busy.
+// Every working op is a time interval. A rank is busy during the union of its intervals.
 #include "models/measure/idle.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run)
 
 std::int64_t idle_share(std::int64_t time_ns, std::int64_t busy, std::int64_t ranks) {
   if (time_ns <= 0 || ranks <= 0) return 0;
-  // All ranks together may be beyond 64 bits: digits of no use are dropped.
+  // The total of all ranks can exceed 64 bits, so drops low digits.
   constexpr std::int64_t kMax = std::int64_t{1} << 42;
   while (time_ns > kMax / ranks) {
     time_ns /= 2;

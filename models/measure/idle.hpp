@@ -1,4 +1,4 @@
-// How long the devices of ranks have nothing to run.
+// Idle times of the devices of ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace pipesim::models {
 
-/// A share of all, in millionths.
+/// The whole as a share, in millionths.
 inline constexpr std::int64_t kWholeShare = 1'000'000;
 
-/// For each rank how many ns of the time of the run an act works on at least one of its device
-/// streams, as DeviceTimes has it. The run must have kept act times.
+/// Busy time of each rank in ns: the time during which an op works on at least one of its device
+/// streams, see DeviceTimes. The run must have kept the times of its ops.
 std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run);
 
-/// The part of `time_ns` that `ranks` ranks which were busy for `busy` ns in all were idle, in
-/// millionths, rounded down. Of no time, 0.
+/// The idle share of `ranks` ranks with a total busy time of `busy` ns, relative to `time_ns` each,
+/// in millionths, rounded down; 0 if `time_ns` is 0.
 std::int64_t idle_share(std::int64_t time_ns, std::int64_t busy, std::int64_t ranks = 1);
 
 }  // namespace pipesim::models

@@ -1,5 +1,5 @@
-// Each use of a slot is two changes, one when it begins and one when it ends; in the order of time
-// they sum up to what is in use.
+// Each use of a slot yields two changes of the memory in use, at its begin and at its end. The sum
+// of all changes up to a time is the memory in use.
 #include "models/measure/memory.hpp"
 
 #include <algorithm>
@@ -17,10 +17,11 @@ using sim::ActorId;
 using sim::EdgeId;
 using sim::RegisterId;
 
-constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();  // until the run is over
+// In use until the end of the run.
+constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
 
-// What is given back at a moment comes before what is taken. A schedule's changes of one moment,
-// where something takes no time, are in the order of its row.
+// Order of changes at the same time: memory is returned before memory is taken. Changes of a
+// schedule (some take no time) keep the order of the row.
 constexpr std::uint32_t kGivenBack = 0;
 constexpr std::uint32_t kFirstOfRow = 1;
 constexpr std::uint32_t kTaken = std::numeric_limits<std::uint32_t>::max();
@@ -31,8 +32,8 @@ struct Change {
   std::int64_t bytes = 0;
 };
 
-// Calls `visit` with each of `actions` from `begin` to `end` that keeps or drops the activations of
-// a micro-batch: whether it keeps them, and their bytes.
+// Calls `visit` for each of `actions` from `begin` to `end` that keeps or drops the activations of
+// a micro-batch, with whether it keeps them and their bytes.
 template <typename Visit>
 void visit_activations(const Pipeline& pipeline, const Actions& actions, std::size_t begin,
                        std::size_t end, const Visit& visit) {
@@ -46,7 +47,8 @@ void visit_activations(const Pipeline& pipeline, const Actions& actions, std::si
   }
 }
 
-// The bytes of each activation that a row of a partial schedule drops and did not make.
+// Calls `visit` with the bytes of each activation that a row of a partial schedule drops but did
+// not create.
 template <typename Visit>
 void visit_held_before(const Pipeline& pipeline, const Actions& row, const Visit& visit) {
   if (!pipeline.schedule.partial) return;
@@ -61,7 +63,7 @@ void visit_held_before(const Pipeline& pipeline, const Actions& row, const Visit
       });
 }
 
-// Which stages of a row have gathered weights.
+// The stages of a row with gathered weights.
 class Gathered {
  public:
   Gathered(const Pipeline& pipeline, const Actions& row) : pipeline_(pipeline) {
@@ -73,10 +75,10 @@ class Gathered {
     }
   }
 
-  /// Of what the row drops and did not gather: it is there from the start.
+  /// Bytes of weights that the row drops but did not gather: in use from the start.
   std::int64_t before() const { return before_; }
 
-  /// How many bytes more are in use with this action.
+  /// Change of the bytes in use by this action.
   std::int64_t change(const Action& action) {
     if (action.kind == ActionKind::kUnshard) return set(action.stage, true);
     return action.kind == ActionKind::kReshard ? set(action.stage, false) : 0;
@@ -96,7 +98,7 @@ class Gathered {
 
 class Memory {
  public:
-  /// `counts`: every slot and activation is one.
+  /// `counts`: every slot and activation counts as 1 instead of its bytes.
   Memory(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome, bool counts)
       : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome), counts_(counts) {
     if (graph.pipeline) acts_.emplace(*graph.pipeline, lowered);
@@ -134,14 +136,14 @@ class Memory {
   }
 
  private:
-  // Puts its changes into `changes_`, in their order.
+  // Computes the memory of a rank and fills `changes_` in order.
   RankMemory of_rank(std::uint32_t rank) {
     RankMemory result;
     changes_.clear();
     if (graph_.memory) result.held = graph_.memory->value(rank).value_or(0);
     if (graph_.pipeline) result.held += weight_memory(*graph_.pipeline, rank);
     result.reserved = result.held;
-    // Actors are numbered rank by rank.
+    // Actors are sorted by rank.
     for (; next_ < plan_.actors.size(); ++next_) {
       const ActorId id{next_};
       if (plan_.actors[id].rank.value != rank) break;
@@ -171,7 +173,7 @@ class Memory {
     const std::uint32_t index = lowered_.register_template[id];
     const Boxed<Expr>& size = producer.registers[index].bytes;
     if (!(size || counts_) || (index == 0 && producer.in_place && reads_data(reg.producer))) return;
-    if (counts_ && reg.control) return;  // holds nothing
+    if (counts_ && reg.control) return;  // control registers hold no data
     const std::int64_t bytes =
         counts_ ? 1 : size->value(plan_.actors[reg.producer].rank.value).value_or(0);
     result.reserved += bytes * reg.slots;
@@ -193,7 +195,8 @@ class Memory {
         [&](EdgeId edge) { return !plan_.registers[plan_.edges[edge].source].control; });
   }
 
-  // A credit is taken at launch. What nobody reads takes none.
+  // Begin of the use of a slot: at launch, which takes the credit. A register without readers takes
+  // no credit, so its use begins at the start of the op.
   std::int64_t begin_of(const sim::Register& reg, std::uint32_t slot) const {
     const sim::ActTimes& first = times(reg.producer, slot * std::uint64_t{reg.acts_per_slot});
     return (reg.edges == reg.edges_end ? first.start : first.launch).ns;
@@ -212,7 +215,7 @@ class Memory {
     return end;
   }
 
-  // When the reader has sent its acknowledgement of a slot.
+  // The time at which the reader acknowledges a slot.
   std::int64_t given_back(EdgeId id, std::uint32_t slot) const {
     const sim::Edge& edge = plan_.edges[id];
     if (edge.in_place.valid()) return end_of(edge.in_place, slot);
@@ -237,7 +240,7 @@ class Memory {
     });
     Gathered gathered(pipeline, row);
     if (!counts_ && gathered.before() > 0) changes_.push_back({0, 0, gathered.before()});
-    sim::Time computed;  // the end of what the row computes so far
+    sim::Time computed;  // end of the row's computations so far
     bool is_stuck = false;
     acts_->for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
       const sim::Time start = times(acts.first, acts.k).start;
@@ -270,8 +273,8 @@ class Memory {
   const sim::Outcome& outcome_;
   std::optional<PipelineActs> acts_;
   bool counts_;
-  std::uint32_t next_ = 0;       // the first actor of the rank that comes next
-  std::vector<Change> changes_;  // of one rank
+  std::uint32_t next_ = 0;       // first actor of the next rank
+  std::vector<Change> changes_;  // changes of the current rank
 };
 
 }  // namespace
@@ -313,7 +316,7 @@ ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank)
   result.most = count;
   result.most_bytes = now;
   for (std::size_t i = 0; i < row.size(); ++i) {
-    if (is_message(row[i].kind)) continue;  // most of them are
+    if (is_message(row[i].kind)) continue;  // skips the majority of actions early
     now += gathered.change(row[i]);
     visit_activations(pipeline, row, i, i + 1, [&](bool keeps, const Action&, std::int64_t bytes) {
       count = keeps ? count + 1 : count - 1;

@@ -1,13 +1,14 @@
-// How much memory each rank of a run needs: what its runtime sets aside, and what is in use.
+// The memory that each rank of a run needs: reserved by its runtime, and in use.
 //
-// A slot of a register is in use from the launch of the first act that fills it, which takes its
-// credit, until all of its readers have sent their acknowledgements; what a reader hands on in
-// place, until those of that. A register that nobody reads is in use while it is filled. What is
-// given back at a moment can be taken again at that moment.
+// A slot of a register is in use from the launch of the first op that fills the slot, which takes a
+// credit, until all readers have acknowledged the slot. If a reader passes the data on in place,
+// the slot is in use until the readers of that output have acknowledged. A register without readers
+// is in use while an op fills the register. Memory returned at some time can be taken again at the
+// same time.
 //
 // Gathered weights of a schedule are in use from their kUnshard to their kReshard. Gathers run
-// ahead of what is computed, but memory is taken in the order of the row, as PyTorch's allocator
-// does it on the host: not before everything that is computed ahead of the kUnshard is done.
+// ahead of computations. However, memory is taken in the order of the row, as PyTorch's allocator
+// does on the host: not before all computations ahead of the kUnshard are done.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +22,30 @@
 
 namespace pipesim::models {
 
-/// In bytes.
+/// The memory of a rank, in bytes.
 struct RankMemory {
-  std::int64_t held = 0;      // all the time: TaskGraph::memory, and weights of a schedule
-  std::int64_t reserved = 0;  // that, all slots, and ActivationMemory::most_bytes of a schedule
-  std::int64_t peak = 0;      // the most that was in use at one moment, what is held among it
-  std::int64_t peak_ns = 0;   // the first such moment
+  std::int64_t held = 0;      // held throughout: TaskGraph::memory and weights of a schedule
+  std::int64_t reserved = 0;  // `held`, all slots, and ActivationMemory::most_bytes of a schedule
+  std::int64_t peak = 0;      // maximum in use at any time, including `held`
+  std::int64_t peak_ns = 0;   // first time at which the peak is reached
 
   friend constexpr bool operator==(const RankMemory&, const RankMemory&) = default;
 };
 
 using MemoryReport = std::vector<RankMemory>;  // by rank
 
-/// True if anything in `graph` says how large it is.
+/// Whether `graph` states any size.
 bool has_sizes(const TaskGraph& graph);
 
-/// True if anything but a pipeline schedule does.
+/// Whether `graph` states any size outside a pipeline schedule.
 bool has_sizes_beside_schedule(const TaskGraph& graph);
 
-/// Nothing where `graph` has no sizes, or the times of acts were not kept
-/// (RunOptions::keep_act_times). Of a run that hangs: up to where it stands.
+/// Returns nullopt if `graph` has no sizes, or if the run did not keep the times of its ops
+/// (RunOptions::keep_act_times). For a hanging run, covers the time up to the hang.
 std::optional<MemoryReport> memory_report(const TaskGraph& graph, const Lowered& lowered,
                                           const sim::Outcome& outcome);
 
-/// What is in use from `time_ns` on, until the next step.
+/// The memory in use from `time_ns` until the next step.
 struct MemoryStep {
   std::int64_t time_ns = 0;
   std::int64_t used = 0;
@@ -53,25 +54,26 @@ struct MemoryStep {
 };
 
 struct MemoryUse {
-  bool in_bytes = false;  // else nothing says how large it is: slots and activations are counted
-  std::vector<std::vector<MemoryStep>> ranks;  // one step per moment; the first at 0
-  std::vector<std::int64_t> held;              // of that, all the time, by rank
+  bool in_bytes = false;  // false: no sizes are known, so slots and activations are counted
+  std::vector<std::vector<MemoryStep>> ranks;  // by rank: one step per time, the first at 0
+  std::vector<std::int64_t> held;  // by rank: the part of `used` that is held throughout
 };
 
-/// What is in use over time, by rank. The run must have kept act times.
+/// The memory in use over time, by rank. The run must have kept the times of its ops.
 MemoryUse memory_over_time(const TaskGraph& graph, const Lowered& lowered,
                            const sim::Outcome& outcome);
 
-/// What the activations and gathered weights of one rank of a schedule take, which follows from the
+/// The memory for activations and gathered weights of one rank of a schedule, computed from the
 /// order of its row.
 struct ActivationMemory {
-  std::uint32_t most = 0;       // micro-batches of stages between forward and last gradient
-  std::int64_t most_bytes = 0;  // at one moment, of both
+  // Maximum number of micro-batches (per stage) between forward and last gradient.
+  std::uint32_t most = 0;
+  std::int64_t most_bytes = 0;  // maximum of activations and gathered weights together
 };
 
 ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank);
 
-/// Of the stages of a rank, in bytes.
+/// The weights of the stages of a rank, in bytes.
 std::int64_t weight_memory(const Pipeline& pipeline, std::uint32_t rank);
 
 }  // namespace pipesim::models

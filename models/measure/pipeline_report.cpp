@@ -24,14 +24,14 @@ class Report {
     PipelineReport report;
     report.has_memory = pipeline_.has_memory;
     report.ranks.resize(pipeline_.rank_count());
-    std::vector<std::int64_t> ends(report.ranks.size(), 0);  // of what each rank computes
+    std::vector<std::int64_t> ends(report.ranks.size(), 0);  // by rank: end of its computations
     const RankSet pipelines = pipeline_.ranks_of_rows().front();
     for (const std::uint32_t first : pipelines) {
       if (!was_run(first)) continue;
       forward_end_.assign(schedule_.index_count(), kUnknown);
       gradient_end_.assign(schedule_.index_count(), kUnknown);
       gaps_.clear();
-      // Backwards, since most gaps wait for a gradient of the next row.
+      // Visits rows in reverse, since most gaps wait for a gradient from the next row.
       for (auto row = static_cast<std::uint32_t>(schedule_.ranks.size()); row-- > 0;) {
         const std::uint32_t rank = first + row * pipeline_.stride;
         report.ranks[rank] = rank_report(rank, ends[rank], report.makespan_ns);
@@ -42,7 +42,7 @@ class Report {
       report.ranks[rank] = report.ranks[folding_->stands_for[rank]];
       ends[rank] = ends[folding_->stands_for[rank]];
     }
-    // How long the whole takes is known now.
+    // The makespan is final only here.
     for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
       report.ranks[rank].idle.finished_ns = report.makespan_ns - ends[rank];
     }
@@ -52,17 +52,17 @@ class Report {
  private:
   static constexpr std::int64_t kUnknown = -1;
 
-  // Time before a slot in which its rank computed nothing.
+  // The idle time of a rank before a slot.
   struct Gap {
     std::uint32_t rank = 0;
     std::uint32_t slot = 0;
     std::int64_t begin_ns = 0;
-    std::int64_t launch_ns = 0;  // of the slot
+    std::int64_t launch_ns = 0;  // launch of the slot
     std::int64_t end_ns = 0;
   };
 
-  // Whether ranks of the pipeline that begins at rank `first` were: all of them, as they are each
-  // other's peers.
+  // Whether the run includes the pipeline that begins at rank `first`. A pipeline is kept or folded
+  // as a whole, because its ranks are peers.
   bool was_run(std::uint32_t first) const {
     if (folding_ == nullptr) return true;
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
@@ -75,7 +75,7 @@ class Report {
     sim::ActTimes times = outcome_.act_times.of(acts.first, acts.k);
     if (acts.first == acts.last) return times;
     times.end = outcome_.act_times.of(acts.last, acts.k).end;
-    // Where it begins with a call, its first part that computes may be earlier.
+    // If the slot begins with a call, the first part that computes can start earlier.
     if (const sim::ActorId part = first_that_computes(plan_, acts); part.valid()) {
       times.start = std::min(times.start, outcome_.act_times.of(part, acts.k).start);
     }
@@ -84,7 +84,7 @@ class Report {
 
   std::size_t index(const Action& action) const { return schedule_.index(action); }
 
-  // When others can have what a slot computed.
+  // Stores the times at which other ranks can receive the results of a slot.
   void keep_end(const Actions& actions, std::size_t slot, std::int64_t end) {
     for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
       const ActionKind kind = actions[i].kind;
@@ -93,7 +93,8 @@ class Report {
     }
   }
 
-  // All but its gaps, and the time behind its last action, which ends at `now`.
+  // Reports everything except deferred gaps and the time after the last action, whose end is stored
+  // in `now`.
   PipelineRank rank_report(std::uint32_t rank, std::int64_t& now, std::int64_t& makespan) {
     PipelineRank result;
     bool first = true;
@@ -125,11 +126,12 @@ class Report {
     return result;
   }
 
-  // When the slot behind a gap could have what it needs.
+  // The earliest times at which the inputs of the slot after a gap can be ready.
   struct Inputs {
     std::int64_t input = 0;
     std::int64_t gradient = 0;
-    bool are_known = true;  // else rows that give them were not seen, or they were done before
+    // False: an input comes from a row not visited yet, or from before the schedule.
+    bool are_known = true;
 
     void wait_for(std::int64_t& latest, std::int64_t end) {
       latest = std::max(latest, end);
@@ -155,8 +157,8 @@ class Report {
     return inputs;
   }
 
-  // First what the slot needs was not computed, then the host had not launched it, and what is left
-  // the message took.
+  // Splits a gap by cause, in this order: an input was not computed, the host had not launched the
+  // slot, the message was on its way.
   static void add_gap(const Gap& gap, const Inputs& inputs, IdleTime& idle) {
     std::int64_t now = gap.begin_ns;
     const auto take_until = [&](std::int64_t time) {
@@ -176,13 +178,13 @@ class Report {
   const RankFolding* folding_;
   const Pipeline& pipeline_;
   const Schedule& schedule_;
-  std::uint32_t depth_;  // stages of one pipeline
+  std::uint32_t depth_;  // stages per pipeline
   PipelineActs acts_;
   const sim::Plan& plan_;
   const sim::Outcome& outcome_;
   std::vector<std::int64_t> forward_end_;
   std::vector<std::int64_t> gradient_end_;
-  std::vector<Gap> gaps_;  // of one pipeline: those whose inputs come from rows not yet seen
+  std::vector<Gap> gaps_;  // gaps of one pipeline with inputs from rows that were not visited yet
 };
 
 }  // namespace

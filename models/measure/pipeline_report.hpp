@@ -1,4 +1,4 @@
-// What a run of a pipeline schedule cost each rank: time without work and why, memory.
+// The costs of a pipeline schedule per rank: idle time by cause, and memory.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace pipesim::models {
 
-/// Time in which a rank computed nothing, by what it waited for.
+/// The time in which a rank computed nothing, by cause.
 struct IdleTime {
-  std::int64_t start_ns = 0;     // before its first action
-  std::int64_t input_ns = 0;     // the stage before had not computed the forward yet
-  std::int64_t gradient_ns = 0;  // the stage behind had not computed the gradient yet
-  std::int64_t message_ns = 0;   // it had, but the message was not there
-  std::int64_t host_ns = 0;  // the message was there, but the host had not launched the work yet
-  std::int64_t finished_ns = 0;  // this rank had no work left, others had
+  std::int64_t start_ns = 0;     // before the rank's first action
+  std::int64_t input_ns = 0;     // the previous stage had not computed the forward yet
+  std::int64_t gradient_ns = 0;  // the next stage had not computed the gradient yet
+  std::int64_t message_ns = 0;   // the input was computed, but the message had not arrived
+  std::int64_t host_ns = 0;  // the message had arrived, but the host had not launched the work yet
+  std::int64_t finished_ns = 0;  // this rank had no work left, but other ranks had
 
-  /// From its own first action to its own last.
+  /// The idle time between the rank's first and last action.
   std::int64_t inside() const { return input_ns + gradient_ns + message_ns + host_ns; }
 
   std::int64_t all() const { return start_ns + inside() + finished_ns; }
@@ -32,8 +32,9 @@ struct IdleTime {
 struct PipelineRank {
   std::int64_t busy_ns = 0;
   IdleTime idle;
-  std::uint32_t peak_activations = 0;  // micro-batches of stages between forward and last gradient
-  std::int64_t peak_bytes = 0;         // these, and the weights
+  // micro-batches (per stage) between forward and last gradient.
+  std::uint32_t peak_activations = 0;
+  std::int64_t peak_bytes = 0;  // activations and weights
 
   friend bool operator==(const PipelineRank&, const PipelineRank&) = default;
 };
@@ -46,13 +47,13 @@ struct PipelineReport {
   friend bool operator==(const PipelineReport&, const PipelineReport&) = default;
 };
 
-/// The actors of which the report needs only when their last act ended, for
-/// sim::RunOptions::last_times_of: all but those that compute.
+/// Actors for which the report needs only the end of the last op, for
+/// sim::RunOptions::last_times_of: all except those that compute.
 std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered);
 
-/// Nothing where `graph` has no pipeline, the run is not completed, or the times of acts were not
-/// kept (RunOptions::keep_act_times). With `folding`, of all ranks from a run of those that are
-/// kept.
+/// Returns nullopt if `graph` has no pipeline, the run did not complete, or the run did not keep
+/// the times of its ops (RunOptions::keep_act_times). With `folding`, reports all ranks from a run
+/// of the kept ranks.
 std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowered& lowered,
                                               const sim::Outcome& outcome,
                                               const RankFolding* folding = nullptr);

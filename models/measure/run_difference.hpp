@@ -1,4 +1,4 @@
-// What differs between two runs: how they ended and, where both can be simulated, what moved.
+// The difference between two runs: their ends and, if both can be simulated, the moved ops.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace pipesim::models {
 
-/// How many acts an actor did.
+/// The number of ops that an actor completed.
 struct ActCount {
   std::uint32_t rank = 0;
   std::string op;
@@ -23,7 +23,7 @@ struct ActCount {
   friend bool operator==(const ActCount&, const ActCount&) = default;
 };
 
-/// The end of a run as far as a JSON report tells it, too.
+/// The end of a run, limited to the data that a JSON report also contains.
 struct RunEndFigures {
   std::string verdict;
   std::string cause;
@@ -31,64 +31,64 @@ struct RunEndFigures {
   std::uint64_t fingerprint = 0;
   std::uint64_t acts_done = 0;
   std::uint64_t acts_expected = 0;
-  std::vector<std::string> cycle;  // "rank 1 nccl-1998#3", in order
-  std::vector<std::string> roots;  // "rank 3", "the outside"
-  std::vector<ActCount> counts;    // rank by rank, in the order of the file
+  std::vector<std::string> cycle;  // ops such as "rank 1 nccl-1998#3", in order
+  std::vector<std::string> roots;  // names such as "rank 3", "the outside"
+  std::vector<ActCount> counts;    // sorted by rank, then in the order of the file
 
   friend bool operator==(const RunEndFigures&, const RunEndFigures&) = default;
 };
 
 RunEndFigures end_figures(const Explanation& explanation);
 
-/// A run that was made with RunOptions::keep_act_times and keep_log, and its task graph.
+/// A run with RunOptions::keep_act_times and keep_log, and its task graph.
 struct TimedRun {
   const TaskGraph& graph;
   const Simulation& simulation;
 };
 
-/// An act that both runs have, and when.
+/// An op that both runs have, with its times.
 struct MovedAct {
   std::uint32_t rank = 0;
   std::string op;
-  std::uint32_t act = 0;  // from 1
+  std::uint32_t act = 0;  // number of the op, from 1
   sim::ActTimes before;
   sim::ActTimes after;
 };
 
-/// An op, over all ranks, that takes longer or less long; counted are acts that both runs have
-/// ended. On a stream that is from start to end (of a call with what it waits for its peers), on
-/// the host from entry to end.
+/// A change in the duration of an op, over all ranks; counts the executions that both runs ended.
+/// On a stream, the duration is from start to end, including the wait of a call for its peers. On
+/// the host, the duration is from entry to end.
 struct PaceChange {
   std::string op;
   std::uint64_t acts = 0;
-  std::int64_t before_ns = 0;  // all of them together
+  std::int64_t before_ns = 0;  // total duration, ns
   std::int64_t after_ns = 0;
-  MovedAct largest;  // the act that changed most
+  MovedAct largest;  // execution with the largest change
   std::int64_t largest_ns = 0;
 };
 
-/// The first place where a stream (or, for steps of the host, a thread) does acts that both runs
-/// have in another order.
+/// The first position at which a stream (for host steps, a thread) does the common ops of both runs
+/// in a different order.
 struct OrderChange {
   std::uint32_t rank = 0;
   std::string stream;
-  std::uint64_t position = 0;  // from 1, among those acts
-  std::string before;          // "a#1"
+  std::uint64_t position = 0;  // from 1, among the common ops
+  std::string before;          // such as "a#1"
   std::string after;
 };
 
 struct RunDifference {
   std::uint64_t acts_in_both = 0;
-  std::uint64_t acts_moved = 0;   // with another time of launch, start or end
-  std::optional<MovedAct> first;  // the one that differs at the earliest moment
-  std::int64_t first_ns = 0;      // that moment
-  std::vector<PaceChange> pace;   // the largest change first
+  std::uint64_t acts_moved = 0;   // ops with a different launch, start or end
+  std::optional<MovedAct> first;  // op with the earliest difference
+  std::int64_t first_ns = 0;      // time of the earliest difference
+  std::vector<PaceChange> pace;   // largest change first
   std::vector<OrderChange> orders;
 
   bool empty() const { return acts_moved == 0 && pace.empty() && orders.empty(); }
 };
 
-/// Compares act by act: acts are the same where rank, name and number are.
+/// Compares op by op. Ops correspond if rank, name and number are equal.
 RunDifference compare_runs(const TimedRun& before, const TimedRun& after);
 
 }  // namespace pipesim::models

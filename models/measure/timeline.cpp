@@ -38,11 +38,11 @@ WorkKind kind_of_slot(const Actions& actions, std::size_t slot) {
   if (forward && (backward || weights)) return WorkKind::kOverlapped;
   if (forward) return WorkKind::kForward;
   if (backward) return WorkKind::kBackward;
-  return weights ? WorkKind::kWeightGrad : WorkKind::kCollective;  // FSDP's gathers and reductions
+  return weights ? WorkKind::kWeightGrad : WorkKind::kCollective;  // gathers and reductions of FSDP
 }
 
-// Of an op of a slot, "attention of 0F7": the kind of its action. Parts of a slot that overlap
-// without ops are of both.
+// Returns the kind of a part of a slot, such as "attention of 0F7": the kind of the part's action.
+// A part of overlapped actions without ops is of both kinds.
 WorkKind kind_of_part(const std::string& name, WorkKind slot) {
   const std::size_t of = name.rfind(" of ");
   if (slot != WorkKind::kOverlapped || of == std::string::npos) return slot;
@@ -52,13 +52,13 @@ WorkKind kind_of_part(const std::string& name, WorkKind slot) {
   return name[word] == 'W' ? WorkKind::kWeightGrad : WorkKind::kBackward;
 }
 
-// Steps of the host in which it does nothing.
+// Whether a step of the host only waits.
 bool only_waits(sim::Role role) {
   return role == sim::Role::kSynchronize || role == sim::Role::kAwait || role == sim::Role::kLock ||
          role == sim::Role::kCreate;
 }
 
-/// Puts the acts of a run into lanes.
+/// Distributes the ops of a run over lanes.
 class Lanes {
  public:
   Lanes(const TaskGraph& graph, const Simulation& run, const TimelineOptions& options)
@@ -97,7 +97,7 @@ class Lanes {
   bool shows(std::uint32_t rank) const { return !options_.ranks || options_.ranks->contains(rank); }
 
   void make_lanes(Timeline& result) {
-    std::vector<std::tuple<std::uint32_t, bool, std::uint32_t>> all;  // rank, stream?, id
+    std::vector<std::tuple<std::uint32_t, bool, std::uint32_t>> all;  // rank, whether a stream, id
     for (const sim::ThreadId id : ids_of(plan_.threads)) {
       all.emplace_back(plan_.threads[id].rank.value, false, id.value);
     }
@@ -125,7 +125,7 @@ class Lanes {
     }
   }
 
-  // What a guard does after the rest is later than the last progress.
+  // Returns the end of the timeline. A watchdog can act after the last progress.
   std::int64_t end_of_all() {
     std::int64_t end = run_.outcome.last_progress.ns;
     for (const ActTimes& act : run_.outcome.act_times.all()) {
@@ -133,7 +133,7 @@ class Lanes {
         if (time != kNever) end = std::max(end, time.ns);
       }
     }
-    // Ending itself is no progress of a rank.
+    // A death is not progress, but extends the timeline.
     for (const sim::RankDeath& death : run_.outcome.deaths) {
       if (!death.after_rest) end = std::max(end, death.at.ns);
     }
@@ -147,7 +147,7 @@ class Lanes {
     return end;
   }
 
-  // Of what is not done.
+  // Returns the end of the slice of an unfinished op.
   std::int64_t end_of(const sim::Actor& actor, sim::Time begin) const {
     return std::max(end_of_rank_[actor.rank.value], begin.ns);
   }
@@ -165,7 +165,7 @@ class Lanes {
     const bool takes_time = end > act.enter.ns || back == kNever;
     if (!takes_time && !options_.all_of_threads) return;
     const WorkKind kind = on_host ? kinds_[id] : WorkKind::kHost;
-    // A thread that has not come back when all is at rest waits, unless its rank died in it.
+    // A thread still inside an op when the run is quiescent waits, unless its rank died there.
     const bool dies = back == kNever && died_[actor.rank.value] != 0;
     const bool stands = back == kNever && result.at_rest && !dies;
     const bool waits = only_waits(actor.role) || stands;
@@ -189,7 +189,7 @@ class Lanes {
   }
 
   void add_stuck(Timeline& result) {
-    // A party has the name of its act, not its number.
+    // A WaitParty identifies an op by name and number, not by its index `k`.
     const auto key = [](const ActInfo& act) { return std::tuple(act.actor, act.op, act.act); };
     std::set<std::tuple<ActorId, std::string, std::uint32_t>> cycle;
     for (const Wait& wait : run_.explanation.cycle) cycle.insert(key(wait.from.act));
@@ -202,7 +202,7 @@ class Lanes {
           actor.stream.valid() ? lane_of_stream_[actor.stream] : lane_of_thread_[actor.thread];
       std::vector<StuckAct>& stuck = result.lanes[lane].stuck;
       const Wait wait = describe_wait(graph_, run_.lowered, run_.outcome.state, run_.waits, edge);
-      // Edges are grouped by where they begin.
+      // Edges are grouped by source node.
       if (stuck.empty() || stuck.back().actor != node.actor || stuck.back().k != node.k) {
         stuck.push_back({node.actor, node.k, cycle.count(key(wait.from.act)) > 0, {}});
       }
@@ -232,10 +232,10 @@ class Lanes {
   sim::IdVector<sim::ThreadId, std::uint32_t> lane_of_thread_;
   sim::IdVector<sim::StreamId, std::uint32_t> lane_of_stream_;
   std::vector<std::int64_t> end_of_rank_;
-  std::vector<std::uint8_t> died_;  // ranks, before the rest
+  std::vector<std::uint8_t> died_;  // by rank: died before the run was quiescent
 };
 
-/// Finds what goes from act to act.
+/// Finds the flows between ops.
 class Flows {
  public:
   explicit Flows(const Simulation& run) : plan_(run.lowered.plan), outcome_(run.outcome) {}
@@ -243,7 +243,8 @@ class Flows {
   std::vector<Flow> run() {
     collect_calls();
     for (const auto& [channel, sides] : channels_) {
-      if (plan_.channels[channel].any.valid()) continue;  // another recv may have taken them
+      // Another recv can have taken the messages.
+      if (plan_.channels[channel].any.valid()) continue;
       const std::size_t count = std::min(sides.first.size(), sides.second.size());
       for (std::size_t i = 0; i < count; ++i) {
         add(Flow::Kind::kMessage, sides.first[i], sides.second[i]);
@@ -270,7 +271,7 @@ class Flows {
     flows_.push_back({kind, from.actor, from.k, to.actor, to.k});
   }
 
-  // All calls of a rank on a communicator stand on one stream, in the order of its programs.
+  // Collects the calls in program order: a rank makes all calls on a communicator on one stream.
   void collect_calls() {
     std::vector<std::uint32_t> done(plan_.actors.size(), 0);
     std::map<std::pair<sim::CommunicatorId, std::uint32_t>, std::size_t> round_of_member;
@@ -311,7 +312,7 @@ class Flows {
   }
 
   void add_meeting(const std::vector<Act>& members) {
-    std::size_t last = 0;  // to start
+    std::size_t last = 0;  // index of the last member to start
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (times(members[i]).end == kNever) return;
       if (times(members[i]).start > times(members[last]).start) last = i;
@@ -376,7 +377,7 @@ sim::IdVector<ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowere
     const Actions& row = all.row(rank);
     all.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
       for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
-        // Calls within it stay what they are.
+        // Calls within a slot keep their own kind.
         const bool calls = lowered.plan.actors[ActorId{id}].role == sim::Role::kCalls;
         if (calls && (id != acts.first.value || is_compute(row[slot].kind))) continue;
         const std::string& name = graph.actors[lowered.actor_template[ActorId{id}]].name;

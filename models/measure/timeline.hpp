@@ -1,5 +1,5 @@
-// When acts ran, lane by lane, and what each lane waits for at the end: what pictures of time,
-// traces and pages are made from.
+// The timeline of a run, lane by lane, and the final waits of each lane: the data for drawings,
+// traces and HTML pages.
 #pragma once
 
 #include <cstdint>
@@ -13,41 +13,42 @@
 
 namespace pipesim::models {
 
-/// What people see an act as.
+/// The kind of work that an op is shown as.
 enum class WorkKind : std::uint8_t {
   kCompute,
   kForward,
-  kBackward,    // of a schedule: all of it, or of the input
-  kWeightGrad,  // the gradient of the weights alone
+  kBackward,    // in a schedule: the full backward, or only its input gradient
+  kWeightGrad,  // only the weight gradient
   kOverlapped,  // a forward and a backward at the same time
   kCollective,
-  kMessage,  // sends, receives, copies
+  kMessage,  // sends, receives and copies
   kBuffer,
   kControl,  // order without work: events, ticks, zeros
-  kHost,     // a step of the host
+  kHost,     // host steps
 };
 inline constexpr int kWorkKindCount = 10;
 
-/// Of each actor of a plan. A phase called "forward..." or "backward..." says it of computing;
-/// so does the action of a schedule.
+/// The kind of each actor of a plan. A phase called "forward..." or "backward..." sets the kind of
+/// computing actors; the action of a schedule does the same.
 sim::IdVector<sim::ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowered& lowered);
 
-/// The same of a template, as far as the template alone says it.
+/// The kind of a template, as far as the template alone determines it.
 WorkKind work_kind(const TaskGraph& graph, const ActorTemplate& actor);
 
-/// An act in its lane.
+/// An op in its lane.
 struct Slice {
   sim::ActorId actor;
-  std::uint32_t k = 0;  // from 0
+  std::uint32_t k = 0;  // index of the op, from 0
   WorkKind kind = WorkKind::kCompute;
   bool done = false;
-  std::int64_t begin_ns = 0;  // it started; in the lane of a thread: it was entered
-  std::int64_t work_ns = 0;   // until then it waited; end_ns if it never worked
-  std::int64_t end_ns = 0;    // if it is not done: of the timeline, or when its rank died
-  bool dies = false;          // its rank died in it, before the run came to rest
+  std::int64_t begin_ns = 0;  // start of the op; in the lane of a thread, its entry
+  std::int64_t work_ns = 0;   // end of waiting and start of work; `end_ns` if the op never worked
+  // End of the op; if unfinished, end of the timeline, or death of the rank.
+  std::int64_t end_ns = 0;
+  bool dies = false;  // whether the rank died in the op before the run was quiescent
 };
 
-/// An act that waits at the end of a run that has come to rest.
+/// An op that waits at the end of a quiescent run.
 struct StuckAct {
   sim::ActorId actor;
   std::uint32_t k = 0;
@@ -55,32 +56,32 @@ struct StuckAct {
   std::vector<Wait> waits;  // in the order of the rules, at least one
 };
 
-/// A stream of a rank, or a host thread of it.
+/// A stream or host thread of a rank.
 struct Lane {
   std::uint32_t rank = 0;
   bool is_thread = false;
-  std::uint32_t id = 0;  // of the stream or thread, in the plan
+  std::uint32_t id = 0;  // id of the stream or thread in the plan
   std::string name;
-  std::vector<Slice> slices;    // in order; none begins before the one before it has ended
-  std::vector<StuckAct> stuck;  // the one to show first is first: of the cycle, then by progress
+  std::vector<Slice> slices;    // in order, without overlap
+  std::vector<StuckAct> stuck;  // in display order: ops on the cycle first, then by progress
 };
 
 struct Timeline {
-  std::int64_t end_ns = 0;  // of the last progress, and of all that is in it
-  bool at_rest = false;     // work is missing, and nothing can happen any more
-  std::vector<Lane> lanes;  // by rank; threads before streams; those with nothing in them left out
+  std::int64_t end_ns = 0;  // end of the last progress and of all slices
+  bool at_rest = false;     // whether the run is quiescent with work left
+  std::vector<Lane> lanes;  // sorted by rank; threads before streams; empty lanes are omitted
 };
 
 struct TimelineOptions {
-  std::optional<RankSet> ranks;  // nothing: all
-  bool all_of_threads = false;   // also launches that take a thread no time
+  std::optional<RankSet> ranks;  // ranks to show; none: all
+  bool all_of_threads = false;   // whether to include launches that take a thread no time
 };
 
-/// The run must have kept act times.
+/// Builds the timeline. The run must have kept the times of its ops.
 Timeline timeline(const TaskGraph& graph, const Simulation& run,
                   const TimelineOptions& options = {});
 
-/// That something goes from one act to another, of another rank.
+/// A dependency between ops of different ranks.
 struct Flow {
   enum class Kind : std::uint8_t { kMessage, kCollective, kRegister };
   Kind kind = Kind::kMessage;
@@ -90,13 +91,13 @@ struct Flow {
   std::uint32_t to_k = 0;
 };
 
-/// Between acts that are done: from a send to its receive (they match by order,
-/// docs/reference/rules.md 9.5), from the member of a collective that started last to each other,
-/// and from the producer of a register to a consumer on another rank. The run must have kept act
-/// times.
+/// Returns the flows between completed ops: from a send to its receive (matched by order,
+/// docs/reference/rules.md 9.5), from the last member of a collective to start to all others, and
+/// from the producer of a register to a consumer on another rank. The run must have kept the times
+/// of its ops.
 std::vector<Flow> flows(const Simulation& run);
 
-/// "0F3", "B0#1": an act as pictures call it. The number is left out where there is one act.
+/// The name of an op in drawings: "0F3", "B0#1". Omits the number if the actor has a single op.
 std::string act_label(const TaskGraph& graph, const Lowered& lowered, sim::ActorId id,
                       std::uint32_t k);
 
