@@ -1,4 +1,4 @@
-// Which ranks look the same over the time of a run, so that pictures and pages show them once.
+// Detection of ranks with equal timelines, so that pictures and pages show them once.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace pipesim::viz {
 
-/// What two lanes have in common if they are shown as one: the same ops at the same times, and the
-/// same that are stuck, in the same kinds of waits. `on_cycle`: what is marked.
+/// Returns a key that is equal for lanes shown as one: the same ops at the same times, and the same
+/// stuck ops in the same kinds of waits. `on_cycle` selects the ops that are marked.
 std::string lane_key(const models::TaskGraph& graph, const models::Simulation& run,
                      const models::Lane& lane,
                      const std::function<bool(const models::StuckAct&)>& on_cycle);

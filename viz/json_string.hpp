@@ -1,4 +1,4 @@
-// Strings in JSON that is written by hand, where a tree of values would be too slow.
+// JSON strings for hand-written JSON; a tree of values would be too slow.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace pipesim::viz {
 
-/// The text between quotes, with what JSON wants escaped; what is no UTF-8 becomes U+FFFD.
+/// Returns `text` in quotes, escaped for JSON. Invalid UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view text);
 
 }  // namespace pipesim::viz

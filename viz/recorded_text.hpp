@@ -1,4 +1,4 @@
-// What a recorded script shows of its ranks.
+// The differences between ranks of a recorded script, and their failures, as text.
 #pragma once
 
 #include <string>
@@ -10,11 +10,13 @@
 
 namespace pipesim::viz {
 
-/// Where the calls of the ranks begin to differ: the call, and each side's line.
+/// Describes the first difference between the calls of the ranks: the call, and the line of each
+/// side.
 std::string first_difference_text(const models::FirstDifference& difference,
                                   const TextOptions& options);
 
-/// Ranks that failed, and where those wait that `waiting` has: a block each.
+/// Returns a block per group of failed ranks, and a block per rank in `waiting` with its current
+/// line.
 std::string failures_text(const std::vector<models::FailedRanks>& failures,
                           const std::vector<const models::RankReport*>& waiting,
                           const TextOptions& options);

@@ -1,4 +1,4 @@
-// What the views of a run are made from.
+// The input of all views of a run.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,20 @@
 
 namespace pipesim::viz {
 
-/// What a report is made from. The text, the JSON and the pictures show the same.
+/// Contents of a report. The text, the JSON and the pictures show the same report.
 struct Report {
   const models::TaskGraph& graph;
   const models::Explanation& explanation;
   std::vector<models::Misplacement> misplacements;
   std::vector<models::Remedy> remedies;
-  std::vector<models::Wait> all_waits;  // the whole wait-for graph; only where asked for
+  std::vector<models::Wait> all_waits;  // the whole wait-for graph; only on request
   std::optional<models::PipelineReport> pipeline;
   std::optional<models::MemoryReport> memory;
-  sim::Jitter jitter{};  // that the run was made with
-  // Beside Explanation::ranks: the ranks for which each stands; none: for itself.
+  sim::Jitter jitter{};  // random variation of durations in this run
+  // For each entry of Explanation::ranks, the ranks that it represents; empty: only itself.
   std::vector<models::RankSet> alike{};
-  std::string made_by{};  // "pipesim 0.1: pipesim run a.yaml --set acc=2", for pages; may be empty
+  // Command, for pages; may be empty: "pipesim 0.1: pipesim run a.yaml --set acc=2".
+  std::string made_by{};
 };
 
 }  // namespace pipesim::viz

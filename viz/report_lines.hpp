@@ -1,4 +1,4 @@
-// The sentences of a report that stand alone: text and pages tell a run in the same words.
+// Single sentences of a report, shared by text and pages.
 #pragma once
 
 #include <string>
@@ -12,52 +12,53 @@
 
 namespace pipesim::viz {
 
-/// The first line of a report, with `rest` on the next where it is too wide.
+/// Returns the first line of a report, with `rest` on the next line if the line is too wide.
 std::string head_line(const std::string& left, const std::string& rest, std::size_t width);
 
-/// "Durations vary by up to 10%: seed 17".
+/// Describes the durations of a run: "Durations vary by up to 10%: seed 17".
 std::string timing_text(const sim::Jitter& jitter);
 
-/// What more is known of an op: "micro-batch 3", or what stands there in a GOAL file, or where it
-/// stands in the user's program; or nothing.
+/// Returns details of an op: "micro-batch 3", its statement in a GOAL file, or its line in the
+/// user's program; empty if unknown.
 std::string act_detail(const models::ActInfo& act);
 
-/// Cycles that differ in their ranks alone.
+/// Cycles that differ only in their ranks.
 using AlikeCycles = std::vector<const std::vector<models::Wait>*>;
 
-/// What a wait is, whatever its ranks.
+/// Returns a key of the wait that does not depend on its ranks.
 std::string shape_of(const models::Wait& wait);
 
-/// The cycles `first` and `others`, in the order of the first of each shape.
+/// Groups the cycles `first` and `others` by shape, in the order of each shape's first cycle.
 std::vector<AlikeCycles> alike_cycles(const std::vector<models::Wait>& first,
                                       const std::vector<std::vector<models::Wait>>& others);
 
-/// "x 3: the same on ranks 2 and 3; ranks 4 and 5", of more than one. Of many the first and the
-/// last.
+/// Describes several cycles of one shape: "x 3: the same on ranks 2 and 3; ranks 4 and 5". Of many
+/// cycles, names the first few and the last.
 std::string alike_text(const models::CycleClass& cycles);
 
-/// How many cycles there are beside the one that is shown; or nothing.
+/// Returns a note on the cycles that are not shown; empty if there are none.
 std::string cycle_note(const models::Explanation& explanation);
 
-/// What broke while the run went on: errors of devices, ranks that died.
+/// Describes failures during the run: device errors, ranks that died.
 std::vector<std::string> broken_lines(const models::Explanation& explanation);
 
-/// The rules of NCCL that the verdict rests on and that nobody has measured.
+/// Names the rules of NCCL on which the verdict depends and which nobody has measured.
 std::vector<std::string> unmeasured_lines(const models::Explanation& explanation);
 
-/// What watchdogs, timeouts and launcher did when nothing could progress any more.
+/// Describes what watchdogs, timeouts and launcher did after the last progress.
 std::vector<std::string> end_lines(const models::Explanation& explanation);
 
-/// Mismatched calls, at most 20.
+/// Describes mismatched calls, at most 20.
 std::vector<std::string> mismatch_lines(const models::Explanation& explanation);
 
 std::string roots_heading(const models::Explanation& explanation);
 
-/// What waits end at that close no cycle. Roots that one sentence does for are told once.
+/// Describes the roots: ends of wait chains that close no cycle. Roots with the same sentence share
+/// a line.
 std::vector<std::string> root_lines(const models::Explanation& explanation);
 
-/// The first of what explains the end of a run, for where there is room for one sentence: the
-/// cycle, a mismatch, a root. Empty of a run that completed.
+/// Returns the main reason for the end of a run in one sentence: the cycle, a mismatch, or a root.
+/// Empty for a run that completed.
 std::string first_reason(const models::Explanation& explanation);
 
 std::string misplacement_text(const models::Misplacement& found);
@@ -67,10 +68,11 @@ inline constexpr std::string_view kRemediesHeading =
 
 std::string remedy_text(const models::Remedy& remedy);
 
-/// "2 of 4 done, 3rd at nccl-1998 (running)": as people tell it.
+/// Formats progress for people: "2 of 4 done, 3rd at nccl-1998 (running)".
 std::string progress_text(const models::RankReport& rank, const models::Progress& progress);
 
-/// Where the calls of a recorded script's ranks begin to differ, if it hangs; or null.
+/// Returns the first difference between the calls of a recorded script's ranks; null unless the
+/// script hangs.
 const models::FirstDifference* shown_difference(const Report& report);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// What an act is called where there is little room.
+// Short names of ops, for narrow columns.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,34 @@
 
 namespace pipesim::viz {
 
-/// A sort of work in a picture of letters.
+/// The look of a kind of work in a timeline of letters.
 struct KindLook {
   char letter;
-  const char* style;  // for a terminal with colours
+  const char* style;  // style in a terminal with colors
   const char* meaning;
 };
 
 KindLook look(models::WorkKind kind);
 
-/// See words_of().
+/// The possible names of a slice; see words_of().
 struct SliceWords {
-  std::vector<std::string> choices;  // from the longest; at least one
-  char letter;                       // where none of them fits
-  const char* meaning;               // of the letter
-  bool numbered;                     // a choice is the letter and the number of a micro-batch
+  std::vector<std::string> choices;  // longest first; at least one
+  char letter;                       // used if no choice fits
+  const char* meaning;               // meaning of the letter
+  bool numbered;                     // one choice is the letter and the micro-batch number
 };
 
-/// Names the acts of one run. Both must outlive it.
+/// Names the ops of one run. The graph and the run must outlive it.
 class SliceNames {
  public:
   SliceNames(const models::TaskGraph& graph, const models::Simulation& run);
 
-  /// An action of a schedule as in its file ("0F3", "F3"), what has a micro-batch by its kind and
-  /// that ("F3"), all else by its name.
+  /// Returns the names of a slice. An action of a schedule is named as in its file ("0F3", "F3");
+  /// an op with a micro-batch by its kind and micro-batch ("F3"); others by their name.
   SliceWords words_of(const models::Slice& slice) const;
 
-  /// Says stages only if half of the actions have room for them, of so much time each column: some
-  /// here and some there confuse.
+  /// Shows stages only if at least half of the actions have space for them, at `ns_per_column` ns
+  /// per column. Stages on some actions only would confuse.
   void fit_stages(const models::Timeline& timeline, std::int64_t ns_per_column);
 
  private:
@@ -49,7 +49,7 @@ class SliceNames {
   const models::TaskGraph& graph_;
   const models::Simulation& run_;
   models::Names names_;
-  std::vector<std::uint32_t> stages_of_rank_;  // of a schedule
+  std::vector<std::uint32_t> stages_of_rank_;  // number of stages of each rank in the schedule
   bool says_stages_ = true;
 };
 

@@ -1,4 +1,4 @@
-// Text with the colours of a terminal.
+// Terminal text with colors.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace pipesim::viz {
 
-/// Styles, as codes of ANSI.
+/// Styles, as ANSI codes.
 namespace ansi {
 inline constexpr const char* kRed = "31;1";
 inline constexpr const char* kGreen = "32;1";
@@ -16,22 +16,22 @@ inline constexpr const char* kBold = "1";
 inline constexpr const char* kDim = "2";
 }  // namespace ansi
 
-/// `text` in that style, or as it is without `colour`.
+/// Returns `text` in `style`; without `colour`, returns `text` unchanged.
 inline std::string styled(std::string_view style, std::string_view text, bool colour) {
   std::string result;
   if (!colour) return result.assign(text);
   return result.append("\033[").append(style).append("m").append(text).append("\033[0m");
 }
 
-/// How wide text is where no terminal says so.
+/// Text width if the terminal does not report one.
 inline constexpr std::size_t kDefaultWidth = 80;
 
 struct TextOptions {
   bool colour = false;                // ANSI codes
-  std::size_t width = kDefaultWidth;  // no line is wider, but for words that are
+  std::size_t width = kDefaultWidth;  // maximum line width; only longer words exceed it
 };
 
-/// The same for who has the options of a text.
+/// The same, with the color setting in `options`.
 inline std::string styled(const TextOptions& options, std::string_view style,
                           std::string_view text) {
   return styled(style, text, options.colour);

@@ -1,4 +1,4 @@
-// How a run ended in a few sentences: who waits for whom, and what to change.
+// A summary of a run in a few sentences: who waits for whom, and what to change.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace pipesim::viz {
 
-/// Who waits for whom, or what broke, in one sentence. Empty of a run that completed or was
+/// Returns one sentence: who waits for whom, or what failed. Empty for a run that completed or was
 /// stopped.
 std::string summary_text(const models::Explanation& explanation);
 
-/// What to change: the best of the remedies that were tried, or else where to look.
+/// Returns the best of the remedies that were tried, or else where to look next.
 std::string advice_text(const Report& report);
 
 }  // namespace pipesim::viz

@@ -7,8 +7,8 @@
 
 namespace pipesim::viz {
 
-/// Rows of cells; each column is as wide as its widest cell. Widths are counted in characters of
-/// UTF-8, and what a cell says to a terminal (colours) takes no room.
+/// A table of text; each column is as wide as its widest cell. Widths are in UTF-8 characters;
+/// color codes have no width.
 class Table {
  public:
   explicit Table(std::vector<std::string> header = {}) {
@@ -18,12 +18,12 @@ class Table {
 
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
-  /// Cells are flushed left. Two spaces between columns, none at the end of a line, `indent` before
-  /// it.
+  /// Returns the table with cells flushed left. Columns are two spaces apart, lines have no
+  /// trailing spaces and start with `indent` spaces.
   std::string text(std::size_t indent = 0) const;
 
-  /// The same where that is at most `width` wide; else a stanza for each row, in which each cell
-  /// stands behind its header.
+  /// Returns text() if it is at most `width` wide. Otherwise returns a stanza per row, with each
+  /// cell after its header.
   std::string fitted(std::size_t width, std::size_t indent = 0) const;
 
  private:
@@ -31,7 +31,7 @@ class Table {
   bool has_header_ = false;
 };
 
-/// How many columns of a terminal `text` takes: characters of UTF-8, without colour codes.
+/// Returns the number of terminal columns of `text`: UTF-8 characters without color codes.
 std::size_t display_width(const std::string& text);
 
 }  // namespace pipesim::viz

@@ -1,5 +1,5 @@
-// The width of text in pictures, without a font: pictures are the same on every machine, and
-// whoever looks at them has other fonts.
+// Text widths in pictures, computed without a font: pictures are the same on every machine, and
+// viewers have different fonts.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace pipesim::viz {
 
-/// An upper bound of the width of one line in Helvetica, Arial or Liberation Sans, regular or bold,
-/// in the unit of `size`. DejaVu Sans, which is wider, fits in nearly all lines.
+/// Returns an upper bound of the width of one line in Helvetica, Arial or Liberation Sans, regular
+/// or bold, in the unit of `size`. DejaVu Sans is wider, but nearly all lines fit it as well.
 double text_width(std::string_view text, double size);
 
-/// `size`, or smaller, but not below `least`, so that `text` is at most `width` wide.
+/// Returns `size`, reduced as far as `least` if necessary, so that `text` is at most `width` wide.
 double fitting_size(std::string_view text, double size, double least, double width);
 
-/// `text`, cut so that it is at most `width` wide; empty where not even a few letters are.
+/// Returns `text`, cut to at most `width`; empty if not even a few letters fit.
 std::string fitted(std::string_view text, double size, double width);
 
 }  // namespace pipesim::viz

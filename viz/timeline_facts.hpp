@@ -1,4 +1,4 @@
-// What pictures and pages of time say beside their lanes.
+// Facts that pictures and pages show next to the lanes of a timeline.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace pipesim::viz {
 
-/// Ranks for which others wait in vain, and what waits for each of them first. One that is cut off
-/// did nothing wrong.
+/// Returns the ranks that others wait for in vain, with the first root of each. Excludes ranks cut
+/// off by a failed link, which did nothing wrong.
 std::map<std::uint32_t, const models::Root*> guilty_ranks(const models::Explanation& end);
 
-/// A stream that is held up until an event has fired has nothing to do: idle, as far as people see.
+/// Whether a slice counts as idle: its stream is held up until an event fires.
 bool is_idle(const models::Simulation& run, const models::Slice& slice);
 
-/// "bubble 27.3 %": the share of the time in which the ranks with something to compute did not; of
-/// all, the least and the most. Computing on two streams at once counts once. Empty of a run that
-/// did not complete, or computed nothing.
+/// Returns the share of time in which computing ranks did not compute, as mean, minimum and
+/// maximum: "bubble 27.3 %". Overlapping work on two streams counts once. Empty for a run that did
+/// not complete or computed nothing.
 std::string idle_text(const models::TaskGraph& graph, const models::Simulation& run,
                       const models::Timeline& timeline);
 

@@ -1,4 +1,4 @@
-// The words that all reports share, so that text, JSON and pictures say the same.
+// Wording shared by all reports, so that text, JSON and pictures agree.
 #pragma once
 
 #include <cstdint>
@@ -11,109 +11,111 @@
 
 namespace pipesim::viz {
 
-/// "43.6 us": the largest unit that leaves at least 1, exact to the nanosecond.
+/// Formats a time in the largest unit that leaves at least 1, exact to the nanosecond: "43.6 us".
 std::string time_text(std::int64_t ns);
 
-/// "1.5 GiB": in the largest unit that leaves at least 1, rounded to a tenth.
+/// Formats bytes in the largest unit that leaves at least 1, rounded to a tenth: "1.5 GiB".
 std::string bytes_text(std::int64_t bytes);
 
-/// "1st", "2nd", "3rd", "4th".
+/// Returns "1st", "2nd", "3rd", "4th".
 std::string ordinal(std::uint32_t number);
 
-/// "1,234".
+/// Formats a number with separators: "1,234".
 std::string grouped(std::uint64_t number);
 
-/// "1,234 ops", "1 op".
+/// Formats a count with its noun: "1,234 ops", "1 op".
 std::string counted(std::uint64_t count, std::string_view singular);
 
-/// "0 to 3, 5 and 7" for ascending numbers.
+/// Formats ascending numbers as ranges: "0 to 3, 5 and 7".
 std::string ranges(const std::vector<std::uint32_t>& numbers);
 
-/// The same for a narrow column: "0-3, 5"; "0-56 by 8"; and of more than three other parts the
-/// first two and the last, "0-3, 9-11, ... 56-59 (23 ranks)".
+/// The same for a narrow column: "0-3, 5" or "0-56 by 8". With more than three irregular parts,
+/// names the first two and the last: "0-3, 9-11, ... 56-59 (23 ranks)".
 std::string short_ranges(const std::vector<std::uint32_t>& ranks);
 
-/// "rank 3", "ranks 0-15 (x16)": ranks that are shown as one.
+/// Names a class of ranks that is shown once: "rank 3", "ranks 0-15 (x16)".
 std::string class_name(const models::RankSet& ranks);
 
-/// "rank 3", "ranks 0 to 7 and 9", "no rank". A long list is shortened, and says how it goes on if
-/// it is regular: "ranks 0, 8, ... 504 (every 8th, 64 ranks)", "... (4 of every 8, 32 ranks)".
+/// Returns "rank 3", "ranks 0 to 7 and 9", "no ranks". Shortens a long list and describes its
+/// pattern: "ranks 0, 8, ... 504 (every 8th, 64 ranks)", "... (4 of every 8, 32 ranks)".
 std::string ranks_text(const std::vector<std::uint32_t>& ranks);
 
-/// `text` with a capital at its beginning.
+/// Returns `text` with a capital first letter.
 std::string capitalized(std::string text);
 
-/// "DEADLOCK".
+/// Converts `text` to upper case: "DEADLOCK".
 std::string upper_case(std::string_view text);
 
-/// "communicator creation": the name of a kind of wait in JSON, which stays as it is.
+/// Returns the JSON name of a kind of wait, which stays stable: "communicator creation".
 std::string_view kind_name(sim::WaitKind kind);
 
-/// "communicator init": the same for people.
+/// Returns the name of a kind of wait for people: "communicator init".
 std::string_view kind_label(sim::WaitKind kind);
 
-/// "started": the name of a stage, as in JSON.
+/// Returns the JSON name of a stage: "started".
 std::string_view stage_name(models::ActStage stage);
 
-/// "watchdog": why a rank died, as in JSON.
+/// Returns the JSON name of the cause of a rank's death: "watchdog".
 std::string_view death_name(sim::DeathCause cause);
 
-/// "16 digits": the fingerprint as reports show it.
+/// Returns the fingerprint as 16 digits, as reports show it.
 std::string fingerprint_text(std::uint64_t fingerprint);
 
-/// "nccl-1998#3": by the names of the scenario.
+/// Returns the name of an op in the scenario: "nccl-1998#3".
 std::string act_id(const models::ActInfo& act);
 
-/// The same; of a recorded script "all_reduce #23 on the world group".
+/// The same; an op of a recorded script is "all_reduce #23 on the world group".
 std::string act_text(const models::ActInfo& act);
 
-/// The same in a sentence, where the name of what `after` implies is quoted: "'wait for nccl ep
+/// The same within a sentence. The name of an op that `after` implies is quoted: "'wait for nccl ep
 /// before experts#1'".
 std::string op_text(const models::ActInfo& act);
 
-/// "rank 1 nccl-1998#3", "rank 3", "the outside".
+/// Names the target of a wait: "rank 1 nccl-1998#3", "rank 3", "the outside".
 std::string party_text(const models::WaitParty& party);
 
 /// The same within a sentence: "rank 1's nccl-1998#3".
 std::string phrase_of(const models::WaitParty& party);
 
-/// How far an op is: "running", "launching: in communicator init".
+/// Returns the progress of an op: "running", "launching: in communicator init".
 std::string stage_text(const models::ActInfo& act);
 
-/// "DEADLOCK", "LIMIT (until)": a verdict as reports begin.
+/// Returns the verdict as reports begin: "DEADLOCK", "LIMIT (until)".
 std::string verdict_text(const models::Explanation& explanation);
 
-/// How a verdict is coloured.
+/// Returns the color of a verdict.
 const char* verdict_style(sim::Verdict verdict);
 
-/// "swin_2x2x2: DEADLOCK at 43.6 us".
+/// Returns "swin_2x2x2: DEADLOCK at 43.6 us".
 std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation);
 
-/// "The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3", of an explanation that has one.
+/// Describes the cycle of an explanation that has one: "The cycle: 10 waits, ranks 0 and 1,
+/// micro-batches 1 to 3".
 std::string cycle_text(const models::Explanation& explanation);
 
-/// `text` in lines of at most `width` characters, broken at spaces; a longer word has its own. A
-/// line end in `text` is kept.
+/// Breaks `text` at spaces into lines of at most `width` characters; a longer word has its own
+/// line. Keeps the line ends in `text`.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// Whether `wait` holds its stream up, rather than stands in it behind another op.
+/// Whether `wait` blocks its stream, in contrast to an op that is queued behind another.
 bool holds_stream(const models::Wait& wait);
 
 /// Whether `wait` is for another rank to join the same collective or communicator.
 bool joins(const models::Wait& wait);
 
-/// "the matching recv", of a send.
+/// Returns the matching call of a send or recv: "the matching recv".
 std::string matching_text(const models::ActInfo& act);
 
-/// `text` in lines of at most `width` columns, the first indented by `first` and the others by
-/// `rest`, each with its line end.
+/// Breaks `text` into lines of at most `width` columns, each with its line end. The first line is
+/// indented by `first`, the others by `rest`.
 std::string paragraph(std::string_view text, std::size_t width, std::size_t first = 0,
                       std::size_t rest = 0);
 
-/// What a wait is for: "needs data from rank 1 F1#3"; of its own rank "queued behind nccl-1998#3".
+/// Describes a wait: "needs data from rank 1 F1#3". Omits the waiter's own rank: "queued behind
+/// nccl-1998#3".
 std::string wait_text(const models::Wait& wait);
 
-/// The same without the other end, for an arrow that leads there: "needs data from".
+/// The same without its target, for an arrow that leads there: "needs data from".
 std::string edge_text(const models::Wait& wait);
 
 }  // namespace pipesim::viz

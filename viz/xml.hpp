@@ -6,8 +6,8 @@
 
 namespace pipesim::viz {
 
-/// `text` for the content of an element or, if it has no line ends, of an attribute in "quotes":
-/// '?' stands for each byte that XML cannot have.
+/// Escapes `text` for the content of an element. If `text` has no line ends, also for an attribute
+/// in "quotes". Replaces each byte that XML cannot contain by '?'.
 std::string xml_text(std::string_view text);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// Where the ticks of an axis stand.
+// Tick positions on an axis.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace pipesim::viz {
 
-/// A round step that gives about `count` ticks: 1, 2 or 5 times a power of ten, at least 1.
+/// Returns a round step that gives about `count` ticks: 1, 2 or 5 times a power of ten, at least 1.
 inline double round_step(double range, int count) {
   const double rough = range / count;
   double power = 1;
@@ -17,7 +17,7 @@ inline double round_step(double range, int count) {
   return power * 10;
 }
 
-/// About `count` round moments from 0 to `end_ns`, both in nanoseconds.
+/// Returns about `count` round times from 0 to `end_ns`, all in nanoseconds.
 inline std::vector<std::int64_t> time_ticks(std::int64_t end_ns, int count) {
   std::vector<std::int64_t> ticks = {0};
   if (end_ns <= 0) return ticks;

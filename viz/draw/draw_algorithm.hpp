@@ -1,4 +1,4 @@
-// Who sends what when in a collective algorithm, as a picture.
+// A picture of a collective algorithm: each rank's sends and receives over time.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace pipesim::viz {
 
-/// The most steps that are drawn.
+/// Maximum number of steps in a picture.
 inline constexpr std::size_t kMaxDrawnSteps = 20'000;
 
-/// Ranks as lanes, in each a row for every thread block; a step is a box in the color of its first
-/// chunk, as far right as the longest chain of steps before it. Steps that `run` did not do are
-/// hatched. Throws DrawingError where there are too many steps.
+/// Draws one lane per rank with one row per thread block. A step is a box in the color of its first
+/// chunk; its column is the length of the longest chain of steps before it. Steps that `run` did
+/// not do are hatched. Throws DrawingError if there are more than kMaxDrawnSteps steps.
 Scene draw_algorithm(const models::CollectiveAlgorithm& algorithm,
                      const models::AlgoNetwork& network, const models::AlgoRun& run,
                      const std::string& title);

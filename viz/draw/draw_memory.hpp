@@ -1,4 +1,4 @@
-// How much memory each rank of a run has in use over time, as a picture.
+// A picture of each rank's memory use over time.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace pipesim::viz {
 
-/// The most panels that a picture has where nothing is folded.
+/// Maximum number of panels if nothing is folded.
 inline constexpr std::size_t kMaxPanels = 150;
 
-/// A panel per rank, all to one scale: what is held all the time below what comes and goes. `fold`:
-/// ranks alike are one, and of more than a page some are shown. `limit` is drawn as a line. Throws
-/// DrawingError where nothing is in use at any time, or there are too many panels.
+/// Draws one panel per rank, all to the same scale, with permanent memory at the bottom and
+/// temporary memory above. `fold`: equal ranks share a panel, and a picture larger than a page
+/// shows only some panels. `limit` is drawn as a line. Throws DrawingError if no memory is ever in
+/// use, or if there are more than kMaxPanels panels.
 Scene draw_memory(const models::TaskGraph& graph, const models::Simulation& run,
                   const models::MemoryUse& use, const models::RankSet& ranks, bool fold,
                   std::optional<std::int64_t> limit = {});

@@ -1,4 +1,4 @@
-// The tasks of a pipeline schedule: what each rank computes in which order.
+// The tasks of a pipeline schedule: the order in which each rank computes.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace pipesim::viz {
 
-/// A lane per row of the schedule that some of `ranks` do, with its forwards and backwards. `fold`:
-/// of long rows what repeats is a loop, and of many rows some are shown. `title` stands above.
+/// Makes a lane with the forwards and backwards of each schedule row that runs on one of `ranks`.
+/// `fold`: repeated parts of long rows become loops, and only some of many rows are shown. `title`
+/// is the text above the lanes.
 TaskLanes schedule_lanes(const models::Pipeline& pipeline, const models::RankSet& ranks,
                          const std::string& title, bool fold);
 

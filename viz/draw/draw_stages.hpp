@@ -1,4 +1,4 @@
-// Pipeline stages, or ranks that are copies of each other, and what goes between them.
+// A picture of pipeline stages, or of classes of identical ranks, and the data sent between them.
 #pragma once
 
 #include "models/graph/task_graph.hpp"
@@ -7,10 +7,10 @@
 
 namespace pipesim::viz {
 
-/// Columns in the order of the pipeline. Of a schedule, a column per rank with a box for each of
-/// its stages and what that costs; else a box per class of ranks
-/// (models/lowering/rank_classes.hpp). Arrows say what goes from one to another. `fold`: places of
-/// the pipeline that are equal share a column where they would not fit beside each other.
+/// Draws columns in pipeline order. A schedule has one column per rank, with a box for each stage
+/// and its cost; other graphs have one box per class of ranks (models/lowering/rank_classes.hpp).
+/// Arrows are labeled with the data sent. `fold`: equal neighbors in the pipeline share a column if
+/// the columns do not fit on one line.
 Scene draw_stages(const models::TaskGraph& graph, const models::Lowered& lowered, bool fold);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// The task graph as a picture: what runs where, what feeds what, and with how many slots.
+// A picture of the task graph: the tasks of each stream, their inputs and their slots.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace pipesim::viz {
 
-/// The most nodes that are laid out.
+/// Maximum number of nodes in a layout.
 inline constexpr std::size_t kMaxTasks = 600;
 
-/// Of actors: a frame per class of ranks, in it one per stream, in it the tasks with arrows. Of
-/// actors whose picture would have to be too small to read, and of host programs and schedules: a
-/// lane per class or rank with its steps in order and its loops as frames (lanes.hpp). Ranks that
-/// are copies of each other (models/lowering/rank_classes.hpp) are one, and what few of them have
-/// more than the others is marked, unless `style.all`. Throws DrawingError, also where all of more
-/// than kMaxTasks tasks are asked for.
+/// Draws a task graph. Actors have a frame per class of ranks, with a frame per stream, and arrows
+/// between tasks. Host programs, schedules, and actors that would be too small to read have a lane
+/// per class or rank. A lane shows the steps in order, with loops as frames (lanes.hpp).
+///
+/// Identical ranks (models/lowering/rank_classes.hpp) are drawn once and their rare extra tasks are
+/// marked, unless `style.all`. Throws DrawingError, for example if `style.all` asks for more than
+/// kMaxTasks tasks.
 std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lowered,
                        const models::RankSet& ranks, const PictureStyle& style,
                        PictureFormat format);

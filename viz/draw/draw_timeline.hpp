@@ -1,4 +1,5 @@
-// What every stream of every rank did when, and where it stands still at the end, as a picture.
+// A picture of a run: the ops of every stream of every rank over time, and the blocked ops at its
+// end.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,18 @@
 
 namespace pipesim::viz {
 
-/// The most rows that a picture has, after ranks that did the same are folded; and unfolded.
+/// Maximum number of rows after identical ranks are folded, and if nothing is folded.
 inline constexpr std::size_t kMaxRows = 1024;
 inline constexpr std::size_t kMaxAllRows = 4096;
 
 struct TimelineStyle : PictureStyle {
   double width = 1280;                  // in points
-  std::optional<std::int64_t> from_ns;  // what of the time is shown
+  std::optional<std::int64_t> from_ns;  // time range of the picture; default: the whole run
   std::optional<std::int64_t> to_ns;
 };
 
-/// A row per rank and lane, lower ones where there are many. Ranks that did the same at the same
-/// times are one, unless `style.all`. Throws DrawingError where there are too many rows.
+/// Draws one row per rank and lane; many rows are lower. Ranks with the same ops at the same times
+/// share their rows, unless `style.all`. Throws DrawingError if there are too many rows.
 Scene draw_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                     const models::Timeline& timeline, const TimelineStyle& style);
 

@@ -1,5 +1,5 @@
-// Programs as lanes of steps from left to right, with loops as boxes: what a rank does one after
-// the other, at most a page.
+// Programs as lanes: the steps of a rank from left to right, with loops as boxes, on at most a
+// page.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +14,41 @@ namespace pipesim::viz {
 /// A step, or a loop of steps.
 struct LaneStep {
   models::WorkKind kind = models::WorkKind::kCompute;
-  std::vector<std::string> lines;  // the first is its name
+  std::vector<std::string> lines;  // text in the box; the first line is the name
   std::string tip;
-  std::uint32_t number = 0;  // of whoever makes it
-  bool differs = false;      // from the lane that its own is compared with
+  std::uint32_t number = 0;  // number of the step's actor in the task graph
+  bool differs = false;      // not in the lane with which this lane is compared
 
-  std::uint64_t times = 1;  // of `parts`
+  std::uint64_t times = 1;  // iterations of `parts`
   std::vector<LaneStep> parts;
 };
 
 struct TaskLane {
-  std::string name;  // "ranks 0-15 (x16)"; empty: that of the lane above
-  std::string note;  // beside it
+  std::string name;  // "ranks 0-15 (x16)"; empty: same name as the lane above
+  std::string note;  // text next to the name
   std::vector<LaneStep> steps;
 };
 
-/// What all lanes have in common.
+/// All lanes of a picture, with its title and the lines below the title.
 struct TaskLanes {
   std::string title;
   std::vector<std::string> about;
   std::vector<TaskLane> lanes;
 };
 
-/// Throws DrawingError where the lanes take more than a page, unless `all`.
+/// Draws the lanes. Throws DrawingError if they do not fit on a page, unless `all`.
 Scene draw_lanes(const TaskLanes& lanes, bool all);
 
-/// One of a sequence or, where it has parts, as many of these one after the other as `times` says.
+/// One token of a sequence or, if `parts` is not empty, `times` repetitions of `parts`.
 struct Repeat {
-  std::size_t first = 0;  // where it begins in what was given
+  std::size_t first = 0;  // index of the first token
   std::uint64_t times = 1;
-  std::size_t period = 1;  // how much of that its parts are
+  std::size_t period = 1;  // number of tokens in one repetition
   std::vector<Repeat> parts;
 };
 
-/// Finds loops in a sequence: always the one that covers most from there on, the shortest of
-/// equals.
+/// Finds loops in a sequence. At each position, picks the loop that covers the most tokens; among
+/// equals, the one with the shortest period.
 std::vector<Repeat> find_repeats(const std::vector<std::uint32_t>& tokens);
 
 }  // namespace pipesim::viz

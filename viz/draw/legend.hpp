@@ -8,8 +8,8 @@
 
 namespace pipesim::viz {
 
-/// A title, lines below it, the colours of `kinds` and what made the picture, as one of Graphviz's
-/// HTML-like labels.
+/// Returns an HTML-like label for Graphviz: the title, lines below it, the colors of `kinds`, and
+/// the command that made the picture.
 std::string legend_html(const std::string& title, const std::vector<std::string>& lines,
                         const std::vector<models::WorkKind>& kinds = {},
                         const std::string& made_by = {});

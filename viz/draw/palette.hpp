@@ -1,8 +1,8 @@
-// The colours of all pictures.
+// The colors of all pictures.
 //
-// Work of a pipeline has the colours that papers give it, forward blue and backward warm. All are
-// told apart by the colour-blind, and forward, backward and weight gradient also by how light they
-// are: a picture that is printed without colour still shows which is which.
+// Pipeline work has the colors used in papers: blue for forward, warm for backward. Color-blind
+// readers can distinguish all colors. Forward, backward and weight gradient also differ in
+// brightness, so they stay distinct in black and white.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace pipesim::viz {
 
-/// How a kind of work is shown.
+/// The look of a kind of work.
 struct KindStyle {
-  const char* name;   // in legends
+  const char* name;   // name in legends
   const char* fill;   // #rrggbb
-  const char* text;   // on it
-  const char* shape;  // of its node in a graph, by Graphviz's names
+  const char* text;   // text on the fill, #rrggbb
+  const char* shape;  // shape of the kind's nodes in a graph, named as in Graphviz
   bool rounded = false;
 };
 
-/// By WorkKind.
+/// Styles, indexed by WorkKind.
 inline constexpr std::array<KindStyle, models::kWorkKindCount> kKindStyles = {{
     {"compute", "#c9d8e6", "#000000", "box"},
     {"forward", "#5aa9dd", "#000000", "box"},
@@ -41,16 +41,16 @@ inline const KindStyle& style_of(models::WorkKind kind) {
 }
 
 inline constexpr const char* kStrong = "#c1121f";    // the cycle, the hang
-inline constexpr const char* kGrey = "#8d99ae";      // what is of less interest
-inline constexpr const char* kGreyText = "#5c677d";  // likewise
+inline constexpr const char* kGrey = "#8d99ae";      // minor parts of a picture
+inline constexpr const char* kGreyText = "#5c677d";  // minor text
 inline constexpr const char* kInk = "#1d2733";       // text and outlines
 inline constexpr const char* kPaper = "#ffffff";
-inline constexpr const char* kPanel = "#f4f6f9";     // what stands together
-inline constexpr const char* kRule = "#e4e8ee";      // lines behind all else
-inline constexpr const char* kSent = "#2a7db5";      // activations, to the next stage
-inline constexpr const char* kReturned = "#b8791a";  // gradients, back
+inline constexpr const char* kPanel = "#f4f6f9";     // background of a panel
+inline constexpr const char* kRule = "#e4e8ee";      // grid lines, below everything else
+inline constexpr const char* kSent = "#2a7db5";      // activations sent to the next stage
+inline constexpr const char* kReturned = "#b8791a";  // gradients sent back
 
-/// What a colour of paper and ink is on a dark page; all others stay as they are.
+/// Returns the dark-page equivalent of a color of paper or ink; all other colors stay as they are.
 inline std::string dark_of(const std::string& colour) {
   static const std::map<std::string, std::string> kDark = {
       {"#000000", "#f0f3f6"}, {kInk, "#e6edf3"},      {kPaper, "#0d1117"},  {kPanel, "#1a212b"},

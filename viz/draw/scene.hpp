@@ -1,4 +1,4 @@
-// A picture of boxes, texts and lines, as SVG by hand or through Graphviz.
+// A picture of boxes, texts and lines, drawn as SVG directly or through Graphviz.
 #pragma once
 
 #include <string>
@@ -11,19 +11,22 @@
 
 namespace pipesim::viz {
 
-/// The most that a picture takes in both directions unless the user asks for all of it: with what
-/// made it at its foot 2,400 by 3,200 dots of a PNG, which has 96 to the inch.
+/// Maximum size of a picture, in pixels, unless the user asks for all of it. With the command at
+/// its foot, a full page is 2,400 by 3,200 dots as PNG (96 per inch).
 inline constexpr double kPageWidth = 1800;
 inline constexpr double kPageHeight = 2364;
 
-/// How a picture is to be made.
+/// Options of a picture.
 struct PictureStyle {
-  bool all = false;  // nothing is folded, however large it gets
+  bool all = false;  // folds nothing, however large the picture gets
   bool dark = false;
-  std::string made_by{};  // "pipesim 0.1: pipesim draw a.yaml --set acc=2": stands at the foot
+  // Command that made the picture, shown at its foot: "pipesim 0.1: pipesim draw a.yaml --set
+  // acc=2".
+  std::string made_by{};
 };
 
-/// All lengths are pixels (points on paper), from the left and from the top.
+/// A picture under construction. All lengths are in pixels (points on paper), from the left and
+/// from the top.
 class Scene {
  public:
   struct Box {
@@ -31,27 +34,27 @@ class Scene {
     double y = 0;
     double width = 0;
     double height = 0;
-    std::string fill = {};    // #rrggbb; empty: nothing
-    std::string stroke = {};  // likewise
+    std::string fill = {};    // #rrggbb; empty: not filled
+    std::string stroke = {};  // #rrggbb; empty: no outline
     double stroke_width = 1;
-    bool hatched = false;    // something waits here
-    std::string label = {};  // in the middle; the caller sees to it that it fits
+    bool hatched = false;    // marks waiting
+    std::string label = {};  // text in the middle; the caller checks that it fits
     std::string ink = "#000000";
-    double size = 11;      // of the label
-    std::string tip = {};  // shown when the mouse is over it
+    double size = 11;      // font size of the label
+    std::string tip = {};  // tooltip
   };
 
   enum class Anchor { kStart, kMiddle, kEnd };
 
   struct Text {
     double x = 0;
-    double y = 0;  // of the middle of the line
+    double y = 0;  // middle of the line
     std::string text;
     double size = 12;
     Anchor anchor = Anchor::kStart;
     bool bold = false;
     std::string ink = "#1d2733";
-    std::string tip = {};  // as of a box
+    std::string tip = {};  // tooltip
   };
 
   struct Point {
@@ -59,14 +62,14 @@ class Scene {
     double y = 0;
   };
 
-  /// A line through points or, if it is filled, what they enclose.
+  /// A line through `points` or, if `fill` is set, the area enclosed by them.
   struct Path {
     std::vector<Point> points = {};
     std::string fill = {};
     std::string stroke = {};
     double stroke_width = 1;
     bool dashed = false;
-    bool arrow = false;  // at the last point
+    bool arrow = false;  // arrowhead at the last point
     std::string tip = {};
   };
 
@@ -80,17 +83,17 @@ class Scene {
   double width() const { return width_; }
   double height() const { return height_; }
 
-  /// Light text on a dark page; what has a colour keeps it.
+  /// Selects light text on a dark page. Colored items keep their color.
   void set_dark(bool dark) { dark_ = dark; }
 
-  /// Puts at the foot what made the picture.
+  /// Adds the command that made the picture at its foot.
   void set_made_by(const std::string& made_by);
 
-  /// What comes first is drawn first.
+  /// Returns the picture as SVG. Items are drawn in the order in which they were added.
   std::string svg() const;
 
-  /// In any format; through Graphviz in all but SVG, with the same boxes and texts. Throws
-  /// DrawingError.
+  /// Returns the picture in any format: SVG directly, all others through Graphviz with the same
+  /// boxes and texts. Throws DrawingError.
   std::string drawing(PictureFormat format) const;
 
  private:
@@ -100,7 +103,7 @@ class Scene {
 
   double width_;
   double height_;
-  std::string title_;  // for those who do not see it
+  std::string title_;  // title for screen readers
   bool dark_ = false;
   std::vector<Item> items_;
 };

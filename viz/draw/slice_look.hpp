@@ -1,4 +1,4 @@
-// What an op looks like in a timeline: its colour, and as much of its name as fits.
+// The look of an op in a timeline: its color, and the part of its name that fits.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +19,31 @@ struct SliceColour {
   std::string ink;
 };
 
-/// Work of so many chunks of a rank, or pipelines, has a colour of its own; then they repeat.
+/// Number of colors for the chunks of a rank, or for several pipelines; further ones reuse the
+/// colors.
 inline constexpr std::uint32_t kShades = 4;
 
-/// Work of a pipeline, by chunk; of all other kinds the one colour that the kind has.
+/// Returns the color of pipeline work, which depends on the chunk; other kinds have a single color.
 SliceColour shaded_colour(models::WorkKind kind, std::uint32_t shade);
 
-/// Names of one kind are cut alike: either all are whole, or none is.
+/// Colors and labels of the slices of a timeline. Names of one kind are cut alike: either all are
+/// whole, or none is.
 class SliceLook {
  public:
   SliceLook(const models::TaskGraph& graph, const models::Lowered& lowered);
 
-  /// To be called with each op that is drawn, and how wide it will be, before anything else.
+  /// Registers an op and the width of its box. Must be called for every op before any other
+  /// function.
   void see(const models::Slice& slice, double width);
 
   std::string name(const models::Slice& slice) const;
 
-  /// As much of the name as fits into `width`, and its size.
+  /// Returns the part of the name that fits `width`, and its font size.
   std::pair<std::string, double> label(const models::Slice& slice, double width) const;
 
   SliceColour colour(const models::Slice& slice) const;
 
-  /// Which of its colours a kind has there, from 0.
+  /// Returns the index, from 0, of the slice's color among the colors of its kind.
   std::uint32_t shade(const models::Slice& slice) const { return shade_of(slice) % kShades; }
 
   struct Key {
@@ -49,16 +52,16 @@ class SliceLook {
     std::string name;
   };
 
-  /// The colours of all that was seen, by kind.
+  /// Returns all registered colors, sorted by kind.
   std::vector<Key> legend() const;
 
-  /// Says that there is something of that colour.
+  /// Registers the color of `slice` for the legend.
   void see_colour(const models::Slice& slice) { seen_.emplace(slice.kind, shade(slice)); }
 
  private:
   struct Fit {
     std::size_t count = 0;
-    std::vector<std::size_t> fitting;  // of how many each form fits
+    std::vector<std::size_t> fitting;  // number of ops that each form of the name fits
   };
 
   static bool computes(const models::Slice& slice);
@@ -68,9 +71,9 @@ class SliceLook {
 
   const models::TaskGraph& graph_;
   const models::Lowered& lowered_;
-  std::vector<std::uint32_t> shade_of_stage_;  // its chunk, or its pipeline of two
+  std::vector<std::uint32_t> shade_of_stage_;  // its chunk; with two pipelines, its pipeline
   std::uint32_t shades_ = 1;
-  std::map<std::uint32_t, Fit> fits_;  // by what is cut alike
+  std::map<std::uint32_t, Fit> fits_;  // keyed by the group of names cut alike
   std::set<std::pair<models::WorkKind, std::uint32_t>> seen_;
 };
 

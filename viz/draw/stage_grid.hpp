@@ -1,4 +1,4 @@
-// Boxes in columns from left to right, with arrows between neighbours: how stages are drawn.
+// The picture of stages: boxes in columns from left to right, with arrows between neighbors.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ namespace pipesim::viz {
 struct StageCell {
   std::string name;  // "stage 3", "ranks 0-15"
   std::vector<std::string> lines;
-  bool folded = false;  // it stands for several
+  bool folded = false;  // represents several stages
 };
 
-/// What stands at one place of the pipeline.
+/// One position in the pipeline.
 struct StageColumn {
-  std::string name;  // above it; may be empty
+  std::string name;  // text above the column; may be empty
   std::vector<StageCell> cells;
 };
 
-/// From one cell to another, by column and row.
+/// An arrow from one cell to another; a cell is a column and a row.
 struct StageFlow {
   std::pair<std::size_t, std::size_t> from;
   std::pair<std::size_t, std::size_t> to;
   std::string label;
-  bool back = false;  // against the pipeline: dashed
+  bool back = false;  // against the pipeline direction; dashed
 
   friend auto operator<=>(const StageFlow&, const StageFlow&) = default;
 };
@@ -36,21 +36,21 @@ struct StageFlow {
 struct StageGrid {
   std::string title;
   std::vector<std::string> about;
-  std::string forward;  // what arrows carry, for the legend; empty: there are none
+  std::string forward;  // data that arrows carry, for the legend; empty: no arrows
   std::string back;
   std::vector<StageColumn> columns;
   std::vector<StageFlow> flows;
 };
 
-/// Lines of `kStageColumns` columns. An arrow to a place that is not beside its own ends at the
-/// edge with the name of that place.
+/// Draws lines of `kStageColumns` columns. An arrow to a column that is not adjacent ends at the
+/// edge, with the name of that column.
 Scene draw_grid(const StageGrid& grid);
 
-inline constexpr std::size_t kStageColumns = 8;  // beside each other
+inline constexpr std::size_t kStageColumns = 8;  // columns per line
 
-/// Which of `count` places of a pipeline share a column: all have their own as long as a line has
-/// room; then runs of equal ones are folded, except for the first and the last two; then, where
-/// still more than `kMaxStageColumns` are left, neighbours.
+/// Groups `count` positions of a pipeline into columns [begin, end). All have their own column if
+/// they fit on one line. Otherwise runs of equal positions are folded, except for the first and
+/// last two. If more than `kMaxStageColumns` are left, neighbors are folded as well.
 std::vector<std::pair<std::size_t, std::size_t>> stage_columns(
     std::size_t count, bool fold, const std::function<bool(std::size_t, std::size_t)>& equal);
 

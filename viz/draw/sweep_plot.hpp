@@ -1,4 +1,4 @@
-// What a sweep over parameters found, as a picture.
+// A picture of the results of a parameter sweep.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace pipesim::viz {
 
-/// SVG: above how many runs do not complete, below how long those take that do (median, and the
-/// range from the shortest to the longest), over the first variable whose values are numbers, or
-/// else the first; with a line for each combination of the others. Lines differ in colour, marker
-/// and dashes.
+/// Returns an SVG plot with runs that do not complete above, and times of completed runs below
+/// (median and range). The x axis is the first variable whose values are numbers, else the first
+/// variable. Each combination of the other variables is a line with its own color, marker and
+/// dashes.
 std::string sweep_plot(const SweepReport& report, const std::string& made_by = {});
 
 }  // namespace pipesim::viz

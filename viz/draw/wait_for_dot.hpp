@@ -10,40 +10,41 @@
 
 namespace pipesim::viz {
 
-/// What the picture shows.
+/// Contents of the picture.
 struct WaitPicture {
   std::string title;
   std::vector<models::Wait> cycle;                      // drawn strong and numbered
-  std::vector<std::vector<models::Wait>> other_cycles;  // likewise: 2.1, 2.2, ...
-  std::vector<models::Wait> all_waits;                  // the cycles among them
-  bool fold = true;      // what is not on the cycle becomes one node per rank
-  std::string subtitle;  // below the title
+  std::vector<std::vector<models::Wait>> other_cycles;  // drawn strong and numbered 2.1, 2.2, ...
+  std::vector<models::Wait> all_waits;                  // all waits, including the cycles
+  bool fold = true;      // merges the ops of each rank that are not on a cycle into one node
+  std::string subtitle;  // text below the title
   bool dark = false;
-  std::string made_by{};  // below these; may be empty
-  // How many cycles there are of each shape, in the order of the first ones: not all may be among
-  // `other_cycles`. Empty: those that are.
+  std::string made_by{};  // command, below the subtitle; may be empty
+  // Number of cycles per shape, in the order of each shape's first cycle. Can exceed the cycles in
+  // `other_cycles`. Empty: count `other_cycles`.
   std::vector<std::size_t> alike{};
 };
 
-/// With more ranks on the cycle, or as roots, the folded rest is one node for all of them.
+/// Maximum number of ranks on cycles or at roots. With more, the folded ops of all ranks become a
+/// single node.
 inline constexpr std::size_t kMaxFoldedRanks = 32;
 
-/// The most nodes that are laid out. DOT text has no limit.
+/// Maximum number of nodes in a layout. DOT text has no limit.
 inline constexpr std::size_t kMaxWaitNodes = 1000;
 
-/// The picture of how a run ended.
+/// Returns the picture of the end of a run.
 WaitPicture wait_picture(const models::TaskGraph& graph, const models::Explanation& explanation,
                          std::vector<models::Wait> all_waits, bool fold);
 
-/// Likewise, with another title.
+/// The same, with another title.
 WaitPicture wait_picture(std::string title, const models::Explanation& explanation,
                          std::vector<models::Wait> all_waits, bool fold);
 
-/// A cluster per rank, the cycle in one strong colour with numbered edges, the rest grey, control
-/// waits and alternatives dashed. Throws DrawingError, but for DOT.
+/// Draws a cluster per rank. The cycle has a strong color and numbered edges; the rest is grey;
+/// control waits and alternatives are dashed. Throws DrawingError, except for DOT.
 std::string wait_for_drawing(const WaitPicture& picture, PictureFormat format);
 
-/// The same as DOT text: the same graph gives the same bytes.
+/// Returns the picture as DOT text. The same graph gives the same bytes.
 std::string wait_for_dot(const WaitPicture& picture);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// How the tensors of a model are boxed, as OneFlow's boxing/log/<job>.csv tells it.
+// The boxing of a model's tensors, in the format of OneFlow's boxing/log/<job>.csv.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace pipesim::viz {
 
-/// A header, and a line for each edge of `graph` that is boxed. Signatures stand as they are,
-/// `(S(0), B)`: fields are parted by the commas that are in no parentheses.
+/// Returns a header, and a line for each boxed edge of `graph`. Signatures such as `(S(0), B)` are
+/// not quoted: commas inside parentheses do not separate fields.
 std::string boxing_csv(const models::LogicalGraph& graph);
 
 }  // namespace pipesim::viz

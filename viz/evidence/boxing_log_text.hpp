@@ -1,4 +1,4 @@
-// What a boxing log says: the partial sums that are made from broadcasts.
+// Report on a boxing log: the partial sums made from broadcasts.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace pipesim::viz {
 
-/// What is shown. The rows must outlive it.
+/// Contents of the report. The rows must outlive it.
 struct BoxingReport {
   std::string name;
   const std::vector<models::LoggedBoxing>& rows;
-  std::vector<models::OutsideText> notes;  // on what was read and what not
-  bool all = false;                        // every partial sum
+  std::vector<models::OutsideText> notes;  // what was read, and what was not
+  bool all = false;                        // shows every partial sum
 };
 
-/// Those of the rows.
+/// Returns the rows that make a partial sum.
 std::vector<models::LoggedBoxing> partial_sums(const BoxingReport& report);
 
-/// How many there are, and a table of them.
+/// Returns the number of partial sums, and a table of them.
 std::string boxing_log_text(const BoxingReport& report);
 
-/// One JSON object with a line end. docs/reference/json.md describes every key.
+/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
 std::string boxing_log_json(const BoxingReport& report);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// What the claims of a diagnosis rest on.
+// The evidence for the claims of a diagnosis.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace pipesim::viz {
 
-/// "#7", "none", "?".
+/// Formats the number of a call: "#7", "none", "?".
 std::string call_number_text(std::int64_t number);
 
-/// "rank 1's host is in load_config (data.py:40)"; empty if no stack tells it.
+/// Returns "rank 1's host is in load_config (data.py:40)"; empty if no stack shows it.
 std::string host_standing_text(const models::RankEvidence& of, std::uint32_t rank);
 
-/// "is dead", of a process whose rank is not known.
+/// Returns "is dead" or the like, for a process of unknown rank.
 std::string_view unplaced_text(const models::ProcessStanding& process);
 
-/// The file and line of each claim, as a table that fits `width`; empty if there is none.
+/// Returns a table of the file and line of each claim that fits `width`; empty if no claim has one.
 std::string reasons_table(const models::Evidence& evidence, const models::Diagnosis& diagnosis,
                           std::size_t width);
 

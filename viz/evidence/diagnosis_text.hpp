@@ -1,4 +1,4 @@
-// The diagnosis of a real job, in the words of the report of a run.
+// The diagnosis of a real job, worded like the report of a run.
 #pragma once
 
 #include <string>
@@ -10,22 +10,23 @@
 
 namespace pipesim::viz {
 
-/// What is shown. The evidence and the diagnosis must outlive it.
+/// Contents of the report. The evidence and the diagnosis must outlive it.
 struct DiagnosisReport {
   const models::Evidence& evidence;
   const models::Diagnosis& diagnosis;
-  std::vector<models::OutsideText> notes;  // on what was read and what not
-  bool all = false;                        // every wait, rank and group
-  bool why = false;                        // the file and line of each claim
+  std::vector<models::OutsideText> notes;  // what was read, and what was not
+  bool all = false;                        // shows every wait, rank and group
+  bool why = false;                        // shows the file and line of each claim
 };
 
-/// Verdict, cycle, roots, calls that do not go together, where ranks and groups stand.
+/// Returns the report: verdict, cycle, roots, mismatched calls, and the progress of ranks and
+/// groups.
 std::string diagnosis_text(const DiagnosisReport& report, const TextOptions& options);
 
-/// "undecided": the verdict, as text and JSON say it.
+/// Returns the verdict as text and JSON write it, such as "undecided".
 std::string diagnosis_verdict(const models::Diagnosis& diagnosis);
 
-/// One JSON object with a line end. docs/reference/json.md describes every key.
+/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
 std::string diagnosis_json(const DiagnosisReport& report);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// Where the ranks of a real job stand in the record of its script, for people.
+// The positions of a real job's ranks in the record of its script, as text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pipesim::viz {
 
-/// A line for the ranks that stand alike. Places are lines of the script.
+/// Returns one line per group of ranks with the same position. Positions are lines of the script.
 std::string job_places_text(const models::Record& record,
                             const std::vector<models::RankPlace>& places);
 

@@ -1,4 +1,4 @@
-// What to do next: the command that gets the evidence that is missing, or looks at what was found.
+// Suggested next steps: commands that collect the missing evidence, or examine what was found.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace pipesim::viz {
 
-/// One line each, the most useful first; empty where nothing is wrong.
+/// Returns one line per step, the most useful first; empty if nothing is wrong.
 std::vector<std::string> next_steps(const models::Evidence& evidence,
                                     const models::Diagnosis& diagnosis);
 std::vector<std::string> next_steps(const models::LaunchLogDiagnosis& diagnosis);
 
-/// The last lines of a report, with their heading; empty without steps.
+/// Returns the last lines of a report, with their heading; empty without steps.
 std::string next_text(const std::vector<std::string>& steps, const TextOptions& options);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// What host threads would have written to a log before and after each launch.
+// The log lines that host threads of a run would write before and after each launch.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace pipesim::viz {
 
-/// The lines of all ranks, in the order in which they were written (docs/reference/rules.md, 3.6):
+/// Returns the lines of all ranks in the order of writing (docs/reference/rules.md, 3.6):
 ///
 ///     20.400 us [node0:1] main before: nccl-2108#1, stream backward, micro-batch 1
 ///
-/// `outcome` is that of a run that kept its log.
+/// `outcome` must come from a run that kept its log.
 std::string run_log(const models::TaskGraph& graph, const models::Lowered& lowered,
                     const sim::Outcome& outcome);
 
-/// The same lines, those of each rank by themselves.
+/// Returns the same lines, one text per rank.
 std::vector<std::string> run_logs(const models::TaskGraph& graph, const models::Lowered& lowered,
                                   const sim::Outcome& outcome);
 

@@ -1,4 +1,4 @@
-// Where every host thread stands, in the form of a dump that py-spy makes of a real job.
+// The stacks of all host threads, in the format of py-spy.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace pipesim::viz {
 
-/// For each rank a process, for each of its threads the frames, the innermost first: what it is in,
-/// and where that stands in the user's program, if the scenario says so. `scenario` is what stands
-/// for the command of the process. The form is that of `py-spy dump`.
+/// Returns a process per rank and a stack per thread in the format of `py-spy dump`, innermost
+/// frame first. The frames are the current step and its line in the user's program, if the scenario
+/// has one. `scenario` replaces the command of the process.
 std::string stack_dump(const models::Explanation& explanation, std::string_view scenario);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// Ranks by where they stand, in the words of other reports.
+// Ranks grouped by their stacks, worded like other reports.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace pipesim::viz {
 
-/// What is shown. The diagnosis must outlive it.
+/// Contents of the report. The diagnosis must outlive it.
 struct StackReport {
   const models::StackDumps& dumps;
   const models::StackDiagnosis& diagnosis;
   std::vector<models::OutsideText> notes;
-  bool all = false;  // whole stacks
+  bool all = false;  // shows whole stacks
 };
 
-/// Verdict, the ranks to look at, and each stack once with the ranks that stand there.
+/// Returns the verdict, the ranks to look at, and each distinct stack with its ranks.
 std::string stack_groups_text(const StackReport& report, const TextOptions& options);
 
-/// One JSON object with a line end. docs/reference/json.md describes every key.
+/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
 std::string stack_groups_json(const StackReport& report);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// What the page of `check` says beside the run that it shows.
+// The text on the page of `check`, next to the run that it shows.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace pipesim::viz {
 
-/// `steps`: of the interleaving that hangs, in words.
+/// Returns the text of the page. `steps` describes the interleaving that hangs.
 CheckPage check_page(const CheckView& view, std::vector<std::string> steps);
 
 }  // namespace pipesim::viz

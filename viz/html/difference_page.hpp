@@ -1,4 +1,4 @@
-// The page of `diff`: how both runs end, side by side, and what moved.
+// The page of `diff`: the ends of two runs side by side, and their differences.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace pipesim::viz {
 
-/// The page as HTML. `before` and `after`: null of a side that is a report, of which only the names
-/// of the cycle are known.
+/// Returns the page as HTML. `before` and `after` are null for a side read from a report, which has
+/// only the names of the cycle.
 std::string difference_page(const Difference& difference, const models::Explanation* before,
                             const models::Explanation* after, std::string made_by);
 

@@ -1,5 +1,5 @@
-// One page that shows a run: verdict, cycle, wait-for graph, timeline and tables. It needs nothing
-// but itself: what it looks like and does stands in viz/html/page/, and is put into it.
+// A self-contained page about a run: verdict, cycle, wait-for graph, timeline and tables. The
+// styles and scripts come from viz/html/page/ and are embedded.
 #pragma once
 
 #include <cstddef>
@@ -12,57 +12,58 @@
 
 namespace pipesim::viz {
 
-/// How much a page holds at most. What is left out is said on the page, with what to do.
+/// Limits on the contents of a page. The page notes omitted parts, and how to get them.
 struct PageLimits {
-  std::size_t slices = 20'000;    // of the timeline: other ranks are shown in parts
-  std::size_t parts = 20'000;     // of these: a part stands for several slices
-  std::size_t waits = 4'000;      // those of the cycle first
-  std::size_t rows = 4'000;       // of a table
-  std::size_t graph_nodes = 400;  // of the wait-for graph: it is folded, or else left out
+  std::size_t slices = 20'000;  // slices of the timeline; other ranks are shown in parts
+  std::size_t parts = 20'000;   // parts, each of which represents several slices
+  std::size_t waits = 4'000;    // waits; those on the cycle come first
+  std::size_t rows = 4'000;     // rows of a table
+  // Nodes of the wait-for graph; a larger graph is folded, then omitted.
+  std::size_t graph_nodes = 400;
 };
 
-/// The page as HTML. `report` has all waits (report_of_end with `all`), `run` is what it was made
-/// from, `timeline` has all ranks. `unfold`: acts that are not on the cycle are drawn one by one.
+/// Returns the page as HTML. `report` has all waits (report_of_end with `all`) and describes `run`;
+/// `timeline` has all ranks. `unfold`: ops that are not on the cycle are drawn one by one.
 std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, bool unfold, const PageLimits& limits = {});
 
-/// What a page says of all interleavings, beside the run that it shows.
+/// Text about all interleavings, next to the run that the page shows.
 struct CheckPage {
   struct Reading {
     std::string name;
     std::string about;
     std::string answer;
-    std::string end;  // with the scenario's own durations
-    std::string why;  // of the run that hangs
+    std::string end;  // end of the run with the scenario's own durations
+    std::string why;  // reason of the hang
   };
-  std::string headline;            // what stands behind the name: "can hang"
+  std::string headline;            // text after the name: "can hang"
   std::string verdict;             // "hang possible"
   std::vector<std::string> story;  // paragraphs
-  std::vector<Reading> readings;   // none: the program has one
+  std::vector<Reading> readings;   // empty: the program has only one reading
   std::vector<std::string> rests_on;
-  std::vector<std::string> steps;  // of the run, or of another that ends in the same way
-  std::string text;                // all that is known, as the terminal shows it
+  std::vector<std::string> steps;  // steps of the shown run, or of an equivalent one
+  std::string text;                // full report, as in the terminal
 };
 
-/// Likewise of `check`; `run` is that which hangs, or the usual one.
+/// The same page for `check`; `run` is the run that hangs, else the default run.
 std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, const CheckPage& check, bool unfold,
                       const PageLimits& limits = {});
 
-/// What a page says of a real job or an algorithm, of which there is no run to show.
+/// Text of a page about a real job or an algorithm, which has no run to show.
 struct JobPage {
-  std::string headline;            // what stands behind its name: "hangs"
-  std::vector<std::string> story;  // paragraphs below
-  std::string text;                // all that is known, as the terminal shows it
-  std::string verdict{};           // in words; empty: that of the explanation
+  std::string headline;            // text after the name: "hangs"
+  std::vector<std::string> story;  // paragraphs below the headline
+  std::string text;                // full report, as in the terminal
+  std::string verdict{};           // in words; empty: the verdict of the explanation
 };
 
-/// Likewise from evidence of a real job, or of an algorithm: with waits and their graph, without a
+/// The same page for evidence of a real job or for an algorithm: waits and their graph, no
 /// timeline.
 std::string html_page(const Report& report, const JobPage& job, bool unfold,
                       const PageLimits& limits = {});
 
-/// The data of the page, one JSON object: what the scripts of the page read. In it stands no `<`.
+/// Returns the data of the page for its scripts: one JSON object without any `<`.
 std::string html_page_data(const Report& report, const models::Simulation& run,
                            const models::Timeline& timeline, const PageLimits& limits = {});
 

@@ -1,4 +1,4 @@
-// What all pages have: their style, their scripts, and the places in which the rest stands.
+// The common frame of all pages: styles, scripts, and placeholders for the contents.
 #pragma once
 
 #include <string>
@@ -8,27 +8,28 @@
 
 namespace pipesim::viz {
 
-/// What stands in the frame.
+/// Contents of the frame.
 struct PageFrame {
   std::string title;
   std::string graph;       // the wait-for graph as SVG; may be empty
-  std::string graph_note;  // what was left out of it
-  std::string text;        // the whole report, where scripts do not run
-  std::string data;        // see page_data_text
+  std::string graph_note;  // note on parts of the graph that are left out
+  std::string text;        // full report, for browsers without scripts
+  std::string data;        // from page_data_text()
 };
 
-/// The page as HTML.
+/// Returns the page as HTML.
 std::string framed_page(const PageFrame& frame);
 
-/// JSON for the scripts of a page: no tag and no comment can begin in it.
+/// Escapes JSON for the scripts of a page, so that no tag or comment can begin in it.
 std::string page_data_text(const std::string& json);
 
-/// "forward": a kind of work as scripts and styles know it.
+/// Returns the name of a kind of work in scripts and styles, such as "forward".
 const char* kind_word(models::WorkKind kind);
 
 /// The files of viz/html/page/.
 struct PageFiles {
-  std::string_view html;  // with {{title}}, {{style}} and so on, where the other parts go
+  // Page with placeholders for the other parts: {{title}}, {{style}} and so on.
+  std::string_view html;
   std::string_view style;
   std::string_view model_script;
   std::string_view graph_script;

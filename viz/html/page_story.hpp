@@ -1,4 +1,4 @@
-// What happened, in the words of somebody who has not read the manual.
+// The story of a run, for readers who do not know the manual.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace pipesim::viz {
 
-/// "hangs": what stands behind the name of a run.
+/// Returns the text after the name of a run, such as "hangs".
 const char* ending_word(sim::Verdict verdict);
 
-/// The paragraphs below it.
+/// Returns the paragraphs below the headline.
 std::vector<std::string> page_story(const Report& report);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// Ops of a lane, as many drawn as one as have to be where a page has no room for each.
+// Ops of a lane, merged into parts if a page cannot show each op.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,15 @@ namespace pipesim::viz {
 
 struct SlicePart {
   const models::Slice* first = nullptr;
-  const models::Slice* looks_like = nullptr;  // the longest of the kind that takes most of its time
+  // Longest slice of the kind that fills most of this part.
+  const models::Slice* looks_like = nullptr;
   std::size_t count = 1;
-  std::int64_t end_ns = 0;  // of the last
+  std::int64_t end_ns = 0;  // end of the last slice
 };
 
-/// About `most` parts, one for each stretch of time in which something ran; or each slice by
-/// itself, where there are not more than that. What is not done is always by itself.
+/// Returns each slice as a part if there are at most `most`. Otherwise merges slices into about
+/// `most` parts, one per stretch of time in which something runs. An unfinished slice always is its
+/// own part.
 std::vector<SlicePart> slice_parts(const std::vector<const models::Slice*>& slices,
                                    std::size_t most);
 

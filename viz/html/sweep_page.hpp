@@ -1,4 +1,4 @@
-// The page of a sweep: which settings hang, how long the others take, and what each hang is.
+// The page of a sweep: the settings that hang, the times of the others, and each distinct hang.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace pipesim::viz {
 
-/// How many hangs the page tells, each with the end of its first run.
+/// Maximum number of hangs on the page, each with the end of its first run.
 inline constexpr std::size_t kMaxPageHangs = 12;
 
-/// "pipesim sweep a.yaml --vary acc=1..8 --seeds 4": the command of a sweep, whole or in shards.
+/// Returns the command of a sweep, whole or in shards: "pipesim sweep a.yaml --vary acc=1..8
+/// --seeds 4".
 std::string sweep_command_text(const SweepReport& report);
 
-/// The page as HTML. `ends`: how the first run of each hang ends, as far as that is known (shards
-/// have no scenario to run).
+/// Returns the page as HTML. `ends` has the end of the first run of each hang, if known: shards
+/// have no scenario to run.
 std::string sweep_page(const SweepReport& report, const std::vector<models::Explanation>& ends,
                        std::string made_by);
 

@@ -1,4 +1,4 @@
-// The verdict over all orders, as data.
+// The verdict over all interleavings, as JSON.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace pipesim::viz {
 
-/// What check_text() says as one JSON object; docs/reference/json.md describes every key.
+/// Returns the contents of check_text() as one JSON object. docs/reference/json.md describes every
+/// key.
 std::string check_json(const CheckView& view);
 
 }  // namespace pipesim::viz

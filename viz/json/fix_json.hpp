@@ -1,4 +1,4 @@
-// The changes that remove a hang, as data.
+// The changes that remove a hang, as JSON.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace pipesim::viz {
 
-/// One JSON object with a line end; docs/reference/json.md describes every key.
+/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
 std::string fix_json(const models::FixReport& report, const FixView& view);
 
 }  // namespace pipesim::viz

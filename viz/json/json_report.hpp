@@ -1,4 +1,4 @@
-// The report of a run as data. docs/reference/json.md describes every key.
+// The report of a run as JSON. docs/reference/json.md describes every key.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace pipesim::viz {
 
-/// One JSON object with a line end, keys in a fixed order, two spaces of indent. `by_class`: an
-/// item of `ranks[]` is of all ranks that would say the same, as the first of them says it.
+/// Returns one JSON object with a line end, keys in a fixed order, and an indent of two spaces.
+/// `by_class`: an item of `ranks[]` describes the first of several ranks that differ in nothing
+/// else.
 std::string json_report(const Report& report, bool by_class = false);
 
-/// Likewise why an act is not done.
+/// Returns the reason that an op is not done, in the same format.
 std::string why_json(const models::Explanation& explanation, const models::Why& why);
 
 }  // namespace pipesim::viz

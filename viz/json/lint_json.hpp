@@ -1,4 +1,4 @@
-// What is suspect in a task graph, as data.
+// The findings of lint in a task graph, as JSON.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace pipesim::viz {
 
-/// One JSON object with a line end; docs/reference/json.md describes every key.
+/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
 std::string lint_json(const std::vector<models::LintFinding>& findings, std::string_view scenario);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// What it took to make a hanging job smaller, as data.
+// The reduction of a hanging job, as JSON.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace pipesim::viz {
 
-/// One JSON object with a line end; docs/reference/json.md describes every key.
+/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
 std::string reduce_json(const models::Reduction& reduction, const std::string& name);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// Problems in files in SARIF 2.1.0 (OASIS), which GitHub, GitLab and editors read.
+// Problems in files as SARIF 2.1.0 (OASIS), which GitHub, GitLab and editors read.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace pipesim::viz {
 
-/// A SARIF log of one run with a line end. `version` is pipesim's.
+/// Returns a SARIF log of one run with a line end. `version` is the version of pipesim.
 std::string sarif(const std::vector<Annotation>& annotations, std::string_view version);
 
 }  // namespace pipesim::viz

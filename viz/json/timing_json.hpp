@@ -1,4 +1,4 @@
-// How long collective algorithms take, as JSON: docs/reference/json.md.
+// The times of collective algorithms as JSON: docs/reference/json.md.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace pipesim::viz {
 
-/// One object with a line end, with the whole critical path.
+/// Returns one object with a line end, including the whole critical path.
 std::string timing_json(const TimingView& view);
 std::string comparison_json(const TimingComparison& comparison);
 

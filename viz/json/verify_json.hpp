@@ -1,4 +1,4 @@
-// What was proved or refuted of a collective algorithm, as data (docs/reference/json.md).
+// The results of verifying a collective algorithm, as JSON (docs/reference/json.md).
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace pipesim::viz {
 
-/// One JSON object with a line end.
+/// Returns one JSON object with a line end.
 std::string verify_json(const VerifyView& view);
 
-/// The same for a file that could not be read.
+/// Returns the same object for an unreadable file.
 std::string unreadable_json(const std::string& name);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// Problems in files as CI systems show them: beside the line, on the page of a change.
+// Problems in files as CI systems show them: next to the line, on the page of a change.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@ namespace pipesim::viz {
 
 struct Annotation {
   std::string file;
-  std::uint32_t line = 0;    // from 1; 0: the file as a whole
+  std::uint32_t line = 0;    // from 1; 0: the whole file
   std::uint32_t column = 0;  // from 1, in characters; 0 if there is no line
   models::Severity severity = models::Severity::kError;
   std::string rule{};     // "buffer-stream", "E0903"
   std::string message{};  // one line
-  std::string help{};     // lines: why, and what to do
+  std::string help{};     // lines of text: the reason, and what to do
 };
 
-/// The diagnostics in the order of their places. `sources` as for diagnostic_text().
+/// Returns an annotation per diagnostic, sorted by place. `sources` is as for diagnostic_text().
 std::vector<Annotation> annotations_of(const models::Diagnostics& diagnostics,
                                        const std::vector<SourceText>& sources);
 
-/// The findings of a graph with so many ranks.
+/// Returns an annotation per finding in a graph with `ranks` ranks.
 std::vector<Annotation> annotations_of(const std::vector<models::LintFinding>& findings,
                                        std::uint32_t ranks, const std::vector<SourceText>& sources);
 
-/// Workflow commands of GitHub Actions, one a line: "::error file=a.yaml,line=3,col=5,...::...".
+/// Returns GitHub Actions workflow commands, one per line: "::error
+/// file=a.yaml,line=3,col=5,...::...".
 std::string github_commands(const std::vector<Annotation>& annotations);
 
 }  // namespace pipesim::viz

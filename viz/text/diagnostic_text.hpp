@@ -1,4 +1,4 @@
-// Mistakes in a file as text: place, message, the line and a caret, what to do.
+// Errors in a file as text: place, message, the line with a caret, and help.
 #pragma once
 
 #include <string>
@@ -9,21 +9,22 @@
 
 namespace pipesim::viz {
 
-/// How many mistakes are shown; the rest is only counted.
+/// Maximum number of errors shown; the rest is only counted.
 inline constexpr std::size_t kMaxDiagnostics = 20;
 
-/// A file that places are in.
+/// A source file that places refer to.
 struct SourceText {
   std::string_view path;
   std::string_view text;
 };
 
-/// All of `diagnostics`, in the order of files and places. `sources` are the files, by the number
-/// that places have of them: at least one.
+/// Returns all of `diagnostics`, sorted by file and place. `sources` are the files, indexed by the
+/// file number of a place; at least one.
 std::string diagnostic_text(const models::Diagnostics& diagnostics,
                             const std::vector<SourceText>& sources, bool colour);
 
-/// All of `diagnostics`, in the order of places. `path` names the file and `text` is what it holds.
+/// Returns all of `diagnostics`, sorted by place. `path` is the name of the file and `text` its
+/// contents.
 std::string diagnostic_text(const models::Diagnostics& diagnostics, std::string_view path,
                             std::string_view text, bool colour);
 

@@ -1,4 +1,4 @@
-// What differs between two runs, as text for people and as JSON (docs/reference/json.md).
+// The differences between two runs, as text and as JSON (docs/reference/json.md).
 #pragma once
 
 #include <cstdint>
@@ -18,32 +18,32 @@ struct Difference {
   std::string after_name;
   models::RunEndFigures before;
   models::RunEndFigures after;
-  // Only where both were simulated here, and not read from a report:
+  // Set only if both runs were simulated here and not read from a report:
   std::optional<models::GraphDifference> graph;
   std::optional<models::RunDifference> run;
 
-  /// True if nothing differs. Of reports the fingerprint has to be the same, too.
+  /// Whether nothing differs. Reports must also have the same fingerprint.
   bool same() const;
 };
 
 struct DifferenceOptions {
   TextOptions text;
-  bool all = false;  // nothing is left out of long lists
+  bool all = false;  // shows long lists in full
 };
 
-/// How long lists are where not all is asked for.
+/// Maximum length of a list, unless `all` is set.
 inline constexpr std::size_t kMaxDifferences = 12;
 
-/// What a key says; "nothing" where it is not there.
+/// Returns the value of a key, or "nothing" for a missing key.
 std::string value_text(const std::optional<models::KeyValue>& value);
 
-/// "+6.1 us, +12.3 %".
+/// Formats a difference of times: "+6.1 us, +12.3 %".
 std::string delta_of(std::int64_t before_ns, std::int64_t after_ns);
 
-/// The op at which the runs first differ, and how; none where they do not.
+/// Describes the first op at which the runs differ, and how; empty if they do not differ.
 std::vector<std::string> first_lines(const models::RunDifference& run);
 
-/// An actor that does other numbers of ops, on ranks on which it is the same.
+/// An op that runs a different number of times; `ranks` are those with the same numbers.
 struct CountRow {
   std::string op;
   std::string before;  // "2 of 4"
@@ -55,11 +55,11 @@ std::vector<CountRow> count_rows(const Difference& difference);
 
 std::string difference_text(const Difference& difference, const DifferenceOptions& options);
 
-/// Of the graphs alone; empty where nothing differs.
+/// Describes the differences between the graphs only; empty if nothing differs.
 std::string graph_difference_text(const models::GraphDifference& graph,
                                   const DifferenceOptions& options);
 
-/// One JSON object with a line end. Nothing is left out.
+/// Returns one JSON object with a line end, with lists in full.
 std::string difference_json(const Difference& difference);
 
 }  // namespace pipesim::viz

@@ -9,21 +9,21 @@
 namespace pipesim::viz {
 
 struct FixView {
-  std::string scenario;              // its name
-  std::vector<std::string> patches;  // of the fixes, in their order, each a YAML document
-  std::vector<std::string> partial;  // of those that leave other orders
+  std::string scenario;              // name of the scenario
+  std::vector<std::string> patches;  // one YAML document per fix, in the order of the fixes
+  std::vector<std::string> partial;  // patches of the fixes that leave other interleavings hanging
 };
 
-/// "BdstBuf on stream 'backward' instead of 'forward'".
+/// Describes a change: "BdstBuf on stream 'backward' instead of 'forward'".
 std::string change_text(const models::Change& change);
 
-/// Of changes that are made together.
+/// Describes changes that belong together.
 std::string changes_text(const std::vector<models::Change>& changes);
 
-/// Whether the job may compute something else with it.
+/// Whether the fix may change what the job computes.
 bool alters(const models::Fix& fix);
 
-/// For people.
+/// Returns the report as text.
 std::string fix_text(const models::FixReport& report, const FixView& view);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// What is suspect in a task graph, as text.
+// The findings of lint in a task graph, as text.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace pipesim::viz {
 
-/// The page that describes a rule, below the root of the sources.
+/// Returns the page that describes a rule, relative to the root of the sources.
 std::string lint_page(std::string_view rule);
 
-/// What a finding of a graph with so many ranks names, in one line, with the ranks if not all have
-/// it.
+/// Returns the message of a finding in one line, for a graph with `ranks` ranks; includes the
+/// affected ranks unless all are.
 std::string lint_message(const models::LintFinding& finding, std::uint32_t ranks);
 
-/// Why it can hang, and what to do, each in one line.
+/// Returns why the finding can hang and what to do, one line each.
 std::vector<std::string> lint_notes(const models::LintFinding& finding);
 
-/// `findings` of a graph with so many ranks, for diagnostic_text.
+/// Converts `findings` in a graph with `ranks` ranks for diagnostic_text().
 models::Diagnostics lint_diagnostics(const std::vector<models::LintFinding>& findings,
                                      std::uint32_t ranks);
 
-/// All rules with what they name, for people.
+/// Returns a list of all rules and their findings, for people.
 std::string lint_rule_list();
 
 }  // namespace pipesim::viz

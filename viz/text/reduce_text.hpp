@@ -1,4 +1,4 @@
-// What it took to make a hanging job smaller, and what is left of it.
+// The reduction of a hanging job: the steps taken, and the resulting scenario.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace pipesim::viz {
 
-/// Comment lines at the head of the small scenario. `name` is that of the large one.
+/// Returns the comment lines at the head of the reduced scenario. `name` is the name of the
+/// original.
 std::string reduce_heading(const models::Reduction& reduction, const std::string& name);
 
-/// The `expect:` section of the small scenario, with its line end.
+/// Returns the `expect:` section of the reduced scenario, with its line end.
 std::string reduce_expectation(const models::Reduction& reduction);
 
-/// For people.
+/// Returns the report as text.
 std::string reduce_text(const models::Reduction& reduction, const std::string& name);
 
 }  // namespace pipesim::viz

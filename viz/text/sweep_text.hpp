@@ -1,4 +1,4 @@
-// What a sweep over parameters found: a table for people, CSV and JSON (docs/reference/json.md).
+// The results of a parameter sweep: a text table, CSV and JSON (docs/reference/json.md).
 #pragma once
 
 #include <cstdint>
@@ -10,34 +10,36 @@
 
 namespace pipesim::viz {
 
-/// All that is known of a finished sweep.
+/// A finished sweep.
 struct SweepReport {
-  std::string path;  // of the scenario, as it was given
+  std::string path;  // path of the scenario, as given
   std::string name;
-  std::vector<std::pair<std::string, std::string>> settings;  // of all runs
+  std::vector<std::pair<std::string, std::string>> settings;  // settings common to all runs
   const models::ParameterGrid& grid;
   const models::SweepCases& cases;
-  const std::vector<models::CaseResult>& results;  // by number of the case
+  const std::vector<models::CaseResult>& results;  // indexed by case number
   models::SweepSummary summary;
 };
 
-/// "A" to "Z", "AA", "AB", ...: SweepSummary::hangs by index.
+/// Returns the name of SweepSummary::hangs[index]: "A" to "Z", "AA", "AB", ...
 std::string hang_name(std::size_t index);
 
-/// How to run one case alone.
+/// Returns the command that runs one case alone.
 std::string sweep_run_command(const SweepReport& report, std::uint64_t number);
 
-/// "12.5 %": `part` of `whole`, in tenths; "<0.1 %" and ">99.9 %" where rounding would hide what is
-/// not all or nothing.
+/// Returns `part` of `whole` as "12.5%", rounded to tenths. Shows "<0.1%" or ">99.9%" if rounding
+/// would give 0% or 100% for a part that is neither.
 std::string share_text(std::uint64_t part, std::uint64_t whole);
 
-/// A row for each combination, and below them the distinct hangs with a command that shows each.
+/// Returns a table with a row per combination, followed by the distinct hangs with a command for
+/// each.
 std::string sweep_text(const SweepReport& report, bool colour);
 
-/// A row for each run, RFC 4180 with \n.
+/// Returns a row per run as CSV (RFC 4180, but with
+/// ).
 std::string sweep_csv(const SweepReport& report);
 
-/// One JSON object with a line end.
+/// Returns one JSON object with a line end.
 std::string sweep_json(const SweepReport& report);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// A coarse timeline of a run in letters, as wide as a terminal.
+// A coarse timeline of a run as letters, as wide as a terminal.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 namespace pipesim::viz {
 
 struct TerminalTimelineOptions {
-  std::size_t columns = 100;  // of the terminal; what is less than 60 counts as that
+  std::size_t columns = 100;  // width of the terminal; at least 60 is used
   bool colour = false;        // ANSI codes
 };
 
-/// A row for each stream and host thread in which something is long enough to be seen, or which is
-/// stuck; ranks whose rows are the same are one. `timeline` is of all ranks.
+/// Draws a row per stream and host thread that is stuck or has an op long enough to be visible.
+/// Ranks with equal rows share them. `timeline` has all ranks.
 std::string terminal_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                               const models::Timeline& timeline,
                               const TerminalTimelineOptions& options);

@@ -7,20 +7,21 @@
 
 namespace pipesim::viz {
 
-/// Whether it finishes, who waits for whom, what to change; then the cycle, roots, how far each
-/// rank came, what else is stuck. `has_lead`: the text before it has shown lead_text().
+/// Returns the report: verdict, who waits for whom, what to change; then cycle, roots, progress of
+/// each rank, and other stuck ops. `has_lead`: the caller has already printed lead_text().
 std::string text_report(const Report& report, const TextOptions& options, bool has_lead = false);
 
-/// Of a recorded script that hangs: where the calls of its ranks begin to differ. May be empty.
+/// For a hanging recorded script, describes the first difference between the calls of the ranks;
+/// otherwise empty.
 std::string lead_text(const Report& report, const TextOptions& options);
 
-/// Of that only the head and the cycle.
+/// Returns the head and the cycle of the report.
 std::string head_text(const Report& report, const TextOptions& options);
 
-/// Of that only mismatched calls and the cycle.
+/// Returns the mismatched calls and the cycle of the report.
 std::string hang_text(const Report& report, const TextOptions& options);
 
-/// Of that only what is stuck beside the cycle, and all waits if there are any in the report.
+/// Returns the part about ops stuck outside the cycle, and all waits if the report has them.
 std::string stuck_text(const Report& report, const TextOptions& options);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// How long collective algorithms take, as text.
+// The times of collective algorithms, as text.
 #pragma once
 
 #include <cstdint>
@@ -11,39 +11,39 @@
 
 namespace pipesim::viz {
 
-/// An algorithm that was timed for one message.
+/// An algorithm timed for one message size.
 struct TimingView {
   std::string name;
   const models::CollectiveAlgorithm& algorithm;
   const models::Cluster& cluster;
   const models::AlgoTiming& timing;
   std::uint64_t bytes = 0;
-  std::uint32_t slots = 0;     // of MSCCL's connections
-  bool usual_cluster = false;  // none was given
+  std::uint32_t slots = 0;     // slots per MSCCL connection
+  bool usual_cluster = false;  // default figures, because no cluster was given
   bool outside_range = false;  // the file does not declare messages of this size
-  bool all = false;            // the whole critical path
+  bool all = false;            // shows the whole critical path
 };
 
-/// Latency, transfers and work of a critical path.
+/// Sums over a critical path.
 struct PathSums {
   std::uint64_t messages = 0;
   std::int64_t latency_ns = 0, transfer_ns = 0, work_ns = 0;
 };
 PathSums path_sums(const models::AlgoTiming& timing);
 
-/// "the connection was full".
+/// Describes a cause of a delay: "the connection was full".
 std::string_view cause_words(models::AlgoCause cause);
 
-/// Bytes of the message, or what crosses each link, per second; nothing where no time passes.
+/// Returns bytes per second, for the message or for the bytes on a link; nullopt for a time of 0.
 std::optional<double> bytes_per_second(std::uint64_t bytes, std::int64_t time_ns);
 
 std::string timing_text(const TimingView& view, const TextOptions& options);
 
-/// One size for which two algorithms are compared; without a time, `why` says the reason.
+/// One size in a comparison of two algorithms.
 struct ComparedSize {
   struct Side {
     std::optional<models::AlgoTiming> timing;
-    std::string why;             // there is no time: in a few words
+    std::string why;             // reason for a missing time, in a few words
     bool outside_range = false;  // the file does not declare messages of this size
   };
   std::uint64_t bytes = 0;
@@ -53,7 +53,7 @@ struct ComparedSize {
 struct TimingComparison {
   std::string a_name, b_name;
   models::AlgoProtocol a_protocol, b_protocol;
-  models::Cluster a_cluster, b_cluster;  // with the latencies of their protocols
+  models::Cluster a_cluster, b_cluster;  // clusters with the latencies of the two protocols
   bool usual_cluster = false;
   std::vector<ComparedSize> sizes;
 

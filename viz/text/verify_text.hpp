@@ -1,4 +1,4 @@
-// What was proved or refuted of a collective algorithm, as text.
+// The results of verifying a collective algorithm, as text.
 #pragma once
 
 #include <string>
@@ -11,34 +11,34 @@
 namespace pipesim::viz {
 
 struct VerifyView {
-  std::string name;  // of the file
+  std::string name;  // name of the file
   const models::CollectiveAlgorithm& algorithm;
   const models::VerifyReport& report;
-  bool all = false;  // long lists and cycles are not shortened
+  bool all = false;  // shows long lists and cycles in full
 };
 
-/// A question and its answer, as people read them: the same in text and JSON.
+/// A question and its answer in words, the same in text and JSON.
 struct VerifyLine {
   std::string question;  // "races"
   std::string answer;    // "no", or more
   models::AlgoAnswer kind = models::AlgoAnswer::kNo;
-  bool fault = false;  // the answer is one that should not be
+  bool fault = false;  // the answer reveals a fault
 };
 
-/// One line for each question, also for those that were not asked.
+/// Returns one line per question, including questions that were not asked.
 std::vector<VerifyLine> verify_lines(const VerifyView& view);
 
-/// What stands behind its name as a title: "hangs", "has a race".
+/// Returns the text after the name in a title: "hangs", "has a race".
 std::string_view verify_headline(models::AlgoVerdict verdict);
 
-/// "rank 0 tb 2 step 5 (line 17)".
+/// Formats the place of a step: "rank 0 tb 2 step 5 (line 17)".
 std::string step_place_text(const models::CollectiveAlgorithm& algorithm,
                             const models::AlgoStepRef& step);
 
-/// The verdict, the answers, the cycle where it hangs, and what was tried.
+/// Returns the verdict, the answers, the cycle of a hang, and the changes tried.
 std::string verify_text(const VerifyView& view, const TextOptions& options);
 
-/// Only its first line, for a list of many files.
+/// Returns only the first line of verify_text(), for a list of many files.
 std::string verify_head(const VerifyView& view, const TextOptions& options);
 
 }  // namespace pipesim::viz

@@ -9,8 +9,8 @@
 
 namespace pipesim::viz {
 
-/// A numbered stanza for each of the waits; if they are a cycle, the last leads to wait 1. With
-/// `fold`, a run of waits that are the same but for their ranks is told by its first and its last.
+/// Returns a numbered stanza per wait. If `cycle`, the last wait leads back to wait 1. With `fold`,
+/// a series of waits that differ only in their ranks shows only its first and last.
 std::string waits_text(const std::vector<models::Wait>& waits, bool cycle, bool fold,
                        const TextOptions& options);
 

@@ -1,4 +1,4 @@
-// Why an act is not done, as text for people.
+// The reason that an op is not done, as text.
 #pragma once
 
 #include <string>

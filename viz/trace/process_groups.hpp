@@ -1,5 +1,4 @@
-// The process groups that PyTorch would have, and what a call on one of them says of itself in a
-// trace.
+// The process groups that PyTorch would create, and the arguments of a call on them in a trace.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +10,23 @@
 
 namespace pipesim::viz {
 
-/// A list of ranks that communicate, as PyTorch names it.
+/// A list of ranks that communicate, named as in PyTorch.
 struct ProcessGroup {
-  std::string name;  // "tp", or "tp[1]" where the group has several lists
+  std::string name;  // "tp"; "tp[1]" if the group has several lists
   std::string about;
   const std::vector<std::uint32_t>* ranks = nullptr;
-  std::string ranks_text;  // "[0, 1]"; of more than 30 the first 30, as PyTorch writes it
+  std::string ranks_text;  // "[0, 1]"; only the first 30 ranks, as in PyTorch
 };
 
-/// Of the named communicators, and of the groups of collectives that have their own. `graph` must
-/// outlive it.
+/// The process groups of the named communicators, and of collectives without one. `graph` must
+/// outlive this object.
 class ProcessGroups {
  public:
   explicit ProcessGroups(const models::TaskGraph& graph);
 
   const std::vector<ProcessGroup>& all() const { return groups_; }
 
-  /// That of `rank`, or null.
+  /// Returns the group of `rank`, or null.
   const ProcessGroup* of_communicator(std::uint32_t communicator, std::uint32_t rank) const;
   const ProcessGroup* of_group(std::uint32_t group, std::uint32_t rank) const;
 
@@ -36,27 +35,30 @@ class ProcessGroups {
 
   const models::TaskGraph& graph_;
   std::vector<ProcessGroup> groups_;
-  std::vector<std::uint32_t> of_communicator_;  // of each the first of its lists, in groups_
-  std::vector<std::uint32_t> of_group_;         // kNoIndex: no collective uses it so
+  // Index in `groups_` of the first list of each communicator.
+  std::vector<std::uint32_t> of_communicator_;
+  // The same per group; kNoIndex: no collective uses the group directly.
+  std::vector<std::uint32_t> of_group_;
 };
 
-/// "ncclKernel_AllReduce": the kernel that NCCL runs for `operation`.
+/// Returns NCCL's kernel for `operation`: "ncclKernel_AllReduce".
 std::string_view nccl_kernel(models::Operation operation);
 
-/// "allreduce": what PyTorch calls it in "Collective name".
+/// Returns PyTorch's "Collective name" for `operation`: "allreduce".
 std::string_view collective_name(models::Operation operation);
 
-/// A type of elements as PyTorch writes it. What is not known keeps its name, and has no bytes.
+/// An element type, named as in PyTorch. An unknown type keeps its name and has no bytes.
 struct ElementType {
   std::string name;
   std::int64_t bytes = 0;
 };
 
-/// "bf16" is BFloat16. Nothing said: Byte, so that sizes are in bytes.
+/// Returns the element type for a name: "bf16" is BFloat16. An empty name is Byte, so that sizes
+/// are in bytes.
 ElementType element_type(const std::string& name);
 
-/// What comes out of a collective on a rank of a group of `members` that is given `bytes`, as in
-/// models/lowering/cost.hpp.
+/// Returns the output bytes of a collective per rank, for `bytes` of input and a group of
+/// `members`; as in models/lowering/cost.hpp.
 std::int64_t bytes_out(models::Operation operation, std::int64_t bytes, std::int64_t members);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// What a trace needs to know of a run, looked up once for all of its files.
+// Lookup tables over a run, built once for all of its trace files.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,30 @@
 
 namespace pipesim::viz {
 
-/// An act of a plan; without a valid actor: none.
+/// An op of a plan; without a valid actor: no op.
 struct Act {
   sim::ActorId actor;
   std::uint32_t k = 0;
 };
 
-/// That a thread launched an act in no time, which a timeline does not show.
+/// A launch that takes no time, which a timeline does not show.
 struct Launch {
   std::int64_t ns = 0;
   Act act;
 };
 
-/// Where a slice is drawn: the rank, and a number for the stream or thread.
+/// Track of a slice: the rank, and a number for the stream or thread.
 struct Track {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
 };
 
-/// See the head of this file. Takes 16 bytes for each act of the plan. All that it is given must
-/// outlive it; `timeline` is of all ranks.
+/// Lookup tables (see the head of this file). Uses 16 bytes per op of the plan. All arguments must
+/// outlive it; `timeline` has all ranks.
 class TraceIndex {
  public:
-  /// Streams of a rank are numbered from 1 (HTA counts only what is above 0 as one of a device),
-  /// its host threads from here.
+  /// Track number of a rank's first stream, and of its first host thread. HTA treats only numbers
+  /// above 0 as streams of a device.
   static constexpr std::uint32_t kFirstStream = 1;
   static constexpr std::uint32_t kFirstThread = 1'000'000;
 
@@ -51,11 +51,11 @@ class TraceIndex {
   const models::Timeline& timeline() const { return timeline_; }
   const std::vector<models::Flow>& flows() const { return flows_; }
 
-  /// By rank, threads before streams: those of the timeline, and empty ones of threads that only
-  /// launch. Each rank has at least one thread.
+  /// Lanes sorted by rank, threads before streams: those of the timeline, and empty ones for
+  /// threads that only launch. Each rank has at least one thread.
   const std::vector<const models::Lane*>& lanes() const { return lanes_; }
 
-  /// What a thread launched in no time, in the order of time.
+  /// Launches of a thread that take no time, sorted by time.
   const std::vector<Launch>& launches(const models::Lane& of_thread) const {
     return launches_[of_thread.id];
   }
@@ -63,8 +63,8 @@ class TraceIndex {
   const ProcessGroups& groups() const { return groups_; }
   bool on_device(sim::ActorId id) const { return device_.on_device(id); }
 
-  /// Of what never ends. It is drawn a little beyond the moment after which nothing happened any
-  /// more: most of it began to wait only then.
+  /// End of slices that never end: a little after the last progress, since most waits begin only
+  /// then.
   std::int64_t end_ns() const { return end_ns_; }
   std::int64_t end_of(const models::Slice& slice) const {
     const bool ends = slice.done || slice.dies || slice.end_ns != timeline_.end_ns;
@@ -83,18 +83,18 @@ class TraceIndex {
     return {actor.rank.value, tid_of_stream_[actor.stream.value]};
   }
 
-  /// Of an act, and of its launch: unique in a file.
+  /// Returns a number for an op and its launch, unique in a file.
   std::uint64_t correlation(sim::ActorId id, std::uint32_t k) const { return index(id, k) + 1; }
 
-  /// An act on its stream; null, if it never started.
+  /// Returns the slice of an op on its stream; null if the op never started.
   const models::Slice* slice(sim::ActorId id, std::uint32_t k) const {
     return slice_of_[index(id, k)];
   }
 
-  /// Whom an act met: the other end of its message, or who came last to its collective.
+  /// Returns the matching op of a send or recv, or the last rank's op of a collective.
   const Act& peer(sim::ActorId id, std::uint32_t k) const { return peer_of_[index(id, k)]; }
 
-  /// Null, if the act does not wait for ever.
+  /// Returns the wait of an op that is stuck forever, else null.
   const models::StuckAct* stuck(sim::ActorId id, std::uint32_t k) const;
 
  private:
@@ -113,15 +113,16 @@ class TraceIndex {
   models::DeviceTimes device_;
   ProcessGroups groups_;
   std::int64_t end_ns_ = 0;
-  std::vector<models::Lane> bare_lanes_;  // of threads of which the timeline has none
+  std::vector<models::Lane> bare_lanes_;  // threads without a lane in the timeline
   std::vector<const models::Lane*> lanes_;
-  std::vector<std::vector<Launch>> launches_;  // by thread
+  std::vector<std::vector<Launch>> launches_;  // indexed by thread
   std::vector<std::uint32_t> tid_of_thread_;
   std::vector<std::uint32_t> tid_of_stream_;
   sim::IdVector<sim::ActorId, std::uint64_t> first_act_;
-  std::vector<const models::Slice*> slice_of_;  // by index()
+  std::vector<const models::Slice*> slice_of_;  // indexed by index()
   std::vector<Act> peer_of_;
-  std::vector<std::pair<std::uint64_t, const models::StuckAct*>> stuck_;  // by index()
+  // Keyed and sorted by index().
+  std::vector<std::pair<std::uint64_t, const models::StuckAct*>> stuck_;
 };
 
 }  // namespace pipesim::viz

@@ -1,5 +1,5 @@
-// A timeline in the trace format of Chrome, in the conventions of PyTorch's profiler (Kineto):
-// docs/how-to/trace.md says what stands for what, and why.
+// A timeline in Chrome's trace format, with the conventions of PyTorch's profiler (Kineto).
+// docs/how-to/trace.md explains the mapping.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace pipesim::viz {
 
 class TraceIndex;
 
-/// Takes a text part by part.
+/// Receives a text part by part.
 using TextSink = std::function<void(std::string_view)>;
 
-/// Writes the trace of one run, of all ranks or rank by rank. All that it is given must outlive it;
-/// `timeline` is of all ranks.
+/// Writes the trace of one run, for all ranks or rank by rank. All arguments must outlive it;
+/// `timeline` has all ranks.
 class TraceWriter {
  public:
   TraceWriter(const models::TaskGraph& graph, const models::Simulation& run,
@@ -30,11 +30,11 @@ class TraceWriter {
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
-  /// One JSON object with all ranks, in parts of some 64 KiB.
+  /// Writes one JSON object with all ranks, in parts of about 64 KiB.
   void write(const TextSink& sink) const;
 
-  /// One with this rank alone, as each process of a real job writes it: flows to other ranks are
-  /// left out, and `distributedInfo` says the rank.
+  /// Writes a trace of `rank` alone, as each process of a real job does: without flows to other
+  /// ranks, and with the rank in `distributedInfo`.
   void write_rank(std::uint32_t rank, const TextSink& sink) const;
 
  private:
