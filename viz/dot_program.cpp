@@ -26,7 +26,7 @@ models::UserError failure(const std::string& why) {
   return {models::Code::kGraphviz, why, ".svg files need no other program"};
 }
 
-/// A folder of its own below that for temporary files, which goes with the object.
+/// A temporary folder, deleted with the object.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -57,7 +57,7 @@ std::string content_of(const std::string& path) {
   return text.str();
 }
 
-// The exit status of the command, found by PATH; -1 if there is no such program.
+// Runs the command, found by PATH, and returns its exit status; -1 if the program does not exist.
 int run(std::array<std::string, 6> command, const std::string& errors) {
   std::array<char*, 7> words{};
   for (std::size_t i = 0; i < command.size(); ++i) words[i] = command[i].data();

@@ -13,7 +13,7 @@ namespace {
 
 using models::CallOfRanks;
 
-// Ranks that make no such call.
+// Returns the ranks that do not make the call.
 std::vector<std::uint32_t> missing(const std::vector<CallOfRanks>& sides) {
   std::vector<std::uint32_t> ranks;
   for (const CallOfRanks& side : sides) {
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> missing(const std::vector<CallOfRanks>& sides) {
   return ranks;
 }
 
-// What some ranks do, and the line.
+// A group of ranks with the same text and line.
 struct RankBlock {
   std::vector<std::uint32_t> ranks;
   std::string what;
@@ -60,7 +60,8 @@ std::string sides_text(const std::vector<CallOfRanks>& sides, const TextOptions&
   return blocks_text(blocks, options);
 }
 
-// "Call 23 on the world group does not match:", "Rank 1 does not make call 11 on the world group:".
+// Returns a heading: "Call 23 on the world group does not match:", or "Rank 1 does not make call 11
+// on the world group:".
 std::string mismatch_heading(std::int64_t number, const std::string& group,
                              const std::vector<CallOfRanks>& sides) {
   const std::vector<std::uint32_t> absent = missing(sides);

@@ -23,7 +23,8 @@ using models::Wait;
 using sim::WaitKind;
 using sim::WaitNodeKind;
 
-// "ranks 1 to 3 were taken down at 600 s by the watchdog: all_reduce#2 (train.py:88) ...".
+// Describes the death of ranks: "ranks 1 to 3 were taken down at 600 s by the NCCL watchdog:
+// all_reduce#2 (train.py:88) timed out".
 std::string death_text(const models::DeathReport& death, const std::vector<std::uint32_t>& ranks) {
   const bool one = ranks.size() == 1;
   const std::string who = ranks_text(ranks);
@@ -43,7 +44,7 @@ std::string death_text(const models::DeathReport& death, const std::vector<std::
     case sim::DeathCause::kLinkError:
       return fmt::format("{} died at {}: {} failed after all retries", who, when, act);
     case sim::DeathCause::kWatchdog:
-      // What hosts do themselves raises an exception in the host's program.
+      // A host op that times out raises an exception in the host's program.
       if (!death.in->collective)
         return fmt::format("{} gave up at {}: {} timed out", who, when, act);
       return fmt::format("{} {} taken down at {} by the NCCL watchdog: {} timed out", who,
@@ -56,7 +57,7 @@ std::string death_text(const models::DeathReport& death, const std::vector<std::
   return fmt::format("{} {} killed at {} by the launcher", who, one ? "was" : "were", when);
 }
 
-// Ranks that died alike are told once.
+// Adds a line per group of ranks that died alike.
 void add_deaths(const std::vector<models::DeathReport>& deaths, bool after_rest,
                 std::vector<std::string>& lines) {
   const auto alike = [](const models::DeathReport& a, const models::DeathReport& b) {
@@ -81,7 +82,7 @@ std::string missing_text(const models::Root& root) {
   return root.missing ? act_text(*root.missing) + " " + root.missing->at : "";
 }
 
-// Whether the call that hangs is a later one than that which is missing.
+// Whether the missing call comes before the blocked call.
 bool leaves_out(const models::Root& root) {
   return root.missing &&
          missing_text(root) != act_text(root.first.from.act) + " " + root.first.from.act.at;
@@ -91,8 +92,8 @@ bool is_for_message(const Wait& wait) {
   return wait.kind == WaitKind::kPeerOfMessage || wait.kind == WaitKind::kFirstMessage;
 }
 
-// What a root says but for its ranks: one sentence does for all roots with the same. What says more
-// of the op that waits is for roots of that op alone.
+// Returns a key that is equal for roots with the same sentence: everything in the sentence except
+// the ranks. Details of the waiting op are part of the key.
 std::string sentence_key(const models::Root& root) {
   const Wait& first = root.first;
   if (first.kind == WaitKind::kFailedLink) return "link " + first.link;
@@ -105,12 +106,12 @@ std::string sentence_key(const models::Root& root) {
     return key + fmt::format("{} {}", first.from.rank, first.from.act.actor.value);
   key += fmt::format("{}\n{}\n{}\n", root.communicator, missing_text(root),
                      stage_text(first.from.act));
-  // Where one rank waits for several, they may have made more or fewer calls.
+  // The ranks that omit the call can have made different numbers of calls.
   const bool counts = leaves_out(root);
   return counts ? key + fmt::format("{} {}", root.made, root.others_made) : key;
 }
 
-// "; made 3 calls on 'dp', the others 4", of ranks that have made as many.
+// Returns "made 3 calls on 'dp', the others 4" if all roots have made the same number of calls.
 std::string calls_text(const std::vector<const models::Root*>& roots) {
   const models::Root& first = *roots.front();
   const bool alike = std::all_of(roots.begin(), roots.end(), [&](const models::Root* root) {
@@ -124,13 +125,14 @@ std::string calls_text(const std::vector<const models::Root*>& roots) {
                      first.others_made);
 }
 
-// " (train.py:66; made 3 calls on 'dp', the others 4)".
+// Returns the details in brackets: " (train.py:66; made 3 calls on 'dp', the others 4)".
 std::string in_brackets(const std::string& at, const std::string& calls) {
   if (at.empty() && calls.empty()) return "";
   return fmt::format(" ({}{}{})", at, at.empty() || calls.empty() ? "" : "; ", calls);
 }
 
-// "rank 5 made 2 calls on 'dp', the others 3; the one missing is all_reduce dp.2#1 (train.py:66)".
+// Describes a missing call: "rank 5 made 2 calls on 'dp', the others 3; the one missing is
+// all_reduce dp.2#1 (train.py:66)".
 std::string left_out_text(const std::vector<const models::Root*>& roots, const std::string& who,
                           const char* s) {
   const models::Root& first = *roots.front();
@@ -143,20 +145,21 @@ std::string left_out_text(const std::vector<const models::Root*>& roots, const s
                      missing);
 }
 
-// "rank 0's all_reduce#1", "the all_reduce#1 of ranks 1 and 2".
+// Returns "rank 0's all_reduce#1", or "the all_reduce#1 of ranks 1 and 2".
 std::string owned_by(const std::vector<std::uint32_t>& ranks, const std::string& call) {
   return ranks.size() == 1 ? fmt::format("{}'s {}", ranks_text(ranks), call)
                            : fmt::format("the {} of {}", call, ranks_text(ranks));
 }
 
-// "rank 1's all_reduce#1": what waits first, of the first rank of each root.
+// Names the first waiting call of each root: "rank 1's all_reduce#1".
 std::string first_waiters(const std::vector<const models::Root*>& roots) {
   std::set<std::uint32_t> ranks;
   for (const models::Root* root : roots) ranks.insert(root->first.from.rank);
   return owned_by({ranks.begin(), ranks.end()}, act_text(roots.front()->first.from.act));
 }
 
-// What is wrong with the other end of `first`, of `ranks` where it is ranks.
+// Explains why the target of the first wait never happens. `ranks` are the ranks of the roots, if
+// the roots are ranks.
 std::string root_text(const std::vector<const models::Root*>& roots,
                       const std::vector<std::uint32_t>& ranks) {
   const Wait& first = roots.front()->first;
@@ -360,7 +363,7 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
       least = std::min(least, root->waiting);
       most = std::max(most, root->waiting);
     }
-    // One link is one cause, whichever end is out of reach.
+    // A failed link is a single cause, even if both of its ends are unreachable.
     if (group.front()->first.kind == WaitKind::kFailedLink) {
       least = most;
       ranks.resize(1);

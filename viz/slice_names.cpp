@@ -45,7 +45,8 @@ SliceNames::SliceNames(const models::TaskGraph& graph, const models::Simulation&
   }
 }
 
-// "0F3": also without its stage. The stage is said where the rank has several.
+// Returns the names of an action: "0F3", and "F3" without its stage. Shows the stage only if the
+// rank has several.
 std::vector<std::string> SliceNames::words_of_action(const std::string& label,
                                                      std::uint32_t rank) const {
   if (label.front() == '(') {

@@ -20,14 +20,14 @@ using models::Explanation;
 using models::Wait;
 using sim::WaitKind;
 
-// "rank 0's nccl-1998#3 (micro-batch 3)".
+// Names an op and its rank: "rank 0's nccl-1998#3 (micro-batch 3)".
 std::string owned(const ActInfo& act) {
   const std::string detail = act_detail(act);
   return fmt::format("rank {}'s {}{}", act.rank, op_text(act),
                      detail.empty() ? "" : fmt::format(" ({})", detail));
 }
 
-// What wait_text() says, behind a subject: "is queued behind nccl-1998#3".
+// Returns wait_text() as the predicate of a sentence: "is queued behind nccl-1998#3".
 std::string predicate(const Wait& wait) {
   const bool is_participle = wait.kind == WaitKind::kCallOrder ||
                              (wait.kind == WaitKind::kStreamOrder && !holds_stream(wait));
@@ -37,8 +37,8 @@ std::string predicate(const Wait& wait) {
   return blocked ? "has not been called: " + wait_text(wait) : wait_text(wait);
 }
 
-// Why the other end of `crossing`, a wait for another rank, does not happen: `own` are the waits of
-// that rank, up to the one for the next rank.
+// Explains why the op that `crossing` waits for, on another rank, does not happen. `own` are the
+// waits of that rank, up to its wait for the next rank.
 std::string reason_on_other_rank(const Wait& crossing, const std::vector<const Wait*>& own) {
   if (own.empty()) return "";
   const Wait& last = *own.back();
@@ -145,7 +145,7 @@ std::string advice_text(const Report& report) {
                    ? "Fix: change the order of the ops on one of these ranks."
                    : "Next: run 'pipesim fix' to search for a change that lets this run complete.";
       }
-      // An op on the wrong stream is what somebody would look at first.
+      // Users first suspect an op on the wrong stream.
       const auto moves = std::find_if(report.remedies.begin(), report.remedies.end(),
                                       [](const models::Remedy& remedy) {
                                         return remedy.kind == models::Remedy::Kind::kStream;

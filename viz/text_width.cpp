@@ -11,7 +11,7 @@ bool is_one_of(std::string_view characters, char c) {
   return characters.find(c) != std::string_view::npos;
 }
 
-// The width of the character that begins here, in parts of the size of the font.
+// Returns the width of the first character of `text`, as a fraction of the font size.
 double advance(std::string_view text) {
   constexpr std::string_view kNoBreakSpace = "\u00a0";
   const char first = text.front();

@@ -44,7 +44,7 @@ bool is_idle(const models::Simulation& run, const Slice& slice) {
 std::string idle_text(const models::TaskGraph& graph, const models::Simulation& run,
                       const models::Timeline& timeline) {
   if (run.explanation.verdict != sim::Verdict::kCompleted || timeline.end_ns == 0) return "";
-  std::map<std::uint32_t, Times> busy;  // by rank
+  std::map<std::uint32_t, Times> busy;  // working times of each rank
   for (const Lane& lane : timeline.lanes) {
     for (const Slice& slice : lane.slices) {
       if (slice.kind > models::WorkKind::kOverlapped || slice.work_ns >= slice.end_ns) continue;

@@ -40,7 +40,7 @@ std::string bytes_text(std::int64_t bytes) {
   while (unit + 1 < kUnits.size() && bytes >> (10 * (unit + 1)) > 0) ++unit;
   const std::int64_t size = std::int64_t{1} << (10 * unit);
   std::int64_t whole = bytes / size;
-  // A remainder below 2^40 times 10 stays within 64 bits.
+  // The remainder is below 2^40, so 10 times the remainder fits 64 bits.
   std::int64_t tenths = (bytes % size * 10 + size / 2) / size;
   if (tenths == 10) {
     ++whole;
@@ -95,7 +95,7 @@ namespace {
 
 constexpr std::size_t kMaxParts = 3;
 
-// Ranks one after the other.
+// A range of consecutive ranks.
 struct Run {
   std::uint32_t first = 0;
   std::uint32_t size = 0;
@@ -115,7 +115,7 @@ std::vector<Run> runs_of(const std::vector<std::uint32_t>& ranks) {
   return runs;
 }
 
-// How far it is from each to the next, if they are of one size and that is the same; else 0.
+// Returns the distance between runs, if all have the same size and distance; else 0.
 std::uint32_t stride_of(const std::vector<Run>& runs) {
   if (runs.size() <= kMaxParts) return 0;
   const std::uint32_t stride = runs[1].first - runs[0].first;
@@ -150,7 +150,7 @@ std::string class_name(const models::RankSet& ranks) {
 }
 
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
-  constexpr std::size_t kMaxLength = 40;  // as text
+  constexpr std::size_t kMaxLength = 40;  // characters
   if (ranks.empty()) return "no ranks";
   const std::string text = ranges(ranks);
   if (text.size() <= kMaxLength)
@@ -415,24 +415,24 @@ std::string paragraph(std::string_view text, std::size_t width, std::size_t firs
 
 namespace {
 
-// The other end of a wait, as seen from this one.
+// Names the target of a wait, as seen from the waiting rank.
 std::string other_text(const Wait& wait) {
   if (wait.to.kind != WaitNodeKind::kAct) return party_text(wait.to);
   const std::string op = op_text(wait.to.act);
   return wait.to.rank == wait.from.rank ? op : fmt::format("rank {}'s {}", wait.to.rank, op);
 }
 
-// What a host waits for, or an op whose host thread is elsewhere.
+// Describes a wait of a host, or of an op whose host thread is blocked elsewhere.
 std::string text_of_host_wait(const ActInfo& from, const std::string& other) {
   if (from.step == Step::kHostStep) return fmt::format("makes its host wait for {}", other);
-  // Of ranks that one thread drives: it is at a step of another.
+  // One thread drives several ranks and is in a step of another one.
   if (from.stage >= ActStage::kLaunched) {
     return fmt::format("waits until its host thread has finished {}", other);
   }
   return fmt::format("its host thread is blocked in {}", other);
 }
 
-// What a send or a recv waits for.
+// Describes the wait of a send or recv.
 std::string text_of_message(const Wait& wait, const std::string& other) {
   const bool never = wait.to.kind != WaitNodeKind::kAct;
   if (wait.to.kind == WaitNodeKind::kOutside) return "waits for a send that no rank posts";
@@ -445,7 +445,7 @@ std::string text_of_message(const Wait& wait, const std::string& other) {
                : fmt::format("waits for {}, {}", matching_text(wait.from.act), other);
 }
 
-// What a step of GOAL or of a collective algorithm waits for.
+// Describes the wait of a GOAL statement or of a step of a collective algorithm.
 std::string text_of_algorithm(WaitKind kind, bool never, const std::string& other) {
   switch (kind) {
     case WaitKind::kRequires:
@@ -477,7 +477,7 @@ std::string text_of_algorithm(WaitKind kind, bool never, const std::string& othe
   }
 }
 
-// What `wait` is for, where its other end is called `other`.
+// Describes `wait`; `other` names its target.
 std::string text_of(const Wait& wait, const std::string& other) {
   const bool never = wait.to.kind != WaitNodeKind::kAct;
   switch (wait.kind) {
@@ -554,7 +554,7 @@ std::string matching_text(const ActInfo& act) {
 
 std::string wait_text(const Wait& wait) {
   const ActInfo& other = wait.needed ? *wait.needed : wait.to.act;
-  // Its peers are in the same call, so their rank says all.
+  // Peers are in the same call, so the rank alone identifies the target.
   const bool same_call =
       joins(wait) && wait.to.kind == WaitNodeKind::kAct &&
       !(wait.kind == WaitKind::kCommunicatorCreation && wait.to.act.stage >= ActStage::kLaunched) &&

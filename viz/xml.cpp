@@ -9,8 +9,8 @@
 namespace pipesim::viz {
 namespace {
 
-// The length of the character of UTF-8 at the beginning of `text`, or 0 of one that XML may not
-// contain or that controls how others are shown.
+// Returns the length of the first UTF-8 character of `text`; 0 if XML forbids it, or if it changes
+// the display of others.
 std::size_t xml_character(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   if (first < 0x20) return first == '\n' || first == '\t' ? 1 : 0;

@@ -8,7 +8,7 @@
 namespace pipesim::viz {
 namespace {
 
-// Names are the user's, and a spreadsheet takes a cell that begins so for a formula.
+// Quotes a cell that a spreadsheet would take for a formula: names come from the user.
 std::string cell(const std::string& text) {
   if (text.find_first_of("=+-@\"") != 0) return text;
   std::string quoted = "\"";

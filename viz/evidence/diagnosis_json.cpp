@@ -26,7 +26,7 @@ Json standing_json(const models::RankStanding& rank) {
 
 Json group_json(const models::EvidenceGroup& group, const models::GroupStanding& standing) {
   Json json = {{"name", group.name}, {"description", group.description}, {"ranks", standing.ranks}};
-  // Not known: the rank has called nothing, or nothing that is still in its dump.
+  // Unknown: the rank has called nothing, or its dump no longer has the call.
   json["called"] = standing.called < 0 ? Json() : Json(standing.called);
   json["completed"] = standing.completed < 0 ? Json() : Json(standing.completed);
   json["pending"] = standing.pending;
@@ -57,7 +57,7 @@ Json check_json(const models::Evidence& evidence, const models::CollectiveCheck&
 
 }  // namespace
 
-// What a diagnosis has in common with the end of a run is told by the report of that.
+// Takes the keys that a diagnosis shares with the end of a run from json_report().
 std::string diagnosis_json(const DiagnosisReport& report) {
   const models::Diagnosis& diagnosis = report.diagnosis;
   models::TaskGraph graph;
@@ -109,7 +109,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
   }
   json["next"] = next_steps(report.evidence, diagnosis);
   if (of_end.contains("waits")) json["waits"] = of_end["waits"];
-  // A name from a file may be no UTF-8.
+  // Names from a file can be invalid UTF-8.
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

@@ -25,7 +25,7 @@ using models::RootReason;
 using sim::Verdict;
 using sim::WaitKind;
 
-// Of long lists, unless all is asked for.
+// Maximum length of a list, unless `all` is set.
 constexpr std::size_t kMaxAccountRows = 40;
 
 std::string called_text(const models::GroupStanding& standing) {
@@ -42,7 +42,7 @@ class DiagnosisText {
 
   std::string run() {
     add_verdict();
-    models::TaskGraph graph;  // only what heads a report
+    models::TaskGraph graph;  // head of the report only
     Report end{graph, diagnosis_.explanation, {}, {}, {}, {}, {}};
     if (report_.all) end.all_waits = diagnosis_.waits;
     text_ += hang_text(end, options_);
@@ -74,9 +74,8 @@ class DiagnosisText {
   void add_why();
   std::string lead() const;
   std::string lead_of_unplaced() const;
-  bool is_counted(std::uint32_t rank) const {  // not from a dump, which has all of its calls
-    return !evidence_.ranks[rank].complete;
-  }
+  // Whether the calls of `rank` are counted from logs; only a dump has all calls.
+  bool is_counted(std::uint32_t rank) const { return !evidence_.ranks[rank].complete; }
   std::string host_text(std::uint32_t rank) const {
     return host_standing_text(evidence_.ranks[rank], rank);
   }
@@ -129,11 +128,11 @@ void DiagnosisText::add_verdict() {
   for (const std::string& note : report_.notes) add(note, 0, 2);
 }
 
-// The answer in one sentence.
+// Returns the answer in one sentence.
 std::string DiagnosisText::lead() const {
   const models::Explanation& explanation = diagnosis_.explanation;
   if (!explanation.cycle.empty()) return summary_text(explanation);
-  if (!explanation.mismatches.empty()) return {};  // these follow at once
+  if (!explanation.mismatches.empty()) return {};  // listed right below
   std::vector<std::uint32_t> ranks;
   bool died = false;
   for (const DiagnosisRoot& root : diagnosis_.roots) {
@@ -156,7 +155,7 @@ std::string DiagnosisText::lead() const {
   return {};
 }
 
-// The first of those that are worst off stands for the rest, which are listed.
+// Names the first of the processes in the worst state; all of them are listed later.
 std::string DiagnosisText::lead_of_unplaced() const {
   const auto worst =
       std::max_element(diagnosis_.unplaced.begin(), diagnosis_.unplaced.end(),
@@ -165,9 +164,9 @@ std::string DiagnosisText::lead_of_unplaced() const {
                      worst->reason.empty() ? "" : "; ", worst->reason);
 }
 
-// Communicators have ranks of their own, which need not be those of the job.
+// Lists processes without a known rank: a rank in a communicator need not be the rank in the job.
 void DiagnosisText::add_unplaced() {
-  if (diagnosis_.unplaced.size() < 2) return;  // told at once
+  if (diagnosis_.unplaced.size() < 2) return;  // already named in the lead
   add_heading("Processes of unknown rank:");
   const std::size_t count = shown(diagnosis_.unplaced.size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -177,7 +176,7 @@ void DiagnosisText::add_unplaced() {
   add_cut(diagnosis_.unplaced.size() - count);
 }
 
-// Ranks of which the evidence does not say whether they are the root.
+// Lists ranks that may be the root; the evidence does not decide.
 void DiagnosisText::add_suspects() {
   if (diagnosis_.suspects.empty()) return;
   add_heading("Unknown; it may be one of these:");
@@ -210,7 +209,7 @@ void DiagnosisText::add_why() {
   text_ += rows;
 }
 
-// Roots of one kind that are waited for in one and the same call are told once.
+// Lists the roots. Roots of one kind that the same call waits for share an entry.
 void DiagnosisText::add_roots() {
   if (diagnosis_.roots.empty()) return;
   add_heading(roots_heading(diagnosis_.explanation));
@@ -315,7 +314,7 @@ void DiagnosisText::add_unexplained(const DiagnosisRoot& root, const std::string
       6, 6);
 }
 
-// Those that match say nothing.
+// Lists incomplete and mismatched calls only.
 void DiagnosisText::add_checks() {
   Table table;
   std::size_t rows = 0;
@@ -354,7 +353,7 @@ void DiagnosisText::add_checks() {
   add_cut(wanted - rows);
 }
 
-// Ranks that say the same are told once.
+// Lists the progress of the ranks; equal rows are merged.
 void DiagnosisText::add_ranks() {
   if (diagnosis_.pending == 0) return;
   std::map<std::vector<std::string>, std::size_t> row_of;
@@ -388,7 +387,7 @@ void DiagnosisText::add_ranks() {
   add_cut(rows.size() - count);
 }
 
-// Those whose members are at different calls.
+// Lists groups whose members are at different calls.
 void DiagnosisText::add_groups() {
   const std::vector<models::GroupStanding>& all = diagnosis_.groups;
   Table table({styled(options_, ansi::kBold, "group"), styled(options_, ansi::kBold, "rank"),

@@ -17,7 +17,7 @@ using models::RankPlace;
 
 constexpr std::size_t kWidth = 76;
 
-// What the record has there: "train.py:66 backward", or the operation where no line is known.
+// Returns the recorded position: "train.py:66 backward", or the operation if the line is unknown.
 std::string place_text(const models::Record& record, const models::RecordEntry& entry) {
   const std::string place = record.place_of(entry.place);
   return place.empty() ? models::operation_name(entry.operation) : place;
@@ -55,7 +55,8 @@ std::string standing_text(const models::Record& record, const RankPlace& place, 
 }  // namespace
 
 std::string job_places_text(const models::Record& record, const std::vector<RankPlace>& places) {
-  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> lines;  // of one rank, ranks
+  // Text for a single rank -> ranks with this text.
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> lines;
   for (const RankPlace& place : places) {
     std::string text = standing_text(record, place, true);
     auto same = lines.begin();

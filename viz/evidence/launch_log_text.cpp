@@ -22,7 +22,7 @@ using sim::Verdict;
 
 constexpr std::size_t kMaxOpenRows = 40;
 
-// "2 of 4, 3rd at F3 (after nccl-1998)".
+// Formats the progress of a rank: "2 of 4, 3rd at F3 (after nccl-1998)".
 std::string progress_text(const LoggedProgress& progress) {
   std::string text = fmt::format("{} of {}", progress.rounds, progress.expected);
   if (progress.next.empty()) return text;
@@ -51,7 +51,7 @@ std::string verdict_text(const LaunchLogReport& report, const TextOptions& optio
   return text;
 }
 
-// Where everything waits in the end, or who is behind.
+// Names the ranks at the ends of all wait chains, or the ranks that lag.
 std::string roots_text(const LaunchLogReport& report, const TextOptions& options) {
   const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
   if (!diagnosis.explanation.cycle.empty()) return {};
@@ -89,7 +89,7 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   return text;
 }
 
-// Ranks that say the same are told once.
+// Lists the progress of the ranks; equal rows are merged.
 std::string rounds_text(const LaunchLogReport& report, const TextOptions& options) {
   const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
   std::vector<std::string> header = {styled(options, ansi::kBold, "rank")};

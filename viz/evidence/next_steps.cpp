@@ -17,7 +17,7 @@ constexpr const char* kFixCycle =
     "pipesim diagnose ... --as-scenario hang.yaml, then pipesim fix hang.yaml: find a change that "
     "breaks the cycle";
 
-// "of rank 7 (process 41 on node1, GPU 3)".
+// Names a rank and its process: "rank 7 (process 41 on node1, GPU 3)".
 std::string of_rank(const models::Evidence& evidence, std::uint32_t rank) {
   const std::string& process = evidence.ranks[rank].process.name;
   return fmt::format("rank {}{}", rank, process.empty() ? "" : fmt::format(" ({})", process));
@@ -27,7 +27,7 @@ std::string of_ranks(const models::Evidence& evidence, const std::vector<std::ui
   return ranks.size() == 1 ? of_rank(evidence, ranks.front()) : ranks_text(ranks);
 }
 
-// "py-spy dump --pid 41, on node1: where rank 7 stands".
+// Suggests a stack dump: "py-spy dump --pid 41, on node1: where is rank 7?".
 std::string stack_step(const models::ProcessId& id, const std::string& whose) {
   return fmt::format("py-spy dump --pid {}, on {}: where is {}?", id.pid.empty() ? "PID" : id.pid,
                      id.host.empty() ? "its host" : id.host, whose);
@@ -41,7 +41,7 @@ std::string stack_step(const models::Evidence& evidence, const std::vector<std::
                      ranks_text(ranks));
 }
 
-// A call that is pending on the device does not say that the host waits for it.
+// Suggests stack dumps: a call pending on the device does not prove that the host waits for it.
 void add_for_hosts_of(const std::vector<models::Wait>& cycle, const models::Evidence& evidence,
                       std::vector<std::string>& steps) {
   std::set<std::uint32_t> unknown;
@@ -164,7 +164,8 @@ std::vector<std::string> next_steps(const models::Evidence& evidence,
   return steps;
 }
 
-// Logs of launches say where hosts stand, not which ranks do a collective together.
+// Suggests steps for launch logs, which show the progress of hosts but not the members of a
+// collective.
 std::vector<std::string> next_steps(const models::LaunchLogDiagnosis& diagnosis) {
   const models::Explanation& explanation = diagnosis.explanation;
   if (explanation.verdict == sim::Verdict::kCompleted) return {};

@@ -10,7 +10,7 @@
 namespace pipesim::viz {
 namespace {
 
-// A line of the log is one line, whatever a name holds.
+// Replaces control characters, so that a name cannot break a line of the log.
 std::string in_one_line(std::string_view text) {
   std::string result(text);
   for (char& c : result) {
@@ -27,7 +27,7 @@ class Log {
     for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
       hosts_.push_back(fmt::format("[{}:{}]", in_one_line(models::host_name(graph, rank)), rank));
     }
-    // As wide as the last time, so that times stand below each other, and sort as text.
+    // The width of the last time, so that times are aligned and sort as text.
     if (!outcome.log.empty()) width_ = std::to_string(outcome.log.back().time.ns / 1000).size();
   }
 
@@ -42,7 +42,7 @@ class Log {
     if (actor.stream.valid()) {
       fmt::format_to(out, ", stream {}", in_one_line(names_.stream(actor.stream)));
     }
-    // Beyond a source's work there is no micro-batch.
+    // An op beyond the work of a source has no micro-batch.
     const std::uint32_t micro_batch =
         entry.k < actor.acts ? names_.micro_batch(entry.actor, entry.k) : 0;
     if (micro_batch > 0) fmt::format_to(out, ", micro-batch {}", micro_batch);
@@ -54,7 +54,7 @@ class Log {
  private:
   models::Names names_;
   const sim::Plan& plan_;
-  std::vector<std::string> hosts_;  // of each rank, as lines show it
+  std::vector<std::string> hosts_;  // host and rank as in the log, indexed by rank
   std::size_t width_ = 1;
 };
 

@@ -7,15 +7,15 @@
 namespace pipesim::viz {
 namespace {
 
-// "engine.py:540 _aggregate_total_loss" as py-spy writes it: "_aggregate_total_loss
-// (engine.py:540)".
+// Converts a line as py-spy writes it: "engine.py:540 _aggregate_total_loss" becomes
+// "_aggregate_total_loss (engine.py:540)".
 std::string frame_of(const models::OutsideText& at) {
   const std::size_t space = at.find(' ');
   if (space == std::string::npos) return fmt::format("<module> ({})", at);
   return fmt::format("{} ({})", at.substr(space + 1), at.substr(0, space));
 }
 
-// In the words that models/postmortem/stack_evidence reads back.
+// Returns the state of an op in words that models/postmortem/stack_evidence can parse.
 std::string state_of(const models::ActInfo& act) {
   if (act.stage == models::ActStage::kStarted) return act.collective ? "started, spins" : "started";
   if (act.stage == models::ActStage::kEntered && act.step == sim::Step::kCreation) {

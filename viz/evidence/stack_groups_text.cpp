@@ -20,7 +20,7 @@ using models::StackVerdict;
 constexpr std::size_t kMaxGroups = 20;
 constexpr std::size_t kMaxFrames = 8;
 
-// "ranks 0 and 2"; of processes that do not say their rank "processes 41 and 43".
+// Returns "ranks 0 and 2"; without known ranks "processes 41 and 43".
 std::string who_text(const StackReport& report, const std::vector<std::uint32_t>& ranks) {
   std::vector<std::string> names;
   for (const std::uint32_t rank : ranks) {
@@ -37,7 +37,7 @@ std::string who_text(const StackReport& report, const std::vector<std::uint32_t>
                                   : text;
 }
 
-// What to do next.
+// Returns the next step for the user.
 std::string next_step(const StackReport& report) {
   switch (report.diagnosis.verdict) {
     case StackVerdict::kOddOnes:

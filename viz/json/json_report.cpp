@@ -153,7 +153,7 @@ Json memory_rank_json(const models::MemoryReport& memory, std::size_t i) {
           {"peak_ns", memory[i].peak_ns}};
 }
 
-// As first, last, step.
+// Returns runs of ranks as [first, last, step].
 Json runs_json(const std::vector<std::uint32_t>& ranks) {
   Json runs = Json::array();
   for (const models::RankRun& run : models::runs_of(ranks)) {
@@ -162,10 +162,10 @@ Json runs_json(const std::vector<std::uint32_t>& ranks) {
   return runs;
 }
 
-// Items with a rank, of which those are put together that differ in nothing else.
+// JSON items with a rank; items that differ only in the rank are merged.
 class Classes {
  public:
-  /// `alike`: the ranks that would say the same.
+  /// `alike`: the ranks that this item represents.
   void add(Json item, const models::RankSet& alike) {
     const auto [known, is_new] = known_.try_emplace(key_of(item), ranks_.size());
     if (is_new) {
@@ -176,7 +176,7 @@ class Classes {
     ranks.insert(ranks.end(), alike.begin(), alike.end());
   }
 
-  /// In the order of their first ranks, each with all of its ranks.
+  /// Returns the items in the order of their first ranks, each with all of its ranks.
   std::vector<Json> finish() {
     std::vector<Json> result;
     for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -191,7 +191,7 @@ class Classes {
   }
 
  private:
-  // What an op says of its own rank tells no ranks apart.
+  // Removes the rank of the item and of its ops, so that equal items have equal keys.
   static std::string key_of(Json item) {
     item.erase("rank");
     for (const char* list : {"progress", "threads"}) {
@@ -212,7 +212,7 @@ models::RankSet alone(std::size_t rank) {
   return models::RankSet({static_cast<std::uint32_t>(rank)});
 }
 
-// Those of `count` ranks.
+// Returns a JSON array with one item per rank, or per class.
 template <typename ToJson>
 Json each_rank(std::size_t count, bool by_class, const ToJson& to_json) {
   Json json = Json::array();
@@ -275,13 +275,13 @@ Json difference_json(const models::FirstDifference& difference) {
   return json;
 }
 
-// A name from a file may not be UTF-8; a report is not the place to fail on it.
+// Formats JSON. Names from a file can be invalid UTF-8, which must not make the report fail.
 std::string dumped(const Json& json) {
   return json.dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
-// An object whose large arrays are written item by item: as a tree, the ranks of a large job take
-// ten times their text.
+// A JSON object whose large arrays are written item by item. A tree of all ranks of a large job
+// would need ten times the memory of their text.
 class ObjectText {
  public:
   explicit ObjectText(const Json& first_members) : text_(dumped(first_members)) {
@@ -318,7 +318,7 @@ class ObjectText {
     text_ += "\": ";
   }
 
-  // Ends of lines stand only between values: in strings they are escaped.
+  // Indents `json`. Line ends occur only between values: strings escape theirs.
   void append(std::string_view json, const char* line_end) {
     for (std::size_t end = json.find('\n'); end != json.npos; end = json.find('\n')) {
       text_ += json.substr(0, end);

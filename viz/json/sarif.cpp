@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What the rule or the code of an error is about.
+// Returns the title and help of a lint rule, or of the code of an error.
 Json rule_of(const std::string& id) {
   Json rule = {{"id", id}};
   if (const models::CodeInfo* code = models::find_code(id); code != nullptr) {
@@ -27,7 +27,7 @@ Json rule_of(const std::string& id) {
   return rule;
 }
 
-// A relative reference (RFC 3986): other characters are percent-encoded.
+// Converts a path to a relative reference (RFC 3986): percent-encodes all other characters.
 std::string uri_of(const std::string& path) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";

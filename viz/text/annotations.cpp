@@ -13,7 +13,7 @@ namespace {
 using models::Place;
 using models::Severity;
 
-// The line of a text, from 1; empty if there is none.
+// Returns line `number` of `text`, from 1; empty if it does not exist.
 std::string_view line_of(std::string_view text, std::uint32_t number) {
   for (; number > 1; --number) {
     const std::size_t end = text.find('\n');
@@ -36,7 +36,7 @@ Annotation at(Place place, const std::vector<SourceText>& sources) {
   return result;
 }
 
-// As GitHub's runner reads a value of a workflow command.
+// Escapes `text` for a workflow command as GitHub's runner expects.
 std::string escaped(std::string_view text, bool is_property) {
   std::string result;
   for (const char c : text) {

@@ -86,7 +86,7 @@ std::string ends_text(const sim::Exploration& found) {
   return "none ran to the end";
 }
 
-// Streams that share a hardware queue on the first rank where some do.
+// Lists the streams that share a hardware queue, for the first rank with such streams.
 std::string queues_text(const CheckView& view) {
   const models::Lowered& lowered = view.check.hanging()->lowered;
   std::map<std::pair<sim::DeviceId, std::uint32_t>, std::vector<std::string>> queues;
@@ -122,7 +122,7 @@ std::string ways_text(const CheckView& view) {
                                        grouped(ways.checked), all);
 }
 
-// What the run that hangs is.
+// Returns the title of the hanging run.
 const char* hang_title(const sim::Exploration& found) {
   if (found.answer == sim::Answer::kMismatch) return "The run with the default timing:";
   if (found.reading.serial_collectives) {
@@ -167,7 +167,7 @@ std::string headline(sim::Answer answer) {
   return "UNDECIDED: no interleaving was found that hangs";
 }
 
-// Whether `real` hangs as well: then it is not only first use that hangs.
+// Whether the reading `real` hangs as well, so that the cause is not only the first use.
 bool hangs_later(const models::ReadingsReport& readings, bool certainly) {
   return std::any_of(readings.readings.begin(), readings.readings.end(),
                      [&](const models::ReadingAnswer& each) {
@@ -187,7 +187,7 @@ std::string job_headline(const models::ReadingsReport& readings, const TextOptio
       return styled(options, ansi::kYellow,
                     fmt::format("RUNS, thanks to {}buffers, which hide a hang",
                                 readings.buffered_bytes == 0
-                                    ? "NCCL's "  // of collectives, which are not counted
+                                    ? "NCCL's "  // collective buffers, which are not counted
                                     : bytes_text(readings.buffered_bytes) + " of "));
     case models::JobAnswer::kHangPossible:
       return styled(options, ansi::kRed, cold ? "HANG POSSIBLE in a fresh job" : "HANG POSSIBLE");
@@ -212,7 +212,7 @@ const std::vector<models::FailedRanks>* failures_of(const CheckView& view) {
   return recorded == nullptr || recorded->failures.empty() ? nullptr : &recorded->failures;
 }
 
-// Ranks that wait for those that failed; of ranks that are alike the first.
+// Returns the ranks that wait for failed ranks; the first of each class of equal ranks.
 std::vector<const models::RankReport*> waiting_ranks(const CheckView& view) {
   std::vector<const models::RankReport*> waiting;
   for (const models::RankReport& rank : view.hang->explanation.ranks) {
@@ -223,7 +223,7 @@ std::vector<const models::RankReport*> waiting_ranks(const CheckView& view) {
   return waiting;
 }
 
-// "rank 1 raised ValueError at train.py:3".
+// Describes a failure: "rank 1 raised ValueError at train.py:3".
 std::string failure_text(const models::FailedRanks& failed) {
   return fmt::format("{} {}{}{}", ranks_text(failed.ranks), failed.what,
                      failed.at.empty() ? "" : " at ", failed.at);
@@ -244,7 +244,7 @@ std::string headline(const CheckView& view, const TextOptions& options) {
       fmt::format("NO HANG in the reading '{}'", models::reading_name(view.graph.reading)));
 }
 
-// Of the calls without a size: "2 sends and 1 collective with a root".
+// Describes the calls without a size: "2 sends and 1 collective with a root".
 std::string unsized_text(const models::LeftOut& left_out) {
   std::string text;
   if (left_out.sends > 0) text = counted(left_out.sends, "send");
@@ -255,7 +255,7 @@ std::string unsized_text(const models::LeftOut& left_out) {
   return text;
 }
 
-// Whether nothing hangs, and by contract something could.
+// Whether nothing hangs, although the contract allows a hang.
 bool runs_by_buffers(const CheckView& view) {
   return view.readings != nullptr ? view.readings->answer == models::JobAnswer::kByBuffers
                                   : is_proved_by_buffers(view);

@@ -16,11 +16,12 @@ namespace {
 using models::Diagnostic;
 using models::Severity;
 
-// What is shown of a long line, in bytes: enough before the caret to recognise the place.
+// Maximum bytes of an excerpt, and bytes kept before the caret, which are enough to recognize the
+// place.
 constexpr std::size_t kLineWidth = 72;
 constexpr std::size_t kBeforeCaret = 36;
 
-// Names come from the user, and may be of any length.
+// Maximum bytes of a message: names from the user can have any length.
 constexpr std::size_t kMessageWidth = 500;
 
 std::string shortened(const std::string& raw) {
@@ -41,8 +42,8 @@ class Source {
     }
   }
 
-  /// The line and, below it, a caret. Tabs count as one space, and what no terminal should see
-  /// (control characters) as '?'.
+  /// Returns the line and, below it, a caret. Shows tabs as one space and control characters as
+  /// '?'.
   std::string excerpt(models::Place place) const {
     if (place.line == 0 || place.line > lines_.size()) return {};
     std::string_view line = lines_[place.line - 1];
@@ -52,7 +53,7 @@ class Source {
     if (line.size() > kLineWidth && column > kBeforeCaret) {
       std::size_t cut = column - kBeforeCaret;
       while (cut < column && models::continues_character(line[cut])) {
-        ++cut;  // not inside a character
+        ++cut;  // moves to the start of a character
       }
       line.remove_prefix(cut);
       column -= cut;
@@ -83,7 +84,7 @@ class Source {
 struct Label {
   const char* word;
   const char* colour;
-  const char* note;  // what its notes begin with
+  const char* note;  // start of its notes
 };
 
 Label label_of(Severity severity) {
@@ -110,7 +111,8 @@ std::string rendered(const Diagnostic& item, std::string_view path, const Source
                          ? fmt::format("{}: {} {}\n", models::printable(path), label, message)
                          : fmt::format("{}:{}:{}: {} {}\n", models::printable(path),
                                        item.place.line, item.place.column, label, message);
-  // What lint says is prose; an error is one line, for editors and grep. Its notes are not.
+  // Wraps findings of lint, which are prose. An error stays on one line for editors and grep; its
+  // notes are wrapped.
   const bool prose = item.severity == Severity::kSuspect;
   if (prose) text = paragraph(text.substr(0, text.size() - 1), kDefaultWidth, 0, 4);
   text += source.excerpt(item.place);
@@ -138,7 +140,7 @@ std::string diagnostic_text(const models::Diagnostics& diagnostics,
   std::set<models::Code> explained = {models::Code::kNone};
   for (std::size_t i = 0; i < shown; ++i) {
     Diagnostic item = items[i];
-    // Where the message itself has no advice, the explanation has; once is enough.
+    // A message without advice gets the advice of its code, once per code.
     if (item.notes.empty() && explained.insert(item.code).second) {
       item.notes.push_back(models::code_help(item.code));
     }

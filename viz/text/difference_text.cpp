@@ -71,7 +71,8 @@ constexpr std::array<Moment, 3> kMoments = {{{"launched", "launch", &sim::ActTim
                                              {"started", "start", &sim::ActTimes::start},
                                              {"ended", "end", &sim::ActTimes::end}}};
 
-// Actors whose number of acts differs. Those of the other side alone are a matter of the graphs.
+// Returns the actors whose number of ops differs. Skips actors on one side only: the difference of
+// the graphs lists these.
 std::vector<std::pair<ActCount, ActCount>> count_changes(const Difference& difference) {
   std::map<std::pair<std::uint32_t, std::string>, const ActCount*> others;
   for (const ActCount& count : difference.after.counts) others[{count.rank, count.op}] = &count;
@@ -109,7 +110,7 @@ class Text {
 
   std::string run_graph() {
     add_graph();
-    return text_.substr(1);  // without the empty line above its heading
+    return text_.substr(1);  // skips the empty line above the heading
   }
 
  private:
@@ -165,7 +166,7 @@ class Text {
     add_heading("The end");
     Table table;
     const auto add = [&](const char* what, const std::string& before, const std::string& after) {
-      // A report may come from anywhere.
+      // Reports are untrusted input.
       table.add({what, models::printable(before == after ? before : became_text(before, after))});
     };
     add("verdict", a.verdict, b.verdict);
@@ -357,7 +358,8 @@ Json run_json(const models::RunDifference& run) {
 bool Difference::same() const {
   models::RunEndFigures a = before;
   models::RunEndFigures b = after;
-  // It depends on the numbers of actors, which the order of the file gives: no matter here.
+  // Ignores the fingerprint: it depends on the numbers of actors, and so on their order in the
+  // file.
   if (run) a.fingerprint = b.fingerprint;
   const auto by_name = [](const ActCount& first, const ActCount& second) {
     return std::tie(first.rank, first.op) < std::tie(second.rank, second.op);
@@ -448,7 +450,7 @@ std::string difference_json(const Difference& difference) {
   }
   if (difference.graph) json["graph"] = graph_json(*difference.graph);
   if (difference.run) json["run"] = run_json(*difference.run);
-  // A name from a file may be no UTF-8; a report is not the place to fail on it.
+  // Names from a file can be invalid UTF-8, which must not make the report fail.
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

@@ -33,7 +33,7 @@ std::string stream_text(const std::string& name) {
   return name.empty() ? "a stream of its own" : fmt::format("stream '{}'", name);
 }
 
-// How sure it is that nothing hangs.
+// Describes the evidence that nothing hangs.
 std::string sure_text(const sim::Exploration& orders,
                       const std::vector<models::Reading>& proved_in = {}) {
   if (orders.answer == Answer::kProved) {
@@ -58,12 +58,12 @@ std::string sure_text(const sim::Exploration& orders,
   return fmt::format("not proved, but no hang in {}", counted(orders.orders, "interleaving"));
 }
 
-// "rank 0's BdstBuf#1 queued behind nccl-1998#3".
+// Describes a removed wait: "rank 0's BdstBuf#1 queued behind nccl-1998#3".
 std::string removed_wait_text(const models::Wait& wait) {
   return fmt::format("{} {}", phrase_of(wait.from), wait_text(wait));
 }
 
-// "3.2 % slower than the fastest", exact to a tenth, rounded down.
+// Returns "3.2% slower than the fastest", rounded down to a tenth.
 std::string slower_text(std::int64_t time_ns, std::int64_t fastest_ns) {
   if (time_ns == fastest_ns) return "the fastest";
   if (fastest_ns <= 0) return "";
@@ -73,7 +73,7 @@ std::string slower_text(std::int64_t time_ns, std::int64_t fastest_ns) {
   return fmt::format("{}.{}% slower than the fastest", tenths / 10, tenths % 10);
 }
 
-// "1, 3 and 4", counted from 1.
+// Returns indices as numbers from 1: "1, 3 and 4".
 std::string numbers_text(const std::vector<std::uint32_t>& indices) {
   std::string text;
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -83,7 +83,7 @@ std::string numbers_text(const std::vector<std::uint32_t>& indices) {
   return text;
 }
 
-// Why nothing helps where no change of a kind that is tried can.
+// Explains why no change of the kinds that pipesim tries can help.
 std::string_view reason_text(Cause cause) {
   switch (cause) {
     case Cause::kMismatch:
@@ -118,7 +118,7 @@ class FixText {
     add_head();
     if (report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound) return text_;
     if (report_.fixes.empty() && !report_.stopped) add_none();
-    // In the order of their numbers.
+    // Adds the fixes in the order of their numbers.
     for (const bool altering : {false, true}) {
       for (std::size_t i = 0; i < report_.fixes.size(); ++i) {
         if (alters(report_.fixes[i]) == altering) add_fix(i);
@@ -204,14 +204,16 @@ std::string indented(const std::string& text, std::string_view indent) {
   return result;
 }
 
-// "breaks wait 1: rank 0 ...", "breaks waits 1 and 3; wait 1: rank 0 ...".
+// Describes the waits that a fix breaks: "breaks wait 1: rank 0 ...", "breaks waits 1 and 3; wait
+// 1: rank 0 ...".
 std::string FixText::broken_text(const std::vector<std::uint32_t>& waits) const {
   const std::string first = removed_wait_text(report_.explanation.cycle[waits.front()]);
   if (waits.size() == 1) return fmt::format("breaks wait {}: {}", waits.front() + 1, first);
   return fmt::format("breaks waits {}; wait {}: {}", numbers_text(waits), waits.front() + 1, first);
 }
 
-// The numbers, from 1, of other fixes that read the same as fix `i`: of the same step elsewhere.
+// Returns the indices of other fixes with the same text as fix `i`, for example the same step
+// elsewhere.
 std::vector<std::uint32_t> FixText::alike(std::size_t i) const {
   std::vector<std::uint32_t> others;
   for (std::uint32_t k = 0; k < report_.fixes.size(); ++k) {
@@ -220,7 +222,7 @@ std::vector<std::uint32_t> FixText::alike(std::size_t i) const {
   return others;
 }
 
-// What of a fix tells it from others.
+// Returns the text that distinguishes a fix from others.
 std::string FixText::line_of(std::size_t i) const {
   const Fix& fix = report_.fixes[i];
   std::string note = fix.orders.answer == Answer::kProved ? "proved" : "not proved";
@@ -256,7 +258,7 @@ void FixText::add_fix(std::size_t i) {
   text_ += indented(view_.patches[i], "     ");
 }
 
-// Of a kind that stands above: their patches are written with -o.
+// Adds variants of the fixes above, whose patches are only written with -o.
 void FixText::add_variants(bool altering) {
   const auto is_variant = [&](const Fix& fix) {
     return fix.variant > 0 && alters(fix) == altering;
@@ -296,7 +298,7 @@ void FixText::add_partial() {
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
     text_ += "\nTried, but the run still hangs\n";
-    std::set<std::string> told;  // also what helps elsewhere: the same words do not say both
+    std::set<std::string> told;  // includes changes that help elsewhere, so that no text says both
     for (const Fix& fix : report_.fixes) told.insert(changes_text(fix.changes));
     for (const Change& change : report_.without_use) {
       const char* fewer =
@@ -321,18 +323,18 @@ void FixText::add_rest() {
 
 namespace {
 
-// Those that a change of a step is for; none: all.
+// Returns the ranks that a change of a step affects; empty: all ranks.
 const models::RankSet& ranks_of(const Change& change) {
   return change.on.empty() ? change.has : change.on;
 }
 
-// "rank 1: ", and where the step stands in the user's program.
+// Returns the affected ranks as a prefix: "rank 1: ".
 std::string on_text(const Change& change) {
   const models::RankSet& ranks = ranks_of(change);
   return ranks.empty() ? "" : ranks_text({ranks.begin(), ranks.end()}) + ": ";
 }
 
-// "ranks 0 and 1 skip exchange", "no rank calls exchange".
+// Describes a skipped step: "ranks 0 and 1 skip exchange", "no rank calls exchange".
 std::string dropped_text(const Change& change, const std::string& step) {
   const models::RankSet& ranks = ranks_of(change);
   if (ranks.empty()) return "no rank calls " + step;
@@ -344,7 +346,7 @@ std::string at_text(const Change& change) {
   return change.at.empty() ? "" : fmt::format(" ({})", models::printable(change.at));
 }
 
-// "bytes 8 MiB instead of 4 MiB, type float32 instead of float16".
+// Describes new values: "bytes 8 MiB instead of 4 MiB, type float32 instead of float16".
 std::string values_text(const std::vector<models::NewValue>& values) {
   std::string text;
   const auto shown = [](const models::NewValue& value, const std::string& what) {
@@ -357,7 +359,7 @@ std::string values_text(const std::vector<models::NewValue>& values) {
   return text;
 }
 
-// The changes of a step of a host program.
+// Describes the change of a step of a host program.
 std::string program_change_text(const Change& change) {
   const std::string step = change.what + at_text(change);
   switch (change.kind) {

@@ -17,14 +17,14 @@ std::vector<std::uint32_t> numbers(const models::RankSet& ranks) {
   return {ranks.begin(), ranks.end()};
 }
 
-// "on ranks 0 to 3, "; nothing where all are meant.
+// Returns "on ranks 0 to 3, "; empty if the finding is about all ranks.
 std::string on_ranks(const LintFinding& finding, std::uint32_t ranks) {
   const std::size_t count = finding.ranks.size();
   if (count == 0 || count == ranks) return {};
   return fmt::format("on {}, ", ranks_text(numbers(finding.ranks)));
 }
 
-// What else comes from the same place.
+// Names the other ops of the finding, which come from the same place.
 std::string others(const LintFinding& finding) {
   std::string text;
   for (std::size_t i = 1; i < finding.ops.size() && i < kNamedOps; ++i) {

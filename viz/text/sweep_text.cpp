@@ -32,7 +32,7 @@ bool varies_jitter(const SweepReport& report) {
   });
 }
 
-// The parameters of a point, without the jitter.
+// Returns the parameters of a point, without the jitter.
 Settings parameters_of(const SweepReport& report, const SweepPoint& point) {
   Settings result;
   for (std::size_t i = 0; i < point.values.size(); ++i) {
@@ -147,14 +147,14 @@ class SweepText {
     text_ += fmt::format("\n{}\n", styled(ansi::kBold, "Runs that do not complete", colour_));
     for (std::size_t i = 0; i < std::min(kMaxHangs, hangs.size()); ++i) {
       const DistinctHang& hang = hangs[i];
-      // "mismatch: all_reduce" needs no verdict before it.
+      // A text such as "mismatch: all_reduce" already names the verdict.
       const std::string verdict = models::verdict_name(hang.verdict);
       const bool says_verdict = hang.why.rfind(verdict, 0) == 0;
       text_ +=
           paragraph(fmt::format("{:>2}  {}: {}{}", hang_name(i), counted(hang.count, "run"),
                                 says_verdict ? "" : verdict + ", ", models::printable(hang.why)),
                     kDefaultWidth, 1, 5);
-      // In one line, for a shell to take.
+      // The command stays on one line, so that users can paste it into a shell.
       text_ += fmt::format("     {}\n", sweep_run_command(report_, hang.first_case));
     }
     if (hangs.size() > kMaxHangs) {
@@ -170,8 +170,8 @@ class SweepText {
 // ---------------------------------------------------------------------------------------------
 // Data
 
-// Names and values are the user's, or of a file that somebody sent: without control characters. A
-// spreadsheet takes a cell that begins so for a formula.
+// Quotes a CSV field if necessary, without control characters: names and values are untrusted. Also
+// quotes fields that a spreadsheet would take for a formula.
 std::string csv_field(const std::string& given) {
   const std::string text = models::printable(given);
   const bool is_formula = text.find_first_of("=+-@") == 0;
@@ -250,7 +250,7 @@ std::string sweep_run_command(const SweepReport& report, std::uint64_t number) {
 std::string share_text(std::uint64_t part, std::uint64_t whole) {
   if (part == 0) return "0%";
   if (part == whole) return "100%";
-  // No sweep has so many runs that this overflows.
+  // No sweep has enough runs to overflow this product.
   const std::uint64_t permille = (part * 2000 + whole) / (whole * 2);
   if (permille == 0) return "<0.1%";
   if (permille == 1000) return ">99.9%";

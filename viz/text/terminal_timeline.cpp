@@ -26,29 +26,29 @@ using sim::ActorId;
 
 constexpr std::size_t kFewestColumns = 60;
 constexpr std::size_t kMaxRows = 64;
-constexpr std::size_t kMaxName = 18;  // of a stream, and of what is stuck in it
+constexpr std::size_t kMaxName = 18;  // for streams and for stuck ops
 
 constexpr char kGoesOn = '-';
 constexpr char kWaits = '.';
-constexpr char kStuck = '!';        // on the cycle, or where chains of waits end
-constexpr char kStuckBehind = ':';  // and what waits for those
+constexpr char kStuck = '!';        // on the cycle, or at the end of wait chains
+constexpr char kStuckBehind = ':';  // waits for the ops marked with kStuck
 
 struct Cell {
   char shown = ' ';
   const char* style = nullptr;
 };
 
-// What stands in one line, but for whose it is.
+// A line of the timeline, without its rank.
 struct Row {
   std::string name;
   std::vector<Cell> cells;
-  std::string note;  // what is stuck at the end
+  std::string note;  // the stuck op at the end
   const char* note_style = nullptr;
-  std::set<WorkKind> kinds;  // that can be seen in it
-  // What the legend has to explain:
+  std::set<WorkKind> kinds;  // kinds visible in this row
+  // Entries needed in the legend:
   std::map<std::pair<WorkKind, char>, const char*> letters;
   std::set<char> marks;
-  bool numbers = false;  // of micro-batches
+  bool numbers = false;  // shows micro-batch numbers
 
   std::string key() const {
     std::string key = name + '\n';
@@ -63,10 +63,10 @@ struct Block {
   bool on_cycle = false;
 };
 
-// The smallest of 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 and so on that is enough: most durations
-// that people choose are then whole numbers of columns.
+// Returns the smallest step of 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 and so on that is at least
+// `least`. Most durations that people choose are whole multiples of such a step.
 std::int64_t nice(std::int64_t least) {
-  if (least > 1'000'000'000'000'000) return least;  // days: nobody chooses those
+  if (least > 1'000'000'000'000'000) return least;  // more than 11 days: no rounding
   constexpr std::array<std::int64_t, 10> kNice = {100, 125, 150, 200, 250, 300, 400, 500, 600, 800};
   for (std::int64_t ten = 1;; ten *= 10) {
     for (const std::int64_t step : kNice) {
@@ -79,7 +79,7 @@ std::int64_t nice(std::int64_t least) {
 std::string cut(const std::string& text) {
   if (display_width(text) <= kMaxName) return text;
   std::string result = text.substr(0, kMaxName - 2);
-  // Not in the middle of a character of UTF-8.
+  // Does not split a UTF-8 character.
   while (!result.empty() && models::continues_character(text[result.size()])) {
     result.pop_back();
   }
@@ -114,12 +114,12 @@ class Drawing {
   std::string run();
 
  private:
-  // A part of a slice that is all work or all waiting, and how much of a column it has.
+  // A part of a slice that is all work or all waiting, and its time in a column.
   struct Part {
     const Slice* slice = nullptr;
     bool waits = false;
     std::int64_t ns = 0;
-    std::int64_t busy_ns = 0;  // of all that is in the column
+    std::int64_t busy_ns = 0;  // time of all work in the column
   };
 
   void lay_out();
@@ -156,16 +156,16 @@ class Drawing {
   std::set<std::pair<ActorId, std::uint32_t>> on_cycle_;
   std::set<std::uint32_t> dead_;
   bool has_cycle_ = false;
-  std::size_t room_ = 0;     // for time
-  std::size_t width_ = 0;    // columns of time
-  std::int64_t per_ns_ = 1;  // of one of them
+  std::size_t room_ = 0;     // columns available for time
+  std::size_t width_ = 0;    // columns used for time
+  std::int64_t per_ns_ = 1;  // nanoseconds per column
   std::vector<Block> blocks_;
   std::size_t lanes_left_out_ = 0;
   std::size_t ranks_left_out_ = 0;
 };
 
-// The widths of what stands beside the time are those of the whole timeline: what is left out later
-// changes nothing.
+// Chooses the column widths from the whole timeline, so that omitting rows later does not change
+// them.
 void Drawing::lay_out() {
   std::size_t name = 6;
   std::size_t note = 0;
@@ -178,7 +178,7 @@ void Drawing::lay_out() {
   const std::size_t beside = kRanks + 2 + name + 2 + (note == 0 ? 0 : note + 2);
   room_ = columns > beside + 20 ? columns - beside : 20;
   const auto width = static_cast<std::int64_t>(room_);
-  // Rounded up, and close to the end of time, too.
+  // Rounds up without overflow, even close to the maximum time.
   const auto parts_of = [](std::int64_t all, std::int64_t part) {
     return all / part + (all % part == 0 ? 0 : 1);
   };
@@ -202,7 +202,7 @@ void Drawing::spread(const Slice& slice, bool waits, std::int64_t begin, std::in
   }
 }
 
-// A step of the host that does nothing but wait.
+// Whether the op is a host step that only waits.
 bool Drawing::waits_on_host(ActorId id) const {
   const sim::Role role = plan_.actors[id].role;
   return role == sim::Role::kSynchronize || role == sim::Role::kAwait || role == sim::Role::kLock ||
@@ -232,7 +232,7 @@ Row Drawing::draw(const Lane& lane) const {
   return row;
 }
 
-// A column of which less than half is used stays empty.
+// Fills the cells of a row. A column that is used less than half stays empty.
 void Drawing::fill(const std::vector<Part>& parts, Row& row) const {
   const auto is_empty = [&](std::size_t i) {
     const std::int64_t begin = static_cast<std::int64_t>(i) * per_ns_;
@@ -254,7 +254,7 @@ void Drawing::fill(const std::vector<Part>& parts, Row& row) const {
   }
 }
 
-// Into the columns [begin, end).
+// Writes a slice into the columns [begin, end).
 void Drawing::write(const Slice& slice, bool waits, std::size_t begin, std::size_t end,
                     Row& row) const {
   const bool for_ever = lasts_for_ever(slice);
@@ -270,7 +270,7 @@ void Drawing::write(const Slice& slice, bool waits, std::size_t begin, std::size
   }
 }
 
-// What comes next in an idle lane and never can.
+// Adds the next op of an idle lane if the op is stuck forever.
 void Drawing::mark_end(const Lane& lane, Row& row) const {
   if (is_dead(lane.rank)) {
     row.note = "died";
@@ -295,8 +295,8 @@ void Drawing::mark_end(const Lane& lane, Row& row) const {
   }
 }
 
-// Left out: where nothing is long enough to be seen, or only a few copies are, unless it is what
-// hangs.
+// Whether a row is shown: it has ops long enough to be visible, and more than a few copies, or it
+// is part of the hang.
 bool Drawing::worth_it(const Row& row) {
   if (!row.note.empty() && row.note.front() == kStuck) return true;
   const bool only_moves = std::all_of(row.kinds.begin(), row.kinds.end(), [](WorkKind kind) {
@@ -333,7 +333,7 @@ void Drawing::fold() {
   }
 }
 
-// Of too many rows those of the cycle are kept, and of the others some, evenly.
+// If there are too many rows, keeps those of the cycle and an even sample of the others.
 void Drawing::thin_out() {
   std::size_t rows = 0;
   std::size_t most = 1;
@@ -379,7 +379,7 @@ std::string Drawing::fitting(const Slice& slice, std::size_t width, Row& row) co
   return std::string(1, words.letter);
 }
 
-// Times at every so many columns, each behind a mark at its column.
+// Returns the axis: times at a fixed distance, each after a mark at its column.
 std::string Drawing::axis() const {
   std::string line(width_, ' ');
   for (const std::size_t step : {std::size_t{10}, std::size_t{20}, std::size_t{40}}) {

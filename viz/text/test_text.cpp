@@ -21,7 +21,7 @@ using models::Unmet;
 
 constexpr std::size_t kMaxReportLines = 16;
 
-// "20%", "33.3333%" of millionths.
+// Formats a share in millionths: "20%", "33.3333%".
 std::string permille_text(std::int64_t share) {
   std::string text = fmt::format("{}.{:04}", share / 10'000, share % 10'000);
   text.erase(text.find_last_not_of('0') + 1);
@@ -64,7 +64,7 @@ std::string order_text(const Unmet& unmet) {
                      after.start == sim::kNever ? "but " : "", found);
 }
 
-// Rounded, and in bytes where that hides a difference.
+// Describes unmet memory bounds: rounded, or in bytes if rounding would hide the difference.
 std::string memory_text(const Unmet& unmet) {
   const char* what = unmet.reserved ? "reserved memory" : "peak memory";
   const bool least = unmet.number < unmet.bounds.least;
@@ -82,12 +82,12 @@ std::string memory_text(const Unmet& unmet) {
 }
 
 struct StatusWords {
-  const char* line;     // at the beginning of a line
-  const char* summary;  // after a number
+  const char* line;     // start of a line
+  const char* summary;  // text after a number
   const char* colour;
 };
 
-// By the number of the status.
+// Words, indexed by TestStatus.
 constexpr std::array<StatusWords, 6> kStatusWords = {{{"passed", "passed", "32"},
                                                       {"updated", "updated", "33;1"},
                                                       {"FAILED", "failed", "31;1"},
@@ -126,7 +126,8 @@ std::string xml_attribute(std::string_view text) {
   return result;
 }
 
-// Build servers make folders of what stands before the last point of a class.
+// Converts a file name to a JUnit class. Build servers group classes by the text before the last
+// dot.
 std::string class_name(std::string name) {
   const std::size_t point = name.rfind('.');
   if (point != std::string::npos && name.find('/', point) == std::string::npos) name.erase(point);

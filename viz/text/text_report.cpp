@@ -35,7 +35,7 @@ class TextReport {
 
   std::string run() {
     add_head();
-    // What the summary says is not said again.
+    // Skips the section that the summary already covers.
     add_lines("What broke", broken_lines(explanation_), summarizes(Cause::kDeadRank));
     add_lines("Mismatched calls", mismatch_lines(explanation_), summarizes(Cause::kMismatch));
     add_cycle();
@@ -61,7 +61,7 @@ class TextReport {
     return std::move(text_);
   }
 
-  // Of a program whose readings differ, that of this run.
+  // Adds the reading of this run, if the program has several.
   void add_reading() {
     if (!models::has_readings(report_.graph)) return;
     const models::Reading reading = report_.graph.reading;
@@ -117,7 +117,7 @@ class TextReport {
   std::string text_;
 };
 
-// Whether the summary of the run only says again which calls do not match.
+// Whether the summary repeats the first difference.
 bool is_said_by(const models::FirstDifference& difference, const Explanation& explanation) {
   const auto& sides = difference.there.empty() ? difference.sides : difference.there;
   const bool leaves_out =
@@ -190,14 +190,14 @@ std::string TextReport::device_text(const RankReport& rank) const {
   return "GPU " + (rank.spins ? styled(options_, ansi::kRed, "100% (spinning)") : "idle");
 }
 
-// What a row of a rank's progress is about: "world group", "main".
+// Returns the title of a row of progress: "world group", "main".
 std::string title(const Progress& progress) {
   constexpr std::string_view kThe = "the ";
   if (progress.name.empty()) return progress.what;
   return progress.name.starts_with(kThe) ? progress.name.substr(kThe.size()) : progress.name;
 }
 
-// A stanza for each rank, and one for all that say the same.
+// Adds a stanza per class of ranks with equal progress.
 void TextReport::add_ranks() {
   constexpr std::size_t kMaxStanzas = 12;
   if (explanation_.verdict == Verdict::kCompleted) return;
@@ -239,8 +239,8 @@ void TextReport::add_ranks() {
   text_ += fmt::format("  and {}; --all lists them\n", counted(left, "more rank"));
 }
 
-// In nanoseconds, to be held against what another tool prints. Ranks in a row that end at the same
-// moment are told once.
+// Adds exact finish times in nanoseconds, for comparison with other tools. Adjacent ranks that
+// finish together share a row.
 void TextReport::add_finish_times() {
   if (explanation_.verdict != Verdict::kCompleted || !report_.alike.empty()) return;
   constexpr std::size_t kMaxFinishRows = 16;
@@ -263,7 +263,7 @@ void TextReport::add_finish_times() {
   text_ += "\n" + table.fitted(options_.width);
 }
 
-// What each rank waited for, as far as any did, and how much it held.
+// Adds the causes of each rank's idle time, if any, and the memory it held.
 void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   using models::IdleTime;
   const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {
@@ -306,7 +306,8 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   text_ += table.fitted(options_.width, 2);
 }
 
-// Ranks in a row that say the same are told once. That of a schedule alone is in its own table.
+// Adds the memory of the ranks; adjacent equal ranks share a row. Skips graphs whose only sizes are
+// those of a schedule, which has its own table.
 void TextReport::add_memory(const models::MemoryReport& memory) {
   if (!models::has_sizes_beside_schedule(report_.graph)) return;
   const bool any_held = std::any_of(memory.begin(), memory.end(),

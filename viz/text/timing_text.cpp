@@ -17,8 +17,8 @@ using models::AlgoCause;
 using models::AlgoPathPart;
 using models::AlgoTiming;
 
-// The link classes that the ranks use: of neighbors, and with rank 0. Any two ranks of a host use
-// the same, and any two of different hosts.
+// Returns the link classes in use, from the links to neighbors and to rank 0. All pairs of ranks
+// within a host use the same class, and so do all pairs across hosts.
 std::set<std::uint32_t> used_links(const models::Cluster& cluster) {
   std::set<std::uint32_t> used;
   const auto ranks = static_cast<std::uint32_t>(cluster.host_of_rank.size());
@@ -30,7 +30,7 @@ std::set<std::uint32_t> used_links(const models::Cluster& cluster) {
   return used;
 }
 
-// "nvlink 3.4 us, 370.8 GB/s; infiniband 14 us, 48 GB/s".
+// Describes the links: "nvlink 3.4 us, 370.8 GB/s; infiniband 14 us, 48 GB/s".
 std::string links_text(const models::Cluster& cluster) {
   std::string text;
   for (const std::uint32_t link : used_links(cluster)) {
@@ -49,7 +49,7 @@ std::string hosts_text(const models::Cluster& cluster) {
 
 constexpr std::string_view kUsualFigures = "default figures; override with --cluster";
 
-// "64 MiB", "4,000,000 B".
+// Formats a size: "64 MiB", "4,000,000 B".
 std::string size_text(std::uint64_t bytes) {
   const bool whole = bytes % 1024 == 0;
   return whole ? bytes_text(static_cast<std::int64_t>(bytes)) : grouped(bytes) + " B";
@@ -59,7 +59,7 @@ std::string rate_text(double bytes_per_second) {
   return fmt::format("{:.4g} GB/s", bytes_per_second / 1e9);
 }
 
-// "rank 0 tb 1 step 2 (s i[0], line 7)".
+// Formats the place of a step: "rank 0 tb 1 step 2 (s i[0], line 7)".
 std::string part_place(const TimingView& view, const AlgoPathPart& part) {
   const models::AlgoStep& step =
       view.algorithm.ranks[part.rank].blocks[part.block].steps[part.step];
@@ -229,7 +229,7 @@ std::string faster_text(const ComparedSize& size) {
   return fmt::format("{} is {:.2f} times as fast", a < b ? "A" : "B", times);
 }
 
-// What the times are made of.
+// Adds a breakdown of both critical paths.
 void add_breakdown(const ComparedSize& size, const TextOptions& options, std::string& text) {
   if (!size.a.timing || !size.b.timing) return;
   const PathSums a = path_sums(*size.a.timing);

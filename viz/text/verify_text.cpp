@@ -44,7 +44,7 @@ std::string inputs_text(const std::vector<AlgoInput>& inputs) {
   return text;
 }
 
-// What is wrong with an output chunk.
+// Describes the errors in an output chunk.
 std::string wrong_text(const models::WrongChunk& wrong) {
   std::vector<std::string> parts;
   if (wrong.unwritten) parts.emplace_back("it was not completely written");
@@ -170,7 +170,7 @@ class VerifyLines {
                        does(race.second_writes));
   }
 
-  // Races of the same thread blocks and steps on many ranks are one.
+  // Describes the races; a race between the same thread blocks and steps on many ranks counts once.
   std::string races_text(const std::vector<FoundRace>& races) const {
     return race_text(races.front()) + more(races.size());
   }
@@ -316,10 +316,10 @@ const char* style_of_verdict(models::AlgoVerdict verdict) {
   return verdict == models::AlgoVerdict::kUndecided ? ansi::kYellow : ansi::kRed;
 }
 
-// Changes that help, and how many others were tried.
+// Lists changes that help, and the number of other changes tried.
 void add_changes(const VerifyView& view, const TextOptions& options, std::string& text) {
   const std::vector<models::TriedChange>& changes = view.report.changes;
-  // Of an unknown collective the result is not checked.
+  // The result of an unknown collective is not checked.
   const bool known = view.algorithm.collective != AlgoCollective::kOther;
   std::size_t helped = 0;
   for (const models::TriedChange& change : changes) {
@@ -404,7 +404,7 @@ std::string verify_text(const VerifyView& view, const TextOptions& options) {
   constexpr std::size_t kLabel = 21;
   const VerifyReport& report = view.report;
   std::string text = verify_head(view, options);
-  models::TaskGraph graph;  // only what a report shows of it
+  models::TaskGraph graph;  // name and ranks for the report, nothing else
   graph.ranks = static_cast<std::uint32_t>(view.algorithm.ranks.size());
   graph.name = view.name;
   if (report.hang) {

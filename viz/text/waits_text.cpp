@@ -25,7 +25,7 @@ bool same_op(const ActInfo& a, const ActInfo& b) {
          a.micro_batch == b.micro_batch && a.call_name == b.call_name;
 }
 
-// Whether the two differ in nothing but their ranks, and lead equally far.
+// Whether two waits differ only in their ranks, and have the same distance between their ranks.
 bool same_but_rank(const Wait& a, const Wait& b) {
   return a.kind == b.kind && a.reg == b.reg && a.lock == b.lock && a.link == b.link &&
          a.any == b.any && a.to.kind == b.to.kind && same_op(a.from.act, b.from.act) &&
@@ -33,11 +33,11 @@ bool same_but_rank(const Wait& a, const Wait& b) {
          rank_step(a.from.rank, a.to.rank) == rank_step(b.from.rank, b.to.rank);
 }
 
-// A run of waits in which each `period` of them says the same of other ranks.
+// A run of waits in which every `period` waits repeat on other ranks.
 struct Run {
-  std::size_t period = 0;  // 0: there is none
-  std::size_t count = 0;   // of periods
-  std::int64_t step = 0;   // from the ranks of one period to those of the next
+  std::size_t period = 0;  // in waits; 0: no run
+  std::size_t count = 0;   // number of periods
+  std::int64_t step = 0;   // distance between the ranks of successive periods
 };
 
 Run run_at(const std::vector<Wait>& waits, std::size_t begin) {
@@ -57,7 +57,7 @@ Run run_at(const std::vector<Wait>& waits, std::size_t begin) {
   return {};
 }
 
-// How far it came, unless the wait says so.
+// Returns the progress of an op, unless the text of the wait includes it.
 std::string stage_before(const ActInfo& act) {
   if (act.stage != models::ActStage::kEntered) return stage_text(act) + ", ";
   if (act.step == sim::Step::kHostStep) return "";
@@ -92,7 +92,7 @@ class WaitsText {
     const Wait& wait = waits_[i];
     const ActInfo& act = wait.from.act;
     std::string where = act.of_group ? std::string() : models::printable(act.stream);
-    // Of a GOAL file it says itself that it is a cpu.
+    // The statement in a GOAL file already names the cpu.
     if (!where.empty() && act.statement.empty()) {
       where.insert(0, act.on_host ? "thread " : "stream ");
     }
@@ -114,7 +114,7 @@ class WaitsText {
                                                 closes && waits_.size() > 1 ? " (back to 1)" : "")),
                   options_.width, kIndent + digits_ + 4, kIndent + digits_ + 4);
     reason.pop_back();
-    // The kind stands at the right edge, where there is room for it.
+    // Aligns the kind with the right edge, if there is space.
     const std::size_t used = reason.size() - (reason.rfind('\n') + 1);
     const std::size_t edge = std::min(options_.width, kMaxEdge);
     const bool fits = used + 2 + kind.size() <= edge;

@@ -11,7 +11,7 @@ namespace {
 
 std::string done_text(const sim::ActTimes& times) {
   std::string text;
-  // A step of the host has no launch of its own.
+  // A host step has no separate launch.
   if (times.launch != sim::kNever)
     text += fmt::format("launched at {}, ", time_text(times.launch.ns));
   if (times.start != sim::kNever) text += fmt::format("started at {}, ", time_text(times.start.ns));

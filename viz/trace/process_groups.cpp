@@ -14,7 +14,7 @@ namespace {
 using models::kNoIndex;
 using models::Operation;
 
-// kTruncatLength in torch/csrc/profiler/util.cpp.
+// Limit in PyTorch: kTruncatLength in torch/csrc/profiler/util.cpp.
 constexpr std::size_t kMaxRanks = 30;
 
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
@@ -59,8 +59,8 @@ const ProcessGroup* ProcessGroups::of_group(std::uint32_t group, std::uint32_t r
   return known ? &groups_[of_group_[group] + list] : nullptr;
 }
 
-// NCCL has kernels for these five and for groups of sends and receives, of which PyTorch makes the
-// rest; a barrier of PyTorch is an all-reduce.
+// Returns the kernel of an operation. NCCL has kernels for these five operations, and for groups of
+// sends and receives, from which PyTorch builds the rest. A PyTorch barrier is an all-reduce.
 std::string_view nccl_kernel(Operation operation) {
   switch (operation) {
     case Operation::kAllReduce:

@@ -74,7 +74,8 @@ void TraceIndex::collect_launches() {
       if (slice(id, k) == nullptr) continue;
       const sim::ActTimes& times = run_.outcome.act_times.of(id, k);
       const sim::Time back = actor.blocking ? times.end : times.launch;
-      if (times.enter == sim::kNever || back != times.enter) continue;  // a slice of the timeline
+      // Part of the timeline already.
+      if (times.enter == sim::kNever || back != times.enter) continue;
       launches_[actor.thread.value].push_back({times.enter.ns, {id, k}});
     }
   }

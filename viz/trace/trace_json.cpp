@@ -1,7 +1,6 @@
-// Events are formatted straight into a buffer: a trace has millions of them. The order in which
-// they stand is part of the format, since viewers take events of one time in the order of the file:
-// a slice stands before what lies inside it, and an end of a flow behind the slice that it binds
-// to.
+// Events are formatted directly into a buffer, because a trace has millions of them. The order of
+// events is part of the format: viewers read events with equal times in file order. A slice comes
+// before the slices inside it, and the end of a flow after the slice that it binds to.
 #include "viz/trace/trace_json.hpp"
 
 #include <algorithm>
@@ -32,10 +31,10 @@ using models::WorkKind;
 using sim::ActorId;
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 16;
-// Of what an act waits for, so many are listed.
+// Maximum number of listed waits of an op.
 constexpr std::size_t kMaxWaits = 16;
 
-// Microseconds, exact to the nanosecond.
+// A time in microseconds, exact to the nanosecond.
 struct Micros {
   std::int64_t ns = 0;
 };
@@ -67,7 +66,7 @@ namespace pipesim::viz {
 
 namespace {
 
-/// One file.
+/// The events of one trace file.
 class Events {
  public:
   Events(const TraceIndex& of, const std::optional<std::uint32_t>& rank, const TextSink& sink)
@@ -100,7 +99,7 @@ class Events {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
   }
 
-  // Begins an event behind the one before it.
+  // Begins the next event.
   void next() {
     if (text_.size() >= kPartBytes) flush();
     text_.append(std::string_view(any_ ? ",\n" : "\n"));
@@ -164,7 +163,7 @@ class Events {
   std::uint64_t flow_ = 0;
 };
 
-// HTA reads what stands before the events, and no further, to learn the rank.
+// Writes the head. HTA reads the rank from the text before the events only.
 void Events::write_head() {
   add("{{\n\"schemaVersion\": 1,\n\"distributedInfo\": {{\"backend\": \"nccl\", ");
   if (rank_) add("\"rank\": {}, ", *rank_);
@@ -211,14 +210,14 @@ void Events::write_thread_name(const Lane& lane) {
   };
   metadata("thread_name", "name",
            json_string(fmt::format("{} {}", lane.is_thread ? "thread" : "stream", lane.name)));
-  // Threads above the streams.
+  // Sorts threads above streams.
   const std::uint32_t place =
       lane.is_thread ? track.tid - TraceIndex::kFirstThread : track.tid + TraceIndex::kFirstThread;
   metadata("thread_sort_index", "sort_index", std::to_string(place));
 }
 
-// The step of the training job, as PyTorch's profiler marks it: HTA leaves out what was launched in
-// none. It stands around all that the first thread of a rank does.
+// Writes the training step as PyTorch's profiler marks it, around all ops of a rank's first thread.
+// HTA ignores launches outside a step.
 void Events::write_step(const Lane& lane) {
   if (!lane.is_thread) return;
   std::int64_t end = of_.end_ns();
@@ -253,14 +252,14 @@ void Events::write_lane(const Lane& lane) {
     }
   }
   launch_until(of_.end_ns());
-  // The lane is idle, and what comes next in it is stuck.
+  // The lane is idle, and its next op is stuck.
   if (!lane.stuck.empty() && end < of_.end_ns()) {
     const StuckAct& next = lane.stuck.front();
     write_stuck(next, of_.label(next.actor, next.k) + " ", end, of_.end_ns(), track);
   }
 }
 
-// Up to its arguments.
+// Writes a slice up to its arguments.
 void Events::begin_slice(std::string_view category, std::string_view name, const Track& track,
                          std::int64_t begin, std::int64_t end) {
   next();
@@ -268,7 +267,7 @@ void Events::begin_slice(std::string_view category, std::string_view name, const
       category, json_string(name), track.pid, track.tid, Micros{begin}, Micros{end - begin});
 }
 
-// What all slices of an act say.
+// Writes the arguments common to all slices of an op.
 void Events::add_act(ActorId id, std::uint32_t k) {
   const models::ActName name = of_.names().act(id, k);
   add(R"("op": {}, "act": {})", json_string(name.op), name.act);
@@ -304,7 +303,7 @@ void Events::add_collective(const models::CollectiveTemplate& collective, std::u
   add_group(group);
 }
 
-// Of calls that run as one, PyTorch says the first, too.
+// Writes the arguments of calls that run as one; like PyTorch, describes the first call.
 void Events::add_calls(const models::ShortList<CallTemplate>& calls, std::uint32_t rank) {
   const CallTemplate& call = calls.front();
   const ProcessGroup* group = of_.groups().of_communicator(call.communicator, rank);
@@ -322,7 +321,8 @@ void Events::add_calls(const models::ShortList<CallTemplate>& calls, std::uint32
   add("]");
 }
 
-// HTA knows communication by `ncclKernel`, and copies by `Memcpy`, at the beginning of a name.
+// Returns the name of a kernel. HTA recognizes communication by the prefix `ncclKernel`, and copies
+// by `Memcpy`.
 std::string Events::kernel_name(ActorId id, std::uint32_t k) const {
   const ActorTemplate& actor = of_.names().actor(id);
   std::string label = of_.label(id, k);
@@ -342,7 +342,8 @@ std::string Events::kernel_name(ActorId id, std::uint32_t k) const {
   return copies(actor) ? "Memcpy " + label : label;
 }
 
-// On its host, as Kineto counts them; all ranks share one host where there is no cluster.
+// Returns the device number on its host, as Kineto counts. Without a cluster, all ranks share a
+// host.
 std::int64_t Events::device_number(ActorId id) const {
   const sim::Actor& actor = of_.plan().actors[id];
   if (of_.graph().cluster) return of_.graph().cluster->device_of_rank[actor.rank.value];
@@ -355,7 +356,7 @@ void Events::write_on_stream(const Slice& slice, const Track& track) {
   const ActorId id = slice.actor;
   const ActorTemplate& actor = of_.names().actor(id);
   if (!sim::needs_slot(of_.plan().actors[id].role)) {
-    // A record, or a wait for an event: what takes no time is not worth an event here.
+    // An event record or an event wait. Events without duration are omitted.
     if (end == slice.begin_ns) return;
     begin_slice("wait", of_.label(id, slice.k), track, slice.begin_ns, end);
     add_act(id, slice.k);
@@ -383,7 +384,7 @@ void Events::write_on_stream(const Slice& slice, const Track& track) {
   if (slice.work_ns > slice.begin_ns || !slice.done) write_wait_of(slice, track);
 }
 
-// The host op, in it what it calls of CUDA.
+// Writes the host op and, inside it, the CUDA call.
 void Events::write_launch(const Slice& slice, const Track& track) {
   const std::int64_t end = of_.end_of(slice);
   begin_slice("cpu_op", of_.label(slice.actor, slice.k), track, slice.begin_ns, end);
@@ -400,7 +401,8 @@ void Events::write_launch(const Slice& slice, const Track& track) {
   write_stuck_of(slice, track);
 }
 
-// By its correlation HTA knows when a kernel was launched, and so in which step of the job.
+// Writes a launch of no duration. HTA uses its correlation to find the launch of a kernel, and so
+// the step of the job.
 void Events::write_launch(const Launch& launch, const Track& track) {
   begin_slice("cuda_runtime", launch_name(launch.act.actor), track, launch.ns, launch.ns);
   add(R"("correlation": {}}}}})", of_.correlation(launch.act.actor, launch.act.k));
@@ -410,7 +412,7 @@ std::string_view Events::launch_name(ActorId id) const {
   return copies(of_.names().actor(id)) ? "cudaMemcpyAsync" : "cudaLaunchKernel";
 }
 
-// A step of the host, by the name that CUDA has for it, if it has one.
+// Writes a host step under its CUDA name, if CUDA has a name for it.
 void Events::write_host_step(const Slice& slice, const Track& track) {
   const auto& step = of_.names().actor(slice.actor).step;
   const sim::Actor& actor = of_.plan().actors[slice.actor];
@@ -428,7 +430,7 @@ void Events::write_host_step(const Slice& slice, const Track& track) {
   write_stuck_of(slice, track);
 }
 
-// A flow leads from the launch of an act to it, where both are there and take time.
+// Whether a flow leads from the launch of an op to the op: both have slices and take time.
 bool Events::has_launch_flow(ActorId id, std::uint32_t k) const {
   const Slice* slice = of_.slice(id, k);
   if (slice == nullptr || of_.end_of(*slice) == slice->begin_ns || !of_.on_device(id)) {
@@ -439,7 +441,7 @@ bool Events::has_launch_flow(ActorId id, std::uint32_t k) const {
   return back == sim::kNever || back > times.enter;
 }
 
-// Whether it waits for ever.
+// Writes the wait of an op that is stuck forever. Returns whether the op is stuck.
 bool Events::write_stuck_of(const Slice& slice, const Track& track) {
   const StuckAct* stuck = slice.done ? nullptr : of_.stuck(slice.actor, slice.k);
   if (stuck == nullptr) return false;
@@ -447,8 +449,8 @@ bool Events::write_stuck_of(const Slice& slice, const Track& track) {
   return true;
 }
 
-// The part of a slice in which it waits. It says no stream: HTA takes all that does for a kernel,
-// and would count the time twice.
+// Writes the waiting part of a slice. It has no stream argument: HTA would take it for a kernel and
+// count the time twice.
 void Events::write_wait_of(const Slice& slice, const Track& track) {
   if (write_stuck_of(slice, track) || slice.work_ns <= slice.begin_ns) return;
   const Act& peer = of_.peer(slice.actor, slice.k);
@@ -484,10 +486,11 @@ void Events::write_stuck(const StuckAct& act, const std::string& name, std::int6
 void Events::write_flow(const Flow& flow) {
   const Slice* from = of_.slice(flow.from, flow.from_k);
   const Slice* to = of_.slice(flow.to, flow.to_k);
-  // A slice of no length encloses nothing, so that viewers would drop the flow.
+  // A slice without duration encloses nothing, so viewers would drop the flow.
   if (from == nullptr || to == nullptr) return;
   if (from->end_ns == from->begin_ns || to->end_ns == to->begin_ns) return;
-  // To where the receiver takes it up, from where it was last in the hands of the sender.
+  // Flows start at the last moment that the sender holds the data, and end when the receiver takes
+  // it.
   const std::int64_t taken = flow.kind == Flow::Kind::kRegister ? to->begin_ns : to->work_ns;
   const std::int64_t last = std::min(std::max(taken, from->begin_ns), to->end_ns - 1);
   const std::int64_t first = std::min(from->end_ns - 1, last);
@@ -500,7 +503,7 @@ void Events::write_flow(const Flow& flow) {
   write_flow_end('f', id, name, of_.stream_track(flow.to), last);
 }
 
-// It binds to the slice that is open there.
+// Writes one end of a flow, which binds to the slice open at that time.
 void Events::write_flow_end(char which, std::uint64_t id, const char* name, const Track& track,
                             std::int64_t ns) {
   next();
@@ -516,7 +519,8 @@ void Events::begin_instant(char scope, std::string_view category, std::string_vi
       scope, category, json_string(name), track.pid, track.tid, Micros{ns});
 }
 
-// What happened after the rest, minutes later, is left out: it would make a point of all others.
+// Writes the deaths and the verdict as instants. Omits the teardown minutes later, which would
+// shrink the rest to a dot.
 void Events::write_instants(const Track& track) {
   const models::Explanation& end = of_.run().explanation;
   for (const models::DeathReport& death : end.deaths) {
