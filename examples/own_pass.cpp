@@ -1,8 +1,8 @@
-// A scheduler pass of your own, in a program of your own: pipesim with one pass more.
+// A custom scheduler pass: builds pipesim with an additional pass.
 //
 //   own_pass opt scenarios/swin_2x2x2.yaml --passes rename=BdstBuf:to=gradient_buffer
 //
-// docs/how-to/passes.md goes through it line by line.
+// docs/how-to/passes.md explains this program line by line.
 #include "pipesim/command.hpp"
 #include "pipesim/task_graph.hpp"
 

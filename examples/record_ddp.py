@@ -3,8 +3,8 @@
     pipesim record --ranks 4 examples/record_ddp.py            # hangs, at which lines?
     pipesim record --ranks 4 examples/record_ddp.py --fixed    # proved
 
-Needs PyTorch 1.13 or newer, and no GPU. As everybody does, the script measures the loss and keeps a
-checkpoint when it is the best so far. But each rank has other data, so each decides for itself.
+Needs PyTorch 1.13 or newer, but no GPU. Like many scripts, it saves a checkpoint if the loss is the
+best so far. But each rank has different data, so each rank decides for itself.
 """
 
 import argparse
@@ -26,7 +26,7 @@ model = DistributedDataParallel(
     nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 1)).to(device)
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-torch.manual_seed(rank)  # each rank has a part of the data
+torch.manual_seed(rank)  # each rank has its own part of the data
 inputs, targets = torch.randn(4, 16, 32, device=device), torch.randn(4, 16, 1, device=device)
 
 best = float("inf")
@@ -37,8 +37,8 @@ for step in range(4):
     optimizer.step()
     current = loss.detach().clone()
     if arguments.fixed:
-        dist.all_reduce(current)  # the sum is the same on all ranks, and so is what they decide
-    if current.item() < best:  # the bug: only some ranks go in here
+        dist.all_reduce(current)  # the sum, and so the decision, is the same on all ranks
+    if current.item() < best:  # the bug: only some ranks enter this block
         best = current.item()
-        dist.barrier()  # until rank 0 has written the checkpoint
+        dist.barrier()  # waits until rank 0 has written the checkpoint
 dist.destroy_process_group()

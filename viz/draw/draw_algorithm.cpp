@@ -14,7 +14,7 @@
 namespace pipesim::viz {
 namespace {
 
-// All in pixels.
+// Sizes, in pixels.
 constexpr double kAlgorithmMargin = 16;
 constexpr double kAlgorithmLeft = 120;
 constexpr double kAlgorithmTop = 72;
@@ -22,7 +22,8 @@ constexpr double kStepWidth = 76;
 constexpr double kStepHeight = 20;
 constexpr double kAlgorithmGap = 14;
 
-// Told apart by the colour-blind (Okabe and Ito), and twelve with lighter ones.
+// Colors that color-blind readers can distinguish (Okabe and Ito), extended to twelve with lighter
+// shades.
 constexpr std::array<const char*, 12> kChunkFills = {"#56b4e9", "#e69f00", "#009e73", "#f0e442",
                                                      "#cc79a7", "#d55e00", "#a6d8f4", "#f6d28b",
                                                      "#8fd4c0", "#f8f3a8", "#e7bfd5", "#efb28a"};
@@ -59,7 +60,7 @@ class AlgorithmPicture {
   }
 
  private:
-  // Nodes that were done have their place behind all that comes before them.
+  // Assigns a column to each node. A completed node is to the right of everything before it.
   void find_columns() {
     const models::AlgoEdges edges = models::find_edges(network_);
     column_.assign(network_.node_count(), 0);
@@ -71,7 +72,7 @@ class AlgorithmPicture {
       }
       columns_ = std::max<double>(columns_, column_[node]);
     }
-    // The others stand behind the last of their block.
+    // The other nodes are to the right of the last node of their block.
     for (std::uint32_t block = 0; block < network_.block_count(); ++block) {
       std::uint32_t at = 0;
       for (std::uint32_t node = network_.blocks[block].nodes_begin;
@@ -120,7 +121,7 @@ class AlgorithmPicture {
     for (std::uint32_t node = of.nodes_begin; node < network_.blocks[block + 1].nodes_begin;
          ++node) {
       const std::uint32_t number = network_.nodes[node].step;
-      if (number == last) continue;  // pieces of one step
+      if (number == last) continue;  // another piece of the same step
       last = number;
       const models::AlgoStep& step = steps.steps[number];
       std::string label = step_text(algorithm_, of.rank, step);
@@ -145,7 +146,7 @@ class AlgorithmPicture {
   const models::AlgoNetwork& network_;
   const models::AlgoRun& run_;
   Scene scene_;
-  std::vector<std::uint32_t> column_;  // of each node
+  std::vector<std::uint32_t> column_;  // column of each node
   std::vector<bool> done_;
   double columns_ = 0;
 };

@@ -19,19 +19,19 @@ namespace {
 
 using models::MemoryStep;
 
-// All in pixels.
+// Sizes, in pixels.
 constexpr double kWidth = 1080;
 constexpr double kMargin = 16;
 constexpr double kLeft = 230;
 constexpr double kMemoryPanel = 64;
 constexpr double kGap = 18;
 constexpr double kTop = 96;
-constexpr double kThinnest = 0.5;              // narrower steps are put together
-constexpr std::size_t kMaxPanelsShown = 24;    // a page
-constexpr const char* kHeldFill = "#8696ab";   // what is there all the time
-constexpr const char* kInUseFill = "#5aa9dd";  // what comes and goes
+constexpr double kThinnest = 0.5;              // narrower steps are merged
+constexpr std::size_t kMaxPanelsShown = 24;    // limit of a folded picture
+constexpr const char* kHeldFill = "#8696ab";   // permanent memory
+constexpr const char* kInUseFill = "#5aa9dd";  // temporary memory
 
-/// Ranks that are drawn as one.
+/// Ranks that share a panel.
 struct Panel {
   models::RankSet ranks;
   std::int64_t peak = 0;
@@ -92,7 +92,8 @@ class MemoryPicture {
     }
   }
 
-  // Of more than a page, evenly; the one with the highest peak among them.
+  // Chooses an even sample of panels if there are too many; the panel with the highest peak is
+  // always among them.
   void choose_some() {
     class_count_ = panels_.size();
     if (class_count_ <= kMaxPanelsShown) return;
@@ -153,7 +154,7 @@ class MemoryPicture {
     if (limit_) key(kStrong, "limit " + amount(*limit_));
   }
 
-  // The lines of the scale, in round numbers of its unit.
+  // Returns the values of the grid lines, as round numbers of a unit.
   std::vector<std::int64_t> levels() const {
     std::int64_t unit = 1;
     while (use_.in_bytes && most_ / 1024 >= unit) unit *= 1024;
@@ -207,7 +208,7 @@ class MemoryPicture {
                           .fill = kStrong});
   }
 
-  // One shape; of steps narrower than can be seen the highest is drawn.
+  // Adds the temporary memory as one shape. Of steps too narrow to see, draws the highest.
   void add_use(const std::vector<MemoryStep>& steps, double base, const Panel& panel) {
     Scene::Path path{.points = {{kLeft, base}}, .fill = kInUseFill};
     path.tip = fmt::format("{}: peak {} at {}", class_name(panel.ranks), amount(panel.peak),
@@ -223,7 +224,7 @@ class MemoryPicture {
       if (path.points.back().y != top) {
         path.points.push_back({begin, top});
       } else {
-        path.points.pop_back();  // goes on at the same height
+        path.points.pop_back();  // continues at the same height
       }
       path.points.push_back({end, top});
       begin = end;
@@ -247,7 +248,7 @@ class MemoryPicture {
   const models::MemoryUse& use_;
   Scene scene_;
   std::vector<Panel> panels_;
-  std::size_t class_count_ = 0;  // of which `panels_` are some; 0: all
+  std::size_t class_count_ = 0;  // number of classes before sampling; 0: all are drawn
   std::optional<std::int64_t> limit_;
   bool held_ = false;
   std::int64_t end_ns_ = 1;

@@ -18,7 +18,7 @@ using models::ActionKind;
 using models::Actions;
 using models::WorkKind;
 
-constexpr std::size_t kMaxSlots = 40;  // of a row that is drawn slot by slot
+constexpr std::size_t kMaxSlots = 40;  // in a row drawn slot by slot
 constexpr std::size_t kMaxRowsShown = 24;
 
 class ScheduleLanes {
@@ -64,7 +64,7 @@ class ScheduleLanes {
     }
   }
 
-  // Where the slots begin in which it computes.
+  // Returns the first slot of each compute action.
   std::vector<std::size_t> slots_of(std::size_t index) const {
     const Actions& row = schedule_.ranks[index];
     std::vector<std::size_t> slots;
@@ -90,7 +90,7 @@ class ScheduleLanes {
     TaskLane lane;
     lane.name = class_name(ranks);
     lane.note = fmt::format("stage{} {}", stages.size() == 1 ? "" : "s", ranges(stages));
-    // What is the same but for its micro-batches.
+    // Equal tokens stand for actions that differ only in their micro-batches.
     std::map<std::vector<std::pair<ActionKind, std::uint32_t>>, std::uint32_t> known;
     std::vector<std::uint32_t> tokens;
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -105,7 +105,7 @@ class ScheduleLanes {
     lanes_.lanes.push_back(std::move(lane));
   }
 
-  // `times`: how far behind each other in the row all that the loops around stand for begin.
+  // `times`: offsets, in tokens of the row, of all iterations of the enclosing loops.
   std::vector<LaneStep> arranged(const std::vector<Repeat>& repeats, const Actions& row,
                                  const std::vector<std::size_t>& slots,
                                  const std::vector<std::size_t>& times) const {

@@ -18,11 +18,11 @@ namespace {
 
 using sim::ActorId;
 
-constexpr std::size_t kMaxClasses = 10;     // at one place of the pipeline
-constexpr std::size_t kMaxNamed = 3;        // of what goes along one arrow, or is in one box
-constexpr std::size_t kMaxGridFlows = 400;  // where ranks are folded
+constexpr std::size_t kMaxClasses = 10;     // per position in the pipeline
+constexpr std::size_t kMaxNamed = 3;        // names per arrow, or per box
+constexpr std::size_t kMaxGridFlows = 400;  // if ranks are folded
 
-// "a, b and 3 more".
+// Joins names: "a, b and 3 more".
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kMaxNamed; ++i) {
@@ -40,7 +40,7 @@ std::string stages_title(const models::TaskGraph& graph) {
   return fmt::format("{}{}stages", graph.name, graph.name.empty() ? "" : ": ");
 }
 
-/// The least and the most of what stages that share a box have.
+/// Minimum and maximum over the stages in a box.
 struct Span {
   std::int64_t least = 0;
   std::int64_t most = 0;
@@ -165,7 +165,8 @@ class PipelineGrid {
     return cell;
   }
 
-  // The sizes of messages from the stages from `first` up to `end`; empty if none is said.
+  // Returns the range of message sizes of the stages from `first` up to `end`; empty if no sizes
+  // are given.
   std::string message_text(std::uint32_t first, std::uint32_t end) const {
     if (!pipeline_.message_bytes) return "";
     const models::StageAmounts& sizes = *pipeline_.message_bytes;
@@ -192,7 +193,7 @@ class PipelineGrid {
       if (schedule_.is_last(stage)) continue;
       const auto from = place_of(stage);
       const auto to = place_of(stage + 1);
-      if (from == to) continue;  // both are folded
+      if (from == to) continue;  // folded into the same box
       const bool same_rank = schedule_.rank_of_stage[stage] == schedule_.rank_of_stage[stage + 1];
       const std::uint32_t boundary = stage % schedule_.depth();
       const std::string label = same_rank ? "same rank" : message_text(boundary, boundary + 1);
@@ -204,18 +205,18 @@ class PipelineGrid {
 
   const models::Pipeline& pipeline_;
   const models::Schedule& schedule_;
-  std::vector<StageSet> stages_of_;  // by row, in the order of the pipeline
+  std::vector<StageSet> stages_of_;  // by row, in pipeline order
   std::vector<std::pair<std::size_t, std::size_t>> spans_;
   std::vector<std::size_t> column_of_;  // by row
   StageGrid grid_;
 };
 
-/// What ranks of one place send to those of another.
+/// Data sent from the ranks of one box to the ranks of another.
 struct Sent {
   std::uint64_t messages = 0;
   std::int64_t bytes = 0;
   std::set<std::int64_t> sizes;
-  std::vector<std::string> names;  // of producers of data
+  std::vector<std::string> names;  // names of the ops that produce the data
 };
 
 class ClassGrid {
@@ -345,7 +346,7 @@ class ClassGrid {
         Sent& of = sent[flow_of(from, to)];
         of.messages += plan_.actors[id].acts;
         const std::int64_t bytes = plan_.calls[call].signature.count;
-        if (bytes == 0) continue;  // not said
+        if (bytes == 0) continue;  // unknown size
         of.bytes += bytes * plan_.actors[id].acts;
         of.sizes.insert(bytes);
       }
@@ -361,7 +362,8 @@ class ClassGrid {
     }
   }
 
-  // "4 x 16 MiB": between one rank and another, where all do alike.
+  // Labels the data sent between two ranks: "4 x 16 MiB". If not all ranks send the same number of
+  // messages, gives the total.
   static std::string label_of(const Sent& sent, std::uint64_t ranks) {
     std::string label = listed(sent.names);
     const bool each = sent.messages % ranks == 0;
@@ -409,8 +411,10 @@ class ClassGrid {
   bool fold_;
   std::vector<std::vector<models::RankSet>> columns_;
   std::size_t class_count_ = 0;
-  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> place_of_;  // of each rank
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> size_of_;     // ranks there
+  // Box of each rank: column and row.
+  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> place_of_;
+  // Number of ranks per box.
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> size_of_;
   StageGrid grid_;
 };
 

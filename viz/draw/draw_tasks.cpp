@@ -28,14 +28,13 @@ namespace {
 using models::WorkKind;
 using sim::ActorId;
 
-constexpr std::size_t kMaxAlone =
-    60;  // tasks, where ranks are drawn one by one though they are equal
+constexpr std::size_t kMaxAlone = 60;  // tasks up to which equal ranks are drawn one by one
 
 std::string title_of(const models::TaskGraph& graph) {
   return fmt::format("{}{}tasks", graph.name, graph.name.empty() ? "" : ": ");
 }
 
-// The index of each rank's class; kNoIndex where it is in none.
+// Returns the index of each rank's class; kNoIndex if the rank has no class.
 std::vector<std::uint32_t> class_of_rank(const std::vector<models::RankSet>& classes,
                                          std::uint32_t count) {
   std::vector<std::uint32_t> result(count, models::kNoIndex);
@@ -66,7 +65,8 @@ class ActorsPicture {
     const std::vector<models::RankSet> classes = models::rank_classes(lowered, ranks);
     choose(classes);
     if (talks_to_itself()) {
-      // Arrows from a class to itself say little; if there is room, who talks to whom is better.
+      // Arrows from a class to itself hide which ranks communicate. If there is space, draws all
+      // ranks.
       choose(alone);
       if (node_count() <= kMaxAlone) return;
       choose(classes);
@@ -74,7 +74,7 @@ class ActorsPicture {
     merge_similar();
   }
 
-  /// Nothing where the graph fits a page only in letters that nobody can read.
+  /// Returns nullopt if the graph fits a page only with illegible text.
   std::optional<std::string> run(PictureFormat format) {
     constexpr double kMinScale = 0.6;
     const std::uint64_t count = node_count();
@@ -111,12 +111,13 @@ class ActorsPicture {
     }
   }
 
-  // Classes that differ in few tasks share a frame, in which these say whose they are.
+  // Merges classes that differ in few tasks into one frame; the tasks that only some ranks have are
+  // labeled with these ranks.
   void merge_similar() {
     std::vector<std::set<std::uint32_t>> templates(classes_.size());
     for (const auto& [key, ranks] : ranks_of_) templates[key.first].insert(key.second);
     std::vector<std::vector<std::uint32_t>> merged;
-    std::vector<std::size_t> first;  // class of each
+    std::vector<std::size_t> first;  // index of the first class of each merged class
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       const auto like = std::find_if(first.begin(), first.end(), [&](std::size_t other) {
         std::vector<std::uint32_t> differ;
@@ -135,7 +136,7 @@ class ActorsPicture {
     choose({merged.begin(), merged.end()});
   }
 
-  // Something goes from a rank to another of its class.
+  // Whether a rank sends data to another rank of its class.
   bool talks_to_itself() const {
     const auto one_class = [&](std::uint32_t from, std::uint32_t to) {
       return from != to && class_of_rank_[from] != models::kNoIndex &&
@@ -148,7 +149,7 @@ class ActorsPicture {
     return std::any_of(plan_.edges.begin(), plan_.edges.end(), across);
   }
 
-  // Of each class the first rank that has it is drawn.
+  // Whether the op is drawn: only the first rank of each class is.
   bool is_shown(ActorId id) const {
     const auto found = ranks_of_.find(key_of(id));
     return found != ranks_of_.end() && found->second.front() == plan_.actors[id].rank.value;
@@ -164,7 +165,7 @@ class ActorsPicture {
     return count;
   }
 
-  // The actor of the class, whichever of its ranks `id` is on.
+  // Returns the node name of an op, which is the same on all ranks of a class.
   std::string node_name(ActorId id) const {
     return fmt::format("{} {}", class_of_rank_[plan_.actors[id].rank.value], names_.op(id));
   }
@@ -206,7 +207,7 @@ class ActorsPicture {
     drawing_.set(node, "penwidth", "2.5");
   }
 
-  // Not of all ranks that share its frame.
+  // Whether only some ranks of the frame have this op.
   bool is_of_some(ActorId id) const {
     const auto key = key_of(id);
     return ranks_of_.at(key).size() < classes_[key.first].size();
@@ -226,7 +227,7 @@ class ActorsPicture {
     return label;
   }
 
-  // Of what the ranks of a class have in common one is drawn.
+  // Whether the edge is new: ranks of a class share their edges.
   bool is_new(const std::string& from, const std::string& to, const std::string& what) {
     return drawn_.emplace(from, to, what).second;
   }
@@ -241,7 +242,7 @@ class ActorsPicture {
     drawing_.set(edge, "color", colour);
     drawing_.set(edge, "fontcolor", colour);
     if (*style != 0) drawing_.set(edge, "style", style);
-    if (back) drawing_.set(edge, "constraint", "false");  // the first ranks stay in front
+    if (back) drawing_.set(edge, "constraint", "false");  // keeps the first ranks first
   }
 
   bool is_in_picture(ActorId id) const {
@@ -307,14 +308,15 @@ class ActorsPicture {
   std::vector<models::RankSet> classes_;
   std::vector<std::uint32_t> class_of_rank_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>>
-      ranks_of_;  // by class and template
+      ranks_of_;  // keyed by class and template
   PictureStyle style_;
-  std::uint32_t most_acts_ = 0;  // what most actors do
+  std::uint32_t most_acts_ = 0;  // the most frequent number of ops per actor
   std::set<std::tuple<std::string, std::string, std::string>> drawn_;
   Graphviz drawing_;
 };
 
-// "block0" and "block3": "block0..3", where they differ in one number; else the first.
+// Merges two names that differ in one number: "block0" and "block3" become "block0..3". Otherwise
+// returns the first name.
 std::string merged_name(const std::string& first, const std::string& last) {
   std::size_t begin = 0;
   while (begin < std::min(first.size(), last.size()) && first[begin] == last[begin]) ++begin;
@@ -381,7 +383,8 @@ class ProgramLanes {
   }
 
  private:
-  // Whom copies that talk to each other mean is only seen if they are drawn one by one.
+  // Unfolds a few copies that communicate with each other; a folded picture would not show which
+  // copies do.
   void unfold_pairs() {
     constexpr std::size_t kMaxUnfolded = 4;
     std::size_t count = 0;
@@ -391,7 +394,8 @@ class ProgramLanes {
     for (const models::RankSet& of : classes_) ranks.insert(ranks.end(), of.begin(), of.end());
     const bool talk =
         std::any_of(plan_.channels.begin(), plan_.channels.end(), [&](const sim::Channel& channel) {
-          if (channel.from == sim::kAnyPeer) return false;  // its sources are channels, too
+          // The possible senders have their own channels.
+          if (channel.from == sim::kAnyPeer) return false;
           const std::uint32_t from = plan_.communicator_ranks[channel.from].value;
           const std::uint32_t to = plan_.communicator_ranks[channel.to].value;
           return from != to && class_of_rank_[from] == class_of_rank_[to];
@@ -407,7 +411,7 @@ class ProgramLanes {
 
   using Templates = std::set<std::uint32_t>;
 
-  // Whom the ranks of a class send to and receive from, by template.
+  // Collects the ranks with which the ranks of a class communicate, per template.
   void collect_peers() {
     for (const ActorId id : ids_of(plan_.actors)) {
       const std::uint32_t index = class_of_rank_[plan_.actors[id].rank.value];
@@ -448,7 +452,7 @@ class ProgramLanes {
     templates_.push_back(std::move(own));
   }
 
-  // With the class above that differs least.
+  // Compares `own` with the most similar class above it.
   void compare(const Templates& own, std::vector<TaskLane>& lanes) {
     std::size_t fewest = own.size();
     std::uint32_t nearest = models::kNoIndex;
@@ -471,7 +475,7 @@ class ProgramLanes {
     shown += (shown.empty() ? "" : "; ") + note;
   }
 
-  // Of `of`, what is not in `in`.
+  // Returns the elements of `of` that are not in `in`.
   static std::vector<std::uint32_t> missing(const Templates& in, const Templates& of) {
     std::vector<std::uint32_t> result;
     std::set_difference(of.begin(), of.end(), in.begin(), in.end(), std::back_inserter(result));
@@ -511,8 +515,10 @@ class ProgramLanes {
   std::vector<LaneStep> steps_of(std::uint32_t index, const sim::Thread& thread, Templates& own) {
     std::vector<std::uint32_t> tokens;
     std::map<std::uint32_t, LaneStep> by_token;
-    std::map<sim::SignalId, std::string> recorded;                 // on which stream
-    std::map<sim::StreamId, std::vector<std::string>> waited_for;  // by what comes next there
+    // Signal -> stream that records it.
+    std::map<sim::SignalId, std::string> recorded;
+    // Keyed by the next op on the stream.
+    std::map<sim::StreamId, std::vector<std::string>> waited_for;
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
       const ActorId id = plan_.act(thread, i);
       const sim::Actor& actor = plan_.actors[id];
@@ -555,10 +561,10 @@ class ProgramLanes {
     return steps;
   }
 
-  // Without programs: a lane for each stream, its tasks behind what they read.
+  // Adds a lane per stream for actors without programs; each task comes after its inputs.
   void add_streams(std::uint32_t index, Templates& own, std::vector<TaskLane>& lanes) {
     const std::vector<ActorId> order = in_order_of_data(actors_of_[classes_[index][0]]);
-    std::vector<std::pair<std::string, std::vector<ActorId>>> streams;  // as they come first
+    std::vector<std::pair<std::string, std::vector<ActorId>>> streams;  // in the order of first use
     for (const ActorId id : order) {
       const bool on_stream = plan_.actors[id].stream.valid();
       const std::string name = on_stream ? "stream " + names_.stream_of(id) : "no stream";
@@ -583,9 +589,10 @@ class ProgramLanes {
     }
   }
 
-  // The first in the file of those whose data can be there, again and again.
+  // Sorts tasks by data flow: repeatedly takes the first task in the file whose inputs are
+  // available.
   std::vector<ActorId> in_order_of_data(const std::vector<ActorId>& tasks) const {
-    std::map<std::uint32_t, std::size_t> place;  // by template
+    std::map<std::uint32_t, std::size_t> place;  // keyed by template
     for (std::size_t i = 0; i < tasks.size(); ++i) place[lowered_.actor_template[tasks[i]]] = i;
     std::vector<std::vector<std::size_t>> readers(tasks.size());
     std::vector<std::size_t> missing_data(tasks.size(), 0);
@@ -604,7 +611,7 @@ class ProgramLanes {
       (missing_data[i] == 0 ? ready : left).insert(i);
     }
     while (!ready.empty() || !left.empty()) {
-      std::set<std::size_t>& from = ready.empty() ? left : ready;  // else: a cycle of data
+      std::set<std::size_t>& from = ready.empty() ? left : ready;  // empty only for a cycle of data
       const std::size_t next = *from.begin();
       from.erase(from.begin());
       order.push_back(tasks[next]);
@@ -615,12 +622,12 @@ class ProgramLanes {
     return order;
   }
 
-  // What it reads is only said where it does not come from the task before it.
+  // Returns a task as a step of its stream's lane. Lists only inputs from outside the stream.
   LaneStep stream_step(std::uint32_t index, const std::vector<ActorId>& tasks, std::size_t i,
                        Templates& own) {
     constexpr std::size_t kMaxReads = 2;
     LaneStep step = step_of(index, tasks[i], own);
-    // The lane has the name of the stream.
+    // The name of the lane already shows the stream.
     if (plan_.actors[tasks[i]].stream.valid()) step.lines.erase(step.lines.begin() + 1);
     std::set<std::string> reads;
     for (const models::ReadTemplate& read : names_.actor(tasks[i]).reads) {
@@ -642,7 +649,7 @@ class ProgramLanes {
     return step;
   }
 
-  // `span`: how far on the last of its kind is, in the loops around.
+  // `span`: distance to the same step in the last iteration of all enclosing loops.
   static std::vector<LaneStep> merged(const std::vector<Repeat>& repeats,
                                       const std::vector<LaneStep>& steps, std::size_t span) {
     std::vector<LaneStep> result;
@@ -666,7 +673,7 @@ class ProgramLanes {
     return result;
   }
 
-  // Those of an actor runtime have no order of their own: that of the file.
+  // Returns the actors of an actor runtime in file order: they have no program order.
   std::vector<LaneStep> actor_steps(std::uint32_t index, Templates& own) {
     std::vector<LaneStep> steps;
     for (const ActorId id : actors_of_[classes_[index][0]]) {
@@ -688,12 +695,12 @@ class ProgramLanes {
   sim::IdVector<ActorId, WorkKind> kinds_;
   std::vector<models::RankSet> classes_;
   std::vector<std::uint32_t> class_of_rank_;
-  std::vector<std::vector<sim::ThreadId>> threads_of_;  // with programs, by rank
-  std::vector<std::vector<ActorId>> actors_of_;         // in none
+  std::vector<std::vector<sim::ThreadId>> threads_of_;  // threads with programs, by rank
+  std::vector<std::vector<ActorId>> actors_of_;         // actors without a program, by rank
   std::map<std::pair<std::uint32_t, std::uint32_t>,
            std::map<std::string, std::vector<std::uint32_t>>>
       peers_;
-  std::vector<Templates> templates_;  // of the classes so far
+  std::vector<Templates> templates_;  // templates of the classes added so far
   std::map<std::uint32_t, std::string> name_of_template_;
   TaskLanes lanes_;
 };

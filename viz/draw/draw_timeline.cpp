@@ -26,22 +26,23 @@ using models::Slice;
 using models::StuckAct;
 using models::WorkKind;
 
-// All in pixels.
+// Sizes, in pixels.
 constexpr double kTimelineMargin = 16;
-constexpr double kRow = 22;  // where there is room
+constexpr double kRow = 22;  // maximum height of a row
 constexpr double kMinRow = 1.75;
-constexpr double kRowOfText = 15;  // the least with text in its bars
+constexpr double kRowOfText = 15;  // minimum height for text in bars
 constexpr double kRankGap = 10;    // between ranks
-constexpr double kLabelSize = 11;  // of texts in bars and of names
+constexpr double kLabelSize = 11;  // text in bars, and names
 constexpr double kMaxNames = 240;
-constexpr double kHangShare = 0.3;        // of the width, for what stands still
-constexpr double kThinnestSlice = 0.7;    // of what is drawn
-constexpr std::int64_t kLeastShare = 50;  // work of a row: one in so many
+constexpr double kHangShare = 0.3;      // share of the width for stuck ops
+constexpr double kThinnestSlice = 0.7;  // minimum width of a drawn slice
+// A row works if its work is at least 1/kLeastShare of the run.
+constexpr std::int64_t kLeastShare = 50;
 
-/// Ranks that are drawn as one.
+/// Ranks that share their rows.
 struct RankRows {
   std::vector<std::uint32_t> ranks;
-  std::vector<const Lane*> lanes;  // of the first of them
+  std::vector<const Lane*> lanes;  // lanes of the first rank
 };
 
 class TimelinePicture {
@@ -93,13 +94,13 @@ class TimelinePicture {
   }
 
  private:
-  // The cycle of the report, or another.
+  // Whether the op is on a cycle: the first cycle of the report or another one.
   bool is_on_cycle(const StuckAct& act) const {
     return act.on_cycle || (!act.waits.empty() && cyclic_.count(party_text(act.waits[0].from)) > 0);
   }
 
-  // Something works there for a time that can be seen, if only all of it together, or stands still
-  // for ever.
+  // Whether a lane is worth a row: a slice is wide enough to see, the slices are wide enough
+  // together, or an op is stuck forever.
   bool shows_something(const Lane& lane) const {
     if (!lane.stuck.empty() || timeline_.end_ns == 0) return true;
     const double visible = kThinnestSlice * static_cast<double>(timeline_.end_ns) / style_.width;
@@ -112,7 +113,8 @@ class TimelinePicture {
     return sum >= timeline_.end_ns / kLeastShare;
   }
 
-  // Of too many rows those that compute, or wait in vain.
+  // Keeps only lanes that compute; a rank without any keeps its first lane. Called if there are too
+  // many rows.
   void leave_out_all_but_work() {
     for (RankRows& rank : groups_) {
       std::vector<const Lane*> lanes;
@@ -134,7 +136,7 @@ class TimelinePicture {
     for (const Lane* lane : rank.lanes) {
       if (shows_something(*lane)) lanes.push_back(lane);
     }
-    if (lanes.empty()) return;  // each rank has a row
+    if (lanes.empty()) return;  // keeps at least one row per rank
     left_out_ += (rank.lanes.size() - lanes.size()) * rank.ranks.size();
     rank.lanes = std::move(lanes);
   }
@@ -218,7 +220,7 @@ class TimelinePicture {
     for (const RankRows& rank : groups_) bottom_ += rank_height(rank);
   }
 
-  // As high as they are read best, or as low as they have to be for a page.
+  // Chooses the height of rows: the best height for reading, or less to fit a page.
   void choose_rows() {
     const auto rows = static_cast<double>(row_count());
     const auto groups = static_cast<double>(groups_.size());
@@ -285,7 +287,7 @@ class TimelinePicture {
     double x = kTimelineMargin;
     const auto add_key = [&](Scene::Box box, const std::string& name) {
       const double width = 21 + text_width(name, kLabelSize) + 16;
-      if (x + width > style_.width) return;  // a narrow picture
+      if (x + width > style_.width) return;  // no space in a narrow picture
       box.x = x;
       box.y = 62;
       box.width = 16;
@@ -315,7 +317,7 @@ class TimelinePicture {
       const double x = x_of(ns);
       scene_.add(Scene::Box{
           .x = x, .y = top_ - 8, .width = 1, .height = bottom_ - top_ + 12, .fill = kRule});
-      if (hangs_ && x > end_x_ - 40) continue;  // the end has a label of its own
+      if (hangs_ && x > end_x_ - 40) continue;  // the end has its own label
       const std::string text = time_text(ns);
       const double last = style_.width - 2 - text_width(text, 10) / 2;
       scene_.add(Scene::Text{std::min(x, last), bottom_ + 14, text, 10,
@@ -356,9 +358,9 @@ class TimelinePicture {
     }
   }
 
-  // Where rows are low, names of some ranks, as many as have room.
+  // Adds the name of a rank. If rows are low, skips names that would overlap.
   void add_rank_name(const RankRows& rank, double y, bool guilty) {
-    constexpr double kLeast = 13;  // between names
+    constexpr double kLeast = 13;  // minimum distance between names
     const double middle = y + row_ / 2;
     if (name_y_ > 0 && middle < name_y_ + kLeast) return;
     name_y_ = middle;
@@ -368,11 +370,12 @@ class TimelinePicture {
                            true, guilty ? kStrong : kInk, cut == name ? "" : name});
   }
 
-  // The rank for which others wait in vain.
+  // Marks a rank that others wait for in vain.
   void add_guilt(const models::Root& root, bool has_room, double begin, double end) {
     scene_.add(Scene::Box{
         .x = kTimelineMargin - 9, .y = begin, .width = 5, .height = end - begin, .fill = kStrong});
-    if (!hangs_ || !has_text() || !has_room || died(root.party.rank)) return;  // that is said
+    // The reason is shown elsewhere.
+    if (!hangs_ || !has_text() || !has_room || died(root.party.rank)) return;
     const std::string cut = fitted(fmt::format("rank {} never joins", root.party.rank), 12,
                                    (right_ - end_x_ - 16) / 1.15);
     scene_.add(
@@ -380,23 +383,24 @@ class TimelinePicture {
   }
 
   void add_lane(const Lane& lane, double y, const models::DeathReport* death) {
-    double drawn = left_;  // up to there
+    double drawn = left_;  // right edge of the last drawn slice
     for (const Slice& slice : lane.slices) {
       if (is_idle(run_, slice) || !is_in_view(slice)) continue;
       const bool ended = slice.done || death != nullptr;
       const double end = ended ? x_of(slice.end_ns) : still_end(slice);
-      // What is thinner than a line, beside what is drawn already, would only hide it.
+      // Skips a slice that is too thin to see next to the slice before it.
       if (end - drawn < kThinnestSlice && end - x_of(slice.begin_ns) < kThinnestSlice) continue;
       add_slice(lane, slice, end, y);
       drawn = end;
     }
     if (lane.stuck.empty() || death != nullptr) return;
     const bool open = !lane.slices.empty() && !first_open(lane).done;
-    if (open) return;  // it says itself what it waits for
+    if (open) return;  // the open slice has its own label
     add_still(lane, y);
   }
 
-  // What waits at the end goes on with that.
+  // Returns the right edge of a slice that never ends; a waiting slice extends to the right edge of
+  // the picture.
   double still_end(const Slice& slice) const {
     return slice.work_ns == slice.end_ns && hangs_ ? right_ : end_x_;
   }
@@ -430,7 +434,7 @@ class TimelinePicture {
                      .hatched = true};
       box.tip = tip;
       scene_.add(box);
-      // Of several that are not done the first says it: the others are behind it.
+      // Only the first open slice has a label: the others are queued behind it.
       if (!slice.done && &slice == &first_open(lane) && !died(lane.rank)) {
         add_still_label(wait_of(lane, slice), box);
       }
@@ -472,7 +476,7 @@ class TimelinePicture {
     return fmt::format("{} {}", label(act.actor, act.k), wait_text(wait));
   }
 
-  // On white, in the middle of what is hatched.
+  // Adds a label on a white background, in the middle of a hatched box.
   void add_wait_label(const std::string& text, const Scene::Box& box) {
     const std::string cut = fitted(text, kLabelSize, box.width - 16);
     if (cut.empty() || !has_text()) return;
@@ -514,7 +518,7 @@ class TimelinePicture {
     add_still_label(text, box);
   }
 
-  // The end of the run goes through long ones: their text stands behind it.
+  // Adds the label of a stuck op, to the right of the line that marks the end of the run.
   void add_still_label(const std::string& text, Scene::Box box) {
     if (hangs_ && box.x < end_x_) {
       box.width -= end_x_ - box.x;
@@ -531,7 +535,8 @@ class TimelinePicture {
                           .height = bottom_ - top_ + 22,
                           .fill = kStrong});
     const std::string text = fmt::format("{}: no further progress", time_text(timeline_.end_ns));
-    // Bold letters are a little wider. It stands left of its line where right of it is no room.
+    // Bold letters are about 15% wider. If there is no space to the right of the line, the text
+    // goes to its left.
     const bool is_right = text_width(text, 12) * 1.15 <= right_ - end_x_ - 5;
     scene_.add(Scene::Text{is_right ? end_x_ + 5 : end_x_ - 5, top_ - 15,
                            fitted(text, 12, (is_right ? right_ - end_x_ : end_x_ - 20) / 1.15), 12,
@@ -542,24 +547,24 @@ class TimelinePicture {
   const models::Simulation& run_;
   const models::Timeline& timeline_;
   TimelineStyle style_;
-  std::int64_t begin_ns_;  // what of the time is shown
+  std::int64_t begin_ns_;  // time range of the picture
   std::int64_t end_ns_;
   SliceLook look_;
-  std::set<std::string> cyclic_;                         // on other cycles than the first
-  std::map<std::uint32_t, const models::Root*> guilty_;  // ranks for which others wait in vain
+  std::set<std::string> cyclic_;                         // ops on cycles other than the first
+  std::map<std::uint32_t, const models::Root*> guilty_;  // ranks that others wait for in vain
   Scene scene_;
   std::vector<RankRows> groups_;
-  std::size_t left_out_ = 0;  // rows
-  bool hangs_ = false;        // something waits for ever
+  std::size_t left_out_ = 0;  // number of rows left out
+  bool hangs_ = false;        // whether an op is stuck forever
   double row_ = kRow;
-  double bar_ = 0;  // what of a row is filled
+  double bar_ = 0;  // height of the bar in a row
   double gap_ = kRankGap;
-  double name_y_ = 0;  // of the last rank that has a name
+  double name_y_ = 0;  // position of the last rank name
   double top_ = 108;
   double bottom_ = 0;
   double left_ = 0;
   double right_ = 0;
-  double end_x_ = 0;  // of the end of the run
+  double end_x_ = 0;  // position of the end of the run
   double rank_width_ = 0;
   double name_width_ = 0;
 };

@@ -1,10 +1,9 @@
-// cgraph keeps nodes and clusters in the order of their ids, and by default an id is an address on
-// the heap: the same graph then comes out in another order now and then. So ids are given here,
-// in the order in which names are first seen (graphviz 2.42; its own discipline is in
-// lib/cgraph/id.c).
+// cgraph sorts nodes and clusters by id. By default, an id is a heap address, so that the same
+// graph can come out in different orders. Therefore, this file assigns ids in the order of first
+// use (graphviz 2.42; the default is in lib/cgraph/id.c).
 //
-// Later versions of cgraph (14.1 was tried) have dropped members and changed types, and none says
-// in a macro that 2.42 has, too, which it is: templates ask what is there.
+// Later versions of cgraph (14.1 was tried) drop members and change types, and no macro tells these
+// versions from 2.42. Templates therefore detect which members exist.
 #include "viz/draw/graphviz.hpp"
 
 #include <algorithm>
@@ -23,19 +22,19 @@
 #include "viz/draw/palette.hpp"
 #include "viz/text_width.hpp"
 
-// Graphviz's own plugins, if they are linked in: a static program has them, and libgvc.so loads its
-// own. Weak, so that the same object serves both.
+// Graphviz's own plugins. A static program links them; libgvc.so loads its own. The weak symbol
+// lets the same object file serve both.
 extern "C" {
 extern lt_symlist_t lt_preloaded_symbols[] __attribute__((weak));
 }
 
 namespace pipesim::viz {
-// Named, because these are members of Graphviz::Data, and a source of a unity build is not the main
-// file of its translation unit.
+// Named namespace, because its members are fields of Graphviz::Data and a file of a unity build is
+// not the main file of its translation unit.
 namespace graphviz_data {
 
-/// Names to ids and back, for one graph. cgraph calls these. Names must be strings of cgraph's own
-/// (agstrdup): it looks at what stands before them in memory.
+/// A map from names to ids and back for one graph; cgraph calls its functions. Names must be cgraph
+/// strings (agstrdup): cgraph reads a header in front of them.
 struct Ids {
   Agraph_t* graph = nullptr;
   std::map<std::pair<int, std::string>, IDTYPE> by_name;
@@ -77,7 +76,7 @@ struct Ids {
   static void close(void* /*state*/) {}
   static void idregister(void* /*state*/, int /*type*/, void* /*object*/) {}
 
-  /// cgraph hands the discipline back as Agdisc_t; ours carries the ids behind it.
+  /// cgraph returns the discipline as Agdisc_t; this struct appends the ids.
   struct Discipline {
     Agdisc_t cgraph;
     Ids* ids;
@@ -110,7 +109,7 @@ Discipline make_id_discipline() {
 
 Agiddisc_t id_discipline = make_id_discipline<Agiddisc_t>();
 
-// What is not said here is cgraph's own.
+// Returns our discipline; unset members keep cgraph's defaults.
 Ids::Discipline discipline_of(Ids& ids, Agiodisc_t& io) {
   Ids::Discipline made{};
   made.cgraph.id = &id_discipline;
@@ -126,12 +125,12 @@ int append_text(void* target, const char* text) {
 
 int no_flush(void* /*target*/) { return 0; }
 
-/// DOT text that is read.
+/// DOT text, and the position of the reader in it.
 struct Reader {
   std::string_view rest;
 };
 
-// As much as fits, but not more than a line: what cgraph's own readers do.
+// Reads as much as fits, but at most one line, like cgraph's own readers.
 int read_text(void* source, char* buffer, int size) {
   Reader& reader = *static_cast<Reader*>(source);
   const std::size_t line = std::min(reader.rest.find('\n'), reader.rest.size() - 1) + 1;
@@ -141,7 +140,7 @@ int read_text(void* source, char* buffer, int size) {
   return static_cast<int>(length);
 }
 
-// cgraph takes char* and copies it.
+// Casts away const: cgraph takes char*, but copies the text.
 char* text_of(const char* value) { return const_cast<char*>(value); }
 char* text_of(const std::string& value) { return text_of(value.c_str()); }
 
@@ -165,7 +164,7 @@ void set_html_object(Agraph_t* graph, void* object, const char* name, const std:
   free_html(agstrfree, graph, html);
 }
 
-// What Graphviz complains about while it draws.
+// Error messages of Graphviz while it draws.
 std::string* complaints = nullptr;
 
 int keep_complaint(char* text) {
@@ -173,12 +172,12 @@ int keep_complaint(char* text) {
   return 0;
 }
 
-// Measures a label without a font. Graphviz would ask Pango for a font of this machine; whoever
-// looks at an SVG has another one, and a static program has no Pango.
+// Measures a label without a font. Graphviz would ask Pango for a local font, but viewers of an SVG
+// have others, and a static program has no Pango.
 bool measure(textspan_t* line, char** /*font_path*/) {
-  constexpr double kBold = 1.15;  // DejaVu's bold letters; those of Helvetica are narrower
+  constexpr double kBold = 1.15;  // DejaVu's bold letters; Helvetica's are narrower
   constexpr double kLineHeight = 1.2;
-  constexpr double kMiddle = 0.2;  // of small letters, above the base line
+  constexpr double kMiddle = 0.2;  // middle of small letters, above the base line
   const double size = line->font->size;
   const bool bold =
       (line->font->flags & HTML_BF) != 0 || std::string_view(line->font->name).ends_with("-Bold");
@@ -191,7 +190,8 @@ bool measure(textspan_t* line, char** /*font_path*/) {
   return true;
 }
 
-// As Graphviz declares it: its `boolean` is a char up to 2.42, and `bool` later.
+// Adapts measure() to the result type of Graphviz's callback: `boolean` is a char up to 2.42, and
+// `bool` later.
 template <typename Result>
 Result measure_for(textspan_t* line, char** font_path) {
   return static_cast<Result>(measure(line, font_path));
@@ -202,17 +202,17 @@ void set_measure(Result (*&textlayout)(textspan_t*, char**)) {
   textlayout = measure_for<Result>;
 }
 
-// Graphviz with our measure in place of Pango's. One for the whole process: all graphs share the
-// fonts that it remembers.
+// Returns Graphviz's context, with our text measure instead of Pango's. The whole process shares
+// one context, because all graphs share Graphviz's font cache.
 GVC_t* context() {
   static gvtextlayout_engine_t engine{};
   set_measure(engine.textlayout);
-  constexpr int kQuality = 1000;  // Pango's is 10; the highest is taken
+  constexpr int kQuality = 1000;  // Pango's is 10; the highest wins
   static gvplugin_installed_t installed[] = {{0, "textlayout", kQuality, &engine, nullptr}, {}};
   static gvplugin_api_t apis[] = {{API_textlayout, installed}, {}};
   static gvplugin_library_t library{text_of("pipesim"), apis};
   static const std::vector<lt_symlist_t> kBuiltin = [] {
-    // Graphviz takes only names like this one.
+    // Graphviz requires names of this form.
     std::vector<lt_symlist_t> plugins = {{"gvplugin_pipesim_LTX_library", &library}};
     for (const lt_symlist_t* own = lt_preloaded_symbols; own != nullptr && own->name != nullptr;
          ++own) {
@@ -225,7 +225,7 @@ GVC_t* context() {
   return kContext;
 }
 
-// What gvRenderData gives, or nothing.
+// Returns the picture rendered by gvRenderData, or an empty string.
 template <typename Length>
 std::string rendered(int (*render)(GVC_t*, Agraph_t*, const char*, char**, Length*),
                      Agraph_t* graph) {
@@ -277,7 +277,7 @@ std::string label_text(std::string_view text) {
   return result;
 }
 
-// cgraph and gvc keep much in variables of their own: one graph at a time, in all threads.
+// Serializes graphs over all threads: cgraph and gvc use global variables.
 static std::recursive_mutex& turn() {
   static std::recursive_mutex mutex;
   return mutex;
@@ -289,7 +289,7 @@ struct Graphviz::Data {
   Ids::Discipline discipline = discipline_of(ids, AgIoDisc);
   std::unique_ptr<Agraph_t, GraphCloser> graph;
   bool dark = false;
-  double fit_width = 0;  // 0: whatever it takes
+  double fit_width = 0;  // 0: no limit
   double fit_height = 0;
   double scale = 1;
 
@@ -322,7 +322,7 @@ std::string Graphviz::Data::svg(const std::string& dot) {
   agseterrf(before);
   complaints = nullptr;
   if (!result.empty()) return result;
-  // Later than 2.42 Debian's libraries know no layout without that package.
+  // Since 2.43, Debian's libraries have no layout engines without the package 'graphviz'.
   const bool no_layout = said.empty() || said.find("not recognized") != std::string::npos;
   throw DrawingError(models::Code::kGraphviz,
                      no_layout
@@ -419,13 +419,13 @@ std::string Graphviz::dot() const {
   return result;
 }
 
-// What is laid out is the DOT text, read back: the layout adds nodes and attributes of its own,
-// which are not to stand in the text of a later dot().
+// Lays out a copy, read back from the DOT text: the layout adds nodes and attributes, which must
+// not appear in a later dot().
 std::string Graphviz::drawing(PictureFormat format) {
   const std::string text = dot();
   if (format == PictureFormat::kDot) return text;
   if (format == PictureFormat::kSvg) return data_->svg(text);
-  if (data_->fit_width > 0) data_->svg(text);  // for the scale, which is the same in all formats
+  if (data_->fit_width > 0) data_->svg(text);  // sets the scale, which is the same for all formats
   return drawn_by_dot(text, "dot", name_of(format));
 }
 

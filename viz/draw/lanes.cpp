@@ -11,7 +11,7 @@
 namespace pipesim::viz {
 namespace {
 
-// All in pixels.
+// Sizes, in pixels.
 constexpr double kLaneMargin = 16;
 constexpr double kLanesWidth = 1400;
 constexpr double kStepGap = 6;
@@ -21,7 +21,7 @@ constexpr double kMinStep = 30;
 constexpr double kMaxStep = 150;
 constexpr double kNameSize = 11;
 constexpr double kDetailSize = 9;
-constexpr std::size_t kMaxPeriod = 512;  // steps of a loop that is looked for
+constexpr std::size_t kMaxPeriod = 512;  // maximum number of steps in a detected loop
 
 std::size_t depth_of(const std::vector<LaneStep>& steps) {
   std::size_t depth = 0;
@@ -123,7 +123,7 @@ class LanesPicture {
     step_height_ = 8 + kStepLine * static_cast<double>(lines_of(lane.steps));
     line_height_ = frames_ + step_height_ + 10;
     x_ = kLaneMargin;
-    // The panel behind a lane is known once its steps have been laid out.
+    // The size of the panel is known only after a layout of the steps.
     const bool draws = draws_;
     const double top = y_;
     draws_ = false;
@@ -151,7 +151,7 @@ class LanesPicture {
     }
   }
 
-  // Room for what is `width` wide, on the next line where it has to be.
+  // Wraps to the next line if `width` does not fit. Returns whether the line was wrapped.
   bool make_room(double width) {
     if (x_ <= kLaneMargin || x_ + width <= kLanesWidth - kLaneMargin) return false;
     x_ = kLaneMargin;
@@ -206,7 +206,8 @@ class LanesPicture {
     x_ += width + kStepGap;
   }
 
-  // A frame with the number of times around its steps, one on each line that they take.
+  // Adds a frame around the steps of a loop, labeled with the number of iterations. A loop over
+  // several lines has a frame on each.
   void add_loop(const LaneStep& loop, std::size_t depth) {
     const double whole = width_of(loop.parts) + kStepGap;
     if (whole <= kLanesWidth - 2 * kLaneMargin) make_room(whole);
@@ -246,7 +247,7 @@ class LanesPicture {
   bool draws_ = false;
   double x_ = 0;
   double y_ = 0;
-  double frames_ = 0;  // above the steps of a line
+  double frames_ = 0;  // height of the frames above the steps of a line
   double step_height_ = 0;
   double line_height_ = 0;
 };
@@ -255,7 +256,7 @@ std::vector<Repeat> repeats_in(const std::vector<std::uint32_t>& tokens, std::si
                                std::size_t end) {
   std::vector<Repeat> found;
   for (std::size_t i = begin; i < end;) {
-    std::size_t best = 0;  // how far the loop goes
+    std::size_t best = 0;  // number of tokens that the best loop covers
     std::size_t length = 0;
     for (std::size_t period = 1; period <= kMaxPeriod && i + 2 * period <= end; ++period) {
       std::size_t same = 0;

@@ -1,5 +1,5 @@
-// SVG is written by hand: patterns, tips, and the same bytes everywhere. What Graphviz cannot do of
-// it (diagonal hatching) it does in its own way (stripes).
+// SVG is written directly, for patterns, tooltips and the same bytes on every machine. Graphviz
+// lacks diagonal hatching, so its pictures have stripes instead.
 #include "viz/draw/scene.hpp"
 
 #include <algorithm>
@@ -18,11 +18,12 @@ namespace {
 
 constexpr const char* kFont = "Helvetica, Arial, sans-serif";
 constexpr double kPointsPerInch = 72;
-constexpr double kStripe = 8.5;      // pixels between the lines of a hatched box, along it
-constexpr double kMaxStripes = 150;  // of one box
-constexpr double kArrow = 7;         // how long the head of an arrow is
+constexpr double kStripe = 8.5;      // pixels between the lines of a hatched box, along its edge
+constexpr double kMaxStripes = 150;  // maximum number of lines per box
+constexpr double kArrow = 7;         // length of an arrowhead
 
-// Tenths are enough, and an integer has none: shorter, and the same on all machines.
+// Formats a length in tenths of pixels, integers without a fraction: short, and the same on every
+// machine.
 std::string pixels(double value) {
   const double tenths = std::round(value * 10) / 10;
   if (tenths == std::floor(tenths)) return fmt::format("{:.0f}", tenths);
@@ -45,7 +46,7 @@ const char* anchor_name(Scene::Anchor anchor) {
 
 void add_svg_text(const Scene::Text& text, std::string& svg) {
   if (!text.tip.empty()) svg += fmt::format("<g><title>{}</title>", xml_text(text.tip));
-  // The middle of small letters is about a third of the size above the base line.
+  // The middle of small letters is about 0.35 of the font size above the base line.
   svg += fmt::format(R"(<text x="{}" y="{}" font-size="{}" fill="{}")", pixels(text.x),
                      pixels(text.y + text.size * 0.35), pixels(text.size), text.ink);
   if (text.anchor != Scene::Anchor::kStart) {
@@ -76,7 +77,7 @@ void add_svg_box(const Scene::Box& box, std::string& svg) {
     svg += fmt::format(R"( stroke="{}" stroke-width="{}")", box.stroke,
                        fmt::format("{:.1f}", box.stroke_width));
   }
-  // Boxes side by side have no seams then.
+  // Avoids seams between adjacent boxes.
   if (box.stroke.empty()) svg += R"( shape-rendering="crispEdges")";
   svg += "/>";
   if (box.hatched) {
@@ -87,7 +88,7 @@ void add_svg_box(const Scene::Box& box, std::string& svg) {
     }
     svg += "/>";
   }
-  // The mouse may be over the letters, too.
+  // Letters also show the tooltip.
   if (!box.label.empty()) {
     svg += '\n';
     add_svg_text(label_of(box), svg);
@@ -113,7 +114,7 @@ void add_svg_path(const Scene::Path& path, std::string& svg) {
   svg += path.tip.empty() ? "/>\n" : "/></g>\n";
 }
 
-// The lines of a hatched box, from its lower left to its upper right.
+// Returns the lines of a hatched box, from its lower left to its upper right.
 std::vector<Scene::Path> hatching(const Scene::Box& box) {
   std::vector<Scene::Path> lines;
   const double step = std::max(kStripe, (box.width + box.height) / kMaxStripes);
@@ -130,7 +131,7 @@ std::vector<Scene::Path> hatching(const Scene::Box& box) {
   return lines;
 }
 
-/// A graph of texts that say where they are, before a background of shapes in Graphviz's xdot.
+/// A Graphviz graph whose nodes are texts at fixed positions, on a background of shapes in xdot.
 class Pinned {
  public:
   Pinned(double width, double height, const std::string& paper)
@@ -141,10 +142,11 @@ class Pinned {
     graph_.set(graph_.root(), "pad", "0");
     graph_.set_nodes("fixedsize", "true");
     graph_.set_nodes("fontname", "Helvetica");
-    graph_.set_nodes("label", " ");  // an empty one is not written, and stands for the name
+    // An empty label is not written, and Graphviz would show the name of the node.
+    graph_.set_nodes("label", " ");
     graph_.set_nodes("margin", "0");
     graph_.set_nodes("shape", "plaintext");
-    graph_.set(node(0, 0, width, height), "style", "invis");  // the paper
+    graph_.set(node(0, 0, width, height), "style", "invis");  // the background paper
   }
 
   void add(const Scene::Box& box) {
@@ -278,7 +280,7 @@ Scene::Item Scene::themed(Item item) const {
   }
   if (auto* box = std::get_if<Box>(&item)) {
     const std::string fill = dark_of(box->fill);
-    if (box->fill.empty() || fill != box->fill) box->ink = dark_of(box->ink);  // what is on it
+    if (box->fill.empty() || fill != box->fill) box->ink = dark_of(box->ink);  // text on the box
     box->fill = fill;
     box->stroke = dark_of(box->stroke);
   }

@@ -20,7 +20,7 @@ using models::WorkKind;
 constexpr double kSliceLabel = 11;
 constexpr double kSmallest = 8;
 
-// Of the kinds of a pipeline, by chunk.
+// Colors of pipeline work, per chunk.
 struct Shade {
   const char* fill;
   const char* ink;
@@ -45,7 +45,8 @@ const Shade* shade_of_kind(WorkKind kind, std::uint32_t index) {
   return kind == WorkKind::kWeightGrad ? &kWeightGrads[at] : nullptr;
 }
 
-// "0F7 7B3" of "(0F7;7B3)OVERLAP_F_B", and "7+3", its micro-batches.
+// Returns the names of an overlapped action "(0F7;7B3)OVERLAP_F_B": the whole name, "0F7 7B3", and
+// its micro-batches "7+3".
 std::vector<std::string> overlapped_forms(const std::string& name) {
   std::string whole;
   std::string numbers;
@@ -84,19 +85,20 @@ std::string SliceLook::name(const Slice& slice) const {
   return models::act_label(graph_, lowered_, slice.actor, slice.k);
 }
 
-// From the longest to the shortest.
+// Returns the names of a slice, longest first.
 std::vector<std::string> SliceLook::forms(const Slice& slice) const {
   const std::string whole = name(slice);
   if (slice.kind == WorkKind::kOverlapped) return overlapped_forms(whole);
   if (!computes(slice)) return {whole};
-  const std::size_t of = whole.rfind(" of ");  // an op of an action
+  const std::size_t of = whole.rfind(" of ");  // an op within an action
   if (of != std::string::npos && !whole.starts_with("part ")) return {whole, whole.substr(0, of)};
   const std::size_t number = whole.find_last_not_of("0123456789");
   const bool has_number = number != std::string::npos && number + 1 < whole.size();
   return has_number ? std::vector{whole, whole.substr(number + 1)} : std::vector{whole};
 }
 
-// Programs and schedules are cut alike, whatever they compute; of actors each is by itself.
+// Returns the group of slices whose names are cut alike. Slices of programs and schedules form one
+// group; each actor is its own group.
 std::uint32_t SliceLook::group_of(const Slice& slice) const {
   if (slice.kind == WorkKind::kOverlapped) return models::kNoIndex - 1;
   const std::uint32_t index = lowered_.actor_template[slice.actor];
@@ -128,7 +130,7 @@ std::pair<std::string, double> SliceLook::label(const Slice& slice, double width
   const Fit& fit = fits_.at(group_of(slice));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool last = i + 1 == all.size();
-    // One form for all, unless hardly any is too narrow for it.
+    // All slices use the same form, if it fits at least 95% of them.
     if (!last && fit.fitting[i] * 20 < fit.count * 19) continue;
     for (const double size : {kSliceLabel, kSmallest}) {
       if (text_width(all[i], size) <= width) return {all[i], size};

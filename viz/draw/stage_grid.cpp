@@ -10,17 +10,17 @@
 namespace pipesim::viz {
 namespace {
 
-// All in pixels.
-constexpr double kGridMargin = 72;  // with room for what leaves a line
+// Sizes, in pixels.
+constexpr double kGridMargin = 72;  // includes space for arrows to other lines
 constexpr double kMinCell = 140;
 constexpr double kMaxCell = 200;
-constexpr double kBetween = 76;   // columns
-constexpr double kCellLine = 15;  // of text in a cell
-constexpr double kName = 20;      // of a column
+constexpr double kBetween = 76;   // between columns
+constexpr double kCellLine = 15;  // height of a text line in a cell
+constexpr double kName = 20;      // height of a column's name
 constexpr double kText = 10.5;
 constexpr double kLabel = 10;
 constexpr double kRowGap = 18;
-constexpr double kElbow = 34;  // between rows that an arrow goes between
+constexpr double kElbow = 34;  // space between rows for an arrow
 
 class GridPicture {
  public:
@@ -31,7 +31,7 @@ class GridPicture {
     scene_ = Scene(width_, height_, grid_.title);
     add_head();
     for (std::size_t column = 0; column < grid_.columns.size(); ++column) add_column(column);
-    // Straight ones last: their labels stand free.
+    // Adds straight arrows last, so that other arrows do not cover their labels.
     for (const bool straight : {false, true}) {
       for (const StageFlow& flow : grid_.flows) {
         if ((flow.from.second == flow.to.second) == straight) add_flow(flow);
@@ -74,7 +74,7 @@ class GridPicture {
 
   static std::size_t line_of(const Place& place) { return place.first / kStageColumns; }
 
-  // Beside each other on one line.
+  // Whether the two columns of an arrow are adjacent on one line.
   static bool is_beside(const StageFlow& flow) {
     const std::size_t low = std::min(flow.from.first, flow.to.first);
     const std::size_t high = std::max(flow.from.first, flow.to.first);
@@ -85,7 +85,7 @@ class GridPicture {
     return flow.from.first == flow.to.first && flow.from.second != flow.to.second;
   }
 
-  // From the end of a row to the begin of the next, or back.
+  // Whether the arrow leads from the end of a row to the start of the next, or back.
   bool is_elbow(const StageFlow& flow) const {
     const Place& upper =
         std::min(flow.from.second, flow.to.second) == flow.from.second ? flow.from : flow.to;
@@ -164,7 +164,7 @@ class GridPicture {
     }
     scene_.add(box);
     const double room = cell_width_ - 12;
-    const double size = fitting_size(of.name, 12, 9, room / 1.1);  // bold
+    const double size = fitting_size(of.name, 12, 9, room / 1.1);  // bold letters are wider
     text(x + 8, y + 15, fitted(of.name, size, room), size, Scene::Anchor::kStart, true);
     for (const std::string& line : of.lines) {
       y += kCellLine;
@@ -205,7 +205,8 @@ class GridPicture {
     const bool right = flow.from.first < flow.to.first;
     const double out = left_of(flow.from) + (right ? cell_width_ + shadow(flow.from) : 0);
     const double in = left_of(flow.to) + (right ? 0 : cell_width_ + shadow(flow.to));
-    if (flow.from.second != flow.to.second) {  // the boxes say what: labels would cross arrows
+    // No label, which would cross other arrows; the boxes show the data.
+    if (flow.from.second != flow.to.second) {
       const double low = cell_height_ * 0.35;
       arrow({{out, middle_of(flow.from, flow.back)}, {in, middle_of(flow.to, flow.back) + low}},
             flow.back, tip);
@@ -239,7 +240,7 @@ class GridPicture {
          Scene::Anchor::kStart);
   }
 
-  // Out of the one and into the other, with the names of both.
+  // Adds one arrow out of the first cell and another into the second, with the names of both cells.
   void add_stubs(const StageFlow& flow, const std::string& tip) {
     constexpr double kStub = 24;
     const bool right = flow.from.first < flow.to.first;

@@ -1,4 +1,5 @@
-// Written by hand: a plot of two panels needs no library, and the same numbers give the same bytes.
+// The SVG is written directly: a plot of two panels needs no library, and the same numbers give the
+// same bytes.
 #include "viz/draw/sweep_plot.hpp"
 
 #include <algorithm>
@@ -21,19 +22,19 @@ using models::PointSummary;
 using models::Spread;
 using models::SweepPoint;
 
-// All in pixels.
+// Sizes, in pixels.
 constexpr double kPlotLeft = 92;
 constexpr double kPlotWidth = 520;
-constexpr std::size_t kMaxCharacters = 40;  // of a line in the legend
+constexpr std::size_t kMaxCharacters = 40;  // per line of the legend
 constexpr double kPlotTop = 62;
 constexpr double kPanelHeight = 210;
 constexpr double kPanelGap = 46;
-constexpr double kLegendLine = 20;  // of the legend
-constexpr double kInset = 24;       // of the outermost points from the frame
-constexpr double kCharacter = 7.2;  // about as wide as one is, at the size of the labels
+constexpr double kLegendLine = 20;  // height of a line in the legend
+constexpr double kInset = 24;       // distance of the outermost points from the frame
+constexpr double kCharacter = 7.2;  // approximate width of a character in labels
 
-// Colours that the colour-blind can tell apart (Okabe and Ito 2008), darkest first, and seven
-// markers and four dashes for those who see none. A line is told by its marker and dashes.
+// Colors that color-blind readers can distinguish (Okabe and Ito 2008), darkest first. Seven
+// markers and four dash patterns identify a line without colors.
 constexpr std::array<const char*, 7> kColours = {"#000000", "#0072b2", "#d55e00", "#009e73",
                                                  "#cc79a7", "#56b4e9", "#e69f00"};
 constexpr std::array<const char*, 4> kDashes = {"", "7 3", "2 3", "9 3 2 3"};
@@ -75,14 +76,15 @@ std::optional<double> factor_of(std::string_view unit) {
   return std::nullopt;
 }
 
-// Where the values stand on a common scale; nothing if they are no numbers, or of several kinds.
+// Returns the values as numbers on a common scale; nullopt if some are not numbers, or if their
+// units do not match.
 std::optional<std::vector<double>> numbers_of(const std::vector<std::string>& values) {
   std::vector<double> result;
   std::optional<std::string_view> common;
   for (const std::string& value : values) {
     const auto found = figure(value);
     if (!found) return std::nullopt;
-    if (found->number == 0 && found->unit.empty()) {  // is a time and a percentage, too
+    if (found->number == 0 && found->unit.empty()) {  // 0 is also a valid time and percentage
       result.push_back(0);
       continue;
     }
@@ -102,18 +104,19 @@ std::string shortened(const std::string& text, std::size_t most) {
 // ---------------------------------------------------------------------------------------------
 // The picture
 
-/// The values of the variable that goes to the right.
+/// The x axis: the values of one variable.
 struct Axis {
-  std::optional<std::size_t> variable;  // in the grid; nothing: nothing is varied
-  std::vector<std::string> labels;      // in the order in which they stand
-  std::vector<double> places;           // in pixels
-  std::vector<std::size_t> place_of;    // by value of the variable: which of these
+  std::optional<std::size_t> variable;  // index in the grid; nullopt: nothing is varied
+  std::vector<std::string> labels;      // in axis order
+  std::vector<double> places;           // x positions in pixels
+  std::vector<std::size_t> place_of;    // value index -> position on the axis
 };
 
-/// A combination of the other variables.
+/// A line of the plot: a combination of the other variables.
 struct Line {
   std::string name;
-  std::vector<std::optional<std::size_t>> points;  // by place on the axis: in SweepCases::points
+  // Indexed by position on the axis: index in SweepCases::points.
+  std::vector<std::optional<std::size_t>> points;
 };
 
 class SweepPlot {
@@ -170,7 +173,7 @@ class SweepPlot {
   const std::string& made_by_;
   Axis axis_;
   std::vector<Line> lines_;
-  std::size_t all_lines_ = 0;  // also those that are not shown
+  std::size_t all_lines_ = 0;  // including the lines that are not shown
   std::string text_;
 };
 
@@ -209,7 +212,7 @@ void SweepPlot::choose_axis() {
     axis_.places.push_back(evenly(i));
   }
   if (!numbers || values.size() < 2) return;
-  // To scale, unless that puts points on top of each other.
+  // Places values to scale, unless points would overlap.
   const double least = (*numbers)[order.front()];
   const double most = (*numbers)[order.back()];
   std::vector<double> scaled;
@@ -242,7 +245,7 @@ void SweepPlot::find_lines() {
     auto line = std::find_if(lines_.begin(), lines_.end(),
                              [&](const Line& other) { return other.name == name; });
     if (line == lines_.end()) {
-      // The last axis goes through its values first, so an unknown name is a new line.
+      // The values of the last variable change fastest, so each unknown name is a new line.
       if (lines_.size() == kMaxLines) {
         if (place == 0) ++all_lines_;
         continue;
@@ -274,7 +277,7 @@ void SweepPlot::add_frame(double top, const std::string& title, bool labels) {
       "stroke=\"#444444\"/>\n",
       kPlotLeft, top, kPlotWidth, kPanelHeight);
   const double bottom = top + kPanelHeight;
-  double free_from = 0;  // where the last label ended
+  double free_from = 0;  // right end of the last label
   for (std::size_t i = 0; i < axis_.places.size(); ++i) {
     const double x = axis_.places[i];
     text_ += fmt::format("<path d=\"M{0:.1f} {1:.1f}v5\" stroke=\"#444444\" fill=\"none\"/>\n", x,
@@ -300,7 +303,7 @@ void SweepPlot::add_tick(double y, const std::string& label) {
 void SweepPlot::add_rates() {
   const double top = kPlotTop + 14;
   const auto height_of = [&](double share) {
-    constexpr double kMargin = 10;  // above all and below nothing, so that markers are seen whole
+    constexpr double kMargin = 10;  // keeps markers at 0% and 100% inside the frame
     return top + kMargin + (kPanelHeight - 2 * kMargin) * (1 - share);
   };
   for (int percent = 0; percent <= 100; percent += 25) {
@@ -336,7 +339,7 @@ void SweepPlot::add_makespans() {
     add(kPlotLeft + kPlotWidth / 2, top + kPanelHeight / 2, "middle", "no run completes");
     return;
   }
-  // From 0 where the differences are seen that way.
+  // Starts the scale at 0, if the differences remain visible.
   double least = static_cast<double>(all->least);
   double most = std::max(static_cast<double>(all->most), least + 1);
   if (least < most / 2) least = 0;
@@ -373,7 +376,7 @@ void SweepPlot::add_makespans() {
   }
 }
 
-// Lines stand a little beside each other, so that those with the same values are all seen.
+// Returns a horizontal offset per line, so that lines with equal values are all visible.
 double SweepPlot::shift(std::size_t line) const {
   double distance = kPlotWidth;
   for (std::size_t i = 1; i < axis_.places.size(); ++i) {
@@ -394,7 +397,7 @@ void SweepPlot::add_line(std::size_t line, const std::vector<std::optional<doubl
     }
     pen_down = heights[i].has_value();
   }
-  // Between words there is nothing to join.
+  // Values that are words are not joined by a line.
   const bool joined = axis_.variable && axis_.places.size() > 1 &&
                       numbers_of(report_.grid.variables[*axis_.variable].values);
   if (joined && !path.empty()) {
@@ -419,14 +422,14 @@ void SweepPlot::add_marker(std::size_t line, double x, double y) {
       "m-5.5 0h11m-5.5 -5.5v11",                        // plus
   };
   const char* colour = kColours[line % kColours.size()];
-  // Every second round is hollow.
+  // Every second group of kMarkers lines has hollow markers.
   const bool hollow = line / kMarkers % 2 == 1;
   text_ +=
       fmt::format("<path d=\"M{:.1f} {:.1f}{}\" stroke=\"{}\" stroke-width=\"1.5\" fill=\"{}\"/>\n",
                   x, y, kShapes[line % kMarkers], colour, hollow ? "white" : colour);
 }
 
-// "acc, jitter": what the names of lines are values of.
+// Returns the variables that distinguish the lines: "acc, jitter".
 std::string SweepPlot::legend_title() const {
   std::string title;
   const auto& variables = report_.grid.variables;
@@ -439,7 +442,7 @@ std::string SweepPlot::legend_title() const {
 double SweepPlot::legend_width() const {
   std::size_t longest = legend_title().size();
   for (const Line& line : lines_) longest = std::max(longest, line.name.size());
-  constexpr double kBeside = 76;  // the samples of lines, and room
+  constexpr double kBeside = 76;  // width of line samples and margins
   const auto shown = static_cast<double>(std::min(longest, kMaxCharacters));
   return std::max(160.0, kBeside + kCharacter * shown);
 }

@@ -21,45 +21,45 @@ using models::WaitParty;
 using sim::WaitKind;
 using sim::WaitNodeKind;
 
-constexpr std::size_t kMaxDrawnCycles = 4;  // that differ
+constexpr std::size_t kMaxDrawnCycles = 4;  // shapes of cycles
 constexpr std::size_t kMaxDrawnRoots = 8;
-constexpr std::uint64_t kMinRepeats = 4;  // of which the inner ones are folded
-constexpr std::size_t kEdgeLine = 22;     // characters of a line beside an edge
+constexpr std::uint64_t kMinRepeats = 4;  // repetitions; the inner ones are folded
+constexpr std::size_t kEdgeLine = 22;     // characters per line of an edge label
 
-// Keeps the label of an edge away from it; plain spaces are lost in SVG.
+// Padding between an edge and its label; SVG drops plain spaces.
 const std::string kAway = "&#160;&#160;&#160;";
 
-// As many ranks as a node has room for.
+// Returns the list of ranks, shortened to fit a node.
 std::string short_list(const std::vector<std::uint32_t>& ranks) {
   const std::string list = short_ranges(ranks);
   return fmt::format("({})", list.substr(0, list.find(" (")));
 }
 
-/// What is folded into a node.
+/// Ops folded into a node.
 struct Folded {
   std::set<std::string> acts;
   std::set<std::uint32_t> ranks;
 };
 
-/// Cycles that differ in their ranks alone; the first is drawn.
+/// Cycles that differ only in their ranks; only the first is drawn.
 struct CycleGroup {
   const std::vector<Wait>* cycle = nullptr;
   std::size_t count = 1;
 };
 
-/// What repeats in a cycle from rank to rank, without its first and last time; or whole cycles.
+/// Inner repetitions of a cycle's pattern from rank to rank, or whole cycles, drawn as one node.
 struct Repeated {
-  std::size_t first = 0;  // waits, from 1
+  std::size_t first = 0;  // numbers of the first and last folded wait, from 1
   std::size_t last = 0;
   std::set<std::uint32_t> ranks;
-  std::string cycles;  // "3 more cycles\nlike cycle 1"; empty: it is in one
+  std::string cycles;  // "3 more cycles\nlike cycle 1"; empty: waits within one cycle
 };
 
 bool is_dashed(const Wait& wait) {
   return wait.any || wait.control || wait.kind == WaitKind::kCreditControl;
 }
 
-// Why a rank that is waited for does not come.
+// Returns the reason that the target rank of a wait never comes.
 const char* root_name(const Wait& wait) {
   if (wait.kind == WaitKind::kFailedLink) return "cannot be reached";
   if (wait.kind != WaitKind::kDeadRank) return "never calls it";
@@ -109,15 +109,16 @@ class Drawing {
   Graphviz::Cluster cluster(std::uint32_t rank);
 
   const WaitPicture& picture_;
-  std::vector<CycleGroup> cycles_;  // that are drawn
+  std::vector<CycleGroup> cycles_;  // cycles to draw
   std::size_t cycles_left_out_ = 0;
-  std::map<std::string, std::string> repeats_;  // what is folded in a cycle, and into which node
-  std::map<std::string, Repeated> repeated_;    // by node
-  std::set<std::string> strong_;                // what is never folded
-  std::set<std::uint32_t> strong_ranks_;        // that have some of it
-  std::map<std::uint32_t, const char*> rank_roots_;  // ranks that are waited for, and why
-  std::map<std::string, Folded> folded_;             // by node
-  std::set<std::string> folded_with_an_edge_;        // to something strong
+  std::map<std::string, std::string> repeats_;  // folded op of a cycle -> its node
+  std::map<std::string, Repeated> repeated_;    // keyed by node
+  // Ops and nodes that are highlighted and never folded.
+  std::set<std::string> strong_;
+  std::set<std::uint32_t> strong_ranks_;             // ranks with highlighted ops
+  std::map<std::uint32_t, const char*> rank_roots_;  // target rank of a wait -> reason
+  std::map<std::string, Folded> folded_;             // keyed by node
+  std::set<std::string> folded_with_an_edge_;        // folded nodes that already have their edge
   Graphviz graph_;
 };
 
@@ -146,7 +147,7 @@ void Drawing::add_style() {
   graph_.set(graph_.root(), "labelloc", "t");
   graph_.set(graph_.root(), "rankdir", "TB");
   graph_.set(graph_.root(), "fontname", "Helvetica");
-  graph_.set(graph_.root(), "newrank", "true");  // wait by wait from top to bottom, on all ranks
+  graph_.set(graph_.root(), "newrank", "true");  // aligns waits from top to bottom across all ranks
   graph_.set(graph_.root(), "nodesep", "0.35");
   graph_.set_nodes("shape", "box");
   graph_.set_nodes("style", "rounded");
@@ -194,7 +195,7 @@ void Drawing::choose_cycles() {
   }
 }
 
-// All of the cycles from the one at `from` on become one node.
+// Folds the cycles from index `from` on into one node.
 void Drawing::fold_cycles(const AlikeCycles& cycles, std::size_t from, const std::string& node,
                           const std::string& label) {
   Repeated& folded = repeated_[node];
@@ -207,7 +208,7 @@ void Drawing::fold_cycles(const AlikeCycles& cycles, std::size_t from, const std
   }
 }
 
-// Of what a cycle does over and over, from rank to rank, the first and the last time are drawn.
+// Draws only the first and last repetition of a pattern that the cycle repeats from rank to rank.
 void Drawing::fold_repeats(const std::vector<Wait>& cycle, const std::string& name) {
   std::map<std::string, std::uint32_t> known;
   std::vector<std::uint32_t> tokens;
@@ -229,7 +230,7 @@ void Drawing::fold_repeats(const std::vector<Wait>& cycle, const std::string& na
   }
 }
 
-// The cycles; without one, what the waits end at, and who waits for that straight.
+// Highlights the cycles; without one, the roots and the ops that wait for them directly.
 void Drawing::choose_strong() {
   const auto choose = [&](const WaitParty& party) {
     if (party.kind != WaitNodeKind::kOutside) strong_ranks_.insert(party.rank);
@@ -250,7 +251,7 @@ void Drawing::choose_strong() {
       repeated_["more roots"].ranks.insert(wait.to.rank);
       continue;
     }
-    // One waiter shows what a root does; a thousand would hide it.
+    // One waiter is enough to show a root; a thousand would hide it.
     if (!choose(wait.to)) continue;
     ++roots;
     choose(wait.from);
@@ -271,7 +272,7 @@ void Drawing::look_at_all() {
   }
 }
 
-// Ranks that have nothing strong are all folded into one node.
+// Returns the node of an op. All ranks without highlighted ops share one node.
 std::string Drawing::node_name(const WaitParty& party) const {
   std::string own = party_text(party);
   const auto repeated = repeats_.find(own);
@@ -340,7 +341,8 @@ void Drawing::add_node(const WaitParty& party) {
   if (strong) graph_.set(node, "penwidth", "2.5");
 }
 
-// Whether the other end waits for this one, too: between two nodes there is one edge each way.
+// Whether the target of a wait also waits for the waiter: two nodes have one edge in each
+// direction.
 bool Drawing::waits_back(const Wait& wait) const {
   const auto leads_back = [&](const Wait& other) {
     return node_name(other.from) == node_name(wait.to) &&
@@ -353,19 +355,19 @@ bool Drawing::waits_back(const Wait& wait) const {
                                                 [&](const auto& of) { return any(*of.cycle); });
 }
 
-// `number` of a wait on a cycle. `closes`: it goes back to the begin of the cycle, which stays on
-// top.
+// Adds the edge of a wait. `number`: its number on the cycle. `closes`: leads back to the first op
+// of the cycle, which stays on top.
 void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes) {
   const std::string from_name = node_name(wait.from);
   const std::string to_name = node_name(wait.to);
-  if (from_name == to_name) return;  // both are folded into one
+  if (from_name == to_name) return;  // folded into the same node
   const bool from_folded = folded_.count(from_name) > 0;
   const bool folded = from_folded || folded_.count(to_name) > 0;
-  // What is folded waits for most of the rest, in both directions: one edge says that it is behind.
+  // Folded ops wait for most others, and others for them; one edge per folded node is enough.
   if (folded && (!from_folded || !folded_with_an_edge_.insert(from_name).second)) return;
   const bool strong = strong_.count(from_name) > 0 && strong_.count(to_name) > 0;
-  // What is behind stands below: the first wait is on top. What closes a cycle leads up, and is
-  // laid out as if it led down: otherwise Graphviz finds no place for its label.
+  // Waiting ops are drawn above their targets. An edge that closes a cycle leads up, but is laid
+  // out as if it led down: otherwise Graphviz finds no place for its label.
   const bool below = folded || (closes && !waits_back(wait));
   const Graphviz::Node from = graph_.find(from_name);
   const Graphviz::Node to = graph_.find(to_name);
@@ -387,7 +389,7 @@ void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes)
   if (!folded && is_dashed(wait)) graph_.set(edge, "style", "dashed");
 }
 
-// Numbers of the first cycle are those of the report.
+// Adds a cycle. The numbers of the first cycle are those of the report.
 void Drawing::add_cycle(std::size_t index) {
   const std::vector<Wait>& cycle = *cycles_[index].cycle;
   for (const Wait& wait : cycle) add_node(wait.from);
@@ -399,7 +401,7 @@ void Drawing::add_cycle(std::size_t index) {
 }
 
 void Drawing::add_all() {
-  // The cycles first: what comes first in DOT is what Graphviz lays out first.
+  // Adds the cycles first: Graphviz lays out the first nodes of the DOT text first.
   std::set<std::pair<std::string, std::string>> drawn;
   for (std::size_t i = 0; i < cycles_.size(); ++i) {
     add_cycle(i);

@@ -27,7 +27,7 @@ models::JobAnswer answer_of(const CheckView& view) {
   return models::JobAnswer::kUndecided;
 }
 
-// What stands behind the name of the scenario.
+// Returns the text after the name of the scenario.
 const char* headline(models::JobAnswer answer) {
   switch (answer) {
     case models::JobAnswer::kProved:

@@ -18,19 +18,19 @@ namespace {
 using models::RunEndFigures;
 using Part = TablePage::Part;
 
-/// One of the two runs.
+/// Side A or B of the difference: a run, or a report.
 struct Side {
   const char* letter;
   const std::string& name;
   const RunEndFigures& end;
-  const models::Explanation* explanation;  // null: a report
+  const models::Explanation* explanation;  // null: read from a report
 };
 
 std::string place_text(const std::optional<models::Place>& place) {
   return place ? models::line_text(*place) : "";
 }
 
-// Its waits, each with whether the other side has it, too.
+// Returns the waits of `side`, each marked if `other` has the same wait.
 Part waits_of(const Side& side, const Side& other) {
   Part part;
   if (side.explanation != nullptr) {

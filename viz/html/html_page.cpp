@@ -1,5 +1,5 @@
-// The data is compact, since it is most of a large page: acts, waits and words are numbered, and
-// slices are rows of numbers. viz/html/page/model.js reads it, and says nothing that is not in it.
+// The data is compact, because it is most of a large page: ops, waits and words are numbered, and
+// slices are rows of numbers. viz/html/page/model.js reads the data.
 #include "viz/html/html_page.hpp"
 
 #include <algorithm>
@@ -47,7 +47,8 @@ const char* device_text(const models::RankReport& rank, Verdict verdict) {
   return rank.spins ? "100% (spinning)" : "idle";
 }
 
-/// Gives acts and words their numbers, and collects what does not fit.
+/// The data of a page. Assigns numbers to ops and words, and collects notes on parts that do not
+/// fit.
 class PageData {
  public:
   PageData(const Report& report, const models::Simulation& run, const models::Timeline& timeline,
@@ -161,7 +162,7 @@ class PageData {
             {"steps", steps}};
   }
 
-  // Acts of real jobs have no actors, only names.
+  // Key of an op. Ops of real jobs have no actor, only a name.
   using ActKey = std::tuple<sim::ActorId, std::uint32_t, std::string, std::uint32_t>;
 
   std::size_t word(const std::string& text) {
@@ -186,7 +187,7 @@ class PageData {
     return info.collective ? models::WorkKind::kCollective : models::WorkKind::kMessage;
   }
 
-  // Its name needs no number.
+  // Whether the op runs once, so that its name needs no #k.
   bool is_alone(const ActInfo& info) const {
     if (run_ == nullptr) return false;
     const std::uint32_t index = run_->lowered.actor_template[info.actor];
@@ -208,8 +209,8 @@ class PageData {
     return result;
   }
 
-  // Those of the cycle first, in its order: wait i of them has number i + 1. Then what ends at no
-  // act, and so is why the others wait.
+  // Returns the waits. The cycle comes first, in order: wait i has number i + 1. Then the roots,
+  // which are why the others wait.
   Json waits() {
     Json result = Json::array();
     std::set<std::pair<std::string, std::string>> on_cycle;
@@ -261,8 +262,8 @@ class PageData {
     return result;
   }
 
-  // Ranks whose lanes are the same are one class, of which the page has the first. Few ranks are
-  // shown each, and so are those that the hang is about.
+  // Groups ranks with equal lanes into classes; the page has the lanes of the first rank. Does not
+  // group the ranks of the hang, or the ranks of a small job.
   std::vector<models::RankSet> classes() const {
     std::map<std::uint32_t, std::vector<const models::Lane*>> lanes_of;
     for (const models::Lane& lane : timeline_.lanes) lanes_of[lane.rank].push_back(&lane);
@@ -283,7 +284,8 @@ class PageData {
     });
   }
 
-  // In which order they find room: those of the hang, then from both ends of the pipeline.
+  // Returns the order in which classes get space on the page: those of the hang, then from both
+  // ends of the pipeline.
   std::vector<std::size_t> by_weight(const std::vector<models::RankSet>& classes) const {
     std::map<std::uint32_t, std::size_t> class_of_first;
     for (std::size_t i = 0; i < classes.size(); ++i) class_of_first[*classes[i].begin()] = i;
@@ -310,7 +312,8 @@ class PageData {
     Slices slices;
   };
 
-  // By rank. A lane with nothing to show is one only where a rank would have none.
+  // Returns the lanes of each rank, without empty ones. A rank with only empty lanes keeps the
+  // first.
   std::map<std::uint32_t, std::vector<PageLane>> lanes_to_show() const {
     std::map<std::uint32_t, std::vector<PageLane>> result;
     for (const models::Lane& lane : timeline_.lanes) {
@@ -330,7 +333,7 @@ class PageData {
     return result;
   }
 
-  // Of a rank that is shown in parts: what tells most of it.
+  // Returns the lanes that compute or are stuck; if there are none, the first lane.
   static std::vector<PageLane> lanes_that_work(const std::vector<PageLane>& lanes) {
     std::vector<PageLane> result;
     std::copy_if(lanes.begin(), lanes.end(), std::back_inserter(result), [](const PageLane& of) {
@@ -343,22 +346,22 @@ class PageData {
     return result;
   }
 
-  // Ranks of a hang, then from both ends, have each of their ops; those for which there is no more
-  // room have parts, so that each rank can be found.
+  // Returns the lanes of the page. Ranks of the hang, then ranks from both ends, show each op. The
+  // rest are shown in parts, so that the page has every rank.
   Json lanes() {
     const std::vector<models::RankSet> classes = this->classes();
     std::map<std::uint32_t, std::vector<PageLane>> lanes_of = lanes_to_show();
-    std::map<std::uint32_t, const models::RankSet*> alike;  // by the first rank of each
+    std::map<std::uint32_t, const models::RankSet*> alike;  // keyed by the first rank
     for (const models::RankSet& ranks : classes) alike.emplace(*ranks.begin(), &ranks);
     std::set<std::uint32_t> whole;
-    std::size_t whole_ranks = 0;  // with those alike
+    std::size_t whole_ranks = 0;  // including the ranks of the same class
     std::size_t room = limits_.slices;
     std::size_t most_of_lane = limits_.slices;
     for (const std::size_t index : by_weight(classes)) {
       const std::uint32_t first = *classes[index].begin();
       std::size_t needed = 0;
       for (const PageLane& lane : lanes_of[first]) needed += lane.slices.size();
-      // One rank is always whole, if need be with the ends of its lanes alone.
+      // One rank always shows each op, if necessary only the last ops of its lanes.
       if (needed > room && !whole.empty()) break;
       if (needed > room) most_of_lane = std::max<std::size_t>(1, limits_.slices / 10);
       whole.insert(first);
@@ -402,8 +405,8 @@ class PageData {
     return result;
   }
 
-  // A row for each slice: op, begin, how long it waits, how long it takes, whether it is done,
-  // kind; then, unless they are 0 and 1, its shade and of how many ops it is.
+  // Returns a lane with a row per slice: op, begin, waiting time, duration, done, kind. A shade and
+  // a number of ops follow unless they are 0 and 1.
   Json lane_json(const PageLane& of, std::size_t most, bool is_whole) {
     const models::Lane& lane = *of.lane;
     Json slices = Json::array();
@@ -424,7 +427,7 @@ class PageData {
       if (part.count > 1) row.push_back(part.count);
       slices.push_back(std::move(row));
     }
-    // Those to show first are first; the page counts the others.
+    // The most important stuck ops come first; the page counts the others.
     const std::size_t most_stuck =
         is_whole ? std::max<std::size_t>(4, limits_.waits / timeline_.lanes.size()) : 1;
     Json stuck = Json::array();
@@ -437,13 +440,13 @@ class PageData {
             {"stuck", std::move(stuck)}, {"stuck_count", lane.stuck.size()}};
   }
 
-  // In a cell of a column of times or bytes stands a number.
+  // Returns a column head. Cells of a column of times or bytes are numbers.
   static Json column(const char* name, const char* type) {
     return {{"name", name}, {"type", type}};
   }
 
-  // Rows that begin with a rank: of many ranks, those that say the same are one. What it begins
-  // with then are the first and last of ranks in a row.
+  // Merges rows that differ only in the rank, their first cell. The first cell then has the first
+  // and last rank of each range.
   void fold_ranks(std::vector<Json>& rows, Json& heads) const {
     if (report_.graph.ranks <= kFewRanks) return;
     std::map<std::string, std::size_t> known;
@@ -470,7 +473,7 @@ class PageData {
     heads[0] = column("ranks", "ranks");
   }
 
-  // Rows that are not done come first where not all fit.
+  // Cuts a long table; unfinished rows come first.
   void cut_rows(const char* id, const char* what, std::vector<Json>& rows) {
     if (rows.size() <= limits_.rows) return;
     leave_out(id, fmt::format("{} of {} {} are in the table, those that are not done first. All of "
@@ -488,7 +491,7 @@ class PageData {
     return result;
   }
 
-  // What is all done needs no words.
+  // Describes unfinished progress; empty if all is done.
   static std::string missing_text(const models::RankReport& rank) {
     std::string text;
     for (const models::Progress& progress : rank.progress) {
@@ -499,7 +502,7 @@ class PageData {
     return text;
   }
 
-  // A thread and a phase or stream may have one name.
+  // Returns the column of a kind of progress. A thread can have the same name as a phase or stream.
   static std::pair<std::string, bool> column_of(const models::Progress& progress) {
     return {progress.what, progress.of == models::Progress::Of::kHost};
   }
@@ -513,7 +516,7 @@ class PageData {
         if (is_new && columns.size() <= kMaxProgressColumns) columns.push_back(column);
       }
     }
-    // Streams between pairs of ranks would make a table that is all empty cells.
+    // A column for each stream between two ranks would give a table of mostly empty cells.
     const bool together = columns.size() > kMaxProgressColumns;
     if (together) columns.clear();
     Json heads = {column("rank", "rank"), column("device", "text")};
@@ -625,7 +628,7 @@ class PageData {
   }
 
   static constexpr std::size_t kMaxProgressColumns = 6;
-  static constexpr std::size_t kFewRanks = 16;  // are shown each
+  static constexpr std::size_t kFewRanks = 16;  // up to this number, each rank is shown
 
   const Report& report_;
   const Explanation& end_;
@@ -636,10 +639,10 @@ class PageData {
   sim::IdVector<sim::ActorId, models::WorkKind> kinds_;
   std::optional<SliceLook> look_;
   std::string headline_;
-  std::string verdict_;  // empty: that of the explanation
+  std::string verdict_;  // empty: the verdict of the explanation
   std::vector<std::string> story_;
   const CheckPage* check_ = nullptr;
-  std::string report_text_;  // of a real job: what has no place elsewhere is in it
+  std::string report_text_;  // full report of a real job, for facts that have no other place
   std::map<ActKey, std::size_t> act_numbers_;
   std::map<std::string, std::size_t> word_numbers_;
   Json acts_ = Json::array();
@@ -648,11 +651,11 @@ class PageData {
 };
 
 struct GraphPart {
-  std::string svg;   // empty: none
-  std::string note;  // what was left out
+  std::string svg;   // empty: no graph
+  std::string note;  // note on what was left out
 };
 
-// How many nodes and edges the picture of the waits has at most.
+// Returns upper bounds on the nodes and edges of the wait-for graph.
 std::pair<std::size_t, std::size_t> size_of(const WaitPicture& picture) {
   std::set<std::string> nodes;
   std::set<std::uint32_t> ranks;
@@ -702,15 +705,15 @@ GraphPart graph_part(const Report& report, bool unfold, const PageLimits& limits
   try {
     part.svg = wait_for_drawing(picture, PictureFormat::kSvg);
   } catch (const DrawingError& error) {
-    // The rest of the page is worth having.
+    // The rest of the page is still useful.
     part.note = fmt::format("The wait-for graph is left out. {}", error.what());
   }
-  // What comes before the element is for files.
+  // Removes the XML header in front of the element.
   part.svg.erase(0, std::min(part.svg.find("<svg"), part.svg.size()));
   return part;
 }
 
-// A name from a file may be no UTF-8; a page is not the place to fail on it.
+// Formats JSON. Names from a file can be invalid UTF-8, which must not make the page fail.
 std::string data_text(const Json& json) {
   return page_data_text(json.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
@@ -736,7 +739,7 @@ std::string html_page_data(const Report& report, const models::Simulation& run,
 std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, bool unfold, const PageLimits& limits) {
   Report text = report;
-  text.all_waits.clear();  // of which there may be very many
+  text.all_waits.clear();  // omits the list of all waits, which can be very long
   return page_of(report, {ending_word(report.explanation.verdict), {}, text_report(text, {})},
                  html_page_data(report, run, timeline, limits), unfold, limits);
 }

@@ -11,10 +11,10 @@
 namespace pipesim::viz {
 namespace {
 
-// The colours of all pictures, as the style of the page knows them.
+// Returns the colors of all pictures as CSS variables.
 std::string palette_style() {
   std::string colours;
-  std::string shades;  // of chunks
+  std::string shades;  // colors of chunks
   for (int i = 0; i < models::kWorkKindCount; ++i) {
     const auto kind = static_cast<models::WorkKind>(i);
     const KindStyle& style = style_of(kind);
@@ -29,7 +29,7 @@ std::string palette_style() {
   return fmt::format(":root {{ {}--strong: {}; }}\n{}", colours, kStrong, shades);
 }
 
-// `text` with each {{name}} replaced. What is put in is not looked at again.
+// Replaces each {{name}} in `text`. Does not scan the inserted text.
 std::string filled(std::string_view text, const std::map<std::string_view, std::string>& parts) {
   std::string result;
   std::size_t at = 0;
@@ -73,8 +73,8 @@ const char* kind_word(models::WorkKind kind) {
   return "compute";
 }
 
-// JSON inside of a <script>: no tag and no comment can begin in it, and older browsers take U+2028
-// for the end of a line. All of these can only stand in strings.
+// Escapes JSON in a <script>: no tag or comment can begin in it, and older browsers read U+2028 as
+// a line end. These characters occur only in strings.
 std::string page_data_text(const std::string& json) {
   std::string result;
   result.reserve(json.size());

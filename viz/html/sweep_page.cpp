@@ -45,7 +45,7 @@ bool is_next(const std::string& before, const std::string& after) {
   return a && b && a->unit == b->unit && b->number == a->number + 1;
 }
 
-// "1..8,16": as --vary takes it.
+// Formats values for --vary: "1..8,16".
 std::string values_word(const std::vector<std::string>& values) {
   std::string text;
   for (std::size_t i = 0; i < values.size();) {
@@ -63,13 +63,13 @@ std::string values_word(const std::vector<std::string>& values) {
   return text;
 }
 
-/// Settings that end in the same ways: of each variable some values, all of which go with all.
+/// Settings with the same endings: the product of some values of each variable.
 struct Settings {
-  std::vector<std::vector<std::size_t>> values;  // by variable: indexes, ascending
+  std::vector<std::vector<std::size_t>> values;  // by variable: ascending indexes of values
   std::vector<std::size_t> points;
 };
 
-// What settings are told together: which hangs they have, and whether some of their runs complete.
+// Returns the key for grouping settings: their hangs, and whether some of their runs complete.
 std::string ending_key(const PointSummary& sum) {
   std::string text;
   for (const models::HangCount& hang : sum.hangs) {
@@ -135,7 +135,7 @@ class SweepPage {
     }
   }
 
-  // "acc=3..8, jitter=any"; all settings: "every setting".
+  // Formats settings: "acc=3..8, jitter=any", or "every setting".
   std::string settings_words(const Settings& settings) const {
     std::string text;
     bool all = true;
@@ -152,14 +152,15 @@ class SweepPage {
     return text.empty() || all ? "every setting" : text;
   }
 
-  // Settings that end alike as few rows: of each variable, values with the same rest are one row.
+  // Folds settings with the same endings into few rows: merges rows that differ in the values of
+  // one variable.
   std::vector<Settings> folded(const std::vector<std::size_t>& points) const {
     std::vector<Settings> rows;
     for (const std::size_t point : points) {
       Settings row;
       std::size_t rest = point;
       row.values.resize(variables().size());
-      for (std::size_t i = variables().size(); i-- > 0;) {  // the last changes fastest
+      for (std::size_t i = variables().size(); i-- > 0;) {  // the last variable changes fastest
         row.values[i] = {rest % variables()[i].values.size()};
         rest /= variables()[i].values.size();
       }

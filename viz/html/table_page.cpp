@@ -42,7 +42,7 @@ TableJson part_json(const TablePage::Part& part) {
                     {"sorts", part.sorts},
                     {"beside", part.beside}};
   if (!part.left_out.empty()) json["left_out"].push_back(part.left_out);
-  // What comes before the element is for files.
+  // Removes the XML header in front of the element.
   json["svg"] = part.svg.substr(std::min(part.svg.find("<svg"), part.svg.size()));
   for (const TablePage::Column& column : part.columns) {
     json["columns"].push_back({{"name", models::printable(column.name)}, {"type", column.type}});
@@ -91,7 +91,7 @@ std::vector<std::string> reason_lines(const models::Explanation& end) {
 }
 
 std::string html_page(const TablePage& page) {
-  // The scripts find all that a run has, and nothing in it.
+  // The scripts expect all keys of a run; here their values are empty.
   TableJson json = {{"name", models::printable(page.name)},
                     {"verdict", page.verdict},
                     {"tone", page.good ? "good" : "bad"},
@@ -116,7 +116,7 @@ std::string html_page(const TablePage& page) {
        .graph = "",
        .graph_note = "",
        .text = page.text,
-       // A name from a file may be no UTF-8; a page is not the place to fail on it.
+       // Names from a file can be invalid UTF-8, which must not make the page fail.
        .data = page_data_text(json.dump(-1, ' ', true, TableJson::error_handler_t::replace))});
 }
 

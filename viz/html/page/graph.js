@@ -1,8 +1,8 @@
 "use strict";
 
-// The wait-for graph: Graphviz has laid it out, and this makes it move and answer.
+// The wait-for graph: adds zoom, selection and tooltips to the SVG from Graphviz.
 
-/** Pan and zoom of an SVG by its viewBox, with mouse, fingers, wheel and keys. */
+/** Pan and zoom of an SVG by its viewBox, with mouse, touch, wheel and keys. */
 class PanZoom {
   constructor(frame, svg) {
     this.frame = frame;
@@ -11,7 +11,7 @@ class PanZoom {
     this.whole = {x: box.x, y: box.y, width: box.width, height: box.height};
     this.view = {...this.whole};
     this.pointers = new Map();
-    this.moved = false;  // a drag is no click
+    this.moved = false;  // a drag is not a click
     frame.addEventListener("wheel", (event) => this.onWheel(event), {passive: false});
     frame.addEventListener("pointerdown", (event) => this.onDown(event));
     frame.addEventListener("pointermove", (event) => this.onMove(event));
@@ -25,13 +25,13 @@ class PanZoom {
     this.svg.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
   }
 
-  /** Pixels of the screen per unit of the picture. */
+  /** Returns screen pixels per unit of the picture. */
   scale() {
     const frame = this.svg.getBoundingClientRect();
     return Math.min(frame.width / this.view.width, frame.height / this.view.height) || 1;
   }
 
-  /** The point of the picture below a point of the screen. */
+  /** Converts a point of the screen to a point of the picture. */
   pointAt(x, y) {
     const point = new DOMPoint(x, y).matrixTransform(this.svg.getScreenCTM().inverse());
     return {x: point.x, y: point.y};
@@ -61,7 +61,7 @@ class PanZoom {
     this.show();
   }
 
-  /** Moves, and zooms out if it has to, so that the rectangle is seen. */
+  /** Moves the view to the rectangle, and zooms out if necessary. */
   reveal(box) {
     const margin = 30;
     const need = {
@@ -80,7 +80,7 @@ class PanZoom {
   }
 
   onWheel(event) {
-    // Without a key the wheel scrolls the page, as everywhere.
+    // The wheel without a modifier key scrolls the page.
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     this.zoom(Math.exp(-event.deltaY / 300), this.pointAt(event.clientX, event.clientY));
@@ -112,7 +112,7 @@ class PanZoom {
       const before = Math.hypot(c.x - d.x, c.y - d.y);
       const after = Math.hypot(a.x - b.x, a.y - b.y);
       if (before > 0) this.zoom(after / before, this.pointAt((a.x + b.x) / 2, (a.y + b.y) / 2));
-      // Each finger moves the picture by half of its way: one alone scrolls the page.
+      // Each finger moves the picture by half of its distance. One finger alone scrolls the page.
       this.move((now.x - last.x) / 2, (now.y - last.y) / 2);
     }
     this.pointers.set(event.pointerId, now);
@@ -123,18 +123,18 @@ class PanZoom {
   }
 }
 
-/** The picture and what it answers. `page` is what all parts share, see page.js. */
+/** The graph and its interactions. `page` is the state shared by all parts, see page.js. */
 class WaitGraph {
   constructor(frame, run, page) {
     this.frame = frame;
     this.run = run;
     this.page = page;
     this.svg = frame.querySelector("svg");
-    this.actOf = new Map();    // node to act
-    this.nodeOf = new Map();   // act's index to node
-    this.edgeOf = new Map();   // wait's index to edge
-    this.waitOf = new Map();   // edge to wait; and a node that is no act to the first that waits for it
-    this.focused = null;       // a node
+    this.actOf = new Map();    // node -> op
+    this.nodeOf = new Map();   // index of an op -> node
+    this.edgeOf = new Map();   // index of a wait -> edge
+    this.waitOf = new Map();   // edge -> wait; node of a root -> first wait for this root
+    this.focused = null;       // node with the keyboard focus
     this.findParts();
     this.size();
     this.panZoom = new PanZoom(frame, this.svg);
@@ -142,7 +142,8 @@ class WaitGraph {
     this.begin();
   }
 
-  // Graphviz gives each node and edge a title with its name, "rank 0 B0#1" or "A->B".
+  // Maps the nodes and edges to ops and waits, by the titles from Graphviz: "rank 0 B0#1" or
+  // "A->B".
   findParts() {
     const acts = new Map(this.run.acts.map((act) => [act.fullName, act]));
     const waits = new Map();
@@ -154,10 +155,10 @@ class WaitGraph {
     for (const group of this.svg.querySelectorAll("g.node, g.edge")) {
       const title = group.querySelector("title");
       let name = title ? title.textContent.trim() : "";
-      // What leads up is laid out from its end to its begin.
+      // Edges that lead up are laid out in reverse.
       const back = name.split("->").reverse().join("->");
       if (!waits.has(name) && waits.has(back)) name = back;
-      // The browser would show it as a tooltip of its own.
+      // The browser would show the title as a second tooltip.
       if (title) title.remove();
       group.dataset.name = name;
       if (group.classList.contains("node")) {
@@ -167,7 +168,7 @@ class WaitGraph {
       }
     }
     for (const title of this.svg.querySelectorAll("title")) title.remove();
-    // Paper and title are those of the page.
+    // Removes Graphviz's background and title; the page has its own.
     const whole = this.svg.querySelector("g.graph");
     for (const part of [...whole.children]) {
       if (part.tagName === "polygon" || part.tagName === "text") part.remove();
@@ -204,7 +205,7 @@ class WaitGraph {
     if (wait.number > 0 || wait.isRoot) group.classList.add("on-cycle");
     this.edgeOf.set(wait.index, group);
     this.waitOf.set(group, wait);
-    // A line is too thin to be met by a finger or a mouse.
+    // Adds a wide invisible line, because the visible line is too thin for touch or mouse.
     const path = group.querySelector("path");
     if (!path) return;
     const wide = path.cloneNode();
@@ -212,7 +213,7 @@ class WaitGraph {
     group.prepend(wide);
   }
 
-  // As high as it takes to read it, if that is not much more than a screen.
+  // Sets a readable height, limited to a little more than the screen.
   size() {
     const box = this.svg.viewBox.baseVal;
     const scale = Math.min(1.1, this.frame.clientWidth / box.width);
@@ -223,10 +224,11 @@ class WaitGraph {
     this.svg.setAttribute("preserveAspectRatio", "xMidYMid meet");
   }
 
-  // All of it, unless that would be too small to read: then where the cycle begins.
+  // Shows the whole graph, or the start of the cycle if the whole graph would be too small to read.
   begin() {
     this.panZoom.fit();
-    const readable = window.innerWidth < 640 ? 0.4 : 0.55;  // a narrow window can be zoomed by two fingers
+    // A narrow window can be zoomed with two fingers.
+    const readable = window.innerWidth < 640 ? 0.4 : 0.55;
     const scale = this.panZoom.scale();
     if (scale >= readable) return;
     const first = this.run.cycle.length > 0 ? this.nodeOf.get(this.run.cycle[0].from.index) : null;
@@ -237,7 +239,7 @@ class WaitGraph {
   centre(box) {
     const view = this.panZoom.view;
     const {whole} = this.panZoom;
-    // Without empty paper beside the picture, where that can be.
+    // Avoids empty space next to the picture, if possible.
     const within = (middle, length, from, all) => length >= all
       ? from + (all - length) / 2 : Math.max(from, Math.min(from + all - length, middle - length / 2));
     view.x = within(box.x + box.width / 2, view.width, whole.x, whole.width);
@@ -245,7 +247,7 @@ class WaitGraph {
     this.panZoom.show();
   }
 
-  /** Where an element is in units of the viewBox. */
+  /** Returns the box of an element in units of the viewBox. */
   box(element) {
     const box = element.getBBox();
     const matrix = this.svg.getScreenCTM().inverse().multiply(element.getScreenCTM());
@@ -321,7 +323,7 @@ class WaitGraph {
     event.preventDefault();
   }
 
-  // The nearest node in a direction; what stands aside counts as farther away.
+  // Returns the nearest node in a direction; a sideways distance counts more.
   next(dx, dy) {
     if (!this.focused) return this.nodeOf.get(this.run.cycle[0]?.from.index) || this.nodes[0];
     const centre = (node) => {
@@ -353,7 +355,7 @@ class WaitGraph {
     this.page.say(node.getAttribute("aria-label"));
   }
 
-  /** Marks what is selected, and shows it. */
+  /** Marks the selection and moves it into view. */
   mark(selection) {
     for (const marked of this.svg.querySelectorAll(".selected, .end")) {
       marked.classList.remove("selected", "end");
@@ -379,7 +381,7 @@ class WaitGraph {
     });
   }
 
-  /** Ranks that are not shown fade: the graph stays where it is. */
+  /** Fades ranks that are not shown; the layout stays. */
   filter(ranks) {
     for (const node of this.nodes) {
       const hidden = ranks !== null && node.dataset.rank !== undefined && !ranks.has(Number(node.dataset.rank));
@@ -392,7 +394,7 @@ class WaitGraph {
     }
   }
 
-  /** For paper: all of it. Returns what undoes that. */
+  /** Shows the whole graph for printing. Returns a function that restores the view. */
   forPrint() {
     const view = {...this.panZoom.view};
     this.panZoom.fit();

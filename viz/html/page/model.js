@@ -1,9 +1,9 @@
 "use strict";
 
-// The run: what viz/html/html_page.cpp wrote, with numbers put back into names and rows into objects.
-// Nothing here knows of the page.
+// The model of a run: the data from viz/html/html_page.cpp, with numbers resolved to names and rows
+// to objects. Independent of the page.
 
-/** "43.6 us": the largest unit that leaves at least 1, as in all reports. */
+/** Formats a time like all reports: "43.6 us", in the largest unit that leaves at least 1. */
 function timeText(ns) {
   const units = [["s", 1e9], ["ms", 1e6], ["us", 1e3]];
   for (const [unit, size] of units) {
@@ -12,7 +12,7 @@ function timeText(ns) {
   return `${ns} ns`;
 }
 
-/** "1.5 GiB", rounded to a tenth. */
+/** Formats bytes, rounded to a tenth: "1.5 GiB". */
 function bytesText(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let value = bytes;
@@ -28,8 +28,7 @@ function counted(count, word) {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** What people see an act as, in the order of the legend; and the pattern that tells it apart where
- *  there is no colour. */
+/** Kinds of work in the order of the legend, each with a pattern for pages without color. */
 const KINDS = {
   forward: "", backward: "rows", weight: "dots", overlapped: "grid", compute: "", collective: "columns",
   message: "slant", buffer: "dashes", control: "", host: "cross",
@@ -45,13 +44,13 @@ function readRun(data) {
       op: word(op), stream: word(stream), thread: word(thread), kind: word(kind),
       stage: word(stage), at: word(at), statement: word(statement),
       waits: [], waiters: [],
-      lane: null, slice: null,  // where it is in the timeline
-      launchSlice: null,        // and where its host thread launched it, if that took time
-      stuckIn: null,            // the lane in which it is stuck at the end
+      lane: null, slice: null,  // place in the timeline
+      launchSlice: null,        // launch by its host thread, if the launch took time
+      stuckIn: null,            // lane in which it is stuck at the end
       onCycle: false,
-      isRoot: false,            // it waits for what never happens
+      isRoot: false,            // it waits for something that never happens
     };
-    act.name = number === 0 ? act.op : `${act.op}#${number}`;  // 0: of a real job, not known
+    act.name = number === 0 ? act.op : `${act.op}#${number}`;  // 0: unknown number, in a real job
     act.label = alone ? act.op : act.name;
     act.fullName = `rank ${rank} ${act.name}`;
     return act;
@@ -59,7 +58,7 @@ function readRun(data) {
   const waits = data.waits.map((row, index) => {
     const [from, to, sentence, toText, kind, number] = row;
     const wait = {
-      index, number,  // number: its place on the cycle from 1, or 0
+      index, number,  // number: position on the cycle from 1, or 0
       from: acts[from], to: to === null ? null : acts[to],
       sentence: word(sentence), toText: word(toText), kind: word(kind),
     };
@@ -71,26 +70,26 @@ function readRun(data) {
     }
     return wait;
   });
-  // Without a cycle the reason is what ends at no act: what waits for a rank, or for the outside.
+  // Without a cycle, the roots are the reason: waits for a rank or for the outside.
   const cycle = waits.filter((wait) => wait.number > 0);
   for (const wait of waits) {
     wait.isRoot = cycle.length === 0 && wait.to === null;
     wait.from.isRoot = wait.from.isRoot || wait.isRoot;
   }
   const lanes = data.lanes.map((row, index) => {
-    // `alike`: ranks with the same lanes, this one among them; the data has it at the first lane of a rank.
+    // `alike`: all ranks with the same lanes; the data has it only for the first lane of a rank.
     const lane = {index, rank: row.rank, name: word(row.name), thread: row.thread, alike: row.alike || null};
-    // `count`: of how many ops one after the other it is, of which `act` is the first.
+    // `count`: number of consecutive ops in this slice; `act` is the first.
     lane.slices = row.slices.map(([act, begin, waiting, length, done, kind, shade = 0, count = 1]) => {
       const slice = {
         act: acts[act], lane, begin, workBegin: begin + waiting, end: begin + length,
         done: done === 1, kind: word(kind), shade, count,
       };
-      // What hangs goes on after the last that happened, for ever.
+      // A stuck slice is drawn beyond the last event, without an end.
       const forEver = data.at_rest && !slice.done && slice.end === data.end_ns;
       slice.drawEnd = forEver ? Infinity : slice.end;
       slice.drawWork = forEver && slice.workBegin >= slice.end ? Infinity : slice.workBegin;
-      // A launch stands in the lane of its thread, the act itself in that of its stream.
+      // A launch is in the lane of its thread, the op itself in the lane of its stream.
       const isLaunch = slice.kind === "host" && slice.act.kind !== "host";
       if (isLaunch) {
         slice.act.launchSlice = slice;
@@ -101,7 +100,7 @@ function readRun(data) {
       return slice;
     });
     lane.stuck = row.stuck.map((act) => acts[act]);
-    lane.stuckCount = row.stuck_count;  // with those that the page has not
+    lane.stuckCount = row.stuck_count;  // including ops that the page omits
     for (const act of lane.stuck) {
       act.stuckIn = lane;
       if (!act.lane) act.lane = lane;
@@ -114,24 +113,24 @@ function readRun(data) {
       act.lane = act.launchSlice.lane;
     }
   }
-  const shownBy = new Map();  // of each rank that another one stands for: that one
+  const shownBy = new Map();  // folded rank -> the rank that represents it
   for (const lane of lanes) {
     const before = lanes[lane.index - 1];
     if (before && before.rank === lane.rank) lane.alike = before.alike;
     for (const rank of lane.alike || []) if (rank !== lane.rank) shownBy.set(rank, lane.rank);
   }
-  // Ranks for which others wait in vain; of those that died that is said.
+  // Ranks that others wait for in vain. Deaths are described elsewhere.
   const died = new Set(data.deaths.map(([rank]) => rank));
   const guilty = new Map((data.guilty || []).filter(([rank]) => !died.has(rank)));
   return {...data, acts, waits, lanes, cycle, shownBy, guilty};
 }
 
-/** Gives a rank that another one stands for lanes of its own, at the end of `run.lanes`. */
+/** Adds lanes for a folded rank at the end of `run.lanes`. */
 function unfoldRank(run, rank) {
   const first = run.shownBy.get(rank);
   if (first === undefined) return;
   run.shownBy.delete(rank);
-  const copies = new Map();  // by the act that is copied
+  const copies = new Map();  // original op -> its copy
   const actOf = (act) => {
     if (!copies.has(act)) {
       const copy = {...act, index: run.acts.length, rank, fullName: `rank ${rank} ${act.name}`, waits: [], waiters: []};
@@ -161,7 +160,8 @@ function unfoldRank(run, rank) {
   }
 }
 
-/** The ranks that "0, 4-7" means, of `count`; null means all. Throws an Error that says what is wrong. */
+/** Parses ranks such as "0, 4-7", of `count` ranks; null means all. Throws an Error with a
+    message for the user. */
 function parseRanks(text, count) {
   if (text.trim() === "" || text.trim() === "all") return null;
   const ranks = new Set();
@@ -177,7 +177,7 @@ function parseRanks(text, count) {
   return ranks;
 }
 
-/** "0, 4-7": what parseRanks reads. */
+/** Formats ranks as parseRanks reads them: "0, 4-7". */
 function ranksText(ranks) {
   if (ranks === null) return "";
   const sorted = [...ranks].sort((a, b) => a - b);
@@ -191,7 +191,7 @@ function ranksText(ranks) {
   return parts.join(", ");
 }
 
-/** Text for HTML and SVG, also in attributes. */
+/** Escapes text for HTML and SVG, including attributes. */
 function escaped(text) {
   return String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }

@@ -1,14 +1,14 @@
 "use strict";
 
-// Puts the page together. What one part does to others goes through here: what is selected, which
-// ranks are shown, the tooltip, and what is said to who cannot see it.
+// The page: creates all parts and shares their state, which is the selection, the visible ranks,
+// the tooltip, and the announcements for screen readers.
 
-const SHADES = 4;  // of work of a pipeline
+const SHADES = 4;  // colors of pipeline work
 
 class Page {
   constructor() {
     this.run = readRun(JSON.parse(document.getElementById("run-data").textContent));
-    this.ranks = null;  // that are shown; null: all
+    this.ranks = null;  // visible ranks; null: all
     this.none = {act: null, wait: null, acts: [], ends: [], waits: []};
     this.selection = this.none;
     this.tables = [];
@@ -35,7 +35,7 @@ class Page {
     return this.run.left_out.filter((item) => item.where === where).map((item) => item.text);
   }
 
-  // ---- what is told in words
+  // ---- texts
 
   tell() {
     const run = this.run;
@@ -97,7 +97,7 @@ class Page {
     };
   }
 
-  // Of `sweep` and `diff`, which have no run of their own: lists, plots and tables.
+  // Adds the lists, plots and tables of `sweep` and `diff`, which do not show a run.
   addParts() {
     const host = this.element("parts");
     for (const part of this.run.parts || []) {
@@ -116,7 +116,7 @@ class Page {
     }
   }
 
-  // Of `check`: the answer of each reading, what it rests on, and the interleaving.
+  // Adds the results of `check`: the answer of each reading, the assumptions, and the interleaving.
   addCheck() {
     const check = this.run.check;
     if (!check) return;
@@ -229,14 +229,15 @@ class Page {
     this.addLegend();
   }
 
-  /** Says once above the timeline what it does not show. */
+  /** Adds a note above the timeline about its omitted parts, once per text. */
   tellLeftOut(text) {
     const known = [...document.querySelectorAll("#timeline .left-out")].some((note) => note.textContent === text);
     if (known) return;
     this.element("timeline-frame").insertAdjacentHTML("beforebegin", `<p class="left-out">${escaped(text)}</p>`);
   }
 
-  /** All lanes of the timeline; with `toggle`, if they are all shown, those that tell most. */
+  /** Shows all lanes of the timeline. With `toggle`, switches between all lanes and the most
+      important ones. */
   showEveryLane(toggle = false) {
     if (this.timeline.everyLane && !toggle) return;
     const all = this.timeline.toggleLanes();
@@ -253,7 +254,7 @@ class Page {
       }
     }
     const swatch = (inside) => `<svg width="28" height="16" aria-hidden="true">${inside}</svg>`;
-    // Chunks have names of their own.
+    // Chunks have their own names.
     const names = new Map((this.run.shades || []).map(([kind, shade, name]) => [kindClass(kind, shade), name]));
     const parts = [];
     for (const kind of Object.keys(KINDS)) {
@@ -343,7 +344,7 @@ class Page {
     const root = document.documentElement;
     const dark = window.matchMedia("(prefers-color-scheme: dark)");
     let choice = null;
-    // A page from a file has no storage in some browsers.
+    // Some browsers have no storage for pages from files.
     try {
       choice = localStorage.getItem("pipesim-theme");
     } catch (error) {
@@ -360,7 +361,7 @@ class Page {
       try {
         localStorage.setItem("pipesim-theme", choice);
       } catch (error) {
-        // Then it is for this visit.
+        // The choice then lasts for this visit.
       }
       show();
     });
@@ -368,7 +369,7 @@ class Page {
     show();
   }
 
-  // ---- the ranks that are shown
+  // ---- visible ranks
 
   addFilter() {
     const MOST_BUTTONS = 16;
@@ -417,7 +418,8 @@ class Page {
     this.showRanks();
   }
 
-  // Each Enter goes to the next op whose name, "rank 3 F2#1", has what was typed in it.
+  // Adds the search: each Enter goes to the next op whose name, such as "rank 3 F2#1", contains the
+  // text.
   addSearch() {
     if (this.run.parts) {
       this.addRowSearch();
@@ -436,7 +438,7 @@ class Page {
       if (rank) this.timeline.giveLanes([number]);
       const acts = this.run.acts.filter((act) => (!rank || act.rank === number) && act.fullName.toLowerCase().includes(text));
       if (acts.length === 0 && rank && number < this.run.ranks) {
-        // Its ops are not all on the page; it is.
+        // The page lacks this rank's ops, but has the rank.
         this.setRanks(new Set([number]));
         found.textContent = "none; the rank is shown";
         return;
@@ -452,7 +454,7 @@ class Page {
     this.element("search").hidden = this.run.acts.length === 0;
   }
 
-  // Where there are no ops: rows in which all the words stand.
+  // Adds the search of a page without ops: shows rows that contain all words.
   addRowSearch() {
     const input = this.element("op-search");
     input.placeholder = "row";
@@ -467,7 +469,8 @@ class Page {
     });
   }
 
-  /** The ranks before or behind those that are shown; of all, the last or the first. */
+  /** Shows the ranks before or after the visible ones; if all are visible, the last or the
+      first. */
   stepRanks(by) {
     const last = Math.ceil(this.run.ranks / RANKS_OF_A_STEP) - 1;
     const now = this.ranks === null ? (by > 0 ? -1 : last + 1) : Math.floor(Math.min(...this.ranks) / RANKS_OF_A_STEP);
@@ -497,9 +500,10 @@ class Page {
     });
   }
 
-  // ---- what is selected
+  // ---- selection
 
-  /** {act} or {wait} or nothing. Goes to both ends: in each part, and to a picture from a table. */
+  /** Selects {act}, {wait} or nothing. Shows both ends in each part; from a table, also scrolls
+      to a picture. */
   select(what, fromTable = false) {
     this.hideTooltip();
     if (what.act) {
@@ -594,7 +598,7 @@ class Page {
     this.say(`Selected: ${panel.textContent.replace(close.textContent, "")}`);
   }
 
-  // ---- words for one thing
+  // ---- texts about one op or wait
 
   facts(act, slice = act.slice) {
     const facts = [];
@@ -665,7 +669,7 @@ class Page {
       this.hideTooltip();
       this.select({});
     });
-    // What a link goes to is not to lie below the bar.
+    // Keeps the targets of links from being covered by the bar.
     new ResizeObserver(() => {
       const bar = this.element("bar");
       const sticks = getComputedStyle(bar).position === "sticky";

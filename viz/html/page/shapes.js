@@ -1,8 +1,8 @@
 "use strict";
 
-// What lanes are drawn with: texts that fit, ticks, patterns and boxes.
+// Elements of lanes: fitted texts, ticks, patterns and boxes.
 
-/** How many pixels a text of the timeline takes; `strong`, as on chips of the cycle. */
+/** Returns the width in pixels of a text in the timeline; `strong`: as on chips of the cycle. */
 const measureText = (() => {
   const known = [new Map(), new Map()];
   let context = null;
@@ -17,7 +17,7 @@ const measureText = (() => {
   };
 })();
 
-/** `text`, or its beginning with an ellipsis, in so many pixels; "" where that says nothing. */
+/** Cuts `text` to `width` pixels, with an ellipsis; "" if too little of the text fits. */
 function fitText(text, width, strong = false) {
   if (measureText(text, strong) <= width) return text;
   for (let end = text.length - 1; end >= 2; --end) {
@@ -27,7 +27,8 @@ function fitText(text, width, strong = false) {
   return "";
 }
 
-/** Distance between two ticks, of 1, 2 or 5, so that there are at most so many. */
+/** Returns a round distance of ticks (1, 2 or 5 times a power of ten) that gives at most `most`
+    ticks. */
 function tickStep(length, most) {
   let step = 1;
   for (let i = 0; length / step > most; ++i) step *= i % 3 === 1 ? 2.5 : 2;
@@ -46,7 +47,7 @@ const PATTERNS = `
   <pattern id="p-rest" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 4H8"/></pattern>
   <marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z"/></marker>`;
 
-/** The class of work of a kind, whose chunks have colours of their own. */
+/** Returns the CSS class of a kind of work; chunks have their own colors. */
 function kindClass(kind, shade) {
   return shade > 0 ? `k-${kind} s-${shade}` : `k-${kind}`;
 }
@@ -56,6 +57,6 @@ function kindRect(kind, x, y, width, height, more = "", shade = 0) {
   const overlay = pattern && width >= 6
     ? `<rect class="overlay" x="${x}" y="${y}" width="${width}" height="${height}" fill="url(#p-${pattern})"/>`
     : "";
-  const thin = width < 4 ? " thin" : "";  // an outline would hide its colour
+  const thin = width < 4 ? " thin" : "";  // an outline would hide the color
   return `<rect class="slice ${kindClass(kind, shade)}${thin}" x="${x}" y="${y}" width="${width}" height="${height}" ${more}/>${overlay}`;
 }

@@ -1,10 +1,9 @@
 "use strict";
 
-// Tables that sort by any column, leave out ranks that are not shown, and know which row is
-// selected.
+// Tables that sort by any column, filter by rank, and mark the selected row.
 
 const compareText = new Intl.Collator("en", {numeric: true}).compare;
-const FIRST_ROWS = 60;  // more are shown when asked for
+const FIRST_ROWS = 60;  // the others are shown on request
 
 const CELLS = {
   text: (value) => value,
@@ -16,7 +15,7 @@ const CELLS = {
   bytes: (value) => bytesText(value),
 };
 
-/** "0-3, 8-11, ... 56-59 (\u00d732)" of [[0, 3], [8, 11], ...]. */
+/** Formats [[0, 3], [8, 11], ...] as "0-3, 8-11, ... 56-59 (\u00d732)". */
 function ranksCell(value, all = false) {
   const parts = value.map(([first, last]) => first === last ? `${first}` : `${first}-${last}`);
   if (!all && parts.length > 3) parts.splice(2, parts.length - 3, "...");
@@ -27,17 +26,17 @@ const cellText = (type, value) => value === null ? "" : CELLS[type](value);
 
 class SortTable {
   /**
-   * `table`: {id, title, columns: [{name, type}], rows: [[...]]}, and where rows stand for something
-   * `items`, one for each row, and `select`, called with one of them; `ranksOf(row, item)`: the ranks
-   * it is of; `sorts: false`: the order means something.
+   * `table`: {id, title, columns: [{name, type}], rows: [[...]]}. Optional keys: `items`, one per row;
+   * `select`, called with the item of a clicked row; `ranksOf(row, item)`, the ranks of a row;
+   * `sorts: false` if the order of the rows has a meaning.
    */
   constructor(host, table, page) {
     this.table = table;
     this.page = page;
     this.ranks = null;
-    this.words = [];      // that a row must have
-    this.all = false;     // also rows after the first
-    this.column = -1;     // that it is sorted by
+    this.words = [];      // words that a row must contain
+    this.all = false;     // shows all rows, not only the first ones
+    this.column = -1;     // column of the sort order; -1: none
     this.down = false;
     this.marked = new Set();
     this.order = table.rows.map((row, index) => index);
@@ -80,7 +79,7 @@ class SortTable {
     return head;
   }
 
-  /** Up, then down, then as it was. */
+  /** Sorts up, then down, then restores the original order. */
   sortBy(column) {
     if (this.column !== column) {
       this.column = column;
@@ -97,7 +96,7 @@ class SortTable {
       const isText = this.table.columns[column].type === "text";
       const ofRanks = this.table.columns[column].type === "ranks";
       const value = (index) => ofRanks ? rows[index][column][0][0] : rows[index][column];
-      // What is not on the cycle has no number, and comes last; so does an empty cell.
+      // Ops outside the cycle, which have no number, and empty cells come last.
       const number = (index) => value(index) === null ||
           (this.table.columns[column].type === "cycle" && value(index) === 0) ? Infinity : value(index);
       this.order.sort((a, b) => {
@@ -124,7 +123,7 @@ class SortTable {
         const cells = rows[index].map((value, i) => String(cellText(columns[i].type, value)).toLowerCase());
         const text = cells.join(" ");
         const whole = new Set([...text.split(" "), ...cells.map((cell, i) => `${columns[i].name}=${cell}`.toLowerCase())]);
-        // acc=3 is not acc=30.
+        // Compares settings as whole words: acc=3 is not acc=30.
         return this.words.every((word) => word.includes("=") ? whole.has(word) : text.includes(word));
       });
     }
@@ -162,7 +161,7 @@ class SortTable {
 
   onClick(event) {
     const row = event.target.closest("tr[data-item]");
-    // Who marks text to copy it does not want to go anywhere.
+    // A click that ends a text selection does nothing else.
     if (!row || String(window.getSelection()) !== "") return;
     this.table.select(this.table.items[row.dataset.row]);
   }
@@ -172,7 +171,7 @@ class SortTable {
     this.draw();
   }
 
-  /** Leaves out rows in which one of the words does not stand. */
+  /** Shows only rows that contain all words. */
   find(words) {
     this.words = words;
     this.draw();
@@ -204,7 +203,7 @@ class SortTable {
   }
 }
 
-/** A part of a page that has no run: a heading, then what there is of lines, plot and table. */
+/** Returns a part of a page without a run: a heading, then lines, plot and table if present. */
 function partSection(part) {
   const section = document.createElement("section");
   section.id = part.id;
@@ -217,7 +216,7 @@ function partSection(part) {
   return section;
 }
 
-/** A section with a heading, a frame that scrolls, and a table in it. */
+/** Returns the scrollable frame of a new section with a heading, for a table. */
 function tableSection(host, id, title, about, leftOut) {
   const section = document.createElement("section");
   section.id = id;

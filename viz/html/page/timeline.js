@@ -1,14 +1,14 @@
 "use strict";
 
-// The timeline: lanes of slices, and beside them what each lane is stuck in. It is drawn anew for
-// each zoom, and only what is seen: labels stay crisp and never overlap, and a large run is no
-// slower than a small one.
+// The timeline: lanes of slices, and next to each lane its stuck ops. Each zoom redraws only the
+// visible part, so that labels stay crisp and never overlap, and a large run is as fast as a small
+// one.
 
 const RANK_GAP = 10;  // pixels between ranks
 const AXIS = 40;
-const TINY = 2.5;     // slices narrower than this are drawn together
+const TINY = 2.5;     // narrower slices are merged
 const MANY_LANES = 48;
-const RANKS_OF_A_STEP = 32;  // that the buttons beside the filter show
+const RANKS_OF_A_STEP = 32;  // ranks per step of the buttons next to the filter
 const WORK = new Set(["forward", "backward", "weight", "overlapped", "compute"]);
 
 class Timeline {
@@ -16,11 +16,11 @@ class Timeline {
     this.frame = frame;
     this.run = run;
     this.page = page;
-    this.ranks = null;          // that are shown; null: all
-    this.unfolded = new Set();  // ranks whose copies are shown, too
-    // Of many lanes those come first that tell most; a button shows the others.
+    this.ranks = null;          // visible ranks; null: all
+    this.unfolded = new Set();  // ranks whose copies are visible
+    // Many lanes: shows the most important ones first; a button shows the others.
     this.everyLane = run.lanes.length <= MANY_LANES;
-    this.copies = new Map();    // of ranks that another one stands for, and that have lanes by now: that one
+    this.copies = new Map();    // unfolded rank -> the rank that represented it
     this.lanes = this.chosenLanes();
     this.selection = null;
     this.focus = null;          // {lane, item}
@@ -30,7 +30,8 @@ class Timeline {
     frame.innerHTML = `<div class="axis"><svg aria-hidden="true"></svg></div>
       <div class="lanes"><svg role="img" aria-label="The lanes of the timeline"></svg></div>`;
     [this.axis, this.body] = frame.querySelectorAll("svg");
-    // What comes long after the rest is told in words: guards take jobs down after minutes.
+    // Events long after the last progress are only described in words: a watchdog ends a job after
+    // minutes.
     const end = run.end_ns > 2 * run.rest_ns && run.rest_ns > 0 ? run.rest_ns : run.end_ns;
     this.whole = {from: 0, to: Math.max(1, end * (run.at_rest ? 1.05 : 1.01))};
     this.window = {...this.whole};
@@ -40,7 +41,7 @@ class Timeline {
     this.beginAtHang();
   }
 
-  // What hangs or died is what one looks for.
+  // Scrolls to the hang or the first death, which users look for first.
   beginAtHang() {
     const dead = this.run.deaths.map(([rank]) => this.lanes.find((lane) => lane.rank === rank))[0];
     const lanes = this.run.cycle.map((wait) => wait.from.stuckIn || wait.from.lane);
@@ -49,7 +50,7 @@ class Timeline {
     this.draw();
   }
 
-  // What the keyboard goes along: slices, then what is stuck and has none.
+  // Returns the stops of the keyboard: slices, then stuck ops without a slice.
   itemsOf(lane) {
     const items = lane.slices.map((slice) => ({act: slice.act, slice}));
     const open = new Set(lane.slices.filter((slice) => !slice.done).map((slice) => slice.act));
@@ -59,7 +60,7 @@ class Timeline {
     return items;
   }
 
-  // Lanes that compute, or whose acts are what the hang is about.
+  // Whether a lane is important: it computes, or its ops are part of the hang.
   tellsMost(lane) {
     return lane.slices.some((slice) => WORK.has(slice.kind) || (!slice.done && !lane.thread)) ||
         lane.stuck.some((act) => act.onCycle);
@@ -73,15 +74,17 @@ class Timeline {
     return chosen.length > 0 ? chosen : ofRank;
   }
 
-  // Of a rank that another one stands for: whether that one was unfolded.
+  // Whether a lane is visible: lanes of copies are visible only if their representative is
+  // unfolded.
   isUnfolded(lane) {
     return !this.copies.has(lane.rank) || this.unfolded.has(this.copies.get(lane.rank));
   }
 
-  /** Makes the lanes of ranks that others stand for; of very many not all. */
+  /** Adds the lanes of folded ranks; not all if there are very many. */
   giveLanes(ranks) {
     const MOST_LANES = 4096;
-    const few = (ranks.size ?? ranks.length) <= RANKS_OF_A_STEP;  // who asks for these gets them
+    // A small request is always granted.
+    const few = (ranks.size ?? ranks.length) <= RANKS_OF_A_STEP;
     for (const rank of ranks) {
       if (!this.run.shownBy.has(rank)) continue;
       if (this.run.lanes.length > MOST_LANES && !few) {
@@ -95,7 +98,7 @@ class Timeline {
     }
   }
 
-  /** Shows the ranks that do the same as this one, or hides them again. */
+  /** Shows or hides the ranks with the same lanes as this one. */
   toggleCopies(lane) {
     if (!this.unfolded.delete(lane.rank)) {
       this.giveLanes(lane.alike);
@@ -104,7 +107,7 @@ class Timeline {
     this.filter(this.ranks);
   }
 
-  /** All copies, or none. Returns which it is now. */
+  /** Shows all copies, or hides them. Returns whether they are visible. */
   toggleAllCopies() {
     const folded = this.run.lanes.filter((lane) => lane.alike && !this.unfolded.has(lane.rank));
     if (folded.length === 0) {
@@ -119,25 +122,25 @@ class Timeline {
     return folded.length > 0;
   }
 
-  // "rank 3", and of how many it shows that they are the same; of a narrow picture "3".
+  // Returns "rank 3", with the number of ranks if it represents several; "3" in a narrow picture.
   rankText(lane) {
     const count = lane.alike && this.ranks === null && !this.unfolded.has(lane.rank) ? ` \u00d7${lane.alike.length}` : "";
     return `${this.left < 120 ? "" : "rank "}${lane.rank}${count}`;
   }
 
-  /** All lanes, or those that tell most. Returns which it is now. */
+  /** Switches between all lanes and the most important ones. Returns whether all are visible. */
   toggleLanes() {
     this.everyLane = !this.everyLane;
     this.filter(this.ranks);
     return this.everyLane;
   }
 
-  // ---- where things are
+  // ---- layout
 
   layout() {
     const dense = this.lanes.length > MANY_LANES;
-    this.lane = dense ? 19 : 26;  // from lane to lane
-    this.high = dense ? 15 : 20;  // of which a slice takes so many
+    this.lane = dense ? 19 : 26;  // height of a lane
+    this.high = dense ? 15 : 20;  // height of a slice within the lane
     const ranks = new Set(this.lanes.map((lane) => lane.rank)).size;
     this.gap = ranks === this.lanes.length ? 0 : RANK_GAP;
     this.width = this.printing ? 960 : Math.max(280, this.frame.clientWidth - 2);
@@ -145,7 +148,7 @@ class Timeline {
     const stuck = this.anyStuck ? Math.min(380, Math.max(104, this.width * 0.34)) : 6;
     this.right = Math.round(this.width - stuck);
     this.rows = new Map();
-    let y = 20;  // above the first lane an arrow within it finds room
+    let y = 20;  // space for an arrow above the first lane
     let rank = null;
     for (const lane of this.lanes) {
       if (rank !== null && lane.rank !== rank) y += this.gap;
@@ -166,7 +169,7 @@ class Timeline {
     return from + (x - this.left) / (this.right - this.left) * (to - from);
   }
 
-  // Chips of what a lane is stuck in, as many as there is room for; what is selected is among them.
+  // Returns the chips of a lane's stuck ops that fit; a selected op is always among them.
   chips(lane) {
     const x0 = this.right + 14;
     const x1 = this.width - 4;
@@ -190,7 +193,7 @@ class Timeline {
     return {chips, more: lane.stuckCount - chips.length, end: x};
   }
 
-  /** Where an arrow to or from an act begins, or null. */
+  /** Returns the start of an arrow from or to an op, or null. */
   anchor(act) {
     const lane = act.stuckIn || act.lane;
     if (!lane || !this.rows.has(lane)) return null;
@@ -244,7 +247,7 @@ class Timeline {
     }
   }
 
-  // On paper a picture is as wide as the paper, however wide that is.
+  // A printed picture is as wide as the paper.
   sizeOf(svg, height) {
     svg.setAttribute("width", this.printing ? "100%" : this.width);
     svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
@@ -303,7 +306,7 @@ class Timeline {
     return text + this.slicesText(lane, y + 2) + this.chipsText(lane, y + 2);
   }
 
-  // The rank for which others wait in vain.
+  // Marks the rank that others wait for in vain.
   guiltText(lane, y) {
     const count = this.lanes.filter((other) => other.rank === lane.rank).length;
     let text = `<rect class="guilt" x="0" y="${y}" width="3" height="${count * this.lane - 4}"/>`;
@@ -331,7 +334,7 @@ class Timeline {
     const flush = () => {
       if (!many) return;
       const width = Math.max(1, many.end - many.begin);
-      // What takes most of the time gives the colour.
+      // The kind with the most time sets the color.
       const kind = [...many.kinds].reduce((a, b) => (b[1] > a[1] ? b : a))[0];
       text += `<rect class="slice many thin ${kind}" x="${many.begin}" y="${y}" width="${width}" height="${this.high}"
         data-lane="${lane.index}" data-first="${many.first}" data-count="${many.count}"/>`;
@@ -342,7 +345,7 @@ class Timeline {
       const begin = Math.max(this.left, this.x(slice.begin));
       const end = Math.min(this.right, this.x(slice.drawEnd));
       if (end - begin < TINY) {
-        // A single one keeps its colour, and is never too narrow to be seen.
+        // Merges narrow slices; a single one keeps its color, and has a minimum width.
         if (many && begin - many.end < 1) {
           many.end = Math.max(many.end, end);
           ++many.count;
@@ -420,7 +423,7 @@ class Timeline {
     return text;
   }
 
-  // The outline of what is selected and of what has the focus.
+  // Returns the outlines of the selection and of the focus.
   marksText() {
     let text = "";
     const outline = (box, name) => {
@@ -467,7 +470,7 @@ class Timeline {
       const from = this.anchor(wait.from);
       const to = this.anchor(wait.to);
       if (!from || !to) continue;
-      // It leaves and comes in from above or below, so that it covers no label of its own lanes.
+      // The arrow starts and ends above or below its lanes, so that it covers no labels there.
       const down = to.y > from.y;
       const edge = this.high / 2 + 2;
       const y0 = from.y + (to.y === from.y || !down ? -edge : edge);
@@ -497,7 +500,7 @@ class Timeline {
     this.soon();
   }
 
-  /** What happened just before nothing moved any more. */
+  /** Shows the time just before the last progress. */
   showEnd() {
     const end = this.run.rest_ns;
     const length = Math.max(10, end * 0.2);
@@ -521,7 +524,7 @@ class Timeline {
     this.window = {from, to: from + length};
   }
 
-  /** Moves and scrolls so that the acts are seen, all of them if they fit. */
+  /** Moves and scrolls to the ops, to all of them if they fit. */
   reveal(acts) {
     this.layout();
     const slices = acts.filter((act) => act.slice && !act.stuckIn).map((act) => act.slice);
@@ -549,12 +552,12 @@ class Timeline {
     const room = this.frame.clientHeight - AXIS;
     const at = this.frame.scrollTop;
     if (top >= at && bottom <= at + room) return;
-    // If not all fit, the first is what was asked for.
+    // If not all fit, shows the first, which was requested.
     const wanted = bottom - top <= room ? (top + bottom - room) / 2 : rows[0] - 20;
     this.frame.scrollTop = Math.max(0, wanted);
   }
 
-  // ---- answering
+  // ---- interaction
 
   listen() {
     const frame = this.frame;
@@ -623,7 +626,7 @@ class Timeline {
     this.pointers.set(event.pointerId, event.clientX);
   }
 
-  /** What stands below the mouse: {slice}, {act}, {many}, {text} or null. */
+  /** Returns the item below the mouse: {slice}, {act}, {many}, {text} or null. */
   thingAt(target) {
     const data = target.dataset || {};
     if (data.slice !== undefined) return {slice: this.run.lanes[data.lane].slices[data.slice]};
@@ -706,7 +709,7 @@ class Timeline {
     event.preventDefault();
   }
 
-  // Where the keyboard begins: at what hangs, or at the first act.
+  // Returns the first stop of the keyboard: the hang, or the first op.
   begin() {
     const first = this.run.cycle.length > 0 ? this.run.cycle[0].from : null;
     const lane = first && this.rows.has(first.lane) ? first.lane : this.lanes[0];
@@ -770,7 +773,7 @@ class Timeline {
     this.draw();
   }
 
-  /** For paper: all lanes, of all time. Returns what undoes that. */
+  /** Shows all lanes and times for printing. Returns a function that restores the view. */
   forPrint() {
     const window = {...this.window};
     this.window = {...this.whole};
