@@ -9,8 +9,9 @@
 
 namespace pipesim::viz {
 
-/// Returns a key that is equal for lanes shown as one: the same ops at the same times, and the same
-/// stuck ops in the same kinds of waits. `on_cycle` selects the ops that are marked.
+/// Returns a key of a lane; lanes with equal keys are shown as one. Equal lanes have the same ops
+/// at the same times, and the same stuck ops in the same kinds of waits. `on_cycle` selects the ops
+/// that are marked.
 std::string lane_key(const models::TaskGraph& graph, const models::Simulation& run,
                      const models::Lane& lane,
                      const std::function<bool(const models::StuckAct&)>& on_cycle);

@@ -42,7 +42,7 @@ std::string cycle_note(const models::Explanation& explanation);
 /// Describes failures during the run: device errors, ranks that died.
 std::vector<std::string> broken_lines(const models::Explanation& explanation);
 
-/// Names the rules of NCCL on which the verdict depends and which nobody has measured.
+/// Names the rules of NCCL on which the verdict depends, if nobody has measured them.
 std::vector<std::string> unmeasured_lines(const models::Explanation& explanation);
 
 /// Describes what watchdogs, timeouts and launcher did after the last progress.

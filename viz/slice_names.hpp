@@ -34,8 +34,9 @@ class SliceNames {
  public:
   SliceNames(const models::TaskGraph& graph, const models::Simulation& run);
 
-  /// Returns the names of a slice. An action of a schedule is named as in its file ("0F3", "F3");
-  /// an op with a micro-batch by its kind and micro-batch ("F3"); others by their name.
+  /// Returns the names of a slice. An action of a schedule is named as in its file ("0F3", "F3").
+  /// An op with a micro-batch is named by its kind and micro-batch ("F3"), any other op by its
+  /// name.
   SliceWords words_of(const models::Slice& slice) const;
 
   /// Shows stages only if at least half of the actions have space for them, at `ns_per_column` ns

@@ -37,8 +37,8 @@ std::string predicate(const Wait& wait) {
   return blocked ? "has not been called: " + wait_text(wait) : wait_text(wait);
 }
 
-// Explains why the op that `crossing` waits for, on another rank, does not happen. `own` are the
-// waits of that rank, up to its wait for the next rank.
+// Explains why the target of `crossing`, a wait for another rank, does not happen. `own` are the
+// waits of the other rank, up to its wait for the next rank.
 std::string reason_on_other_rank(const Wait& crossing, const std::vector<const Wait*>& own) {
   if (own.empty()) return "";
   const Wait& last = *own.back();

@@ -19,7 +19,7 @@ bool is_idle(const models::Simulation& run, const models::Slice& slice);
 
 /// Returns the share of time in which computing ranks did not compute, as mean, minimum and
 /// maximum: "bubble 27.3 %". Overlapping work on two streams counts once. Empty for a run that did
-/// not complete or computed nothing.
+/// not complete, or without computation.
 std::string idle_text(const models::TaskGraph& graph, const models::Simulation& run,
                       const models::Timeline& timeline);
 

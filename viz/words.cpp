@@ -425,7 +425,7 @@ std::string other_text(const Wait& wait) {
 // Describes a wait of a host, or of an op whose host thread is blocked elsewhere.
 std::string text_of_host_wait(const ActInfo& from, const std::string& other) {
   if (from.step == Step::kHostStep) return fmt::format("makes its host wait for {}", other);
-  // One thread drives several ranks and is in a step of another one.
+  // One thread drives several ranks and is in a step of another rank.
   if (from.stage >= ActStage::kLaunched) {
     return fmt::format("waits until its host thread has finished {}", other);
   }

@@ -97,7 +97,7 @@ std::string cycle_text(const models::Explanation& explanation);
 /// line. Keeps the line ends in `text`.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// Whether `wait` blocks its stream, in contrast to an op that is queued behind another.
+/// Whether `wait` blocks its stream. False for an op that is queued behind another one.
 bool holds_stream(const models::Wait& wait);
 
 /// Whether `wait` is for another rank to join the same collective or communicator.
@@ -115,7 +115,7 @@ std::string paragraph(std::string_view text, std::size_t width, std::size_t firs
 /// nccl-1998#3".
 std::string wait_text(const models::Wait& wait);
 
-/// The same without its target, for an arrow that leads there: "needs data from".
+/// The same without its target, for an arrow to the target: "needs data from".
 std::string edge_text(const models::Wait& wait);
 
 }  // namespace pipesim::viz

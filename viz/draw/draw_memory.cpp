@@ -208,7 +208,7 @@ class MemoryPicture {
                           .fill = kStrong});
   }
 
-  // Adds the temporary memory as one shape. Of steps too narrow to see, draws the highest.
+  // Adds the temporary memory as one shape. Among steps too narrow to see, draws only the highest.
   void add_use(const std::vector<MemoryStep>& steps, double base, const Panel& panel) {
     Scene::Path path{.points = {{kLeft, base}}, .fill = kInUseFill};
     path.tip = fmt::format("{}: peak {} at {}", class_name(panel.ranks), amount(panel.peak),

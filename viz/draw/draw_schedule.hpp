@@ -9,9 +9,9 @@
 
 namespace pipesim::viz {
 
-/// Makes a lane with the forwards and backwards of each schedule row that runs on one of `ranks`.
-/// `fold`: repeated parts of long rows become loops, and only some of many rows are shown. `title`
-/// is the text above the lanes.
+/// Makes a lane with the forwards and backwards of each schedule row used by `ranks`. `fold`:
+/// repeated parts of long rows become loops, and only some of many rows are shown. `title` is the
+/// text above the lanes.
 TaskLanes schedule_lanes(const models::Pipeline& pipeline, const models::RankSet& ranks,
                          const std::string& title, bool fold);
 

@@ -207,7 +207,7 @@ class PipelineGrid {
   const models::Schedule& schedule_;
   std::vector<StageSet> stages_of_;  // by row, in pipeline order
   std::vector<std::pair<std::size_t, std::size_t>> spans_;
-  std::vector<std::size_t> column_of_;  // by row
+  std::vector<std::size_t> column_of_;  // column of each row
   StageGrid grid_;
 };
 

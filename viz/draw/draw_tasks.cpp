@@ -28,7 +28,7 @@ namespace {
 using models::WorkKind;
 using sim::ActorId;
 
-constexpr std::size_t kMaxAlone = 60;  // tasks up to which equal ranks are drawn one by one
+constexpr std::size_t kMaxAlone = 60;  // maximum number of tasks for drawing equal ranks separately
 
 std::string title_of(const models::TaskGraph& graph) {
   return fmt::format("{}{}tasks", graph.name, graph.name.empty() ? "" : ": ");
@@ -111,8 +111,8 @@ class ActorsPicture {
     }
   }
 
-  // Merges classes that differ in few tasks into one frame; the tasks that only some ranks have are
-  // labeled with these ranks.
+  // Merges classes that differ in few tasks into one frame. A task of only some ranks is labeled
+  // with these ranks.
   void merge_similar() {
     std::vector<std::set<std::uint32_t>> templates(classes_.size());
     for (const auto& [key, ranks] : ranks_of_) templates[key.first].insert(key.second);
@@ -165,7 +165,7 @@ class ActorsPicture {
     return count;
   }
 
-  // Returns the node name of an op, which is the same on all ranks of a class.
+  // Returns the node name of an op; all ranks of a class share the name.
   std::string node_name(ActorId id) const {
     return fmt::format("{} {}", class_of_rank_[plan_.actors[id].rank.value], names_.op(id));
   }
@@ -383,8 +383,8 @@ class ProgramLanes {
   }
 
  private:
-  // Unfolds a few copies that communicate with each other; a folded picture would not show which
-  // copies do.
+  // Unfolds a few copies that communicate with each other, because a folded picture would hide the
+  // pairs.
   void unfold_pairs() {
     constexpr std::size_t kMaxUnfolded = 4;
     std::size_t count = 0;
@@ -394,7 +394,7 @@ class ProgramLanes {
     for (const models::RankSet& of : classes_) ranks.insert(ranks.end(), of.begin(), of.end());
     const bool talk =
         std::any_of(plan_.channels.begin(), plan_.channels.end(), [&](const sim::Channel& channel) {
-          // The possible senders have their own channels.
+          // A receive from any rank: each possible sender has its own channel.
           if (channel.from == sim::kAnyPeer) return false;
           const std::uint32_t from = plan_.communicator_ranks[channel.from].value;
           const std::uint32_t to = plan_.communicator_ranks[channel.to].value;
@@ -411,7 +411,7 @@ class ProgramLanes {
 
   using Templates = std::set<std::uint32_t>;
 
-  // Collects the ranks with which the ranks of a class communicate, per template.
+  // Collects the peers of each class of ranks, per template.
   void collect_peers() {
     for (const ActorId id : ids_of(plan_.actors)) {
       const std::uint32_t index = class_of_rank_[plan_.actors[id].rank.value];
@@ -515,7 +515,7 @@ class ProgramLanes {
   std::vector<LaneStep> steps_of(std::uint32_t index, const sim::Thread& thread, Templates& own) {
     std::vector<std::uint32_t> tokens;
     std::map<std::uint32_t, LaneStep> by_token;
-    // Signal -> stream that records it.
+    // signal -> recording stream
     std::map<sim::SignalId, std::string> recorded;
     // Keyed by the next op on the stream.
     std::map<sim::StreamId, std::vector<std::string>> waited_for;

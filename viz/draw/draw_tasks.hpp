@@ -14,11 +14,11 @@ namespace pipesim::viz {
 inline constexpr std::size_t kMaxTasks = 600;
 
 /// Draws a task graph. Actors have a frame per class of ranks, with a frame per stream, and arrows
-/// between tasks. Host programs, schedules, and actors that would be too small to read have a lane
-/// per class or rank. A lane shows the steps in order, with loops as frames (lanes.hpp).
+/// between tasks. Host programs and schedules have a lane per class or rank, and so do actors that
+/// would be too small to read. A lane shows the steps in order, with loops as frames (lanes.hpp).
 ///
-/// Identical ranks (models/lowering/rank_classes.hpp) are drawn once and their rare extra tasks are
-/// marked, unless `style.all`. Throws DrawingError, for example if `style.all` asks for more than
+/// Unless `style.all`, identical ranks (models/lowering/rank_classes.hpp) are drawn once, and their
+/// rare extra tasks are marked. Throws DrawingError, for example if `style.all` asks for more than
 /// kMaxTasks tasks.
 std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lowered,
                        const models::RankSet& ranks, const PictureStyle& style,

@@ -31,12 +31,12 @@ constexpr double kTimelineMargin = 16;
 constexpr double kRow = 22;  // maximum height of a row
 constexpr double kMinRow = 1.75;
 constexpr double kRowOfText = 15;  // minimum height for text in bars
-constexpr double kRankGap = 10;    // between ranks
+constexpr double kRankGap = 10;    // gap between ranks
 constexpr double kLabelSize = 11;  // text in bars, and names
 constexpr double kMaxNames = 240;
 constexpr double kHangShare = 0.3;      // share of the width for stuck ops
 constexpr double kThinnestSlice = 0.7;  // minimum width of a drawn slice
-// A row works if its work is at least 1/kLeastShare of the run.
+// 1 / minimum share of the run that a row must work
 constexpr std::int64_t kLeastShare = 50;
 
 /// Ranks that share their rows.
@@ -94,13 +94,13 @@ class TimelinePicture {
   }
 
  private:
-  // Whether the op is on a cycle: the first cycle of the report or another one.
+  // Whether the op is on a cycle, in the report or outside it.
   bool is_on_cycle(const StuckAct& act) const {
     return act.on_cycle || (!act.waits.empty() && cyclic_.count(party_text(act.waits[0].from)) > 0);
   }
 
-  // Whether a lane is worth a row: a slice is wide enough to see, the slices are wide enough
-  // together, or an op is stuck forever.
+  // Whether a lane is worth a row. The lane must have a visible slice, many narrow slices, or an op
+  // that is stuck forever.
   bool shows_something(const Lane& lane) const {
     if (!lane.stuck.empty() || timeline_.end_ns == 0) return true;
     const double visible = kThinnestSlice * static_cast<double>(timeline_.end_ns) / style_.width;
@@ -113,8 +113,8 @@ class TimelinePicture {
     return sum >= timeline_.end_ns / kLeastShare;
   }
 
-  // Keeps only lanes that compute; a rank without any keeps its first lane. Called if there are too
-  // many rows.
+  // Keeps only lanes that compute; a rank without such a lane keeps its first lane. Called if there
+  // are too many rows.
   void leave_out_all_but_work() {
     for (RankRows& rank : groups_) {
       std::vector<const Lane*> lanes;
@@ -374,7 +374,7 @@ class TimelinePicture {
   void add_guilt(const models::Root& root, bool has_room, double begin, double end) {
     scene_.add(Scene::Box{
         .x = kTimelineMargin - 9, .y = begin, .width = 5, .height = end - begin, .fill = kStrong});
-    // The reason is shown elsewhere.
+    // Skips the text if the picture shows the reason elsewhere, or has no space.
     if (!hangs_ || !has_text() || !has_room || died(root.party.rank)) return;
     const std::string cut = fitted(fmt::format("rank {} never joins", root.party.rank), 12,
                                    (right_ - end_x_ - 16) / 1.15);
@@ -395,7 +395,7 @@ class TimelinePicture {
     }
     if (lane.stuck.empty() || death != nullptr) return;
     const bool open = !lane.slices.empty() && !first_open(lane).done;
-    if (open) return;  // the open slice has its own label
+    if (open) return;  // the open slice shows the reason itself
     add_still(lane, y);
   }
 

@@ -17,13 +17,13 @@ inline constexpr std::size_t kMaxRows = 1024;
 inline constexpr std::size_t kMaxAllRows = 4096;
 
 struct TimelineStyle : PictureStyle {
-  double width = 1280;                  // in points
+  double width = 1280;                  // width of the picture, in points
   std::optional<std::int64_t> from_ns;  // time range of the picture; default: the whole run
   std::optional<std::int64_t> to_ns;
 };
 
-/// Draws one row per rank and lane; many rows are lower. Ranks with the same ops at the same times
-/// share their rows, unless `style.all`. Throws DrawingError if there are too many rows.
+/// Draws one row per rank and lane; many rows are drawn lower. Ranks with the same ops at the same
+/// times share their rows, unless `style.all`. Throws DrawingError if there are too many rows.
 Scene draw_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                     const models::Timeline& timeline, const TimelineStyle& style);
 

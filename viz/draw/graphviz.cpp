@@ -76,7 +76,7 @@ struct Ids {
   static void close(void* /*state*/) {}
   static void idregister(void* /*state*/, int /*type*/, void* /*object*/) {}
 
-  /// cgraph returns the discipline as Agdisc_t; this struct appends the ids.
+  /// cgraph's discipline, followed by our ids: cgraph only passes the discipline back.
   struct Discipline {
     Agdisc_t cgraph;
     Ids* ids;
@@ -125,12 +125,12 @@ int append_text(void* target, const char* text) {
 
 int no_flush(void* /*target*/) { return 0; }
 
-/// DOT text, and the position of the reader in it.
+/// DOT text for cgraph's parser; `rest` is still unread.
 struct Reader {
   std::string_view rest;
 };
 
-// Reads as much as fits, but at most one line, like cgraph's own readers.
+// Reads one line, or as much of the line as fits, like cgraph's own readers.
 int read_text(void* source, char* buffer, int size) {
   Reader& reader = *static_cast<Reader*>(source);
   const std::size_t line = std::min(reader.rest.find('\n'), reader.rest.size() - 1) + 1;
@@ -164,7 +164,7 @@ void set_html_object(Agraph_t* graph, void* object, const char* name, const std:
   free_html(agstrfree, graph, html);
 }
 
-// Error messages of Graphviz while it draws.
+// Graphviz's error messages during a drawing.
 std::string* complaints = nullptr;
 
 int keep_complaint(char* text) {
@@ -212,7 +212,7 @@ GVC_t* context() {
   static gvplugin_api_t apis[] = {{API_textlayout, installed}, {}};
   static gvplugin_library_t library{text_of("pipesim"), apis};
   static const std::vector<lt_symlist_t> kBuiltin = [] {
-    // Graphviz requires names of this form.
+    // Graphviz only accepts names of this form.
     std::vector<lt_symlist_t> plugins = {{"gvplugin_pipesim_LTX_library", &library}};
     for (const lt_symlist_t* own = lt_preloaded_symbols; own != nullptr && own->name != nullptr;
          ++own) {

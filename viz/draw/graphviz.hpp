@@ -22,7 +22,7 @@ enum class PictureFormat { kDot, kSvg, kPng, kPdf };
 /// extensions.
 PictureFormat picture_format(std::string_view path);
 
-/// Returns the extension without its dot, which is also Graphviz's name of the format.
+/// Returns the extension without its dot, which is also the format's name in Graphviz.
 const char* name_of(PictureFormat format);
 
 /// Error for a picture that cannot be drawn. The message gives the reason and a way forward.
@@ -71,7 +71,7 @@ class Graphviz {
 
   /// Limits the size of the drawing, in points; larger drawings are scaled down.
   void fit(double width, double height);
-  /// Returns the scale of the last drawing(): 1 if it fit, else less.
+  /// Returns the scale of the last drawing(): 1, or less if the graph was too large.
   double scale() const;
   /// Selects light text on a dark page; must be the first call.
   void set_dark(bool dark);

@@ -15,7 +15,7 @@ namespace {
 constexpr double kLaneMargin = 16;
 constexpr double kLanesWidth = 1400;
 constexpr double kStepGap = 6;
-constexpr double kFrame = 16;  // above the steps of a loop
+constexpr double kFrame = 16;  // height of a frame's label, above the steps of a loop
 constexpr double kStepLine = 12.5;
 constexpr double kMinStep = 30;
 constexpr double kMaxStep = 150;
@@ -123,7 +123,7 @@ class LanesPicture {
     step_height_ = 8 + kStepLine * static_cast<double>(lines_of(lane.steps));
     line_height_ = frames_ + step_height_ + 10;
     x_ = kLaneMargin;
-    // The size of the panel is known only after a layout of the steps.
+    // Lays out the steps once without drawing, to find the height of the panel below them.
     const bool draws = draws_;
     const double top = y_;
     draws_ = false;

@@ -17,7 +17,7 @@ struct LaneStep {
   std::vector<std::string> lines;  // text in the box; the first line is the name
   std::string tip;
   std::uint32_t number = 0;  // number of the step's actor in the task graph
-  bool differs = false;      // not in the lane with which this lane is compared
+  bool differs = false;      // missing in the lane with which this lane is compared
 
   std::uint64_t times = 1;  // iterations of `parts`
   std::vector<LaneStep> parts;

@@ -16,7 +16,7 @@ namespace pipesim::viz {
 /// The look of a kind of work.
 struct KindStyle {
   const char* name;   // name in legends
-  const char* fill;   // #rrggbb
+  const char* fill;   // background, #rrggbb
   const char* text;   // text on the fill, #rrggbb
   const char* shape;  // shape of the kind's nodes in a graph, named as in Graphviz
   bool rounded = false;
@@ -40,7 +40,7 @@ inline const KindStyle& style_of(models::WorkKind kind) {
   return kKindStyles[static_cast<std::size_t>(kind)];
 }
 
-inline constexpr const char* kStrong = "#c1121f";    // the cycle, the hang
+inline constexpr const char* kStrong = "#c1121f";    // marks cycles and hangs
 inline constexpr const char* kGrey = "#8d99ae";      // minor parts of a picture
 inline constexpr const char* kGreyText = "#5c677d";  // minor text
 inline constexpr const char* kInk = "#1d2733";       // text and outlines

@@ -11,8 +11,8 @@
 
 namespace pipesim::viz {
 
-/// Maximum size of a picture, in pixels, unless the user asks for all of it. With the command at
-/// its foot, a full page is 2,400 by 3,200 dots as PNG (96 per inch).
+/// Maximum size of a picture, in pixels, unless the user asks for the whole picture. Together with
+/// the command at the foot, a page is 2,400 by 3,200 dots as PNG (96 per inch).
 inline constexpr double kPageWidth = 1800;
 inline constexpr double kPageHeight = 2364;
 
@@ -48,7 +48,7 @@ class Scene {
 
   struct Text {
     double x = 0;
-    double y = 0;  // middle of the line
+    double y = 0;  // vertical middle of the line
     std::string text;
     double size = 12;
     Anchor anchor = Anchor::kStart;
@@ -86,7 +86,7 @@ class Scene {
   /// Selects light text on a dark page. Colored items keep their color.
   void set_dark(bool dark) { dark_ = dark; }
 
-  /// Adds the command that made the picture at its foot.
+  /// Adds the command that made the picture, at the foot.
   void set_made_by(const std::string& made_by);
 
   /// Returns the picture as SVG. Items are drawn in the order in which they were added.

@@ -130,7 +130,7 @@ std::pair<std::string, double> SliceLook::label(const Slice& slice, double width
   const Fit& fit = fits_.at(group_of(slice));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool last = i + 1 == all.size();
-    // All slices use the same form, if it fits at least 95% of them.
+    // All slices use the same form, if the form fits at least 95% of the slices.
     if (!last && fit.fitting[i] * 20 < fit.count * 19) continue;
     for (const double size : {kSliceLabel, kSmallest}) {
       if (text_width(all[i], size) <= width) return {all[i], size};

@@ -27,13 +27,13 @@ inline constexpr std::uint32_t kShades = 4;
 SliceColour shaded_colour(models::WorkKind kind, std::uint32_t shade);
 
 /// Colors and labels of the slices of a timeline. Names of one kind are cut alike: either all are
-/// whole, or none is.
+/// whole, or all are cut.
 class SliceLook {
  public:
   SliceLook(const models::TaskGraph& graph, const models::Lowered& lowered);
 
-  /// Registers an op and the width of its box. Must be called for every op before any other
-  /// function.
+  /// Registers an op and the width of its box. The caller registers every op before it calls other
+  /// functions.
   void see(const models::Slice& slice, double width);
 
   std::string name(const models::Slice& slice) const;
@@ -61,7 +61,7 @@ class SliceLook {
  private:
   struct Fit {
     std::size_t count = 0;
-    std::vector<std::size_t> fitting;  // number of ops that each form of the name fits
+    std::vector<std::size_t> fitting;  // number of ops that fit each form of the name
   };
 
   static bool computes(const models::Slice& slice);
@@ -71,7 +71,8 @@ class SliceLook {
 
   const models::TaskGraph& graph_;
   const models::Lowered& lowered_;
-  std::vector<std::uint32_t> shade_of_stage_;  // its chunk; with two pipelines, its pipeline
+  // Chunk of the stage; with two pipelines, the pipeline.
+  std::vector<std::uint32_t> shade_of_stage_;
   std::uint32_t shades_ = 1;
   std::map<std::uint32_t, Fit> fits_;  // keyed by the group of names cut alike
   std::set<std::pair<models::WorkKind, std::uint32_t>> seen_;

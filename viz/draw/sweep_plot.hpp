@@ -7,10 +7,10 @@
 
 namespace pipesim::viz {
 
-/// Returns an SVG plot with runs that do not complete above, and times of completed runs below
-/// (median and range). The x axis is the first variable whose values are numbers, else the first
-/// variable. Each combination of the other variables is a line with its own color, marker and
-/// dashes.
+/// Returns an SVG plot with two panels: the share of runs that do not complete, and the times of
+/// completed runs (median and range). The x axis is the first variable with numeric values, else
+/// the first variable. Each combination of the other variables is a line with its own color, marker
+/// and dashes.
 std::string sweep_plot(const SweepReport& report, const std::string& made_by = {});
 
 }  // namespace pipesim::viz

@@ -59,7 +59,7 @@ bool is_dashed(const Wait& wait) {
   return wait.any || wait.control || wait.kind == WaitKind::kCreditControl;
 }
 
-// Returns the reason that the target rank of a wait never comes.
+// Returns the reason that a wait for a rank never ends.
 const char* root_name(const Wait& wait) {
   if (wait.kind == WaitKind::kFailedLink) return "cannot be reached";
   if (wait.kind != WaitKind::kDeadRank) return "never calls it";
@@ -251,7 +251,7 @@ void Drawing::choose_strong() {
       repeated_["more roots"].ranks.insert(wait.to.rank);
       continue;
     }
-    // One waiter is enough to show a root; a thousand would hide it.
+    // One waiter is enough to show a root; a thousand would hide the root.
     if (!choose(wait.to)) continue;
     ++roots;
     choose(wait.from);
@@ -355,8 +355,8 @@ bool Drawing::waits_back(const Wait& wait) const {
                                                 [&](const auto& of) { return any(*of.cycle); });
 }
 
-// Adds the edge of a wait. `number`: its number on the cycle. `closes`: leads back to the first op
-// of the cycle, which stays on top.
+// Adds the edge of a wait. `number`: position of the wait on the cycle. `closes`: the edge leads
+// back to the first op of the cycle, which stays on top.
 void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes) {
   const std::string from_name = node_name(wait.from);
   const std::string to_name = node_name(wait.to);
@@ -389,7 +389,7 @@ void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes)
   if (!folded && is_dashed(wait)) graph_.set(edge, "style", "dashed");
 }
 
-// Adds a cycle. The numbers of the first cycle are those of the report.
+// Adds a cycle; the first cycle is numbered as in the report.
 void Drawing::add_cycle(std::size_t index) {
   const std::vector<Wait>& cycle = *cycles_[index].cycle;
   for (const Wait& wait : cycle) add_node(wait.from);

@@ -16,7 +16,7 @@ struct WaitPicture {
   std::vector<models::Wait> cycle;                      // drawn strong and numbered
   std::vector<std::vector<models::Wait>> other_cycles;  // drawn strong and numbered 2.1, 2.2, ...
   std::vector<models::Wait> all_waits;                  // all waits, including the cycles
-  bool fold = true;      // merges the ops of each rank that are not on a cycle into one node
+  bool fold = true;      // folds all ops outside the cycles into one node per rank
   std::string subtitle;  // text below the title
   bool dark = false;
   std::string made_by{};  // command, below the subtitle; may be empty

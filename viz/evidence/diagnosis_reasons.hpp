@@ -14,7 +14,7 @@ namespace pipesim::viz {
 /// Formats the number of a call: "#7", "none", "?".
 std::string call_number_text(std::int64_t number);
 
-/// Returns "rank 1's host is in load_config (data.py:40)"; empty if no stack shows it.
+/// Returns "rank 1's host is in load_config (data.py:40)"; empty if no stack shows the position.
 std::string host_standing_text(const models::RankEvidence& of, std::uint32_t rank);
 
 /// Returns "is dead" or the like, for a process of unknown rank.

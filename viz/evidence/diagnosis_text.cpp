@@ -155,7 +155,7 @@ std::string DiagnosisText::lead() const {
   return {};
 }
 
-// Names the first of the processes in the worst state; all of them are listed later.
+// Names the first of the processes in the worst state; add_unplaced() lists all of them.
 std::string DiagnosisText::lead_of_unplaced() const {
   const auto worst =
       std::max_element(diagnosis_.unplaced.begin(), diagnosis_.unplaced.end(),

@@ -41,7 +41,8 @@ std::string stack_step(const models::Evidence& evidence, const std::vector<std::
                      ranks_text(ranks));
 }
 
-// Suggests stack dumps: a call pending on the device does not prove that the host waits for it.
+// Suggests stack dumps: a call pending on the device does not prove that the host waits for the
+// call.
 void add_for_hosts_of(const std::vector<models::Wait>& cycle, const models::Evidence& evidence,
                       std::vector<std::string>& steps) {
   std::set<std::uint32_t> unknown;

@@ -1,4 +1,4 @@
-// Suggested next steps: commands that collect the missing evidence, or examine what was found.
+// Suggested next steps: commands that collect missing evidence, or examine the findings.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 namespace pipesim::viz {
 namespace {
 
-// Converts a line as py-spy writes it: "engine.py:540 _aggregate_total_loss" becomes
+// Converts a line to the form of py-spy: "engine.py:540 _aggregate_total_loss" becomes
 // "_aggregate_total_loss (engine.py:540)".
 std::string frame_of(const models::OutsideText& at) {
   const std::size_t space = at.find(' ');

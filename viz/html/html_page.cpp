@@ -1,4 +1,4 @@
-// The data is compact, because it is most of a large page: ops, waits and words are numbered, and
+// The data is compact, because it is most of a large page. Ops, waits and words are numbered;
 // slices are rows of numbers. viz/html/page/model.js reads the data.
 #include "viz/html/html_page.hpp"
 
@@ -209,7 +209,7 @@ class PageData {
     return result;
   }
 
-  // Returns the waits. The cycle comes first, in order: wait i has number i + 1. Then the roots,
+  // Returns the waits. The cycle comes first, in order: wait i has number i + 1. The roots follow,
   // which are why the others wait.
   Json waits() {
     Json result = Json::array();
@@ -346,8 +346,8 @@ class PageData {
     return result;
   }
 
-  // Returns the lanes of the page. Ranks of the hang, then ranks from both ends, show each op. The
-  // rest are shown in parts, so that the page has every rank.
+  // Returns the lanes of the page. Ranks of the hang, then ranks from both ends of the pipeline,
+  // show each op. The other ranks show merged ops, so that the page has every rank.
   Json lanes() {
     const std::vector<models::RankSet> classes = this->classes();
     std::map<std::uint32_t, std::vector<PageLane>> lanes_of = lanes_to_show();
@@ -361,7 +361,7 @@ class PageData {
       const std::uint32_t first = *classes[index].begin();
       std::size_t needed = 0;
       for (const PageLane& lane : lanes_of[first]) needed += lane.slices.size();
-      // One rank always shows each op, if necessary only the last ops of its lanes.
+      // The first rank always shows each op, if necessary only the last ops of its lanes.
       if (needed > room && !whole.empty()) break;
       if (needed > room) most_of_lane = std::max<std::size_t>(1, limits_.slices / 10);
       whole.insert(first);
@@ -445,8 +445,8 @@ class PageData {
     return {{"name", name}, {"type", type}};
   }
 
-  // Merges rows that differ only in the rank, their first cell. The first cell then has the first
-  // and last rank of each range.
+  // Merges rows that differ only in the rank, their first cell. The first cell of a merged row has
+  // the first and last rank of each range.
   void fold_ranks(std::vector<Json>& rows, Json& heads) const {
     if (report_.graph.ranks <= kFewRanks) return;
     std::map<std::string, std::size_t> known;
@@ -628,7 +628,7 @@ class PageData {
   }
 
   static constexpr std::size_t kMaxProgressColumns = 6;
-  static constexpr std::size_t kFewRanks = 16;  // up to this number, each rank is shown
+  static constexpr std::size_t kFewRanks = 16;  // maximum number of ranks shown without merging
 
   const Report& report_;
   const Explanation& end_;
@@ -642,7 +642,8 @@ class PageData {
   std::string verdict_;  // empty: the verdict of the explanation
   std::vector<std::string> story_;
   const CheckPage* check_ = nullptr;
-  std::string report_text_;  // full report of a real job, for facts that have no other place
+  // Full report of a real job, for facts without another place on the page.
+  std::string report_text_;
   std::map<ActKey, std::size_t> act_numbers_;
   std::map<std::string, std::size_t> word_numbers_;
   Json acts_ = Json::array();

@@ -73,8 +73,8 @@ const char* kind_word(models::WorkKind kind) {
   return "compute";
 }
 
-// Escapes JSON in a <script>: no tag or comment can begin in it, and older browsers read U+2028 as
-// a line end. These characters occur only in strings.
+// Escapes JSON for a <script> element, so that the text cannot start a tag or comment. Older
+// browsers read U+2028 as a line end. These characters occur only in strings.
 std::string page_data_text(const std::string& json) {
   std::string result;
   result.reserve(json.size());

@@ -20,7 +20,7 @@ struct PageFrame {
 /// Returns the page as HTML.
 std::string framed_page(const PageFrame& frame);
 
-/// Escapes JSON for the scripts of a page, so that no tag or comment can begin in it.
+/// Escapes JSON for the scripts of a page, so that the text cannot start a tag or comment.
 std::string page_data_text(const std::string& json);
 
 /// Returns the name of a kind of work in scripts and styles, such as "forward".

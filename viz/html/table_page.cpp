@@ -91,7 +91,7 @@ std::vector<std::string> reason_lines(const models::Explanation& end) {
 }
 
 std::string html_page(const TablePage& page) {
-  // The scripts expect all keys of a run; here their values are empty.
+  // The scripts expect all keys of a run; the values of a table page are empty.
   TableJson json = {{"name", models::printable(page.name)},
                     {"verdict", page.verdict},
                     {"tone", page.good ? "good" : "bad"},

@@ -9,8 +9,8 @@
 namespace pipesim::viz {
 
 /// Returns one JSON object with a line end, keys in a fixed order, and an indent of two spaces.
-/// `by_class`: an item of `ranks[]` describes the first of several ranks that differ in nothing
-/// else.
+/// `by_class`: ranks that differ in nothing else share an item of `ranks[]`, which describes the
+/// first of them.
 std::string json_report(const Report& report, bool by_class = false);
 
 /// Returns the reason that an op is not done, in the same format.

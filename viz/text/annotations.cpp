@@ -13,7 +13,7 @@ namespace {
 using models::Place;
 using models::Severity;
 
-// Returns line `number` of `text`, from 1; empty if it does not exist.
+// Returns line `number` of `text`, from 1; empty if the text has fewer lines.
 std::string_view line_of(std::string_view text, std::uint32_t number) {
   for (; number > 1; --number) {
     const std::size_t end = text.find('\n');

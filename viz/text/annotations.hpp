@@ -15,7 +15,7 @@ namespace pipesim::viz {
 struct Annotation {
   std::string file;
   std::uint32_t line = 0;    // from 1; 0: the whole file
-  std::uint32_t column = 0;  // from 1, in characters; 0 if there is no line
+  std::uint32_t column = 0;  // from 1, in characters; 0 without a line
   models::Severity severity = models::Severity::kError;
   std::string rule{};     // "buffer-stream", "E0903"
   std::string message{};  // one line

@@ -22,7 +22,7 @@ struct WaysView {
   bool complete() const { return all == checked; }
 };
 
-/// Contents of the report of a check. `hang` is the report of the run that hangs, if one does.
+/// Contents of the report of a check. `hang` is the report of a hanging run; null if no run hangs.
 struct CheckView {
   const models::TaskGraph& graph;
   const models::CheckReport& check;
@@ -83,7 +83,7 @@ std::string size_text(const models::LaterSize& call);
 /// States the assumption that an event record occupies no hardware queue.
 std::string records_text();
 
-/// States that the owner of a launch queue is undocumented: each stream, or the device.
+/// States that nobody documents the owner of a launch queue: each stream, or the device.
 std::string launches_text(const sim::Exploration& found);
 
 /// Describes undocumented or unmeasured assumptions of the answer, in addition to those of the

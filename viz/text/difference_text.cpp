@@ -71,8 +71,8 @@ constexpr std::array<Moment, 3> kMoments = {{{"launched", "launch", &sim::ActTim
                                              {"started", "start", &sim::ActTimes::start},
                                              {"ended", "end", &sim::ActTimes::end}}};
 
-// Returns the actors whose number of ops differs. Skips actors on one side only: the difference of
-// the graphs lists these.
+// Returns the actors whose number of ops differs. Skips actors on one side only, which the
+// difference of the graphs lists.
 std::vector<std::pair<ActCount, ActCount>> count_changes(const Difference& difference) {
   std::map<std::pair<std::uint32_t, std::string>, const ActCount*> others;
   for (const ActCount& count : difference.after.counts) others[{count.rank, count.op}] = &count;
@@ -358,8 +358,7 @@ Json run_json(const models::RunDifference& run) {
 bool Difference::same() const {
   models::RunEndFigures a = before;
   models::RunEndFigures b = after;
-  // Ignores the fingerprint: it depends on the numbers of actors, and so on their order in the
-  // file.
+  // Ignores the fingerprint, which depends on the order of the actors in the file.
   if (run) a.fingerprint = b.fingerprint;
   const auto by_name = [](const ActCount& first, const ActCount& second) {
     return std::tie(first.rank, first.op) < std::tie(second.rank, second.op);

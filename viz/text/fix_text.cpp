@@ -298,7 +298,8 @@ void FixText::add_partial() {
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
     text_ += "\nTried, but the run still hangs\n";
-    std::set<std::string> told;  // includes changes that help elsewhere, so that no text says both
+    // Includes changes that help elsewhere, so that the same words do not say both.
+    std::set<std::string> told;
     for (const Fix& fix : report_.fixes) told.insert(changes_text(fix.changes));
     for (const Change& change : report_.without_use) {
       const char* fewer =

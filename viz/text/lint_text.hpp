@@ -14,8 +14,8 @@ namespace pipesim::viz {
 /// Returns the page that describes a rule, relative to the root of the sources.
 std::string lint_page(std::string_view rule);
 
-/// Returns the message of a finding in one line, for a graph with `ranks` ranks; includes the
-/// affected ranks unless all are.
+/// Returns the message of a finding in one line, for a graph with `ranks` ranks. Names the affected
+/// ranks, unless all are affected.
 std::string lint_message(const models::LintFinding& finding, std::uint32_t ranks);
 
 /// Returns why the finding can hang and what to do, one line each.

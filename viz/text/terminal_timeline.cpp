@@ -114,7 +114,7 @@ class Drawing {
   std::string run();
 
  private:
-  // A part of a slice that is all work or all waiting, and its time in a column.
+  // A part of a slice, all work or all waiting, and its time in a column.
   struct Part {
     const Slice* slice = nullptr;
     bool waits = false;
@@ -295,8 +295,8 @@ void Drawing::mark_end(const Lane& lane, Row& row) const {
   }
 }
 
-// Whether a row is shown: it has ops long enough to be visible, and more than a few copies, or it
-// is part of the hang.
+// Whether a row is shown. A row with a stuck op always is; a row of messages and copies needs to
+// work in more than 5% of its columns.
 bool Drawing::worth_it(const Row& row) {
   if (!row.note.empty() && row.note.front() == kStuck) return true;
   const bool only_moves = std::all_of(row.kinds.begin(), row.kinds.end(), [](WorkKind kind) {
@@ -333,7 +333,7 @@ void Drawing::fold() {
   }
 }
 
-// If there are too many rows, keeps those of the cycle and an even sample of the others.
+// If there are too many rows, keeps the rows of the cycle and an even sample of the others.
 void Drawing::thin_out() {
   std::size_t rows = 0;
   std::size_t most = 1;

@@ -15,8 +15,8 @@ struct TerminalTimelineOptions {
   bool colour = false;        // ANSI codes
 };
 
-/// Draws a row per stream and host thread that is stuck or has an op long enough to be visible.
-/// Ranks with equal rows share them. `timeline` has all ranks.
+/// Draws a row per stream and host thread that is stuck, or has an op long enough to be visible.
+/// Ranks with equal rows are merged. `timeline` has all ranks.
 std::string terminal_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                               const models::Timeline& timeline,
                               const TerminalTimelineOptions& options);

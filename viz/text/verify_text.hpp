@@ -19,8 +19,8 @@ struct VerifyView {
 
 /// A question and its answer in words, the same in text and JSON.
 struct VerifyLine {
-  std::string question;  // "races"
-  std::string answer;    // "no", or more
+  std::string question;  // such as "races"
+  std::string answer;    // "no", or a longer answer
   models::AlgoAnswer kind = models::AlgoAnswer::kNo;
   bool fault = false;  // the answer reveals a fault
 };

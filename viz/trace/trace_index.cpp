@@ -74,7 +74,7 @@ void TraceIndex::collect_launches() {
       if (slice(id, k) == nullptr) continue;
       const sim::ActTimes& times = run_.outcome.act_times.of(id, k);
       const sim::Time back = actor.blocking ? times.end : times.launch;
-      // Part of the timeline already.
+      // Skips launches with a slice in the timeline, and launches that never happened.
       if (times.enter == sim::kNever || back != times.enter) continue;
       launches_[actor.thread.value].push_back({times.enter.ns, {id, k}});
     }

@@ -51,11 +51,11 @@ class TraceIndex {
   const models::Timeline& timeline() const { return timeline_; }
   const std::vector<models::Flow>& flows() const { return flows_; }
 
-  /// Lanes sorted by rank, threads before streams: those of the timeline, and empty ones for
-  /// threads that only launch. Each rank has at least one thread.
+  /// Returns lanes sorted by rank, threads before streams. Threads that only launch have empty
+  /// lanes, which the timeline lacks. Each rank has at least one thread.
   const std::vector<const models::Lane*>& lanes() const { return lanes_; }
 
-  /// Launches of a thread that take no time, sorted by time.
+  /// Returns the launches of a thread that take no time, sorted by time.
   const std::vector<Launch>& launches(const models::Lane& of_thread) const {
     return launches_[of_thread.id];
   }
@@ -63,8 +63,8 @@ class TraceIndex {
   const ProcessGroups& groups() const { return groups_; }
   bool on_device(sim::ActorId id) const { return device_.on_device(id); }
 
-  /// End of slices that never end: a little after the last progress, since most waits begin only
-  /// then.
+  /// Returns the end of slices that never end: a little after the last progress, since most waits
+  /// begin only then.
   std::int64_t end_ns() const { return end_ns_; }
   std::int64_t end_of(const models::Slice& slice) const {
     const bool ends = slice.done || slice.dies || slice.end_ns != timeline_.end_ns;

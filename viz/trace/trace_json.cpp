@@ -430,7 +430,8 @@ void Events::write_host_step(const Slice& slice, const Track& track) {
   write_stuck_of(slice, track);
 }
 
-// Whether a flow leads from the launch of an op to the op: both have slices and take time.
+// Whether a flow leads from the launch of an op to the op. The launch and the op must have slices
+// that take time.
 bool Events::has_launch_flow(ActorId id, std::uint32_t k) const {
   const Slice* slice = of_.slice(id, k);
   if (slice == nullptr || of_.end_of(*slice) == slice->begin_ns || !of_.on_device(id)) {
@@ -449,8 +450,8 @@ bool Events::write_stuck_of(const Slice& slice, const Track& track) {
   return true;
 }
 
-// Writes the waiting part of a slice. It has no stream argument: HTA would take it for a kernel and
-// count the time twice.
+// Writes the waiting part of a slice, without a stream argument. With one, HTA would take the part
+// for a kernel and count the time twice.
 void Events::write_wait_of(const Slice& slice, const Track& track) {
   if (write_stuck_of(slice, track) || slice.work_ns <= slice.begin_ns) return;
   const Act& peer = of_.peer(slice.actor, slice.k);
@@ -519,8 +520,8 @@ void Events::begin_instant(char scope, std::string_view category, std::string_vi
       scope, category, json_string(name), track.pid, track.tid, Micros{ns});
 }
 
-// Writes the deaths and the verdict as instants. Omits the teardown minutes later, which would
-// shrink the rest to a dot.
+// Writes the deaths and the verdict as instants. Omits a teardown minutes later, which would shrink
+// the rest to a dot.
 void Events::write_instants(const Track& track) {
   const models::Explanation& end = of_.run().explanation;
   for (const models::DeathReport& death : end.deaths) {

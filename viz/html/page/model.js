@@ -46,9 +46,9 @@ function readRun(data) {
       waits: [], waiters: [],
       lane: null, slice: null,  // place in the timeline
       launchSlice: null,        // launch by its host thread, if the launch took time
-      stuckIn: null,            // lane in which it is stuck at the end
+      stuckIn: null,            // lane of a stuck op at the end
       onCycle: false,
-      isRoot: false,            // it waits for something that never happens
+      isRoot: false,            // waits for something that never happens
     };
     act.name = number === 0 ? act.op : `${act.op}#${number}`;  // 0: unknown number, in a real job
     act.label = alone ? act.op : act.name;
@@ -119,7 +119,7 @@ function readRun(data) {
     if (before && before.rank === lane.rank) lane.alike = before.alike;
     for (const rank of lane.alike || []) if (rank !== lane.rank) shownBy.set(rank, lane.rank);
   }
-  // Ranks that others wait for in vain. Deaths are described elsewhere.
+  // Ranks that others wait for in vain, except for dead ranks, which are described elsewhere.
   const died = new Set(data.deaths.map(([rank]) => rank));
   const guilty = new Map((data.guilty || []).filter(([rank]) => !died.has(rank)));
   return {...data, acts, waits, lanes, cycle, shownBy, guilty};

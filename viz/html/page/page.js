@@ -361,7 +361,7 @@ class Page {
       try {
         localStorage.setItem("pipesim-theme", choice);
       } catch (error) {
-        // The choice then lasts for this visit.
+        // Without storage, the choice lasts for this visit.
       }
       show();
     });
@@ -438,7 +438,7 @@ class Page {
       if (rank) this.timeline.giveLanes([number]);
       const acts = this.run.acts.filter((act) => (!rank || act.rank === number) && act.fullName.toLowerCase().includes(text));
       if (acts.length === 0 && rank && number < this.run.ranks) {
-        // The page lacks this rank's ops, but has the rank.
+        // The page lacks the ops of this rank, but can show its lanes.
         this.setRanks(new Set([number]));
         found.textContent = "none; the rank is shown";
         return;

@@ -1,8 +1,7 @@
 "use strict";
 
 // The timeline: lanes of slices, and next to each lane its stuck ops. Each zoom redraws only the
-// visible part, so that labels stay crisp and never overlap, and a large run is as fast as a small
-// one.
+// visible part. Labels stay crisp and never overlap, and a large run is as fast as a small one.
 
 const RANK_GAP = 10;  // pixels between ranks
 const AXIS = 40;
@@ -345,7 +344,7 @@ class Timeline {
       const begin = Math.max(this.left, this.x(slice.begin));
       const end = Math.min(this.right, this.x(slice.drawEnd));
       if (end - begin < TINY) {
-        // Merges narrow slices; a single one keeps its color, and has a minimum width.
+        // Merges narrow slices. A single narrow slice keeps its color, and has a minimum width.
         if (many && begin - many.end < 1) {
           many.end = Math.max(many.end, end);
           ++many.count;
@@ -470,7 +469,8 @@ class Timeline {
       const from = this.anchor(wait.from);
       const to = this.anchor(wait.to);
       if (!from || !to) continue;
-      // The arrow starts and ends above or below its lanes, so that it covers no labels there.
+      // The arrow starts and ends above or below its lanes, so that it covers no labels in these
+      // lanes.
       const down = to.y > from.y;
       const edge = this.high / 2 + 2;
       const y0 = from.y + (to.y === from.y || !down ? -edge : edge);
@@ -524,7 +524,7 @@ class Timeline {
     this.window = {from, to: from + length};
   }
 
-  /** Moves and scrolls to the ops, to all of them if they fit. */
+  /** Moves and scrolls to the ops; to the first op if not all fit. */
   reveal(acts) {
     this.layout();
     const slices = acts.filter((act) => act.slice && !act.stuckIn).map((act) => act.slice);
@@ -552,7 +552,7 @@ class Timeline {
     const room = this.frame.clientHeight - AXIS;
     const at = this.frame.scrollTop;
     if (top >= at && bottom <= at + room) return;
-    // If not all fit, shows the first, which was requested.
+    // If not all rows fit, shows the first, which was requested.
     const wanted = bottom - top <= room ? (top + bottom - room) / 2 : rows[0] - 20;
     this.frame.scrollTop = Math.max(0, wanted);
   }
