@@ -1,6 +1,6 @@
-// Following all interleavings against following those that differ in effect, on random plans: the
-// same ends must be found, every interleaving that hangs must do so when it is replayed, and if
-// timing decides nothing all interleavings must have one end.
+// Compares the search of all interleavings with the search of those that differ in effect, on
+// random plans. Both must find the same ends. Each hanging interleaving must hang when replayed. If
+// timing decides nothing, all interleavings must have one end.
 //
 // PIPESIM_EXPLORED_PLANS and PIPESIM_EXPLORED_FIRST_SEED choose other plans.
 #include "sim/interleavings/exploration.hpp"
@@ -33,7 +33,7 @@ sim::ExploreOptions options(bool reduce) {
   options.walks = 0;
   options.reduce = reduce;
   options.look_for_cycles = false;
-  options.open_devices = false;  // every run is one of the plan as it is
+  options.open_devices = false;  // every run keeps the devices of the plan
   return options;
 }
 
@@ -52,7 +52,7 @@ int random_hangs(const sim::Plan& plan, std::uint64_t count, std::uint64_t seed)
   return found;
 }
 
-// What happens before what, in the times of a run.
+// Checks happens-before against the times of a run.
 void check_happens_before(const sim::Plan& plan, const sim::HappensBefore& happens_before,
                           std::uint64_t seed) {
   sim::RunOptions options = random_timing(seed);
@@ -91,7 +91,7 @@ void check_replay(const sim::Plan& plan, const sim::Exploration& exploration) {
   CHECK_FALSE(outcome.completed());
 }
 
-// In how many plans what was seen.
+// Numbers of plans per outcome.
 struct Counts {
   int compared = 0;
   int hangs = 0;
@@ -102,7 +102,7 @@ struct Counts {
   int tried_long = 0;
 };
 
-// If no cycle of waits is possible, no interleaving may hang.
+// If no cycle of waits is possible, no interleaving can hang.
 void check_cycles(const sim::Plan& plan, const sim::HappensBefore& happens_before,
                   const sim::Exploration& all, Counts& counts) {
   const sim::PotentialCycles cycles = sim::potential_cycles(plan, happens_before, 100'000);
@@ -114,9 +114,9 @@ void check_cycles(const sim::Plan& plan, const sim::HappensBefore& happens_befor
   }
 }
 
-// A plan that is proved hangs in no random timing.
+// Checks that a proved plan hangs in no random timing.
 void check_proof(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
-  // Only plans in which timing could matter are worth many tries.
+  // Spends many tries only on plans in which timing can matter.
   const bool try_long = sim::determinacy_obstacle(plan) != nullptr && counts.tried_long < 20;
   if (try_long) ++counts.tried_long;
   CHECK(random_hangs(plan, try_long ? 1000 : 3, seed) == 0);
@@ -159,7 +159,7 @@ TEST_CASE("following interleavings that differ in effect finds all ends", "[twin
     const sim::Plan plan = twin::to_plan(twin::without_faults(twin::random_spec(seed)));
     if (plan.act_count <= kMaxActs) compare(plan, seed, counts);
   }
-  // Rare: that a creation waits for devices decides how it ends.
+  // A rare case: the outcome depends on an initialization that waits for devices.
   compare(twin::to_plan(twin::without_faults(twin::random_spec(47376))), 47376, counts);
   INFO(counts.compared << " plans were compared, " << counts.hangs << " can hang, " << counts.both
                        << " of them may not, " << counts.fixed << " do not depend on timing; "

@@ -1,6 +1,6 @@
-// Runs in fixed order against the event engine: if a run in fixed order reaches the end of a plan,
-// nothing about its outcome may differ, and most plans that complete without an obstacle must be
-// run so.
+// Compares runs in fixed order with the event engine. If a run in fixed order reaches the end of a
+// plan, its outcome must be equal in every respect. Most plans that complete and have no obstacle
+// must run in fixed order.
 #include "sim/fixed_order.hpp"
 
 #include <cstdint>
@@ -23,8 +23,8 @@ sim::RunOptions options_of(sim::EngineKind engine) {
   return options;
 }
 
-// Half of the plans have none of these obstacles: faults, limited devices, creation that waits for
-// devices.
+// Returns a random plan. Half of the plans have none of these obstacles: faults, limited devices,
+// initialization that waits for devices.
 sim::Plan random_plan(std::uint64_t seed) {
   twin::Spec spec = twin::random_spec(seed);
   if (seed % 4 < 2) return twin::to_plan(spec);
@@ -40,7 +40,7 @@ sim::Plan random_plan(std::uint64_t seed) {
   return twin::to_plan(spec);
 }
 
-// What a run may leave behind when all is done; its queues and lines are empty then.
+// Compares the state that a completed run leaves, except its queues and lines, which are empty.
 void check_same_state(const sim::Plan& plan, const sim::State& a, const sim::State& b) {
   for (const sim::ActorId id : ids_of(plan.actors)) {
     CHECK(a.actors[id].launched == b.actors[id].launched);
@@ -111,7 +111,7 @@ TEST_CASE("runs in fixed order agree with the event engine on random plans", "[t
     INFO("seed " << seed);
     REQUIRE(good);
     check_same(plan, *outcome, events);
-    // The last times of every other actor are enough for some.
+    // Keeps only the last times of every other actor.
     sim::RunOptions fewer = options;
     for (const sim::ActorId id : ids_of(plan.actors)) {
       if (id.value % 2 == 0) fewer.last_times_of.push_back(id);
@@ -134,8 +134,8 @@ TEST_CASE("runs in fixed order agree with the event engine on random plans", "[t
   CHECK(in_fixed_order * 10 > completed * 7);
 }
 
-// Two streams, and two places for both: the third launch waits for the end of b's first op at 4,
-// and the fourth for that of a's first at 10.
+// Two streams of a device share a launch queue of two: the third launch waits for the end of b's
+// first op at 4, the fourth for the end of a's first op at 10.
 TEST_CASE("by hand: a launch queue of a device in fixed order", "[twin]") {
   twin::Sketch sketch;
   const int thread = sketch.add_program();
@@ -161,7 +161,7 @@ TEST_CASE("by hand: a launch queue of a device in fixed order", "[twin]") {
   check_same(plan, *outcome, sim::run(plan, options));
 }
 
-// The ends that the second actor has passed must not be gone for the third.
+// The third actor still needs ends that the second actor has already passed.
 TEST_CASE("by hand: two ops may wait for one in fixed order", "[twin]") {
   twin::Sketch sketch;
   const int thread = sketch.add_program();

@@ -125,7 +125,7 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
   for (const sim::RankId rank : plan.locks) spec.locks.push_back({number(rank)});
 }
 
-/// A plan that names no link of a rank is one without.
+/// A plan in which no rank of the communicator has a link has an empty list.
 void add_faults(const sim::Plan& plan, const sim::Communicator& from, Communicator& communicator) {
   communicator.link = number(from.link);
   communicator.timeout = from.timeout.ns;
@@ -161,7 +161,7 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
     }
     spec.collectives.push_back(std::move(collective));
   }
-  // Those of first use come after these, and are not in a Spec.
+  // Meetings of first use come after these, and are not in a Spec.
   for (const sim::Meeting& from : plan.meetings) {
     if (from.kind != sim::MeetingKind::kHosts) continue;
     Meeting meeting{{}, number(from.communicator)};
@@ -182,8 +182,9 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
   }
 }
 
-// The twin has one list of edges in the order in which both registers and actors see theirs. The
-// plan has two orders; lowering adds edges consumer by consumer, so that order serves both.
+// Returns the edges in an order that fits both registers and actors, because the twin has only one
+// list. The plan has two orders; lowering adds edges consumer by consumer, so the consumers' order
+// fits both.
 std::vector<sim::EdgeId> edges_in_order(const sim::Plan& plan) {
   std::vector<sim::EdgeId> order;
   for (const sim::ActorId id : ids_of(plan.actors)) {

@@ -1,7 +1,7 @@
-// sim/loggops/loggops.hpp against a second implementation of docs/reference/goal.md, "The timing".
-// That one is as plain as can be: a list of what is to be tried, of which the earliest is searched
-// for, tried, and put back where it cannot run yet. It shares nothing with the engine but the
-// program.
+// Compares sim/loggops/loggops.hpp with a second implementation of docs/reference/goal.md, "The
+// timing". The second one is as plain as possible: a list of attempts. It takes the earliest
+// attempt, tries it, and puts it back if it cannot run yet. It shares only the program with the
+// engine.
 #include "sim/loggops/loggops.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Op {
   Number size = 0;
   int cpu = 0;
   int nic = 0;
-  std::vector<std::pair<int, bool>> requires_ops;  // and whether its start is enough
+  std::vector<std::pair<int, bool>> requires_ops;  // the op, and whether its start is enough
 };
 
 struct Told {
@@ -43,7 +43,7 @@ struct Told {
 struct Sketch {
   int ranks = 1;
   std::vector<Op> ops;     // by rank
-  std::vector<Told> told;  // dependencies in the order of the file
+  std::vector<Told> told;  // dependencies in file order
 };
 
 struct Found {
@@ -51,7 +51,7 @@ struct Found {
   std::vector<Number> finish;
 };
 
-// What a thing to try is: an op that begins, or the message of a send that arrives.
+// An attempt: an op that starts, or a message that arrives.
 struct Try {
   Number time = 0;
   Number turn = 0;
@@ -85,7 +85,7 @@ class Plain {
   }
 
  private:
-  using Unit = std::tuple<char, int, int>;  // 'c'pu, nic that 's'ends, nic that 'r'eceives
+  using Unit = std::tuple<char, int, int>;  // 'c'pu, 's'ending nic, 'r'eceiving nic
 
   const Op& op(int i) const { return sketch_.ops[static_cast<std::size_t>(i)]; }
   static Number& at(std::vector<Number>& list, int i) { return list[static_cast<std::size_t>(i)]; }
@@ -95,7 +95,7 @@ class Plain {
     return std::max<Number>(0, base + (size - 1) * each);
   }
 
-  // As 64 bits without sign compare them.
+  // The longer of two times, compared as unsigned 64-bit numbers.
   Number longer(Number size) const {
     const auto a = static_cast<std::uint64_t>((size - 1) * with_.overhead_per_byte_ns);
     const auto b = static_cast<std::uint64_t>((size - 1) * with_.gap_per_byte_ns);
@@ -189,8 +189,8 @@ class Plain {
     return true;
   }
 
-  // All ops that nothing holds back any more get their turns: by rank, kind, and how they were
-  // told.
+  // Gives their turns to all ops without open dependencies: by rank, kind, and the dependency that
+  // released them.
   void let_go(int cause) {
     std::vector<int> free_ops;
     for (int i = 0; i < static_cast<int>(sketch_.ops.size()); ++i) {
@@ -229,9 +229,9 @@ class Plain {
     return result;
   }
 
-  // What let `i` go last: of what just happened, the start of `cause`, then the end of its match
-  // if that is a send, then its own end, or the end of the receive that it met; and of these the
-  // last dependency in the file.
+  // Returns the cause and dependency that released `i` last. The order of causes: the start of
+  // `cause`, the end of its matching op if `cause` is a send, its own end, then the end of the recv
+  // that it met. Among equal causes, the last dependency in the file counts.
   std::pair<int, int> told_by(int i, int cause) {
     std::pair<int, int> last(-1, -1);
     for (int k = 0; k < static_cast<int>(sketch_.told.size()); ++k) {
@@ -240,7 +240,7 @@ class Plain {
       const bool sent = op(on).kind == sim::LogGopsKind::kSend;
       const bool just = on == cause || at(found_.match, cause) == on;
       if (!just) continue;
-      if (start && on != cause) continue;  // that was earlier
+      if (start && on != cause) continue;  // this start was an earlier release
       last = std::max(last, {start ? 0 : sent ? 1 : 2, k});
     }
     return last;
@@ -249,7 +249,7 @@ class Plain {
   const Sketch& sketch_;
   const sim::LogGopsParameters& with_;
   Found found_;
-  std::vector<bool> taken_;  // what has been let go
+  std::vector<bool> taken_;  // ops that have been released
   std::vector<Try> tries_;
   std::map<Unit, Number> free_;
   std::map<int, Number> taken_in_;
@@ -344,7 +344,7 @@ sim::LogGopsParameters random_parameters(Random& random) {
 
 Number number(sim::Time time) { return time == sim::kNever ? kNot : time.ns; }
 
-// What must be true of the wait-for graph whatever the program is.
+// Checks properties that the wait-for graph of every program has.
 void check_waits(const Sketch& sketch, const sim::LogGopsProgram& program,
                  const sim::LogGopsOutcome& outcome) {
   const sim::WaitGraph graph = sim::wait_graph(program, outcome);

@@ -1,5 +1,5 @@
-// See machine.hpp. The numbers in brackets are sections of docs/reference/rules.md; functions stand
-// in the order of those sections.
+// See machine.hpp. The numbers in brackets are sections of docs/reference/rules.md; functions are
+// in the order of these sections.
 #include "tests/twin/machine.hpp"
 
 #include <algorithm>
@@ -151,7 +151,7 @@ std::int64_t Machine::varied(int w1, int w2, std::int64_t w3, std::int64_t plain
          static_cast<std::int64_t>(h % static_cast<std::uint64_t>(plain + part - first + 1));
 }
 
-/// Of all calls, in the order of actors.
+/// Number of a call among all calls, in the order of actors.
 int Machine::number_of(const CallRef& ref) const {
   int number = ref.call;
   for (int a = 0; a < ref.act.actor; ++a) number += count_of(at(spec.actors, a).calls);
@@ -267,16 +267,16 @@ bool Machine::enter(int t, Act act, Step first) {
   return true;
 }
 
-/// Goes on where the thread was blocked, if it was. Returns whether it is blocked again.
+/// Continues where the thread was blocked, if it was. Returns whether it is blocked again.
 bool Machine::resume(int t) {
   if (!thread_state(t).blocked) return false;
   const Blocked blocked = *thread_state(t).blocked;
   thread_state(t).blocked.reset();
   switch (blocked.step) {
     case Step::kOutsideInput:
-    case Step::kCreation:  // a group may need another communicator
+    case Step::kCreation:  // a group can need another communicator
       return enter(t, blocked.act, Step::kCreation);
-    case Step::kConnection:  // messages, then collectives
+    case Step::kConnection:  // sends and recvs, then collectives
       return enter(t, blocked.act, Step::kConnection);
     case Step::kOverhead:
       return enter(t, blocked.act, Step::kLaunchQueue);
@@ -414,7 +414,7 @@ void Machine::put_on_stream(Act act) {
 
 // [4] Registers -----------------------------------------------------------------------------------
 
-/// All messages of an act, in the order of [5.1].
+/// All messages of an op, in the order of [5.1].
 std::vector<Message> Machine::messages_of(Act act) const {
   std::vector<Message> messages;
   for (int r : at(registers_of_actor, act.actor)) {
@@ -524,12 +524,12 @@ std::optional<Act> Machine::first_act(int s) const {
   return std::nullopt;
 }
 
-/// The act has become the head of its stream, which is not of a limited device.
+/// Starts the op, now the head of its stream, if it may start; its device has no limits.
 void Machine::start_if_it_may(Act act) {
   if (may_start(act)) start(act);
 }
 
-/// The act is the head of its stream, and may start there.
+/// Starts the head of a stream; the caller has checked that it may start.
 void Machine::start(Act act) {
   must(!has_stopped(rank_of(act.actor)), "something starts on a rank that has stopped");
   times[act].start = now;
@@ -577,7 +577,7 @@ void Machine::run_for(std::int64_t duration, Event event) {
   events_[{now + duration, 0, next_sequence_++}] = std::move(event);
 }
 
-/// Lets marks at the head leave, and starts the act behind them, unless it has to wait for room.
+/// Lets marks at the head leave, and starts the op after them unless it must wait for its device.
 void Machine::start_head(int s) {
   StreamState& stream = stream_state(s);
   while (!stream.entries.empty()) {

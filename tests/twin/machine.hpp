@@ -1,9 +1,9 @@
-// The twin's machine: docs/reference/rules.md, sections 2 to 6, 9 and 10, as plainly as they can be
-// written down.
+// The twin's machine: docs/reference/rules.md, sections 2 to 6, 9 and 10, written as plainly as
+// possible.
 //
-// It counts nothing that can be kept as a thing: messages are objects with a slot number, a credit
-// that is out is an object with the edges that have acknowledged it, a wake is an entry in a sorted
-// event list. Every state is public, because waits.cpp (section 7) reads all of it.
+// It counts nothing that can be kept as an object: a message is an object with a slot number, a
+// used credit is an object with the edges that have acknowledged it, a wake-up is an entry in a
+// sorted event list. Every state is public, because waits.cpp (section 7) reads all of it.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@
 
 namespace pipesim::twin {
 
-/// Act `k` (from 0) of an actor.
+/// Op `k` (from 0) of an actor.
 struct Act {
   int actor = 0;
   int k = 0;
@@ -28,7 +28,7 @@ struct Act {
   friend auto operator<=>(const Act&, const Act&) = default;
 };
 
-/// -1 for what has not happened.
+/// Times of an op; -1 for what has not happened yet.
 struct Times {
   std::int64_t launch = -1;
   std::int64_t start = -1;
@@ -41,21 +41,21 @@ enum class MessageKind { kStart, kData, kAcknowledgement };
 
 struct Message {
   MessageKind kind = MessageKind::kStart;
-  int to = 0;     // the actor it is addressed to
-  int edge = -1;  // data and acknowledgements
+  int to = 0;     // the receiving actor
+  int edge = -1;  // of data and acknowledgements
   int slot = -1;
 };
 
-/// What stands in a stream [5.2]: an act, or one of three kinds of marks.
+/// An entry of a stream [5.2]: an op, or one of three kinds of marks.
 struct Entry {
   std::optional<Act> act;
-  std::optional<Message> acknowledgement;  // of an input that is used in place [4.4]
-  int communicator = -1;                   // whose creation waits for the devices [3.3]
-  int synchronizes = -1;                   // the thread that waits for it [9.1]
+  std::optional<Message> acknowledgement;  // of an input used in place [4.4]
+  int communicator = -1;                   // whose initialization waits for the devices [3.3]
+  int synchronizes = -1;                   // the thread that waits for the mark [9.1]
 };
 
-/// The steps of entering an act, in order [3.2].
-/// The launch queue is of steps on streams, the host of the others.
+/// The steps of entering an op, in order [3.2]. Ops on streams have kLaunchQueue, the others have
+/// kHost.
 enum class Step {
   kOutsideInput,
   kCreation,
@@ -66,17 +66,17 @@ enum class Step {
   kBlocking
 };
 
-/// A meeting of hosts [9.7]: of a connection, or of steps.
+/// Key of a meeting of hosts [9.7]: of a connection, or of steps.
 struct MeetingKey {
-  int step = -1;  // of role kMeet: its number in the plan
+  int step = -1;  // number of the meeting in the plan, for role kMeet
   int communicator = -1;
-  int from = -1;  // of a message
+  int from = -1;  // sender, for sends and recvs
   int to = -1;
 
   friend auto operator<=>(const MeetingKey&, const MeetingKey&) = default;
 };
 
-/// A thread that came to it as time `number` of its rank.
+/// The visit of a thread to a meeting, for time `number` of its rank.
 struct Coming {
   MeetingKey meeting;
   int number = 0;
@@ -85,11 +85,11 @@ struct Coming {
 };
 
 struct MeetingState {
-  std::map<int, int> came;                      // of each rank: how often
-  std::vector<std::pair<int, Coming>> waiting;  // threads, in the order in which they were blocked
+  std::map<int, int> came;                      // number of visits by rank
+  std::vector<std::pair<int, Coming>> waiting;  // blocked threads, longest first
 };
 
-/// A thread enters an act, or returns from it [3.6].
+/// The log line of a thread that enters an op, or returns from it [3.6].
 struct LogLine {
   std::int64_t time = 0;
   Act act;
@@ -98,34 +98,34 @@ struct LogLine {
   friend auto operator<=>(const LogLine&, const LogLine&) = default;
 };
 
-/// In which act, and at which step of it, a thread is blocked.
+/// The op, and its step, in which a thread is blocked.
 struct Blocked {
   Act act;
   Step step = Step::kOutsideInput;
-  int communicator = -1;       // kCreation: of which
+  int communicator = -1;       // kCreation: the communicator
   bool link_was_down = false;  // kCreation: its rank could not arrive [10.4]
-  std::int64_t since = 0;      // kCreation, kConnection: when it was blocked there
-  std::int64_t heartbeat = 0;  // kConnection: the smallest of those that it waits for
+  std::int64_t since = 0;      // kCreation, kConnection: when the thread blocked
+  std::int64_t heartbeat = 0;  // kConnection: the smallest of its communicators
 };
 
 struct ThreadState {
-  bool wake_is_due = false;  // a wake is in the event list
-  bool running = false;      // within its wake
+  bool wake_is_due = false;  // the event list holds a wake-up
+  bool running = false;      // during its wake-up
   std::optional<Blocked> blocked;
   std::deque<Message> inbox;     // order arrival
-  int at = -1;                   // order arrival: the actor it is at
-  int position = 0;              // order program: its next act in the list
-  std::set<int> streams_marked;  // that it synchronizes and whose mark has not left [9.1]
-  std::vector<Coming> waits_at;  // meetings [9.7]
-  bool has_come = false;         // in a step of role kMeet
-  std::int64_t entered = 0;      // when it entered the act that it is in
+  int at = -1;                   // order arrival: the current actor
+  int position = 0;              // order program: index of its next op
+  std::set<int> streams_marked;  // streams it synchronizes with whose marks have not left [9.1]
+  std::vector<Coming> waits_at;  // its meetings [9.7]
+  bool has_come = false;         // a step of role kMeet has come to its meeting
+  std::int64_t entered = 0;      // when it entered its current op
 
   bool idle() const { return !wake_is_due && !running && !blocked; }
 };
 
-/// Of a stream, or of a device for all of its streams [3.4].
+/// Launch queue of a stream, or of a device for all its streams [3.4].
 struct LaunchQueue {
-  std::deque<int> waiters;   // threads that wait for it, longest first
+  std::deque<int> waiters;   // waiting threads, longest first
   std::set<int> place_kept;  // threads that were freed and have not run yet
 };
 
@@ -137,29 +137,29 @@ struct StreamState {
 struct CommunicatorState {
   bool exists = false;
   std::set<int> arrived;         // ranks
-  std::vector<int> blocked;      // threads, in the order in which they were blocked
-  std::set<int> streams_marked;  // whose mark has not left
+  std::vector<int> blocked;      // blocked threads, longest first
+  std::set<int> streams_marked;  // streams whose mark has not left
 };
 
-/// Only of devices with room [5.3].
+/// State of a device with limits [5.3].
 struct DeviceState {
-  std::map<Act, int> turn;  // in which acts were launched
+  std::map<Act, int> turn;  // launch number of each op
   std::map<int, std::deque<Act>> hardware_queues;
   std::deque<Act> launch_order;
-  std::map<Act, int> holds;  // slots
-  LaunchQueue queue;         // also where there is no room to share
+  std::map<Act, int> holds;  // kernel slots by op
+  LaunchQueue queue;         // exists without limits as well
 };
 
-/// Who waits for an event to have fired `need` times [9.1, 9.2].
+/// A thread or stream that waits until an event has fired `need` times [9.1, 9.2].
 struct Waiter {
   int need = 0;
-  int thread = -1;          // of an await
-  std::optional<Act> wait;  // or a wait on its stream
+  int thread = -1;          // the thread of an await
+  std::optional<Act> wait;  // or a wait at the head of its stream
 };
 
 struct SignalState {
   int fired = 0;
-  std::vector<Act> records;  // launched, in order: fired[i] comes from records[i]
+  std::vector<Act> records;  // launched, in order; fired[i] comes from records[i]
   std::vector<Waiter> threads;
   std::vector<Waiter> streams;
 };
@@ -169,7 +169,7 @@ struct LockState {
   std::deque<int> line;
 };
 
-/// Call number `call` of an act.
+/// The call `call` of an op, counted from 0.
 struct CallRef {
   Act act;
   int call = 0;
@@ -181,18 +181,18 @@ struct CallState {
   bool active = false;
   bool running = false;
   bool done = false;
-  std::optional<CallRef> met;  // a send or receive: the other one [9.5]
-  int hangs_on = -1;           // a link [10.4]
-  bool is_short = false;       // a receive that waits for more than its send had [9.5]
+  std::optional<CallRef> met;  // for a send or recv: the matched call [9.5]
+  int hangs_on = -1;           // number of a link [10.4]
+  bool is_short = false;       // the recv wants more than its send had [9.5]
 };
 
-/// Of a communicator, one that is not open [9.4].
+/// State of the current sequence number on a communicator that is not open [9.4].
 struct RoundState {
   std::vector<CallRef> arrived;
   bool mismatched = false;
 };
 
-/// From a rank to a rank on a communicator [9.5].
+/// Send queue from a rank to a rank on a communicator [9.5].
 struct ChannelKey {
   int communicator = 0;
   int from = 0;
@@ -201,25 +201,26 @@ struct ChannelKey {
   friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
 };
 
-/// A message is the send that it comes from. At most one send and one receive are active at a time.
+/// State of a send queue. A message is represented by its send. At most one send and one recv are
+/// active at a time.
 struct ChannelState {
   std::deque<CallRef> messages;
   std::set<CallRef> in_buffer;     // sends with steps that run or are messages
-  std::optional<CallRef> send;     // waits for room or for a receive
-  std::optional<CallRef> receive;  // has neither a message nor met a send
-  std::deque<std::int64_t> came;   // when the messages and the send that waits did
+  std::optional<CallRef> send;     // waits for room or for a recv
+  std::optional<CallRef> receive;  // has no message and no send yet
+  std::deque<std::int64_t> came;   // when each message, and then the waiting send, was there
 };
 
-/// Two acts with calls that do not fit [9.4, 9.5].
+/// Two ops with calls that do not match [9.4, 9.5].
 struct Mismatch {
-  bool message = false;  // else of a collective
-  Act first;             // the first of the round, or the send
-  Act second;            // the one that differs, or the receive
+  bool message = false;  // a send and its recv; otherwise a collective
+  Act first;             // the first to arrive, or the send
+  Act second;            // the one that differs, or the recv
 
   friend auto operator<=>(const Mismatch&, const Mismatch&) = default;
 };
 
-/// The place of an event in the list [2].
+/// Key of an event in the list [2].
 struct EventKey {
   std::int64_t time = 0;
   int priority = 0;
@@ -228,20 +229,21 @@ struct EventKey {
   friend auto operator<=>(const EventKey&, const EventKey&) = default;
 };
 
-/// The end of an act (or of all members of a collective), the wake of a thread, or the end of
+/// The end of an op (or of all members of a collective), the wake-up of a thread, or the end of
 /// calls.
 struct Event {
   std::vector<Act> ends = {};
   int wakes = -1;
   std::vector<CallRef> calls = {};
-  int round_of = -1;  // the calls end a round of this communicator
-  int starts = -1;    // the first op of this stream, of an explorer only (see `offers_starts`)
-  std::optional<ChannelKey> taken = {};  // a receive from any rank takes of it, likewise
+  int round_of = -1;  // the communicator whose collective calls end
+  int starts = -1;    // starts this stream's first op; explorer only (see `offers_starts`)
+  // A recv from any rank takes a send of this queue; explorer only.
+  std::optional<ChannelKey> taken = {};
 
   friend auto operator<=>(const Event&, const Event&) = default;
 };
 
-/// Why a rank died [10.2, 10.5].
+/// Cause of a rank's death [10.2, 10.5].
 enum class Why {
   kAtATime,
   kAtAnAct,
@@ -258,23 +260,23 @@ struct Died {
   std::int64_t time = 0;
   bool after_rest = false;
   Why why = Why::kAtATime;
-  std::optional<Act> act;  // in which it died, where the rules name one
+  std::optional<Act> act;  // the op in which the rank died, if the rules name one
 };
 
 struct RankState {
   bool dead = false;
-  bool failed = false;  // its devices [10.3]; it may live on
+  bool failed = false;  // its devices failed [10.3]; the rank can live on
 };
 
 /// Kinds of timers in the order of [10.5].
 enum class TimerKind { kDeath, kLinkError, kWatchdog, kThread, kLauncher };
 
-/// Timers are not kept but found: what is due next follows from the state.
+/// A timer. Timers are not stored: the next one due is derived from the state.
 struct Timer {
   std::int64_t time = 0;
   TimerKind kind = TimerKind::kDeath;
-  int number = 0;  // of a death in its list, a stream, a thread or a rank
-  int rank = 0;    // that dies, or whose host does
+  int number = 0;  // index in the list of deaths, or number of a stream, thread or rank
+  int rank = 0;    // the rank that dies, or whose host's ranks die
   std::optional<Act> act;
 
   friend auto operator<=>(const Timer&, const Timer&) = default;
@@ -284,25 +286,26 @@ class Machine {
  public:
   explicit Machine(const Spec& plan);
 
-  /// Runs until there is no event left: to the first rest. Throws std::logic_error where the rules
-  /// contradict themselves (an acknowledgement out of order, a wait that cannot be).
+  /// Runs until no event is left: to the first quiescent state. Throws std::logic_error if the
+  /// rules contradict themselves (an acknowledgement out of order, an impossible wait).
   void run();
 
-  /// The aftermath [10.5] of a run that has not completed.
+  /// Runs the teardown [10.5] of a run that has not completed.
   void run_on();
 
-  // For an explorer of all orders (orders.hpp), in place of run(): times mean nothing there.
+  // For an explorer of all interleavings (orders.hpp), instead of run(); times have no meaning
+  // there.
   void begin() { send_start_messages(); }
   std::vector<Event> pending() const;
   void happen(const Event& event);  // one of pending()
-  /// On a device with slots and without a launch order any op that may start does [5.5], as an
-  /// event of its own.
+  /// Whether an op that may start on a device with slots and without a launch order [5.5] does so
+  /// as a separate event.
   bool offers_starts = false;
 
-  // The channels from which a receive from any rank of `to` can take a send [9.5].
+  // The queues from which a recv of rank `to` from any rank can take a send [9.5].
   std::vector<ChannelKey> sources(int communicator, int to) const;
 
-  // What the rules call by name; all of it is asked by waits.cpp as well.
+  // Terms of the rules; waits.cpp uses all of these as well.
   bool ready(int actor) const;                            // [3.1]
   bool waits_beyond_its_work(int actor) const;            // [3.1]
   int credits_free(int reg) const;                        // [3.1]
@@ -310,26 +313,29 @@ class Machine {
   bool was_launched(Act act) const;                       // [3.5]
   bool is_done(Act act) const;                            // [5.2]
   bool leaves_at_launch(int sender, int receiver) const;  // [5.1]
-  int reused_by(int edge) const;  // the register with edges that keeps this input [4.4], or -1
+  int reused_by(int edge) const;  // the register with edges that reuses this input [4.4], or -1
   std::optional<Act> first_act(int stream) const;
-  /// Those that share the launch queue of a stream [3.4].
+  /// Streams that share the launch queue of a stream [3.4].
   std::vector<int> streams_of_queue(int stream) const;
   std::optional<int> next_in_program(int thread) const;  // an actor
   bool all_arrived(int communicator) const;
-  int arrival_link_of(int communicator, int rank) const;       // [10.4], or -1
-  std::optional<int> missing_communicator(Act act) const;      // the first that it has to create
+  int arrival_link_of(int communicator, int rank) const;  // [10.4], or -1
+  // The first one that the op must initialize.
+  std::optional<int> missing_communicator(Act act) const;
   std::vector<int> ranks_of(const MeetingKey& meeting) const;  // [9.7]
-  bool will_come(int actor, const MeetingKey& meeting) const;  // its next act, to a new time
+  bool will_come(int actor, const MeetingKey& meeting) const;  // its next op, for another time
   int times_come(const MeetingKey& meeting, int rank) const;
-  bool has_room(int stream) const;  // on a limited device [5.3]
+  bool has_room(int stream) const;  // is on a limited device [5.3]
   bool needs_slot(Act act) const;
   bool in_launch_order(Act act) const;
-  bool in_hardware_queue(Act act) const;              // joins one
-  std::vector<Act> not_first_in_line(Act act) const;  // those that are, in its lines [9.3]
+  bool in_hardware_queue(Act act) const;  // joins a hardware queue
+  // The first ops of its lines, other than itself [9.3].
+  std::vector<Act> not_first_in_line(Act act) const;
   int free_slots(int device) const;
   bool can_take_slots(Act act) const;
-  std::vector<Act> awaited_by(Act act) const;                // of its pairs, not done [5.4]
-  std::optional<Act> last_that_it_is_behind(Act act) const;  // not done [5.4]
+  std::vector<Act> awaited_by(Act act) const;  // ops of its `afters` that are not done [5.4]
+  // The last op that it is behind, not done [5.4].
+  std::optional<Act> last_that_it_is_behind(Act act) const;
   bool was_started(Act act) const { return was_launched(act) && times.at(act).start >= 0; }
   CallState call_state(CallRef ref) const;
   bool is_open(int communicator) const;  // [9.4]
@@ -354,38 +360,38 @@ class Machine {
 
   std::int64_t now = 0;
   std::int64_t last_progress = 0;
-  std::map<Act, Times> times;  // of the acts that were launched
-  std::vector<int> launched;   // how many acts of each actor
+  std::map<Act, Times> times;  // of launched ops
+  std::vector<int> launched;   // number of launched ops, by actor
   std::vector<int> done;
   std::vector<ThreadState> threads;
   std::vector<StreamState> streams;
   std::vector<CommunicatorState> communicators;
-  std::vector<std::set<int>> available;  // of each edge: the slots that its consumer may use
-  /// Of each register: the slots that hold a credit, with the edges that have acknowledged them.
+  std::vector<std::set<int>> available;  // by edge: the slots that its consumer can use
+  /// For each register: the slots that hold a credit, with the edges that have acknowledged them.
   std::vector<std::map<int, std::set<int>>> slots_out;
   std::vector<DeviceState> devices;
   std::vector<SignalState> signals;
   std::vector<LockState> locks;
-  std::vector<RoundState> rounds;  // of each communicator
-  // Of each open communicator, and of each of its seqs: who has arrived, in order.
+  std::vector<RoundState> rounds;  // by communicator
+  // For each open communicator and sequence number: the calls that have arrived, in order.
   std::map<int, std::vector<std::vector<CallRef>>> seqs;
   std::map<ChannelKey, ChannelState> channels;
-  /// Of a rank on a communicator: the acts with calls there that were launched and are not done.
+  /// For each communicator and rank: ops with calls there that are launched and not done.
   std::map<std::pair<int, int>, std::deque<Act>> lines;
   std::map<MeetingKey, MeetingState> meetings;
-  std::map<MeetingKey, int> met;  // how often
-  /// As which time a rank has come to connect, by what it connects there [9.7].
+  std::map<MeetingKey, int> met;  // number of times
+  /// Number of the time for which a rank came to a connection, by connection [9.7].
   std::map<std::pair<MeetingKey, std::pair<int, int>>, int> connections;
-  std::map<Act, std::vector<CallState>> calls;  // of the acts that have started
-  std::map<Act, int> needs;                     // of each `wait`: how often its event must fire
-  /// Of acts that stay behind a stream: what stood there when they were launched [5.4].
+  std::map<Act, std::vector<CallState>> calls;  // of ops that have started
+  std::map<Act, int> needs;                     // by `wait` op: how often its event must fire
+  /// For each op that stays behind a stream: the ops on this stream at its launch [5.4].
   std::map<Act, std::vector<Act>> stays_behind;
   std::vector<Mismatch> mismatches;
   std::vector<RankState> ranks;
-  std::vector<Died> deaths;           // in the order in which they happened
-  std::map<Act, int> acts_that_hang;  // of collectives, and on which link [10.4]
+  std::vector<Died> deaths;           // in order of time
+  std::map<Act, int> acts_that_hang;  // of collectives, by op: the link it hangs on [10.4]
   std::vector<LogLine> log;
-  /// Which rare ways of the rules this run took, for the statistics of the tests.
+  /// Rare branches of the rules that this run took, for the statistics of the tests.
   mutable std::set<std::string> branches;
 
  private:
@@ -399,7 +405,7 @@ class Machine {
   void run_arrival(int thread);
   void run_program(int thread);
 
-  // Entering an act. Each step returns whether the thread is blocked by it.
+  // Entering an op. Each step returns whether it blocks the thread.
   bool enter(int thread, Act act, Step first);
   bool resume(int thread);
   bool blocks_for_outside_input(int thread, Act act);
@@ -437,7 +443,7 @@ class Machine {
   void end(Act act);
   void run_for(std::int64_t duration, Event event);
 
-  // Room on a device. These and those up to events of streams are in machine_steps.cpp.
+  // Limits of a device. This section and those up to events of streams are in machine_steps.cpp.
   void join_device(Act act);
   void take_room(Act act);
   void give_room_back(Act act);
@@ -464,7 +470,7 @@ class Machine {
   void start_wait(Act act);
   void fire(int signal);
 
-  // Calls on communicators. These are in machine_calls.cpp.
+  // Calls on communicators; in machine_calls.cpp.
   void start_calls(Act act);
   int stage_of(CallRef ref) const;
   bool is_held_back(CallRef ref) const;
@@ -497,7 +503,7 @@ class Machine {
   std::int64_t tag_of(CallRef ref) const;
   void compare(CallRef send, CallRef receive);
 
-  // Faults and guards. These are in machine_faults.cpp.
+  // Faults and timeouts; in machine_faults.cpp.
   void die(int rank, Why why, std::optional<Act> act);
   bool dies_instead(int thread, Act act);
   bool sees_error(int thread, Act act);
@@ -532,12 +538,12 @@ class Machine {
   std::map<EventKey, Event> events_;
   std::int64_t next_sequence_ = 0;
   bool rested_ = false;
-  std::set<int> deaths_come_;       // of the list
-  std::vector<Timer> link_errors_;  // also of ranks that are dead by now
-  std::vector<Timer> launchers_;    // those that have not fired
+  std::set<int> deaths_come_;       // deaths of the list that have happened
+  std::vector<Timer> link_errors_;  // includes ranks that are dead by now
+  std::vector<Timer> launchers_;    // launchers that have not fired
 };
 
-/// "at a time", "launcher" and so on.
+/// Returns "at a time", "launcher" and so on.
 std::string text(Why why);
 
 /// Throws std::logic_error(text) unless `condition`.

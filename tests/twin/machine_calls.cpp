@@ -1,4 +1,4 @@
-// Calls on communicators [9.3 to 9.5] of machine.hpp, in the order of those sections.
+// Calls on communicators [9.3 to 9.5] of machine.hpp, in the order of these sections.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -28,7 +28,8 @@ bool Machine::is_held_back(CallRef ref) const {
   return false;
 }
 
-/// Collective calls each have a stage of their own; then come the epochs of sends and receives.
+/// Stage of a call: each collective call has its own stage, then come the epochs of sends and
+/// recvs.
 int Machine::stage_of(CallRef ref) const {
   const Call& call = call_of(ref);
   int collectives_before = 0;
@@ -47,8 +48,8 @@ int Machine::stage_of(CallRef ref) const {
   return call.kind == CallKind::kCollective ? collectives_before : collectives + epoch;
 }
 
-/// Each communicator with calls of the actor, and its rank, if the rank's calls there are on
-/// several streams; in the order of its calls.
+/// Returns the lines of an actor: each communicator of its calls, with its rank, if the rank's
+/// calls there are on several streams; in the order of the calls.
 std::vector<std::pair<int, int>> Machine::lines_of(int a) const {
   std::vector<std::pair<int, int>> found;
   for (const Call& call : actor(a).calls) {
@@ -81,7 +82,7 @@ void Machine::leave_lines(Act act) {
   }
 }
 
-/// The next of the lines that an act has left start if they may.
+/// Starts the next op of each line that an op has left, if it may start.
 void Machine::start_in_lines(Act act) {
   for (const std::pair<int, int>& line : lines_of(act.actor)) {
     if (lines.at(line).empty()) continue;
@@ -120,7 +121,7 @@ void Machine::activate(CallRef ref) {
   }
 }
 
-/// Together, for the longest of them; they are done in the order that is given.
+/// Runs calls together, for the longest of them; they end in the given order.
 void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less) {
   std::int64_t takes = 0;
   std::vector<Act> acts;
@@ -130,7 +131,7 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std:
     acts.push_back(ref.act);
   }
   takes = std::max<std::int64_t>(0, takes - less);
-  const CallRef* counts = &together.front();  // of a send and a receive the send
+  const CallRef* counts = &together.front();  // in a pair of send and recv, the send
   for (const CallRef& ref : together) {
     const bool smaller = rank_of(ref.act.actor) < rank_of(counts->act.actor);
     if (round_of >= 0 && smaller) counts = &ref;
@@ -144,7 +145,7 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std:
   run_for(takes, Event{{}, -1, together, round_of});
 }
 
-/// Its run is over.
+/// Ends the run of a call.
 void Machine::end_call(CallRef ref) {
   const Call& call = call_of(ref);
   if (call.kind == CallKind::kSend && (call.eager || call.steps > 0)) put_message(ref);
@@ -165,7 +166,7 @@ void Machine::end_call(CallRef ref) {
   }
 }
 
-// [9.4] Collective calls match by order -----------------------------------------------------------
+// [9.4] Collective calls match by sequence number -------------------------------------------------
 
 void Machine::arrive(CallRef ref) {
   const int c = call_of(ref).communicator;
@@ -188,7 +189,7 @@ void Machine::arrive(CallRef ref) {
   run_calls(all, c);
 }
 
-/// Whether one of them can be in a seq that the other began.
+/// Whether a call can join the sequence number that `first` began.
 bool Machine::fit(CallRef first, CallRef other) const {
   Signature own = call_of(other).signature;
   if (at(spec.communicators, call_of(first).communicator).on_host) {
@@ -207,7 +208,7 @@ bool Machine::is_open(int communicator) const {
   return false;
 }
 
-/// Those of its seq.
+/// The calls at its sequence number.
 const std::vector<CallRef>& Machine::arrived_with(CallRef ref) const {
   for (const std::vector<CallRef>& seq : seqs.at(call_of(ref).communicator)) {
     if (std::find(seq.begin(), seq.end(), ref) != seq.end()) return seq;
@@ -229,7 +230,7 @@ bool fits_together(const Machine& machine, const std::vector<CallRef>& seq) {
 
 }  // namespace
 
-/// Of a broadcast from its root on, of a reduce to its root.
+/// The ring of ranks, starting at a broadcast's root or ending at a reduce's.
 std::vector<int> Machine::ring_of(const Call& first) const {
   std::vector<int> ring = at(spec.communicators, first.communicator).ranks;
   const auto root = std::find(ring.begin(), ring.end(), first.peer);
@@ -240,7 +241,8 @@ std::vector<int> Machine::ring_of(const Call& first) const {
 
 namespace {
 
-/// Built as a broadcast runs: in each round, all that have the data pass it to as many more.
+/// Sources of a rank in the tree, which is built as a broadcast runs: in each step, every rank with
+/// the data passes it to one more rank.
 std::set<int> sources_in_tree(const std::vector<int>& order, int rank) {
   std::map<int, int> parent;
   for (std::size_t have = 1; have < order.size(); have *= 2) {
@@ -281,7 +283,7 @@ std::set<int> Machine::sinks_of(const std::vector<CallRef>& seq, int rank) const
   return std::next(own) == ring.end() ? std::set<int>() : std::set<int>{*std::next(own)};
 }
 
-/// Of seqs at which the one has arrived and the other has not.
+/// Steps at sequence numbers at which `from` has arrived and `to` has not.
 int Machine::steps_under_way(int communicator, int from, int to) const {
   int steps = 0;
   for (const std::vector<CallRef>& seq : seqs.at(communicator)) {
@@ -346,7 +348,7 @@ void Machine::arrive_in_open(CallRef ref) {
   }
 }
 
-// [9.5] Sends and receives match by order ---------------------------------------------------------
+// [9.5] Sends and recvs match by order ------------------------------------------------------------
 
 ChannelState& Machine::channel_of(CallRef ref) {
   const Call& call = call_of(ref);
@@ -396,7 +398,7 @@ void Machine::activate_receive(CallRef ref) {
   }
 }
 
-/// A send waits, or has become a message.
+/// Notes that a send waits, or has become a message.
 void Machine::come(CallRef send) {
   channel_of(send).came.push_back(now);
   look_for_source(call_of(send).communicator, call_of(send).peer);
@@ -411,7 +413,7 @@ std::vector<ChannelKey> Machine::sources(int communicator, int to) const {
   return found;
 }
 
-/// What came first, of several at a time that of the smallest rank.
+/// Picks the source of a recv from any rank: the earliest send, or the smallest rank among equals.
 void Machine::look_for_source(int communicator, int to) {
   const auto any = channels.find({communicator, -1, to});
   if (any == channels.end() || !any->second.receive || offers_starts) return;
@@ -449,7 +451,7 @@ void Machine::meet(CallRef send, CallRef receive) {
   run_calls({send, receive}, -1);
 }
 
-/// Of an eager send that ends.
+/// Puts the message of a buffered send, which ends, into the queue.
 void Machine::put_message(CallRef ref) {
   ChannelState& channel = channel_of(ref);
   if (!channel.receive) {
@@ -462,7 +464,7 @@ void Machine::put_message(CallRef ref) {
   take(ref, receive);
 }
 
-/// A receive takes a message, which leaves the buffer if it was in it.
+/// Lets a recv take a message, which leaves the buffer if it was there.
 void Machine::take(CallRef send, CallRef receive) {
   ChannelState& channel = channel_of(send);
   compare(send, receive);
@@ -480,7 +482,7 @@ void Machine::take(CallRef send, CallRef receive) {
   run_into_buffer(next);
 }
 
-/// Or, of a host, has too little room.
+/// Whether a recv wants more than its send had or, on a host, has too little space for it.
 bool Machine::wants_more(CallRef send, CallRef receive) const {
   const std::int64_t sent = call_of(send).signature.count;
   const std::int64_t wanted = call_of(receive).signature.count;

@@ -1,4 +1,4 @@
-// The rest of machine.hpp: faults and guards [10]. Functions stand in the order of that section.
+// The rest of machine.hpp: faults and timeouts [10], in the order of that section.
 #include <algorithm>
 #include <tuple>
 
@@ -27,7 +27,7 @@ void Machine::die(int rank, Why why, std::optional<Act> act) {
   launchers_.push_back({now + spec.launcher, TimerKind::kLauncher, rank, rank, std::nullopt});
 }
 
-/// Whether the rank dies at the moment at which the act would be launched, or done on the host.
+/// Whether the rank dies instead of launching the op, or instead of its work on the host.
 bool Machine::dies_instead(int t, Act act) {
   if (actor(act.actor).dies_at != act.k)
     return on_host(actor(act.actor).role) && sees_error(t, act);
@@ -35,8 +35,8 @@ bool Machine::dies_instead(int t, Act act) {
   return true;
 }
 
-/// Whether it dies at the moment at which an act comes to its launch queue, or is done on the host,
-/// since its devices have failed [10.3].
+/// Whether the rank dies when an op reaches its launch queue, or instead of its work on the host,
+/// because its devices have failed [10.3].
 bool Machine::sees_error(int t, Act act) {
   const int rank = at(spec.threads, t).rank;
   if (!at(ranks, rank).failed || !needs_device(act)) return false;
@@ -52,7 +52,7 @@ bool Machine::needs_device(Act act) const {
   return step.role == Role::kSynchronize || !on_host(step.role);
 }
 
-/// The ranks that take part in the end of acts or calls.
+/// Ranks that take part in the end of ops or calls.
 std::vector<int> Machine::ranks_in(const Event& event) const {
   std::vector<int> found;
   for (const Act& act : event.ends) found.push_back(rank_of(act.actor));
@@ -60,8 +60,8 @@ std::vector<int> Machine::ranks_in(const Event& event) const {
   return found;
 }
 
-/// Whether an event that ends acts or calls does not do so: because of a rank that has stopped, or
-/// because it is what makes ranks die or fail.
+/// Whether an event that ends ops or calls must not do so: a rank has stopped, or the event itself
+/// makes ranks die or fail.
 bool Machine::is_stopped_by_faults(const Event& event) {
   for (int rank : ranks_in(event)) {
     if (!has_stopped(rank)) continue;
@@ -106,7 +106,7 @@ void Machine::fail(int rank) {
   branches.insert("10.3 does not surface at once");
 }
 
-/// Also one that was freed and has not run yet.
+/// Whether a thread waits for its device, or was freed from such a wait and has not run yet.
 bool Machine::waits_for_device(int t) const {
   const ThreadState& thread = at(threads, t);
   if (!thread.blocked) return false;
@@ -127,7 +127,7 @@ int Machine::arrival_link_of(int c, int rank) const {
 
 bool Machine::link_is_down(int link) const { return link >= 0 && at(spec.links, link).down <= now; }
 
-/// Of calls that run together, or -1.
+/// Link of calls that run together, or -1.
 int Machine::link_of(const std::vector<CallRef>& together, int round_of) const {
   if (round_of >= 0) return at(spec.communicators, round_of).link;
   const Call& first = call_of(together.front());
@@ -136,7 +136,7 @@ int Machine::link_of(const std::vector<CallRef>& together, int round_of) const {
   return first.link >= 0 ? first.link : call_of(together.back()).link;
 }
 
-/// Whether what would run from now on hangs instead, which may become a link error.
+/// Whether a run that starts now hangs on the link; this can become a link error.
 bool Machine::hangs(int l, std::int64_t takes, const std::vector<Act>& together) {
   if (l < 0) return false;
   const Link& link = at(spec.links, l);
@@ -153,7 +153,7 @@ bool Machine::hangs(int l, std::int64_t takes, const std::vector<Act>& together)
 
 // [10.5] Timers -----------------------------------------------------------------------------------
 
-/// The multiple of `poll` at which something is seen that happens at a time.
+/// The multiple of `poll` at which an event at `time` is seen.
 std::int64_t Machine::polled(std::int64_t time) const {
   if (spec.poll == 0) return time;
   return (time + spec.poll - 1) / spec.poll * spec.poll;
@@ -177,7 +177,7 @@ std::optional<Timer> Machine::next_timer() const {
   });
 }
 
-/// The smallest of those of its communicators; 0: none.
+/// The smallest timeout of the op's communicators; 0: none.
 std::int64_t Machine::timeout_of(Act act) const {
   const Actor& its_actor = actor(act.actor);
   std::set<int> used;
@@ -191,8 +191,8 @@ std::int64_t Machine::timeout_of(Act act) const {
   return timeouts.empty() ? 0 : *timeouts.begin();
 }
 
-/// Of acts of one stream and one time the first in the stream comes first: the smallest element
-/// that is found first counts.
+/// Adds the watchdogs. Among ops of one stream and one time, the first in the stream counts,
+/// because the first smallest element is taken.
 void Machine::add_watchdogs(std::vector<Timer>& timers) const {
   for (int s = 0; s < count_of(spec.streams); ++s) {
     for (const Entry& entry : at(streams, s).entries) {

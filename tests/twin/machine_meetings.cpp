@@ -1,4 +1,4 @@
-// See machine.hpp: where communicators come into being [3.3], and where hosts meet [9.7].
+// See machine.hpp: initialization of communicators [3.3], and meetings of hosts [9.7].
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace pipesim::twin {
 
-// [3.3] Communicator creation ---------------------------------------------------------------------
+// [3.3] Communicator initialization ---------------------------------------------------------------
 
 bool Machine::all_arrived(int c) const {
   return at(communicators, c).arrived.size() == at(spec.communicators, c).ranks.size();
 }
 
-/// Also of [9.1] and [9.3].
+/// Also for [9.1] and [9.3].
 std::optional<int> Machine::missing_communicator(Act act) const {
   std::vector<int> needed;
   const Actor& its_actor = actor(act.actor);
@@ -44,7 +44,7 @@ bool Machine::blocks_for_communicator(int t, Act act, int c) {
   return true;
 }
 
-/// Returns whether the rank of the thread could arrive.
+/// Lets the thread's rank arrive at an initialization. Returns whether it could.
 bool Machine::arrive_at_creation(int t, int c) {
   CommunicatorState& communicator = communicator_state(c);
   const int rank = at(spec.threads, t).rank;
@@ -60,7 +60,7 @@ bool Machine::arrive_at_creation(int t, int c) {
   return true;
 }
 
-/// The last rank has arrived: the communicator exists, or marks are put on the streams.
+/// Handles the last arrival: the communicator is initialized, or marks are put on the streams.
 void Machine::complete_arrivals(int c) {
   if (has_dead_rank(c)) {
     branches.insert("10.2 the last rank arrives and one is dead");
@@ -103,7 +103,8 @@ std::vector<int> Machine::ranks_of(const MeetingKey& meeting) const {
   return at(spec.communicators, meeting.communicator).ranks;
 }
 
-/// Where the acts of an actor connect, and what: in order, each once.
+/// Returns the meetings to which an actor's ops come to connect, and the connection of each: in
+/// order, without duplicates.
 std::vector<std::pair<MeetingKey, int>> Machine::connections_of(int a, bool of_messages) const {
   std::vector<std::pair<MeetingKey, int>> found;
   for (const Call& call : actor(a).calls) {
@@ -158,7 +159,7 @@ bool Machine::blocks_for_connections(int t, Act act) {
   return false;
 }
 
-/// A step of role kMeet, once its streams are done.
+/// Whether a step of role kMeet, whose streams are done, blocks its thread.
 bool Machine::blocks_for_meeting(int t, Act act) {
   const MeetingKey meeting{actor(act.actor).meeting};
   thread_state(t).has_come = true;
@@ -169,7 +170,7 @@ bool Machine::blocks_for_meeting(int t, Act act) {
   return true;
 }
 
-/// A rank comes once more.
+/// Counts one more visit of a rank.
 int Machine::come(const MeetingKey& meeting, int rank) {
   last_progress = now;
   const int number = ++meetings[meeting].came[rank];
@@ -195,7 +196,7 @@ int Machine::times_come(const MeetingKey& meeting, int rank) const {
   return found == state->second.came.end() ? 0 : found->second;
 }
 
-/// Nobody meets a rank that is dead; what has been before stays.
+/// Number of times that the ranks have met. A dead rank ends the meetings; earlier ones count.
 int Machine::times_met(const MeetingKey& meeting) const {
   const auto found = met.find(meeting);
   return found == met.end() ? 0 : found->second;
@@ -226,7 +227,7 @@ void Machine::free_those_that_met(const MeetingKey& meeting) {
   state.waiting = remaining;
 }
 
-/// Whether the next act of the actor will come for a time of its own.
+/// Whether the actor's next op comes to the meeting for another time.
 bool Machine::will_come(int a, const MeetingKey& meeting) const {
   if (meeting.step >= 0) return actor(a).meeting == meeting.step;
   for (const auto& [key, connection] : connections_of(a, meeting.from >= 0)) {

@@ -1,5 +1,5 @@
-// Room on devices [5.3], waiting for other streams [5.4], steps of the host [9.1] and events [9.2]
-// of machine.hpp, in the order of those sections.
+// Limits of a device [5.3], waits for other streams [5.4], host steps [9.1] and events of streams
+// [9.2] of machine.hpp, in the order of these sections.
 #include <algorithm>
 #include <utility>
 
@@ -7,7 +7,7 @@
 
 namespace pipesim::twin {
 
-// [5.3] Room on a device --------------------------------------------------------------------------
+// [5.3] Limits of a device ------------------------------------------------------------------------
 
 bool Machine::has_room(int s) const {
   const int d = at(spec.streams, s).device;
@@ -44,7 +44,7 @@ int Machine::free_slots(int d) const {
   return free;
 }
 
-/// It needs some.
+/// Whether the device has enough free slots for a gang; the op needs some.
 bool Machine::can_take_slots(Act act) const {
   const int free = free_slots(at(spec.streams, actor(act.actor).stream).device);
   return free >= actor(act.actor).gang;
@@ -58,7 +58,7 @@ void Machine::join_device(Act act) {
   if (in_launch_order(act)) device.launch_order.push_back(act);
 }
 
-/// What the start of an act takes and leaves.
+/// Updates the queues of the device when an op starts.
 void Machine::take_room(Act act) {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
   const Device& kind = at(spec.devices, stream.device);
@@ -69,7 +69,7 @@ void Machine::take_room(Act act) {
   if (in_launch_order(act) && kind.order == Order::kImplicit) device.launch_order.pop_front();
 }
 
-/// What the end of an act leaves.
+/// Frees the slots and queues of the device when an op ends.
 void Machine::give_room_back(Act act) {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
   const Device& kind = at(spec.devices, stream.device);
@@ -130,7 +130,7 @@ void Machine::start_on_device(int s) {
   while (const std::optional<Act> next = next_on_device(d)) take_slots(*next);
 }
 
-/// Its turn on its device: starts with all its slots, or takes those that are free.
+/// Gives an op its turn on its device: starts it if all its slots are free, or takes the free ones.
 void Machine::take_slots(Act act) {
   const int d = at(spec.streams, actor(act.actor).stream).device;
   if (needs_slot(act)) {
@@ -168,14 +168,14 @@ std::optional<Act> Machine::last_that_it_is_behind(Act act) const {
   return last;
 }
 
-/// It is the first of its stream.
+/// Whether an op may start; it is the first of its stream.
 bool Machine::may_start(Act act) const {
   if (!awaited_by(act).empty() || last_that_it_is_behind(act)) return false;
   if (!not_first_in_line(act).empty()) return false;
   return !has_room(actor(act.actor).stream) || has_room_to_start(act);
 }
 
-/// The other streams with an actor that names this one, or an actor on it.
+/// Other streams with an actor that names this stream, or an actor on it.
 std::set<int> Machine::dependents_of(int s) const {
   std::set<int> found;
   for (const Actor& its_actor : spec.actors) {
@@ -187,7 +187,7 @@ std::set<int> Machine::dependents_of(int s) const {
   return found;
 }
 
-/// An act of the stream has ended.
+/// Starts ops of other streams after an op of this stream has ended.
 void Machine::start_dependents(int s) {
   for (int other : at(dependents_of_stream, s)) {
     const std::optional<Act> first = first_act(other);
@@ -214,9 +214,9 @@ void Machine::note_dependent(Act act) {
   }
 }
 
-// [9.1] Steps of the host -------------------------------------------------------------------------
+// [9.1] Host steps --------------------------------------------------------------------------------
 
-/// What a step does on the host, after its launch overhead.
+/// Runs a step on the host, after its launch overhead. Returns whether it blocks the thread.
 bool Machine::blocks_on_host(int t, Act act) {
   const Actor& step = actor(act.actor);
   bool blocks = false;

@@ -1,4 +1,4 @@
-// The random numbers of the plans that the twin is compared on.
+// The random numbers of the plans on which the twin is compared.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace pipesim::twin {
 
-/// splitmix64 (Steele, Lea, Flood 2014): unlike the distributions of <random> the same everywhere.
-/// Where it is asked twice among the arguments of one call, the answers depend on the compiler.
+/// splitmix64 (Steele, Lea, Flood 2014): unlike the distributions of <random>, the same on every
+/// platform. Two calls among the arguments of one call have an unspecified order, so avoid them.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  /// One of 0 .. count - 1.
+  /// A number from 0 to count - 1.
   int below(int count) {
     state_ += 0x9e3779b97f4a7c15ULL;
     std::uint64_t z = state_;

@@ -1,5 +1,5 @@
-// Actors of smaller numbers mostly act earlier, in programs as well as along registers: a wait for
-// one of them mostly ends, and a wait for a later one often does not.
+// Actors of smaller numbers mostly run earlier, in programs as well as along registers. So a wait
+// for one of these mostly ends, and a wait for a later actor often does not.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@ class AfterGenerator {
     });
   }
 
-  /// Whether an actor may name another.
+  /// Whether an actor can name another in `afters` or `behind`.
   bool fits(int actor, int other) const {
     const Actor& from = at(spec_.actors, actor);
     const Actor& to = at(spec_.actors, other);
@@ -74,7 +74,7 @@ class AfterGenerator {
     if (!others.empty()) add_after(actor, random_.pick(others));
   }
 
-  /// Several wait for one.
+  /// Lets several actors wait for one.
   void add_fan_out() {
     const std::vector<int> awaited =
         actors_that(spec_, [](const Actor& actor) { return actor.stream >= 0; });
@@ -85,8 +85,8 @@ class AfterGenerator {
     }
   }
 
-  /// A kernel, and then one on each other thread of the rank, each on a stream of its own, that
-  /// waits for it. In the order in which they start their threads return.
+  /// Adds a kernel, and on each other thread of the rank a kernel on its own stream that waits for
+  /// the first. Their threads return in the order in which the kernels start.
   void add_crowd() {
     const int rank = random_.below(spec_.ranks);
     std::vector<int> threads;
@@ -112,7 +112,7 @@ class AfterGenerator {
     }
   }
 
-  /// At the end of a program.
+  /// Adds a kernel at the end of a program.
   int add_kernel(int thread, int stream, int takes) {
     Actor actor;
     actor.kind = "kernel";
@@ -137,7 +137,7 @@ class AfterGenerator {
     if (!others.empty()) change(spec_.actors, actor).behind = random_.pick(others);
   }
 
-  /// Of a step that has several and no edges, so that others may be ahead of it.
+  /// Removes ops of a step without edges that has several, so that others can be ahead of it.
   void take_acts_away() {
     const std::vector<int> kernels = actors_that(
         spec_, [](const Actor& actor) { return actor.kind == "kernel" && actor.acts > 1; });
@@ -154,7 +154,8 @@ class AfterGenerator {
     }
   }
 
-  /// One stream of a device to another device of its rank, of the same kind or without limits.
+  /// Moves one stream of a device to another device of its rank, of the same kind or without
+  /// limits.
   void split_device() {
     if (spec_.devices.empty()) return;
     const int from = random_.below(count_of(spec_.devices));
@@ -176,7 +177,7 @@ class AfterGenerator {
     }
   }
 
-  /// The same for all messages from a rank to another; of some calls a different one.
+  /// Sets one tag step for all messages from a rank to another, and a different one for some calls.
   void add_tag_steps() {
     std::map<std::tuple<int, int, int>, std::int64_t> steps;
     for (int a = 0; a < count_of(spec_.actors); ++a) {

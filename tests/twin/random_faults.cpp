@@ -1,5 +1,5 @@
-// A plan draws one sort of fault or guard, or some of them: alone each shows its own effect, in
-// crowds they meet. Guards have nothing to see without a fault or a plan that hangs, and many hang.
+// A plan draws one kind of fault or timeout, or several kinds: alone, each shows its own effect;
+// together, they interact. Timeouts need a fault or a hanging plan, and many plans hang.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +57,8 @@ class FaultGenerator {
 
   int rank_of(int actor) const { return at(spec_.threads, at(spec_.actors, actor).thread).rank; }
 
-  /// Multiples of five are common among the times of acts; the others come just before or after.
+  /// Returns a time. Multiples of five are common among op times; the other times are just before
+  /// or after.
   std::int64_t some_time() {
     if (random_.chance(15)) return random_.pick<int>({60, 90, 150, 400});
     const int time = random_.pick<int>({0, 3, 5, 7, 10, 10, 13, 15, 17, 20, 20, 25, 30, 40});
@@ -78,7 +79,7 @@ class FaultGenerator {
     }
   }
 
-  /// Of a rank that reuses the memory of another's output, if there is one.
+  /// Kills a rank that reuses the memory of another rank's output, if there is one.
   void add_death_of_lender() {
     for (int r = 0; r < count_of(spec_.registers); ++r) {
       const int edge = in_place_edge(spec_, r);
@@ -98,7 +99,7 @@ class FaultGenerator {
     }
   }
 
-  /// Of a collective perhaps several members fail at the same act.
+  /// Lets an op fail; in a collective, perhaps several members at the same op.
   void add_error() {
     const std::vector<int> ops =
         actors_that(spec_, [](const Actor& actor) { return actor.role == Role::kOp; });
@@ -134,7 +135,7 @@ class FaultGenerator {
     return count_of(spec_.links) - 1;
   }
 
-  /// Between two of the ranks, or anywhere.
+  /// Adds a link between two of the ranks, or between any two.
   int add_link_among(std::vector<int> ranks) {
     if (ranks.size() < 2 || random_.chance(10)) {
       ranks.clear();
@@ -166,7 +167,7 @@ class FaultGenerator {
     }
   }
 
-  /// One link for all messages between two ranks, or only those of one end.
+  /// Adds one link for all messages between two ranks, or only for one direction.
   void add_links_of_messages() {
     const std::vector<int> actors = actors_that(spec_, [](const Actor& actor) {
       return std::any_of(actor.calls.begin(), actor.calls.end(),
@@ -191,7 +192,7 @@ class FaultGenerator {
     }
   }
 
-  // Guards ----------------------------------------------------------------------------------------
+  // Timeouts --------------------------------------------------------------------------------------
 
   void add_timeout() {
     for (Communicator& communicator : spec_.communicators) {

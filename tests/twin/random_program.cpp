@@ -1,7 +1,7 @@
 // An operation is something that several threads do together: all ranks of a communicator call it,
 // one rank sends and another receives, a stream records an event and another waits for it. Each
-// appends its steps to the lists of its threads. Where each rank mostly puts its calls on a
-// communicator is drawn once.
+// operation appends its steps to the lists of its threads. The usual place of each rank's calls on
+// a communicator is drawn once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ class ProgramGenerator {
   }
 
  private:
-  /// Several slots at a time, or none.
+  /// Makes ops need several slots at a time, or none.
   void need_room() {
     for (Device& device : spec_.devices) {
       if (device.resident > 0) device.resident = random_.between(2, 4);
@@ -176,7 +176,7 @@ class ProgramGenerator {
     return random_.pick<std::int64_t>({10, 10, 10, 5, 20, 7, 0});
   }
 
-  /// Appended to the list of its thread. The reference is good until the next one.
+  /// Appends a step to the list of its thread. The reference is valid until the next step.
   Actor& add_step(Role role, int thread, int stream = -1) {
     Actor actor;
     actor.role = role;
@@ -196,7 +196,7 @@ class ProgramGenerator {
     add_step(Role::kOp, thread, random_.pick(at(streams_, rank))).takes = takes;
   }
 
-  /// On the thread and stream of the rank's calls on a communicator; mostly on these.
+  /// Adds calls, mostly on the usual thread and stream of the rank's calls on the communicator.
   void add_calls(int rank, const std::vector<Call>& calls) {
     auto [thread, stream] = places_.at({calls.front().communicator, rank});
     if (random_.chance(other_thread_percent_)) thread = thread_of(rank);
@@ -217,7 +217,7 @@ class ProgramGenerator {
 
   static constexpr int kOperations = 15;
 
-  /// `depth` counts the locks that are held around it.
+  /// Adds an operation; `depth` is the number of locks held around it.
   void add_operation(int depth) {
     if (count_of(spec_.actors) >= kMaxSteps) return;
     const int drawn =
@@ -264,19 +264,19 @@ class ProgramGenerator {
     return call;
   }
 
-  /// Of one communicator: with a root, or of which nobody leaves before all have come.
+  /// Returns a collective call: with a root, or one that no rank leaves before all have arrived.
   Call some_flow(int communicator, const Signature& signature) {
     Call call = collective_call(communicator, signature);
     if (!random_.chance(flow_percent_)) return call;
     call.flow = random_.pick<Flow>({Flow::kFromRoot, Flow::kToRoot, Flow::kTree, Flow::kStar});
     call.peer = random_.pick(at(spec_.communicators, communicator).ranks);
     const int steps = random_.pick<int>({0, 1, 1, 2, 3, 4, 5, 8});
-    // Only a ring has buffers to pass on.
+    // Only a ring has buffers for the flow.
     if (call.flow == Flow::kFromRoot || call.flow == Flow::kToRoot) call.steps = steps;
     return call;
   }
 
-  /// Several with a root, one after the other, of which some ranks are late.
+  /// Adds several calls with a root, one after the other; some ranks are late.
   void add_flows() {
     if (flow_percent_ == 0) return add_collectives();
     const int communicator = some_communicator();
@@ -303,7 +303,7 @@ class ProgramGenerator {
     }
   }
 
-  /// A send and the receive that fits it.
+  /// Returns a send and the matching recv.
   std::pair<Call, Call> some_message(int communicator, int from, int to) {
     Call send;
     send.communicator = communicator;
@@ -326,7 +326,7 @@ class ProgramGenerator {
     return {send, receive};
   }
 
-  /// One send or some in a row, and their receives; of a rank to itself in one group, mostly.
+  /// Adds one or several sends and their recvs; those of a rank to itself mostly in one group.
   void add_message() {
     const int communicator = some_communicator();
     const std::vector<int>& ranks = at(spec_.communicators, communicator).ranks;
@@ -348,7 +348,7 @@ class ProgramGenerator {
     add_calls(to, receives);
   }
 
-  /// Each rank sends to the next one and receives from the one before, in one group.
+  /// Lets each rank send to the next and receive from the previous one, in one group.
   void add_exchange() {
     const int communicator = some_communicator();
     add_groups(ring_of(communicator));
@@ -367,7 +367,7 @@ class ProgramGenerator {
     return calls;
   }
 
-  /// Several operations of one or two communicators, together as far as their streams allow.
+  /// Adds several operations on one or two communicators, in one group if their streams allow it.
   void add_group() {
     std::map<int, std::vector<Call>> calls;
     for (int i = random_.between(2, 3); i > 0; --i) {
@@ -386,7 +386,7 @@ class ProgramGenerator {
     add_groups(calls);
   }
 
-  /// A group must be on one stream: what belongs on another begins a new one.
+  /// Adds groups. A group must be on one stream, so a call on another stream starts a new group.
   void add_groups(const std::map<int, std::vector<Call>>& calls) {
     for (const auto& [rank, all] : calls) {
       std::map<int, std::vector<Call>> of_stream;
@@ -397,7 +397,7 @@ class ProgramGenerator {
     }
   }
 
-  /// Of a stream; then another waits for it, or a host does.
+  /// Adds a record on a stream, and then a wait of another stream or a host.
   void add_record() {
     const int signal = random_.below(count_of(spec_.signals));
     if (!at(spec_.signals, signal).recorded) return add_set();
@@ -427,7 +427,7 @@ class ProgramGenerator {
     add_step(Role::kSynchronize, thread_of(rank)).synchronized = streams;
   }
 
-  /// By a host; then another awaits it.
+  /// Adds a set by a host, and then an await of another one.
   void add_set() {
     const int signal = random_.below(count_of(spec_.signals));
     if (at(spec_.signals, signal).recorded) return add_record_if(signal);
@@ -448,7 +448,7 @@ class ProgramGenerator {
     add_step(Role::kWork, thread_of(random_.below(spec_.ranks))).launch_overhead = 10;
   }
 
-  /// Some operations with a lock around them, which another thread may want as well.
+  /// Adds operations within a lock that another thread may want as well.
   void add_locked(int depth) {
     if (spec_.locks.empty()) return add_work();
     const int lock = random_.below(count_of(spec_.locks));
@@ -460,13 +460,13 @@ class ProgramGenerator {
     if (random_.chance(40))
       add_step(Role::kSynchronize, thread).synchronized = at(streams_, rank_of_thread(thread));
     for (int i = random_.below(3); i > 0 && depth < 2; --i) add_operation(depth + 1);
-    if (random_.chance(3)) return;  // for ever
+    if (random_.chance(3)) return;  // held forever
     add_step(Role::kUnlock, thread).lock = lock;
     change(lock_is_held_, lock) = 0;
     if (random_.chance(50)) add_lock_of_other(lock, thread);
   }
 
-  /// Where two threads of a rank use a lock, one may have to wait.
+  /// Adds a use of the lock by another thread of the rank, so that one of them may wait.
   void add_lock_of_other(int lock, int thread) {
     for (int other : at(threads_, rank_of_thread(thread))) {
       if (other == thread) continue;
@@ -476,7 +476,7 @@ class ProgramGenerator {
     }
   }
 
-  /// All threads of a rank want a lock while the first one has it, so that there is a line, and
+  /// Lets all threads of a rank want a lock while the first one holds it, so that they queue up;
   /// each launches something afterwards.
   void add_contention() {
     if (spec_.locks.empty()) return add_work();
@@ -501,7 +501,7 @@ class ProgramGenerator {
     add_step(Role::kOp, thread, stream).takes = takes;
   }
 
-  /// One event for which several streams and hosts wait, which go on with different work.
+  /// Adds one event for which several streams and hosts wait, before different work.
   void add_fan_out() {
     const int signal = random_.below(count_of(spec_.signals));
     if (!at(spec_.signals, signal).recorded) return add_set();
@@ -530,7 +530,7 @@ class ProgramGenerator {
     }
   }
 
-  /// One group of sends from a rank to others, or of receives, of whom some come late.
+  /// Adds one group of sends from a rank to others, or of recvs; some of the others are late.
   void add_scatter() {
     const int communicator = some_communicator();
     std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
@@ -557,7 +557,8 @@ class ProgramGenerator {
     if (!group.empty()) add_calls(from, group);
   }
 
-  /// A kernel, and work while it runs; then the host waits for what has mostly ended already.
+  /// Adds a kernel, and host work while it runs; then the host waits for an op that has mostly
+  /// ended.
   void add_late_wait() {
     const int signal = random_.below(count_of(spec_.signals));
     const bool awaits = at(spec_.signals, signal).recorded && random_.chance(50);
@@ -582,7 +583,7 @@ class ProgramGenerator {
     }
   }
 
-  /// Mostly the ranks of a communicator, perhaps after a stream of each.
+  /// Adds a meeting, mostly of the ranks of a communicator, perhaps after a stream of each.
   void add_meet() {
     if (spec_.meetings.empty() || random_.chance(50)) {
       const int communicator = some_communicator();
@@ -601,7 +602,7 @@ class ProgramGenerator {
     }
   }
 
-  // What goes wrong -------------------------------------------------------------------------------
+  // Errors ----------------------------------------------------------------------------------------
 
   void perturb() {
     const int thread = random_.pick(random_.pick(threads_));
@@ -656,7 +657,7 @@ class ProgramGenerator {
 
   // The whole -------------------------------------------------------------------------------------
 
-  /// Between ops, of which at least one is of a program.
+  /// Adds a register between ops, of which at least one is in a program.
   void add_register() {
     std::vector<int> ops;
     for (int a = 0; a < count_of(spec_.actors); ++a) {
@@ -683,7 +684,8 @@ class ProgramGenerator {
     actor.outside = {true, random_.chance(80) ? actor.acts : 0, random_.pick<int>({0, 10, 45}), 10};
   }
 
-  /// Each step as often as there are rounds. Registers would have to balance then.
+  /// Writes the lists: each step once per iteration. With registers, a single iteration, because
+  /// rates would have to balance.
   void write_lists(int rounds) {
     if (!spec_.registers.empty()) rounds = 1;
     for (int t = 0; t < count_of(lists_); ++t) {
@@ -699,7 +701,7 @@ class ProgramGenerator {
     }
   }
 
-  /// An event that no step records counts as one of hosts.
+  /// Marks the events that a step records; all others are events of hosts.
   void note_recorded() {
     for (Signal& signal : spec_.signals) signal.recorded = false;
     for (const Actor& actor : spec_.actors) {
@@ -720,15 +722,15 @@ class ProgramGenerator {
   int other_thread_percent_ = 0;
   int other_stream_percent_ = 0;
   int perturb_percent_ = 0;
-  int favourite_ = -1;                     // an operation; -1: none
-  std::vector<std::vector<int>> threads_;  // of each rank, those with programs of steps
+  int favourite_ = -1;                     // an operation, or -1
+  std::vector<std::vector<int>> threads_;  // by rank: threads with programs of steps
   std::vector<std::vector<int>> streams_;
-  std::vector<std::vector<int>> lists_;  // of each thread, its steps
+  std::vector<std::vector<int>> lists_;  // by thread: its steps
   std::vector<int> lock_is_held_;        // 0 or 1
   std::vector<int> signal_streams_;
-  std::vector<int> sets_;  // of each signal
+  std::vector<int> sets_;  // by event
   int first_communicator_ = 0;
-  std::map<std::pair<int, int>, std::pair<int, int>> places_;  // (communicator, rank)
+  std::map<std::pair<int, int>, std::pair<int, int>> places_;  // by (communicator, rank)
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Actors are added one after the other. Each draws a kind, and where it needs data, a register of
-// those that stand already; from the slots that register fills in the whole run (acts of its
-// producer / Np) follow the acts that the new actor can have. So rates balance by construction.
-// Rings come last: an edge from a later actor to an earlier one, where the rates allow it.
+// Actors are added one after the other. Each draws a kind and, if it needs data, an existing
+// register. The number of slots that the register fills in the whole run (ops of its producer / Np)
+// limits the possible numbers of ops of the new actor. So rates balance by construction. Rings come
+// last: an edge from a later actor to an earlier one, if the rates allow it.
 #include "tests/twin/random_spec.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class Generator {
     return std::move(spec_);
   }
 
-  /// Instead of the above: host programs, alone or beside a few actors.
+  /// Makes a plan of host programs, alone or with a few actors.
   Spec make_with_programs() {
     if (random_.chance(30)) {
       draw_temper();
@@ -51,7 +51,7 @@ class Generator {
  private:
   // Hosts -----------------------------------------------------------------------------------------
 
-  /// A plan has a temper, so that rare features come in crowds as well as alone.
+  /// Draws the plan's preferences, so that rare features come in crowds as well as alone.
   void draw_temper() {
     base_acts_ = random_.between(1, 4);
     rate_ = random_.between(2, 3);
@@ -101,7 +101,7 @@ class Generator {
 
   // Actors ----------------------------------------------------------------------------------------
 
-  /// Few different times, so that much happens at once.
+  /// Returns one of a few times, so that many events coincide.
   std::int64_t some_time() {
     if (random_.chance(instant_percent_)) return 0;
     return random_.chance(60) ? 10 : random_.pick<std::int64_t>({0, 0, 5, 20, 30, 7});
@@ -127,7 +127,7 @@ class Generator {
 
   int some_acts() { return base_acts_ * (random_.chance(35) ? rate_ : 1); }
 
-  /// How many slots of a register are filled in the whole run.
+  /// Number of slots of a register that are filled in the whole run.
   int slots_filled(int reg) const {
     const Register& output = at(spec_.registers, reg);
     return at(spec_.actors, output.producer).acts / output.acts_per_slot;
@@ -156,7 +156,7 @@ class Generator {
     for (int i = 0; i < count; ++i) add_register(actor, random_.pick<int>({1, 1, 2, 3}), 1);
   }
 
-  /// A data register that a new actor can read, mostly of rank `rank` (-1: any).
+  /// Returns a data register that a new actor can read, mostly of rank `rank` (-1: any).
   std::optional<int> some_data(int rank) {
     std::vector<int> near;
     std::vector<int> all;
@@ -169,7 +169,7 @@ class Generator {
     return !near.empty() && random_.chance(85) ? random_.pick(near) : random_.pick(all);
   }
 
-  /// A control input from a random actor, if there is another one.
+  /// Adds a control input from another actor, if there is one.
   void add_control_input(int consumer) {
     const int acts = at(spec_.actors, consumer).acts;
     const int producer = random_.below(count_of(spec_.actors));
@@ -260,7 +260,7 @@ class Generator {
     add_outputs(actor);
   }
 
-  /// Another register that an actor reads; perhaps this output reuses it instead of the first.
+  /// Adds a second input to an actor; perhaps the actor's output reuses it instead of the first.
   void add_second_input(int actor) {
     const std::optional<int> reg = some_data(rank_of(actor));
     const int acts = at(spec_.actors, actor).acts;
@@ -330,9 +330,9 @@ class Generator {
     return actor;
   }
 
-  // What takes several rare things at once --------------------------------------------------------
+  // Combinations of rare features -----------------------------------------------------------------
 
-  /// Ops whose peer never comes: they stop their streams when they are the first there.
+  /// Adds ops with a missing peer: once at the head, they stop their streams.
   void stop_streams() {
     if (spec_.ranks < 2) return;
     const std::vector<int> ranks = some_ranks(2);
@@ -342,7 +342,7 @@ class Generator {
     }
   }
 
-  /// It may wait for some of the acts of another actor, if it has as many itself.
+  /// Adds a stop, which mostly waits for some ops of another actor if the numbers of ops allow it.
   void add_stop(int rank, int other_rank) {
     const bool first = spec_.actors.empty();
     const int acts = first ? 1 : std::max(1, random_.pick(spec_.actors).acts);
@@ -355,8 +355,8 @@ class Generator {
     spec_.collectives.push_back({communicator, {{rank, actor}, {other_rank, -1}}});
   }
 
-  /// Two communicators whose creation waits for devices, some of which have stopped. Perhaps a rank
-  /// does not come to the first, and another comes twice.
+  /// Adds two communicators whose initialization waits for devices, some of which have stopped.
+  /// Perhaps a rank misses the first, and another comes twice.
   void add_waiting_creations() {
     if (spec_.ranks < 2) return;
     stop_streams();
@@ -374,7 +374,7 @@ class Generator {
     }
   }
 
-  /// A collective of one act, with a member on each rank that is given; -1 stands for none.
+  /// Adds a collective of one op, with a member on each given rank; -1 for none.
   void add_users(int communicator, const std::vector<int>& ranks) {
     const int number = count_of(spec_.collectives);
     spec_.collectives.push_back({communicator, {}});
@@ -387,8 +387,8 @@ class Generator {
     }
   }
 
-  /// Slots that their consumer lends to a third actor, where the thread to which they come back and
-  /// the stream by which they come may stop.
+  /// Adds slots that their consumer lends to a third actor. The thread to which they return, and
+  /// the stream through which they return, can stop.
   void add_lent_slots() {
     const int rank = random_.below(spec_.ranks);
     const int acts = random_.between(2, kMaxActs);
@@ -418,7 +418,7 @@ class Generator {
     spec_.actors.back().stream = at(spec_.actors, lender).stream;
   }
 
-  /// Actors whose launches take no time and whose messages leave at launch where they can.
+  /// Makes launches of these actors take no time, and their messages leave at launch if they can.
   void set_calm(const std::vector<int>& actors) {
     for (int a : actors) {
       Actor& actor = spec_.actors[static_cast<std::size_t>(a)];
@@ -450,14 +450,14 @@ class Generator {
     }
   }
 
-  /// One more consumer of a register, or one more control edge; never backwards.
+  /// Adds a consumer of a register, or a control edge; never backward.
   void add_extra_edge() {
     const int consumer = random_.below(count_of(spec_.actors));
     if (random_.chance(40)) return add_control_input(consumer);
     add_any_edge(consumer, [&](int producer) { return producer < consumer; });
   }
 
-  /// An edge that may close a ring, once in a while from an actor to itself.
+  /// Adds an edge that can close a ring; at times from an actor to itself.
   void add_ring() {
     const int consumer = random_.below(count_of(spec_.actors));
     const bool itself = random_.chance(10);
@@ -477,8 +477,8 @@ class Generator {
     if (!fitting.empty()) consume(random_.pick(fitting), consumer);
   }
 
-  /// A program is each act once, sorted by a rank among its acts: by progress (as a pipeline is
-  /// served), by actor (one after the other), or by chance.
+  /// Makes a program with each op once, sorted by the op's place: by progress (like a pipeline), by
+  /// actor (one after the other), or at random.
   void make_program(int t) {
     Thread& thread = spec_.threads[static_cast<std::size_t>(t)];
     if (!thread.program) return;
@@ -511,7 +511,7 @@ class Generator {
   int absent_percent_ = 0;
   int absent_at_creation_percent_ = 0;
   bool few_streams_ = false;
-  std::string favourite_;  // the kind of every second actor; empty: none
+  std::string favourite_;  // the kind of every second actor, or empty
   int program_percent_ = 0;
 };
 

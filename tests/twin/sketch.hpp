@@ -1,4 +1,4 @@
-// What the tests by hand write plans with.
+// Tools for plans made by hand.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace pipesim::twin {
 
-/// A plan under construction; each add_ returns the number of what it added.
+/// A plan under construction; each add_ function returns the number of the new item.
 struct Sketch {
   Spec spec;
 
@@ -47,7 +47,7 @@ struct Sketch {
     spec.threads.push_back({rank, true, {}});
     return count_of(spec.threads) - 1;
   }
-  /// One act of it, at the end of the program.
+  /// Adds a step of one op at the end of the thread's program.
   int add_step(Role role, int thread, int stream = -1) {
     const int step = add_actor(thread, stream, 0, 1);
     actor(step).role = role;
@@ -115,7 +115,7 @@ inline std::vector<std::string> deaths_of(const Result& result) {
 }
 
 using Lines = std::set<std::string>;
-using Deaths = std::vector<std::string>;  // in their order
+using Deaths = std::vector<std::string>;  // in order of time
 
 inline Call collective_call(int communicator, int operation, std::int64_t takes) {
   Call call;
@@ -134,7 +134,8 @@ inline Call message_call(CallKind kind, int peer, std::int64_t takes, bool eager
   return call;
 }
 
-/// Ranks, each with a program and a stream of its number, and communicator 0 of all.
+/// Returns a plan of `ranks` ranks, each with a program and a stream of its number, and
+/// communicator 0 with all ranks.
 inline Sketch some_ranks(int ranks) {
   Sketch sketch;
   sketch.spec.ranks = ranks;

@@ -35,7 +35,7 @@ void add_hosts(const Spec& spec, sim::PlanBuilder& builder) {
     builder.add_stream(sim::RankId{number(stream.rank)}, number(stream.launch_queue));
   }
   for (const Signal& signal : spec.signals) {
-    (void)signal;  // whether it is recorded follows from its records
+    (void)signal;  // the builder marks events with a record as recorded
     builder.add_signal();
   }
   for (const Lock& lock : spec.locks) builder.add_lock(sim::RankId{number(lock.rank)});
@@ -162,7 +162,7 @@ void add_afters(const Spec& spec, sim::PlanBuilder& builder) {
   }
 }
 
-/// An output can be set in place only right after the edge that it reuses was added.
+/// Adds the edges. An output can be set in place only right after the edge that it reuses.
 void add_edges(const Spec& spec, sim::PlanBuilder& builder) {
   std::vector<sim::PlanBuilder::Output> outputs;
   for (const Register& reg : spec.registers) {

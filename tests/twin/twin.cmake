@@ -21,7 +21,7 @@ target_include_directories(twin PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(twin PUBLIC pipesim::sim)
 pipesim_use_flags(twin)
 
-# Every order of small plans by the same rules, and such plans.
+# Every interleaving of small plans by the same rules, and such plans.
 add_library(orders STATIC "${CMAKE_CURRENT_LIST_DIR}/../orders/orders.cpp"
                           "${CMAKE_CURRENT_LIST_DIR}/../orders/small_spec.cpp")
 target_link_libraries(orders PUBLIC twin)

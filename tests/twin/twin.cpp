@@ -43,7 +43,7 @@ bool is_completed(const Machine& machine) {
   return true;
 }
 
-/// [7, 10.6], of a run that is stuck and has no mismatch.
+/// The verdict [7, 10.6] of a run that is stuck and has no mismatch.
 Verdict verdict_of(const WaitEdges& waits) {
   if (waits.empty()) return Verdict::kCrashed;
   return has_cycle(waits) ? Verdict::kDeadlock : Verdict::kStarved;

@@ -1,4 +1,5 @@
-// What the random plans of twin_test.cpp contain: enough of everything, and every way to hang.
+// The content of the random plans of twin_test.cpp: enough of every feature, and every cause of a
+// hang.
 #include <cstdint>
 #include <map>
 #include <set>
@@ -55,7 +56,7 @@ std::set<std::string> features_of(const Spec& spec, const Call& call) {
   return found;
 }
 
-/// Those of host programs [9].
+/// Features of host programs [9].
 std::set<std::string> features_of_step(const Spec& spec, const Actor& step) {
   std::set<std::string> found;
   if (step.role == Role::kOp) return found;
@@ -104,7 +105,7 @@ std::set<std::string> features_of_registers(const Spec& spec) {
   return found;
 }
 
-/// Those of waiting for other streams [5.4], and of tags that step [9.5].
+/// Features of waits for other streams [5.4], and of tags that step [9.5].
 std::set<std::string> features_of_afters(const Spec& spec) {
   std::set<std::string> found;
   for (const Actor& actor : spec.actors) {
@@ -168,7 +169,7 @@ std::set<std::string> features_of_faults(const Spec& spec) {
   return found;
 }
 
-/// Those of how it ended.
+/// Features of the end of a run.
 std::set<std::string> features_of(const Result& result) {
   std::set<std::string> found;
   if (result.end == End::kCompleted && !result.mismatches.empty()) {
@@ -194,7 +195,7 @@ std::set<std::string> features_of(const Result& result) {
   return found;
 }
 
-/// What a plan and its run contain, of the things that must not be missing among the plans.
+/// Features of a plan and its run, among those that the plans must cover.
 std::set<std::string> features_of(const Spec& spec, const Result& result) {
   std::set<std::string> found;
   for (const Actor& actor : spec.actors) {
@@ -381,7 +382,7 @@ const std::vector<std::string> kFrequent = {
     "10.5 deaths of two kinds at one time",
 };
 
-/// Rare ways of the rules, which a few plans must take all the same.
+/// Rare branches of the rules; at least a few plans must take each.
 const std::vector<std::string> kRare = {
     "any set: communicator creation",
     "any set: device room",

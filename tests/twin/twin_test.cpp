@@ -1,9 +1,9 @@
-// The engine against the twin: two implementations of docs/reference/rules.md that share no code
-// must agree on random plans, in every time, every wait and the fingerprint. The tests in by_hand/
-// say why the twin can be trusted.
+// Compares the engine with the twin: two implementations of docs/reference/rules.md that share no
+// code must agree on random plans, in every time, every wait and the fingerprint. The tests in
+// by_hand/ show why the twin can be trusted.
 //
 // PIPESIM_TWIN_PLANS and PIPESIM_TWIN_FIRST_SEED choose other plans, for a long run or to repeat
-// one: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1. The address sanitizer sees 10,000 of them.
+// one: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1. The address sanitizer runs 10,000 of them.
 #include "tests/twin/twin.hpp"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ Wait kind_of(sim::WaitKind kind) {
     case sim::WaitKind::kSignal:
     case sim::WaitKind::kSemaphore:
     case sim::WaitKind::kBarrier:
-    case sim::WaitKind::kPacket:  // of other programs
+    case sim::WaitKind::kPacket:  // only in other programs
     case sim::WaitKind::kOutsideInput:
       break;
   }
@@ -142,20 +142,21 @@ Times times_of(const sim::Outcome& outcome, Act act) {
   return {times.launch.ns, times.start.ns, times.end.ns};
 }
 
-/// Likewise, -1 for an act that was not entered.
+/// Returns when an op was entered; -1 if it was not.
 std::int64_t enter_of(const sim::Outcome& outcome, Act act) {
   const sim::ActorId actor{static_cast<std::uint32_t>(act.actor)};
   return outcome.act_times.of(actor, static_cast<std::uint64_t>(act.k)).enter.ns;
 }
 
-/// The engine's run, when each act was entered, and the edges that it reports more than once.
+/// The engine's run, the entry times of its ops, and edges that it reports more than once.
 struct Answer {
   Result result;
   std::map<Act, std::int64_t> enters;
   std::vector<WaitEdge> repeated;
 };
 
-/// Each node has an edge, unless calls do not fit: those that differ may be gone [9.6].
+/// Converts the graph. Each node must have an edge, unless calls do not match: their edges can be
+/// gone [9.6].
 WaitEdges waits_of(const sim::WaitGraph& graph, bool fits, std::vector<WaitEdge>& repeated) {
   WaitEdges waits;
   std::vector<bool> has_edge(graph.nodes.size());
@@ -169,8 +170,8 @@ WaitEdges waits_of(const sim::WaitGraph& graph, bool fits, std::vector<WaitEdge>
   return waits;
 }
 
-/// What reports say of a stuck run without mismatches. They take names from a task graph, which a
-/// random plan has not; the verdict does not depend on them.
+/// Returns the verdict that reports show for a stuck run without mismatches. Reports take names
+/// from a task graph, which a random plan lacks; the verdict does not depend on names.
 Verdict production_verdict(const sim::WaitGraph& graph, const sim::Outcome& outcome) {
   models::Explanation explanation;
   explanation.mismatches.resize(outcome.mismatches.size());
@@ -386,9 +387,9 @@ TEST_CASE("the engine and the twin agree in random timings", "[twin]") {
   SUCCEED();
 }
 
-// At 100 the acknowledgements of 3#0 return a credit to 2, which acknowledges for 1 in place, which
-// does so for 0. The thread of 0 and 2 is idle, and 2 is ready by then: it is woken before that
-// of 1. One random plan in a million finds this.
+// At 100 the acknowledgements of 3#0 return a credit to actor 2, which acknowledges actor 1 in
+// place, which acknowledges actor 0. The thread of 0 and 2 is idle, and 2 is ready by then, so this
+// thread is woken before the thread of 1. One random plan in a million finds this case.
 TEST_CASE("a credit is back when an acknowledgement in place that it causes arrives", "[twin]") {
   Spec spec;
   spec.threads = {{0, true, {0, 0, 0, 0, 2, 2, 2, 2}}, {0, true, {3, 3, 3, 3}}};
@@ -413,10 +414,10 @@ TEST_CASE("a credit is back when an acknowledgement in place that it causes arri
   CHECK(differences_of(spec, answer_of_engine(spec), twin).text().empty());
 }
 
-// All wait for k, which ends at 60: x, which is launched at 100 on stream 1; y on stream 2; z on
-// stream 3, on one device with stream 1. Nothing stands on stream 1 at 60, so the device is looked
-// at for stream 3 only: y starts before z, and their threads return in that order. One random plan
-// in some hundred thousand finds this.
+// Three ops wait for k, which ends at 60: x on stream 1, launched at 100; y on stream 2; z on
+// stream 3, which shares a device with stream 1. Stream 1 is empty at 60, so its device is visited
+// for stream 3 only. y starts before z, and their threads return in this order. One random plan in
+// some hundred thousand finds this case.
 TEST_CASE("a device is not looked at for a stream on which nothing waits", "[twin]") {
   Sketch sketch;
   for (int i = 0; i < 4; ++i) sketch.add_program();
@@ -439,8 +440,8 @@ TEST_CASE("a device is not looked at for a stream on which nothing waits", "[twi
 }
 
 // The first call of a communicator ends at 60. A kernel that waits for it starts before the second
-// call, which is on another stream: both take 10, and their threads return in that order. One
-// random plan in some hundred thousand finds this.
+// call, which is on another stream: each takes 10, and their threads return in this order. One
+// random plan in some hundred thousand finds this case.
 TEST_CASE("who waits for another stream starts before the next of a line", "[twin]") {
   Sketch sketch;
   for (int i = 0; i < 3; ++i) sketch.add_program();
@@ -461,9 +462,9 @@ TEST_CASE("who waits for another stream starts before the next of a line", "[twi
   CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
 }
 
-// As before, but on the stream of the second call something waits for the first one, too. So that
-// stream is looked at when the first call ends, and the second one starts before the kernel, whose
-// stream has the larger number. One random plan in some million finds this.
+// The same plan, but an op on the stream of the second call also waits for the first. So this
+// stream is visited when the first call ends, and the second call starts before the kernel, whose
+// stream has the larger number. One random plan in some million finds this case.
 TEST_CASE("the next of a line starts in its turn among those that wait for other streams",
           "[twin]") {
   Sketch sketch;
@@ -490,7 +491,7 @@ TEST_CASE("the next of a line starts in its turn among those that wait for other
 
 // A (rank 0, takes 1) -> B in place (rank 1, 1) -> C (rank 2, 5), one slot each. B is done at 2 and
 // dead at 4. The acknowledgement of C at 7 is lost, so the slot of A does not come back. Random
-// plans do not show this: it takes a program thread, which counts at once.
+// plans do not show this case: it needs a program thread, which counts messages at once.
 TEST_CASE("messages to the dead are lost", "[twin]") {
   Spec spec;
   spec.ranks = 3;
@@ -512,7 +513,7 @@ TEST_CASE("messages to the dead are lost", "[twin]") {
   CHECK(differences_of(spec, answer_of_engine(spec), twin).text().empty());
 }
 
-// Of plans with registers the way back keeps one of two orders of edges only, so they are left out.
+// Skips plans with registers: the way back keeps only one of their two orders of edges.
 TEST_CASE("a plan of host programs is the same after a way through the engine's form", "[twin]") {
   int compared = 0;
   for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + kPlans; ++seed) {
@@ -522,7 +523,7 @@ TEST_CASE("a plan of host programs is the same after a way through the engine's 
       continue;
     }
     for (Actor& actor : spec.actors) actor.kind.clear();
-    for (Stream& stream : spec.streams) {  // the queue of a device takes the place of its streams'
+    for (Stream& stream : spec.streams) {  // a device's queue replaces the queues of its streams
       if (stream.device < 0) continue;
       const int queue = spec.devices[static_cast<std::size_t>(stream.device)].launch_queue;
       if (queue > 0) stream.launch_queue = queue;

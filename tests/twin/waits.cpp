@@ -1,6 +1,6 @@
-// The rules of sections 7, 9.6 and 10.6, one function per rule. Nodes are visited from a list that
-// starts with the acts the section names; the act for which a source waits beyond its work joins it
-// when something turns out to wait for it.
+// The rules of sections 7, 9.6 and 10.6, one function per rule. The list of nodes to visit starts
+// with the ops that the section names. The op for which a source waits beyond its work joins the
+// list when another node turns out to wait for it.
 #include "tests/twin/waits.hpp"
 
 #include <algorithm>
@@ -44,13 +44,13 @@ class Waits {
 
   bool work_left(int actor) const { return at(m_.launched, actor) < m_.actor(actor).acts; }
 
-  /// The act for which a source waits though its work is done. No program contains such an act.
+  /// Whether a source waits in this op although its work is done. No program contains such an op.
   bool is_beyond_work(Act act) const {
     return act.k == m_.actor(act.actor).acts && m_.waits_beyond_its_work(act.actor) &&
            !on_program(act.actor);
   }
 
-  /// All nodes that are acts, but for those beyond their work.
+  /// All nodes that are ops, except ops beyond the work.
   std::vector<Act> named_acts() const {
     std::vector<Act> acts;
     for (const auto& [act, times] : m_.times) {
@@ -67,7 +67,7 @@ class Waits {
     return acts;
   }
 
-  /// The node of an act; of one of a dead rank the rank's [10.6].
+  /// The node of an op; for a dead rank, the rank's node [10.6].
   Node node_here(Act act) const {
     const int rank = m_.rank_of(act.actor);
     return m_.is_dead(rank) ? rank_node(rank) : act_node(act);
@@ -104,7 +104,7 @@ class Waits {
     return node_here(*first);
   }
 
-  /// Of duplicates the first one counts.
+  /// Adds an edge; the first of equal edges counts.
   void add(Act from, Node to, Wait kind, bool any = false) {
     if (to.kind == NodeKind::kRank && m_.is_dead(to.rank)) kind = Wait::kDeadRank;
     must(to.kind != NodeKind::kAct || !m_.is_dead(m_.rank_of(to.act.actor)),
@@ -113,13 +113,13 @@ class Waits {
     if (!is_new && found->second != any) m_.branches.insert("9.6 duplicate in an ANY set");
   }
 
-  /// Edges of which one suffices, if they are several; to `otherwise` if there is none.
+  /// Adds edges of which one suffices, if there are several; without any, an edge to `otherwise`.
   void add_any(Act from, const std::set<Node>& to, Wait kind, Node otherwise) {
     for (const Node& node : to) add(from, node, kind, to.size() > 1);
     if (to.empty()) add(from, otherwise, kind);
   }
 
-  /// The nodes of the next acts of those actors that have work left.
+  /// The nodes of the next ops of the accepted actors that have work left.
   template <typename Accepts>
   std::set<Node> next_acts(Accepts accepts) const {
     std::set<Node> nodes;
@@ -129,7 +129,7 @@ class Waits {
     return nodes;
   }
 
-  // Edges of an act -------------------------------------------------------------------------------
+  // Edges of an op --------------------------------------------------------------------------------
 
   void visit(Act act) {
     const std::optional<Blocked>& blocked = at(m_.threads, m_.actor(act.actor).thread).blocked;
@@ -308,7 +308,7 @@ class Waits {
     }
   }
 
-  /// Of an act that hangs on a link, or cannot arrive over it [10.6].
+  /// Adds the edge of an op that hangs on a link, or cannot arrive over it [10.6].
   void add_failed_link(Act act, int l) {
     const Link& link = at(m_.spec.links, l);
     add(act, rank_node(m_.rank_of(act.actor) == link.b ? link.a : link.b), Wait::kFailedLink);
@@ -429,7 +429,7 @@ class Waits {
     add_any(act, holders, Wait::kDeviceRoom, outside_node());
   }
 
-  /// Rule 2, and part of rule 4: what is done when the event has fired `need` times.
+  /// Rule 2, and part of rule 4: a wait until the event has fired `need` times.
   void visit_record(Act act, int need, Wait kind) {
     const SignalState& signal = at(m_.signals, m_.actor(act.actor).signal);
     must(signal.fired < need, "a wait for an event that has fired");
@@ -521,7 +521,7 @@ class Waits {
     add_coming(ref.act, call.peer, call.communicator, other, m_.rank_of(ref.act.actor));
   }
 
-  /// One of the ranks that have a send for it suffices.
+  /// Adds edges to the ranks that have a send for the recv; one of them suffices.
   void visit_receive_from_any(CallRef ref) {
     const int communicator = m_.call_of(ref).communicator;
     const int own = m_.rank_of(ref.act.actor);
@@ -547,7 +547,7 @@ class Waits {
     add_any(ref.act, nodes.empty() ? others : nodes, Wait::kPeerOfMessage, rank_node(own));
   }
 
-  /// An edge to the coming call of a rank.
+  /// Adds an edge to the next call of a rank.
   void add_coming(Act act, int rank, int communicator, CallKind kind, int peer) {
     if (m_.is_dead(rank)) return add(act, rank_node(rank), Wait::kDeadRank);
     const Wait wait =
@@ -572,7 +572,8 @@ class Waits {
     add_any(act, nodes, wait, rank_node(rank));
   }
 
-  /// All calls of a rank on a communicator are on one stream or in one line, so there is a first.
+  /// Returns the first op with such a call. All calls of a rank on a communicator are on one stream
+  /// or in one line.
   template <typename IsOfSort>
   std::optional<Act> launched_call(int rank, IsOfSort is_of_sort) const {
     for (const auto& [line, acts] : m_.lines) {
@@ -589,7 +590,7 @@ class Waits {
     return std::nullopt;
   }
 
-  /// Whether a call of the sort is not done, on this communicator if one is named.
+  /// Whether the op has such a call that is not done; on this communicator, if >= 0.
   template <typename IsOfSort>
   bool has_call(Act act, IsOfSort is_of_sort, int communicator) const {
     for (int i = 0; i < count_of(m_.actor(act.actor).calls); ++i) {
@@ -600,7 +601,7 @@ class Waits {
     return false;
   }
 
-  /// Rule 4. Creation is above.
+  /// Rule 4; initialization is above.
   void visit_host(Act act) {
     const Actor& step = m_.actor(act.actor);
     const ThreadState& thread = at(m_.threads, step.thread);
@@ -639,12 +640,12 @@ class Waits {
   }
 
   Machine& m_;
-  WaitEdges found_;          // of the act that is visited
-  std::set<Act> explained_;  // by a call that does not fit, of a rank that is gone
+  WaitEdges found_;          // of the visited op
+  std::set<Act> explained_;  // ops explained by a mismatched call of a rank that is gone
   WaitEdges edges_;
 };
 
-/// Depth first from `node`, with the nodes of the way there in `path`.
+/// Searches depth first from `node`; `path` holds the nodes on the way.
 bool reaches_itself(const Node& node, const std::map<Node, std::vector<Node>>& successors,
                     std::set<Node>& path, std::set<Node>& finished) {
   if (path.contains(node)) return true;

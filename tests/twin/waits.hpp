@@ -56,14 +56,14 @@ struct WaitEdge {
 /// Each edge once, and whether it belongs to an ANY set.
 using WaitEdges = std::map<WaitEdge, bool>;
 
-/// The wait-for graph of a machine that has come to rest with work left. Throws std::logic_error
-/// where the rules leave a wait without an explanation. Notes rare ways in machine.branches.
+/// Returns the wait-for graph of a quiescent machine with work left. Throws std::logic_error if the
+/// rules leave a wait without an explanation. Records rare branches in machine.branches.
 WaitEdges wait_edges(Machine& machine);
 
 /// Whether a node can be reached from itself; ANY sets count like other edges.
 bool has_cycle(const WaitEdges& edges);
 
-/// "act 3#0" is the first act of actor 3.
+/// Returns "act 3#0" for the first op of actor 3.
 std::string text(const Node& node);
 std::string text(const WaitEdge& edge);
 

@@ -1,5 +1,5 @@
-// The twin against answers that were worked out by hand from docs/reference/rules.md, so that a
-// comparison with the engine compares with something. Needs nothing of sim/.
+// Compares the twin with answers worked out by hand from docs/reference/rules.md, so that the twin
+// is a valid reference for the engine. Needs nothing from sim/.
 #include <initializer_list>
 #include <vector>
 
@@ -9,9 +9,9 @@
 namespace pipesim::twin {
 
 // Two stages on their own threads and streams, which take 10 and 20. A message between threads
-// leaves at the end of an act. With one slot the producer waits for the acknowledgement:
-// A0 0-10, B0 10-30, A1 30-40, B1 40-60. With two slots A1 starts as soon as its stream is free
-// (both were launched at 0), and B1, launched when A1 ended at 20, waits on its stream until 30.
+// leaves at the end of an op. With one slot the producer waits for the acknowledgement: A0 0-10, B0
+// 10-30, A1 30-40, B1 40-60. With two slots A1 starts as soon as its stream is free (both were
+// launched at 0). B1 is launched at 20, when A1 ends, and waits on its stream until 30.
 TEST_CASE("twin by hand: a second slot lets two stages overlap", "[twin]") {
   Sketch sketch;
   const int a = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 10, 2);
@@ -33,7 +33,7 @@ TEST_CASE("twin by hand: a second slot lets two stages overlap", "[twin]") {
   CHECK(times_of(two_slots, {b, 1}) == Times{20, 30, 50});
 }
 
-// Each of two actors wants the data of the other: neither gets a start message, nothing happens.
+// Two actors, each of which reads the other: neither gets a start message, so neither runs.
 TEST_CASE("twin by hand: a ring without tokens is a deadlock on data", "[twin]") {
   Sketch sketch;
   const int thread = sketch.add_thread();
@@ -51,9 +51,9 @@ TEST_CASE("twin by hand: a ring without tokens is a deadlock on data", "[twin]")
   CHECK(waits_of(result) == Lines{"act 0#0 -> act 1#0: data", "act 1#0 -> act 0#0: data"});
 }
 
-// Two collectives over two ranks, which launch them in opposite orders on one stream each. Actor
-// 0 and 1 stand for collective 0, 2 and 3 for collective 1. The heads 0#0 and 3#0 wait for their
-// peers, which stand behind the other head.
+// Two collectives over two ranks, which launch them in opposite orders on one stream each. Actors 0
+// and 1 belong to collective 0, actors 2 and 3 to collective 1. The heads 0#0 and 3#0 wait for
+// their peers, which are queued behind the other head.
 TEST_CASE("twin by hand: collectives in opposite orders deadlock", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 2;
@@ -81,8 +81,8 @@ TEST_CASE("twin by hand: collectives in opposite orders deadlock", "[twin]") {
               "act 3#0 -> act 2#0: peer of a collective", "act 1#0 -> act 3#0: stream order"});
 }
 
-// Item 0 arrives at 7, item 1 never does. The thread is blocked in the source's act 1 when act 0
-// ends at 17, so that the message to the consumer on the same thread, which leaves at the end,
+// Item 0 arrives at 7, item 1 never arrives. When op 0 ends at 17, the thread is blocked in op 1 of
+// the source. So the message to the consumer on the same thread, which leaves at the end of op 0,
 // stays unread.
 TEST_CASE("twin by hand: a source without items starves who shares its thread", "[twin]") {
   Sketch sketch;
@@ -100,25 +100,25 @@ TEST_CASE("twin by hand: a source without items starves who shares its thread", 
   CHECK(waits_of(result) ==
         Lines{"act 0#1 -> outside: outside input", "act 1#0 -> act 0#1: host wait"});
 
-  // The log: in act 0 from 0 until item 0 comes, then in act 1 for ever.
+  // The log: in op 0 from 0 until item 0 arrives, then in op 1 forever.
   CHECK(result.log == std::vector<LogLine>{{0, {source, 0}, false},
                                            {7, {source, 0}, true},
                                            {7, {source, 1}, false}});
 
-  // With both items the thread still blocks, in an act beyond the work: act 2 of the source.
+  // After both items the thread still blocks, in an op beyond the work: op 2 of the source.
   sketch.actor(source).outside.items = 2;
   const Result beyond = simulate(sketch.spec);
   CHECK(times_of(beyond, {source, 1}) == Times{107, 107, 117});
   CHECK(times_of(beyond, {1, 0}) == Times{107, 117, 127});
   CHECK(beyond.verdict == Verdict::kStarved);
-  // The consumer acknowledged at its launch, so there was a slot.
+  // The consumer acknowledged at its launch, so a slot was free.
   CHECK(beyond.log.back() == LogLine{107, {source, 2}, false});
   CHECK(waits_of(beyond) ==
         Lines{"act 0#2 -> outside: outside input", "act 1#1 -> act 0#2: host wait"});
 }
 
-// Two streams of a device with two places for both. The third launch waits for the end of b's first
-// op at 4, and the fourth for that of a's first at 10.
+// Two streams of a device share a launch queue of two. The third launch waits for the end of b's
+// first op at 4, the fourth for the end of a's first op at 10.
 TEST_CASE("twin by hand: the streams of a device share a launch queue", "[twin]") {
   Sketch sketch;
   const int thread = sketch.add_program();
@@ -137,10 +137,10 @@ TEST_CASE("twin by hand: the streams of a device share a launch queue", "[twin]"
   CHECK(times_of(result, {b, 1}) == Times{10, 10, 14});
 }
 
-// One thread, three acts with overhead 3 on a stream with queue limit 2, which take 10. Launches at
-// 3 and 6; the third is through its overhead at 9 and waits for the end of the first at 13. A
-// second actor on the thread, whose start message is unread until then, blocks the thread from its
-// own launch at 13 to its end, 13-15 on its own stream.
+// One thread, three ops with overhead 3 on a stream with queue limit 2; each op takes 10. Launches
+// are at 3 and 6. The third op has passed its overhead at 9 and waits for the end of the first at
+// 13. The thread reads the start message of a second actor only then. This actor blocks the thread
+// from its launch at 13 to its end: 13-15 on its own stream.
 TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "[twin]") {
   Sketch sketch;
   const int thread = sketch.add_thread();
@@ -168,12 +168,12 @@ TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "
                                            {17, {b, 1}, true}});
 }
 
-// A source (takes 4) feeds a repeat, which acts twice per slot (takes 1) and drains its two slots
-// every two acts; a pack (takes 2) fills its slot every second act; the end (takes 1) takes it.
-// All have their own thread and stream; S has one slot.
-// S0 0-4. R0 R1 launched at 4: 4-5, 5-6; R1 acknowledges at 6: S1 6-10. P0 5-7, P1 launched at 6:
-// 7-9. R2 is at a multiple of two: it waits until both slots are back at 9, and for S1 at 10.
-// E0 9-10. R2 10-11, R3 11-12, P2 11-13, P3 13-15, E1 15-16.
+// A source (takes 4) feeds a repeat, which has two ops per slot (takes 1) and drains its two slots
+// every two ops. A pack (takes 2) fills its slot every second op; the end (takes 1) reads this
+// slot. All have their own thread and stream; S has one slot. S0 0-4. R0 R1 launched at 4: 4-5,
+// 5-6; R1 acknowledges at 6: S1 6-10. P0 5-7, P1 launched at 6: 7-9. R2 is at a multiple of two: it
+// waits until both slots are back at 9, and for S1 at 10. E0 9-10. R2 10-11, R3 11-12, P2 11-13, P3
+// 13-15, E1 15-16.
 TEST_CASE("twin by hand: repeat drains, pack fills a slot every second act", "[twin]") {
   Sketch sketch;
   const int s = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 4, 2);
@@ -199,10 +199,10 @@ TEST_CASE("twin by hand: repeat drains, pack fills a slot every second act", "[t
 }
 
 // A (takes 1) -> B in place (takes 1) -> C (takes 5), one slot each, own threads and streams. B0
-// 1-2 keeps A's slot until C0 has acknowledged at 7; then B acknowledges for A at once, its stream
-// being empty: A1 7-8, B1 8-9, C1 9-14. Without in place A1 would start at 2.
-// Then a second consumer D of B (by another register) on B's thread and stream, which takes 20: D0
-// is launched with B0 at 1 and runs 2-22. The acknowledgement becomes a mark behind it: A1 22-23.
+// 1-2 keeps A's slot until C0 has acknowledged at 7. B then acknowledges A at once, because its
+// stream is empty: A1 7-8, B1 8-9, C1 9-14. If B were not in place, A1 would start at 2. The second
+// part adds a consumer D of B's other register, on B's thread and stream, which takes 20. D0 is
+// launched with B0 at 1 and runs 2-22. The acknowledgement becomes a mark after D0: A1 22-23.
 TEST_CASE("twin by hand: an output in place holds the input back", "[twin]") {
   Sketch sketch;
   const int a = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 1, 2);
@@ -227,8 +227,8 @@ TEST_CASE("twin by hand: an output in place holds the input back", "[twin]") {
 }
 
 // Rank 0 arrives at 0. Rank 1 arrives at 2, when the data of its source X (0-2) is there. By then a
-// long act L (0-50) runs on another stream of rank 0: creation waits for it, and both members are
-// launched at 50. They take 3 and 4, together 4.
+// long op L (0-50) runs on another stream of rank 0. Initialization waits for L, so both members
+// are launched at 50. They take 3 and 4, together 4.
 TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 2;
@@ -256,7 +256,7 @@ TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[
   const Result does_not = simulate(sketch.spec);
   CHECK(times_of(does_not, {first, 0}) == Times{2, 2, 6});
 
-  // A rank that never comes: rank 0 arrives at 0, which is its last progress, and L runs to 50.
+  // A missing rank: rank 0 arrives at 0, which is its last progress, and L runs to 50.
   sketch.spec.collectives.front().members[1].actor = -1;
   sketch.actor(second).collective = -1;
   const Result never = simulate(sketch.spec);
@@ -265,8 +265,8 @@ TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[
   CHECK(waits_of(never) == Lines{"act 0#0 -> rank 1: communicator creation"});
 }
 
-// A program that wants its producer twice before the consumer frees the only slot waits for itself:
-// the act that must come next is the one that waits.
+// A program that runs its producer twice before the consumer frees the only slot waits for itself:
+// the next op is the blocked one.
 TEST_CASE("twin by hand: a program can wait for its own next act", "[twin]") {
   Sketch sketch;
   sketch.spec.threads.push_back({0, true, {0, 0, 1, 1}});
@@ -281,13 +281,13 @@ TEST_CASE("twin by hand: a program can wait for its own next act", "[twin]") {
 
   sketch.spec.threads.front().list = {0, 1, 0, 1};
   const Result other = simulate(sketch.spec);
-  // Immediate on one thread: all is launched at 0, the stream orders it.
+  // Immediate messages on one thread: all ops are launched at 0, and the stream orders them.
   CHECK(other.verdict == Verdict::kCompleted);
   CHECK(times_of(other, {b, 1}) == Times{0, 30, 40});
 }
 
-// Rank 1 arrives after a kernel of 7. Round 1 runs for the longer time, 5: 7-12. Round 2: 12-18.
-// With the operations of rank 1 in the other order the first round does not match, and never ends.
+// Rank 1 arrives after a kernel of 7. The first call runs for the longer time, 5: 7-12. The second
+// runs 12-18. If rank 1 swaps the operations, the first calls do not match, and never end.
 TEST_CASE("twin by hand: collective calls match by the order of issue", "[twin]") {
   Sketch sketch = two_ranks();
   const int a = sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -317,10 +317,10 @@ TEST_CASE("twin by hand: collective calls match by the order of issue", "[twin]"
                                    "act 4#0 -> act 3#0: stream order"});
 }
 
-// The receive starts at 10, after a kernel. A send that is not eager meets it there, and both run
-// for 6. An eager one runs 0-6 and frees its stream; the receive then takes its own 4: 10-14. With
-// a kernel of 3 it is the receive that waits, 3-6, and runs 6-10. A tag that differs is noted; all
-// the rest stays. Without the receive the send waits for a rank that never comes.
+// The recv starts at 10, after a kernel. A send that is not buffered meets it then, and both run
+// for 6. A buffered send runs 0-6 and frees its stream; the recv then takes its own 4: 10-14. After
+// a kernel of 3, the recv waits, 3-6, and runs 6-10. A different tag is recorded and changes
+// nothing else. Without the recv, the send waits for the missing rank.
 TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twin]") {
   Sketch sketch = two_ranks();
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
@@ -355,10 +355,10 @@ TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twi
         Lines{"act 0#0 -> rank 1: peer of a message", "act 1#0 -> act 0#0: stream order"});
 }
 
-// Rank 0 receives from any at 10, after a kernel. The send of rank 2 was there at 3, that of rank 1
-// at 5: 10-14 and 14-20, for the longer of both. Where both were there at 3, the smaller rank is
-// first: 10-16 and 16-20. A recv that waits takes what comes: 0-7, and then 7-13. A third one waits
-// for a rank that sends no more.
+// Rank 0 receives from any rank at 10, after a kernel. The send of rank 2 was there at 3, rank 1's
+// at 5: 10-14 and 14-20, for the longer time of both. If both sends were there at 3, the smaller
+// rank is first: 10-16 and 16-20. A waiting recv takes the next send: 0-7, and then 7-13. A third
+// recv waits for a rank that sends no more.
 TEST_CASE("twin by hand: a receive from any rank takes what was there first", "[twin]") {
   Sketch sketch = some_ranks(3);
   const int before = sketch.add_kernel(0, 0, 10);
@@ -394,9 +394,9 @@ TEST_CASE("twin by hand: a receive from any rank takes what was there first", "[
         Lines{act + "1: peer of a message (any)", act + "2: peer of a message (any)"});
 }
 
-// Two groups. Rank 0: eager sends x (5) and y (2) to rank 1, and a receive r (1). Rank 1: receives
-// p (3) and q (1), with an eager send s (4) between them. y is held back by x, q by p.
-// x 0-5, s 0-4, r 4-5, p 5-8, y 5-7, which ends the group of rank 0, q 8-9.
+// Two groups. Rank 0: buffered sends x (5) and y (2) to rank 1, and a recv r (1). Rank 1: recvs p
+// (3) and q (1), with a buffered send s (4) between them. y is held back by x, q by p. x 0-5, s
+// 0-4, r 4-5, p 5-8, y 5-7, which ends the group of rank 0, q 8-9.
 TEST_CASE("twin by hand: calls of a group to one peer go one after the other", "[twin]") {
   Sketch sketch = two_ranks();
   const int first = sketch.add_calls(
@@ -415,9 +415,8 @@ TEST_CASE("twin by hand: calls of a group to one peer go one after the other", "
 }
 
 // Stream 0: a kernel 0-10 and a record, at 10. Stream 1: a wait, which is the head from 0 to 10,
-// and a kernel 10-15. The host awaits the event until 10, and works until 12. A wait that is
-// launched before the record waits for nothing. If the kernel never ends, all of them wait for the
-// record.
+// and a kernel 10-15. The host awaits the event until 10, and works until 12. A wait launched
+// before the record does not wait. If the kernel never ends, all of them wait for the record.
 TEST_CASE("twin by hand: streams and hosts wait for an event that is recorded", "[twin]") {
   Sketch sketch = two_ranks();
   const int other = sketch.add_stream();
@@ -454,7 +453,7 @@ TEST_CASE("twin by hand: streams and hosts wait for an event that is recorded", 
   CHECK(times_of(too_early, {await, 0}) == Times{10, 10, 10});
 }
 
-// Rank 0 sets at 5 and 10. Rank 1 needs two, or one more than ever comes.
+// Rank 0 sets the event at 5 and 10. Rank 1 needs two sets, or three, which never come.
 TEST_CASE("twin by hand: a host awaits what another sets", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals.push_back({false});
@@ -472,7 +471,7 @@ TEST_CASE("twin by hand: a host awaits what another sets", "[twin]") {
   CHECK(waits_of(never) == Lines{"act 4#0 -> outside: host wait"});
 }
 
-// The first thread has the lock from 0 to 10, then the second one until 14. Where the first never
+// The first thread holds the lock from 0 to 10, then the second until 14. If the first never
 // unlocks, the second waits for a program that has ended. Two locks in opposite orders deadlock.
 TEST_CASE("twin by hand: threads stand in the line of a lock", "[twin]") {
   Sketch sketch;
@@ -503,7 +502,7 @@ TEST_CASE("twin by hand: threads stand in the line of a lock", "[twin]") {
   CHECK(waits_of(cycle) == Lines{"act 2#0 -> act 5#0: lock", "act 5#0 -> act 2#0: lock"});
 }
 
-// Kernels 0-10 and 0-4 on two streams; a third stream is empty, and is not waited for.
+// Kernels 0-10 and 0-4 on two streams; a third stream is empty, and adds no wait.
 TEST_CASE("twin by hand: synchronize waits for the streams it names", "[twin]") {
   Sketch sketch = two_ranks();
   const int other = sketch.add_stream();
@@ -525,8 +524,8 @@ TEST_CASE("twin by hand: synchronize waits for the streams it names", "[twin]") 
         Lines{"act 0#0 -> rank 1: peer of a collective", "act 2#0 -> act 0#0: host wait"});
 }
 
-// Rank 0 has a group on two communicators, and is blocked in the creation of the first. Rank 1
-// creates the second one first. In the other order both exist at once.
+// Rank 0 has a group on two communicators, and is blocked in the initialization of the first. Rank
+// 1 initializes the second first. In the other order, both are initialized.
 TEST_CASE("twin by hand: communicators that are created in opposite orders deadlock", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators = {{{0, 1}, true, false}, {{0, 1}, true, false}};
@@ -548,8 +547,8 @@ TEST_CASE("twin by hand: communicators that are created in opposite orders deadl
   CHECK(times_of(other, {second, 0}) == Times{0, 0, 5});
 }
 
-// Three messages whose tags go up by 2^31 + 1 modulo 2^32 from 2^32 - 2. A receive with steps of 1
-// agrees in the first and the third.
+// Three sends whose tags increase by 2^31 + 1 modulo 2^32, from 2^32 - 2. A recv with steps of 1
+// matches the first and the third tag.
 TEST_CASE("twin by hand: tags step with each act", "[twin]") {
   Sketch sketch = two_ranks();
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
@@ -569,8 +568,8 @@ TEST_CASE("twin by hand: tags step with each act", "[twin]") {
         std::vector<Mismatch>{{true, {send, 1}, {receive, 1}}, {true, {send, 2}, {receive, 2}}});
 }
 
-// The numbers of section 8, worked out with other tools: for one act (0, 0, 0, 0, 10) of rank 0;
-// and for that beside an idle rank 1 and the acts (0, 0, 0, 0, 20) and (2, 0, 0, 20, 25) of rank 2.
+// The numbers of section 8, computed with other tools. First for one op (0, 0, 0, 0, 10) of rank 0.
+// Then for this op, an idle rank 1, and the ops (0, 0, 0, 0, 20) and (2, 0, 0, 20, 25) of rank 2.
 TEST_CASE("twin by hand: the fingerprint is that of section 8", "[twin]") {
   Sketch one;
   one.add_actor(one.add_thread(), one.add_stream(), 10, 1);

@@ -1,5 +1,5 @@
-// Plans by hand of which some interleavings hang and others complete, in ways that random plans
-// reach too rarely.
+// Plans made by hand in which some interleavings hang and others complete, in ways that random
+// plans reach too rarely.
 #include "sim/interleavings/exploration.hpp"
 
 #include <cstdint>
@@ -48,7 +48,7 @@ void add_collective(Sketch& sketch, const std::vector<int>& actors) {
   sketch.spec.collectives.push_back(collective);
 }
 
-/// Two ranks, each with a thread of order arrival, and a communicator.
+/// Returns two ranks, each with a thread of order arrival, and a communicator.
 Sketch two_arrival_ranks() {
   Sketch sketch;
   sketch.spec.ranks = 2;
@@ -57,8 +57,9 @@ Sketch two_arrival_ranks() {
   return sketch;
 }
 
-/// On rank 0 two sources on thread `sources`, `early` and `late`, each of which thread 0 follows
-/// with a collective; rank 1 does the second after the first is done. Returns the second of rank 0.
+/// Adds two sources to thread `sources` of rank 0, `early` and `late`; thread 0 runs a collective
+/// after each. Rank 1 runs the second collective after the first. Returns the second actor of rank
+/// 0.
 int add_two_collectives(Sketch& sketch, int sources, int first_stream, int second_stream) {
   const int early = add_gated(sketch, sources, sketch.add_stream(0));
   const int late = add_gated(sketch, sources, sketch.add_stream(0));
@@ -74,10 +75,9 @@ int add_two_collectives(Sketch& sketch, int sources, int first_stream, int secon
   return second;
 }
 
-// A device that does one op at a time: a collective that ends only when two others are queued in
-// two streams, by two threads. The one that was launched first comes next. If that is the other
-// collective, what ends by itself never runs, for which rank 1 waits before it calls that
-// collective.
+// A device that runs one op at a time. While it runs a collective, two threads queue two more ops
+// on two streams; the one launched first runs next. If this is the other collective, the remaining
+// op never runs, and rank 1 waits for that op before it calls the collective.
 void check_next_on_device(const Device& kind, bool sends) {
   Sketch sketch = two_ranks();
   for (int i = 0; i < 2; ++i) sketch.spec.communicators.push_back({{0, 1}, false, false});
@@ -116,7 +116,7 @@ void check_next_on_device(const Device& kind, bool sends) {
 }  // namespace
 
 // If `late` ends first, rank 0 launches `second`, fills the launch queue of its stream, and blocks
-// in `last`. Then it cannot launch its part of the first collective, for which rank 1 waits before
+// in `last`. It can then not launch its part of the first collective, for which rank 1 waits before
 // it launches the second.
 TEST_CASE("by hand: a thread that waits for a launch queue is part of a cycle", "[twin]") {
   Sketch sketch = two_arrival_ranks();
@@ -136,8 +136,8 @@ TEST_CASE("by hand: a thread that waits for a launch queue is part of a cycle", 
   check_some_hang(sketch.spec);
 }
 
-// One place for what two threads launch: if `first` takes it, it waits for rank 1, which waits for
-// `second`.
+// The launch queue has one place for two threads. If `first` takes it, it waits for rank 1, which
+// waits for `second`.
 TEST_CASE("by hand: who takes the last place of a launch queue of a device", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int other_thread = sketch.add_thread(0);
@@ -154,7 +154,7 @@ TEST_CASE("by hand: who takes the last place of a launch queue of a device", "[t
   check_some_hang(sketch.spec);
 }
 
-// The same of two programs, in which nothing else depends on timing.
+// The same with two programs, in which nothing else depends on timing.
 TEST_CASE("by hand: which program takes the last place of a launch queue of a device", "[twin]") {
   Sketch sketch = two_ranks();
   const int other = sketch.add_program(0);
@@ -171,7 +171,7 @@ TEST_CASE("by hand: which program takes the last place of a launch queue of a de
   CHECK(sim::explore_as_planned(to_plan(sketch.spec)).answer == sim::Answer::kHangPossible);
 }
 
-// Either rank may come to the creation of either communicator first, and blocks there.
+// Each rank can reach the initialization of either communicator first, and blocks there.
 TEST_CASE("by hand: communicators may be created in opposite orders", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   sketch.spec.communicators.push_back({{0, 1}, false, false});
@@ -189,8 +189,8 @@ TEST_CASE("by hand: communicators may be created in opposite orders", "[twin]") 
   check_some_hang(sketch.spec);
 }
 
-// If `early` ends first, rank 0 blocks in the creation of a communicator and cannot launch its part
-// of the collective for which rank 1 waits before it arrives.
+// If `early` ends first, rank 0 blocks in a communicator init. It cannot launch its part of the
+// collective for which rank 1 waits before it arrives.
 TEST_CASE("by hand: a creation blocks the other ops of its thread", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   sketch.spec.communicators.push_back({{0, 1}, true, false});
@@ -226,7 +226,7 @@ TEST_CASE("by hand: the order of launches on a stream is that of messages", "[tw
   check_some_hang(sketch.spec);
 }
 
-// On streams of their own, but a device whose queue each op holds to its end.
+// Separate streams, but on a device whose hardware queue each op holds to its end.
 TEST_CASE("by hand: the order of launches on a device is that of messages", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int left = sketch.add_stream(0);
@@ -237,8 +237,8 @@ TEST_CASE("by hand: the order of launches on a device is that of messages", "[tw
   check_some_hang(sketch.spec);
 }
 
-// On streams of their own, but the first stays behind the stream of the second, if that is launched
-// before it.
+// Separate streams, but the first collective stays behind the stream of the second, if the second
+// is launched before it.
 TEST_CASE("by hand: what a launch stays behind depends on the order of messages", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int stream = sketch.add_stream(0);
@@ -247,8 +247,8 @@ TEST_CASE("by hand: what a launch stays behind depends on the order of messages"
   check_some_hang(sketch.spec);
 }
 
-// `sender` tells the thread of `first` when it is launched, and `slow` that of `second` when it
-// ends: before `sender` is launched, if the thread comes to `slow` before it.
+// `sender` sends to the thread of `first` at its launch, and `slow` to the thread of `second` at
+// its end. If the thread reaches `slow` first, `slow` can end before `sender` is launched.
 TEST_CASE("by hand: what is launched early may end before something else is launched", "[twin]") {
   for (const bool slow_first : {false, true}) {
     for (const bool first_is_called_first : {false, true}) {
@@ -284,8 +284,8 @@ TEST_CASE("by hand: what is launched early may end before something else is laun
   }
 }
 
-// The thread of rank 0 blocks until both messages are in its inbox, whose order decides. Something
-// unrelated goes on all the while.
+// The thread of rank 0 blocks until both messages are in its inbox; their order decides the end. An
+// unrelated op runs meanwhile.
 TEST_CASE("by hand: the order of messages in an inbox is part of a state", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int gate = add_gated(sketch, 0, sketch.add_stream(0));
@@ -300,8 +300,9 @@ TEST_CASE("by hand: the order of messages in an inbox is part of a state", "[twi
   check_some_hang(sketch.spec);
 }
 
-// `left` and `right` use different streams and block nothing, but what they send at their launches
-// stands in the inbox in the order of the launches, and so the two collectives on one stream do.
+// `left` and `right` use different streams and block nothing. But the messages that they send at
+// launch are in the inbox in launch order, and this is also the order of the two collectives on one
+// stream.
 TEST_CASE("by hand: the order of launches is that of messages that leave at launch", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int early = add_gated(sketch, 0, sketch.add_stream(0));
@@ -324,8 +325,8 @@ TEST_CASE("by hand: the order of launches is that of messages that leave at laun
   check_some_hang(sketch.spec);
 }
 
-// A device with room for two. If the longer kernel ends first, the two slots go to collectives that
-// rank 1 calls only after the third one is done.
+// A device with two kernel slots. If the longer kernel ends first, the slots go to two collectives
+// that rank 1 calls only after the third is done.
 TEST_CASE("by hand: the order of ends on a device decides who gets its slots", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 2;
@@ -367,8 +368,8 @@ TEST_CASE("by hand: a wait may be launched before the record of another thread",
   check_some_hang(sketch.spec);
 }
 
-// Two threads launch on one device. If both launches of the first precede that of the second, the
-// latter waits on the device behind what is queued in another stream.
+// Two threads launch on one device. If the first thread launches both of its ops before the second
+// thread's launch, the second thread's op waits for an op on another stream.
 TEST_CASE("by hand: threads that share a device launch in some order", "[twin]") {
   for (const bool implicit_order : {false, true}) {
     Sketch sketch = two_ranks();
@@ -386,9 +387,9 @@ TEST_CASE("by hand: threads that share a device launch in some order", "[twin]")
   }
 }
 
-// After its first collective, rank 0 may call the other one or, once its slot came back, the first
-// again. The slot is used in place: `taker` reads the acknowledgement of `reader`, and what it
-// sends then is all that lets `first` go on.
+// After its first collective, rank 0 can call the other one or, once its slot is back, the first
+// again. The slot is used in place: `taker` reads the acknowledgement of `reader`, and only its own
+// acknowledgement lets `first` continue.
 TEST_CASE("by hand: an acknowledgement in place goes before or after a message", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int stream = sketch.add_stream(0);
@@ -420,8 +421,8 @@ TEST_CASE("by hand: an acknowledgement in place goes before or after a message",
   check_some_hang(sketch.spec);
 }
 
-// Whoever holds the lock, the threads stand where they stand: `other` releases it before it is
-// taken, or after.
+// The positions of the threads do not show who holds the lock: `other` releases it before or after
+// the second attempt to take it.
 TEST_CASE("by hand: who holds a lock is part of a state", "[twin]") {
   Sketch sketch;
   const int twice = sketch.add_program();
@@ -437,7 +438,7 @@ TEST_CASE("by hand: who holds a lock is part of a state", "[twin]") {
   check_some_hang(sketch.spec);
 }
 
-// Two threads take two locks, each the other one first.
+// Two threads take two locks in opposite orders.
 TEST_CASE("by hand: who takes a lock first decides whether two threads hang", "[twin]") {
   Sketch sketch = two_ranks();
   const int other = sketch.add_program(0);
@@ -452,8 +453,8 @@ TEST_CASE("by hand: who takes a lock first decides whether two threads hang", "[
   check_some_hang(sketch.spec);
 }
 
-// `keeper` never releases the second lock. `second` takes it before only if the first lock, which
-// it needs for that, is released in time: by `first`, who shares a third lock with `beside`.
+// `keeper` never releases the second lock. `second` can take it earlier only if it gets the first
+// lock in time. `first` releases that lock, and shares a third lock with `beside`.
 TEST_CASE("by hand: a lock is taken after one that another thread has to release", "[twin]") {
   Sketch sketch = two_ranks();
   for (int i = 0; i < 3; ++i) sketch.spec.locks.push_back({0});
@@ -477,8 +478,8 @@ TEST_CASE("by hand: a lock is taken after one that another thread has to release
   check_some_hang(sketch.spec);
 }
 
-// Two threads send over one stream, in either order, what rank 1 receives in one. Then all is as if
-// they had matched, and two threads that take a lock go on in either order.
+// Two threads send on one stream, in either order; rank 1 receives in one order. Afterwards the run
+// continues as if the tags had matched, and two threads that take a lock continue in either order.
 TEST_CASE("by hand: messages that did not match are part of a state", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.locks.push_back({0});
@@ -503,7 +504,7 @@ TEST_CASE("by hand: messages that did not match are part of a state", "[twin]") 
 }
 
 // Two threads of rank 0 come to a meeting of hosts, once each. Rank 1 comes once, and again when
-// the first of the two says that it went on.
+// the first of the two has signaled that it continues.
 TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.meetings.push_back({{0, 1}, 0});
@@ -521,8 +522,8 @@ TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", 
   check_some_hang(sketch.spec);
 }
 
-// If the thread comes to `told` first, another thread may launch its op on the stream that they
-// share before `other` is launched there.
+// If the thread reaches `told` first, another thread can launch its op on their shared stream
+// before `other` is launched on it.
 TEST_CASE("by hand: another thread may launch between two launches of a thread", "[twin]") {
   for (const bool other_first : {false, true}) {
     Sketch sketch = two_arrival_ranks();
@@ -547,7 +548,7 @@ TEST_CASE("by hand: another thread may launch between two launches of a thread",
   }
 }
 
-// The calls of rank 0 run in the order in which its threads launch them; rank 1 has one order.
+// The calls of rank 0 run in the order in which its threads launch them; rank 1 has a fixed order.
 TEST_CASE("by hand: threads that call a communicator on two streams do so in some order",
           "[twin]") {
   Sketch sketch = two_ranks();
@@ -558,8 +559,8 @@ TEST_CASE("by hand: threads that call a communicator on two streams do so in som
   check_some_hang(sketch.spec);
 }
 
-// Rank 1 calls the collective once the thread that waits for its stream went on: it does if it came
-// before the launch.
+// Rank 1 calls the collective after the thread that synchronizes with the stream has continued.
+// This thread continues only if it reaches `synchronize` before the launch.
 TEST_CASE("by hand: a thread may wait for a stream before or after a launch on it", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals.push_back({false});
@@ -572,7 +573,7 @@ TEST_CASE("by hand: a thread may wait for a stream before or after a launch on i
   check_some_hang(sketch.spec);
 }
 
-// Likewise an op that stays behind the stream, for which rank 1 waits before it calls the other.
+// An op stays behind the stream, and rank 1 waits for this op before it makes the other call.
 TEST_CASE("by hand: an op may stay behind what another thread launches", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators.push_back({{0, 1}, false, false});
@@ -598,8 +599,8 @@ TEST_CASE("by hand: the launch order of a device is part of a state", "[twin]") 
   check_next_on_device({0, 0, 0, Order::kSerial, false}, true);
 }
 
-// If the first recv takes the message of rank 1, nothing is left for the second. Eager sends are
-// there one after the other; others wait side by side.
+// If the first recv takes the message of rank 1, no message is left for the second. Buffered sends
+// are there one after the other; rendezvous sends wait at the same time.
 TEST_CASE("by hand: a recv from any rank may take what a later one needs", "[twin]") {
   for (const bool eager : {false, true}) {
     Sketch sketch = some_ranks(3);
@@ -624,7 +625,7 @@ TEST_CASE("by hand: a search that is given up proves nothing", "[twin]") {
   CHECK(sim::explore_as_planned(to_plan(small.spec), options).answer == sim::Answer::kUndecided);
 }
 
-// Beyond the size up to which it is computed what happens before what.
+// The plan exceeds the size up to which happens-before is computed.
 TEST_CASE("by hand: a recv from any rank of a large plan may take any send", "[twin]") {
   Sketch sketch = some_ranks(3);
   sketch.add_calls(0, 0, {message_call(CallKind::kReceive, -1, 1)});

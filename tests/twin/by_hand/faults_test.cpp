@@ -1,4 +1,4 @@
-// As actors_and_programs_test.cpp: section 10 of docs/reference/rules.md, worked out by hand.
+// Like actors_and_programs_test.cpp, for section 10 of docs/reference/rules.md.
 #include <vector>
 
 #include "tests/support/catch.hpp"
@@ -6,9 +6,10 @@
 
 namespace pipesim::twin {
 
-// A on rank 0 takes 10, B on rank 1 reads it and takes 5. Dead at 5, A never ends. At 10 the end of
-// A comes first, and its message is sent: B runs 10-15, and all work is done by a dead rank too. At
-// 15 the end of B comes first, and then no timer counts any more.
+// A on rank 0 takes 10; B on rank 1 reads it and takes 5. If rank 0 dies at 5, A never ends. If it
+// dies at 10, the end of A comes first, and its message is sent: B runs 10-15, so all work is done
+// despite the dead rank. If rank 1 dies at 15, the end of B comes first, and after that no timer
+// counts.
 TEST_CASE("twin by hand: what ends at the time of a death has ended", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 2;
@@ -35,7 +36,7 @@ TEST_CASE("twin by hand: what ends at the time of a death has ended", "[twin]") 
   CHECK(late.deaths.empty());
 }
 
-// Rank 1 goes on to 20. Nobody waits for rank 0, which is dead at 5 and does not die again at 7.
+// Rank 1 continues to 20. Nobody waits for rank 0, which is dead at 5 and does not die again at 7.
 TEST_CASE("twin by hand: a death that makes nobody wait is a crash", "[twin]") {
   Sketch sketch = two_ranks();
   const int dead = sketch.add_kernel(0, 0, 10);
@@ -51,8 +52,8 @@ TEST_CASE("twin by hand: a death that makes nobody wait is a crash", "[twin]") {
   CHECK(deaths_of(result) == Deaths{"rank 0 at 5: at a time"});
 }
 
-// Rank 0 works until 5 and then dies at its set, of which rank 1 hears nothing. Or at a kernel that
-// has to wait for its launch queue until 20.
+// Rank 0 works until 5 and dies instead of its set, so rank 1 never sees the event. Or it dies
+// instead of a kernel that must wait for its launch queue until 20.
 TEST_CASE("twin by hand: a rank dies instead of an act", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals.push_back({false});
@@ -78,7 +79,7 @@ TEST_CASE("twin by hand: a rank dies instead of an act", "[twin]") {
   CHECK(stream.verdict == Verdict::kCrashed);
 }
 
-// The round would end at 5. Rank 1 dies instead, or both do.
+// The collective would end at 5. Rank 1 dies instead, or both ranks die.
 TEST_CASE("twin by hand: a fatal call kills its rank and is not done", "[twin]") {
   Sketch sketch = two_ranks();
   const int first = sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -97,9 +98,9 @@ TEST_CASE("twin by hand: a fatal call kills its rank and is not done", "[twin]")
         Deaths{"rank 0 at 5: fatal call in act 0#0", "rank 1 at 5: fatal call in act 1#0"});
 }
 
-// Rank 0 arrives in the round at 0 and is dead at 3. Rank 1 arrives at 10; the end at 15 does
-// nothing. A message that was sent by 6 is there at 10, also if its sender is dead at 8; one of a
-// sender that is dead at 5 is not.
+// Rank 0 arrives at the collective at 0 and is dead at 3. Rank 1 arrives at 10; the end at 15 does
+// nothing. A message sent by 6 can be received at 10, even if its sender is dead at 8. A message of
+// a sender that is dead at 5 cannot.
 TEST_CASE("twin by hand: nothing ends in which a dead rank takes part", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -122,7 +123,8 @@ TEST_CASE("twin by hand: nothing ends in which a dead rank takes part", "[twin]"
   CHECK(waits_of(lost) == Lines{"act 2#0 -> rank 0: dead rank"});
 }
 
-// Rank 0 arrives at 0 and is dead at 3; rank 1 arrives at 5. Alive, it would be there until then.
+// Rank 0 arrives at 0 and is dead at 3; rank 1 arrives at 5. If rank 0 were alive, the communicator
+// would be initialized at 5.
 TEST_CASE("twin by hand: a communicator with a dead rank is not created", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.communicator(0).at_first_use = true;
@@ -137,9 +139,9 @@ TEST_CASE("twin by hand: a communicator with a dead rank is not created", "[twin
   CHECK(waits_of(result) == Lines{"act 2#0 -> rank 0: dead rank"});
 }
 
-// The kernel fails at 10. The thread is in synchronize then: the rank dies there. Or it works until
-// 20, and then dies at its next launch, or at an await of an event of a stream though that has
-// fired; or it goes on to its end, and nobody hears of the error.
+// The kernel fails at 10. If the thread is then in synchronize, the rank dies there. If the thread
+// works until 20, the rank dies at its next launch, or at an await of a stream's event, even one
+// that has fired. If the thread runs to its end, the error stays unnoticed.
 TEST_CASE("twin by hand: an error of a device kills who looks at it", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals = {{true}, {false}};
@@ -174,8 +176,9 @@ TEST_CASE("twin by hand: an error of a device kills who looks at it", "[twin]") 
   CHECK(unseen.deaths.empty());
 }
 
-// The kernel fails at 10, which frees nobody. Blocked in the launch queue, in the launch itself, or
-// in an await of an event of a stream the rank dies; in an await of one that hosts set it does not.
+// The kernel fails at 10, which frees no thread. A rank dies if its thread is blocked in the launch
+// queue, in the launch itself, or in an await of a stream's event. It does not die in an await of
+// an event that hosts set.
 TEST_CASE("twin by hand: an error of a device is seen where a thread waits for it", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals = {{true}, {false}};
@@ -204,7 +207,8 @@ TEST_CASE("twin by hand: an error of a device is seen where a thread waits for i
   CHECK(lives.verdict == Verdict::kStarved);
 }
 
-// Two members of a collective, of which the first fails at 5. Its thread has ended: it lives on.
+// Two members of a collective, of which the first fails at 5. Its thread has ended, so its rank
+// lives on.
 TEST_CASE("twin by hand: a collective waits for a member that has failed", "[twin]") {
   Sketch sketch = two_ranks();
   for (int rank : {0, 1}) sketch.actor(sketch.add_kernel(rank, rank, 5)).collective = 0;
@@ -222,9 +226,9 @@ TEST_CASE("twin by hand: a collective waits for a member that has failed", "[twi
         Deaths{"rank 0 at 5: device error in act 0#0", "rank 1 at 5: device error in act 1#0"});
 }
 
-// A round of 9 ends before the link is down at 10, one of 10 does not. Seven after
-// that, at the next look at 20, both streams have an error. That is after the rest, unless a kernel
-// runs to 30.
+// A collective of 9 ends before the link goes down at 10; one of 10 does not. The error is due 7
+// after that and seen at the next poll at 20, on both streams. By then the run is quiescent, unless
+// a kernel runs to 30.
 TEST_CASE("twin by hand: what runs over a link that goes down hangs", "[twin]") {
   Sketch sketch = two_ranks();
   const int first = sketch.add_calls(0, 0, {collective_call(0, 1, 9)});
@@ -252,9 +256,9 @@ TEST_CASE("twin by hand: what runs over a link that goes down hangs", "[twin]") 
   CHECK(before.verdict == Verdict::kCrashed);
 }
 
-// The link is down from 10 on. A send of 6 that meets its receive at 5 hangs; the link of the send
-// counts, and that of the receive only where the send has none. An eager send of 10 hangs alone; a
-// message that was there is received over no link.
+// The link is down from 10 on. A send of 6 that meets its recv at 5 hangs. The link of the send
+// counts; the link of the recv counts only if the send has none. A buffered send of 10 hangs alone;
+// a message that is already buffered is received over no link.
 TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
   Sketch sketch = two_ranks();
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
@@ -280,8 +284,8 @@ TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
         Lines{"act 0#0 -> rank 1: failed link", "act 2#0 -> act 0#0: peer of a message"});
 }
 
-// Rank 0 cannot arrive at 5, when its link is down, and rank 1 waits for it from 7 on. A second
-// thread of rank 0 that cannot arrive stays blocked, though the first one had arrived at 0.
+// Rank 0 cannot arrive at 5, because its link is down, and rank 1 waits for it from 7 on. A second
+// thread of rank 0 that cannot arrive stays blocked, although the first one arrived at 0.
 TEST_CASE("twin by hand: a rank does not arrive at a creation over a link that is down", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.communicator(0).at_first_use = true;
@@ -307,8 +311,9 @@ TEST_CASE("twin by hand: a rank does not arrive at a creation over a link that i
   CHECK(waits_of(second) == Lines{"act 1#0 -> rank 1: failed link"});
 }
 
-// The call of rank 1 stands behind a kernel of 100, so that the round would end at 105. Launched at
-// 0, both are seen at 104; at 105 the end comes first. With looks at multiples of 8: at 24.
+// The call of rank 1 is queued behind a kernel of 100, so the collective would end at 105. Launched
+// at 0 with a timeout, both calls are seen at 104; at 105 the end would come first. With polls at
+// multiples of 8, they are seen at 24.
 TEST_CASE("twin by hand: the watchdog looks at what was launched long ago", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -331,8 +336,8 @@ TEST_CASE("twin by hand: the watchdog looks at what was launched long ago", "[tw
         Deaths{"rank 0 at 24: watchdog in act 0#0", "rank 1 at 24: watchdog in act 2#0"});
 }
 
-// Rank 0 calls on two communicators at 0 and 4, and rank 1 never does: the second act is seen
-// first. The waits are those of the rest at 4.
+// Rank 0 calls on two communicators at 0 and 4, rank 1 on neither: the second op is seen first. The
+// waits are those of the quiescent state at 4.
 TEST_CASE("twin by hand: the watchdog names the first act whose time has come", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators.push_back(sketch.spec.communicators[0]);
@@ -347,7 +352,7 @@ TEST_CASE("twin by hand: the watchdog names the first act whose time has come", 
   CHECK(waits_of(result) ==
         Lines{"act 0#0 -> rank 1: peer of a collective", "act 2#0 -> act 0#0: stream order"});
 
-  // With equal times the first of the stream is named: both are seen at 34.
+  // Equal deadlines: the watchdog names the first op of the stream; both are seen at 34.
   sketch.communicator(1).timeout = 30;
   sketch.spec.poll = 34;
   CHECK(deaths_of(simulate(sketch.spec)) ==
@@ -355,8 +360,9 @@ TEST_CASE("twin by hand: the watchdog names the first act whose time has come", 
   CHECK(times_of(result, {group, 0}) == Times{4, -1, -1});
 }
 
-// Blocked in a creation at 5: seen at 15, and no poll counts. An await that is entered at 5 counts
-// from there; the launch overhead of a step counts as well, and what is done in time is done.
+// A thread blocked in an initialization at 5 is seen at 15; `poll` does not apply. The timeout of
+// an await counts from its entry at 5, and the launch overhead of a step counts as well. A step
+// that is done in time causes no timeout.
 TEST_CASE("twin by hand: threads have timeouts of their own", "[twin]") {
   Sketch creation = two_ranks();
   creation.spec.poll = 4;
@@ -394,8 +400,9 @@ TEST_CASE("twin by hand: threads have timeouts of their own", "[twin]") {
   CHECK(simulate(work.spec).verdict == Verdict::kCompleted);
 }
 
-// Ranks 0, 1 and 3 are on one host. Rank 1 dies at 3: the others of its host follow at 8, and start
-// no launcher themselves. Rank 2 dies at 8 by the list, which comes first; nobody else is there.
+// Ranks 0, 1 and 3 are on one host. Rank 1 dies at 3: the other ranks of its host follow at 8, and
+// start no launcher themselves. Rank 2 dies at 8 by the list, which comes first; its host has no
+// other rank.
 TEST_CASE("twin by hand: the launcher ends the host of a dead rank", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 4;
@@ -410,8 +417,8 @@ TEST_CASE("twin by hand: the launcher ends the host of a dead rank", "[twin]") {
                                     "rank 0 at 8: launcher", "rank 3 at 8: launcher"});
 }
 
-// All at 10: a thread of rank 0, the watchdog of rank 1, a link error of rank 2 (its eager send
-// hangs from 0 on), and the list, which names rank 3.
+// Four timers at 10: a thread of rank 0, the watchdog of rank 1, a link error of rank 2 (its
+// buffered send hangs from 0 on), and the list, which names rank 3.
 TEST_CASE("twin by hand: timers of one time come in their order", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 4;

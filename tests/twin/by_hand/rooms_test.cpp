@@ -1,5 +1,5 @@
-// Flows of collectives [9.4] and slots that are taken one by one [5.3], in the twin: what is
-// expected is counted by hand.
+// The twin's flows of collectives [9.4], and ops that take their kernel slots one by one [5.3]. The
+// expectations are counted by hand.
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -19,8 +19,8 @@ Call flow_call(Flow flow, int root, int steps, std::int64_t takes) {
 
 }  // namespace
 
-// Rank 1 is busy until 20. The root runs alone, 0 to 5, rank 1 from 20 to 25. Without steps, or
-// with the root late, each waits for the other.
+// Rank 1 is busy until 20. The root runs alone, 0 to 5, rank 1 from 20 to 25. Without steps, or if
+// the root is late, each waits for the other.
 TEST_CASE("twin by hand: the root of a broadcast does not wait", "[twin]") {
   Sketch sketch = two_ranks();
   const int root = sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 1, 5)});
@@ -40,7 +40,7 @@ TEST_CASE("twin by hand: the root of a broadcast does not wait", "[twin]") {
   CHECK(times_of(late, {root, 0}) == Times{0, 0, 25});
 }
 
-// The buffer to rank 1 has 8 steps: the third broadcast of 4 steps waits until rank 1 has arrived
+// The buffer to rank 1 has 8 steps. The third broadcast of 4 steps waits until rank 1 has arrived
 // at the first, at 20, and runs from 20 to 25.
 TEST_CASE("twin by hand: flows share the eight steps of a buffer", "[twin]") {
   Sketch sketch = two_ranks();
@@ -55,7 +55,7 @@ TEST_CASE("twin by hand: flows share the eight steps of a buffer", "[twin]") {
   CHECK(times_of(result, {last, 0}) == Times{0, 10, 25});
 }
 
-// Rank 1 never comes: the root waits for its buffer, behind the second.
+// Rank 1 is missing: in the second broadcast, the root waits for room in its buffer.
 TEST_CASE("twin by hand: who never takes a flow is waited for", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 8, 5)});
@@ -65,9 +65,9 @@ TEST_CASE("twin by hand: who never takes a flow is waited for", "[twin]") {
   CHECK(waits_of(result) == Lines{"act 1#0 -> rank 1: peer of a collective"});
 }
 
-// Two kernels of 3 slots each on a device with 4, on two streams: the second takes the slot that is
-// left, and starts when the first has ended. As a whole it takes none; a third of 1 slot goes
-// first.
+// Two kernels of 3 slots each on a device with 4 slots, on two streams. The second takes the
+// remaining slot, and starts when the first has ended. An op that takes its slots as a whole takes
+// none, and a third kernel of 1 slot goes first.
 TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
   const auto with = [](bool whole) {
     Sketch sketch = two_ranks();
@@ -87,9 +87,9 @@ TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
   with(true);
 }
 
-// A device with 6 slots, of which a kernel has 3. The next takes its 4 slots so many at a time:
-// one by one 3 of them, and nothing is left; in pairs 2, and a third kernel gets the last; or none,
-// and a fourth gets its 2 as well.
+// A device with 6 slots, of which a kernel has 3. The next kernel needs 4 slots and takes them
+// `gang` at a time. One by one, it takes 3, and none is left; in pairs, it takes 2, and a third
+// kernel gets the last one; all at once, it takes none, and a fourth kernel gets its 2 as well.
 TEST_CASE("twin by hand: an op takes its slots in gangs", "[twin]") {
   struct Row {
     int gang;
@@ -117,8 +117,8 @@ TEST_CASE("twin by hand: an op takes its slots in gangs", "[twin]") {
   }
 }
 
-// Both ranks have 4 slots, and calls of 3 on two communicators in opposite orders: each runs half
-// of the other's.
+// Each rank has 4 slots, and makes calls of 3 slots on two communicators, in opposite orders: each
+// rank starts half of the other call.
 TEST_CASE("twin by hand: half of a kernel holds its slots", "[twin]") {
   const auto with = [](int room) {
     Sketch sketch = two_ranks();

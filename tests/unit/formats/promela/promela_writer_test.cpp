@@ -15,7 +15,7 @@ bool has_line(const std::string& text, const std::string& line) {
 }
 
 /// Builds two actors on one thread: actor 0 runs four ops and fills a slot every two, actor 1 takes
-/// the / slot with each of its two ops.
+/// the slot with each of its two ops.
 sim::PlanBuilder two_actors() {
   sim::PlanBuilder builder(1);
   sim::ActorSpec spec;

@@ -96,8 +96,8 @@ PlanAlgorithm get_all_gather() {
 }
 
 /// Runs a plan in every interleaving. A block has two kinds of threads: one signals and waits, one
-/// moves / data. Each kind runs its ops in order; a `nop` or `barrier` synchronizes both. Kernels
-/// on each / rank's stream write the inputs before a launch and read the outputs after it.
+/// moves data. Each kind runs its ops in order; a `nop` or `barrier` synchronizes both. Kernels on
+/// each rank's stream write the inputs before a launch and read the outputs after it.
 class AllPlanOrders {
  public:
   AllPlanOrders(const CollectiveAlgorithm& plan, int launches) : plan_(plan), launches_(launches) {

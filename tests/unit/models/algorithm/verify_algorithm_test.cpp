@@ -106,7 +106,7 @@ AlgoVerdict verdict(const CollectiveAlgorithm& algorithm,
 }
 
 /// Runs the steps of an MSCCL file in every interleaving, as its interpreter does: one step at a
-/// time, / with flags that hold the last published step. Shares only the file with the code under
+/// time, with flags that hold the last published step. Shares only the file with the code under
 /// test.
 class AllOrders {
  public:
