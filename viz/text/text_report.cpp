@@ -306,8 +306,8 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   text_ += table.fitted(options_.width, 2);
 }
 
-// Adds the memory of the ranks; adjacent equal ranks share a row. Skips sizes from a schedule,
-// which has its own table.
+// Adds the memory of the ranks; adjacent equal ranks share a row. Skips graphs with sizes
+// only in a schedule, which has its own table.
 void TextReport::add_memory(const models::MemoryReport& memory) {
   if (!models::has_sizes_beside_schedule(report_.graph)) return;
   const bool any_held = std::any_of(memory.begin(), memory.end(),
