@@ -9,19 +9,19 @@
 
 namespace pipesim::models {
 
-/// The name of a verdict in files, reports and JSON: "deadlock".
+/// Returns the name of a verdict in files, reports and JSON: "deadlock".
 std::string verdict_name(sim::Verdict verdict);
 
-/// The verdict with this name; nullopt if unknown.
+/// Returns the verdict with this name; nullopt if unknown.
 std::optional<sim::Verdict> find_verdict(const std::string& name);
 
-/// The name of a cause in files, reports and JSON: "dead rank".
+/// Returns the name of a cause in files, reports and JSON: "dead rank".
 std::string cause_name(Cause cause);
 
 /// The names that find_cause() accepts: all causes except requests of the user.
 const std::vector<std::string>& cause_names();
 
-/// The cause with this name; nullopt if unknown.
+/// Returns the cause with this name; nullopt if unknown.
 std::optional<Cause> find_cause(const std::string& name);
 
 }  // namespace pipesim::models

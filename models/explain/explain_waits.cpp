@@ -178,7 +178,7 @@ void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool lo
     return;
   }
   if (result.stuck == 0) {
-    // Only the work of dead ranks is missing, and no other rank waits for it.
+    // Only the work of dead ranks is missing, and no live rank waits for this work.
     PIPESIM_CHECK(!result.mismatches.empty() || !result.deaths.empty());
     result.verdict = sim::Verdict::kCrashed;
     result.cause = Cause::kDeadRank;
@@ -191,7 +191,7 @@ void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool lo
   for (const Root& root : result.roots) result.cause = std::min(result.cause, cause_of(root));
 }
 
-// The enumerators of Cause are sorted by precedence.
+// Returns the cause of the verdict; the enumerators of Cause are sorted by precedence.
 Cause cause_of(const Root& root) {
   if (root.party.kind == WaitNodeKind::kOutside) {
     const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;  // a recv from any rank

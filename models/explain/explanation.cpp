@@ -92,8 +92,8 @@ class Explainer {
   const std::vector<std::uint32_t>* copies_;
   Names names_;
   std::optional<CollectiveCalls> collective_calls_;
-  // By communicator: pairs of rank and number of calls made, most calls first; and the numbers by
-  // rank.
+  // Calls made by the ranks, by communicator: pairs of rank and count, highest count first; and the
+  // counts by rank.
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> made_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> made_of_rank_;
   // The communicator and rank of `calls_of_waiter_`.
@@ -252,7 +252,7 @@ void Explainer::find_missing(Root& root, sim::CommunicatorId communicator, sim::
   const auto waits_there = [&](const CallOfRank& made) {
     return made.call == waiting && made.k + 1 == root.first.from.act.act;
   };
-  // A missing call after the hanging one cannot be its cause.
+  // A missing call after the hanging call cannot be its cause.
   const auto past = others.begin() + static_cast<std::ptrdiff_t>(found->made);
   if (std::none_of(past, others.end(), waits_there)) return;
   const auto info = [&](const CallOfRank& made) {
@@ -311,7 +311,7 @@ void Explainer::explain_mismatches() {
       differ(sent != expected, "tag " + or_none(sent), "tag " + or_none(expected));
     }
     misfit.ranks = {misfit.second.rank};
-    // Ranks that differ from the same op in the same way count as one mismatch.
+    // Ranks that differ from the same op in the same way are a single mismatch.
     const auto alike = [&](const Misfit& other) {
       return !misfit.message && !other.message && other.first.actor == misfit.first.actor &&
              other.first.act == misfit.first.act && other.second.op == misfit.second.op &&
@@ -474,8 +474,8 @@ void Explainer::add_phases(RankReport& report, const std::vector<ActorId>& actor
   }
 }
 
-// Returns the progress in a phase. Its actors advance together, iteration by iteration; steps of
-// programs run one after another.
+// Returns the progress in a phase. The actors of a phase advance together, iteration by iteration;
+// steps of programs run in sequence.
 Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const {
   if (names_.actor(actors.front()).step) return phase_of_steps(phase, actors);
   Progress progress;
@@ -671,7 +671,7 @@ void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, Ac
   act.call_name = call.name;
 }
 
-// The call of `actor` that matches `id`, if any.
+// Returns the call of `actor` that matches `id`, if any.
 sim::CallId matching_call(const sim::Plan& plan, sim::CallId id, ActorId actor) {
   if (!actor.valid()) return {};
   const sim::Call& call = plan.calls[id];

@@ -1,4 +1,4 @@
-// The explanation of how a run ended, in terms of the task graph, as all reports show it.
+// The explanation of how a run ended, in terms of the task graph: the data of all reports.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace pipesim::models {
 /// The progress of an op. `Step` gives details for kEntered.
 enum class ActStage : std::uint8_t { kNotEntered, kEntered, kLaunched, kStarted, kDone };
 
-/// An op, as reports name it.
+/// An op in the terms of reports.
 struct ActInfo {
   sim::ActorId actor;
   std::uint32_t rank = 0;
@@ -35,7 +35,7 @@ struct ActInfo {
   bool implied = false;     // whether the op implements an `after` and is not a step of the user
   std::optional<sim::CallKind> call;  // kind of the step's only call, or of the call in question
   bool from_any = false;              // whether a recv accepts a message from any rank
-  std::string call_name;              // name of a call within a group, if it has one
+  std::string call_name;              // name of a call within a group, if any
   ActStage stage = ActStage::kNotEntered;
   sim::Step step = sim::Step::kNone;  // kEntered: the step that blocks the thread
   std::string name;                   // name in a recorded script; empty: `op` and `act`
@@ -99,13 +99,13 @@ struct DeviceErrorReport {
   ActInfo in;
 };
 
-/// The end of a chain of waits that is not part of a cycle.
+/// The end of a chain of waits outside any cycle.
 struct Root {
   WaitParty party;            // a rank that never arrives, or the outside
   Wait first;                 // first direct wait for the root
   std::uint32_t waiting = 0;  // ops that wait for the root, directly or indirectly
-  // For a missing collective call: how many calls this rank made on the communicator, and the
-  // maximum of the others.
+  // For a missing collective call: the number of calls this rank made on the communicator, and the
+  // maximum of the other ranks.
   std::string communicator;
   std::uint32_t made = 0;
   std::uint32_t others_made = 0;
@@ -191,7 +191,7 @@ enum class Cause : std::uint8_t {
   kInterrupted
 };
 
-/// The cause of the verdict, if `root` decides the verdict.
+/// Returns the cause of the verdict, if `root` decides the verdict.
 Cause cause_of(const Root& root);
 
 struct Explanation {
@@ -212,32 +212,32 @@ struct Explanation {
   bool cycle_is_shortest = true;
   std::uint32_t cycle_groups = 0;  // number of groups of ops that wait for one another in cycles
   std::vector<std::vector<Wait>> other_cycles;  // the shortest cycles of other groups, at most 100
-  // Classes of the cycles of all groups; empty for one group.
+  // Classes of the cycles of all groups; empty for a single group.
   std::vector<CycleClass> cycle_classes;
   std::vector<Root> roots;
   std::vector<Misfit> mismatches;  // in order of detection
   std::vector<DeviceErrorReport> device_errors;
   std::vector<DeathReport> deaths;  // in order of occurrence
   std::uint32_t stuck = 0;          // number of ops in the wait-for graph
-  std::uint32_t collateral = 0;     // blocked ops on none of these cycles; some may wait for a root
+  std::uint32_t collateral = 0;     // blocked ops outside these cycles; some may wait for a root
   // [d]: blocked ops d + 1 waits away from the nearest cycle.
   std::vector<std::uint32_t> collateral_by_distance;
   std::vector<RankReport> ranks;
   // The verdict depends on crossing first sends, on a communicator of two ranks.
   bool crossing_first_sends = false;
-  // The verdict depends on a send that waits only because it is registered.
+  // The verdict depends on a send that waits only because its buffer is registered.
   bool registered_send = false;
   bool destroys = false;  // the verdict depends on a rank that waits in destroying a communicator
 };
 
 /// Evaluates the waits of a quiescent run with work left. Sets `stuck`, roots, cycle and
 /// collateral, and also verdict and cause if the waits decide. Without `look_for_cycle`, reports no
-/// cycle. `copies`, if given: by rank, the number of ranks it represents.
+/// cycle. `copies`, if given: for each rank, the number of ranks that the rank represents.
 void explain_waits(const sim::WaitGraph& waits,
                    const std::function<Wait(const sim::WaitEdge&)>& describe, bool look_for_cycle,
                    Explanation& result, const std::vector<std::uint32_t>* copies = nullptr);
 
-/// The number of ops in `waits`. `copies`: as for explain_waits().
+/// Returns the number of ops in `waits`. `copies`: as for explain_waits().
 std::uint32_t stuck_acts(const sim::WaitGraph& waits, const std::vector<std::uint32_t>* copies);
 
 /// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph at the

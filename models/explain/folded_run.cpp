@@ -24,8 +24,8 @@ bool names_others(const RankReport& rank) {
   });
 }
 
-// Whether the explanation of the whole job follows from `run`. `copies`: by rank, the number of
-// ranks it represents.
+// Whether the explanation of the whole job follows from `run`. `copies`: for each rank, the number
+// of ranks that the rank represents.
 bool is_possible(const Simulation& run, const std::vector<std::uint32_t>& copies) {
   const Explanation& explanation = run.explanation;
   if (!explanation.mismatches.empty()) return false;

@@ -24,14 +24,15 @@ struct FoldedRun {
   std::vector<RankSet> alike;  // per entry of Explanation::ranks, the ranks with the same report
 };
 
-/// A job of which only representative ranks are laid out.
+/// A job with only its representative ranks laid out.
 struct FoldedJob {
   RankFolding folding;
   Lowered lowered;
 };
 
-/// Lays out the representative ranks. Returns nullopt if all ranks must be laid out: see
-/// fold_ranks(); also if timing matters, and if there are errors, which are reported for all ranks.
+/// Lays out the representative ranks. Returns nullopt if all ranks must be laid out: if
+/// fold_ranks() fails, if timing matters, or if the graph has errors. Errors are reported for all
+/// ranks.
 std::optional<FoldedJob> fold_job(const TaskGraph& graph);
 
 /// Lays out the ranks to which another reading of `graph` was folded. All readings have the same
@@ -45,15 +46,15 @@ using LaidOutJob = std::variant<Lowered, FoldedJob>;
 const Lowered& lowered_of(const LaidOutJob& job);
 
 /// Lowers all ranks of a job whose representatives did not decide the result. Throws UserError if
-/// the job is too large; no other error can occur after the representatives lowered.
+/// the job is too large; after the representatives lowered, no other error can occur.
 Lowered lower_all(const TaskGraph& graph);
 
 /// Lays out a job, folded if possible. Returns nullopt after errors, see lower().
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics);
 
 /// Runs a folded job of `graph`. Returns nullopt if all ranks must be run: after an interruption,
-/// and if a rank with copies causes the hang or names another rank in its report. The copies of a
-/// rank may name different ranks. Uses only the `options` that stop a run or report its progress.
+/// and if a rank with copies causes the hang or names another rank in its report. (Each copy of a
+/// rank may name a different rank.) Uses only the `options` that stop a run or report its progress.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options = {});
 

@@ -71,7 +71,7 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
-// The ops that wait directly for the deciding roots.
+// Returns the ops that wait directly for the deciding roots.
 std::string roots_of(const Explanation& explanation) {
   std::set<std::string> names;
   for (const Root& root : explanation.roots) {

@@ -32,16 +32,16 @@ struct HangSignature {
 /// "block5-mlp"), or treats such ops as equal layers.
 enum class Layers : std::uint8_t { kEach, kOnce };
 
-/// The signature of the end of a run of `lowered`, made from `graph`.
+/// Returns the signature of the end of a run of `lowered`, made from `graph`.
 HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
                              const Explanation& explanation, Layers layers = Layers::kEach);
 
-/// The reason why a run did not complete: "cycle: B0, B2, F1" (the participants, by name), "absent
-/// member: all_reduce". Omits ranks and op numbers, so that runs that hang in the same way have the
-/// same reason. Empty for a completed run.
+/// Returns the reason why a run did not complete: "cycle: B0, B2, F1" (the participants, by name),
+/// "absent member: all_reduce". Omits ranks and op numbers, so that runs that hang in the same way
+/// have the same reason. Empty for a completed run.
 std::string reason_of(const Explanation& explanation);
 
-/// The ranks on the cycle; without a cycle, the ranks of the roots and of mismatched calls.
+/// Returns the ranks on the cycle; without a cycle, the ranks of the roots and of mismatched calls.
 std::set<std::uint32_t> blamed_ranks(const Explanation& explanation);
 
 }  // namespace pipesim::models

@@ -33,8 +33,8 @@ ActInfo describe_op(const LogGopsResult& result, ActorId op) {
   return info;
 }
 
-// The first op of `rank` that has started and is not done; without such an op, the first that is
-// not done.
+// Returns the first op of `rank` that has started and is not done; without such an op, the first
+// that is not done.
 std::optional<ActorId> stuck_op(const LogGopsResult& result, sim::RankId rank) {
   std::optional<ActorId> first;
   for (std::uint32_t op = result.program.rank_begin[rank]; op < result.program.rank_end[rank];

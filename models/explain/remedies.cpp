@@ -12,8 +12,8 @@
 namespace pipesim::models {
 namespace {
 
-// Index of the waiting actor in TaskGraph::actors. Names are not unique: steps of different ranks
-// can share a name.
+// Returns the index of the waiting actor in TaskGraph::actors. Names are not unique: steps of
+// different ranks can share a name.
 std::uint32_t template_of(const Lowered& lowered, const Wait& wait) {
   return lowered.actor_template[wait.from.act.actor];
 }

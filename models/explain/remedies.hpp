@@ -1,7 +1,7 @@
 // Single changes that let a hanging run complete; every reported change was tried.
 //
-// Candidates come from the edges of the cycle: an op that is queued behind another op moves to the
-// stream of its readers, and a register that runs out of credits gets more slots.
+// Candidates come from the edges of the cycle. An op that is queued behind another op moves to the
+// stream of its readers. A register that runs out of credits gets more slots.
 #pragma once
 
 #include <cstdint>

@@ -53,9 +53,9 @@ class CycleSearch {
   std::uint32_t exact_limit_;
   std::vector<std::uint32_t> component_;       // by node
   std::vector<std::uint32_t> component_size_;  // by component
-  std::vector<std::uint8_t> circular_;         // by component: whether it contains a cycle
-  std::vector<std::uint32_t> distance_;        // by node, from the last search
-  std::vector<std::uint32_t> queue_;           // nodes of the last search
+  std::vector<std::uint8_t> circular_;   // by component: whether the component contains a cycle
+  std::vector<std::uint32_t> distance_;  // by node, from the last search
+  std::vector<std::uint32_t> queue_;     // nodes of the last search
   WaitCycle result_;
 };
 
@@ -79,7 +79,7 @@ void CycleSearch::find_components() {
       static_cast<std::uint32_t>(std::count(circular_.begin(), circular_.end(), 1));
 }
 
-// The length of the shortest cycle through `start`; kNoIndex if longer than `limit`. Leaves
+// Returns the length of the shortest cycle through `start`; kNoIndex if longer than `limit`. Leaves
 // distances to `start` for walk().
 std::uint32_t CycleSearch::search_back(std::uint32_t start, bool smaller_nodes_too,
                                        std::uint32_t limit) {
@@ -134,7 +134,7 @@ bool CycleSearch::cut_shortest_chord() {
   for (const std::uint32_t node : queue_) distance_[node] = kNoIndex;
   queue_.clear();
   PIPESIM_CHECK(length > 0);
-  // Here, the "distance" of a node is its position on the cycle.
+  // Uses "distance" for the position of a node on the cycle.
   for (std::uint32_t i = 0; i < length; ++i) {
     queue_.push_back(graph_.edges[result_.edges[i]].from);
     distance_[queue_.back()] = i;

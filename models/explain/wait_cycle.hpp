@@ -1,4 +1,4 @@
-// Cycles of the wait-for graph: the cycle to show, and the distance of the other nodes from it.
+// Cycles of the wait-for graph: the cycle to show, and the distances from other nodes to the cycle.
 #pragma once
 
 #include <cstddef>
@@ -29,27 +29,27 @@ struct WaitCycle {
 /// The number of nodes of the largest strong component with an exact search for the shortest cycle.
 inline constexpr std::uint32_t kLargestExactComponent = 20'000;
 
-/// The shortest cycle of `graph`. Among several, returns the first in a node by node comparison
-/// from the smallest node on; nodes are sorted by rank, place in the file and op number. In a
-/// component larger than `exact_limit`, returns a cycle without chords: no edge between its nodes
-/// can shorten it.
+/// Returns the shortest cycle of `graph`. Among several, returns the first in a node by node
+/// comparison, starting from the smallest node. Nodes are sorted by rank, place in the file and op
+/// number. In a component larger than `exact_limit`, returns a cycle without chords: no edge
+/// between its nodes can shorten the cycle.
 ///
-/// Cost: strong components (Tarjan, by Boost.Graph) in linear time, then one search per node of a
-/// component, at most as deep as the length of the best cycle so far.
+/// Cost: linear time for strong components (Tarjan, by Boost.Graph), then one search per node of a
+/// component. A search goes no deeper than the length of the best cycle so far.
 WaitCycle find_cycle(const sim::WaitGraph& graph,
                      std::uint32_t exact_limit = kLargestExactComponent);
 
-/// The shortest cycles of all components except the component of `first`, at most `most` cycles,
-/// sorted by smallest node. `exact_limit`: as for find_cycle().
+/// Returns the shortest cycles of all components except the component of `first`, at most `most`
+/// cycles, sorted by smallest node. `exact_limit`: as for find_cycle().
 std::vector<WaitCycle> find_other_cycles(const sim::WaitGraph& graph, const WaitCycle& first,
                                          std::size_t most,
                                          std::uint32_t exact_limit = kLargestExactComponent);
 
-/// For each node, whether it waits for itself through other nodes.
+/// Returns for each node whether the node waits for itself through other nodes.
 std::vector<bool> in_circles(const sim::WaitGraph& graph);
 
-/// For each node, the smallest number of waits from the node to one of `targets`; kNoIndex
-/// (0xffffffff) if none is reachable.
+/// Returns for each node the smallest number of waits from the node to one of `targets`; kNoIndex
+/// (0xffffffff) if no target is reachable.
 std::vector<std::uint32_t> distances_to(const sim::WaitGraph& graph,
                                         const std::vector<std::uint32_t>& targets);
 

@@ -59,8 +59,8 @@ class Chain {
                key(describe_act(graph_, run_.lowered, run_.outcome.state, of.actor, of.k))) > 0;
   }
 
-  // Finds a shortest path to the cycle, or to a node without waits (breadth-first search). Empty if
-  // neither is reachable.
+  // Finds a shortest path to the cycle, or to a node without waits (breadth-first search). Returns
+  // an empty path if neither is reachable.
   std::vector<std::uint32_t> shortest(std::uint32_t from) const {
     std::vector<std::uint32_t> edge_to(waits_.nodes.size(), kNoIndex);
     std::vector<std::uint32_t> queue = {from};
@@ -123,7 +123,7 @@ class Chain {
   std::set<std::tuple<sim::ActorId, std::string, std::uint32_t>> cycle_;
 };
 
-// The current step of the host that would launch the op.
+// Returns the current step of the host that would launch the op.
 std::optional<ActInfo> host_before(const Explanation& explanation, const ActInfo& act) {
   if (act.stage != ActStage::kNotEntered || !act.in_program) return std::nullopt;
   const std::string& name = act.on_host ? act.stream : act.thread;

@@ -13,11 +13,11 @@ namespace pipesim::models {
 
 struct Why {
   ActInfo act;
-  std::optional<sim::ActTimes> times;  // times of the op, if it is done
-  /// The earlier op of the same actor at which the chain starts, if any: an actor does its ops in
+  std::optional<sim::ActTimes> times;  // times of a completed op
+  /// The start of the chain, if this is an earlier op of the same actor: an actor does its ops in
   /// order.
   std::optional<ActInfo> earlier;
-  /// The host's current step, at which the chain starts, if the host has not reached the op.
+  /// The start of the chain if the host has not reached the op: the host's current step.
   std::optional<ActInfo> host_at;
   /// The waits from the op to a root or to `circle`; `to` of each wait is `from` of the next wait.
   /// Empty if the run is not quiescent.

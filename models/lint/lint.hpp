@@ -1,5 +1,5 @@
-// Lint: reports legal but suspicious constructs in a task graph, which are often the start of a
-// hang. docs/reference/lint.md is the user documentation.
+// Lint: reports legal but suspicious constructs in a task graph, a frequent start of hangs.
+// docs/reference/lint.md is the user documentation.
 //
 // Lint does not run the job. A finding states what can happen, not what does happen.
 #pragma once

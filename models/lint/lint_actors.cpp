@@ -16,7 +16,7 @@ using sim::RegisterId;
 using sim::StreamId;
 
 // Whether two sorted lists share a number. An op that reads the tensor and the zeros on the same
-// rank needs both.
+// rank needs both inputs.
 bool share_any(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
   return std::any_of(a.begin(), a.end(), [&](std::uint32_t number) {
     return std::binary_search(b.begin(), b.end(), number);
@@ -98,7 +98,7 @@ void ActorLint::find_reads() {
 }
 
 // Reports an op that only passes data to another stream. The op gains nothing from this stream and
-// is queued behind collectives that wait. Skips sources, sinks and collectives, which belong on
+// is queued behind collectives that wait. Skips sources, sinks and collectives: they belong on
 // their own stream.
 void ActorLint::check_stream(ActorId id) {
   const sim::Actor& actor = plan_.actors[id];
@@ -188,7 +188,7 @@ ActorLint::Ends ActorLint::ends_of(bool control) const {
 }
 
 // Finds the boxing of a broadcast into a partial sum. The reader takes the tensor on some ranks and
-// zeros on the others. The zeros wait only for a control register of the tensor's producer.
+// zeros on all other ranks. The zeros wait only for a control register of the tensor's producer.
 void ActorLint::check_partial_sums() {
   const Ends ordered = ends_of(true);
   if (ordered.empty()) return;

@@ -1,8 +1,8 @@
 // Rules about hosts that wait for each other: first-use in a fresh job, send-sync by contract.
-// Walks the programs of all hosts side by side. A host waits only where it must: at first-use
-// synchronization, when it synchronizes with calls that a peer has not made, and in launches that
-// block. Devices have unlimited kernel slots and are infinitely fast, and unknown conditions never
-// block. A host that is stuck in this walk is therefore stuck in every run.
+// Walks the programs of all hosts side by side. Hosts wait only for certain reasons: first-use
+// synchronization, a synchronize with calls that a peer has not made, and launches that block.
+// Devices have unlimited kernel slots and are infinitely fast, and unknown conditions never block.
+// A host that is stuck in this walk is therefore stuck in every run.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -113,19 +113,19 @@ class HostWalk {
   std::set<std::uint32_t> loose_communicators_;
   std::set<std::uint32_t> loose_meetings_;  // meetings joined by several threads of a rank
   std::set<std::uint32_t> loose_channels_;  // channels whose messages have different tags
-  // Key: communicator, channel or meeting; and rank.
+  // Keys are pairs of a communicator, channel or meeting, and a rank.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> collectives_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> come_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> created_;
   std::map<std::uint32_t, std::uint32_t> sends_;     // by channel
   std::map<std::uint32_t, std::uint32_t> receives_;  // by channel
-  // By Need::join: the number of the rank's meeting.
+  // Number of the rank's meeting, by Need::join.
   std::map<std::uint32_t, std::uint32_t> joined_;
   std::map<std::uint32_t, std::set<ThreadId>> waiting_;  // by awaited rank
   std::deque<ThreadId> open_;
 };
 
-// Whether the job contains deaths or failures, which are not a matter of the program.
+// Whether the job contains deaths or failures: the program is not the cause of these.
 bool HostWalk::is_broken() const {
   return !plan_.deaths.empty() || !plan_.links.empty() ||
          std::any_of(plan_.calls.begin(), plan_.calls.end(),
@@ -171,7 +171,7 @@ void HostWalk::read_programs() {
   }
 }
 
-// The communicators that must be initialized before the op is entered.
+// Returns the communicators that must be initialized before the op is entered.
 std::vector<CommunicatorId> HostWalk::creates(ActorId id) const {
   std::vector<CommunicatorId> result;
   const auto add = [&](CommunicatorId communicator) {
@@ -318,7 +318,7 @@ std::optional<HostWalk::Stuck> HostWalk::at_meetings(ThreadId id, MeetingKind ki
   return std::nullopt;
 }
 
-// The calls that must be made before the host can leave its launched op.
+// Returns the calls that must be made before the host can leave its launched op.
 NeededCalls HostWalk::calls_needed(ThreadId id) const {
   const ActorId at = actor(id);
   const sim::Actor& of = plan_.actors[at];
@@ -444,7 +444,7 @@ std::optional<LintFinding> HostWalk::finding_of(const std::vector<Stuck>& chain,
     return stuck.needed && stuck.kind != CallKind::kCollective;
   };
   const auto meant = std::find_if(chain.begin(), chain.end(), is_meant);
-  // By contract, other rules report calls that a rank never makes.
+  // Other rules report calls that a rank never makes, by contract.
   if (meant == chain.end() || (!fresh_ && !is_cycle)) return std::nullopt;
   const auto other =
       meant + 1 == chain.end() ? (is_cycle ? chain.begin() : chain.end()) : meant + 1;

@@ -1,7 +1,7 @@
 // Rules about sends and receives. Executes the calls of each communicator separately, by NCCL's
-// contract: each send together with its receive, all calls in order, and without the rest of the
-// programs. The rest of a program can only add waits, so a program hangs by contract if these calls
-// do not end.
+// contract: each send together with its receive, and all calls in order. Ignores the rest of the
+// programs, which can only add waits. A program therefore hangs by contract if these calls do not
+// end.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -146,7 +146,7 @@ void MessageLint::settle(std::uint32_t rank, std::size_t call) {
   enter(rank);
 }
 
-// Completes a send and its receive. Returns whether there was such a pair.
+// Completes a send and its receive. Returns false without such a pair.
 bool MessageLint::match(ChannelId id) {
   Ends& ends = channels_[id.value];
   if (ends.sends.empty() || ends.receives.empty()) return false;
@@ -222,7 +222,7 @@ void MessageLint::check(CommunicatorId id) {
   find_cycle(id);
 }
 
-// The ranks for which the current op of `rank` waits.
+// Returns the ranks for which the current op of `rank` waits.
 std::vector<std::uint32_t> MessageLint::awaited(CommunicatorId id, std::uint32_t rank) const {
   std::vector<std::uint32_t> ranks;
   const Line& line = lines_.at(rank);

@@ -43,7 +43,7 @@ class Orders {
   Orders(const TaskGraph& graph, const Lowered& lowered)
       : graph_(graph), plan_(lowered.plan), names_(graph, lowered) {}
 
-  // The shortest cycle found, without the calls between two calls of one rank.
+  // Returns the shortest cycle found, without the calls between two calls of one rank.
   std::vector<Before> cycle();
   const std::string& op(ActorId actor) const { return names_.op(actor); }
   const ActorTemplate& actor(ActorId actor) const { return names_.actor(actor); }

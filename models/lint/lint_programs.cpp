@@ -107,7 +107,7 @@ void OrderLint::read(ThreadId id) {
   }
 }
 
-// Index of the first call in `more` that `fewer` lacks.
+// Returns the index of the first call in `more` that `fewer` lacks.
 std::optional<std::size_t> OrderLint::missing_in(const Calls& more, const Calls& fewer) const {
   const auto listed = [](const Calls& calls) {
     CallsOfRank result;
@@ -143,7 +143,7 @@ void OrderLint::check_calls(CommunicatorId id) {
   }
 }
 
-// Whether the rank makes the same calls, possibly by other steps.
+// Whether the rank makes the same calls, possibly in different steps.
 bool OrderLint::makes(std::uint32_t rank, const Calls& calls) const {
   const auto& ranks = calls_[plan_.calls[calls.front().call].communicator.value];
   const auto found = ranks.find(rank);
@@ -168,7 +168,7 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
     ++at;
   }
   const bool differ = at < shorter.size();
-  // Calls after the missing one can be like it.
+  // Calls after the missing call can be equal to the missing call.
   if (const auto missing = missing_in(longer, shorter)) at = std::min(at, *missing);
   const ActorTemplate& step = names_.actor(plan_.calls[longer[at].call].actor);
   const std::uint32_t without = fewer ? rank : first_rank;
@@ -266,8 +266,8 @@ void OrderLint::check_pairs() {
   for (const auto& [a, b] : pairs) check_pair(a, b);
 }
 
-// Checks that all ranks use two communicators in one order, as NVIDIA's guide demands: calls of one
-// communicator can keep calls of the other from starting.
+// Checks that all ranks use two communicators in one order, as NVIDIA's guide demands: calls on the
+// first communicator can keep calls on the second from starting.
 void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
   // Merges the calls of a rank on both communicators; false if several threads make the calls.
   const auto order = [&](std::uint32_t rank, std::vector<Made>& merged) {
@@ -286,7 +286,7 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
   std::vector<Made> first;
   std::uint32_t first_rank = kNoIndex;
   std::vector<Made> calls;
-  // For a world communicator and many small groups, only the ranks of the group matter.
+  // Visits only the smaller set of ranks: few ranks share a world communicator and a small group.
   const auto& fewer = calls_[a].size() <= calls_[b].size() ? calls_[a] : calls_[b];
   for (const auto& [rank, unused] : fewer) {
     if (!order(rank, calls)) continue;
@@ -345,7 +345,7 @@ class HostLint {
   std::uint32_t rank_;
   std::vector<LintFinding>& findings_;
   PendingCalls pending_;  // by group: its last collective
-  // By group: collectives that the host has waited for since.
+  // Collectives that the host has waited for since, by group.
   std::map<std::uint32_t, Waited> waited_;
 };
 
@@ -394,7 +394,7 @@ void HostLint::do_step(std::uint32_t index) {
   follow(actor, pending_);
 }
 
-// A host call (gloo) blocks the host.
+// Tracks the calls of a step. A host call (gloo) blocks the host.
 void HostLint::do_calls(std::uint32_t index) {
   std::set<std::uint32_t> groups;
   bool by_host = false;
@@ -413,7 +413,7 @@ void HostLint::do_calls(std::uint32_t index) {
 
 void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
   const ActorTemplate& actor = graph_.actors[index];
-  // If the host has also waited for this group, the order of the two collectives is already fixed.
+  // The order of the two collectives is already fixed if the host has also waited for this group.
   if (!waited_.empty() && waited_.count(group) == 0) {
     const Waited& waited = waited_.begin()->second;
     const std::string before = quoted(name(waited.collective));
@@ -439,8 +439,8 @@ void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
 // ---------------------------------------------------------------------------------------------
 // Host operations of all members
 
-// The ranks of `communicator` that never reach the operation `actor` although others of their list
-// do.
+// Returns the ranks of `communicator` that never reach the operation `actor` although other ranks
+// of their list do.
 std::vector<std::uint32_t> ranks_without(const TaskGraph& graph, const ActorTemplate& actor,
                                          std::uint32_t communicator) {
   const StepTemplate& step = *actor.step;

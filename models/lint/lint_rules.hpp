@@ -30,34 +30,36 @@ inline constexpr std::string_view kUnused = "unused";  // formats/edits/unused_n
 inline constexpr std::string_view kShadowedGroup = "shadowed-group";
 inline constexpr std::string_view kMicroBatches = "micro-batches";
 
-/// Rules buffer-stream, control-credits, partial-sum.
+/// Checks rules buffer-stream, control-credits, partial-sum.
 void lint_actors(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// Rules collective-streams, device-room.
+/// Checks rules collective-streams, device-room.
 void lint_streams(const TaskGraph& graph, const Lowered& lowered,
                   std::vector<LintFinding>& findings);
 
-/// Rules collective-order, collective-branch, group-order, host-sync, meeting.
+/// Checks rules collective-order, collective-branch, group-order, host-sync, meeting.
 void lint_programs(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
 
-/// Rule group-order for cases that lint_programs() does not report. Call after lint_programs().
+/// Checks rule group-order for cases that lint_programs() does not report. Call after
+/// lint_programs().
 void lint_orders(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// Rule split-pending.
+/// Checks rule split-pending.
 void lint_splits(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// Rules send-first, message-order, message-size.
+/// Checks rules send-first, message-order, message-size.
 void lint_messages(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
 
-/// Rules send-sync, communicator-order, shadowed-group.
+/// Checks rules send-sync, communicator-order, shadowed-group.
 void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
-/// Rules first-use, send-sync for cases that no other rule reports. Call after all other rules.
+/// Checks rules first-use, send-sync for cases that no other rule reports. Call after all other
+/// rules.
 void lint_hosts(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
 /// Puts `text` in single quotes.

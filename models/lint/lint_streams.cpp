@@ -46,7 +46,7 @@ class StreamLint {
   const Lowered& lowered_;
   Names names_;
   std::vector<LintFinding>& findings_;
-  // Key: group and list, then rank.
+  // Keys are pairs of group and list; inner keys are ranks.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<std::uint32_t, Streams>> streams_of_;
   std::map<std::uint32_t, ActorId> waiting_;  // by stream: its first op that waits for peers
 };

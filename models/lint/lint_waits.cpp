@@ -145,8 +145,8 @@ void WaitLint::read(ThreadId id) {
   }
 }
 
-// Merges streams if one of them ever waits for the other: they have some order. Other rules check
-// which order.
+// Merges streams with a mutual order: one of them waits for the other at some point. Other rules
+// check the direction.
 void WaitLint::connect_streams(ActorId actor, RankCalls& of) {
   const ActorTemplate& step = names_.actor(actor);
   connect(of.streams, step.stream, step.behind);
@@ -274,8 +274,8 @@ void WaitLint::report_threads(const Launched& first, const Launched& second) {
   findings_.push_back(std::move(finding));
 }
 
-// Reports two hosts that each wait for a send whose recv the other host has not called. If the
-// sends share a communicator, send-first reports them instead.
+// Reports two hosts that each wait for a send before the other host has called the recv. If the
+// sends share a communicator, send-first reports the hosts instead.
 void WaitLint::check_sends(std::uint32_t rank, const HostWait& wait) {
   const OpenSend& send = wait.send;
   const auto peer = waits_.find(send.peer);
@@ -309,8 +309,8 @@ void WaitLint::check_sends(std::uint32_t rank, const HostWait& wait) {
 // ---------------------------------------------------------------------------------------------
 // Names
 
-// Reports communicators with the name of a group: a step with this name uses the communicator, and
-// the group has other ranks.
+// Reports communicators with the name of a group. Steps with this name use the communicator, not
+// the group with its different ranks.
 void lint_shadowed(const TaskGraph& graph, std::vector<LintFinding>& findings) {
   for (const CommunicatorTemplate& communicator : graph.communicators) {
     const std::uint32_t group = index_of(graph.groups, communicator.name);

@@ -17,12 +17,12 @@ struct Interval {
   bool empty() const { return begin_ns >= end_ns; }
 };
 
-/// Computes working times in one run; all arguments must outlive this object. A collective or call
-/// does no work while it waits for peers, and a wait for an event does no work at all.
+/// The working times of devices in one run; all arguments must outlive this object. A collective or
+/// call does no work while waiting for peers, and a wait for an event does no work at all.
 ///
-/// The result is exact for collective actors. A call counts as working for its own `takes` before
-/// its end; for a group, this is the longest among the calls that hold each other back. This is
-/// exact unless peers state another time, a call of the group has to wait after the others, or
+/// The times are exact for collective actors. A call works for its own `takes` before its end; a
+/// group works for the longest `takes` among the calls that hold each other back. These times are
+/// exact unless peers state another time, a call of the group has to wait after the other calls, or
 /// durations vary.
 class DeviceTimes {
  public:
@@ -32,8 +32,8 @@ class DeviceTimes {
   /// Whether the actor is an op or a call on a device stream.
   bool on_device(sim::ActorId id) const;
 
-  /// The working interval of op `k` of an actor on a device; empty if the op does no work. An op
-  /// that has not ended works up to the last progress of the run.
+  /// Returns the working interval of op `k` of an actor on a device; empty if the op does no work.
+  /// An op that has not ended works up to the last progress of the run.
   Interval work(sim::ActorId id, std::uint32_t k) const;
 
  private:

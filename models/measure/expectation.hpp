@@ -128,8 +128,8 @@ struct Unmet {
 std::vector<Unmet> unmet(const Expectation& expectation, const TaskGraph& graph,
                          const Simulation& run);
 
-/// The memory of the ranks of an expectation, in bytes: the maximum over these ranks. Returns
-/// nullopt if `report` has no data on them.
+/// Returns the maximum memory among the ranks of an expectation, in bytes; nullopt if `report` has
+/// no data on these ranks.
 std::optional<std::int64_t> memory_of(const ExpectedMemory& expected,
                                       const std::optional<MemoryReport>& report);
 

@@ -1,5 +1,5 @@
-// Each use of a slot yields two changes of the memory in use, at its begin and at its end. The sum
-// of all changes up to a time is the memory in use.
+// Memory of ranks over time. Each use of a slot changes the memory in use twice, at its begin and
+// at its end. The sum of all changes up to a time is the memory in use.
 #include "models/measure/memory.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Change {
 };
 
 // Calls `visit` for each of `actions` from `begin` to `end` that keeps or drops the activations of
-// a micro-batch, with whether it keeps them and their bytes.
+// a micro-batch. Passes whether the action keeps the activations, and their bytes.
 template <typename Visit>
 void visit_activations(const Pipeline& pipeline, const Actions& actions, std::size_t begin,
                        std::size_t end, const Visit& visit) {
@@ -78,7 +78,7 @@ class Gathered {
   /// Bytes of weights that the row drops but did not gather: in use from the start.
   std::int64_t before() const { return before_; }
 
-  /// Change of the bytes in use by this action.
+  /// Returns the change of the bytes in use by this action.
   std::int64_t change(const Action& action) {
     if (action.kind == ActionKind::kUnshard) return set(action.stage, true);
     return action.kind == ActionKind::kReshard ? set(action.stage, false) : 0;
@@ -98,7 +98,7 @@ class Gathered {
 
 class Memory {
  public:
-  /// `counts`: every slot and activation counts as 1 instead of its bytes.
+  /// Computes the memory of `outcome`. `counts`: counts slots and activations instead of bytes.
   Memory(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome, bool counts)
       : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome), counts_(counts) {
     if (graph.pipeline) acts_.emplace(*graph.pipeline, lowered);
@@ -195,8 +195,8 @@ class Memory {
         [&](EdgeId edge) { return !plan_.registers[plan_.edges[edge].source].control; });
   }
 
-  // Begin of the use of a slot: at launch, which takes the credit. A register without readers takes
-  // no credit, so its use begins at the start of the op.
+  // Returns the begin of the use of a slot: its launch, when the op takes a credit. A register
+  // without readers takes no credit, so its use begins at the start of the op.
   std::int64_t begin_of(const sim::Register& reg, std::uint32_t slot) const {
     const sim::ActTimes& first = times(reg.producer, slot * std::uint64_t{reg.acts_per_slot});
     return (reg.edges == reg.edges_end ? first.start : first.launch).ns;
@@ -215,7 +215,7 @@ class Memory {
     return end;
   }
 
-  // The time at which the reader acknowledges a slot.
+  // Returns the time at which the reader acknowledges a slot.
   std::int64_t given_back(EdgeId id, std::uint32_t slot) const {
     const sim::Edge& edge = plan_.edges[id];
     if (edge.in_place.valid()) return end_of(edge.in_place, slot);

@@ -1,14 +1,15 @@
 // The memory that each rank of a run needs: reserved by its runtime, and in use.
 //
-// A slot of a register is in use from the launch of the first op that fills the slot, which takes a
-// credit, until all readers have acknowledged the slot. If a reader passes the data on in place,
-// the slot is in use until the readers of that output have acknowledged. A register without readers
-// is in use while an op fills the register. Memory returned at some time can be taken again at the
-// same time.
+// A slot of a register is in use from the launch of the first op that fills the slot (the launch
+// takes a credit) until all readers have acknowledged the slot. If a reader passes the data on in
+// place, the slot is in use until the readers of that output have acknowledged. A register without
+// readers is in use while an op fills the register. Memory returned at some time can be taken again
+// at the same time.
 //
 // Gathered weights of a schedule are in use from their kUnshard to their kReshard. Gathers run
-// ahead of computations. However, memory is taken in the order of the row, as PyTorch's allocator
-// does on the host: not before all computations ahead of the kUnshard are done.
+// ahead of computations, but the memory is taken in the order of the row, as PyTorch's allocator
+// does on the host. A kUnshard takes memory only after all computations before it in the row are
+// done.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ struct MemoryUse {
   std::vector<std::int64_t> held;  // by rank: the part of `used` that is held throughout
 };
 
-/// The memory in use over time, by rank. The run must have kept the times of its ops.
+/// Returns the memory in use over time, by rank. The run must have kept the times of its ops.
 MemoryUse memory_over_time(const TaskGraph& graph, const Lowered& lowered,
                            const sim::Outcome& outcome);
 
@@ -73,7 +74,7 @@ struct ActivationMemory {
 
 ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank);
 
-/// The weights of the stages of a rank, in bytes.
+/// Returns the weights of the stages of a rank, in bytes.
 std::int64_t weight_memory(const Pipeline& pipeline, std::uint32_t rank);
 
 }  // namespace pipesim::models

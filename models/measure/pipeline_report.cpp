@@ -93,8 +93,8 @@ class Report {
     }
   }
 
-  // Reports everything except deferred gaps and the time after the last action, whose end is stored
-  // in `now`.
+  // Reports everything except deferred gaps and the time after the last action. Stores the end of
+  // the last action in `now`.
   PipelineRank rank_report(std::uint32_t rank, std::int64_t& now, std::int64_t& makespan) {
     PipelineRank result;
     bool first = true;

@@ -21,7 +21,7 @@ struct IdleTime {
   std::int64_t host_ns = 0;  // the message had arrived, but the host had not launched the work yet
   std::int64_t finished_ns = 0;  // this rank had no work left, but other ranks had
 
-  /// The idle time between the rank's first and last action.
+  /// Returns the idle time between the rank's first and last action.
   std::int64_t inside() const { return input_ns + gradient_ns + message_ns + host_ns; }
 
   std::int64_t all() const { return start_ns + inside() + finished_ns; }
@@ -47,8 +47,8 @@ struct PipelineReport {
   friend bool operator==(const PipelineReport&, const PipelineReport&) = default;
 };
 
-/// Actors for which the report needs only the end of the last op, for
-/// sim::RunOptions::last_times_of: all except those that compute.
+/// Returns the actors for which the report needs only the end of the last op, for
+/// sim::RunOptions::last_times_of: all actors that do not compute.
 std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered);
 
 /// Returns nullopt if `graph` has no pipeline, the run did not complete, or the run did not keep

@@ -26,7 +26,8 @@ const ActTimes& times_of(const TimedRun& run, ActorId id, std::uint32_t k) {
 
 const sim::Plan& plan_of(const TimedRun& run) { return run.simulation.lowered.plan; }
 
-// The earliest time at which the two ops differ. An event that never happens counts as last.
+// Returns the earliest time at which the two ops differ. An event that never happens counts as
+// last.
 std::optional<std::int64_t> first_difference(const ActTimes& a, const ActTimes& b) {
   std::optional<std::int64_t> result;
   const auto look = [&](sim::Time before, sim::Time after) {
@@ -123,8 +124,8 @@ class Comparison {
   using Act = std::pair<std::string, std::uint32_t>;
   using Place = std::pair<std::uint32_t, std::string>;
 
-  // The ops of each stream in launch order. Ops launched at the same time keep the order in which
-  // their threads entered them.
+  // Returns the ops of each stream in launch order. Ops launched at the same time keep the order in
+  // which their threads entered them.
   static std::map<Place, std::vector<Act>> orders(const TimedRun& run, const Names& names) {
     std::map<Place, std::vector<std::pair<std::int64_t, Act>>> all;
     for (const sim::LogEntry& entry : run.simulation.outcome.log) {

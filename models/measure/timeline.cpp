@@ -42,7 +42,7 @@ WorkKind kind_of_slot(const Actions& actions, std::size_t slot) {
 }
 
 // Returns the kind of a part of a slot, such as "attention of 0F7": the kind of the part's action.
-// A part of overlapped actions without ops is of both kinds.
+// Without ops, a part of overlapped actions is of the overlapped kind.
 WorkKind kind_of_part(const std::string& name, WorkKind slot) {
   const std::size_t of = name.rfind(" of ");
   if (slot != WorkKind::kOverlapped || of == std::string::npos) return slot;
@@ -165,7 +165,7 @@ class Lanes {
     const bool takes_time = end > act.enter.ns || back == kNever;
     if (!takes_time && !options_.all_of_threads) return;
     const WorkKind kind = on_host ? kinds_[id] : WorkKind::kHost;
-    // A thread still inside an op when the run is quiescent waits, unless its rank died there.
+    // A thread still inside an op when the run is quiescent waits, unless its rank died in the op.
     const bool dies = back == kNever && died_[actor.rank.value] != 0;
     const bool stands = back == kNever && result.at_rest && !dies;
     const bool waits = only_waits(actor.role) || stands;

@@ -28,11 +28,11 @@ enum class WorkKind : std::uint8_t {
 };
 inline constexpr int kWorkKindCount = 10;
 
-/// The kind of each actor of a plan. A phase called "forward..." or "backward..." sets the kind of
-/// computing actors; the action of a schedule does the same.
+/// Returns the kind of each actor of a plan. A phase called "forward..." or "backward..." sets the
+/// kind of computing actors; the action of a schedule does the same.
 sim::IdVector<sim::ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowered& lowered);
 
-/// The kind of a template, as far as the template alone determines it.
+/// Returns the kind of a template, as far as the template alone determines the kind.
 WorkKind work_kind(const TaskGraph& graph, const ActorTemplate& actor);
 
 /// An op in its lane.
@@ -53,7 +53,7 @@ struct StuckAct {
   sim::ActorId actor;
   std::uint32_t k = 0;
   bool on_cycle = false;
-  std::vector<Wait> waits;  // in the order of the rules, at least one
+  std::vector<Wait> waits;  // sorted by rule, not empty
 };
 
 /// A stream or host thread of a rank.
@@ -91,13 +91,14 @@ struct Flow {
   std::uint32_t to_k = 0;
 };
 
-/// Returns the flows between completed ops: from a send to its receive (matched by order,
-/// docs/reference/rules.md 9.5), from the last member of a collective to start to all others, and
-/// from the producer of a register to a consumer on another rank. The run must have kept the times
-/// of its ops.
+/// Returns the flows between completed ops. A flow leads from a send to its receive (matched by
+/// order, docs/reference/rules.md 9.5), from the last member of a collective to start to all other
+/// members, or from the producer of a register to a consumer on another rank. The run must have
+/// kept the times of its ops.
 std::vector<Flow> flows(const Simulation& run);
 
-/// The name of an op in drawings: "0F3", "B0#1". Omits the number if the actor has a single op.
+/// Returns the name of an op in drawings: "0F3", "B0#1". Omits the number if the actor has a single
+/// op.
 std::string act_label(const TaskGraph& graph, const Lowered& lowered, sim::ActorId id,
                       std::uint32_t k);
 

@@ -28,7 +28,8 @@ struct CheckReport {
   /// The hanging run, if any was found.
   const Simulation* hanging() const;
 
-  /// By rank, the number of ranks it represents; empty if all ranks were checked.
+  /// Returns, for each rank, the number of ranks that the rank represents; empty if all ranks were
+  /// checked.
   std::vector<std::uint32_t> copies() const;
 };
 
@@ -49,15 +50,15 @@ std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptio
 /// Whether representative ranks can show a hang: in prose that names no folded rank.
 enum class FoldHangs : bool { kNo, kYes };
 
-/// Checks a folded job. Returns nullopt unless the representative ranks decide both the run (see
-/// run_folded()) and the exploration.
+/// Checks a folded job. Returns nullopt unless the representative ranks decide the run (see
+/// run_folded()) and also the exploration.
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
                                         const sim::ExploreOptions& options,
                                         sim::RunProgress* progress = nullptr,
                                         FoldHangs fold_hangs = FoldHangs::kNo);
 
-/// Checks a job with its representative ranks if they decide the answer, else with all ranks.
-/// Throws as lower_all() does.
+/// Checks a job with representative ranks if these decide the answer, else with all ranks. Throws
+/// as lower_all() does.
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr, FoldHangs fold_hangs = FoldHangs::kNo);
 
@@ -71,15 +72,15 @@ struct OrderStep {
 std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
                                       const std::vector<sim::Event>& order);
 
-/// Describes the events of `run` by time, with its own durations and faults, which describe_order()
-/// does not support. `run` must have kept the times of its ops. Returns an empty list if the plan
+/// Describes the events of `run` by time, with its own durations and faults (describe_order()
+/// supports neither). `run` must have kept the times of its ops. Returns an empty list if the plan
 /// has more than `limit` ops.
 std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,
                                       std::size_t limit);
 
-/// Returns an interleaving of `plan`, which must not have faults: always takes the oldest pending
-/// event. If timing decides nothing, every interleaving ends like this one. Empty if longer than
-/// `limit`.
+/// Returns an interleaving of `plan` that always takes the oldest pending event. If timing decides
+/// nothing, every interleaving ends in the same way. `plan` must not have faults. Returns an empty
+/// list if the interleaving is longer than `limit`.
 std::vector<sim::Event> any_order(const sim::Plan& plan, std::size_t limit);
 
 }  // namespace pipesim::models

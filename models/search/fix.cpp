@@ -165,7 +165,7 @@ std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGrap
     if (differences.remove(cycle[i])) removed.push_back(i);
   }
   if (!removed.empty()) return removed;
-  // Prefers a removed op that was queued behind another op: the other op was in its way.
+  // Prefers a removed op that was queued behind another op: that other op was in the way.
   std::optional<std::uint32_t> gone;
   for (std::uint32_t i = 0; i < cycle.size(); ++i) {
     if (!differences.take_out(cycle[i])) continue;
@@ -384,7 +384,7 @@ Change with_number(Change change, std::int64_t number) {
   return change;
 }
 
-// The largest number below the current one that leaves the same amount of work.
+// Returns the largest number below the current one that leaves the same amount of work.
 std::optional<Change> Search::largest_below(const Candidate& candidate) {
   const auto does = [&](std::int64_t number) {
     const Change change = with_number(candidate.change, number);
@@ -404,7 +404,7 @@ std::optional<Change> Search::largest_below(const Candidate& candidate) {
   return with_number(candidate.change, few);
 }
 
-// The smallest number of the candidate that works, if larger numbers help.
+// Returns the smallest number of the candidate that works, if larger numbers help.
 std::optional<Change> Search::smallest(const Candidate& candidate) {
   const Change& change = candidate.change;
   if (candidate.least > 0) return largest_below(candidate);
@@ -442,8 +442,8 @@ bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
          after.pipeline->messages == MessageModel::kDir;
 }
 
-// Marks parameter changes that omit calls, since they change the job. Other kinds of changes are
-// marked when they are proposed.
+// Marks parameter changes that omit calls, since such changes alter the job. Changes of other kinds
+// carry this mark from the start.
 void Search::mark_less_work(const Trial& trial, Changes& changes) {
   const auto is_switch = [](const Change& it) { return it.kind == Change::Kind::kSwitch; };
   const auto change = std::find_if(changes.begin(), changes.end(), is_switch);
@@ -458,7 +458,7 @@ bool Search::leads_on(const Explanation& after, bool is_partial) const {
   return !after.ranks.empty() && (is_partial || is_another(report_.explanation, after));
 }
 
-// Keeps a change for try_pairs(), with the remaining hang: the hang of its run, or the one in
+// Keeps a change for try_pairs(), with the remaining hang: the hang of its run, or a hang from
 // `orders` if the run completes.
 void Search::keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders) {
   if (changes.size() != 1 || known_halves_ >= kMaxHalves) return;
@@ -549,8 +549,9 @@ bool is_told(const Change& change) {
   return of_two && !change.behind && change.on.empty();
 }
 
-// Whether the change turns a parameter on. If two parameters have the same effect, the one turned
-// on is likely the intended workaround; the one turned off may be what provokes the hang.
+// Whether the change turns a parameter on. If two parameters have the same effect, a parameter that
+// is turned on is likely the intended workaround. A parameter that is turned off may be the cause
+// of the hang.
 bool turns_on(const Change& change) {
   return change.kind == Change::Kind::kSwitch && change.from == "off" && change.to == "on";
 }
@@ -591,7 +592,7 @@ void Search::try_candidate(const Candidate& candidate) {
 }
 
 // Tries pairs of changes if no single change helps without altering the job's result. The second
-// change is near the hang that the first one leaves.
+// change is near the hang that remains after the first change.
 void Search::try_pairs() {
   const bool helped = std::any_of(found_.begin(), found_.end(), [](const Found& found) {
     return !can_hang(found.fix.orders) && !found.fix.by_buffers && !alters_any(found.fix.changes);
@@ -614,7 +615,8 @@ void Search::try_on_top(const Change& first, const Trial& trial, std::uint32_t& 
   const Lowered& lowered = lowered_of(trial.run.job);
   const Explanation& hang = trial.run.explanation;
   std::vector<Candidate> candidates = program_candidates(trial.graph, lowered, hang);
-  // Tries only the smallest number of each candidate: the remaining hang is close to the first one.
+  // Tries only the smallest number of each candidate: the remaining hang is close to the original
+  // hang.
   for (Candidate& of_graph : graph_candidates(trial.graph, lowered, hang)) {
     if (of_graph.least == 0) candidates.push_back(std::move(of_graph));
   }
@@ -628,7 +630,7 @@ void Search::try_on_top(const Change& first, const Trial& trial, std::uint32_t& 
   }
 }
 
-// Scope of a change: 0 for a local edit, 3 for hardware or environment settings.
+// Returns the scope of a change: 0 for a local edit, 3 for hardware or environment settings.
 int reach_of(const Change& change) {
   switch (change.kind) {
     case Change::Kind::kMove:
@@ -652,8 +654,9 @@ int reach_of(const Change& change) {
   }
 }
 
-// Whether fix `a` goes before fix `b` in reports. Fixes that keep the job's result come first, one
-// of each kind before its variants. Then proved fixes, then smaller and cheaper ones.
+// Whether fix `a` goes before fix `b` in reports. First come fixes that keep the job's result, one
+// of each kind before its variants. Proved fixes precede unproved fixes; small and cheap fixes
+// precede large ones.
 bool is_better(const Fix& a, const Fix& b) {
   const auto key = [](const Fix& fix) {
     int reach = 0;

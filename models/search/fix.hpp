@@ -98,9 +98,9 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-/// Returns the task graph with `changes` applied in order (none: unchanged). Returns nullopt if the
-/// changes cannot be written in the scenario or make it invalid. The places of each change refer to
-/// the graph after the previous changes.
+/// Applies `changes` to the task graph in order (none: unchanged). Returns nullopt if the changes
+/// cannot be written in the scenario or make the scenario invalid. The places of each change refer
+/// to the graph after the previous changes.
 using GraphWith = std::function<std::optional<TaskGraph>(const std::vector<Change>&)>;
 
 struct FixOptions {
@@ -118,7 +118,7 @@ struct FixOptions {
   bool fold = true;  // for tests: false lays out all ranks
 };
 
-/// A change, or two together, with which the run completes, and the cost.
+/// A change, or a pair of changes, with which the run completes, and the cost.
 struct Fix {
   std::vector<Change> changes;
   std::vector<Change> same;  // other single changes with the same task graph

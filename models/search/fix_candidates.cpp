@@ -223,7 +223,7 @@ void Candidates::add_after(std::uint32_t first, std::uint32_t second) {
   add(std::move(change));
 }
 
-// The ranks with a step at `place`; each rank can have its own actor for the step.
+// Returns the ranks with a step at `place`; each rank can have its own actor for the step.
 RankSet Candidates::ranks_at(Place place) const {
   std::set<std::uint32_t> ranks;
   for (const ActorTemplate& actor : graph_.actors) {
@@ -232,8 +232,8 @@ RankSet Candidates::ranks_at(Place place) const {
   return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
 }
 
-// Tries one fixed order of two collectives of the cycle on all ranks: both orders for actors, the
-// host's order in programs.
+// Tries one fixed order of two collectives of the cycle on all ranks. Actors get each of the two
+// orders; programs get the order of the host.
 void Candidates::add_orders() {
   std::vector<std::uint32_t> collectives;
   for (const Wait& wait : explanation_.cycle) {

@@ -24,10 +24,11 @@ struct Candidate {
   std::vector<std::uint32_t> waits{};
 };
 
-/// Candidates with other values of the parameters, in the order of `switches`.
+/// Returns candidates with other values of the parameters, in the order of `switches`.
 std::vector<Candidate> switch_candidates(const std::vector<Switch>& switches);
 
-/// Candidates near the cycle of `explanation`, in the order of the cycle, without duplicates.
+/// Returns candidates near the cycle of `explanation`, in the order of the cycle, without
+/// duplicates.
 std::vector<Candidate> graph_candidates(const TaskGraph& graph, const Lowered& lowered,
                                         const Explanation& explanation);
 

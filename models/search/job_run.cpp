@@ -80,7 +80,7 @@ class WorkSum {
   }
 
   const TaskGraph& graph_;
-  // By operation, group and list of the group; kNoIndex: no group or list.
+  // Sums by operation, group and list of the group; kNoIndex: no group or list.
   std::map<std::tuple<int, std::uint32_t, std::uint32_t>, Work> sums_;
 };
 

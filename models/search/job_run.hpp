@@ -1,4 +1,4 @@
-// A job as `fix` runs it: folded to representative ranks if they decide the result, else with all
+// A job as `fix` runs it: with representative ranks if these decide the result, else with all
 // ranks.
 #pragma once
 
@@ -24,7 +24,7 @@ struct JobRun {
   Explanation explanation;
 };
 
-/// Number of ops of all ranks, folded ranks included.
+/// Returns the number of ops of all ranks, folded ranks included.
 std::uint64_t acts_of(const LaidOutJob& job);
 
 /// Runs `job`, laid out from `graph`. Runs all ranks if the representative ranks do not show how

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxCommunicators = 16;
 constexpr std::uint32_t kMaxRanks = 4'096;
 constexpr std::size_t kMaxOrdered = 200;  // most calls to sort in a rank's program
 
-// The communicator of a step with one collective call; else kNoIndex.
+// Returns the communicator of a step with one collective call; else kNoIndex.
 std::uint32_t communicator_of(const ActorTemplate& step) {
   if (!step.step || step.step->implied || step.step->calls.size() != 1) return kNoIndex;
   const CallTemplate& call = step.step->calls.front();
@@ -60,7 +60,7 @@ class OrderChanges {
   std::vector<Program> programs_;
 };
 
-// The communicators of the calls on the cycle.
+// Returns the communicators of the calls on the cycle.
 Communicators OrderChanges::of_cycle() const {
   std::set<std::uint32_t> found;
   const auto add = [&](const ActInfo& act) {
@@ -77,7 +77,7 @@ Communicators OrderChanges::of_cycle() const {
   return {found.begin(), found.end()};
 }
 
-// The communicators on the cycle and all communicators that these ranks call.
+// Returns the communicators on the cycle and all communicators that the ranks of the cycle call.
 Communicators OrderChanges::near(const Communicators& cycle) const {
   std::set<std::uint32_t> found(cycle.begin(), cycle.end());
   std::set<std::uint32_t> ranks;
@@ -115,7 +115,8 @@ void OrderChanges::read_programs(const Communicators& communicators) {
   }
 }
 
-// The communicators in the order of the program's calls; communicators without calls come last.
+// Returns the communicators in the order of the program's calls; communicators without calls come
+// last.
 Communicators OrderChanges::order_of(const Program& program,
                                      const Communicators& communicators) const {
   Communicators order;
@@ -197,7 +198,7 @@ void OrderChanges::add_orders(const Communicators& communicators, std::vector<Ca
   for (const Communicators& order : orders) {
     Candidate candidate;
     candidate.change = change_to(order);
-    // On one rank, the same change is a swap of two steps, which is tried elsewhere.
+    // Swaps of two steps already cover the change of a single rank.
     if (candidate.change.on.size() > 1) result.push_back(std::move(candidate));
   }
 }

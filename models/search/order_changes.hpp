@@ -8,7 +8,8 @@
 
 namespace pipesim::models {
 
-/// Fixed orders that may remove the hang in `explanation`, which is of a run of `lowered`.
+/// Returns changes to a fixed order that may remove the hang in `explanation`, the end of a run of
+/// `lowered`.
 std::vector<Candidate> order_candidates(const TaskGraph& graph, const Lowered& lowered,
                                         const Explanation& explanation);
 

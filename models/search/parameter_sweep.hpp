@@ -51,7 +51,7 @@ struct ParameterGrid {
 struct SweepPoint {
   std::vector<std::string> values;  // by variable
   sim::Jitter jitter;               // without the seed
-  // index of the parameter values; points that differ only in jitter share it
+  // index of the parameter values, the same for points that differ only in jitter
   std::size_t combination = 0;
   std::uint64_t first_case = 0;
   std::uint64_t cases = 0;  // 1 without jitter, because all seeds are alike
@@ -68,7 +68,7 @@ struct SweepCases {
 
   const SweepPoint& point_of(std::uint64_t number) const;
 
-  /// The timing of a case.
+  /// Returns the jitter of a case, including its seed.
   sim::Jitter jitter_of(const ParameterGrid& grid, std::uint64_t number) const;
 };
 
@@ -108,7 +108,7 @@ struct Spread {
   friend constexpr bool operator==(const Spread&, const Spread&) = default;
 };
 
-/// The spread of `numbers`; nullopt if there are none.
+/// Returns the spread of `numbers`; nullopt if there are none.
 std::optional<Spread> spread_of(std::vector<std::int64_t> numbers);
 
 /// The runs of a point that hang in the same way.

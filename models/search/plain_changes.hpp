@@ -1,4 +1,4 @@
-// Simplifications of a job: its rules, sizes and names, which a hang often does not need.
+// Simplifications of a job: removal of rules, sizes and names, which a hang often does not need.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace pipesim::models {
 
-/// Independent changes to try. Each one removes a detail of `graph` beyond its actors, steps and
-/// durations, or resets it to its default. Message sizes stay, because they decide what NCCL can
-/// buffer.
+/// Returns independent changes to try. Each change removes a detail of `graph` beyond its actors,
+/// steps and durations, or resets the detail to its default. Message sizes stay, because the sizes
+/// decide what NCCL can buffer.
 std::vector<std::function<void(TaskGraph&)>> plain_changes(const TaskGraph& graph);
 
 }  // namespace pipesim::models

@@ -103,8 +103,8 @@ class ProgramChanges {
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // pairs of steps already examined
   // number of the wait in the cycle that new candidates should break
   std::uint32_t wait_ = kNoIndex;
-  // For a pair of steps, the waits in the cycle that their order causes: rank and number of each
-  // wait.
+  // Waits in the cycle that the order of two steps causes, by pair of steps: rank and number of
+  // each wait.
   std::map<std::pair<std::uint32_t, std::uint32_t>,
            std::vector<std::pair<std::uint32_t, std::uint32_t>>>
       waits_of_;
@@ -284,7 +284,7 @@ std::string row_text(const Slots& slots) {
   return text;
 }
 
-// The index of the slot of a schedule's op.
+// Returns the index of the slot of a schedule's op.
 std::size_t find_slot(const Slots& slots, const std::string& op) {
   const auto found = std::find_if(slots.begin(), slots.end(),
                                   [&](const Actions& slot) { return slot_text(slot, 0) == op; });
@@ -315,7 +315,7 @@ Slots reversed(Slots slots) {
   return slots;
 }
 
-// The text of a slot without its micro-batch: "0SEND_F".
+// Returns the text of a slot without its micro-batch: "0SEND_F".
 std::string like_text(const Actions& slot) {
   return std::to_string(slot[0].stage) + action_word(slot[0].kind);
 }
@@ -509,8 +509,8 @@ void ProgramChanges::add_communicator(const At& early, const At& late) {
 // ---------------------------------------------------------------------------------------------
 // Calls that some ranks do not make
 
-// The step at which `rank` is stuck. If the rank's program is over, returns its last step and sets
-// `behind`.
+// Returns the step at which `rank` is stuck. If the rank's program is over, returns its last step
+// and sets `behind`.
 std::optional<At> ProgramChanges::stands_at(std::uint32_t rank, bool& behind) {
   behind = false;
   for (const RankReport& report : explanation_.ranks) {
@@ -540,7 +540,8 @@ void ProgramChanges::add_root(const Root& root) {
   if (made) add_missing(*made, root.party.rank);
 }
 
-// Tries to add or drop the call that the rank skips. The waiting call can be a later call like it.
+// Tries to add or drop the call that the rank skips. The waiting call can be a later call of the
+// same kind.
 void ProgramChanges::add_skipped(const Root& root) {
   if (!root.missing) return;
   const std::optional<At> made = step_of(*root.missing, root.missing->rank);
@@ -664,7 +665,7 @@ void ProgramChanges::add_copy(const At& made, const RankSet& on, const At& next,
 // ---------------------------------------------------------------------------------------------
 // Mismatched calls
 
-// Copies the arguments that differ from one call to the other.
+// Tries to change the differing arguments of each call to the values of the other call.
 void ProgramChanges::add_values(const At& a, const At& b) {
   const CallTemplate& x = calls(a).front();
   const CallTemplate& y = calls(b).front();
@@ -720,7 +721,7 @@ void ProgramChanges::add_later_match(const At& wanted, const At& here) {
   }
 }
 
-// The number of steps of a rank that call a communicator.
+// Returns the number of steps of a rank that call a communicator.
 std::size_t ProgramChanges::calls_on(std::uint32_t communicator, std::uint32_t rank) {
   std::size_t count = 0;
   for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
@@ -780,7 +781,7 @@ void ProgramChanges::add_schedule() {
 }
 
 std::vector<Candidate> ProgramChanges::run() {
-  // If several ranks could change, the lowest one does; in a pair, it receives first.
+  // Starts with the lowest rank that could change; in a pair, the lowest rank receives first.
   std::vector<std::uint32_t> order(explanation_.cycle.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

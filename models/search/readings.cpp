@@ -40,8 +40,8 @@ JobAnswer job_answer_of(sim::Answer answer) {
   return JobAnswer::kUndecided;
 }
 
-// The index of the deciding reading: the first that hangs, else the first undecided one. The search
-// starts with cold, because a fresh job meets a cold hang first.
+// Returns the index of the deciding reading: the first reading that hangs, else the first undecided
+// reading. The search starts with cold, because a fresh job meets a cold hang first.
 std::size_t deciding(const std::array<CheckReport, 3>& reports) {
   for (const std::size_t i : {2u, 1u, 0u}) {
     if (hangs(reports[i].exploration.answer)) return i;
@@ -62,7 +62,7 @@ void keep_answer_only(CheckReport& report) {
   report.usual.explanation = std::move(kept);
 }
 
-// Whether sends to other hosts are buffered.
+// Whether the plan buffers any send to another host.
 bool is_buffered_far(const TaskGraph& graph, const sim::Plan& plan) {
   return graph.cluster &&
          std::any_of(plan.calls.begin(), plan.calls.end(), [&](const sim::Call& call) {
@@ -72,8 +72,8 @@ bool is_buffered_far(const TaskGraph& graph, const sim::Plan& plan) {
          });
 }
 
-// A copy of `graph` in which collectives of zero bytes synchronize like other collectives; nullopt
-// if the graph has none.
+// Returns a copy of `graph` in which collectives of zero bytes synchronize like other collectives;
+// nullopt if the graph has none.
 std::optional<TaskGraph> with_empty_calls(const TaskGraph& graph) {
   std::optional<TaskGraph> result;
   for (std::size_t a = 0; a < graph.actors.size(); ++a) {
@@ -159,7 +159,7 @@ bool may_be_buffered(const TaskGraph& graph) {
   });
 }
 
-// The later size to report: a call whose size differs from the first call that shares its
+// Returns the later size to report: a call whose size differs from the first call that shares its
 // connection. Prefers a call in whose connection a host of `end` is blocked. `connections`: by
 // call.
 LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::State& end,
@@ -259,12 +259,13 @@ std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<L
   return check(graph, simulate(graph, std::get<Lowered>(std::move(job)), run), options);
 }
 
-// How many ranks this one stands for.
+// Returns the number of ranks that `rank` represents.
 std::int64_t count_of(const std::vector<std::uint32_t>& copies, sim::RankId rank) {
   return copies.empty() ? 1 : copies[rank.value];
 }
 
-// The maximum running sum of (time, change) pairs. At equal times, additions come before removals.
+// Returns the maximum running sum of (time, change) pairs. At equal times, additions come before
+// removals.
 std::int64_t most_at_a_time(std::vector<std::pair<std::int64_t, std::int64_t>> changes) {
   std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : a.second > b.second;
@@ -442,7 +443,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       real_is_open = usual.lowered.plan.open;
       real_is_far = is_buffered_far(graph, usual.lowered.plan);
     }
-    // A proved reading is shown only if it is the last one.
+    // A proved reading is shown only if no reading follows.
     if (!is_last && reports[i].exploration.answer == sim::Answer::kProved) {
       keep_answer_only(reports[i]);
     }

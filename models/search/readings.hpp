@@ -14,7 +14,7 @@
 
 namespace pipesim::models {
 
-/// The name of a reading: "contract", "real" or "cold".
+/// Returns the name of a reading: "contract", "real" or "cold".
 std::string_view reading_name(Reading reading);
 
 /// Whether programs of `graph` have NCCL calls; without NCCL calls, all readings are equal.
@@ -74,7 +74,7 @@ LeftOut left_out(const TaskGraph& graph);
 /// Whether NCCL's buffers take any part of the plan's calls.
 bool is_buffered(const sim::Plan& plan);
 
-/// Reports on the single reading of `graph`, which `check` is of.
+/// Reports on a single reading: the reading of `graph`, checked in `check`.
 ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);
 
 /// Checks `graph`, which must lower without errors, in each reading with the budget of `options`.
@@ -85,9 +85,9 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
                               std::optional<LaidOutJob> contract = std::nullopt,
                               FoldHangs fold_hangs = FoldHangs::kNo);
 
-/// The maximum number of bytes in NCCL's buffers at any time: messages whose send has ended and
-/// whose receive has not started. `simulation` must have kept the times of its ops. `copies`: by
-/// rank, the number of ranks it represents; empty: 1.
+/// Returns the maximum number of bytes in NCCL's buffers at any time: messages whose send has ended
+/// and whose receive has not started. `simulation` must have kept the times of its ops. `copies`:
+/// for each rank, the number of ranks that the rank represents; empty: 1.
 std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies = {});
 

@@ -73,7 +73,7 @@ void gather_programs(TaskGraph& graph) {
   }
 }
 
-// The ranks of all actors and groups.
+// Returns the ranks of all actors and groups.
 std::set<std::uint32_t> ranks_of(const TaskGraph& graph) {
   std::set<std::uint32_t> ranks;
   for (const ActorTemplate& actor : graph.actors) ranks.insert(actor.on.begin(), actor.on.end());
@@ -117,7 +117,7 @@ void for_each_loop(TaskGraph& graph, const Visit& visit) {
   for (HostThread& thread : graph.threads) for_each_loop(thread.program, visit);
 }
 
-// The op counts and loop counts above 1.
+// Returns the op counts and loop counts above 1.
 std::set<std::int64_t> counts_in(TaskGraph graph) {
   std::set<std::int64_t> counts;
   const auto add = [&](std::int64_t count) {
@@ -168,8 +168,9 @@ void drop_parts(std::size_t n, Attempt attempt) {
   }
 }
 
-// The smallest number in [least, value] that `attempt` allows, found by bisection. `attempt` must
-// allow `value`, and all numbers above an allowed one. Successful attempts have falling numbers.
+// Returns the smallest number in [least, value] that `attempt` allows, found by bisection.
+// `attempt` must allow `value`, and all numbers above an allowed one. Successful attempts have
+// falling numbers.
 template <typename Attempt>
 std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
   if (value <= least || attempt(least)) return std::min(least, value);
@@ -478,7 +479,7 @@ void Reducer::drop_reads() {
   });
 }
 
-// Removes an actor between others: its readers read its source instead.
+// Removes an actor between other actors: its readers read its source instead.
 void bypass(TaskGraph& graph, std::uint32_t index) {
   const ReadTemplate source = graph.actors[index].reads.front();
   for_each_read_of(graph, index, [&](std::uint32_t reader, ReadTemplate& read) {
@@ -547,7 +548,7 @@ void Reducer::drop_registers() {
   if (candidate != result_.graph) accept(std::move(candidate));
 }
 
-// Shrinks op counts. Equal counts change together: they are assumed to have one cause, such as the
+// Shrinks op counts. Equal counts change together, because a common cause is likely, such as the
 // number of micro-batches.
 void Reducer::shrink_counts() {
   for (bool again = true; again && may_go_on();) {
@@ -670,7 +671,7 @@ void Reducer::shrink_graph() {
   TaskGraph plain = without_places(result_.graph);
   plain.pipeline.reset();
   if (!accept(std::move(plain))) return;
-  // Each removal can make other parts superfluous.
+  // Each removal can make further parts superfluous.
   for (JobSize size; size != result_.after && may_go_on();) {
     size = result_.after;
     drop_unused();
