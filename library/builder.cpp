@@ -1,5 +1,5 @@
-// The builder keeps what it is told as a tree of YAML, and writes that as a scenario. So there is
-// one place that knows what the words mean and what is meant where nothing is said: the reader.
+// The builder stores its input as a YAML tree and writes the tree as a scenario. So the reader
+// alone defines the meaning of words and defaults.
 #include "pipesim/builder.hpp"
 
 #include <array>
@@ -31,7 +31,7 @@ void add_keys(YamlNode& map, const Keys& keys) {
   for (const auto& [key, value] : keys) map.add(key, node(value));
 }
 
-// A read in its short form, or with what `keys` say in the long one.
+// Returns a read in short form, or in long form if there are `keys`.
 YamlNode read_node(std::string_view from, const Keys& keys) {
   if (keys.empty()) return YamlNode::text(from);
   YamlNode map = YamlNode::map();
@@ -134,7 +134,7 @@ Actor& Actor::set(std::string_view key, const Value& value) {
 }
 
 struct Steps::Data {
-  // A step has only a map; a block has one, and what it consists of.
+  // A step or a block; the other pointer is null.
   struct Item {
     std::shared_ptr<Step::Data> step;
     std::shared_ptr<Data> block;

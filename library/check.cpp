@@ -48,7 +48,7 @@ models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& optio
   return readings_of(graph, graph.task_graph(), options);
 }
 
-// What was read into `graph`, which nothing has changed since.
+// Reads the scenario of `graph` again. The graph must be unchanged since it was read.
 formats::Scenario scenario_in(const Graph& graph, const formats::ReadOptions& options = {}) {
   const Graph::Data& data = *graph.data();
   return library::read_scenario(data.text, *data.read_with, data.path, options);
@@ -56,7 +56,7 @@ formats::Scenario scenario_in(const Graph& graph, const formats::ReadOptions& op
 
 CheckResult result_of(const Graph& graph, const models::ReadingsReport& found,
                       const CheckOptions& options, const std::optional<viz::WaysView>& ways) {
-  models::TaskGraph shown = graph.task_graph();  // as in the run that is shown
+  models::TaskGraph shown = graph.task_graph();  // same reading as the run that the report shows
   shown.reading = found.shown;
   std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = found.check.hanging()) {

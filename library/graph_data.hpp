@@ -1,4 +1,4 @@
-// What the public classes of include/pipesim hold, and how mistakes leave the library.
+// The data of the public classes of include/pipesim, and the conversion of mistakes to exceptions.
 #pragma once
 
 #include <optional>
@@ -16,15 +16,16 @@ namespace pipesim {
 
 struct Graph::Data {
   models::TaskGraph graph;
-  std::string path;                     // of what it was made from, for messages
-  std::string text;                     // and what stands there; empty: nothing that could be shown
-  std::vector<std::string> rests_on{};  // what answers assume, as the scenario says
-  std::optional<Settings> read_with{};  // the settings of the text; none: it was changed since
+  std::string path;                     // source of the graph, for messages
+  std::string text;                     // content of the source; empty: no text to show
+  std::vector<std::string> rests_on{};  // assumptions of answers, as the scenario states them
+  std::optional<Settings> read_with{};  // settings used to read `text`; nullopt: the graph was
+                                        // changed since
 };
 
 namespace library {
 
-/// Reads the scenario `text`, which messages call `path`; throws its mistakes.
+/// Reads the scenario `text`, which messages call `path`. Throws its mistakes.
 formats::Scenario read_scenario(const std::string& text, const Settings& settings,
                                 const std::string& path, const formats::ReadOptions& options = {});
 
@@ -32,7 +33,7 @@ formats::Scenario read_scenario(const std::string& text, const Settings& setting
 [[noreturn]] void throw_mistakes(const models::Diagnostics& diagnostics, std::string_view path,
                                  std::string_view text);
 
-/// The same for a graph, with the lines that it was made from.
+/// The same for a graph, whose text supplies the lines.
 [[noreturn]] void throw_mistakes(const models::Diagnostics& diagnostics, const Graph& graph);
 
 }  // namespace library

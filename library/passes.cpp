@@ -11,13 +11,13 @@
 namespace pipesim {
 namespace {
 
-// What a pass made of `graph`. Its templates keep the places of what they were made from.
+// Returns the result of a pass on `graph`. Templates keep the locations of their originals.
 Graph with(const Graph& graph, models::TaskGraph changed) {
   return Graph(std::make_shared<const Graph::Data>(Graph::Data{
       std::move(changed), graph.data()->path, graph.data()->text, graph.data()->rests_on}));
 }
 
-// Throws what is in `found`, each with a note of who is to blame.
+// Throws the errors in `found`, each with a note that names the responsible pass.
 [[noreturn]] void blame(const models::Diagnostics& found, const std::string& note,
                         const Graph& graph) {
   models::Diagnostics told;
@@ -51,7 +51,7 @@ Graph run_passes(const Graph& graph, std::string_view passes,
 Graph run_pass(const Graph& graph, const std::string& name, const PassFunction& pass) {
   models::Diagnostics found;
   models::TaskGraph changed = graph.task_graph();
-  changed.pipeline.reset();  // as models::run_passes() does: only the programs are left
+  changed.pipeline.reset();  // like models::run_passes(): only the programs are left
   if (!models::verify(changed, found)) library::throw_mistakes(found, graph);
   found = models::Diagnostics();
   pass(changed, found);

@@ -12,7 +12,7 @@ namespace {
 
 std::string text_of(const std::string& path) {
   try {
-    std::istringstream nothing;  // `-` is no file here
+    std::istringstream nothing;  // "-" means a file of that name, not standard input
     return app::read_file(path == "-" ? "./-" : path, nothing);
   } catch (const app::FileError& error) {
     throw Error(error.what());

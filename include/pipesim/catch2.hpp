@@ -5,7 +5,7 @@
 //   CHECK_THAT(check(graph), never_hangs());
 //   CHECK_THAT(graph, says_the_same_as(expected));
 //
-// Where one does not hold, the test shows the report of the run, or what differs.
+// If a matcher fails, the test shows the report of the run, or the difference of the graphs.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ template <typename Of>
 using MatcherBase = Catch::MatcherBase<Of>;
 #endif
 
-/// A matcher that is a function.
+/// A matcher for a Result, made from a function.
 template <typename Holds>
 class ResultMatcher : public MatcherBase<Result> {
  public:
@@ -52,24 +52,24 @@ class ResultMatcher : public MatcherBase<Result> {
   std::string description_;
 };
 
-/// The run ended with this verdict.
+/// Matches a run that ended with this verdict.
 inline auto has_verdict(Verdict verdict) {
   return ResultMatcher([verdict](const Result& result) { return result.verdict() == verdict; },
                        "has the verdict " + verdict_name(verdict));
 }
 
-/// Every act was done.
+/// Matches a run in which every op completed.
 inline auto completes() {
   return ResultMatcher([](const Result& result) { return result.completed(); }, "completes");
 }
 
-/// Acts wait for each other in a cycle.
+/// Matches a run whose ops wait for one another in a cycle.
 inline auto deadlocks() {
   return ResultMatcher([](const Result& result) { return result.verdict() == Verdict::kDeadlock; },
                        "deadlocks");
 }
 
-/// All of `ops` are on the shortest cycle of waits, in any order.
+/// Matches a deadlock whose shortest cycle contains all of `ops`, in any order.
 template <typename... Ops>
 auto deadlocks_through(const Ops&... ops) {
   std::vector<std::string> names = {std::string(ops)...};
@@ -85,13 +85,13 @@ auto deadlocks_through(const Ops&... ops) {
       std::move(description));
 }
 
-/// The shortest cycle has so many waits.
+/// Matches a run whose shortest cycle has `waits` waits.
 inline auto cycle_has(std::size_t waits) {
   return ResultMatcher([waits](const Result& result) { return result.cycle().size() == waits; },
                        "has a cycle of " + std::to_string(waits) + " waits");
 }
 
-/// Waits end at this rank, which died or never comes.
+/// Matches a run with waits that end at this rank, which is dead or missing.
 inline auto waits_for_rank(std::uint32_t rank) {
   return ResultMatcher(
       [rank](const Result& result) {
@@ -101,14 +101,14 @@ inline auto waits_for_rank(std::uint32_t rank) {
       "has acts that wait for rank " + std::to_string(rank));
 }
 
-/// The run completes, and takes exactly `time`, in simulated time.
+/// Matches a run that completes in exactly `time`, in simulated time.
 inline auto takes(std::chrono::nanoseconds time) {
   return ResultMatcher(
       [time](const Result& result) { return result.completed() && result.time() == time; },
       "completes in exactly " + std::to_string(time.count()) + " ns");
 }
 
-/// The run completes, and takes at most `time`, in simulated time.
+/// Matches a run that completes in at most `time`, in simulated time.
 inline auto takes_at_most(std::chrono::nanoseconds time) {
   return ResultMatcher(
       [time](const Result& result) { return result.completed() && result.time() <= time; },
@@ -122,7 +122,8 @@ class NeverHangs : public MatcherBase<CheckResult> {
   std::string describe() const override { return "never hangs, in any interleaving"; }
 };
 
-/// No interleaving hangs: `pipesim check` says "proved". Where it cannot tell, this does not hold.
+/// Matches a graph for which `pipesim check` answers "proved": no interleaving hangs. Does not
+/// match if the answer is undecided.
 inline NeverHangs never_hangs() { return {}; }
 
 /// See says_the_same_as().
@@ -141,10 +142,10 @@ class SaysTheSame : public MatcherBase<Graph> {
 
  private:
   Graph expected_;
-  mutable std::string found_;  // of the graph that was matched last
+  mutable std::string found_;  // difference of the last graph matched
 };
 
-/// Both graphs are equal (==). Where they are not, the test shows what differs.
+/// Matches an equal graph (==). If the graphs differ, the test shows the difference.
 inline SaysTheSame says_the_same_as(Graph expected) { return SaysTheSame(std::move(expected)); }
 
 }  // namespace pipesim

@@ -1,4 +1,4 @@
-// Whether a task graph can hang, whatever the timing: what `pipesim check` finds.
+// The library form of `pipesim check`: whether a task graph can hang, for any timing.
 #pragma once
 
 #include <cstdint>
@@ -10,45 +10,46 @@
 
 namespace pipesim {
 
-/// docs/explanation/check.md says what each is worth.
+/// The answer of a check; docs/explanation/check.md describes the guarantee of each.
 enum class Answer : std::uint8_t {
-  kProved,        // no interleaving hangs, by NCCL's contract and in a fresh job
-  kByBuffers,     // NCCL's contract lets it hang, and its buffers keep it from that
+  kProved,        // no interleaving hangs, under NCCL's contract and in a fresh job
+  kByBuffers,     // NCCL's contract allows a hang, which NCCL's buffers prevent
   kHangPossible,  // some interleaving hangs
-  kHangCertain,   // all of them do
-  kMismatch,      // none hangs, but calls that meet do not match
-  kUndecided,     // the budget was used up first
+  kHangCertain,   // every interleaving hangs
+  kMismatch,      // every interleaving completes, but matched calls differ
+  kUndecided,     // the budget was exhausted
 };
 
-/// "proved", "runs by buffers", "hang possible": as reports and JSON have it.
+/// The name of an answer in reports and JSON: "proved", "runs by buffers", "hang possible".
 std::string answer_name(Answer answer);
 
 struct CheckOptions {
-  std::uint64_t max_states = 200'000;  // branch points that are remembered, of each reading
-  std::uint64_t max_states_after_hang = 5'000;  // the same, after a hang is known
-  std::uint64_t max_ways = 1000;  // combinations of a scenario's choices that are checked
+  std::uint64_t max_states = 200'000;  // maximum number of remembered branch points per reading
+  std::uint64_t max_states_after_hang = 5'000;  // maximum number of further ones after the first
+                                                // hang
+  std::uint64_t max_ways = 1000;  // maximum number of combinations of a scenario's choices
 };
 
-/// What was found.
+/// The result of a check.
 struct CheckResult {
   Answer answer = Answer::kUndecided;
-  std::string report;  // of `pipesim check`, with the hang explained if there is one
+  std::string report;  // report of `pipesim check`, with an explanation of the hang if there is one
   std::string json;
 
   bool proved() const { return answer == Answer::kProved; }
 };
 
-/// Writes the report: what a test shows of a graph that can hang.
+/// Writes the report. A test shows it for a graph that can hang.
 std::ostream& operator<<(std::ostream& out, const CheckResult& result);
 
-/// Follows every interleaving of `graph`. Of the choices of a scenario it has those that were set
-/// when it was read, or the defaults: check_scenario() tries all. The same graph gives the same
-/// answer, to the bit. Throws Error where the graph has mistakes.
+/// Checks every interleaving of `graph`. The choices of its scenario have the values set when it
+/// was read, or their defaults; check_scenario() tries all values. The same graph gives the same
+/// answer, bit for bit. Throws Error if the graph has mistakes.
 CheckResult check(const Graph& graph, const CheckOptions& options = {});
 
-/// The same for the scenario in the file `path`, as `pipesim check` does it: of each `choice` that
-/// `settings` do not set every way is checked, of each rank or of all ranks, until one hangs. The
-/// report names the settings of the way that it shows.
+/// Checks the scenario in the file `path`, like `pipesim check`. Tries all values of each `choice`
+/// that `settings` does not set, per rank or for all ranks, until one combination hangs. The report
+/// names the settings that it shows.
 CheckResult check_scenario(const std::string& path, const Settings& settings = {},
                            const CheckOptions& options = {});
 

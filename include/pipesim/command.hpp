@@ -1,4 +1,4 @@
-// The command `pipesim` in a program of your own, which may know more passes.
+// The command `pipesim` as a function, for programs that add their own passes.
 #pragma once
 
 namespace pipesim::models {
@@ -7,8 +7,8 @@ class PassRegistry;
 
 namespace pipesim {
 
-/// Does what `pipesim` does with these arguments of main(), on the standard streams; `opt` knows
-/// the passes of `passes`, see pipesim/task_graph.hpp. Returns the exit code, and throws nothing.
+/// Runs `pipesim` with the arguments of main(), on the standard streams. `opt` knows the passes of
+/// `passes`, see pipesim/task_graph.hpp. Returns the exit code; never throws.
 int run_command(int argc, const char* const* argv, const models::PassRegistry& passes);
 
 }  // namespace pipesim

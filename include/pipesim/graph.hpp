@@ -1,4 +1,4 @@
-// A task graph as the library hands it around, and what is thrown where one has mistakes.
+// Task graphs as the library passes them around, and the error for mistakes in them.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,30 @@ struct TaskGraph;
 
 namespace pipesim {
 
-/// A mistake of who wrote a scenario, a graph or the name of a pass.
+/// A mistake in a scenario, in a graph or in the name of a pass.
 struct Mistake {
-  std::uint32_t line = 0;    // from 1; 0: no place
+  std::uint32_t line = 0;    // from 1; 0: no location
   std::uint32_t column = 0;  // from 1, in bytes
   std::string message;
-  std::vector<std::string> notes;  // what to do about it, and other places
-  std::string code;                // as in "E0401", which `pipesim help E0401` explains
+  std::vector<std::string> notes;  // help, and related locations
+  std::string code;                // code such as "E0401", which `pipesim help E0401` explains
 };
 
-/// What the user asked for cannot be done. what() is all of it as the command `pipesim` would print
-/// it: places, messages, each line with a caret, and what to do.
+/// An error in the user's input. what() is the text that the command `pipesim` would print:
+/// locations, messages, each line with a caret, and help.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& text, std::vector<Mistake> mistakes = {});
 
-  /// Each by itself, in the order of places. Empty for a file that cannot be read.
+  /// The individual mistakes, sorted by location. Empty if a file cannot be read.
   const std::vector<Mistake>& mistakes() const { return *mistakes_; }
 
  private:
-  std::shared_ptr<const std::vector<Mistake>> mistakes_;  // shared: copying must not throw
+  std::shared_ptr<const std::vector<Mistake>> mistakes_;  // shared, because copying an exception
+                                                          // must not throw
 };
 
-/// A task graph. It never changes, and copies share it, so copying is cheap; passes make new ones.
+/// An immutable task graph. Copies share the graph, so copying is cheap; passes make new graphs.
 ///
 /// Graphs come from a scenario (pipesim/scenario.hpp), from code (pipesim/builder.hpp), from passes
 /// (pipesim/passes.hpp), or from the task graph itself (pipesim/task_graph.hpp).
@@ -48,21 +49,22 @@ class Graph {
   const std::string& name() const;
   std::uint32_t ranks() const;
 
-  /// The graph as a scenario that pipesim reads back as it, as `pipesim opt` prints it.
+  /// Returns the graph as a scenario, as `pipesim opt` prints it. Reading the scenario gives an
+  /// equal graph.
   std::string yaml() const;
 
-  /// The graph itself; include pipesim/task_graph.hpp to look into it. Lives as long as a copy of
-  /// this Graph does.
+  /// The underlying graph; include pipesim/task_graph.hpp to use it. Valid as long as a copy of
+  /// this Graph exists.
   const models::TaskGraph& task_graph() const;
 
-  /// Whether both say the same; where they were written down does not matter.
+  /// Whether two graphs are equal, apart from their source locations.
   friend bool operator==(const Graph& a, const Graph& b);
 
-  /// What is different in `b` (there B, and `a` is A), as `pipesim diff` prints it; empty where
-  /// both say the same.
+  /// Returns the differences as `pipesim diff` prints them (`a` is A, `b` is B); empty if the
+  /// graphs are equal.
   friend std::string difference(const Graph& a, const Graph& b);
 
-  struct Data;  // the library's own
+  struct Data;  // internal
   explicit Graph(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   const std::shared_ptr<const Data>& data() const { return data_; }
 
@@ -70,7 +72,7 @@ class Graph {
   std::shared_ptr<const Data> data_;
 };
 
-/// Its name and size; difference() says more of two.
+/// Writes name and size of a graph; see also difference().
 std::ostream& operator<<(std::ostream& out, const Graph& graph);
 
 }  // namespace pipesim

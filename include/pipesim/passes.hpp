@@ -1,4 +1,4 @@
-// Scheduler passes: a graph goes in, a changed one comes out. docs/how-to/passes.md.
+// Scheduler passes, which turn a graph into a changed graph (docs/how-to/passes.md).
 #pragma once
 
 #include <functional>
@@ -14,20 +14,20 @@ class PassRegistry;
 
 namespace pipesim {
 
-/// The graph after `passes`, as after `pipesim opt --passes`:
-/// "move-to-stream=buffer:stream=backward". The rules of a task graph are checked before and after
-/// each. Throws Error where there is no such pass, a pass refuses, or one breaks a rule; what()
-/// names it.
+/// Returns the graph after `passes`, a list as for `pipesim opt --passes`:
+/// "move-to-stream=buffer:stream=backward". Verifies the rules of a task graph before and after
+/// each pass. Throws Error if a pass does not exist, reports an error or breaks a rule; what()
+/// names the pass.
 Graph run_passes(const Graph& graph, std::string_view passes);
 
-/// The same with the passes of `registry`, which may be your own: see pipesim/task_graph.hpp.
+/// The same with the passes of `registry`, which can contain your own: see pipesim/task_graph.hpp.
 Graph run_passes(const Graph& graph, std::string_view passes, const models::PassRegistry& registry);
 
-/// What changes a task graph, or reports why it cannot.
+/// A function that changes a task graph, or reports why it cannot.
 using PassFunction = std::function<void(models::TaskGraph&, models::Diagnostics&)>;
 
-/// The graph after a pass that is a function. `name` is for messages. Checks and throws as
-/// run_passes() does.
+/// Returns the graph after the pass `pass`; messages call it `name`. Verifies and throws like
+/// run_passes().
 Graph run_pass(const Graph& graph, const std::string& name, const PassFunction& pass);
 
 }  // namespace pipesim

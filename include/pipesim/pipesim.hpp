@@ -1,12 +1,12 @@
-// pipesim as a library: get a graph, change it by passes, run it, look at the result.
+// pipesim as a library: load a graph, change it with passes, run it, and inspect the result.
 //
 //   pipesim::Graph graph = pipesim::load_scenario("step.yaml", {{"acc", "2"}});
 //   pipesim::Result result = pipesim::run(run_passes(graph, "set-slots=Repeat:slots=3"));
 //   if (!result.completed()) std::cerr << result;
 //
-// A mistake of the user's is thrown as pipesim::Error. Nothing is global, so threads may run graphs
-// side by side. For tests there is pipesim/catch2.hpp, for passes of your own
-// pipesim/task_graph.hpp.
+// A mistake in the user's input throws pipesim::Error. The library has no global state, so threads
+// can run graphs in parallel. See also pipesim/catch2.hpp for tests and pipesim/task_graph.hpp for
+// your own passes.
 #pragma once
 
 #include "pipesim/builder.hpp"

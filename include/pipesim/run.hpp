@@ -1,4 +1,4 @@
-// Runs a task graph, and says how that ended and why.
+// Runs a task graph and explains the outcome.
 #pragma once
 
 #include <chrono>
@@ -15,46 +15,47 @@
 
 namespace pipesim {
 
-/// How a run ended. docs/reference/glossary.md has the words.
+/// The outcome of a run; docs/reference/glossary.md defines the terms.
 enum class Verdict : std::uint8_t {
-  kCompleted,  // all work was done
-  kDeadlock,   // acts wait for each other in a cycle
-  kStarved,    // acts wait for what never comes
-  kMismatch,   // calls met that do not fit together
+  kCompleted,  // all work is done
+  kDeadlock,   // ops wait for one another in a cycle
+  kStarved,    // ops wait for something that never comes
+  kMismatch,   // matched calls differ
   kCrashed,    // ranks died
-  kLimit,      // it was stopped before its end
+  kLimit,      // the run was stopped before its end
 };
 
-/// "deadlock": the word for a verdict in scenarios and reports.
+/// The name of a verdict in scenarios and reports, such as "deadlock".
 std::string verdict_name(Verdict verdict);
 
-/// One act: what an actor or a step of a program does once.
+/// An op: one execution of an actor or of a program's step.
 struct Act {
   std::uint32_t rank = 0;
-  std::string op;                 // the name of the actor or step; empty: no act, see text
-  std::uint32_t act = 0;          // which one, from 1
+  std::string op;                 // name of the actor or step; empty: not an op, see `text`
+  std::uint32_t act = 0;          // number of the op, from 1
   std::uint32_t micro_batch = 0;  // from 1; 0: none
-  std::string stream;             // of a step of the host: its thread
-  std::string state;              // "started, spins"
+  std::string stream;             // host steps: their thread
+  std::string state;              // for example "started, spins"
   std::string text;               // "rank 0 gather#3"; also "rank 3", "the outside"
 };
 
-/// `from` waits for `to`.
+/// A wait of `from` for `to`.
 struct Wait {
   Act from;
   Act to;
-  std::string kind;  // "stream order", "data", "credit (control)", ...: as in reports
+  std::string kind;  // kind as in reports: "stream order", "data", "credit (control)", ...
   std::string text;  // "rank 0 buffer#1 needs data from rank 0 loss#1"
 };
 
-/// Where waits end without a cycle: a dead or absent rank, or outside input.
+/// The end of a chain of waits without a cycle: a dead or missing rank, or outside input.
 struct Root {
   std::string text;                   // "rank 3"
-  std::optional<std::uint32_t> rank;  // nothing: the outside
-  std::uint32_t waiting = 0;          // acts that wait for it, straight or through others
+  std::optional<std::uint32_t> rank;  // nullopt: the outside
+  std::uint32_t waiting = 0;          // number of ops that wait for the root, directly or
+                                      // indirectly
 };
 
-/// How far a rank came in a phase, a program or a stream.
+/// The progress of a rank in a phase, a program or a stream.
 struct Progress {
   std::string what;
   std::uint32_t done = 0;
@@ -63,61 +64,64 @@ struct Progress {
 
 struct RankState {
   std::uint32_t rank = 0;
-  bool spins = false;  // a started collective waits for its peers: the device looks 100 % busy
+  bool spins = false;  // whether a started collective waits for its peers: the device appears 100 %
+                       // busy
   bool dead = false;
   std::vector<Progress> progress;
 };
 
-/// The end of a run, explained. It never changes, and copies share it.
+/// The outcome of a run, with its explanation. Immutable; copies share it.
 class Result {
  public:
   Verdict verdict() const;
   bool completed() const { return verdict() == Verdict::kCompleted; }
-  std::string cause() const;  // "cycle", "dead rank", "none", ...: as in scenarios
+  std::string cause() const;  // cause as in scenarios: "cycle", "dead rank", "none", ...
 
-  /// The last progress, in simulated time: of a run that completed, how long it took.
+  /// The time of the last progress, in simulated time; for a run that completed, its duration.
   std::chrono::nanoseconds time() const;
   std::uint64_t acts_done() const;
   std::uint64_t acts_expected() const;
 
-  /// A number that is the same for the same run, everywhere: docs/explanation/determinism.md.
+  /// A hash of the run that is the same on every machine: docs/explanation/determinism.md.
   std::uint64_t fingerprint() const;
 
-  /// The shortest cycle of waits; each one's `to` is the next one's `from`. Empty if there is
-  /// none.
+  /// The shortest cycle of waits, empty if there is none. The `to` of each wait is the `from` of
+  /// the next one.
   const std::vector<Wait>& cycle() const;
   bool cycle_goes_through(const std::string& op) const;
   const std::vector<Root>& roots() const;
   const std::vector<RankState>& ranks() const;
 
-  /// The reports of `pipesim run`. Where the run hangs, single changes are tried for the text and
-  /// the JSON, each of which is a run: they are made at the first call.
+  /// The reports of `pipesim run`. If the run hangs, text() and json() try single changes, each in
+  /// a run; the first call computes them.
   std::string text() const;
   std::string json() const;
-  std::string dot() const;  // who waits for whom, for Graphviz
+  std::string dot() const;  // wait-for graph for Graphviz
 
-  /// What ran.
+  /// The graph that ran.
   const Graph& graph() const;
 
-  struct Data;  // the library's own
+  struct Data;  // internal
   explicit Result(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
 
  private:
   std::shared_ptr<const Data> data_;
 };
 
-/// Writes text(): what a test shows of a run that is not as it should be.
+/// Writes text(). A test shows it for a run with an unexpected outcome.
 std::ostream& operator<<(std::ostream& out, const Result& result);
 
 struct RunOptions {
-  /// What would happen later does not: the verdict is then kLimit. From 0.
+  /// Time at which to stop the run, at least 0; later events do not happen, and the verdict is
+  /// kLimit.
   std::chrono::nanoseconds until = std::chrono::nanoseconds::max();
-  /// So many events, as by `until`; an event is a unit of the host's work, and bounds its time.
+  /// Number of events after which to stop the run, with verdict kLimit. An event is a unit of the
+  /// host's work, so this limits the host's time.
   std::uint64_t most_events = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// Runs `graph` to its end. The same graph gives the same result, to the bit. Throws Error where
-/// the graph has mistakes: reads of what is not there, rates that do not balance.
+/// Runs `graph` to its end. The same graph gives the same result, bit for bit. Throws Error if the
+/// graph has mistakes, such as undefined inputs or unbalanced rates.
 Result run(const Graph& graph, const RunOptions& options = {});
 
 }  // namespace pipesim

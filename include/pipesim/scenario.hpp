@@ -1,4 +1,4 @@
-// Scenarios: task graphs in files. docs/reference/scenario-format.md describes every key.
+// Scenarios, the file format of task graphs (docs/reference/scenario-format.md).
 #pragma once
 
 #include <map>
@@ -8,19 +8,19 @@
 
 namespace pipesim {
 
-/// Parameters of a scenario and their values, as after `--set`: {{"acc", "2"}, {"t_copy", "3us"}}.
+/// Parameters of a scenario and their values, as for `--set`: {{"acc", "2"}, {"t_copy", "3us"}}.
 using Settings = std::map<std::string, std::string>;
 
-/// The graph of the scenario in the file `path`, with `settings` in place of the defaults of its
-/// parameters. What the scenario expects is not looked at. Throws Error where the file cannot be
-/// read, or has mistakes: then with all of them.
+/// Loads the scenario in the file `path`, with `settings` instead of the defaults of its
+/// parameters. Ignores the scenario's expectations. Throws Error if the file cannot be read or has
+/// mistakes (then with all of them).
 Graph load_scenario(const std::string& path, const Settings& settings = {});
 
-/// The same for a scenario that is in `text`. Messages call it `path`.
+/// Loads a scenario from `text`. Messages call it `path`.
 Graph parse_scenario(const std::string& text, const Settings& settings = {},
                      const std::string& path = "scenario");
 
-/// The parameters of the scenario in the file, with their values as they are after `settings`.
+/// Returns the parameters of the scenario in the file, with their values after applying `settings`.
 Settings scenario_parameters(const std::string& path, const Settings& settings = {});
 
 }  // namespace pipesim

@@ -1,7 +1,8 @@
-// The task graph itself, for passes of your own: what it holds, what helps to change it, and the
-// registry that knows passes by name. docs/how-to/passes.md goes through a pass line by line.
+// The task graph itself, for your own passes: its contents, helpers to change it, and the registry
+// of passes. docs/how-to/passes.md explains a pass line by line.
 //
-// This header shows the inside: it changes with pipesim, where the others of this folder do not.
+// This header exposes internals: unlike the other headers of this folder, it changes between
+// versions.
 #pragma once
 
 #include "models/graph/diagnostics.hpp"

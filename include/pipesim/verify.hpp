@@ -1,4 +1,4 @@
-// Proves or refutes a collective algorithm: MSCCL's XML, or an execution plan of MSCCL++.
+// Verification of a collective algorithm: MSCCL's XML, or an execution plan of MSCCL++.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace pipesim {
 
 struct VerifyOptions {
-  std::optional<std::uint32_t> slots;  // of a connection, instead of the protocol's; from 1
-  std::optional<std::uint64_t> bytes;  // of the message, instead of the declared range
+  std::optional<std::uint32_t> slots;  // slots per connection, from 1; default: the protocol's
+  std::optional<std::uint64_t> bytes;  // message size; default: the declared range
 };
 
-/// One of the questions, and its answer.
+/// A question about the algorithm, and its answer.
 struct VerifyAnswer {
   std::string question;  // "hangs", "left over", "races", "result", ...
   std::string text;
@@ -23,16 +23,16 @@ struct VerifyAnswer {
 };
 
 struct Verification {
-  std::string verdict;  // "CORRECT", "DEADLOCK", "RACE", ...: as the command prints it
+  std::string verdict;  // verdict as the command prints it: "CORRECT", "DEADLOCK", "RACE", ...
   bool correct = false;
   bool undecided = false;
-  std::vector<VerifyAnswer> answers;  // all questions, also those that were not asked
-  std::string report;                 // of `pipesim verify`
+  std::vector<VerifyAnswer> answers;  // all questions, including skipped ones
+  std::string report;                 // report of `pipesim verify`
   std::string json;
 };
 
-/// Verifies the algorithm in `text`. Messages call it `name`. Throws Error where it cannot be read,
-/// or is too large.
+/// Verifies the algorithm in `text`. Messages call it `name`. Throws Error if the text cannot be
+/// read or is too large.
 Verification verify(const std::string& text, const VerifyOptions& options = {},
                     const std::string& name = "algorithm");
 
