@@ -1,7 +1,7 @@
-// How fast plans run. Items are the acts that were done: items_per_second is acts per second.
+// Speed of running plans. An item is an op, so items_per_second is ops per second.
 //
-// Sizes: about 1,000, 1 million and 10 million acts on 8, 1,024 and 16,384 ranks, those of ten
-// million last, and then the pipelines of 16,384.
+// Sizes: about 1,000, 1 million and 10 million ops on 8, 1,024 and 16,384 ranks. The plans of ten
+// million ops come last, followed by the pipelines of 16,384 ranks.
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -36,8 +36,8 @@ void run_plan(benchmark::State& state, const sim::Plan& plan, EngineKind engine,
   state.counters["acts"] = static_cast<double>(acts);
 }
 
-// Made once: a benchmark is called several times until it knows how often to run, and making a plan
-// of many ranks takes far longer than running it.
+// Cached, because a benchmark is called several times until it knows its number of iterations, and
+// making a plan of many ranks takes far longer than running it.
 const sim::Plan& pipeline(const benchmark::State& state, Hang hang = Hang::kNone) {
   static std::map<std::tuple<std::int64_t, std::int64_t, Hang>, sim::Plan> made;
   const auto [found, is_new] = made.try_emplace({state.range(0), state.range(1), hang});
@@ -48,7 +48,7 @@ const sim::Plan& pipeline(const benchmark::State& state, Hang hang = Hang::kNone
   return found->second;
 }
 
-// Of 1F1B: stages and micro-batches. 512 of 1,024 is the work that peers/ gives to other
+// Sizes of 1F1B: stages and micro-batches. 512 by 1,024 is the work that peers/ gives to other
 // simulators.
 void small_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({8, 22})
@@ -63,7 +63,7 @@ void large_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({8, 227'270})->Args({1024, 1628})->Unit(benchmark::kMillisecond);
 }
 
-// 512 stages and ever more micro-batches, to 100 million acts.
+// 512 stages with more and more micro-batches, up to 100 million ops.
 void growing_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({512, 33})
       ->Args({512, 326})
@@ -92,7 +92,7 @@ void one_f_one_b_sweep(benchmark::State& state) {
   run_plan(state, pipeline(state), EngineKind::kFixedOrder);
 }
 
-// With one tag for all messages and not one for each.
+// One tag for all messages instead of one tag per message.
 void one_tag_events(benchmark::State& state) {
   run_plan(state, with_one_tag(pipeline(state)), EngineKind::kEvents);
 }
@@ -101,12 +101,12 @@ void one_tag_sweep(benchmark::State& state) {
   run_plan(state, with_one_tag(pipeline(state)), EngineKind::kFixedOrder);
 }
 
-// All but the last micro-batch gets done, and then all ranks hang.
+// All micro-batches except the last one complete, then all ranks hang.
 void hang_events(benchmark::State& state) {
   run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kEvents, RunEnd::kStuck);
 }
 
-// The sweep finds out that there is a hang, and the event engine runs it again from the start.
+// The fixed-order run detects the hang, and the event engine runs the plan again from the start.
 void hang_sweep(benchmark::State& state) {
   run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kFixedOrder, RunEnd::kStuck);
 }
@@ -118,7 +118,7 @@ sim::Plan chains_of(const benchmark::State& state, bool stuck) {
   return stuck ? stuck_actors(ranks, length, acts) : actors(ranks, length, acts);
 }
 
-// Threads of order arrival: ranks, actors on each, acts of each.
+// Sizes of threads of order arrival: ranks, actors per rank, ops per actor.
 void small_chains(benchmark::internal::Benchmark* made) {
   made->Args({8, 8, 16})
       ->Args({8, 8, 15'625})
@@ -139,7 +139,7 @@ void actors_events(benchmark::State& state) {
   run_plan(state, chains_of(state, false), EngineKind::kEvents);
 }
 
-// Half of the acts get done before all ranks hang.
+// Half of the ops complete before all ranks hang.
 void stuck_actors_events(benchmark::State& state) {
   run_plan(state, chains_of(state, true), EngineKind::kEvents, RunEnd::kStuck);
 }
@@ -153,7 +153,7 @@ BENCHMARK(hang_sweep)->Apply(small_pipelines);
 BENCHMARK(actors_events)->Apply(small_chains);
 BENCHMARK(stuck_actors_events)->Apply(small_chains);
 
-// Ten million acts.
+// Ten million ops.
 BENCHMARK(one_f_one_b_events)->Apply(large_pipelines);
 BENCHMARK(one_f_one_b_sweep)->Apply(large_pipelines);
 BENCHMARK(one_tag_events)->Apply(large_pipelines);
@@ -163,12 +163,12 @@ BENCHMARK(hang_sweep)->Apply(large_pipelines);
 BENCHMARK(actors_events)->Apply(large_chains);
 BENCHMARK(stuck_actors_events)->Apply(large_chains);
 
-// How cost grows. The last of them takes 2.4 GB.
+// Growth of the cost with size. The largest plan takes 2.4 GB.
 BENCHMARK(one_f_one_b_events)->Apply(growing_pipelines);
 BENCHMARK(one_f_one_b_sweep)->Apply(growing_pipelines);
 BENCHMARK(actors_events)->Apply(growing_chains);
 
-// 16,384 ranks, whose plans take minutes to make.
+// 16,384 ranks; making these plans takes minutes.
 BENCHMARK(one_f_one_b_events)->Apply(pipelines_of_many_ranks);
 BENCHMARK(one_f_one_b_sweep)->Apply(pipelines_of_many_ranks);
 BENCHMARK(one_tag_events)->Apply(pipelines_of_many_ranks);

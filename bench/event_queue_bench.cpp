@@ -1,5 +1,5 @@
-// The queue of pending events, in the patterns that the engine makes. Items are events: each is
-// pushed once and popped once.
+// The queue of pending events, with the access patterns of the engine. An item is an event, pushed
+// and popped once.
 #include <cstdint>
 
 #include <benchmark/benchmark.h>
@@ -16,7 +16,7 @@ using sim::EventKind;
 using sim::EventQueue;
 using sim::Priority;
 
-/// Numbers that look random, the same in each run.
+/// Pseudorandom numbers, the same in each run.
 class Numbers {
  public:
   std::int64_t below(std::int64_t end) {
@@ -36,7 +36,7 @@ EventQueue filled(std::uint32_t pending, Numbers& numbers) {
   return queue;
 }
 
-// So many streams are busy with acts of all kinds of lengths: what ends is followed by the next.
+// Busy streams with ops of many different lengths; each op that ends is followed by the next one.
 void different_times(benchmark::State& state) {
   Numbers numbers;
   EventQueue queue = filled(static_cast<std::uint32_t>(state.range(0)), numbers);
@@ -49,7 +49,7 @@ void different_times(benchmark::State& state) {
 }
 BENCHMARK(different_times)->Arg(8)->Arg(64)->Arg(1024)->Arg(16'384)->Arg(262'144);
 
-// As above, but all acts take the same, as those of a pipeline: all streams end at one instant.
+// The same with ops of equal length, like a pipeline: all streams end at one instant.
 void equal_times(benchmark::State& state) {
   EventQueue queue;
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(state.range(0)); ++i) {
@@ -64,8 +64,8 @@ void equal_times(benchmark::State& state) {
 }
 BENCHMARK(equal_times)->Arg(8)->Arg(64)->Arg(1024)->Arg(16'384)->Arg(262'144);
 
-// What ends wakes a host thread at the same instant, which launches what takes its time: two events
-// an act, of which one never sees the heap.
+// Each op that ends wakes a host thread at the same instant, and the thread launches the next op:
+// two events per op, one of which is never a future event.
 void with_wakes(benchmark::State& state) {
   Numbers numbers;
   EventQueue queue = filled(static_cast<std::uint32_t>(state.range(0)), numbers);

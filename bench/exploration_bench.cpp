@@ -1,5 +1,6 @@
-// What it takes to answer for all orders: of plans where timing decides nothing, where no cycle of
-// waits is possible, and where orders have to be followed. Items are acts, of the last steps.
+// Cost of an answer for all interleavings: plans in which timing decides nothing, plans without
+// potential cycles, and plans whose interleavings must be followed. Items are ops, in the last case
+// steps.
 #include <cstdint>
 
 #include <benchmark/benchmark.h>
@@ -22,7 +23,7 @@ void one_run(benchmark::State& state) {
 }
 BENCHMARK(one_run)->Args({8, 64})->Args({512, 1024})->Unit(benchmark::kMillisecond);
 
-// Arguments: ranks, acts. Chains of four actors with a host thread per rank.
+// Arguments: ranks, ops per actor. Chains of four actors with one host thread per rank.
 void no_cycle(benchmark::State& state) {
   const sim::Plan plan = actors(static_cast<std::uint32_t>(state.range(0)), 4,
                                 static_cast<std::uint32_t>(state.range(1)));
@@ -33,7 +34,7 @@ void no_cycle(benchmark::State& state) {
 }
 BENCHMARK(no_cycle)->Args({4, 8})->Args({16, 16})->Unit(benchmark::kMillisecond);
 
-// Arguments: ranks, acts. The same, with orders.
+// Arguments: ranks, ops per actor. The same plan, with its interleavings followed.
 void orders(benchmark::State& state) {
   const sim::Plan plan = actors(static_cast<std::uint32_t>(state.range(0)), 4,
                                 static_cast<std::uint32_t>(state.range(1)));

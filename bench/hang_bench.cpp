@@ -1,5 +1,5 @@
-// What it takes to tell why a run hangs: the wait-for graph, the explanation, the picture. Items
-// are stuck acts, of `all_waits` and pictures waits.
+// Cost of explaining a hang: the wait-for graph, the explanation, the picture. Items are stuck ops;
+// for `all_waits` and pictures, waits.
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -21,7 +21,8 @@ void sizes(benchmark::internal::Benchmark* made) {
   made->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 }
 
-// That of the last call: a benchmark is called several times until it knows how often to run.
+// Caches the run of the last call: a benchmark is called several times until it knows its number of
+// iterations.
 const HungRun& run_of(const benchmark::State& state, Hung hung) {
   static std::pair<Hung, std::int64_t> of;
   static HungRun made;
@@ -58,7 +59,7 @@ void explanation(benchmark::State& state, Hung hung) {
 BENCHMARK_CAPTURE(explanation, pipeline, hung_pipeline)->Apply(sizes);
 BENCHMARK_CAPTURE(explanation, ring, hung_ring)->Apply(sizes);
 
-// What a picture or `--all` tells of each wait.
+// Describes each wait, like a picture or `--all`.
 void describe_all(benchmark::State& state, Hung hung) {
   const HungRun& run = run_of(state, hung);
   for (auto _ : state) {

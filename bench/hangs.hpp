@@ -1,4 +1,5 @@
-// Runs that hang, with all that tells why. Their sizes are numbers of stuck acts.
+// Runs that hang, with their wait-for graphs and explanations. Their sizes are numbers of stuck
+// ops.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace pipesim::bench {
 
-/// A hang, as far as its wait-for graph.
+/// A run that hangs, with its wait-for graph.
 struct HungRun {
   models::TaskGraph graph;
   models::Lowered lowered;
@@ -20,17 +21,18 @@ struct HungRun {
   sim::WaitGraph waits;
 };
 
-/// A pipeline that hangs at its start with about so many acts stuck: 256 micro-batches of as many
-/// stages as that takes. Most of them are launched and stand in streams; few are on the cycle.
+/// Returns a pipeline with 256 micro-batches that hangs at its start with about `stuck` stuck ops;
+/// their number determines the number of stages. Most of the ops are queued in streams; few are on
+/// the cycle.
 HungRun hung_pipeline(std::uint32_t stuck);
 
-/// A ring of so many actors on 8 ranks that all wait for each other: one cycle with all of them.
+/// Returns a ring of `stuck` actors on 8 ranks that all wait for one another in a single cycle.
 HungRun hung_ring(std::uint32_t stuck);
 
-/// Why it hangs.
+/// Explains why the run hangs.
 models::Explanation explained(const HungRun& run);
 
-/// All of its waits as reports tell them.
+/// Returns all waits, as reports describe them.
 std::vector<models::Wait> all_waits(const HungRun& run);
 
 }  // namespace pipesim::bench

@@ -1,8 +1,8 @@
-"""Scenarios that several scripts of bench/ measure."""
+"""Scenarios for several scripts of bench/."""
 
 
 def half(name, takes, after=""):
-    """A half of a layer, and what tensor parallel ranks exchange after it."""
+    """Returns the steps of half a layer and of the tensor parallel all-reduce after it."""
     after = f", after: [{after}]" if after else ""
     return [
         f"{{compute: {name}, takes: {takes}{after}}}",
@@ -29,7 +29,7 @@ def backward(stage, stages, ranks_of_stage):
 
 
 def megatron(tensor, data, stages, micro_batches, absent=None):
-    """A training step, as Megatron-LM lays it out; without the rank `absent`, if one is given."""
+    """Returns a training step with Megatron-LM's layout, without the rank `absent` if given."""
     of_stage = tensor * data
     groups = (
         f"tp: {{size: {tensor}}}, dp: {{size: {data}, stride: {tensor}}}, "
@@ -72,7 +72,7 @@ def megatron(tensor, data, stages, micro_batches, absent=None):
 
 
 def philosophers(count, ordered):
-    """Each eats twice; if they are `ordered`, one starts with the right fork."""
+    """Returns dining philosophers who eat twice. If `ordered`, one starts with the right fork."""
     lines = ["schema: 1", "name: philosophers", "ranks: 1", "programs:"]
     for i in range(count):
         first, second = i, (i + 1) % count

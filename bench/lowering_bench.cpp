@@ -1,5 +1,5 @@
-// From the task graph to the plan. Items are what the plan has one of each of: acts, of a schedule,
-// whose plan lists them; actors, of a graph of actors, whose acts take no room.
+// Lowering of a task graph to a plan. Items are the entries of the plan: ops for a schedule, whose
+// plan lists its ops; actors for a graph of actors, whose ops take no memory.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -26,8 +26,8 @@ void pipelines(benchmark::internal::Benchmark* made) {
       ->Unit(benchmark::kMillisecond);
 }
 
-// Makes the 1F1B schedule, its messages, and the host programs of the task graph: stages and
-// micro-batches. Items are acts.
+// Makes a 1F1B schedule, its messages, and the host programs of the task graph. Arguments: stages,
+// micro-batches. Items are ops.
 void make_schedule(benchmark::State& state) {
   const std::uint64_t acts = 6ULL * argument(state, 0) * argument(state, 1);
   for (auto _ : state) {
@@ -39,7 +39,8 @@ void make_schedule(benchmark::State& state) {
 }
 BENCHMARK(make_schedule)->Apply(pipelines);
 
-// The graph of the last call: a benchmark is called several times until it knows how often to run.
+// Caches the graph of the last call: a benchmark is called several times until it knows its number
+// of iterations.
 const models::TaskGraph& pipeline(std::uint32_t stages, std::uint32_t micro_batches) {
   static std::pair<std::uint32_t, std::uint32_t> of;
   static models::TaskGraph made;
@@ -74,7 +75,7 @@ void lower_graph(benchmark::State& state, const models::TaskGraph& graph) {
   state.counters["actors"] = static_cast<double>(actors);
 }
 
-// Ranks, and actors on each.
+// Arguments: ranks, actors per rank.
 void graphs(benchmark::internal::Benchmark* made) {
   made->Args({8, 128})
       ->Args({8, 12'800})
@@ -96,7 +97,7 @@ void lower_programs(benchmark::State& state) {
 }
 BENCHMARK(lower_programs)->Apply(graphs);
 
-// Many ranks take a minute.
+// Many ranks take up to a minute.
 BENCHMARK(make_schedule)->Args({4096, 40})->Args({16'384, 10})->Unit(benchmark::kMillisecond);
 BENCHMARK(lower_schedule)->Args({4096, 40})->Args({16'384, 10})->Unit(benchmark::kMillisecond);
 

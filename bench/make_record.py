@@ -1,12 +1,12 @@
-"""Writes a record of data-parallel training, as large as it is asked for.
+"""Writes a record of data-parallel training, of a given size.
 
     bench/make_record.py DIR [--ranks 64] [--calls 1000] [--layers 0] [--log-every 1] [--uneven]
                              [--hangs]
 
-A step is two all_reduces that are waited for in each layer, four in flight, one for the log that is
-waited for, and on rank 0 a read. Logs may come every few steps. With --uneven no two steps have the
-same sizes, so that nothing folds into loops. With --hangs rank 0 is the only one that makes the last
-call.
+A step consists of two synchronous all_reduces per layer, four asynchronous ones, a synchronous one
+for the log, and a read on rank 0. --log-every sets the number of steps per log. With --uneven, no
+two steps have the same sizes, so that no steps fold into loops. With --hangs, only rank 0 makes the
+last call.
 """
 
 import argparse

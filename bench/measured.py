@@ -1,4 +1,4 @@
-"""Runs a program and says what that took. For the scripts of bench/."""
+"""Measures the run of a program. For the scripts of bench/."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """Seconds, bytes, and what the program printed."""
+    """The exit code, seconds, bytes of memory, and output of a run."""
 
     code: int
     wall: float
@@ -19,7 +19,7 @@ class Run(NamedTuple):
 
 
 def run(command):
-    """The command as a whole process, from start to exit."""
+    """Measures the command as a whole process, from start to exit."""
     with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
         process = subprocess.Popen([str(word) for word in command], stdout=output)

@@ -15,7 +15,7 @@ namespace {
 using models::Action;
 using models::ActionKind;
 
-/// What rank 0 does, so that it waits for what cannot come.
+/// Reorders the actions of rank 0 so that it waits for a message that cannot come.
 void make_hang(models::Actions& row, std::uint32_t micro_batches, Hang hang) {
   if (hang == Hang::kAtStart) {
     const Action send{ActionKind::kSendForward, false, 0, 0};
@@ -54,7 +54,7 @@ sim::Plan chains(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, 
     }
     last[rank] = before;
   }
-  // The first actor of the next rank reads what the last of this one gives.
+  // The first actor of the next rank reads the output of the last actor of this rank.
   for (std::uint32_t rank = 0; rank + 1 < ranks; ++rank) {
     builder.add_consumer(last[rank], first[rank + 1], 1);
   }

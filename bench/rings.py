@@ -3,8 +3,8 @@
 
     bench/rings.py [RANKS] [RINGS] > rings.xml
 
-On every rank, each ring has a thread block that sums and one that gathers, with RANKS steps each,
-which share all chunks of the ring; 43 ranks and 6 rings make 516 thread blocks and 22,188 steps.
+On every rank, each ring has two thread blocks of RANKS steps, one that sums and one that gathers,
+which share all chunks of the ring. 43 ranks and 6 rings give 516 thread blocks and 22,188 steps.
 """
 
 import sys

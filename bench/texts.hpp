@@ -1,4 +1,4 @@
-// Scenarios as text: what is read, and graphs of actors for what comes after reading.
+// Scenarios as text, and graphs of actors made from them.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace pipesim::bench {
 
-/// On each rank a chain of `length` actors from a source with `acts` acts; the first of each rank
-/// reads from the last of the rank before. With `ring` that of rank 0 reads from the last rank, and
-/// nobody ever begins.
+/// Returns a scenario with a chain of `length` actors per rank, from a source with `acts` ops; the
+/// first actor of each rank reads from the last one of the previous rank. With `ring`, rank 0 reads
+/// from the last rank, so no actor ever starts.
 std::string actor_text(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, bool ring);
 
-/// A program of `steps` steps, in turn computes, collective calls and synchronization, as PyTorch
-/// does them; each says where it stands in the user's program. All ranks do it.
+/// Returns a scenario with a program of `steps` steps on all ranks: computes, collective calls and
+/// synchronization in turn, like PyTorch. Each step names its line in the user's program.
 std::string program_text(std::uint32_t ranks, std::uint32_t steps);
 
-/// The graph of `text`, which has no mistakes.
+/// Returns the graph of `text`, which must have no mistakes.
 models::TaskGraph graph_of(const std::string& text);
 
 }  // namespace pipesim::bench

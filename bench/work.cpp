@@ -1,11 +1,12 @@
-// One piece of work at a time, for bench/compare: so many runs of it and no more, which
-// instructions can be counted of.
+// A single piece of work, for bench/compare: a given number of runs, in which instructions can be
+// counted.
 //
 //   bench_work                        the names of all pieces
 //   bench_work NAME small|large RUNS  makes what NAME needs, runs it, prints the seconds of each
 //   run
 //
-// Small is for callgrind, some million instructions; large is for the clock, some ten milliseconds.
+// Small sizes are for callgrind, some million instructions; large sizes are for the clock, some ten
+// milliseconds.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -25,13 +26,13 @@
 
 namespace pipesim::bench {
 
-/// What bench/compare counts the instructions of, by this name. The rest of the program is not
-/// measured.
+/// Runs `work`. bench/compare counts the instructions of this function, by its name, and ignores
+/// the rest of the program.
 void measured(const std::function<void()>& work);
 
 [[gnu::noinline]] void measured(const std::function<void()>& work) {
   work();
-  // Else this function would end in a jump, and so before its work.
+  // Prevents a tail call, which would end this function before its work.
   asm volatile("");
 }
 

@@ -1,5 +1,5 @@
-// Reading a scenario: YAML, all checks, and the task graph. Items are actors or steps, and
-// bytes_per_second is about the text.
+// Reading of a scenario: YAML, all checks, and the task graph. Items are actors or steps;
+// bytes_per_second refers to the text.
 #include <cstdint>
 #include <string>
 
@@ -22,7 +22,7 @@ void read(benchmark::State& state, const std::string& text) {
   state.counters["bytes"] = static_cast<double>(text.size());
 }
 
-// Of so many actors, each of which reads the one before.
+// Argument: number of actors, each of which reads the previous one.
 void read_actors(benchmark::State& state) {
   read(state, actor_text(8, static_cast<std::uint32_t>(state.range(0)), 4, false));
 }
@@ -33,7 +33,7 @@ BENCHMARK(read_actors)
     ->Arg(100'000)
     ->Unit(benchmark::kMillisecond);
 
-// Of so many steps of one program.
+// Argument: number of steps of one program.
 void read_program(benchmark::State& state) {
   read(state, program_text(8, static_cast<std::uint32_t>(state.range(0))));
 }

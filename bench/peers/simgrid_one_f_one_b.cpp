@@ -1,11 +1,11 @@
-// 1F1B in SimGrid: an actor per stage, which computes on a host of its own and tells its neighbours
-// by mailboxes. Forwards of 1 ms, backwards of 2 ms. Prints the simulated time in seconds.
+// 1F1B in SimGrid: one actor per stage, which computes on its own host and sends to its neighbors
+// through mailboxes. Forwards of 1 ms, backwards of 2 ms. Prints the simulated time in seconds.
 //
 //   simgrid_one_f_one_b STAGES MICRO_BATCHES --cfg=network/model:Constant
 //       --cfg=network/latency-factor:0
 //
-// With these settings, which bench/peers/run gives, messages take no time, and SimGrid does not
-// work out shares of bandwidth: of its network models it is the cheapest.
+// bench/peers/run passes these settings: messages take no time, and SimGrid computes no shares of
+// bandwidth, so this network model is its cheapest.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +26,7 @@ s4u::Mailbox* mailbox(const char* what, int stage) {
   return s4u::Mailbox::by_name(what + std::to_string(stage));
 }
 
-/// What one stage does. A mailbox is there for each stage and direction, but at the ends.
+/// The work of one stage. Each stage has a mailbox per direction, except at the ends.
 class Stage {
  public:
   Stage(int stage, int stages, int micro_batches)
@@ -52,7 +52,7 @@ class Stage {
   void forward() const { compute(activation_in_, kForward, activation_out_); }
   void backward() const { compute(gradient_in_, kBackward, gradient_out_); }
 
-  // The send goes on by itself, as a buffered one does.
+  // The send continues in the background, like a buffered one.
   static void compute(s4u::Mailbox* in, double flops, s4u::Mailbox* out) {
     static int payload = 0;
     if (in != nullptr) in->get<int>();
