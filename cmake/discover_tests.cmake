@@ -1,20 +1,20 @@
-# Run by CTest, through a file that pipesim_add_tests writes: asks a Catch2 program for its test
-# cases and adds a test for each.
+# Asks a Catch2 program for its test cases and adds a test for each. CTest runs this script through
+# a file that pipesim_add_tests writes.
 #
-# In: name, program, list_names, working_directory, labels, timeout, skip_pattern.
+# Input: name, program, list_names, working_directory, labels, timeout, skip_pattern.
 
-cmake_policy(VERSION 3.25) # CTest's own scripts start with the oldest
+cmake_policy(VERSION 3.25) # CTest runs scripts with its oldest policies by default
 
-# Sets `result` to the names of the test cases that fit `spec` (all if empty). Square brackets and
-# semicolons mean something in a CMake list, so they are replaced until a name is used.
+# Sets `result` to the names of the test cases that match `spec` (all if empty). Square brackets and
+# semicolons are special in CMake lists, so the names contain placeholders until their use.
 function(pipesim_list_test_cases result spec)
   execute_process(
     COMMAND "${program}" ${spec} ${list_names}
     OUTPUT_VARIABLE names
     ERROR_VARIABLE errors
     RESULT_VARIABLE status)
-  # Version 2 exits with the number of tests, version 3 with 0; a crash is a word or over 128 and
-  # writes to stderr.
+  # Version 2 exits with the number of tests, version 3 with 0. After a crash, the status is a word
+  # or above 128, and stderr is not empty.
   if(errors OR NOT status MATCHES "^[0-9]+$")
     message(FATAL_ERROR "${program} cannot list its tests (${status}): ${errors}")
   endif()
@@ -50,7 +50,7 @@ function(pipesim_discover_tests)
     string(REPLACE "<lb>" "[" test_case "${test_case}")
     string(REPLACE "<rb>" "]" test_case "${test_case}")
     string(REPLACE "<sc>" ";" test_case "${test_case}")
-    # What Catch2 would take for a part of a test specification.
+    # Escapes the special characters of a Catch2 test specification.
     string(REGEX REPLACE "([\\[,\\\\])" "\\\\\\1" test_spec "${test_case}")
     add_test("${name}: ${test_case}" "${program}" "${test_spec}")
     set_tests_properties(

@@ -1,8 +1,8 @@
-# Run by `cmake --install`: copies the public headers of the tree `sources` to the folder `headers`,
-# and with them those of models and sim that pipesim/task_graph.hpp leads to.
+# Copies the public headers of the tree `sources` to the folder `headers`, and also the headers of
+# models and sim that pipesim/task_graph.hpp includes. `cmake --install` runs this script.
 #
-# In the tree these are "models/..." and "sim/...". Installed they are "pipesim/models/...": folders of
-# such names are in many projects, and a compiler would look there first.
+# The paths "models/..." and "sim/..." become "pipesim/models/..." and "pipesim/sim/...": many
+# projects have folders of such names, and a compiler would search those first.
 
 cmake_policy(VERSION 3.25)
 

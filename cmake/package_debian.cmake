@@ -1,6 +1,6 @@
-# Run by CPack when all is in place and before the packages are made: what Debian wants in a package.
-# The times in it are those of SOURCE_DATE_EPOCH if that is set: then the same sources give the same
-# bytes.
+# Adds the files that Debian requires in a package. CPack runs this script after staging all files
+# and before it makes the packages. If SOURCE_DATE_EPOCH is set, it determines all times, so that
+# the same sources give the same bytes.
 cmake_policy(VERSION 3.25)
 
 find_program(gzip gzip REQUIRED)
@@ -41,7 +41,7 @@ License: Apache-2.0
   file(GLOB man_pages "${usr}/share/man/man1/*.1")
   pipesim_run("${gzip}" -9n "${doc}/changelog" ${man_pages})
 
-  # Whatever the umask of who makes the package is. What is executable is in usr/bin alone.
+  # Permissions independent of the builder's umask. Only usr/bin contains executables.
   file(GLOB_RECURSE files LIST_DIRECTORIES true "${usr}/include/*" "${usr}/lib/*"
        "${usr}/share/*")
   foreach(file IN LISTS files ITEMS "${usr}" "${usr}/bin" "${usr}/include" "${usr}/lib" "${usr}/share")
@@ -54,17 +54,17 @@ License: Apache-2.0
   endforeach()
 endforeach()
 
-# People look for documentation there; the pages link to the scenarios, so they stay together.
+# The usual folder for documentation. The pages link to the scenarios, so both stay together.
 file(CREATE_LINK ../../pipesim/docs "${staging}/program/usr/share/doc/pipesim/docs" SYMBOLIC)
 file(CREATE_LINK ../../pipesim/scenarios "${staging}/program/usr/share/doc/pipesim/examples" SYMBOLIC)
 
-# Python imports it from there.
+# The folder from which Python imports packages.
 set(python "${staging}/python/usr")
 file(MAKE_DIRECTORY "${python}/lib/python3/dist-packages")
 file(CREATE_LINK ../../../share/pipesim/python/pipesim
      "${python}/lib/python3/dist-packages/pipesim" SYMBOLIC)
 
-# What CPack strips is programs, not archives.
+# CPack strips programs, but not archives.
 file(GLOB archives "${staging}/development/usr/lib*/*.a" "${staging}/development/usr/lib/*/*.a")
 foreach(archive IN LISTS archives)
   pipesim_run("${objcopy}" --strip-debug --remove-section=.comment --remove-section=.note

@@ -1,5 +1,5 @@
-# pipesim_flags: how our own code is compiled. An INTERFACE target and not global flags, so that
-# nothing of it reaches third-party code or a project that uses the library.
+# pipesim_flags: the compile options of our own code. An INTERFACE target instead of global flags,
+# so that the options do not affect third-party code or projects that use the library.
 
 set(pipesim_oldest_GNU 12)
 set(pipesim_oldest_Clang 14)
@@ -9,7 +9,7 @@ if(oldest AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS oldest)
                       "${CMAKE_CXX_COMPILER} is ${CMAKE_CXX_COMPILER_VERSION}")
 endif()
 
-# Results must not depend on how a compiler rounds (docs/explanation/determinism.md).
+# Results must not depend on a compiler's rounding (docs/explanation/determinism.md).
 if(CMAKE_CXX_FLAGS MATCHES "-ffast-math|-Ofast|-funsafe-math-optimizations")
   message(FATAL_ERROR "pipesim's results are the same everywhere, and with fast math they are not: "
                       "remove it from CMAKE_CXX_FLAGS")
@@ -21,10 +21,10 @@ target_compile_options(
   pipesim_flags
   INTERFACE
     -ffp-contract=off
-    # A room is one translation unit, for which g++ would collect its garbage several times: a tenth
-    # of the time. Now it does so from a gigabyte on.
+    # In a unity build, g++ would run its garbage collector several times per translation unit, a
+    # tenth of the time. This threshold, in KiB, delays the collector to one gigabyte.
     $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>
-    # __FILE__ stands in messages: it must not say where the sources lay when they were compiled.
+    # Messages contain __FILE__, which must not reveal the source folder of the build.
     "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(PIPESIM_WARNINGS)
   target_compile_options(
@@ -33,7 +33,7 @@ if(PIPESIM_WARNINGS)
       -Wall
       -Wextra
       -Wpedantic
-      # In a room that is one translation unit, a local name may be that of a constant in another file.
+      # In a unity build, a local name can shadow a constant of another file.
       $<$<NOT:$<BOOL:${PIPESIM_UNITY}>>:-Wshadow>
       -Wconversion
       -Wsign-conversion
@@ -51,15 +51,16 @@ if(PIPESIM_WARNINGS)
       $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond>
       $<$<CXX_COMPILER_ID:GNU>:-Wlogical-op>
       $<$<CXX_COMPILER_ID:GNU>:-Wzero-as-null-pointer-constant>
-      # g++ 12 takes `"text" + string` for an overlap when it optimizes (GCC bug 105651, mended in 13).
+      # g++ 12 reports a false overlap for `"text" + string` when optimizing (GCC bug 105651, fixed
+      # in 13).
       $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
       $<$<CXX_COMPILER_ID:Clang>:-Wmissing-prototypes>
       $<$<CXX_COMPILER_ID:Clang>:-Wunreachable-code>
-      # Clang 14 calls a macro without variadic arguments a GNU extension; C++20 allows it.
+      # Clang 14 reports macros without variadic arguments as a GNU extension; C++20 allows them.
       $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-zero-variadic-macro-arguments>
       $<$<BOOL:${PIPESIM_WERROR}>:-Werror>)
 endif()
-# Checks of the standard library that cost little: an index out of range aborts.
+# Cheap checks of the standard library: an index out of range aborts.
 target_compile_definitions(pipesim_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
 if(PIPESIM_SANITIZE)
@@ -69,7 +70,7 @@ if(PIPESIM_SANITIZE)
   target_link_options(pipesim_flags INTERFACE ${sanitizer_flags})
 endif()
 
-# libFuzzer is led by which code an input reaches, so all of ours is compiled to tell.
+# libFuzzer is guided by code coverage, so all our code is instrumented for it.
 if(PIPESIM_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "PIPESIM_FUZZ needs clang, which has libFuzzer")
@@ -77,7 +78,7 @@ if(PIPESIM_FUZZ)
   target_compile_options(pipesim_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# Applies the flags to one of our targets: to its own compilation only, not to who uses it.
+# Applies the flags to the compilation of one of our targets, but not to the target's users.
 function(pipesim_use_flags target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:pipesim_flags>)

@@ -1,12 +1,12 @@
 # pipesim_add_library(<module> SOURCES <file>... HEADERS <file>... [OPTIMIZE <level>]
 #                     [PUBLIC_DEPS <target>...] [PRIVATE_DEPS <target>...])
 #
-# OPTIMIZE is the level of a release build, if not that of CMake (3): what runs once for each report
-# takes longer to compile with it than it will ever save.
+# OPTIMIZE is the optimization level of a release build, by default CMake's (3). Code that runs once
+# per report takes longer to optimize than the optimization saves.
 #
-# One folder, one library: the target pipesim_<module> and the alias pipesim::<module>.
-# Files are listed, not globbed, so that a build knows when the list changes. The headers are a file
-# set: the target all_verify_interface_header_sets compiles each of them alone.
+# Adds one library per folder: the target pipesim_<module> and the alias pipesim::<module>. Files
+# are listed, not globbed, so that a build notices changes of the list. The headers are a file set:
+# the target all_verify_interface_header_sets compiles each header alone.
 function(pipesim_add_library module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "OPTIMIZE" "SOURCES;HEADERS;PUBLIC_DEPS;PRIVATE_DEPS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -25,7 +25,7 @@ function(pipesim_add_library module)
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${arg_OPTIMIZE}>)
     endif()
     pipesim_use_unity(${target} ${arg_SOURCES})
-  else() # headers only, or a folder that waits for its first file
+  else() # headers only, or a folder without sources so far
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ${arg_PUBLIC_DEPS})
     target_compile_features(${target} INTERFACE cxx_std_20)
@@ -35,15 +35,15 @@ function(pipesim_add_library module)
   add_library(pipesim::${module} ALIAS ${target})
 endfunction()
 
-# The sources of a room are compiled as one translation unit: most of the time goes into headers that
-# they share. So names in anonymous namespaces are unique within a room.
+# Compiles the sources of a subfolder as one translation unit, because most of the compile time goes
+# into shared headers. So names in anonymous namespaces must be unique within a subfolder.
 function(pipesim_use_unity target)
   if(NOT PIPESIM_UNITY)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # What nearly every room includes. A source still includes what it uses: the presets dev and tidy
-  # compile each by itself.
+  # Headers that nearly every subfolder includes. A source must still include what it uses: the
+  # presets dev and tidy compile each source separately.
   target_precompile_headers(
     ${target}
     PRIVATE

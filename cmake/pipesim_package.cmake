@@ -1,5 +1,6 @@
-# Debian packages, made by `cpack` in a build folder: `pipesim`, the program, `libpipesim-dev`, the
-# library, and `python3-pipesim`, the recorder. What they need that no rule of `install` gives is in package_debian.cmake.
+# Debian packages, made by `cpack` in a build folder: `pipesim` (the program), `libpipesim-dev` (the
+# library) and `python3-pipesim` (the recorder). package_debian.cmake adds the files that no
+# `install` rule provides.
 
 set(PIPESIM_PACKAGE_MAINTAINER "pipesim developers <pipesim@example.org>"
     CACHE STRING "Whom the Debian packages name: 'NAME <ADDRESS>'")
@@ -7,14 +8,14 @@ set(PIPESIM_PACKAGE_MAINTAINER "pipesim developers <pipesim@example.org>"
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME pipesim)
 set(CPACK_PACKAGE_CONTACT "${PIPESIM_PACKAGE_MAINTAINER}")
-# The first line of both descriptions, without the article, as Debian has it.
+# The first line of both descriptions, without the article, by Debian's convention.
 string(REGEX REPLACE "^A " "" CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/package_debian.cmake")
 
-# The licence is no file of its own in a Debian package: it is in `copyright`.
+# A Debian package contains the license in `copyright`, not in a separate file.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_COMPONENTS_ALL program development python)
@@ -25,7 +26,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME pipesim)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-# Later than Debian 13, layouts come with it.
+# After Debian 13, the layouts come with it.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS graphviz)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS python3-pipesim)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
@@ -36,7 +37,7 @@ YAML, and dumps and logs of real jobs. No GPU is needed.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libpipesim-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-# A static library: who links it needs what it was built with.
+# The library is static, so its users need its dependencies.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libboost-program-options-dev, libexpat1-dev, libfmt-dev, libgraphviz-dev, libsimdjson-dev, libyaml-cpp-dev, zlib1g-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "pipesim, catch2, cmake, pkgconf | pkg-config")
@@ -52,7 +53,7 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-pipesim)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3:any")
-# torch is the user's own, and often not Debian's.
+# torch is the user's own installation, often not Debian's.
 set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "pipesim")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-torch, python3-pytest")
 set(CPACK_COMPONENT_PYTHON_DESCRIPTION

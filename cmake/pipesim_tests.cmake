@@ -1,23 +1,23 @@
-# How tests become known to CTest.
+# Functions that register tests with CTest.
 
-# How a test program lists its test cases differs between Catch2 2 and 3.
+# Catch2 2 and 3 list test cases with different options.
 if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
   set(pipesim_catch2_list_names --list-tests --verbosity quiet)
 else()
   set(pipesim_catch2_list_names --list-test-names-only)
 endif()
 
-# How a test skips itself: it prints a line that begins so, and says why. A test that needs ../shared
-# must not do so where that folder is: there it fails instead.
+# The start of the line with which a test skips itself, followed by the reason. If ../shared exists,
+# a test that needs it must not skip itself; the test then fails.
 set(pipesim_skip_pattern "(^|\n)SKIPPED: ")
 
 # pipesim_add_tests(<name> [OPTIMIZED] SOURCES <file>... [PRECOMPILED <header>...]
 #                   [DEPS <target>...] LABELS <label>... [TIMEOUT <s>])
 #
-# Makes the program <name>_tests. Each of its test cases is one test of CTest, called
-# "<name>: <test case>", with the labels given. A test case with the tag [shared] also has the label
-# `shared`: it needs ../shared, and skips itself where that is not. OPTIMIZED says that the program's
-# own code runs long. PRECOMPILED are headers that most of the sources include.
+# Makes the program <name>_tests. Each test case becomes a CTest test called "<name>: <test case>",
+# with the given labels. A test case with the tag [shared] also has the label `shared`: it needs
+# ../shared and skips itself without it. OPTIMIZED compiles the program's own code with
+# optimization, for long-running tests. PRECOMPILED lists headers that most sources include.
 function(pipesim_add_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT" "SOURCES;PRECOMPILED;DEPS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -32,10 +32,10 @@ function(pipesim_add_tests name)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${arg_DEPS} Catch2::Catch2WithMain)
   pipesim_use_flags(${target})
-  # A file full of Catch2's macros takes long to compile, most of all with optimization, and runs in
-  # no time. What is tested is compiled as the preset says.
+  # Catch2's macros compile slowly, especially with optimization, and run in no time, so tests are
+  # compiled without. The code under test is compiled as the preset says.
   target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp")
-  if(PIPESIM_UNITY) # else each source shows that it includes what it uses
+  if(PIPESIM_UNITY) # without unity builds, each source must include what it uses
     list(TRANSFORM arg_PRECOMPILED PREPEND "${PROJECT_SOURCE_DIR}/")
     target_precompile_headers(${target} PRIVATE ${arg_PRECOMPILED})
   endif()
@@ -46,8 +46,8 @@ function(pipesim_add_tests name)
     endif()
   endif()
 
-  # CTest runs this file each time it looks for tests (Catch2's own catch_discover_tests of version
-  # 2 runs the program as part of the build, and cannot give a list of labels).
+  # CTest runs this file whenever it looks for tests. (catch_discover_tests of Catch2 2 runs the
+  # program during the build, and cannot set a list of labels.)
   set(discovery "${CMAKE_CURRENT_BINARY_DIR}/${target}_discovery.cmake")
   file(
     GENERATE
@@ -67,8 +67,8 @@ endfunction()
 
 # pipesim_add_script_test(<name> COMMAND <command>... LABELS <label>... [TIMEOUT <s>])
 #
-# A test that is a script and not a test case of Catch2. It runs at the root of the sources; labels
-# and skipping are as above.
+# Adds a test that is a script instead of a Catch2 test case. The script runs at the root of the
+# sources. Labels and skipping work as above.
 function(pipesim_add_script_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS)

@@ -1,6 +1,7 @@
-# Run by `cmake --install`: the man pages, and the completion of shells, as the program prints them.
+# Writes the man pages and the shell completions, as the program prints them. `cmake --install` runs
+# this script.
 #
-# In: pipesim_program; folder, in which they are written.
+# Input: pipesim_program; folder (output).
 
 function(pipesim_write file)
   execute_process(

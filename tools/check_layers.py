@@ -5,20 +5,20 @@
 
     tools/check_layers.py [--root DIR]
 
-Reads the #include lines of the C++ sources; one line for each mistake, exit code 1 if there is any.
-What it holds the sources to:
+Reads the #include lines of the C++ sources. Prints one line per mistake; exits with 1 if there are
+any. The rules:
 
-* A folder includes itself and the folders that an arrow leads to. viz and formats do not see each
-  other.
-* Within a folder, a room includes only the rooms that ROOMS allows it, and no folder has more than
-  MAX_FILES sources of its own.
-* No source is longer than MAX_LINES.
-* Our headers are included by their path from the root, in quotes, and they exist.
-* The public headers include each other and nothing else of ours, but for PUBLIC_INSIDE.
-* No third-party header in a header of ours; in sources only where USES names it.
-* sim has no floating point, no input or output, no clock of the host, no random numbers of the
+* A folder includes itself and the folders to which an arrow leads. viz and formats do not include
+  each other.
+* Within a folder, a subfolder includes only the subfolders that `ROOMS` allows, and at most
+  `MAX_FILES` sources are directly in a folder.
+* No source is longer than `MAX_LINES` lines.
+* Our headers are included by their path from the root, in quotes, and exist.
+* The public headers include one another and no other header of ours, except `PUBLIC_INSIDE`.
+* No header of ours includes a third-party header; a source may if `USES` lists the header.
+* sim uses no floating point, no input or output, no host clock, and no random numbers of the
   standard library.
-* tests/twin shares no code with what it tests, except where the two are compared.
+* tests/twin shares no code with the code under test, except in files that compare the two.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import pathlib
 import re
 import sys
 
-# Which folders a folder may include besides itself.
+# The folders that each folder may include besides itself.
 MAY_INCLUDE = {
     "sim": (),
     "models": ("sim",),
@@ -38,8 +38,9 @@ MAY_INCLUDE = {
     "library": ("include/pipesim", "app", "formats", "viz", "models", "sim"),
 }
 
-# The rooms of a folder, from the ground up, each with the rooms of that folder it may include. Files
-# that lie in the folder itself are the ground: every room may include them, and they include no room.
+# The subfolders of each folder, bottom-up, with the subfolders of the same folder that each may
+# include. Files directly in the folder are the base: every subfolder may include them, and they
+# include no subfolder.
 ROOMS = {
     "sim": {
         "engine": (),
@@ -92,19 +93,20 @@ ROOMS = {
     },
 }
 
-# Nobody keeps track of what is in a folder with more sources of its own than this.
+# Maximum number of sources directly in a folder; nobody keeps track of more.
 MAX_FILES = 32
 
-# A source longer than this has several subjects: split it by these.
+# Maximum number of lines. A longer source has several subjects; split it by subject.
 MAX_LINES = 800
 
-# The one public header that shows the inside, to who writes passes.
+# The public header that exposes internals, for authors of passes.
 PUBLIC_INSIDE = {"include/pipesim/task_graph.hpp": ("models",)}
 
-# The one header of ours that stands on a third-party one, which its users have.
+# The public header that includes a third-party header, which its users have.
 HEADER_USES = {"include/pipesim/catch2.hpp": r"catch2/"}
 
-# Third-party headers, by regular expression, that the sources (never the headers) of a folder use.
+# Third-party headers that the sources (never the headers) of a folder may include, as regular
+# expressions.
 USES = {
     "models": (r"boost/",),
     "formats": (r"yaml-cpp/", r"expat\.h$", r"nlohmann/", r"simdjson\.h$", r"fmt/"),
@@ -115,10 +117,10 @@ USES = {
     "library": (r"fmt/",),
 }
 
-# Folders that are looked at for how they include, not for what.
+# Folders whose form of includes is checked, but not their targets.
 OTHER_FOLDERS = ("tests", "bench", "examples", "python", "tools")
 
-# The files of tests/twin that put the two implementations side by side.
+# The files of tests/twin that compare the two implementations.
 TWIN_SEES_SIM = re.compile(r"tests/twin/((to|from)_plan\.[ch]pp|.*_test\.cpp)$")
 
 STANDARD_HEADERS = frozenset(
@@ -136,7 +138,8 @@ STANDARD_HEADERS = frozenset(
     """.split()
 )
 
-# What the engine has no use for: input and output, the host's clock and locale, floating point.
+# Headers that the engine must not use: input and output, the host's clock and locale, floating
+# point.
 NOT_IN_SIM = frozenset(
     """
     chrono ctime clocale cmath cfloat complex filesystem fstream iomanip ios iostream istream locale
@@ -144,7 +147,8 @@ NOT_IN_SIM = frozenset(
     """.split()
 )
 
-# Comments, string and character literals; a literal may hold what looks like a comment.
+# Matches comments, string and character literals; a literal can contain text that looks like a
+# comment.
 COMMENT_OR_LITERAL = re.compile(
     r"""
       (?P<comment> //[^\n]* | /\*.*?\*/ )
@@ -159,7 +163,7 @@ FLOATING_POINT = re.compile(r"\b(?:double|float)\b|(?<![\w.])\d[\d']*\.\d")
 
 
 def blank(text):
-    """The same text with everything but line ends replaced by spaces, so that lines keep numbers."""
+    """Replaces everything except line ends by spaces, so that line numbers stay the same."""
     return re.sub(r"[^\n]", " ", text)
 
 
@@ -174,13 +178,13 @@ def without_comments_and_literals(text):
 
 
 def room_of(path, folder):
-    """The room of `folder` that a path from the root lies in, or None for the folder's own files."""
+    """Returns the subfolder of `folder` that contains `path`, or None if `folder` itself does."""
     first, slash, _ = path[len(folder) + 1 :].partition("/")
     return first if slash else None
 
 
 def folder_of(path, folders):
-    """The folder that a path from the root lies in, or None."""
+    """Returns the folder that contains `path` (relative to the root), or None."""
     for folder in folders:
         if path.startswith(folder + "/"):
             return folder
@@ -196,7 +200,7 @@ class Checker:
         self.errors.append((path, line, message))
 
     def check_tree(self):
-        """Looks at every source below the root; returns how many there were."""
+        """Checks every source below the root; returns their number."""
         paths = self.sources("*.hpp", "*.cpp", "*.h", "*.cc")
         for path in paths:
             self.check_file(path.relative_to(self.root).as_posix(), path.read_text("utf-8"))
@@ -215,7 +219,7 @@ class Checker:
         return len(paths)
 
     def sources(self, *patterns):
-        """The files of the folders below the root whose names fit one of the patterns."""
+        """Returns the files in our folders whose names match one of the patterns."""
         return sorted(
             path
             for folder in (*MAY_INCLUDE, *OTHER_FOLDERS)
@@ -247,7 +251,7 @@ class Checker:
             self.check_foreign(path, line, folder, included)
 
     def check_ours(self, path, line, included):
-        # The public headers are used as "pipesim/...", from include/.
+        # Public headers are included as "pipesim/...", from include/.
         included = re.sub(r"^pipesim/", "include/pipesim/", included)
         if not (self.root / included).is_file():
             self.error(path, line, f"'{included}' is not a file below the root")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Adds up what CTest wrote with --output-junit, one file for each build.
+"""Sums up the results that CTest wrote with --output-junit, one file per build.
 
     tools/test_summary.py build/release/test_results.xml ...
 
-Prints the tests that were skipped and, as the last line, "N passed, N failed". A file that is not
-there means that nothing could be tested: it counts as one failure. Exits with 1 if there was any.
+Prints the failed and skipped tests and, as the last line, "N passed, N failed". A missing file
+means that the build could not be tested, and counts as one failure. Exits with 1 after a failure.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ import xml.etree.ElementTree
 
 
 def outcome_of(test):
-    """'passed', 'failed' or 'skipped'. A test that could not be started has failed."""
+    """Returns 'passed', 'failed' or 'skipped'. A test that could not start counts as failed."""
     status = test.get("status")
     if status == "run":
         return "passed"

@@ -1,7 +1,7 @@
-// What Graphviz's own configure script would find on Linux, for the parts that are built here.
+// The results of Graphviz's configure script on Linux, for the parts that are built here.
 #pragma once
 
-#include <graphviz/graphviz_version.h> // of the package with the same sources
+#include <graphviz/graphviz_version.h> // from the package of the same sources
 
 #define BUILDDATE "0"
 #define DEFAULT_DPI 96

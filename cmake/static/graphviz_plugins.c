@@ -1,5 +1,5 @@
-// The parts of Graphviz that pipesim uses: the layout `dot`, and SVG. viz/draw/graphviz.cpp looks for
-// this table, which Graphviz calls by the name that libtool gives it.
+// The parts of Graphviz that pipesim uses: the layout `dot`, and SVG. viz/draw/graphviz.cpp looks
+// up this table, whose name is the one that libtool generates.
 #include "config.h"
 #include "gvplugin.h"
 
