@@ -93,7 +93,7 @@ void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const Describ
   }
 }
 
-// Counts the ops that wait for a root, directly or indirectly.
+// The number of ops that wait for each root, directly or indirectly.
 class WaitersOfRoots {
  public:
   WaitersOfRoots(const WaitGraph& waits, Copies copies)

@@ -64,7 +64,7 @@ struct Wait {
   std::string holder;  // thread that holds the lock
 };
 
-/// A pair of ops that met but do not match.
+/// A pair of ops that are matched with each other but differ.
 struct Misfit {
   bool message = false;          // whether the ops are a send and a recv; else two collective calls
   bool other_operation = false;  // whether the collective calls have different operations
@@ -157,7 +157,7 @@ struct ActorCounts {
   std::uint32_t expected = 0;
 };
 
-/// The position of a host thread.
+/// The position of a host thread in its program.
 struct ThreadReport {
   std::string name;
   bool finished = false;      // whether the thread has no work left

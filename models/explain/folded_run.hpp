@@ -30,8 +30,8 @@ struct FoldedJob {
   Lowered lowered;
 };
 
-/// Lays out the representative ranks. Returns nullopt if all ranks must be laid out: if
-/// fold_ranks() fails, if timing matters, or if the graph has errors. Errors are reported for all
+/// Lays out the representative ranks. Returns nullopt if all ranks must be laid out: see
+/// fold_ranks(); also if timing matters, or if the graph has errors. Errors are reported for all
 /// ranks.
 std::optional<FoldedJob> fold_job(const TaskGraph& graph);
 
@@ -42,7 +42,7 @@ std::optional<FoldedJob> fold_job(const TaskGraph& graph, RankFolding folding);
 /// A laid-out job: all of its ranks, or representatives.
 using LaidOutJob = std::variant<Lowered, FoldedJob>;
 
-/// The lowered ranks of `job`.
+/// Returns the lowered ranks of `job`.
 const Lowered& lowered_of(const LaidOutJob& job);
 
 /// Lowers all ranks of a job whose representatives did not decide the result. Throws UserError if

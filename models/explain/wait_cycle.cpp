@@ -192,7 +192,7 @@ WaitCycle CycleSearch::run() {
   return result_;
 }
 
-// Does the search of run() separately for each component.
+// Runs the search of run() separately for each component.
 std::vector<WaitCycle> CycleSearch::run_others(const WaitCycle& first, std::size_t most) {
   find_components();
   distance_.assign(graph_.nodes.size(), kNoIndex);

@@ -12,7 +12,7 @@ using sim::WaitEdge;
 using sim::WaitGraph;
 using sim::WaitNodeKind;
 
-/// Follows the waits from one node.
+/// The chain of waits from one node.
 class Chain {
  public:
   Chain(const TaskGraph& graph, const Simulation& run)

@@ -26,7 +26,7 @@ struct LintRule {
 /// All rules, in the order of the documentation.
 const std::vector<LintRule>& lint_rules();
 
-/// The rule with this name, which must exist.
+/// Returns the rule with this name, which must exist.
 const LintRule& lint_rule(std::string_view name);
 
 /// A problem with one cause, on all affected ranks. Ops from one place of the file, such as the ops

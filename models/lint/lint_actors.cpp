@@ -98,8 +98,8 @@ void ActorLint::find_reads() {
 }
 
 // Reports an op that only passes data to another stream. The op gains nothing from this stream and
-// is queued behind collectives that wait. Skips sources, sinks and collectives: they belong on
-// their own stream.
+// is queued behind collectives that wait. Skips sources, sinks and collectives, since collectives
+// belong on their own stream.
 void ActorLint::check_stream(ActorId id) {
   const sim::Actor& actor = plan_.actors[id];
   const auto collective = collectives_.find(actor.stream.value);

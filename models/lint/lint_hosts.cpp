@@ -35,7 +35,7 @@ struct Needed {
   ActorId actor;            // actor of the waiting call
 };
 
-// Key: kind, and communicator or channel.
+// Needed calls by kind, and by communicator or channel.
 using NeededCalls = std::map<std::pair<CallKind, std::uint32_t>, Needed>;
 
 void merge(NeededCalls& into, const NeededCalls& from) {
@@ -125,7 +125,7 @@ class HostWalk {
   std::deque<ThreadId> open_;
 };
 
-// Whether the job contains deaths or failures: the program is not the cause of these.
+// Whether the job contains deaths or failures. The program is not the cause of such hangs.
 bool HostWalk::is_broken() const {
   return !plan_.deaths.empty() || !plan_.links.empty() ||
          std::any_of(plan_.calls.begin(), plan_.calls.end(),

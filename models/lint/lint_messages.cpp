@@ -20,7 +20,7 @@ using sim::ChannelId;
 using sim::CommunicatorId;
 using sim::ThreadId;
 
-// Longer programs are cut: the order of calls matters, and repeats.
+// Longer programs are cut: only the order of calls matters, and this order repeats.
 constexpr std::size_t kMaxActsOfRank = 4'096;
 constexpr std::uint64_t kMaxActs = 1'000'000;
 

@@ -24,7 +24,7 @@ using sim::ThreadId;
 
 // A collective call on a communicator, as a step of a program.
 struct Made {
-  std::uint32_t communicator;  // template
+  std::uint32_t communicator;  // index of the communicator's template
   ThreadId thread;
   CallId call;
   std::uint32_t when;  // position in the program of the thread

@@ -9,7 +9,7 @@
 
 namespace pipesim::models {
 
-/// The whole as a share, in millionths.
+/// The share of 100%, in millionths.
 inline constexpr std::int64_t kWholeShare = 1'000'000;
 
 /// Returns the busy time of each rank in ns: the time in which an op works on at least one of the

@@ -215,7 +215,7 @@ class Memory {
     return end;
   }
 
-  // Returns the time at which the reader acknowledges a slot.
+  // Returns the time at which a reader acknowledges a slot.
   std::int64_t given_back(EdgeId id, std::uint32_t slot) const {
     const sim::Edge& edge = plan_.edges[id];
     if (edge.in_place.valid()) return end_of(edge.in_place, slot);

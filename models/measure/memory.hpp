@@ -41,8 +41,8 @@ bool has_sizes(const TaskGraph& graph);
 /// Whether `graph` states any size outside a pipeline schedule.
 bool has_sizes_beside_schedule(const TaskGraph& graph);
 
-/// Returns nullopt if `graph` has no sizes, or if the run did not keep the times of its ops
-/// (RunOptions::keep_act_times). For a hanging run, covers the time up to the hang.
+/// Returns the memory of each rank; for a hanging run, up to the hang. Returns nullopt if `graph`
+/// has no sizes, or if the run did not keep the times of its ops (RunOptions::keep_act_times).
 std::optional<MemoryReport> memory_report(const TaskGraph& graph, const Lowered& lowered,
                                           const sim::Outcome& outcome);
 

@@ -32,7 +32,7 @@ struct IdleTime {
 struct PipelineRank {
   std::int64_t busy_ns = 0;
   IdleTime idle;
-  // micro-batches (per stage) between forward and last gradient.
+  // Maximum number of micro-batches (per stage) between forward and last gradient.
   std::uint32_t peak_activations = 0;
   std::int64_t peak_bytes = 0;  // activations and weights
 
@@ -51,9 +51,9 @@ struct PipelineReport {
 /// sim::RunOptions::last_times_of: all actors that do not compute.
 std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered);
 
-/// Returns nullopt if `graph` has no pipeline, the run did not complete, or the run did not keep
-/// the times of its ops (RunOptions::keep_act_times). With `folding`, reports all ranks from a run
-/// of the kept ranks.
+/// Returns the costs of a completed run. Returns nullopt if `graph` has no pipeline, the run did
+/// not complete, or the run did not keep the times of its ops (RunOptions::keep_act_times). With
+/// `folding`, reports all ranks from a run of the kept ranks.
 std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowered& lowered,
                                               const sim::Outcome& outcome,
                                               const RankFolding* folding = nullptr);

@@ -58,7 +58,7 @@ bool only_waits(sim::Role role) {
          role == sim::Role::kCreate;
 }
 
-/// Distributes the ops of a run over lanes.
+/// The ops of a run, distributed over lanes.
 class Lanes {
  public:
   Lanes(const TaskGraph& graph, const Simulation& run, const TimelineOptions& options)
@@ -125,7 +125,8 @@ class Lanes {
     }
   }
 
-  // Returns the end of the timeline. A watchdog can act after the last progress.
+  // Returns the end of the timeline, which can be later than the last progress: a watchdog can
+  // still end ranks.
   std::int64_t end_of_all() {
     std::int64_t end = run_.outcome.last_progress.ns;
     for (const ActTimes& act : run_.outcome.act_times.all()) {
@@ -235,7 +236,7 @@ class Lanes {
   std::vector<std::uint8_t> died_;  // by rank: died before the run was quiescent
 };
 
-/// Finds the flows between ops.
+/// The flows between the ops of a run.
 class Flows {
  public:
   explicit Flows(const Simulation& run) : plan_(run.lowered.plan), outcome_(run.outcome) {}

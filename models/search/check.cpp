@@ -217,7 +217,7 @@ std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptio
   // Representative ranks are enough if one run decides, but not for a search.
   options.max_steps = 0;
   sim::Exploration found = sim::explore_in_place(few, options, usual);
-  // A hang from shared hardware queues names streams, and needs all ranks.
+  // Shared hardware queues are reported with the streams of all ranks.
   const bool queues = found.rests_on.queue_runs > 0 || (found.hang_found && found.rests_on.queues);
   if (found.method != sim::Method::kOneRun || queues) return std::nullopt;
   const bool decided =

@@ -20,12 +20,13 @@ struct CheckReport {
   Simulation usual;  // the run with the scenario's own durations
   // the hanging interleaving; none: `usual` hangs, or no hang was found
   std::optional<Simulation> hang;
-  // The folding, if representative ranks were checked (check_folded). `usual` then has their plan.
-  // Its explanation covers all ranks, but lists only the first rank of each class, as in FoldedRun.
+  // The folding, if only representative ranks were checked (check_folded). `usual` then has the
+  // plan of these ranks. The explanation of `usual` covers all ranks, but lists only the first rank
+  // of each class, as in FoldedRun.
   std::optional<RankFolding> folding{};
   std::vector<RankSet> alike{};
 
-  /// The hanging run, if any was found.
+  /// Returns the hanging run; null if none was found.
   const Simulation* hanging() const;
 
   /// Returns, for each rank, the number of ranks that the rank represents; empty if all ranks were

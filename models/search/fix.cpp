@@ -75,14 +75,14 @@ std::string stream_of(const TaskGraph& graph, const ActorTemplate& actor) {
   return actor.stream == kNoIndex ? std::string() : graph.streams[actor.stream].name;
 }
 
-// Names of the actors that `actor` reads.
+// Returns the names of the actors that `actor` reads.
 std::vector<std::string> sources_of(const TaskGraph& graph, const ActorTemplate& actor) {
   std::vector<std::string> names;
   for (const ReadTemplate& read : actor.reads) names.push_back(graph.actors[read.actor].name);
   return names;
 }
 
-// Compares the waits of two graphs.
+// The waits that differ between two graphs.
 class Differences {
  public:
   Differences(const TaskGraph& before, const TaskGraph& after) : before_(before), after_(after) {}
@@ -110,7 +110,7 @@ class Differences {
     }
   }
 
-  // Whether one end of `wait` is gone, or no longer reads the other.
+  // Whether one end of `wait` is gone, or no longer reads the other end.
   bool take_out(const Wait& wait) const {
     const ActorTemplate* old = actor_of(before_, wait.from.act);
     if (old == nullptr) return false;
@@ -512,7 +512,7 @@ std::optional<Found> Search::found_by(const Changes& changes,
   return is_no_use ? std::nullopt : std::optional(std::move(found));
 }
 
-// Looks for a larger number, if the smallest one leaves interleavings that hang.
+// Looks for a larger number, if interleavings still hang with the smallest number.
 std::optional<Found> Search::larger(const Candidate& candidate, const Found& small) {
   std::int64_t too_few = small.fix.changes.front().number;
   std::optional<Found> enough;

@@ -25,7 +25,7 @@ struct Switch {
   std::string name;
   std::string value;                // the current value
   std::vector<std::string> others;  // other values of an enumeration or a boolean
-  // the current value of a number or size; larger values are tried
+  // The current value of a number or size; larger values are tried.
   std::optional<std::int64_t> number;
   std::optional<std::int64_t> at_least;
   bool bytes = false;
@@ -53,8 +53,8 @@ struct Change {
     kLaunchQueue,     // allows `number` pending launches per stream
     // For host programs, see models/search/program_changes.hpp:
     kAfter,  // makes the step at `place` wait for stream `part`
-    // merges the steps at `place` and `second` into one group, at the first or, if `behind`, at the
-    // second step
+    // Merges the steps at `place` and `second` into one group, at the first or, if `behind`, at the
+    // second step.
     kBatch,
     // Puts the steps at `places` in this order, list by list; an empty place ends a list.
     kOneOrder,
@@ -63,17 +63,17 @@ struct Change {
     kCommunicator,  // gives the calls at `places` their own communicator, made like `what`
     kEverywhere,    // runs the step at `place` or, if `behind`, its whole block on all ranks
     kCopy,          // copies the step at `place` before or, if `behind`, after the step at `second`
-    // adds the matching call `part` for the message at `place` of rank `number`, before or, if
-    // `behind`, after the step at `second`
+    // Adds the matching call `part` for the message at `place` of rank `number`, before or, if
+    // `behind`, after the step at `second`.
     kOtherEnd,
     kDrop,  // drops the step at `place`, on the ranks `on` (empty: on all)
-    // gives the step at `place` the arguments `values`; the place of a repeat count can be the
-    // number itself
+    // Gives the step at `place` the arguments `values`; the place of a repeat count can be the
+    // number itself.
     kValue,
     kLaunchOrder,  // starts calls in launch order
     kMessages,     // makes a schedule send its messages as `to`
-    // replaces row `number` (from 1) of a schedule by `to`: action `what` moves before or, if
-    // `behind`, after `second_name`
+    // Replaces row `number` (from 1) of a schedule by `to`: action `what` moves before or, if
+    // `behind`, after `second_name`.
     kRow,
     kEager,  // buffers messages of up to `number` bytes on communicator `what`
   };
@@ -107,7 +107,7 @@ struct FixOptions {
   std::uint64_t max_states = 5'000;      // per exploration, see sim::ExploreOptions
   std::uint64_t max_steps = 20'000'000;  // per exploration
   std::uint32_t walks = 400;             // random interleavings per exploration
-  // ops of all ranks in all runs together; further changes are not tried
+  // Ops of all ranks in all runs together; further changes are not tried.
   std::uint64_t most_acts = 50'000'000;
   std::uint32_t max_pairs = 200;  // pairs of changes, tried if single changes do not help
   // The first `sure_fixes` unproved fixes are explored again, as `check` does.
@@ -124,12 +124,12 @@ struct Fix {
   std::vector<Change> same;  // other single changes with the same task graph
   sim::Exploration orders;   // the exploration of the fixed job
   bool by_buffers = false;   // whether the job can still hang by NCCL's contract
-  // readings in which the fix is proved; empty also if the program has no readings
+  // Readings in which the fix is proved; empty also if the program has no readings.
   std::vector<Reading> proved_in;
   std::uint32_t variant = 0;         // rank among the changes of this kind; 0 is the best
   std::vector<std::uint32_t> waits;  // numbers of the broken waits in the cycle
   std::int64_t time_ns = 0;          // time of the run
-  // peak of any rank in the run, in bytes; none: no sizes are known
+  // Peak of any rank in the run, in bytes; none: no sizes are known.
   std::optional<std::int64_t> memory;
 };
 

@@ -135,7 +135,7 @@ void Candidates::add_creation() {
   add(std::move(change));
 }
 
-// The step's only call, if it is a send or recv.
+// Returns the step's only call, if this call is a send or recv.
 const CallTemplate* message_of(const ActorTemplate* actor) {
   if (actor == nullptr || !actor->step || actor->step->calls.size() != 1) return nullptr;
   const CallTemplate& call = actor->step->calls.front();

@@ -16,8 +16,8 @@ namespace pipesim::models {
 struct Candidate {
   Change change;
   std::int64_t most = 0;  // largest number; 0: no number, or only `change.number`
-  // smallest number; if above 0, fix tries numbers down to `least` that leave the same number of
-  // ops, and reports the largest that works
+  // Smallest number. If above 0, fix tries numbers down to `least` that leave the same number of
+  // ops, and reports the largest that works.
   std::int64_t least = 0;
   bool doubling = false;  // whether only doubles of the first number are tried
   // numbers of the waits in the cycle that the change should break

@@ -35,7 +35,7 @@ std::optional<JobRun> run_few(const TaskGraph& graph, FoldedJob job,
                 std::move(simulation.outcome), std::move(simulation.explanation)};
 }
 
-// Sums the calls of actors.
+// The sum of the calls of actors.
 class WorkSum {
  public:
   explicit WorkSum(const TaskGraph& graph) : graph_(graph) {}
@@ -80,7 +80,7 @@ class WorkSum {
   }
 
   const TaskGraph& graph_;
-  // Sums by operation, group and list of the group; kNoIndex: no group or list.
+  // Work by operation, group and list of the group; kNoIndex: no group or list.
   std::map<std::tuple<int, std::uint32_t, std::uint32_t>, Work> sums_;
 };
 

@@ -59,8 +59,8 @@ struct Work {
 using WorkKey = std::pair<int, std::vector<std::uint32_t>>;
 using WorkTable = std::map<WorkKey, Work>;
 
-/// Sums the work of `job`, laid out from `graph`. Counts each call of a group, so that grouping the
-/// same calls differently is the same work.
+/// Returns the work of `job`, laid out from `graph`. Counts each call of a group, so that grouping
+/// the same calls differently is the same work.
 WorkTable work_of(const TaskGraph& graph, const LaidOutJob& job);
 
 /// Whether `after` makes fewer calls of some kind, or moves fewer bytes.

@@ -207,7 +207,7 @@ void ProgramChanges::add(Change change) {
 // ---------------------------------------------------------------------------------------------
 // Two steps of a rank in the wrong order
 
-// The later of the two ops whose order causes `wait`; null for other kinds of waits.
+// Returns the later of the two ops whose order causes `wait`; null for other kinds of waits.
 const ActInfo* later_of(const Wait& wait) {
   if (wait.to.kind != sim::WaitNodeKind::kAct) return nullptr;
   if (wait.needed) return &*wait.needed;
@@ -406,8 +406,8 @@ bool ProgramChanges::crosses(const At& early, const At& late, bool late_moves) {
   return false;
 }
 
-// Subsets of ranks on which the two steps can be swapped: half of the ranks, so that neighbors
-// differ; the lower rank of each pair; one rank.
+// Returns subsets of ranks on which the two steps can be swapped: half of the ranks, so that
+// neighbors differ; the lower rank of each pair; one rank.
 std::vector<RankSet> ProgramChanges::parts_of(const At& early, const At& late) {
   std::vector<std::uint32_t> all;
   std::vector<std::uint32_t> even;
@@ -509,7 +509,7 @@ void ProgramChanges::add_communicator(const At& early, const At& late) {
 // ---------------------------------------------------------------------------------------------
 // Calls that some ranks do not make
 
-// Returns the step at which `rank` is stuck. If the rank's program is over, returns its last step
+// Returns the step in which `rank` is stuck. If the rank's program is over, returns its last step
 // and sets `behind`.
 std::optional<At> ProgramChanges::stands_at(std::uint32_t rank, bool& behind) {
   behind = false;
@@ -738,7 +738,7 @@ void ProgramChanges::add_misfit(const Misfit& misfit) {
   const std::optional<At> b = step_of(misfit.second, misfit.second.rank);
   if (!a || !b || calls(*a).size() != 1 || calls(*b).size() != 1) return;
   if (calls(*a).front().operation == calls(*b).front().operation || misfit.message) {
-    // The arguments of the majority are more likely the intended ones.
+    // The arguments of the majority are more likely to be intended.
     const bool few_have_a = misfit.ranks.size() > 1;
     add_values(few_have_a ? *b : *a, few_have_a ? *a : *b);
   }

@@ -1,5 +1,5 @@
 // Changes of host programs that may remove a hang: typical edits of a PyTorch or Megatron-LM
-// script. Changes refer to steps by their place in the scenario, which corresponds to a line of the
+// script. Changes refer to steps by their place in the scenario, which stands for a line of the
 // user's program.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace pipesim::models {
 
-/// Candidates near the waits of `explanation`, without duplicates, the most local ones first.
-/// Candidates swap or group two calls, make a call on all ranks or on none, fix the order of calls,
-/// or equalize arguments.
+/// Returns candidates near the waits of `explanation`, without duplicates, the most local
+/// candidates first. Candidates swap or group two calls, make a call on all ranks or on none, fix
+/// the order of calls, or equalize arguments.
 std::vector<Candidate> program_candidates(const TaskGraph& graph, const Lowered& lowered,
                                           const Explanation& explanation);
 

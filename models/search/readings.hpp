@@ -1,5 +1,5 @@
-// The three readings of a program (docs/explanation/check.md#readings): NCCL's guarantees, its
-// actual buffers, and a fresh job.
+// The three readings of a program (docs/explanation/check.md#readings): NCCL's guarantees, NCCL's
+// buffers, and a fresh job.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ struct LeftOut {
   bool endless_buffers = false;
   std::vector<std::string> actions{};  // actions of the schedule whose collectives are missing
   std::uint64_t sends = 0;             // sends without a size, counted per rank
-  // collectives without a size that ranks can leave early, counted per rank
+  // Collectives without a size that ranks can leave early, counted per rank.
   std::uint64_t rooted = 0;
 };
 LeftOut left_out(const TaskGraph& graph);

@@ -141,8 +141,8 @@ void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, boo
   if (graph.micro_batches == count) graph.micro_batches = other;
 }
 
-// Drops as many of `n` parts as `attempt` allows: first half of the parts, then smaller runs of
-// neighbors, from the end. `attempt` gets true for each part that stays.
+// Finds the parts that must stay. Drops parts while `attempt` allows: first half of the parts, then
+// smaller runs of neighbors, from the end. `attempt` gets true for each part that stays.
 template <typename Attempt>
 void drop_parts(std::size_t n, Attempt attempt) {
   std::vector<bool> keep(n, true);
@@ -216,7 +216,7 @@ class Reducer {
   void shrink_parameters(const std::vector<Switch>& parameters);
   void shrink_graph();
   void shrink_layers();
-  // Writes the job as a scenario and keeps the job that the scenario reads back as.
+  // Writes the job as a scenario and keeps the job that results from reading the scenario.
   bool finish(const ReadBack& read_back, Diagnostics& diagnostics);
   Reduction take() { return std::move(result_); }
 
@@ -283,7 +283,7 @@ Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
 }
 
 // Runs the job and returns the run if the hang is the same. Rejects jobs with more than `most_acts`
-// ops without a run.
+// ops before the run.
 std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint64_t most_acts) {
   Diagnostics unheard;
   auto lowered = lower(graph, unheard);
@@ -396,7 +396,7 @@ void Reducer::drop_ranks() {
 }
 
 void Reducer::drop_actors() {
-  // Implied waits go together with their step.
+  // An implied wait belongs to the part of its step.
   std::vector<std::vector<std::uint32_t>> parts(1);
   for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
     parts.back().push_back(i);
@@ -511,7 +511,7 @@ std::vector<std::uint32_t> Reducer::actors_that_pass_on() const {
 
 void Reducer::bypass_actors() { drop_each(actors_that_pass_on(), bypass); }
 
-// Bypasses all runs of neighbors, long runs first: a layer can only be dropped as a whole.
+// Bypasses all runs of neighbors, long runs first: the ops of a layer can only be dropped together.
 void Reducer::bypass_runs() {
   constexpr std::size_t kMaxActors = 100;
   std::vector<std::uint32_t> actors = actors_that_pass_on();
@@ -529,7 +529,8 @@ void Reducer::bypass_runs() {
   }
 }
 
-// Reduces a job that is still longer than a screen again: equal waits of several layers count once.
+// Reduces a job that is still longer than a screen again. Equal waits of several layers now count
+// once.
 void Reducer::shrink_layers() {
   constexpr std::size_t kScreen = 20;
   if (result_.graph.actors.size() <= kScreen || !may_go_on()) return;

@@ -27,7 +27,7 @@ namespace pipesim::models {
 /// Names and values of parameters.
 using ParameterValues = std::vector<std::pair<std::string, std::string>>;
 
-/// The task graph with these parameter values; nullopt if it has errors.
+/// Returns the task graph with the given parameter values; nullopt if the graph has errors.
 using GraphOf = std::function<std::optional<TaskGraph>(const ParameterValues&)>;
 
 /// The text of a scenario and its task graph.
