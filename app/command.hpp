@@ -1,5 +1,4 @@
-// The description of a command. Its command line, --help, man page and shell completion are all
-// made from it.
+// The description of a command. The command line, --help, man page and shell completion all use it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace pipesim::app {
 
 struct Console;
 
-/// Error in the command line. Without its own help line, the message suggests --help.
+/// Error in the command line. If the error has no help line, the message suggests --help.
 class UsageError : public models::UserError {
  public:
   using UserError::UserError;
@@ -78,33 +77,34 @@ class Arguments {
 
   bool has(const std::string& option) const { return !all(option).empty(); }
 
-  /// All values of an option, in the given order.
+  /// Returns all values of an option, in the given order.
   const std::vector<std::string>& all(const std::string& option) const { return given_.at(option); }
 
-  /// The value of an option, or its default.
+  /// Returns the value of an option, or its default.
   std::optional<std::string> text(const std::string& option) const;
 
   /// The same for an option that has a default.
   std::string value(const std::string& option) const { return text(option).value(); }
 
-  /// The value as an integer from `min` to `max`, or `otherwise`. Throws UsageError.
+  /// Returns the value as an integer from `min` to `max`, or `otherwise`. Throws UsageError.
   std::uint64_t number(const std::string& option, std::uint64_t min, std::uint64_t max,
                        std::uint64_t otherwise) const;
 
-  /// The output file of an option that cannot use standard output, because the report goes there.
-  /// Throws UsageError for `-`.
+  /// Returns the output file of an option. Throws UsageError for `-`, because the report uses
+  /// standard output.
   std::optional<std::string> output_file(const std::string& option) const;
 
-  /// The values of an option such as --set, as pairs. Throws UsageError.
+  /// Returns the values of an option such as --set, as pairs. Throws UsageError.
   std::vector<std::pair<std::string, std::string>> settings(const std::string& option) const;
 
-  /// The words of the command line, without some options; an absolute path is reduced to its name.
+  /// Returns the words of the command line, without some options. Reduces an absolute path to its
+  /// name.
   std::vector<std::string> words_without(const std::vector<std::string>& options) const;
 
-  /// The arguments that are not options.
+  /// Returns the arguments that are not options.
   const std::vector<std::string>& positional() const { return positional_; }
 
-  /// The only positional argument. Throws UsageError if the number differs.
+  /// Returns the only positional argument. Throws UsageError if there are none or several.
   const std::string& one_file() const;
 
   /// Throws UsageError if `option` was given together with one of `others`.
@@ -115,7 +115,7 @@ class Arguments {
 
  private:
   const Command& command_;
-  // values by option; has a key for every declared option
+  // Values by option, with a key for every declared option.
   std::map<std::string, std::vector<std::string>> given_;
   std::map<std::string, std::string> otherwise_;
   std::vector<std::string> positional_;

@@ -18,7 +18,7 @@ struct JsonKind {
 
 /// Parses `text`. nullopt if `text` is not JSON, or is deeper than kMaxJsonDepth; `diagnostics`
 /// gets the reason and the place. `begin` is the place of the first byte. `Json` is
-/// nlohmann::ordered_json, whose header is for source files only.
+/// nlohmann::ordered_json; only source files include its header.
 template <typename Json>
 std::optional<Json> parse_json(std::string_view text, const JsonKind& kind,
                                models::Diagnostics& diagnostics, models::Place begin = {1, 1});

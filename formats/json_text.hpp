@@ -1,4 +1,4 @@
-// Facts about a JSON text before it is read: places of bytes, and limits.
+// Facts about an unread JSON text: places of bytes, and limits.
 #pragma once
 
 #include <algorithm>

@@ -121,7 +121,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     std::size_t first;  // index in items_
   };
   std::vector<Open> open_;
-  // items of all open values, so that each value gets all its items at once
+  // Items of all open values, so that each value gets all its items at once.
   std::vector<Index> items_;
   std::size_t problem_byte_ = 0;
 };

@@ -1,4 +1,4 @@
-// JSON as a tree whose values have places.
+// JSON as a tree of values with places.
 #pragma once
 
 #include <cstddef>

@@ -75,7 +75,7 @@ class PlainTree {
  private:
   struct Node {
     Kind kind = Kind::kNull;
-    // list or map with no spare capacity; else the capacity is the next power of two
+    // Whether a list or map has no spare capacity; else its capacity is the next power of two.
     bool exact = true;
     std::uint32_t size = 0;  // number of characters or items
     union {

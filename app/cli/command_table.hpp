@@ -15,17 +15,17 @@ struct CommandGroup {
 
 const std::vector<CommandGroup>& command_groups();
 
-/// All commands, sorted by help group.
+/// Returns all commands, sorted by help group.
 std::vector<const Command*> all_commands();
 std::vector<std::string> command_names();
 
-/// Returns null if no command has this name.
+/// Returns the command of this name, or null.
 const Command* find_command(const std::string& name);
 
 /// Returns the program itself, as --help without a command describes it.
 Command main_command();
 
-// `help` and `completion` describe the other commands, so they are not in app/commands.
+// Returns a command that describes the other commands, and is therefore not in app/commands.
 Command help_command();
 Command completion_command();
 

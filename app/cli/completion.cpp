@@ -90,8 +90,9 @@ std::string bash_options(const Command& command) {
          cases;
 }
 
-// readline breaks words at '=' (as COMP_WORDBREAKS says), and replaces only the text after the last
-// break. So the script first joins words, and then cuts the part before the break from each reply.
+// Beginning of the bash script. readline breaks words at '=' (see COMP_WORDBREAKS) and replaces
+// only the text after the last break. So the script first joins words, and then cuts the part
+// before the break from each reply.
 constexpr std::string_view kBashBegin =
     R"bash(# Completion of pipesim for bash: what 'pipesim completion bash' prints.
 
@@ -292,7 +293,7 @@ constexpr std::string_view kZshMiddle = R"zsh(  )
       case $line[1] in
 )zsh";
 
-// End of the zsh script, which is loaded as a function of this name, or by `source`.
+// End of the zsh script. zsh loads the script as a function of this name, or by `source`.
 constexpr std::string_view kZshEnd = R"zsh(      esac && ret=0 ;;
   esac
   return ret

@@ -15,7 +15,7 @@ std::string help_text(const Command& command);
 /// Appends `text` to `head` and wraps both; further lines are indented by `indent`.
 std::string wrapped(const std::string& head, std::string_view text, std::size_t indent);
 
-/// Names and their meanings, in two columns that are aligned across the sections.
+/// Formats names and their meanings in two columns, aligned across the sections.
 std::string two_columns(const std::vector<HelpTable>& sections);
 
 /// Returns the help of an option after its names: its sentence, values and default.

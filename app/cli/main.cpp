@@ -19,7 +19,7 @@ std::atomic<bool> interrupted{false};
 std::atomic<bool> simulating{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
-// Handles Ctrl-C. During a simulation, the first one ends the run with a report of the state
+// Handles Ctrl-C. During a simulation, the first Ctrl-C ends the run with a report of the state
 // reached. At any other time, and the second time, Ctrl-C ends the process.
 void on_interrupt(int /*signal*/) {
   if (!simulating || interrupted.exchange(true)) {
@@ -48,8 +48,8 @@ bool wants_colour(int descriptor) {
   return is_terminal(descriptor);
 }
 
-// Returns the width of the terminal, or `otherwise` if unknown. Only asked for if standard output
-// is a terminal: a file gets the same output everywhere.
+// Returns the width of the terminal, or `otherwise` if unknown. Called only if standard output is a
+// terminal: a file gets the same output everywhere.
 std::size_t columns(std::size_t otherwise) {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -64,8 +64,9 @@ int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_end);
-  if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) std::signal(SIGHUP, on_end);  // else: nohup
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is reported like a full disk
+  if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) std::signal(SIGHUP, on_end);  // nohup ignores SIGHUP
+  // Makes a write beyond `ulimit -f` fail like a write to a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   pipesim::app::Console console{std::cin, std::cout, std::cerr};
   console.out_colour = wants_colour(STDOUT_FILENO);

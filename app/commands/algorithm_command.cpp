@@ -102,7 +102,7 @@ void refuse_options_of_scenarios(const Arguments& arguments) {
   }
 }
 
-// Message sizes from 1 KiB to 256 MiB.
+// Returns message sizes from 1 KiB to 256 MiB.
 std::vector<std::uint64_t> usual_sizes() {
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t bytes = std::uint64_t{1} << 10; bytes <= std::uint64_t{1} << 28; bytes <<= 3) {

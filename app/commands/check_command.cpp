@@ -247,7 +247,7 @@ CheckOptions check_options(const Arguments& arguments) {
   return options;
 }
 
-// One execution of `check`: its input, options and results.
+// A single execution of `check`: its input, options and results.
 class CheckRun {
  public:
   CheckRun(const Arguments& arguments, const Console& console)
@@ -359,7 +359,7 @@ class CheckRun {
         });
     if (basis) basis_.push_back(std::move(*basis));
     if (!all_readings()) return;
-    // The report uses the reading of the run that it shows.
+    // The report uses the reading of the shown run.
     scenario_.graph.reading = readings_.shown;
     if (way_) way_->graph.reading = readings_.shown;
   }

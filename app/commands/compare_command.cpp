@@ -56,7 +56,7 @@ End run_of(const std::string& path, const std::vector<formats::Setting>& setting
   return end;
 }
 
-// Reads the evidence at `path`. `hints` come from the other side, if that is a scenario.
+// Reads the evidence at `path`. `hints` are those of the other side, if that is a scenario.
 End evidence_of(const std::string& path, std::optional<formats::EvidenceKind> kind,
                 const models::LaunchLogHints& hints, const Console& console) {
   if (!kind) kind = kind_of_evidence(path);
@@ -83,7 +83,7 @@ End evidence_of(const std::string& path, std::optional<formats::EvidenceKind> ki
   return end;
 }
 
-// Returns the ops whose counts differ between a log and a run of a scenario.
+// Returns the ops with different counts in a log and in a run of a scenario.
 std::vector<models::CountDifference> ops_that_differ(const End& a, const End& b) {
   if (a.log && b.run) return models::compare(*a.log, *b.run);
   if (b.log && a.run) return models::compare(*b.log, *a.run);

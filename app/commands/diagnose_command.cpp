@@ -305,7 +305,7 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
                             arguments.output_file("draw"),
                             arguments.output_file("html"),
                             arguments.output_file("as-scenario")};
-  // reports an unknown extension before any work
+  // Reports an unknown extension before any work.
   if (requested.picture_path) viz::picture_format(*requested.picture_path);
   if (kind) {
     const Paths paths(given.begin() + 1, given.end());

@@ -77,7 +77,7 @@ models::RankSet ranks_option(const Arguments& arguments, const formats::Scenario
   return models::RankSet(std::move(all));
 }
 
-/// The value of an option as a time or size, written as in scenarios.
+/// Reads the value of an option as a time or size, written as in scenarios.
 std::optional<std::int64_t> quantity_option(const Arguments& arguments, const char* name,
                                             formats::ValueType type, const char* example) {
   const auto text = arguments.text(name);

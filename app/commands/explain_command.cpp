@@ -45,7 +45,7 @@ std::string versions(const formats::SavedState& state) {
   file.fail();
 }
 
-// The command line that saved the state, in the form of made_by().
+// Returns the command line that saved the state, in the form of made_by().
 std::vector<std::string> words_of_run(const formats::SavedState& state, bool all) {
   const auto shown = [](const std::string& path) {
     if (path == shown_path("-")) return std::string("-");

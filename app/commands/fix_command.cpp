@@ -44,14 +44,14 @@ void write_patches(const std::string& folder, const std::vector<std::string>& pa
   for (std::size_t i = 0; i < patches.size(); ++i) {
     write_file(fmt::format("{}/fix_{}.yaml", folder, i + 1), patches[i]);
   }
-  // Removes the patches of an earlier run that wrote more of them.
+  // Removes patches with higher numbers, left by an earlier run.
   std::error_code error;
   for (std::size_t i = patches.size() + 1;
        std::filesystem::remove(fmt::format("{}/fix_{}.yaml", folder, i), error); ++i) {
   }
 }
 
-// Returns the parameters that a patch can change: all except those given by --set, which would
+// Returns the parameters that a patch can change. Excludes parameters set by --set, which would
 // override the patch.
 std::vector<models::Switch> switches_of(const formats::Scenario& scenario,
                                         const ScenarioInput& input) {

@@ -66,7 +66,7 @@ std::vector<models::Wait> all_waits(const models::LogGopsResult& result) {
   return waits;
 }
 
-// Warns of messages that are never received. They block no rank, but the program is wrong.
+// Warns of messages that are never received. Such messages block no rank, but the program is wrong.
 void warn_of_unreceived(const formats::GoalFile& file, const sim::LogGopsOutcome& outcome,
                         const std::function<const formats::GoalNames&()>& names,
                         models::Diagnostics& diagnostics) {
@@ -125,7 +125,7 @@ int run_goal(const Arguments& arguments, const Console& console) {
     ProgressLine progress(console);
     return sim::run(file.program, parameters, {console.interrupted, progress.run()});
   }();
-  // Counts the lines of the file only when needed; a run without problems does not need them.
+  // The names need the line numbers of the file, so they are created on first use.
   std::optional<formats::GoalNames> counted;
   const auto names = [&]() -> const formats::GoalNames& {
     if (!counted) counted.emplace(file, input.text());

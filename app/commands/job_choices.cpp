@@ -57,16 +57,15 @@ std::optional<std::uint64_t> JobChoices::count() const {
 }
 
 std::optional<std::vector<formats::Setting>> JobChoices::next() {
-  // Among settings that flip the same number of choices, those that flip earlier choices come
-  // first.
+  // Among settings with the same number of flipped choices, flips of earlier choices come first.
   if (begun_ && !std::prev_permutation(turned_.begin(), turned_.end())) {
-    // prev_permutation() wrapped around, so all flips are at the front: flip one more choice.
+    // prev_permutation() wrapped around and left all flips at the front: flip one more choice.
     const auto stays = std::find(turned_.begin(), turned_.end(), 0);
     if (stays == turned_.end()) return std::nullopt;
     *stays = 1;
   }
   begun_ = true;
-  // ranks whose choice is on, by parameter
+  // Ranks with the choice on, by parameter.
   std::vector<std::vector<std::uint32_t>> on(names_.size());
   std::vector<formats::Setting> settings;
   for (std::size_t i = 0; i < bits_.size(); ++i) {

@@ -18,15 +18,15 @@
 namespace pipesim::app {
 
 /// All ways in which `scenario` can go, except for choices fixed by a setting. The scenario's own
-/// way comes first, then the ways with one choice flipped, two flipped, and so on. Ways with the
-/// same number of flips come in the order of parameters, then ranks.
+/// way is first, then the ways with one choice flipped, two flipped, and so on. Ways with the same
+/// number of flips are in the order of parameters, then ranks.
 class JobChoices {
  public:
   explicit JobChoices(const formats::Scenario& scenario);
 
   bool empty() const { return bits_.empty(); }
 
-  /// The number of ways; nullopt if it exceeds 64 bits.
+  /// Returns the number of ways; nullopt if it exceeds 64 bits.
   std::optional<std::uint64_t> count() const;
 
   /// Returns the settings of the next way; nullopt after the last.
@@ -52,10 +52,10 @@ std::string settings_text(const std::vector<formats::Setting>& settings);
 
 bool has_hang(const models::ReadingsReport& found);
 
-/// Returns what `found` assumes about empty parts in an all_to_all. nullopt if the answer does not
-/// depend on whether these parts are sent. PyTorch's version decides whether they are; this rule
-/// was read in its source. `check_other` checks the job with the other rule; if it returns nullopt,
-/// the text says that this was not checked.
+/// Describes the assumption of `found` about empty parts in an all_to_all: PyTorch's version
+/// decides whether they are sent, according to its source. Returns nullopt if the answer does not
+/// depend on this. `check_other` checks the job with the other rule; if it returns nullopt, the
+/// text says so.
 std::optional<std::string> empty_parts_basis(
     const models::ProcessGroups& groups, const models::ReadingsReport& found,
     const std::function<std::optional<models::ReadingsReport>()>& check_other);
@@ -66,10 +66,9 @@ struct CheckedWays {
   std::vector<formats::Setting> settings;  // settings of the way that is shown
 };
 
-/// Checks the ways of `choices` after the default one, whose answer is `found`. Stops when one
-/// hangs, when `max_ways` are checked, or when `stop` is set. `found` becomes the worst answer.
-/// `check` is called with the settings of a way; `keep` is called when the way just checked becomes
-/// the one that is shown.
+/// Checks the ways of `choices` after the default way, which has the answer `found`. Stops at a
+/// hang, after `max_ways` ways, or when `stop` is set. `found` becomes the worst answer. `check`
+/// gets the settings of a way. `keep` is called when the way just checked becomes the shown one.
 CheckedWays check_ways(
     JobChoices choices, std::uint64_t max_ways, const std::atomic<bool>* stop,
     const std::function<models::ReadingsReport(const std::vector<formats::Setting>&)>& check,

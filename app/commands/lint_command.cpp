@@ -49,7 +49,7 @@ Findings findings_of_model(const ScenarioInput& input) {
   return models::lint(model->graph, ignored).value_or(Findings());
 }
 
-// Returns all findings except those that --ignore names.
+// Returns all findings of rules that --ignore does not name.
 Findings findings_of(const ScenarioInput& input, const formats::Scenario& scenario,
                      Findings findings, const Arguments& arguments) {
   const auto append = [&](Findings more) {

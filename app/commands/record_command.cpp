@@ -1,5 +1,4 @@
-// Starts the recorder, which is written in Python: finds the interpreter and the package, then
-// replaces this process.
+// Starts the Python recorder: finds the interpreter and the package, then replaces this process.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -38,8 +37,8 @@ std::string own_python(const fs::path& program) {
   return is_own && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
 }
 
-// Returns the interpreter to record with. Removes --python from `words`, except after the script:
-// those arguments belong to the script.
+// Returns the interpreter to record with. Removes --python from `words`, but leaves the arguments
+// of the script unchanged.
 std::string take_python(std::vector<std::string>& words, const fs::path& program) {
   constexpr std::string_view kOption = "--python";
   for (auto word = words.begin(); word != words.end(); ++word) {
@@ -64,8 +63,8 @@ std::string take_python(std::vector<std::string>& words, const fs::path& program
   return given.empty() ? own_python(program) : given;
 }
 
-// Returns the folder of the package `pipesim`: next to the program in a source tree, or where it is
-// installed. Empty if Python finds the package by itself, or if the package is missing.
+// Returns the folder of the package `pipesim`: next to the program in a source tree, or the
+// installed one. Empty if Python finds the package by itself, or if the package is missing.
 std::string package_folder(const fs::path& program) {
   std::error_code error;
   fs::path above = program.parent_path();

@@ -105,8 +105,8 @@ std::optional<Until> until_option(const Arguments& arguments) {
                    "expected a time, as in 12ms, or an op, as in rank0:gather#3");
 }
 
-// Runs a few representative ranks if many ranks do the same. The other ranks then have an end, but
-// no other results. nullopt if no ranks are alike.
+// Runs only representative ranks; all other ranks end like them, and have no other results. Returns
+// nullopt if this is not possible.
 std::optional<models::FoldedRun> run_folded(const models::TaskGraph& graph,
                                             const Console& console) {
   const WatchedRun watched(console);
@@ -140,7 +140,7 @@ int run_run(const Arguments& arguments, const Console& console) {
   check_one_standard_input({path, arguments.text("replay").value_or("")});
 
   const std::optional<Replay> replay = read_replay(arguments, console);
-  // Settings on the command line override those of the order.
+  // Settings on the command line override the settings in the order file.
   if (replay) {
     const auto& settings = replay->order.settings;
     files.settings.insert(files.settings.begin(), settings.begin(), settings.end());
@@ -178,7 +178,7 @@ int run_run(const Arguments& arguments, const Console& console) {
   }());
   if (replay) check_replayed(*replay, simulation.outcome, input);
   input.report();
-  // Saves the state before any slow work, so that it survives a later failure.
+  // The state is saved before any slow work, to survive a later failure.
   if (state_path) {
     const formats::SavedState state = state_of(input, until, simulation);
     const std::string text = input.require(formats::write_state(state, input.diagnostics()));

@@ -50,7 +50,7 @@ Option format_option();
 void print_annotations(const std::string& format, const std::vector<viz::Annotation>& annotations,
                        const Console& console);
 
-/// Return --jitter and --seed.
+/// Returns --jitter or --seed.
 Option jitter_option();
 Option seed_option();
 sim::Jitter jitter(const Arguments& arguments);
@@ -58,7 +58,7 @@ sim::Jitter jitter(const Arguments& arguments);
 /// Returns the value of --jobs; 0: one per core.
 unsigned jobs(const Arguments& arguments);
 
-/// Options for viewing the end of a run: text on standard output, and files.
+/// Returns options for viewing the end of a run: text on standard output, and files.
 OptionGroup report_options();
 OptionGroup report_file_options();
 

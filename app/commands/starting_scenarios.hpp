@@ -12,7 +12,7 @@ struct StartingScenario {
   std::string_view text;
 };
 
-/// All starting scenarios, the default first.
+/// Returns all starting scenarios, the default first.
 std::span<const StartingScenario> starting_scenarios();
 
 }  // namespace pipesim::app

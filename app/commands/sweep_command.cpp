@@ -84,8 +84,8 @@ class Combinations {
   Combinations(const Sweep& sweep, const SweepCases& cases, const std::string& text)
       : sweep_(sweep), cases_(cases), text_(text), slots_(cases.combinations.size()) {}
 
-  /// Reads the scenario in every combination, to report mistakes before any run. Returns false on
-  /// mistakes; `diagnostics` then has those of the first bad combination.
+  /// Reads the scenario in every combination, to report mistakes before any run. On mistakes,
+  /// returns false and puts the mistakes of the first bad combination into `diagnostics`.
   bool check(Diagnostics& diagnostics, const Console& console) {
     std::mutex mutex;
     std::size_t first_bad = slots_.size();
@@ -126,7 +126,7 @@ class Combinations {
     return slot.prepared;
   }
 
-  /// Counts the runs still to come. done() drops a combination after its last run.
+  /// Counts a run still to do. done() drops a combination after its last run.
   void expect(std::size_t combination) { ++slots_[combination].runs_left; }
   void done(std::size_t combination) {
     Slot& slot = slots_[combination];
@@ -175,9 +175,8 @@ class Combinations {
     return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::move(*job)});
   }
 
-  // Lays out representative ranks only, except in two cases: in a small job, where this saves
-  // nothing, and with random timings, which make all ranks different. `point` is the first of the
-  // combination.
+  // Lays out representative ranks only, with two exceptions. In a small job this saves nothing;
+  // with random timings, all ranks differ. `point` is the first of the combination.
   std::optional<models::LaidOutJob> lay_out(const models::TaskGraph& graph, const SweepPoint& point,
                                             Diagnostics& found) const {
     constexpr std::uint32_t kFewestRanks = 256;
@@ -197,8 +196,8 @@ class Combinations {
         .notes.emplace_back("'jitter' varies durations: rename the parameter");
   }
 
-  // Adds `found` to `diagnostics`, with the names of the user's options, and with the settings that
-  // cause the mistakes.
+  // Adds `found` to `diagnostics`, with the names of the user's options and the settings that cause
+  // the mistakes.
   void add_to(const Diagnostics& found, const std::vector<Setting>& settings,
               Diagnostics& diagnostics) const {
     std::string with;
@@ -391,7 +390,7 @@ class SweepRun {
   const formats::SweepHead& head_;
   Combinations& combinations_;
   const Console& console_;
-  std::vector<CaseResult> results_;   // by run number; only those of the shard
+  std::vector<CaseResult> results_;   // by run number; only runs of the shard
   std::vector<std::uint64_t> shard_;  // run numbers of the shard
   std::vector<std::uint64_t> left_;   // run numbers still to do at the start
   std::atomic<std::size_t> done_{0};  // finished runs of left_
@@ -461,7 +460,7 @@ int merge(const std::vector<std::string>& paths, const ResultFiles& files, const
   if (!problem.empty()) throw InputError(models::Code::kShards, problem);
   std::vector<CaseResult> results(cases->count);
   for (Part& part : parts) {
-    // The scenario's name comes from shard 1, in whatever order the shards are given.
+    // Shard 1 names the scenario, in whatever order the shards are given.
     if (part.file.head.shard.index == 1) head = &part.file.head;
     for (auto& [number, result] : part.file.cases) results[number] = std::move(result);
   }

@@ -151,7 +151,7 @@ class Suite {
     }
   }
 
-  // Fails for a file that the user names; in a folder, a scenario without tests is skipped.
+  // Fails for a file that the user names. In a folder, skips a scenario without tests.
   void add_without_tests(const TestFile& file) {
     const auto& named = options_.paths;
     if (std::find(named.begin(), named.end(), file.path) == named.end()) {
@@ -230,7 +230,7 @@ void run_one(const TestFile& file, const TestOptions& options, const std::atomic
 // ---------------------------------------------------------------------------------------------
 // The results
 
-// Writes changed figures into the file. Returns the places of those that cannot be written.
+// Writes changed figures into the file. Returns the places that cannot be updated.
 std::vector<models::Place> update_file(const TestFile& file, const Test* begin, const Test* end) {
   std::vector<formats::Figure> figures;
   for (const Test* test = begin; test != end; ++test) {

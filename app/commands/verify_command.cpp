@@ -114,7 +114,7 @@ class VerifyRun {
   void look_at(const std::string& path) {
     TextInput input = TextInput::read(path, formats::kMaxAlgorithmBytes, console_);
     const auto algorithm = formats::read_algorithm(input.text(), input.diagnostics());
-    // Prints only the errors that make a file unreadable if there are several files.
+    // If there are several files, prints only the errors that make a file unreadable.
     if (!files_.many || !algorithm)
       messages_ += input.excerpts(input.diagnostics(), console_.err_colour);
     if (!algorithm) {

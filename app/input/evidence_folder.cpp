@@ -59,7 +59,7 @@ Paths all_files(const Paths& paths) {
 }
 
 // Finds the kind of a file. The beginning identifies dumps of the Flight Recorder and logs of NCCL,
-// which can be large. Other files are read whole.
+// which can be large. Reads other files whole.
 std::optional<EvidenceKind> kind_of(const std::string& path) {
   constexpr std::size_t kBeginning = std::size_t{1} << 16;
   std::istringstream no_input;
@@ -69,7 +69,7 @@ std::optional<EvidenceKind> kind_of(const std::string& path) {
   return formats::known_kind_of_evidence(read_file(path, no_input, formats::kMaxLogBytes));
 }
 
-// Returns the hosts that a launch log shows to be in an unfinished launch.
+// Returns the hosts with an unfinished launch in a launch log.
 std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& log) {
   std::map<std::uint32_t, models::HostStanding> hosts;
   for (std::uint32_t rank = 0; rank < log.ranks.size(); ++rank) {
@@ -141,8 +141,8 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
   if (stacks) {
     StackReading& reading = *stacks;
     std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
-    // Stacks show the waiting ranks only if no other evidence has a pending call. They always show
-    // the position of each host.
+    // Stacks show the waiting ranks only if no other evidence has a pending call. Stacks always
+    // show the position of each host.
     if (!pending() && reading.dumps.names.empty()) {
       models::merge_evidence(
           all.evidence, stack_evidence(reading.dumps, models::diagnose(reading.dumps)), all.notes);

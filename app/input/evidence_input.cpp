@@ -26,7 +26,7 @@
 namespace pipesim::app {
 namespace {
 
-// Returns the rank in the file name, else 0. For kinds of evidence whose files can have any name.
+// Returns the rank in the file name, else 0. For kinds of evidence that allow any file name.
 std::optional<std::uint32_t> any_file(const std::string& path) {
   const std::string name = std::filesystem::path(path).replace_extension().string();
   return formats::rank_of_dump(name).value_or(0);

@@ -31,9 +31,9 @@ using RankOfName = std::optional<std::uint32_t> (*)(const std::string& path);
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
                                          std::vector<models::OutsideText>& notes);
 
-// The readers below take files and folders. They report the unreadable files and read the others.
-// They throw FileError, and ReportedMistakes if every file is unreadable. `notes` are for the
-// report.
+// All readers below take files and folders. Unreadable files are reported, and the others are read.
+// The readers throw FileError, and ReportedMistakes if every file is unreadable. `notes` are for
+// the report.
 
 struct DumpReading {
   models::Evidence evidence;

@@ -18,11 +18,11 @@ struct ScenarioFiles {
   std::string path;
   std::vector<std::string> patches;  // applied in this order
   std::vector<formats::Setting> settings;
-  // rules of a record: "gloo", "nccl", or empty for the backends in its script
+  // Rules of a record: "gloo", "nccl", or empty for the backends in its script.
   std::string rules{};
 };
 
-/// Whether the file name is that of a GOAL file, which is not a scenario.
+/// Whether the file name is that of a GOAL file. GOAL files are not scenarios.
 bool is_goal_path(const std::string& path);
 
 /// Reads a scenario or a pipeline schedule. The name of the file selects the format. A larger file
@@ -36,7 +36,7 @@ class ScenarioInput : public TextInput {
   /// Reads the files. Throws FileError.
   ScenarioInput(const ScenarioFiles& files, const Console& console);
 
-  /// The path of the scenario as shown in messages.
+  /// Returns the path of the scenario as shown in messages.
   const std::string& path() const { return path_; }
   const std::vector<formats::Setting>& settings() const { return settings_; }
 
@@ -47,13 +47,13 @@ class ScenarioInput : public TextInput {
   /// The same, but on mistakes returns nullopt and keeps them in diagnostics().
   std::optional<formats::Scenario> try_read();
 
-  /// The record from which the scenario comes, or null.
+  /// Returns the record that contains the scenario, or null.
   const RecordInput* record() const { return record_ ? &*record_ : nullptr; }
 
   /// Reads a variant of the record instead, with the same patches and settings.
   std::optional<formats::Scenario> read_variant(const models::Record& variant) const;
 
-  /// The value of --rules.
+  /// Returns the value of --rules.
   const std::string& rules() const { return rules_; }
 
   /// Reads the scenario again, but keeps its model and does not build its tasks. Requires read().
@@ -63,7 +63,7 @@ class ScenarioInput : public TextInput {
   std::optional<formats::Scenario> read_with(formats::PatchText patch) const;
   std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more) const;
 
-  /// The same, with or without messages for empty parts of an all_to_all.
+  /// The same, with or without sends and recvs for empty parts of an all_to_all.
   std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more,
                                              bool sends_empty_parts) const;
 

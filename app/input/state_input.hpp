@@ -1,4 +1,4 @@
-// A saved end state, stored as the inputs of a run, which is rerun.
+// A saved end state: stores the inputs of a run, and reruns it.
 #pragma once
 
 #include <string>

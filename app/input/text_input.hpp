@@ -39,7 +39,7 @@ class TextInput {
   /// Collects the mistakes of readers of the text. report() and fail() print them.
   models::Diagnostics& diagnostics() { return diagnostics_; }
 
-  /// Returns the value of `found`; calls fail() if it is empty.
+  /// Returns the value of `found`; calls fail() if `found` is empty.
   template <typename T>
   T require(std::optional<T> found) {
     if (!found) fail();
@@ -55,7 +55,7 @@ class TextInput {
   /// The same with one more error, about the file as a whole.
   [[noreturn]] void fail(models::Code code, const std::string& message);
 
-  /// The files that contain places of diagnostics. They live as long as this object.
+  /// Returns the files that contain places of diagnostics. The files live as long as this object.
   std::vector<viz::SourceText> sources() const;
 
   /// Formats `diagnostics` with excerpts of the source.

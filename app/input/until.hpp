@@ -24,8 +24,8 @@ struct Until {
 std::optional<Until> parse_until(const std::string& text);
 
 /// Runs models::simulate(), at most until `until`. Adds an error to `diagnostics` if there is no
-/// such op. The same if `options` require the fixed order, but this run cannot use it. Adds a
-/// warning if the run ends before it reaches the op.
+/// such op, or if this run cannot use the fixed order that `options` require. Adds a warning if the
+/// run ends before it reaches the op.
 std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  const std::optional<Until>& until,
                                                  sim::RunOptions options,

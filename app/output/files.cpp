@@ -42,13 +42,13 @@ void remember_temporary(const std::string& path) {
 }
 
 // Opens a new file in the folder of `target` and sets `path` to its name; null with errno on
-// failure. Other users can create links in a shared folder, from a guessable name to a file of this
-// user. So the name is random, and O_EXCL rejects existing names, links included.
+// failure. In a shared folder, another user could place a link at a guessable name. So the name is
+// random, and O_EXCL rejects existing names, links included.
 std::FILE* create_beside(const std::string& target, std::string& path) {
   std::random_device random;
   for (int attempts = 0; attempts < 16; ++attempts) {
     const std::string candidate = fmt::format("{}.{:08x}{:08x}.tmp", target, random(), random());
-    remember_temporary(candidate);  // before the file exists, as a signal can arrive in between
+    remember_temporary(candidate);  // first, as a signal can arrive before the file exists
     const int file = ::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno == EEXIST) continue;
     if (file < 0) break;

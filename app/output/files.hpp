@@ -1,5 +1,5 @@
-// Functions that read and write whole files. Output goes to a temporary file next to its target,
-// which is then renamed: no reader ever sees half of a file.
+// Functions that read and write whole files. Output is written to a temporary file next to its
+// target and then renamed: no reader ever sees half of a file.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,8 @@ void write_file(const std::string& path, const std::string& text);
 bool write_or_print(const std::string& path, const std::string& text,
                     std::ostream& standard_output);
 
-/// Creates a file with `text`. Throws FileError, also if the path already exists; it is not
-/// overwritten.
+/// Creates a file with `text`. Throws FileError, also if the path already exists; never overwrites
+/// a file.
 void write_new_file(const std::string& path, const std::string& text);
 
 /// Writes a file part by part. The old content stays until close(), and for good without close().

@@ -30,9 +30,9 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// The value of sim::RunOptions::progress.
+  /// Returns a value for sim::RunOptions::progress.
   sim::RunProgress* run() { return &run_; }
-  /// The value of sim::ExploreOptions::progress.
+  /// Returns a value for sim::ExploreOptions::progress.
   sim::ExploreProgress* exploration() { return &exploration_; }
 
  private:

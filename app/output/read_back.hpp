@@ -10,7 +10,7 @@
 
 namespace pipesim::app {
 
-/// Throw InputError if `text` does not read back as the given value.
+/// Throws InputError if `text` does not read back as the given value.
 void require_state(const std::string& text, const formats::SavedState& state);
 void require_order(const std::string& text, const formats::SavedOrder& order);
 void require_schedule(const std::string& text, const models::Schedule& schedule);

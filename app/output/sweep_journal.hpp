@@ -13,19 +13,19 @@ namespace pipesim::app {
 
 class SweepJournal {
  public:
-  /// Opens or creates the file. Leaves the file alone if another process is writing to it, if it is
-  /// not a sweep, or if it belongs to another sweep. problem() is then the message to print, in
-  /// color if `colour` is set. Throws FileError.
+  /// Opens or creates the file. Leaves the file alone if another process writes it, if it is not a
+  /// sweep, or if it belongs to another sweep. problem() is then the message to print, in color if
+  /// `colour` is set. Throws FileError.
   SweepJournal(const std::string& path, const formats::SweepHead& head,
                const models::SweepCases& cases, bool colour);
   ~SweepJournal();
   SweepJournal(const SweepJournal&) = delete;
   SweepJournal& operator=(const SweepJournal&) = delete;
 
-  /// The reason why the file cannot be used, or an empty string.
+  /// Returns the reason why the file cannot be used, or an empty string.
   const std::string& problem() const { return problem_; }
 
-  /// Runs that the file already had.
+  /// Returns the runs that the file already had.
   const std::map<std::uint64_t, models::CaseResult>& done() const { return done_; }
 
   /// Appends a run. Any thread can call it. Throws FileError.

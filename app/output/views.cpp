@@ -59,7 +59,7 @@ viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simul
   return report;
 }
 
-// Returns the last line on a terminal, below a report whose first lines can have scrolled away.
+// Returns the last line for a terminal, where the beginning of a long report scrolls away.
 std::string next_line(const viz::Report& report, const std::string& path, std::size_t columns) {
   if (report.explanation.verdict != sim::Verdict::kCompleted) {
     return viz::paragraph(viz::advice_text(report), columns, 0, 2);
@@ -165,7 +165,7 @@ int exit_code(const models::Explanation& explanation) {
 int show(const models::TaskGraph& graph, const Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console) {
   const models::Explanation& explanation = simulation.explanation;
-  // Files come first: if one cannot be written, nothing is printed.
+  // Files are written first: if one fails, nothing is printed.
   if (views.dot_path) {
     write_file(*views.dot_path, dot_of_end(graph, simulation, views.all, views.made_by));
   }
@@ -218,7 +218,7 @@ int show(const models::TaskGraph& graph, const models::FoldedRun& run,
   viz::Report report = whole_report(graph, run.simulation, false, &run.folding);
   report.made_by = views.made_by;
   report.alike = run.alike;
-  // covers only the representative ranks; the text report of a schedule omits it anyway
+  // The memory covers only representative ranks; the text report of a schedule omits it anyway.
   report.memory.reset();
   if (views.json) {
     console.out << viz::json_report(report, views.by_class);

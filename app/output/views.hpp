@@ -38,8 +38,8 @@ struct Views {
 
   std::string made_by;  // version and command, for all outputs
 
-  /// Whether only the report is wanted, as text or as JSON by class. Both say little about a run
-  /// that completes.
+  /// Whether only the report is wanted, as text or as JSON by class. Neither form says much about a
+  /// run that completes.
   bool only_report() const {
     return !quiet && (!json || by_class) && !stacks && !all && !dot_path && !schedule_path &&
            !need_log() && !need_timeline();
@@ -60,7 +60,7 @@ std::string last_line(std::string_view made_by, const Console& console);
 std::string last_line(const Arguments& arguments, const Console& console);
 
 /// Prints the result of a command: `data` for --json, else `text`, with made_by() as the last line.
-/// Calls only the function whose result it prints.
+/// Calls only the function that it prints.
 void print_report(const Arguments& arguments, const Console& console,
                   const std::function<std::string()>& data,
                   const std::function<std::string(const viz::TextOptions&)>& text);
@@ -89,7 +89,7 @@ void write_check_page(const models::TaskGraph& graph, const models::Simulation& 
 std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                        bool all, std::string made_by);
 
-/// The same as a picture. Throws viz::DrawingError.
+/// Draws the same graph as a picture. Throws viz::DrawingError.
 std::string drawing_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                            const viz::PictureStyle& style, viz::PictureFormat format);
 

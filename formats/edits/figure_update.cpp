@@ -34,7 +34,7 @@ std::size_t skip(std::string_view text, std::size_t at, std::string_view of) {
   return std::min(text.find_first_not_of(of, at), text.size());
 }
 
-// Returns the length of the figure at the beginning of `text`, or 0 if it is of another kind.
+// Returns the length of the figure at the beginning of `text`, or 0 for another kind of figure.
 std::size_t length_of(const Figure& figure, std::string_view text) {
   if (figure.aspect == Aspect::kVerdict || figure.aspect == Aspect::kCause) {
     return text.substr(0, figure.old_text.size()) == figure.old_text ? figure.old_text.size() : 0;
@@ -134,7 +134,7 @@ std::vector<Figure> figures_of(const models::Expectation& expectation,
 UpdatedText update_figures(const std::string& text, const std::vector<Figure>& figures) {
   UpdatedText result;
   result.text = text;
-  // Goes from the end to the beginning, so that earlier places stay valid.
+  // Replaces from the end to the beginning, so that earlier places stay valid.
   std::map<Place, std::vector<const Figure*>, std::greater<>> places;
   for (const Figure& figure : figures) places[figure.place].push_back(&figure);
   for (const auto& [place, of] : places) {

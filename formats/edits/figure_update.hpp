@@ -21,8 +21,8 @@ struct Figure {
 };
 
 /// Returns the exact figures of `expectation`, with the values in the run of `graph`: time, cycle
-/// length and memory, and with `names` also verdict and cause. Without `names`, the result is empty
-/// if verdict or cause differ: figures of another end are meaningless.
+/// length and memory; with `names`, also verdict and cause. Without `names`, the result is empty if
+/// verdict or cause differ: figures of another end are meaningless.
 std::vector<Figure> figures_of(const models::Expectation& expectation,
                                const models::TaskGraph& graph, const models::Simulation& run,
                                bool names);
@@ -33,7 +33,7 @@ struct UpdatedText {
   std::vector<models::Place> refused;  // places without a plain figure, or with conflicting figures
 };
 
-/// Replaces the changed ones of `figures` in `text`. Comments, order and line ends stay, and so do
+/// Replaces the changed figures in `text`. Comments, order and line ends stay, and so do
 /// expressions. Several figures of one place (an alias, an anchor) must agree.
 UpdatedText update_figures(const std::string& text, const std::vector<Figure>& figures);
 

@@ -121,8 +121,8 @@ std::optional<YamlNode> Writer::order(const Change& change) const {
 
 namespace {
 
-// Returns the scenario after the patches. nullopt if they do not apply; the reader reports the
-// reason.
+// Returns the scenario after the patches. nullopt if the patches do not apply; the reader reports
+// the reason.
 std::optional<YamlDocument> patched(const std::string& text,
                                     const std::vector<PatchText>& patches) {
   models::Diagnostics told_elsewhere;

@@ -258,7 +258,7 @@ std::optional<YamlNode> Editor::everywhere(const Change& change) const {
     if (change.behind) return std::nullopt;
     return own;
   }
-  // The block around the step, if it is an item of a list of steps.
+  // The block around the step, if the block is an item of a list of steps.
   const Path block(path->begin(), path->end() - 2);
   const bool is_block = (*path)[path->size() - 2] == "do" && block.size() >= 3 &&
                         (block[block.size() - 2] == "do" || block.front() == "blocks");
@@ -324,7 +324,7 @@ std::optional<YamlNode> Editor::copy(const Change& change) const {
   return below(joined(std::move(list), std::to_string(position) + "+"), std::move(items));
 }
 
-// Adds the matching send or recv, with the same size and type.
+// Adds the matching send or recv, with the same size and type. nullopt if these depend on the rank.
 std::optional<YamlNode> Editor::other_end(const Change& change) const {
   const std::optional<Path> source = find_place(root_, change.place);
   const std::optional<Path> target = find_place(root_, change.second);

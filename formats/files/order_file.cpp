@@ -48,7 +48,7 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Reads the order's assumptions about devices. Returns false if they are invalid.
+// Reads the order's assumptions about devices. Returns false if the assumptions are invalid.
 bool read_reading(const Json& json, sim::DeviceReading& reading) {
   reading.serial_collectives = text_of(json, "collectives") == "one at a time";
   reading.shared_launches = text_of(json, "launch_queues") == "of devices";
@@ -62,7 +62,7 @@ bool read_reading(const Json& json, sim::DeviceReading& reading) {
   return true;
 }
 
-// Quotes a name, which comes from a file and can contain any bytes.
+// Quotes a name from a file, which can contain any bytes.
 std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }

@@ -1,8 +1,8 @@
 // The end of a run as a file that other people can open: the core file of a simulated job.
 //
-// Stores no memory of the engine. A run is a pure function of scenario, settings and limits, so the
-// file holds these, and the result as a check. So it is small and readable, and supports every
-// view, also future ones. docs/how-to/inspect.md has the details.
+// The file stores no memory of the engine. A run is a pure function of scenario, settings and
+// limits, so the file stores these inputs, and the result as a check. The file is therefore small
+// and readable, and supports every present and future view. docs/how-to/inspect.md has the details.
 #pragma once
 
 #include <cstddef>

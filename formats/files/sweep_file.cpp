@@ -1,6 +1,6 @@
 // JSON Lines: each line is an object. Each line is appended in a single write, so all lines except
-// the last are whole whatever happens to the process. Each line ends with a checksum of its text,
-// so that results damaged by an editor or a disk do not count.
+// the last are complete, whatever happens to the process. Each line ends with a checksum of its
+// text, so that results damaged by an editor or a disk do not count.
 #include "formats/files/sweep_file.hpp"
 
 #include <algorithm>
@@ -205,7 +205,7 @@ bool SweepHead::same_sweep(const SweepHead& other) const {
          grid == other.grid && shard.count == other.shard.count;
 }
 
-// FNV-1a (Fowler, Noll, Vo 1991).
+// Implements FNV-1a (Fowler, Noll, Vo 1991).
 std::uint64_t text_hash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;

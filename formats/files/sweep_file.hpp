@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxSweepBytes = std::size_t{4} << 30;
 /// Limit on the parts of a sweep.
 inline constexpr std::uint32_t kMaxShards = 1'000'000;
 
-/// Part `index` of `count`, from 1: the cases whose number modulo `count` is `index` - 1.
+/// Part `index` of `count`, from 1: the cases with number modulo `count` equal to `index` - 1.
 struct Shard {
   std::uint32_t index = 1;
   std::uint32_t count = 1;
@@ -56,12 +56,12 @@ std::string sweep_case_line(std::uint64_t number, const models::CaseResult& resu
 
 struct SweepFile {
   SweepHead head;
-  // sorted by number, without duplicates
+  // Sorted by number, without duplicates.
   std::vector<std::pair<std::uint64_t, models::CaseResult>> cases;
   std::size_t whole_bytes = 0;  // bytes up to the end of the last complete line
 };
 
-/// Reads the output of these functions. nullopt for other text; `diagnostics` gets the reason.
+/// Reads the lines above. nullopt for other text; `diagnostics` gets the reason.
 std::optional<SweepFile> read_sweep_file(const std::string& text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -36,7 +36,7 @@ std::string no_unit(std::initializer_list<std::string_view> units) {
   return fmt::format("(?! *-?[0-9][0-9_.]* *(?:{})$)", fmt::join(units, "|"));
 }
 
-// Returns a definition whose value can also be a choice of such values.
+// Returns a definition that also allows a choice of such values.
 std::string with_choice(std::string_view name, std::string_view body, bool by_rank) {
   return fmt::format(
       R"({}, "required": ["case"], "properties": {{"case": {{"$ref": "#/definitions/{}"}}}}, )"
@@ -165,7 +165,7 @@ std::string names_of_tables(std::span<const KeyTable* const> tables) {
   return names;
 }
 
-// Returns the definition of a type that others refer to by name, because it is recursive or shared.
+// Returns the definition of a named type, which is recursive or shared by other types.
 std::string named_type(std::string_view type) {
   static const std::map<std::string, std::string, std::less<>> kTypes = {
       {"params", "{expression|parameter}"},

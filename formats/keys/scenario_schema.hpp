@@ -5,8 +5,8 @@
 
 namespace pipesim::formats {
 
-/// Returns the schema, draft-07. It has every key and every word of the readers, but cannot check
-/// references by name.
+/// Returns the schema, draft-07. The schema has every key and every word of the readers, but cannot
+/// check references by name.
 std::string scenario_schema();
 
 }  // namespace pipesim::formats

@@ -302,7 +302,7 @@ void ClusterReader::read_link(const YamlValue& value, LinkClass& link) {
   map.finish();
 }
 
-// Returns links in order of preference.
+// Reads a list of links, in order of preference; returns the default without a value.
 std::vector<std::uint32_t> ClusterReader::read_list(const std::optional<YamlValue>& value,
                                                     bool inside_host) {
   return value ? read_links_of(*value, values_, &cluster_) : usual_links(cluster_, inside_host);

@@ -96,7 +96,7 @@ void GroupReader::read_groups(const YamlValue& value) {
       read_group_lists(*lists, group);
     }
     group.index();
-    // a set of the same name takes precedence
+    // A set of the same name takes precedence.
     scenario_.sets.try_emplace(group.name, group.members());
     graph_.groups.push_back(std::move(group));
   }

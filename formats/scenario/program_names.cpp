@@ -92,7 +92,7 @@ std::uint32_t ProgramNames::step_of(const std::string& name, std::uint32_t rank)
                      [&](std::uint32_t step) { return graph_.actors[step].on.contains(rank); });
 }
 
-// Whether `name` was given at least `least` times (not 0) on one of these ranks.
+// Whether `name` was given at least `least` times (not 0) on some rank of `on`.
 bool ProgramNames::is_given(const std::string& name, const RankSet& on, std::uint64_t least) const {
   const auto counted = copies_.find(name);
   if (counted != copies_.end()) {
@@ -113,7 +113,7 @@ std::vector<std::uint32_t>& ProgramNames::counted_copies_of(const std::string& n
   return counted->second;
 }
 
-// Whether `name` belongs to an actor or to a step on one of these ranks: as its given name, or as a
+// Whether `name` belongs to an actor, or to a step on some rank of `on`: as its given name, or as a
 // numbered copy of another name. Copies of `name` itself do not count.
 bool ProgramNames::is_taken(const std::string& name, const RankSet& on) const {
   if (actor_names_.count(name) > 0) return true;
@@ -176,7 +176,7 @@ std::uint32_t ProgramNames::add_stream(const std::string& name, Place place) {
   return static_cast<std::uint32_t>(graph_.streams.size() - 1);
 }
 
-// Returns the stream of a call. As in PyTorch, each communicator has its own stream unless the
+// Returns the stream of a call. Each communicator has its own stream, as in PyTorch, unless the
 // communicator or the step names another.
 std::uint32_t ProgramNames::stream_of_calls(const CallTemplate& call) {
   models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
@@ -222,9 +222,9 @@ void ProgramNames::check_events() {
   }
 }
 
-// Returns a named communicator, or the communicator that all steps with this group share. A barrier
-// over a group is a barrier of hosts, unless the backend is known to be NCCL. This holds even if
-// other steps use a communicator of the group's name.
+// Returns a named communicator, or the communicator shared by all steps with this group. A barrier
+// over a group is a barrier of hosts, unless the backend is known to be NCCL; a communicator of the
+// group's name changes nothing.
 std::uint32_t ProgramNames::communicator(const YamlValue& value, bool barrier) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
@@ -349,8 +349,8 @@ std::uint32_t ProgramNames::event(const YamlValue& value, bool shared) {
   return index;
 }
 
-// Returns an event of `after`. Events that the user names are kept apart, so their names cannot
-// collide.
+// Returns an event of `after`. Its name cannot collide with the user's events, which are stored
+// separately.
 std::uint32_t ProgramNames::implied_event(const std::string& name, Place place) {
   const auto [known, is_new] =
       implied_events_.try_emplace(name, static_cast<std::uint32_t>(graph_.events.size()));

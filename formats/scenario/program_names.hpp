@@ -23,7 +23,7 @@ class ProgramNames {
   /// Collects the names anywhere in `value`. Must be called before any part of `value` is read.
   void look_ahead(const YamlValue& value);
 
-  /// Report streams that steps wait for but never use, and events that are never recorded.
+  /// Reports streams that steps wait for but never use, and events that are never recorded.
   void check_streams();
   void check_events();
 
@@ -31,13 +31,13 @@ class ProgramNames {
   /// name.
   std::string unique_name(const std::string& name, const models::RankSet& on);
 
-  /// The same for the last actor of the graph, which is renamed if necessary.
+  /// Makes the name of the graph's last actor unique in the same way.
   void make_name_unique();
 
   /// Returns the step of this name on `rank`, or kNoIndex.
   std::uint32_t step_of(const std::string& name, std::uint32_t rank) const;
 
-  // Return the index of the named thing; models::kNoIndex after an error.
+  // Returns the index of the named thing; models::kNoIndex after an error.
   std::uint32_t stream(const std::string& name, models::Place place);
   std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
   std::uint32_t stream_of_calls(const models::CallTemplate& call);
@@ -52,7 +52,7 @@ class ProgramNames {
   /// Sets whether a barrier over a group is a call on the group's communicator, as with NCCL.
   void set_barriers_on_device(bool on_device) { barriers_on_device_ = on_device; }
 
-  /// Whether the communicator comes from a step that names its group.
+  /// Whether the communicator was added for a step that names its group.
   bool is_of_group(std::uint32_t communicator) const {
     return communicator != models::kNoIndex && communicator >= declared_communicators_;
   }
@@ -61,11 +61,11 @@ class ProgramNames {
   std::uint32_t hosts_of(std::uint32_t communicator);
 
   /// Returns the communicator of ranks `a` and `b` if PyTorch uses one for their sends and recvs,
-  /// which holds for a group without a named communicator. Otherwise returns `communicator`.
+  /// else `communicator`. PyTorch does so for a group without a named communicator.
   std::uint32_t pair_of(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
 
-  /// If `stream` is the stream of a group's calls, returns the streams of its two-rank
-  /// communicators that steps have used so far. Each comes with its ranks in `on`.
+  /// Returns the streams of a group's two-rank communicators that steps have used so far, each with
+  /// its ranks in `on`. Empty unless `stream` is the stream of the group's calls.
   std::vector<std::pair<std::uint32_t, models::RankSet>> pair_streams(
       std::uint32_t stream, const models::RankSet& on) const;
   std::uint32_t event(const YamlValue& value, bool shared);
@@ -83,20 +83,20 @@ class ProgramNames {
   models::Diagnostics& diagnostics_;
   bool open_streams_;
   models::TaskGraph& graph_;
-  // streams that exist before any program is read
+  // Number of streams that exist before any program is read.
   std::size_t declared_streams_;
   std::size_t declared_communicators_;               // the same for communicators
   std::set<std::string, std::less<>> stream_words_;  // every value of a key `stream`
   std::set<std::string, std::less<>> record_words_;  // every value of a key `record`
-  std::map<std::uint32_t, models::Place> awaited_;   // streams that may never be used
-  std::vector<std::uint32_t> awaited_events_;        // events that may never be recorded
+  std::map<std::uint32_t, models::Place> awaited_;   // streams to wait for, perhaps never used
+  std::vector<std::uint32_t> awaited_events_;        // events to wait for, perhaps never recorded
   using Names = std::map<std::string, std::uint32_t, std::less<>>;
   Names events_;          // by name, without the events of `after`
   Names implied_events_;  // events of `after`
   std::set<std::string> actor_names_;
   ActorIndex steps_;
-  // Number of uses of a name on each rank. Steps whose names are used once, as most are, are in
-  // `only_` instead.
+  // Number of uses of a name on each rank. Steps with unique names, as most are, are in `only_`
+  // instead.
   std::map<std::string, std::vector<std::uint32_t>> copies_;
   ActorIndex only_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> pairs_;  // by the group's communicator

@@ -1,4 +1,5 @@
-// Reads programs. A step is a map whose first key selects its kind: `{compute: qkv, takes: 3us}`.
+// Reads programs. A step is a map; its first key selects the kind of step: `{compute: qkv, takes:
+// 3us}`.
 #include "formats/scenario/program_reader.hpp"
 
 #include <algorithm>
@@ -26,14 +27,14 @@ using sim::Role;
 
 namespace {
 
-// Limits on loops with an index and on nested block calls, far above real programs and low enough
-// to be read quickly.
+// Limits on loops with an index and on nested block calls: far above real programs, and low enough
+// for fast reading.
 constexpr std::int64_t kMaxCopies = 100'000;
 constexpr std::size_t kMaxVisits = 1'000'000;
 constexpr std::uint64_t kMaxPlaced = 100'000'000;
 constexpr std::size_t kMaxDepth = 200;
 
-// Collects every word in the expressions of `value` that could be a parameter.
+// Collects all words in the expressions of `value` that could name a parameter.
 void collect_names(const YamlValue& value, std::set<std::string>& names) {
   const auto part_of_name = [](char c) { return models::is_alphanumeric(c) || c == '_'; };
   const std::string_view text = value.text();
@@ -170,7 +171,7 @@ void ProgramReader::read_steps(const YamlValue& value, const Context& context, S
   --depth_;
 }
 
-// Counts a visit. Returns false if the programs exceed a limit, which is reported once.
+// Counts a visit. Returns false if the programs exceed a limit, and reports the limit once.
 bool ProgramReader::count_visit(Place place) {
   if (visits_ > kMaxVisits) return false;
   ++visits_;
@@ -213,8 +214,8 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   scope_.chosen_for = outer;
 }
 
-// Groups the ranks of `on` for which all choices of the step are the same. There can be one part
-// although a choice uses `rank`, if the enclosing block has only such ranks.
+// Groups the ranks of `on` by the options that the step's choices pick. A choice by `rank` can give
+// a single group, if the enclosing block has only such ranks.
 ProgramReader::ChoiceParts ProgramReader::ranks_by_choice(const YamlValue& step,
                                                           const RankSet& on) {
   const auto [choices, is_new] = choices_.try_emplace({step.place().line, step.place().column});
@@ -258,7 +259,7 @@ void ProgramReader::read_step_of_some(const YamlValue& value, const Context& con
   }
 }
 
-// Whether the calls of `part` are on another communicator than those of `step`.
+// Whether the calls of `part` are on another communicator than the calls of `step`.
 static bool is_of_other_communicator(const ActorTemplate& part, const ActorTemplate& step) {
   return step.step->role == Role::kCalls &&
          part.step->calls.front().communicator != step.step->calls.front().communicator;
@@ -323,7 +324,7 @@ void ProgramReader::add_synchronize(const ActorTemplate& actor, const Context& c
   }
 }
 
-// Reports a map whose first key is not a step.
+// Reports a map that does not begin with the key of a step.
 void ProgramReader::refuse_step(const YamlValue& value) {
   std::vector<std::string> words;
   for (const KeyTable* table : keys::steps()) {
@@ -354,8 +355,8 @@ RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
   return on ? models::both(outer, values_.rank_set(*on).value_or(outer)) : outer;
 }
 
-// Splits a group whose ranks have different calls into one step for each set of calls. A rank
-// without calls gets no step.
+// Splits a group into one step for each set of calls that some rank has. A rank without calls gets
+// no step.
 std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& actor,
                                                          const RankSet& on) const {
   if (split_parts_) return *split_parts_;
@@ -381,8 +382,8 @@ std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& ac
   return parts;
 }
 
-// Splits a send or recv whose ranks have different peers into one step for each pair of ranks, on
-// the pair's communicator.
+// Splits a send or recv with different peers into one step for each pair of ranks, on the pair's
+// communicator.
 std::vector<ProgramReader::Part> ProgramReader::pairs_of(const ActorTemplate& actor,
                                                          const RankSet& on) {
   if (split_parts_) return *split_parts_;
@@ -421,7 +422,7 @@ bool ProgramReader::read_block(MapReader& map, const Context& context, Steps& st
   }
   const auto block = map.take("do");
   if (!block) return false;
-  if (turns_) {  // other ranks of the lists have turns between these steps
+  if (turns_) {  // between these steps, the other ranks of the lists have their turns
     read_steps(*block, context, steps);
     return true;
   }
@@ -433,7 +434,7 @@ bool ProgramReader::read_block(MapReader& map, const Context& context, Steps& st
   return true;
 }
 
-// Reads {again: NAME}: one more op of an earlier step on the same ranks.
+// Reads {again: NAME}: repeats an earlier step on the same ranks.
 bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& steps) {
   const auto again = map.take("again");
   if (!again) return false;
@@ -466,8 +467,8 @@ struct ProgramReader::Loop {
   YamlValue block;
 };
 
-// Reads a loop. With an index, iterations can differ, so each is read separately. The number of
-// iterations can differ between ranks.
+// Reads a loop. Iterations of a loop with an index can differ, so each is read separately. The
+// number of iterations can differ between ranks.
 void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Context& context,
                                 Steps& steps) {
   const std::optional<Expr> count = values_.expr(times, ValueType::kNumber);
@@ -498,8 +499,8 @@ void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Co
   }
 }
 
-// Reads the iterations of a loop. If one thread drives several ranks, they do each iteration
-// together, or the ranks do the whole loop one by one.
+// Reads the iterations of a loop. If one thread drives several ranks, the ranks do each iteration
+// together, or the whole loop one by one.
 void ProgramReader::read_turns_of_rounds(const Loop& loop, const Context& context, Steps& steps) {
   if (turns_ && is_of_one_each(context.on)) {
     take_turns(context.on, false, steps,
@@ -574,7 +575,7 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
   return true;
 }
 
-// Returns nullopt after an error.
+// Reads the values for a block's parameters. Returns nullopt after an error.
 std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& with,
                                                                const std::string& block) {
   const auto [names, is_new] = names_in_.try_emplace(block);
@@ -602,8 +603,7 @@ std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& 
   return good ? std::optional(std::move(given)) : std::nullopt;
 }
 
-// Collects every word that could be a parameter in the expressions of the block, and of the blocks
-// it calls.
+// Collects all words that could name a parameter in the block, and in the blocks that it calls.
 void ProgramReader::collect_names_of_block(const std::string& block, std::set<std::string>& names) {
   std::set<std::string> seen = {block};
   for (std::vector<std::string> left = {block}; !left.empty();) {
@@ -658,10 +658,10 @@ void ProgramReader::add_step(ActorTemplate actor, const std::vector<PendingWait>
 }
 
 // Finds the actor of an identical step in an earlier iteration of a loop. The iterations then share
-// the actor, and its ops are numbered across them.
+// the actor, and its op numbers continue from iteration to iteration.
 std::optional<std::uint32_t> ProgramReader::made_before(
     const ActorTemplate& actor, const std::vector<PendingWait>& waits) const {
-  constexpr std::ptrdiff_t kMaxTried = 8;  // most loops alternate between few
+  constexpr std::ptrdiff_t kMaxTried = 8;  // most loops alternate between few steps
   const auto made = made_.find({actor.place.line, actor.place.column});
   if (made == made_.end()) return std::nullopt;
   const std::vector<MadeStep>& steps = made->second;

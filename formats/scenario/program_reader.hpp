@@ -31,8 +31,8 @@ class ProgramReader {
 
   void read_blocks(const YamlValue& blocks);
 
-  /// Reads all programs. Reports waits for a stream or an event that nothing else in the file uses:
-  /// the name is misspelled.
+  /// Reads all programs. Reports waits for a stream or an event that the rest of the file never
+  /// uses, because the name must be misspelled.
   void read(const YamlValue& programs);
 
  private:
@@ -50,7 +50,7 @@ class ProgramReader {
     models::ShortList<models::CallTemplate> calls;
   };
 
-  // Sets of ranks on which a step's choices pick the same values.
+  // Sets of ranks with the same picked options.
   struct ChoiceParts {
     std::vector<models::RankSet> parts;
     bool has_choices = false;  // the step has choices by a number, which can depend on the rank
@@ -69,8 +69,9 @@ class ProgramReader {
   struct Turns {
     std::uint32_t group = 0;
     std::uint32_t thread = 0;
-    std::uint32_t communicator = 0;     // on which the hosts of a list meet between two steps
-    std::vector<std::uint32_t> actors;  // turn actors of these meetings, each for other ranks
+    // Communicator on which the hosts of a list meet between two steps.
+    std::uint32_t communicator = 0;
+    std::vector<std::uint32_t> actors;  // actors of the meetings, each for other ranks
     models::Place place;
   };
 
@@ -170,34 +171,35 @@ class ProgramReader {
   models::CallTimes call_times_;
   ProgramNames names_;
   std::map<std::string, YamlValue, std::less<>> blocks_;
-  // words in blocks that could be parameters
+  // Words that could name a parameter, by block.
   std::map<std::string, std::set<std::string>, std::less<>> names_in_;
   std::vector<std::string> open_blocks_;
-  std::size_t visits_ = 0;    // visits of blocks, steps, calls, and other parts of loops
-  std::uint64_t placed_ = 0;  // steps, counted once per rank
+  std::size_t visits_ = 0;    // number of visits: blocks, steps, calls, and other parts of loops
+  std::uint64_t placed_ = 0;  // number of steps, counted once per rank
   std::size_t depth_ = 0;
-  std::optional<Turns> turns_;  // of the program; empty while a step of one rank per list is read
+  // Turns of the program; empty while a step of one rank per list is read.
+  std::optional<Turns> turns_;
   std::vector<models::RankSet> calls_on_;  // ranks of each call of the step
-  // parts of a collective that is made of sends and recvs
+  // Parts of a collective, if it consists of sends and recvs.
   std::optional<std::vector<Part>> split_parts_;
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // by actor
-  std::size_t open_loops_ = 0;                                        // open loops with an index
-  // A communicator that a step has ended: by which thread, on which ranks, and where.
+  std::size_t open_loops_ = 0;  // number of open loops with an index
+  // A communicator that a step has ended, with the thread, the ranks, and the place.
   struct Ended {
     std::uint32_t communicator = 0;
     std::uint32_t thread = 0;
     models::RankSet on;
     models::Place place;
-    bool finalized = false;  // a later destroy is allowed
+    bool finalized = false;  // whether a later destroy is allowed
   };
   std::vector<Ended> ended_;
   std::optional<Ended> ends_;  // communicator that the current step ends
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<MadeStep>>
       made_;  // actors, by line and column
   using NamedPlace = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;
-  // events of `after`
+  // Events of `after`.
   std::map<NamedPlace, std::pair<models::RankSet, std::uint32_t>> made_events_;
-  // choices, by line and column of the step
+  // Choices, by line and column of the step.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<YamlValue>> choices_;
 };
 

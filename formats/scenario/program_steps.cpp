@@ -1,4 +1,4 @@
-// The kinds of steps: kernels, calls, and the work and waits of the host.
+// Reads the kinds of steps: kernels, calls, and the work and waits of the host.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -80,8 +80,7 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
   if (barrier && defaults_.of_nccl && names_.is_of_group(first.communicator)) {
     actor.stream = names_.stream("compute", first.place);
   }
-  // A call on the host blocks the host. torch's barrier does so as well, and NCCL's split and
-  // destroy.
+  // A call on the host blocks the host, and so do torch's barrier and NCCL's split and destroy.
   const bool waits = graph_.streams[actor.stream].on_host || blocks_host(first.operation);
   actor.blocking = waits || defaults_.blocking.value_or(false);
   return true;
@@ -134,7 +133,7 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
   }
 }
 
-// Adds a call of a group; for a collective made of sends and recvs, adds these instead.
+// Adds a call of a group, or the sends and recvs that the collective consists of.
 void ProgramReader::add_call(CallTemplate call, const RankSet& on, StepTemplate& step) {
   if (!split_parts_) {
     step.calls.push_back(std::move(call));
@@ -263,8 +262,8 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
   }
 }
 
-// Replaces a gather or scatter by sends and recvs with the root, as NCCL and PyTorch do. They match
-// in order with the other sends and recvs between two ranks. Lowering reports mistakes in the call.
+// Replaces a gather or scatter by sends and recvs with the root, as NCCL and PyTorch do. Their
+// order counts among all sends and recvs between two ranks. Lowering reports mistakes in the call.
 void ProgramReader::make_messages(const CallTemplate& call, const RankSet& on) {
   const bool gathers = call.operation == Operation::kGather;
   if ((!gathers && call.operation != Operation::kScatter) || !call.peer ||
@@ -274,7 +273,7 @@ void ProgramReader::make_messages(const CallTemplate& call, const RankSet& on) {
   const models::Group& group = graph_.groups[graph_.communicators[call.communicator].group];
   std::vector<Part> parts;
   std::vector<std::vector<std::uint32_t>> ranks;  // ranks of each part
-  // parts, by whether the rank is the root, root, and size
+  // Indices of parts, by (rank is the root, root, size).
   std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::size_t> known;
   for (const std::uint32_t rank : on) {
     const std::uint32_t list = group.list_of(rank);
@@ -329,8 +328,8 @@ models::ShortList<CallTemplate> ProgramReader::messages_of(
   return messages;
 }
 
-// Reads a tag: a number, which can depend on the rank, or any other text. With `tag_numbers`, the
-// tag is always text.
+// Reads a tag: a number, which can depend on the rank, or any other text. If `tag_numbers` is
+// given, the tag is always text.
 void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
   if (!tag.is_scalar()) {
     call.tag_number = values_.expr(tag, ValueType::kNumber);
@@ -399,7 +398,7 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
   }
 }
 
-// Reads how often the key must have been set.
+// Reads the number of times that the key must have been set.
 void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
   const auto times = map.take("times");
   if (!times) return;
@@ -599,7 +598,8 @@ void ProgramReader::read_after(const YamlValue& after, const ActorTemplate& acto
   }
 }
 
-// Extends `behind` with a group's stream to the streams of the group's two-rank communicators.
+// Makes a step `behind` a group's stream also wait for the streams of the group's two-rank
+// communicators.
 void ProgramReader::wait_for_pairs(const ActorTemplate& actor, const Context& context,
                                    Steps& steps) {
   if (actor.behind == kNoIndex) return;
@@ -609,8 +609,7 @@ void ProgramReader::wait_for_pairs(const ActorTemplate& actor, const Context& co
   }
 }
 
-// Reports an event on the stream of a group that uses two-rank communicators: an event is on one
-// stream.
+// Reports an event on the stream of a group with two-rank communicators: an event is on one stream.
 void ProgramReader::refuse_event_of_pairs(const ActorTemplate& actor, const RankSet& on) const {
   const Role role = actor.step->role;
   if (role != Role::kRecord && role != Role::kWait) return;

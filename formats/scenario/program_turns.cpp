@@ -1,6 +1,6 @@
-// Programs in which one thread drives several ranks. Each rank keeps its own thread, and the
-// threads of a list meet between two steps. So only one thread runs at a time, and together they
-// run in the order of the one thread.
+// Reads programs in which one thread drives several ranks. Each rank keeps its own thread, and the
+// threads of a list meet between two steps. So only one thread runs at a time, and together the
+// threads run in the order of the single thread.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -123,7 +123,8 @@ bool ProgramReader::takes_one_turn(const MapReader& map, const RankSet& on) cons
 }
 
 // Reads a step in turns. Calls of a group start together: all ranks initialize and connect before
-// any rank is waited for. If launches block, the second waits for the first (NVIDIA/nccl#750).
+// the thread waits for any rank. If launches block, the second waits for the first
+// (NVIDIA/nccl#750).
 void ProgramReader::read_in_turn(MapReader& map, const YamlValue& value, const Context& context,
                                  Steps& steps) {
   if (context.on.empty()) return;

@@ -340,8 +340,8 @@ YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankS
   return list;
 }
 
-// Returns the streams that the next step waits for through `after`. Removes the steps of these
-// waits, which precede it at the end of `actors`.
+// Returns the streams that the next step waits for through `after`. Removes the steps of the waits,
+// which precede the step at the end of `actors`.
 std::vector<std::string> ProgramWriter::awaited_by(std::vector<std::uint32_t>& actors) {
   std::vector<std::string> streams;
   if (!brief_) return streams;

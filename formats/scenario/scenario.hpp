@@ -15,8 +15,7 @@
 
 namespace pipesim::formats {
 
-/// Reasons why `check` stays undecided, because the scenario does not say enough. Empty: the answer
-/// stands.
+/// Reasons why `check` stays undecided: the scenario lacks information. Empty: the answer stands.
 struct Undecided {
   models::OutsideText proved;
   models::OutsideText hang;
@@ -45,19 +44,19 @@ struct Scenario {
 struct ReadOptions {
   bool build_model = true;           // false: keep the model, and skip faults and expectations
   std::vector<PatchText> patches{};  // applied in this order
-  // whether an all_to_all sends empty parts; overrides the backend
+  // Whether an all_to_all sends empty parts; overrides the backend.
   std::optional<bool> sends_empty_parts{};
 };
 
-/// Reads the scenario in `text` after the patches, with `settings` instead of its defaults. For a
-/// name set twice, the last setting counts; `settings` override those of patches. Places in the
-/// n-th patch have file number n. Returns nullopt on mistakes; `diagnostics` then has all that were
-/// found. Mistakes in settings have no place.
+/// Reads the scenario in `text` after the patches, with `settings` instead of its defaults. If a
+/// name is set twice, the last setting counts; `settings` override the settings of patches. Places
+/// in the n-th patch have file number n. On mistakes, returns nullopt and puts all that were found
+/// into `diagnostics`. Mistakes in settings have no place.
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
                                       models::Diagnostics& diagnostics,
                                       const ReadOptions& options = {});
 
-/// Returns the scenario's parameters with their defaults. Fast, because it skips the rest. Empty
+/// Returns the scenario's parameters with their defaults. Fast, because the rest is not read. Empty
 /// after an error, which `diagnostics` gets.
 std::vector<Parameter> read_parameters_of(const std::string& text,
                                           models::Diagnostics& diagnostics);

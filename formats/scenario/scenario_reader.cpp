@@ -1,6 +1,6 @@
-// The scenario reader: the top level of the file here, `actors:` in actor_reader.cpp.
+// Reads scenarios: the top level of the file here, `actors:` in actor_reader.cpp.
 //
-// Reads keys in the order of their dependencies, not in file order: parameters, ranks, sets and
+// Keys are read in the order of their dependencies, not in file order: parameters, ranks, sets and
 // groups, threads and streams, actors, programs, expectations.
 #include <algorithm>
 #include <limits>
@@ -93,11 +93,11 @@ class ScenarioReader {
   models::PassRegistry passes_ = models::shipped_passes();
   std::vector<models::PassCall> calls_;   // calls in `passes`, for the model
   std::optional<models::RankGrid> grid_;  // grid of `parallel`, without a model
-  // pipeline of `schedule`, until it is added to the graph
+  // Pipeline of `schedule`, until added to the graph.
   std::optional<models::Pipeline> pipeline_;
-  // layer ops of `schedule`, until they are added to the graph
+  // Layer ops of `schedule`, until added to the graph.
   models::LayerOps ops_;
-  std::map<std::uint32_t, YamlValue> programs_;  // by thread; read once actors are known
+  std::map<std::uint32_t, YamlValue> programs_;  // programs by thread, read once actors are known
 };
 
 std::optional<Scenario> ScenarioReader::run() {

@@ -1,4 +1,5 @@
-// The top level of the file here, actors in actor_writer.cpp, host programs in program_writer.cpp.
+// Writes the top level of the file here, actors in actor_writer.cpp, host programs in
+// program_writer.cpp.
 //
 // Declares every thread, stream and communicator, so that all keep their numbers when the file is
 // read. Declares events, locks and phases only if their first uses are in another order.

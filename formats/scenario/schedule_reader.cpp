@@ -111,7 +111,7 @@ class PipelineReader {
            pipeline_.messages == MessageModel::kOverlap;
   }
 
-  // Whether sends and recvs can be moved as `message_order` says.
+  // Whether `message_order` can move the sends and recvs of this schedule.
   bool check_message_order(const Schedule& schedule) {
     const auto refuse = [&](const char* why, const char* what_to_do) {
       diagnostics_.error(order_place_, models::Code::kConflictingKeys, why)
@@ -231,7 +231,7 @@ class PipelineReader {
     }
     if (!models::follows_costs(shape.kind)) return models::make_schedule(shape);
     follows_costs_ = shape;
-    Schedule head;  // the fields that costs depend on
+    Schedule head;  // fields that costs depend on
     head.stages = shape.stages;
     head.micro_batches = shape.micro_batches;
     return head;
@@ -249,7 +249,7 @@ class PipelineReader {
   ScheduleShape with_costs(ScheduleShape shape) const {
     const auto of_stages = [&](std::int64_t models::StageCost::*cost) {
       std::vector<std::int64_t> of_ranks;
-      const std::size_t each =  // costs of a stage
+      const std::size_t each =  // number of costs per stage
           std::max<std::size_t>(1, pipeline_.costs.size() / shape.stages);
       for (std::uint32_t rank = 0; rank < shape.ranks(); ++rank) {
         std::int64_t sum = 0;
@@ -310,8 +310,8 @@ class PipelineReader {
     return fits() ? micro_batches.place() : stages.place();
   }
 
-  // Reads the costs of stages. With layers, all costs are per layer, multiplied by the layers of a
-  // stage.
+  // Reads the costs of stages. If `layers` is given, all costs are per layer, multiplied by the
+  // layers of a stage.
   void read_costs(MapReader& map, const Schedule& schedule,
                   const std::optional<YamlValue>& layers) {
     const std::uint32_t depth = schedule.depth();
@@ -752,9 +752,9 @@ class PipelineReader {
   MessageOrder order_ = MessageOrder::kInTurn;
   models::Place order_place_;
   std::optional<models::Place> unsharded_place_;
-  // shape of a schedule that is built once costs are known
+  // Shape of a schedule that is built once costs are known.
   std::optional<ScheduleShape> follows_costs_;
-  bool has_form_ = false;  // a form of schedule is given, valid or not
+  bool has_form_ = false;  // whether a form of schedule is given, valid or not
 };
 
 }  // namespace

@@ -12,10 +12,10 @@
 
 namespace pipesim::formats {
 
-/// Reads the value of `schedule:` and adds sends and recvs. nullopt after an error. With `grid`,
-/// each rank of a stage in the grid has one such pipeline. `cluster` is the value of that key,
-/// because a schedule that follows the costs needs transfer times; its mistakes are not reported
-/// here. `ops` gets the ops of a layer, if given.
+/// Reads the value of `schedule:` and adds sends and recvs. nullopt after an error. If `grid` is
+/// given, each rank of a stage in the grid has one such pipeline. `cluster` is the value of that
+/// key, for the transfer times that a schedule by costs needs; its mistakes are not reported here.
+/// `ops` gets the ops of a layer, if given.
 std::optional<models::Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
                                               const models::RankGrid* grid,
                                               const std::optional<YamlValue>& cluster,

@@ -18,8 +18,8 @@ namespace pipesim::formats {
 
 inline constexpr std::int64_t kMaxPort = 65'535;
 
-/// Reads the values of `sets:` and `groups:`, which can name each other, into `scenario`, whose
-/// ranks are known. The groups of `parallel:` can already exist.
+/// Reads the values of `sets:` and `groups:`, which can name each other, into `scenario`. The ranks
+/// must be known; the groups of `parallel:` can already exist.
 void read_sets_and_groups(MapReader& map, const ValueReader& values, Scenario& scenario);
 
 /// Reads the list `faults:` into `graph`, which already has actors, communicators and the cluster.
@@ -39,14 +39,14 @@ std::optional<models::LogicalGraph> read_model(const YamlValue& value, MapReader
 /// Reads the value of `parallel:` for a job without a model. nullopt after an error.
 std::optional<models::RankGrid> read_rank_grid(const YamlValue& value, const ValueReader& values);
 
-/// Returns the passes that build tasks from a model, in order, with their options from `value`, the
-/// value of `passes:`. The passes come from `registry`. nullopt after an error.
+/// Returns the passes of `registry` that build tasks from a model, in order, with their options
+/// from `value`, the value of `passes:`. nullopt after an error.
 std::optional<std::vector<models::PassCall>> read_passes(const std::optional<YamlValue>& value,
                                                          const models::PassRegistry& registry,
                                                          const ValueReader& values);
 
-/// Appends the expectations in `value` (one, or a list) to those of `scenario`, whose parameters
-/// and ranks are known. Adds mistakes to the diagnostics of `values`.
+/// Appends the expectations in `value` (one, or a list) to `scenario`, which already has parameters
+/// and ranks. Adds mistakes to the diagnostics of `values`.
 void read_expectations(const YamlValue& value, const ValueReader& values, Scenario& scenario);
 
 }  // namespace pipesim::formats

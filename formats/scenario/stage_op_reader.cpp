@@ -150,7 +150,7 @@ class LayerOpsReader {
     }
   }
 
-  // Checks that each op occurs once, after the ops that it waits for.
+  // Checks that each op occurs once, after the ops it depends on.
   void check_order(models::Place place) {
     if (ops_.overlapped.empty()) return;
     if (auto why = fault_of_order()) {

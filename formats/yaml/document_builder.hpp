@@ -31,7 +31,7 @@ class DocumentBuilder {
     return document_.add_node(kind, place);
   }
 
-  /// Adds a scalar whose text is `size` bytes at `first`, an offset from add_text() or use().
+  /// Adds a scalar with a text of `size` bytes at `first`, an offset from add_text() or use().
   std::uint32_t add_scalar(models::Place place, std::size_t first, std::size_t size, bool quoted) {
     count();
     return document_.add_scalar(models::SmallPlace(place, quoted), first, size);
@@ -58,7 +58,7 @@ class DocumentBuilder {
     open_.pop_back();
   }
 
-  /// The beginning of the innermost list or map that is still open.
+  /// Returns the beginning of the innermost open list or map.
   std::optional<models::Place> innermost() const {
     if (open_.empty()) return std::nullopt;
     return document_.nodes_[open_.back()].place.place();
@@ -71,7 +71,8 @@ class DocumentBuilder {
     return begin;
   }
 
-  /// The same for the whole text of the document or a patch. The document's own text is not copied.
+  /// Stores the whole text of the document or a patch, and returns its offset. The document's own
+  /// text is not copied.
   std::size_t use(std::string_view text) {
     if (file_ != 0) return add_text(text);
     document_.source_ = text;

@@ -30,7 +30,7 @@ struct Unit {
   std::int64_t factor;
 };
 
-// All units. Times come first, in ascending order, as time_text() requires.
+// All units. Times are first, in ascending order, as time_text() requires.
 constexpr std::array kUnits = {
     Unit{"ns", ValueType::kTime, 1},
     Unit{"us", ValueType::kTime, 1'000},
@@ -295,7 +295,7 @@ std::optional<Value> Parser::parse_membership(const Value& left, bool inside, st
   std::vector<Members> members;
   const std::size_t start = next();
   if (!parse_members(members)) return std::nullopt;
-  // Each piece becomes part of the expression, which is evaluated for each rank.
+  // Each piece becomes part of the expression, to be evaluated for each rank.
   constexpr std::size_t kMaxPieces = 100;
   if (members.size() > kMaxPieces) {
     diagnostics_
@@ -684,7 +684,7 @@ std::optional<Value> Parser::combined(Op op, const Value& left, const Value& rig
   return Value{type, Expr::binary(op, left.expr, right.expr), {}};
 }
 
-// Uses the largest unit in which the value is at least 1 and a whole number of thousandths.
+// Formats a time with the largest unit in which it is at least 1 and a whole number of thousandths.
 std::string time_text(std::int64_t ns) {
   if (ns == 0) return "0s";
   for (const Unit* unit = &kUnits[3]; unit != &kUnits[0]; --unit) {
@@ -697,7 +697,8 @@ std::string time_text(std::int64_t ns) {
   return fmt::format("{}ns", ns);
 }
 
-// Uses the largest unit that gives a whole number. Units of bits are for reading only.
+// Formats bytes with the largest unit that gives a whole number. Units of bits are for reading
+// only.
 std::string bytes_text(std::int64_t bytes, ValueType type) {
   const Unit* best = nullptr;
   for (const Unit& unit : kUnits) {

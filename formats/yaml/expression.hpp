@@ -23,7 +23,7 @@ namespace pipesim::formats {
 
 enum class ValueType : std::uint8_t { kNumber, kTime, kBytes, kBandwidth, kTruth, kWord };
 
-/// The name of a type in messages: "a number", "a time", ...
+/// Returns the name of a type in messages: "a number", "a time", ...
 std::string_view type_name(ValueType type);
 
 /// Adds advice if the unit of a time, size or bandwidth is missing or wrong.

@@ -144,8 +144,7 @@ bool Writer::can_be(std::uint32_t index, ValueType type) const {
 }
 
 Text Writer::constant(std::int64_t value, ValueType type) {
-  // This value cannot be written with its digits alone, because they exceed the range without the
-  // sign.
+  // The digits of this value alone exceed the range, because the sign is a separate operator.
   if (value == std::numeric_limits<std::int64_t>::min()) {
     return {fmt::format("{} - {}", constant(value + 1, type).text, constant(1, type).text), kSum};
   }

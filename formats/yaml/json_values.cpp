@@ -41,7 +41,7 @@ bool is_number(std::string_view token) {
 // reader skips values that are not read.
 class JsonValues {
  public:
-  // `text` is the text at offset `base`, or a copy of it.
+  // Takes the text at offset `base`, or a copy of it.
   JsonValues(std::string_view text, std::size_t base, DocumentBuilder& builder)
       : text_(text), base_(base), builder_(builder) {}
 
@@ -53,7 +53,7 @@ class JsonValues {
     return document.current_location().get(rest) == simdjson::OUT_OF_BOUNDS;
   }
 
-  /// The decoded strings with escapes. The caller appends them after the text.
+  /// Returns the decoded strings with escapes. The caller appends them after the text.
   const std::string& unescaped() const { return unescaped_; }
 
  private:
@@ -70,11 +70,11 @@ class JsonValues {
 
   std::size_t offset(const char* at) const { return static_cast<std::size_t>(at - text_.data()); }
 
-  // Returns the closing quote of the string whose first byte is at `first`.
+  // Returns the closing quote of the string that begins at `first`, after its opening quote.
   std::size_t end_of_string(std::size_t first) const {
     for (std::size_t at = text_.find('"', first);; at = text_.find('"', at + 1)) {
       const std::size_t last = text_.find_last_not_of('\\', at - 1);
-      // not escaped: the number of backslashes before it is even
+      // An even number of backslashes does not escape the quote.
       if ((at - 1 - last) % 2 == 0) return at;
     }
   }
@@ -119,7 +119,7 @@ class JsonValues {
     return true;
   }
 
-  // Recursive for lists and maps; DocumentBuilder limits the depth.
+  // Adds a value, recursively for lists and maps; DocumentBuilder limits the depth.
   bool add_value(ondemand::value& value) {
     const std::string_view token = value.raw_json_token();
     const std::size_t at = offset(token.data());
@@ -160,8 +160,9 @@ class JsonValues {
 
 }  // namespace
 
-// Strings without escapes refer to the text. simdjson needs spare capacity after the text; a text
-// without it is copied. The copy is freed before the values are used.
+// Reads JSON with simdjson, which needs spare capacity after the text. A text without spare
+// capacity is copied, and the copy is freed before the values are used. Strings without escapes
+// refer to the text.
 bool add_json(const std::string& text, DocumentBuilder& builder) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;

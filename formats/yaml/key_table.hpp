@@ -37,7 +37,7 @@ struct KeyTable {
   std::string_view meaning;  // one line
   std::span<const Key> own;
   std::array<const KeyTable*, 6> also{};  // keys shared with other kinds
-  // the first `heads` keys are heads; a map has exactly one of them
+  // The first `heads` keys are heads; a map has exactly one of them.
   std::size_t heads = 0;
   std::string_view rules = {};  // further keywords of JSON Schema
 

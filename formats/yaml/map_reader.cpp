@@ -187,7 +187,7 @@ void MapReader::finish() {
     if (const std::string_view ours = our_word(key, known); !ours.empty()) {
       error.notes.push_back(fmt::format("did you mean '{}'?", ours));
     } else {
-      // users do not know these keys by heart
+      // A long list helps, because users do not know these keys by heart.
       models::suggest_name(error, key, known, known.size());
     }
   }

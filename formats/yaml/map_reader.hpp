@@ -15,12 +15,12 @@
 
 namespace pipesim::formats {
 
-/// Reads one map. finish() reports keys that are not in its table or that nobody took. Repeated
-/// keys and merge keys are reported at once.
+/// Reads one map. finish() reports keys that are not in its table or were not taken. Repeated keys
+/// and merge keys are reported at once.
 class MapReader {
  public:
-  /// `table` has the keys of the map, and must outlive the reader. A value that is not a map is
-  /// reported and reads as empty.
+  /// Reads `value` with the keys in `table`, which must outlive the reader. Reports a value of
+  /// another kind than a map, and reads it as empty.
   MapReader(const YamlValue& value, const KeyTable& table, models::Diagnostics& diagnostics);
 
   /// Takes the value of `key`; nullopt if the map or its table has no such key.
@@ -35,7 +35,7 @@ class MapReader {
   /// The same as take(), for text that only people read, such as `about`. Reports a list or a map.
   std::string take_text(std::string_view key);
 
-  /// The possible words for `key`, from its table.
+  /// Returns the possible words for `key`, from its table.
   std::vector<std::string> words(std::string_view key) const;
 
   /// Reports the keys that were not taken.
@@ -46,7 +46,7 @@ class MapReader {
  private:
   struct Entry {
     YamlValue::Entry entry;
-    std::string_view key;  // text of the key, stored because it is compared dozens of times
+    std::string_view key;  // text of the key, stored for dozens of comparisons
     bool taken = false;
   };
 
@@ -62,12 +62,12 @@ class MapReader {
 const KeyTable* table_with_head(const YamlValue& value, std::span<const KeyTable* const> tables);
 
 /// Returns the entries of a map from names to things. Reports and skips repeated keys, and keys
-/// that are not plain scalars. Reports a `value` that is not a map, and returns nothing.
+/// that are not plain scalars. Reports a `value` of another kind than a map, and returns no
+/// entries.
 std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_view what,
                                             models::Diagnostics& diagnostics);
 
-/// Calls `visit` for each of these entries, of which there can be a million, after checking all
-/// keys.
+/// Calls `visit` for each entry of named_entries(), possibly a million, after checking all keys.
 void for_each_named_entry(const YamlValue& value, std::string_view what,
                           models::Diagnostics& diagnostics,
                           const std::function<void(const YamlValue::Entry&)>& visit);

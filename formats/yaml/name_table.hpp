@@ -23,7 +23,7 @@ class NameTable {
     if (slots > slots_.size()) grow(slots);
   }
 
-  /// Adds `number`, which is not kNone.
+  /// Adds `number` (not kNone).
   void add(std::string_view name, std::uint32_t number) {
     reserve(++count_);
     put({hash(name), number});

@@ -185,7 +185,7 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
   const std::string* text = &given->setting.second;
   const models::Place place = given->place;
   const std::string source = source_text(*given);
-  // A rejected value keeps the default, so that it causes no further errors.
+  // After a rejected value, the parameter keeps its default, to avoid further errors.
   const Value before = parameter.value;
   const auto accepted = [&] {
     const bool good = check(parameter, place, source);

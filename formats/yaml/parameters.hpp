@@ -14,7 +14,7 @@
 
 namespace pipesim::formats {
 
-/// Return the keys of a parameter in long form, and the names that a parameter cannot have.
+/// Returns the keys of a parameter in long form, or the names that a parameter cannot have.
 const KeyTable& parameter_keys();
 std::span<const std::string_view> reserved_names();
 
@@ -28,13 +28,13 @@ struct GivenSetting {
   models::Place place;
 };
 
-/// Reads the parameters in `value` (the map below `params:`). Their values come from `settings`, or
-/// from their defaults, which can use earlier parameters.
+/// Reads the parameters in `value` (the map below `params:`). Takes their values from `settings`,
+/// or from their defaults, which can use earlier parameters.
 std::vector<Parameter> read_parameters(const YamlValue& value,
                                        const std::vector<GivenSetting>& settings,
                                        models::Diagnostics& diagnostics);
 
-/// Reports settings whose name no parameter has.
+/// Reports settings that name no parameter.
 void check_settings(const std::vector<Parameter>& parameters,
                     const std::vector<GivenSetting>& settings, models::Diagnostics& diagnostics);
 

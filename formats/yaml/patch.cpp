@@ -1,6 +1,7 @@
-// A merge patch (RFC 7386) on the tree of the document, with three additions: positions in lists
-// (`3`, `3..4`, `+`), `+NAME` for a new name in a map of known names, and `=` for a value that is
-// not merged.
+// Applies a merge patch (RFC 7386) to the tree of the document, with three additions:
+// * positions in lists (`3`, `3..4`, `+`)
+// * `+NAME` for a new name in a map of known names
+// * `=` for a value to set without merging
 #include "formats/yaml/patch.hpp"
 
 #include <algorithm>
@@ -27,8 +28,8 @@ namespace {
 using Entry = YamlValue::Entry;
 using Entries = std::vector<Entry>;
 
-// Position in a list: [first, last]; an insertion goes after item `last`. Items count from 1, 0 is
-// the front, and negative numbers count from the end.
+// Position in a list: [first, last]; new items are inserted after item `last`. Items count from 1,
+// 0 is the front, and negative numbers count from the end.
 struct Position {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -134,7 +135,7 @@ class Patcher {
   Diagnostics& diagnostics_;
 };
 
-// Returns what the names in the map at `path` denote, if such names must be known; else an empty
+// Returns the kind of the names in the map at `path`, if such names must be known; else an empty
 // string. In these maps, an unknown name is an error, and `+` adds a new one.
 std::string named_at(const std::vector<std::string>& path) {
   static const std::map<std::string, std::string, std::less<>> kTop = {

@@ -1,8 +1,8 @@
-// Patches: small YAML files that change a scenario before it is read. docs/reference/patch.md
+// Patches: small YAML files that change a scenario before reading. docs/reference/patch.md
 // describes them.
 //
 // Patches change the tree of the document. So a patch can contain everything that a scenario can,
-// and its mistakes are reported at their places in the patch.
+// and mistakes are reported at their places in the patch.
 #pragma once
 
 #include <vector>

@@ -65,8 +65,8 @@ class ValueReader {
   /// of these.
   std::optional<models::RankSet> rank_set(const YamlValue& value) const;
 
-  /// Counts `ranks` to be stored in addition to earlier ones: of an actor, of its reads, of a
-  /// group. Returns false if the scenario exceeds kMaxKeptRanks, which is reported once.
+  /// Counts ranks to be stored: of an actor, of its reads, of a group. Returns false if the
+  /// scenario exceeds kMaxKeptRanks, and reports this once.
   bool keep(std::uint64_t ranks, models::Place place) const;
 
   models::Diagnostics& diagnostics() const { return diagnostics_; }

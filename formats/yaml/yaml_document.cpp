@@ -62,9 +62,9 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
   return true;
 }
 
-// Rejects a file with too many open brackets. yaml-cpp keeps each as a token until it knows what
-// the first one begins: 20 MB of '[' take 4 GB. Brackets in texts count as well, so the limit is
-// far above the depth limit.
+// Rejects a file with too many open brackets. yaml-cpp keeps all of them as tokens until it knows
+// the meaning of the first: 20 MB of '[' take 4 GB. Brackets in texts count as well, so the limit
+// is far above the depth limit.
 bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
   constexpr std::size_t kMaxOpen = 10'000;
   std::size_t open = 0;
@@ -116,7 +116,7 @@ bool has_tab_before(const std::string& text, Place place) {
 /// Receives yaml-cpp's events.
 class YamlEvents : public YAML::EventHandler {
  public:
-  /// `bytes` is the size of the document.
+  /// Takes a document of `bytes` bytes.
   YamlEvents(DocumentBuilder& builder, std::size_t bytes)
       : builder_(builder),
         max_repeated_({kRepeatedValues + bytes / kBytesPerRepeatedValue, kRepeatedText + bytes}) {}
@@ -210,7 +210,7 @@ class YamlEvents : public YAML::EventHandler {
   std::map<YAML::anchor_t, Anchored> anchors_;
   Amount max_repeated_;
   Amount read_;      // sum over the document, with aliases expanded
-  Amount repeated_;  // part of `read_` that comes from aliases
+  Amount repeated_;  // part of `read_` inside aliases
 };
 
 }  // namespace
@@ -305,7 +305,7 @@ YamlValue YamlDocument::make_scalar(Place place, std::string_view text) {
   return {this, index};
 }
 
-// A node has only one parent, so the new parent gets aliases of its children.
+// Adds a new parent with aliases of its children, because a node has only one parent.
 YamlValue YamlDocument::make_parent(Kind kind, Place place,
                                     const std::vector<YamlValue>& children) {
   const std::uint32_t parent = add_node(kind, place);

@@ -1,8 +1,8 @@
 // A YAML document as a flat array of nodes with their places.
 //
-// Built from yaml-cpp's events instead of its node graph. This needs a tenth of the memory. It
-// keeps the style of each scalar (a quoted "4" is not a number), and repeated keys, which the node
-// graph hides.
+// The document is built from yaml-cpp's events instead of its node graph, and needs a tenth of the
+// memory. Unlike the node graph, the document keeps the style of each scalar (a quoted "4" is not a
+// number), and repeated keys.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace pipesim::formats {
 
 class YamlDocument;
 
-/// One value of a document, which must outlive it.
+/// A value of a document. The document must outlive it.
 class YamlValue {
  public:
   enum class Kind : std::uint8_t { kNull, kScalar, kList, kMap, kAlias };
@@ -37,31 +37,31 @@ class YamlValue {
 
   models::Place place() const;
 
-  /// The text of a scalar; empty for other kinds.
+  /// Returns the text of a scalar; empty for other kinds.
   std::string_view text() const;
 
   /// Whether the scalar was written in quotes.
   bool quoted() const;
 
-  /// The items of a list, or the keys and values of a map in turn; empty for other kinds.
+  /// Returns the items of a list, or the keys and values of a map in turn; empty for other kinds.
   std::vector<YamlValue> items() const;
 
   /// Calls `visit(item)` for each of items(), of which there can be millions.
   template <typename Visit>
   void for_each_item(Visit visit) const;
 
-  /// The number of items().
+  /// Returns the number of items().
   std::size_t size() const;
 
   struct Entry;
-  /// The entries of a map, in file order; empty for other kinds.
+  /// Returns the entries of a map, in file order; empty for other kinds.
   std::vector<Entry> entries() const;
 
   /// Calls `visit(entry)` for each of entries().
   template <typename Visit>
   void for_each_entry(Visit visit) const;
 
-  /// "a list", "a map", "nothing" or the scalar in quotes, for messages.
+  /// Returns "a list", "a map", "nothing" or the scalar in quotes, for messages.
   std::string described() const;
 
  private:
@@ -91,14 +91,14 @@ class YamlDocument {
                                models::Diagnostics& diagnostics);
   static constexpr std::uint32_t kMaxFiles = 255;
 
-  /// Make new values of this document from existing ones, which keep their places.
+  /// Creates a value of this document from existing ones, which keep their places.
   YamlValue make_scalar(models::Place place, std::string_view text);
   YamlValue make_list(models::Place place, const std::vector<YamlValue>& items);
   YamlValue make_map(models::Place place, const std::vector<YamlValue::Entry>& entries);
   void set_root(const YamlValue& root) { root_ = root.index_; }
 
-  /// Releases an entry that is not read again. Its memory is freed once adjacent entries are
-  /// released as well. Texts stay, and so does everything if the document has aliases.
+  /// Releases an entry that will not be read again. Its memory is freed once adjacent entries are
+  /// released as well. Texts are kept; a document with aliases keeps everything.
   void release(const YamlValue::Entry& entry);
 
  private:
@@ -108,7 +108,7 @@ class YamlDocument {
   // Node of the tree, in preorder: each node is followed by its children with their descendants.
   struct Node {
     models::SmallPlace place;  // marked: a scalar in quotes
-    // scalar: offset of the text; list and map: index after the last descendant; alias: target
+    // Scalar: offset of the text. List and map: index after the last descendant. Alias: target.
     std::uint32_t link = 0;
     std::uint32_t kind : 3;
     std::uint32_t size : 29;  // scalar: length; list: items; map: keys plus values
@@ -155,7 +155,7 @@ class YamlDocument {
   YamlValue::Kind kind(std::uint32_t index) const {
     return static_cast<YamlValue::Kind>(nodes_[index].kind);
   }
-  // The index of a node, or the target of an alias.
+  // Returns the index of a node, or of the target of an alias.
   std::uint32_t resolved(std::uint32_t index) const {
     return kind(index) == YamlValue::Kind::kAlias ? nodes_[index].link : index;
   }
@@ -172,7 +172,8 @@ class YamlDocument {
     nodes_.push_back({models::SmallPlace(place), index + 1, number & 7U, 0});
     return index;
   }
-  // Adds a scalar whose text is `size` bytes at `first`. A marked place means quotes.
+  // Adds a scalar with a text of `size` bytes at `first`. The place is marked if the scalar is in
+  // quotes.
   std::uint32_t add_scalar(models::SmallPlace place, std::size_t first, std::size_t size) {
     constexpr unsigned kScalar = static_cast<std::uint8_t>(YamlValue::Kind::kScalar);
     const auto index = static_cast<std::uint32_t>(nodes_.size());
@@ -188,7 +189,8 @@ class YamlDocument {
   bool has_aliases_ = false;
   std::uint32_t released_ = 0;      // the last contiguous range of released nodes:
   std::uint32_t released_end_ = 0;  // [released_, released_end_)
-  // Texts of scalars: first the parsed text, if it is JSON, and then the text kept here.
+  // Texts of scalars. Offsets below the size of source_ refer to the parsed JSON text, all others
+  // to text_.
   std::string_view source_;
   std::string text_;
 };

@@ -122,7 +122,8 @@ std::string YamlNode::flow() const {
   return result + (kind_ == Kind::kList ? ']' : '}');
 }
 
-// The length of flow(), or any number above `most`: a long value is not measured to its end.
+// Returns the length of flow(), or any number above `most`: a long value is not measured to its
+// end.
 std::size_t YamlNode::flow_size(std::size_t most) const {
   if (kind_ == Kind::kScalar) return text_.size();
   std::size_t size = 2;
@@ -139,7 +140,7 @@ bool YamlNode::holds_scalars_only() const {
                      [](const auto& child) { return child.second.kind_ == Kind::kScalar; });
 }
 
-// Whether the value contains a list whose items get their own lines if it is long.
+// Whether the value contains a list made by lines().
 bool YamlNode::needs_lines() const {
   return lines_ || std::any_of(children_.begin(), children_.end(),
                                [](const auto& child) { return child.second.needs_lines(); });
@@ -156,7 +157,7 @@ void YamlNode::write_entry(std::string head, std::size_t indent, bool block, boo
              (dense && !block && !needs_lines())) {
     write_filled(std::move(head), indent + 2, out);
   } else if (head.back() == '-') {
-    // The first line of a nested block goes on the line of the dash.
+    // The first line of a nested block is on the line of the dash.
     std::string below;
     write_block(indent + 2, dense, below);
     out += head + ' ' + below.substr(indent + 2);

@@ -13,13 +13,14 @@ namespace pipesim::formats {
 /// A value to write: a text, a list or a map.
 class YamlNode {
  public:
-  /// A name or another text, quoted if YAML or the scenario reader would read it as something else.
+  /// Creates a name or another text, quoted if YAML or the scenario reader would read it as
+  /// something else.
   static YamlNode text(std::string_view text);
-  /// A number, an expression, on or off.
+  /// Creates a number, an expression, on or off.
   static YamlNode value(std::string_view text);
   static YamlNode nothing();
   static YamlNode list();
-  /// A list whose items get their own lines, unless the whole list fits on one.
+  /// Creates a list with one line per item, unless the whole list fits on one.
   static YamlNode lines();
   static YamlNode map();
 
@@ -31,8 +32,9 @@ class YamlNode {
   bool empty() const { return children_.empty(); }
   std::size_t size() const { return children_.size(); }
 
-  /// Writes this map as a document. The values of keys in `sections` always get their own lines.
-  /// With `dense`, a long map of short values is written on filled lines, not with one key a line.
+  /// Writes this map as a document. The values of keys in `sections` always get their own lines. If
+  /// `dense` is set, a long map of short values is written on filled lines, not with one key a
+  /// line.
   std::string document(const std::vector<std::string_view>& sections, bool dense = false) const;
 
  private:
