@@ -23,7 +23,7 @@ struct Console {
   const std::atomic<bool>* interrupted = nullptr;
   std::atomic<bool>* simulating = nullptr;
   const models::PassRegistry* passes = nullptr;  // passes for `opt`; null: the built-in ones
-  std::size_t out_columns = 80;                  // width of the terminal; this if there is none
+  std::size_t out_columns = 80;                  // width of the terminal; 80 if there is none
 };
 
 /// Makes Ctrl-C stop the simulation instead of the process, during its lifetime.

@@ -509,8 +509,8 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
   return word.has_value();
 }
 
-// Finds a register: `actor` names the register 'out' of an actor, `actor.register` another one.
-// `given` names the register if it has its own key.
+// Finds a register by name. `actor` means the register 'out' of an actor, `actor.register` another
+// one. `given` is the register's name if it has its own key.
 bool ActorReader::find_register(const std::string& name, const std::string& given, Place place,
                                 ReadTemplate& read) {
   read.actor = by_name_.find(name);

@@ -422,7 +422,7 @@ bool ProgramReader::read_block(MapReader& map, const Context& context, Steps& st
   }
   const auto block = map.take("do");
   if (!block) return false;
-  if (turns_) {  // between these steps, the other ranks of the lists have their turns
+  if (turns_) {  // the other ranks of a list take turns after each step of the block
     read_steps(*block, context, steps);
     return true;
   }
