@@ -7,7 +7,7 @@
 namespace pipesim::models {
 namespace {
 
-// "(S(0), B)": the signature in each dimension.
+// Splits "(S(0), B)" into the signature of each dimension.
 std::vector<std::string_view> dimensions_of(std::string_view signature) {
   std::vector<std::string_view> result;
   if (!signature.empty() && signature.front() == '(') signature.remove_prefix(1);

@@ -1,5 +1,5 @@
-// How tensors get from the signature of their producer to that of their consumer, as OneFlow logged
-// it.
+// How OneFlow converts tensors from the signature of the producer to that of the consumer, as
+// logged.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace pipesim::models {
 
-/// One row, as it stands in the log; of an eager boxing a step of its way, without ops.
+/// One row of the log. An eager boxing has one row per step, without ops.
 struct LoggedBoxing {
   std::size_t line = 0;
   OutsideText producer;
@@ -21,8 +21,8 @@ struct LoggedBoxing {
   OutsideText shape;
   OutsideText builder;
 
-  /// Whether a dimension of the placement goes from broadcast to partial sum: then some ranks read
-  /// the tensor and the others zeros, which differ in what they wait for.
+  /// Whether a dimension of the placement changes from broadcast to partial sum. Then some ranks
+  /// read the tensor and the others read zeros, so their waits differ.
   bool makes_partial_sum() const;
 };
 

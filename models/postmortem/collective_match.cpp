@@ -1,7 +1,7 @@
-// The rules are those of PyTorch's analyzer, and so are their order and the classes. What differs:
-// the reference is a rank that agrees with most, not the first one, so that the one that is wrong
-// is called the culprit, and where no side has most both are told; ops are found by the numbers
-// that ranks gave them, not by a scan.
+// Applies the rules of PyTorch's analyzer, in its order and with its classes, with two differences.
+// * The reference is a rank that agrees with most others, not the first rank. So the wrong rank is
+//   the culprit; without a majority, both sides are reported.
+// * Ops are matched by the sequence numbers that ranks recorded, not by a scan.
 #include "models/postmortem/collective_match.hpp"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace pipesim::models {
 namespace {
 
-// Sizes come from a file: a product that does not fit is as good as any other huge one.
+// Returns the product of `sizes`, or -1 on overflow: sizes come from a file, and any huge value
+// will do.
 std::int64_t product(const std::vector<std::int64_t>& sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {
@@ -22,7 +23,7 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return result;
 }
 
-// Marks the end of several ops; what counts stands in these.
+// Whether `name` is the record that ends a coalesced call. The ops before it carry the details.
 bool is_coalesced(std::string_view name) {
   return name == "coalesced" || name == "ALLGATHER_coalesced" || name == "REDUCE_SCATTER_coalesced";
 }
@@ -73,7 +74,7 @@ std::int64_t first_elements(const TensorSizes& sizes) {
   return sizes.empty() ? 1 : product(sizes.front());
 }
 
-// Whether `whole` has `members` times as many elements as `part`: in one tensor, or in a list.
+// Whether `whole` has `members` times as many elements as `part`, in one tensor or in a list.
 bool is_split(const TensorSizes& part, const TensorSizes& whole, std::size_t members) {
   const auto factor = static_cast<std::int64_t>(members);
   std::int64_t wanted = 0;
@@ -145,7 +146,7 @@ MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
   return {};
 }
 
-// Of some calls only the number is known.
+// Whether the evidence names the ops of `call`. For some calls it has only the sequence number.
 bool says_what(const RecordedCall& call) { return !call.ops.empty() || !call.end_name.empty(); }
 
 class Checker {
@@ -162,7 +163,7 @@ class Checker {
         case CheckResult::kMatched:
           break;
         case CheckResult::kStateDiffers:
-          // Nothing is wrong with the calls themselves, so more can be said of those behind it.
+          // The calls themselves match, so later calls can be checked as well.
           if (seen.state) continue;
           seen.state = true;
           break;
@@ -199,9 +200,9 @@ class Checker {
   }
 
   struct Sight {
-    std::vector<std::uint32_t> calls;  // of CollectiveCheck::called
-    bool done = false;                 // on some
-    bool pending = false;              // on some
+    std::vector<std::uint32_t> calls;  // indexes, in the order of CollectiveCheck::called
+    bool done = false;                 // on at least one rank
+    bool pending = false;              // on at least one rank
   };
 
   CollectiveCheck look_at(const CollectiveKey& key);
@@ -221,7 +222,7 @@ class Checker {
   std::vector<CollectiveCheck> result_;
 };
 
-// How two calls fit: the first of their ops that does not, and which that is.
+// Compares two calls. Returns the first mismatch of their ops and sets `op` to its index.
 Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
                          const std::vector<std::uint32_t>& calls, std::size_t* op) const {
   const RecordedCall& a = call_of(check.called[reference], calls[reference]);
@@ -246,7 +247,8 @@ Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, st
   return result;
 }
 
-// One that most others agree with: of equals the first. Few kinds of call differ, so few are tried.
+// Returns the index of the call that most others agree with, the first if several tie. Calls come
+// in few kinds, so the search tries few of them.
 std::size_t Checker::choose_reference(const CollectiveCheck& check,
                                       const std::vector<std::uint32_t>& calls) const {
   constexpr std::size_t kMaxTried = 8;
@@ -302,7 +304,8 @@ void Checker::compare(CollectiveCheck& check, const std::vector<std::uint32_t>& 
   }
 }
 
-// Of a group whose members are not all known, those that are stand for it.
+// Sets the other side if no majority agrees. If some members of a group are unknown, the known ones
+// represent it.
 void Checker::find_other_side(CollectiveCheck& check,
                               const std::vector<std::uint32_t>& calls) const {
   const EvidenceGroup& group = evidence_.groups[check.group];
@@ -336,7 +339,8 @@ bool Checker::elements_differ(const CollectiveCheck& check,
   return in != out;
 }
 
-// Who has called it. Members of a group without a dump may have.
+// Finds the members that made, counted or never made the call. A member without a dump may have
+// made it.
 Checker::Sight Checker::look_for(const CollectiveKey& key, CollectiveCheck& check) const {
   Sight sight;
   for (const std::uint32_t rank : evidence_.groups[key.group].ranks) {
@@ -373,12 +377,13 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   check.sequence = key.sequence;
   const Sight sight = look_for(key, check);
   const RecordedCall& first = call_of(check.called.front(), sight.calls.front());
-  // Of several ops the mark behind them stands for all; where members are missing, the first.
+  // If all members joined, the end mark names a coalesced call. If some are missing, its first op
+  // does.
   const bool all_joined = check.missing.empty();
   const bool by_end = first.ops.empty() || (first.coalesced && all_joined);
   check.op = by_end ? first.end_name : first.ops.front().name;
   check.record = first.last_record;
-  // Of some calls only the number is known.
+  // For some calls the evidence has only the sequence number.
   for (std::size_t i = 0; check.op.empty() && i < sight.calls.size(); ++i) {
     const RecordedCall& other = call_of(check.called[i], sight.calls[i]);
     if (!other.ops.empty()) check.op = other.ops.front().name;
@@ -403,7 +408,7 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   return check;
 }
 
-// It is done on members in whose dumps it is no more.
+// Blames the pending calls. The call is done on members whose dumps no longer contain it.
 void Checker::blame_pending(CollectiveCheck& check, const Sight& sight) const {
   for (std::size_t i = 0; i < sight.calls.size(); ++i) {
     const CallState state = call_of(check.called[i], sight.calls[i]).state;
@@ -506,14 +511,14 @@ Called CallIndex::collective(std::uint32_t rank, const CollectiveKey& key,
     return Called::kYes;
   }
   const GroupProgress* own = progress(rank, key.group);
-  // A group's last call may have been a message, which has another number.
+  // The last call of a group may be a send or recv, which has another numbering.
   const auto reaches = [&](std::int64_t count) {
     return count >= 0 && !has_messages_[key.group] &&
            static_cast<std::uint64_t>(count) >= key.sequence;
   };
   const bool counted = own != nullptr && reaches(own->called);
   if (evidence_.ranks[rank].complete && evidence_.groups[key.group].in_dumps) {
-    // What it called later is there, so this has gone.
+    // A dump keeps all later calls, so this call is done and was dropped.
     return has_later || counted ? Called::kDone : Called::kNo;
   }
   if (own != nullptr && reaches(own->completed)) return Called::kDone;

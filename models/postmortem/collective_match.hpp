@@ -1,4 +1,4 @@
-// Whether the calls that ranks made of one collective fit together: the checks of PyTorch's Flight
+// Compares the calls that ranks made for one collective. Applies the checks of PyTorch's Flight
 // Recorder analyzer (torch/distributed/flight_recorder), with its classes.
 #pragma once
 
@@ -13,49 +13,49 @@ namespace pipesim::models {
 
 enum class Match : std::uint8_t {
   kFull,
-  kUndecided,  // an all_to_all, of which only all calls together say whether sizes fit
+  kUndecided,  // an all_to_all: only the calls of all ranks together show whether the sizes fit
   kType,
   kSize,
   kDtype,
   kState,
 };
 
-/// "FULLY_MATCHED": as PyTorch's analyzer prints it.
+/// "FULLY_MATCHED", the name that PyTorch's analyzer prints.
 std::string_view match_name(Match match);
 
 struct MatchResult {
   Match match = Match::kFull;
-  std::string difference;  // "all_reduce and all_gather"; empty where nothing differs
+  std::string difference;  // "all_reduce and all_gather"; empty if the ops match
 };
 
-/// Holds `other` against `reference`, both of one collective of a group of `members` ranks, or the
-/// two ends of a message.
+/// Compares `other` with `reference`. The ops belong to one collective of a group of `members`
+/// ranks, or are a matching send and recv.
 MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std::size_t members);
 
 /// The number of elements of all tensors of `sizes`.
 std::int64_t elements(const TensorSizes& sizes);
 
-/// What became of one collective.
+/// The result of checking one collective.
 enum class CheckResult : std::uint8_t {
   kMatched,
   kNotAllJoined,    // a member with a dump has not called it
   kMismatch,        // type, size or dtype differ
-  kStateDiffers,    // done on one rank, and not on another
-  kElementsDiffer,  // an all_to_all: what all send is not what all receive
-  kUndecided,       // members without a dump
+  kStateDiffers,    // done on one rank, pending on another
+  kElementsDiffer,  // an all_to_all: the ranks send more or fewer elements than they receive
+  kUndecided,       // some members have no dump
 };
 
 /// "not all ranks joined".
 std::string_view check_name(CheckResult result);
 
-/// A rank whose call differs from those of most.
+/// A rank whose call differs from the majority.
 struct Culprit {
   std::uint32_t rank = 0;
   std::uint32_t call = 0;  // index in its calls
   MatchResult result;
 };
 
-/// Which collective: all members number those of a group alike.
+/// Identifies a collective: all members of a group number its collectives in the same way.
 struct CollectiveKey {
   std::uint32_t group = 0;
   std::uint64_t sequence = 0;
@@ -68,44 +68,45 @@ inline CollectiveKey key_of(const RecordedCall& call) {
   return {call.group, call.sequence, call.repeat};
 }
 
-/// One collective of a group, over all ranks.
+/// The check of one collective over all ranks of its group.
 struct CollectiveCheck {
   std::uint32_t group = 0;
   std::uint64_t sequence = 0;
-  std::string op;            // the first that does not fit; of what fits the last
-  std::uint64_t record = 0;  // of it, on the first rank that called it
+  std::string op;            // the first op with a mismatch; without a mismatch, the last op
+  std::uint64_t record = 0;  // record number of `op` on the first rank that called it
   CheckResult result = CheckResult::kMatched;
-  std::uint32_t reference = 0;              // the rank that others are held against
-  std::uint32_t reference_call = 0;         // index in its calls
+  std::uint32_t reference = 0;              // the rank that the others are compared with
+  std::uint32_t reference_call = 0;         // index in the calls of `reference`
   std::vector<std::uint32_t> called;        // ranks whose call is in their dump
-  std::vector<std::uint32_t> counted;       // those whose count says that they called it
-  std::vector<std::uint32_t> missing;       // those that are known not to have called it
-  std::vector<std::uint32_t> without_dump;  // members of which it is not known
+  std::vector<std::uint32_t> counted;       // ranks whose call count includes this call
+  std::vector<std::uint32_t> missing;       // ranks known not to have made the call
+  std::vector<std::uint32_t> without_dump;  // members for which this is unknown
   std::vector<Culprit> culprits;
-  /// Ranks that call what the reference does, where they are not the most of all members: then
-  /// nothing says which side is wrong. Else empty.
+  /// Ranks that agree with the reference, if they are no majority of the members: either side may
+  /// be wrong. Otherwise empty.
   std::vector<std::uint32_t> other_side;
 };
 
-/// Whether a member has made a call that others have.
+/// Whether a member has made a call that other members made.
 enum class Called : std::uint8_t {
   kNo,
   kYes,
   kDone,
-  kCounted,  // yes, by its count; whether it is done is not told
+  kCounted,  // made, by its call count; completion is unknown
   kUnknown,
 };
 
-/// Says who has made which call. Linear in the evidence to make.
+/// Reports which rank made which call. Construction is linear in the evidence.
 class CallIndex {
  public:
   explicit CallIndex(const Evidence& evidence);
 
-  /// Of a collective: kYes, it is in the evidence of `rank`, and `call` says which; kDone, it was
-  /// done so long ago that it is not; kUnknown, nothing says how far `rank` came.
+  /// Looks up a collective. kYes: the evidence of `rank` has it, at index `call`. kDone: it
+  /// completed and was dropped from the dump. kUnknown: the evidence does not show the progress of
+  /// `rank`.
   Called collective(std::uint32_t rank, const CollectiveKey& key, std::uint32_t* call) const;
 
-  /// What `rank` itself counted in `group`, or nothing.
+  /// The counters that `rank` itself logged for `group`, or nullptr.
   const GroupProgress* progress(std::uint32_t rank, std::uint32_t group) const;
 
  private:
@@ -114,12 +115,12 @@ class CallIndex {
     std::uint32_t call;
   };
   const Evidence& evidence_;
-  std::vector<std::vector<Entry>> collectives_;  // of each rank, by key
-  std::vector<bool> has_messages_;               // of each group
+  std::vector<std::vector<Entry>> collectives_;  // per rank, sorted by key
+  std::vector<bool> has_messages_;               // per group
 };
 
-/// All collectives of the evidence, by key. Behind the first of a group that does not
-/// fit or that not all have called nothing is looked at: it would only follow from that.
+/// Checks all collectives of the evidence, ordered by key. Stops in each group at the first
+/// mismatch or missing call, because later differences follow from it.
 std::vector<CollectiveCheck> check_collectives(const Evidence& evidence, const CallIndex& index);
 
 }  // namespace pipesim::models

@@ -1,29 +1,28 @@
-// Evidence says which calls are not done, not why. The graph is made of what must be so, and where
-// that explains nothing, of what is most likely so:
+// Evidence shows which calls are not done, but not why. The graph has the waits that are certain,
+// and the most likely ones if the certain ones explain nothing:
 //
-// 1. A call that a member of its group has not made cannot end. It waits for that member: for the
-//    call that this one stands at (its host is taken to wait for its device), or, where nothing is
-//    pending there, for the rank itself, which is a root.
-// 2. Calls of one stream (a group, or a pair of ranks for messages) are done in order: one behind
-//    another waits for the first of its stream.
-// 3. A call that all members have made waits for those at whom it is not the first in its stream.
-// 4. If it is the first everywhere and still not done, the device of a member is behind something
-//    that this member called earlier, in another stream. That is an assumption, and such edges have
-//    a kind of their own. Where the order of calls of a member is not known, it is not made, and
-//    neither is one of where its host stands among several calls. What was overtaken (something
-//    that was called later is done) holds up no other stream.
-// 5. Where none of this explains a call, members of which it is not known whether they made it are
-//    suspects: no verdict rests on them. Else all are there, and the evidence does not say why it
-//    does not move.
-// 6. A member whose process is dead, or failed by itself, is a root. So is one that has not made a
-//    call and whose stack shows it elsewhere, whatever it called before.
+// 1. A call cannot end while a member of its group has not made it. It waits for the current call
+// of that member (assuming that the host waits for its device). If nothing is pending on the
+// member, it waits for the rank itself, which is a root.
+// 2. The calls of one stream (a group, or a pair of ranks for sends and recvs) complete in order. A
+// later call waits for the first pending call of its stream.
+// 3. A call that all members have made waits for the members whose stream has an earlier pending
+// call.
+// 4. If the call is first in all streams and still pending, the device of a member is blocked in an
+// earlier call of another stream. This is an assumption, and its edges have their own kind. Without
+// the member's order of calls, there is no such edge; nor is there one for the position of a host
+// among several calls. An overtaken call (a later call is done) blocks no other stream.
+// 5. If no rule explains a call, the members that may not have made it are suspects; no verdict
+// rests on suspects. If all members made it, the evidence does not explain the hang.
+// 6. A member whose process is dead, or failed by itself, is a root. A member whose stack shows it
+// elsewhere before a missing call is also a root, whatever it called before.
 //
-// A device that stopped (an error) marks nothing as done any more, while its peers, with its data,
-// got further. Its calls wait for nothing but itself.
+// A device that stopped with an error marks nothing as done, while its peers, with its data, go
+// further. Its calls wait only for the device itself.
 //
-// Peer edges lead only to what has not come to its turn, so two ends of one message that both stand
-// behind other things are no cycle. Cost: linear in the pending calls times the members of their
-// groups.
+// Peer edges lead only to calls that are not first in their stream. So a matching send and recv
+// that are both queued after other calls form no cycle. Cost: linear in the pending calls times the
+// members of their groups.
 #include "models/postmortem/diagnosis.hpp"
 
 #include <algorithm>
@@ -46,17 +45,16 @@ using sim::WaitNodeKind;
 
 constexpr std::uint32_t kNone = kNoIndex;
 
-// A stream of a rank: a group, and for messages that are not coalesced the other rank.
+// A stream of a rank: a group and, for sends and recvs that are not coalesced, the other rank.
 using StreamKey = std::tuple<std::uint32_t, std::uint32_t>;
 
 /// A call that is not done.
 struct Pending {
   std::uint32_t rank = 0;
-  std::uint32_t call = 0;  // index in the calls of its rank
-  std::uint32_t stream_head =
-      kNone;                     // the first pending call of its stream; itself: none before it
-  std::uint32_t before = kNone;  // an earlier one of another stream that may hold it up
-  bool overtaken = false;        // something that its rank called later is done
+  std::uint32_t call = 0;             // index in the calls of its rank
+  std::uint32_t stream_head = kNone;  // the first pending call of its stream; may be this one
+  std::uint32_t before = kNone;       // an earlier call of another stream that may block this one
+  bool overtaken = false;             // whether a later call of the rank is done
 };
 
 class Diagnoser {
@@ -72,14 +70,13 @@ class Diagnoser {
   Diagnosis run();
 
  private:
-  // An edge before nodes have numbers: `to` is a pending call, or a rank behind all calls, or the
-  // outside behind all ranks.
+  // An edge before nodes are numbered. `to` counts pending calls, then ranks, then the outside.
   struct Edge {
     std::uint32_t from;
     std::uint32_t to;
     WaitKind kind;
     std::optional<ActInfo> needed;
-    bool unsure = false;  // it is not known whether `to` made the call
+    bool unsure = false;  // whether `to` may have made the call
   };
 
   void collect();
@@ -88,10 +85,11 @@ class Diagnoser {
   void find_stopped();
   void find_stopped(std::uint32_t rank);
   void add_waits(std::uint32_t pending);
-  /// What is known of the other members of a call; waits for those that have not made it are added.
+  /// Members of a call other than its caller. Finding them adds waits for those that have not
+  /// called it.
   struct Members {
     std::vector<std::uint32_t> called;   // their pending calls
-    std::vector<std::uint32_t> unknown;  // it is not known whether they made it
+    std::vector<std::uint32_t> unknown;  // members that may have made it
   };
   Members message_members(std::uint32_t pending);
   Members collective_members(std::uint32_t pending);
@@ -131,20 +129,21 @@ class Diagnoser {
 
   const Evidence& evidence_;
   CallIndex index_;
-  std::vector<Pending> pending_;         // by rank, in the order of calls
-  std::vector<std::uint32_t> first_of_;  // [rank]: its first in pending_
-  std::vector<std::uint32_t> front_;     // [rank]: the call that it stands at
-  std::vector<std::uint32_t> stopped_;   // [rank]: the call that its device does not leave
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> stopped_peer_;  // who got how far
-  // The other end of each op of a pending call that is a message; kNone: it has not been called.
+  std::vector<Pending> pending_;         // by rank, in call order
+  std::vector<std::uint32_t> first_of_;  // [rank]: index of its first call in pending_
+  std::vector<std::uint32_t> front_;     // [rank]: the current call
+  std::vector<std::uint32_t> stopped_;   // [rank]: the call in which its device stopped
+  // [rank]: the peer that got further, and its number
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> stopped_peer_;
+  // [pending call, op]: the call with the matching send or recv; kNone if nobody has made it.
   std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> partner_;
   std::map<std::pair<std::uint32_t, std::size_t>, const RecordedOp*> partner_op_;
   std::vector<Edge> edges_;
-  std::size_t first_edge_ = 0;  // of the call whose edges are being added
-  std::vector<bool> misfits_;   // [group]: calls met in it that do not fit
+  std::size_t first_edge_ = 0;  // first edge of the current call
+  std::vector<bool> misfits_;   // [group]: whether its calls mismatch
   WaitGraph graph_;
-  std::vector<std::optional<ActInfo>> needed_;  // of each edge of the graph
-  std::vector<bool> unsure_;                    // of each edge, too
+  std::vector<std::optional<ActInfo>> needed_;  // per edge of the graph
+  std::vector<bool> unsure_;                    // per edge of the graph
   Diagnosis result_;
 };
 
@@ -160,7 +159,7 @@ void Diagnoser::collect(std::uint32_t rank) {
   for (const RecordedCall& call : evidence.calls) {
     if (call.state == CallState::kCompleted) last_done = std::max(last_done, call.last_record);
   }
-  // A dump may hold only what is not done; then the records between are those that are.
+  // A dump can omit calls that are done. Then gaps in the record numbers are calls that are done.
   const bool only_active =
       std::all_of(evidence.calls.begin(), evidence.calls.end(),
                   [](const RecordedCall& call) { return call.state != CallState::kCompleted; });
@@ -173,7 +172,7 @@ void Diagnoser::collect(std::uint32_t rank) {
     }
   }
   std::map<StreamKey, std::uint32_t> heads;
-  std::uint32_t before = kNone;  // the latest that was not overtaken
+  std::uint32_t before = kNone;  // the first call that was not overtaken
   for (std::uint32_t i = 0; i < evidence.calls.size(); ++i) {
     const RecordedCall& call = evidence.calls[i];
     if (call.state == CallState::kCompleted) continue;
@@ -185,7 +184,7 @@ void Diagnoser::collect(std::uint32_t rank) {
     pending.before = before;
     pending.overtaken = call.last_record < last_done;
     pending_.push_back(pending);
-    // The first one holds the others up.
+    // The first such call blocks all later ones.
     if (!pending.overtaken && before == kNone) {
       before = own;
       front_[rank] = own;
@@ -210,8 +209,8 @@ std::uint32_t Diagnoser::pending_of(std::uint32_t rank, std::uint32_t call) cons
   return at != end && at->call == call ? static_cast<std::uint32_t>(at - pending_.begin()) : kNone;
 }
 
-// Messages have no number that both ends know: what is pending of a (group, sender, receiver) is
-// paired in its order.
+// Pairs sends with recvs. They share no sequence number, so the pending ops of a (group, sender,
+// receiver) are paired in order.
 void Diagnoser::pair_messages() {
   using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
   std::map<Ends, std::array<std::vector<std::pair<std::uint32_t, std::size_t>>, 2>> ends;
@@ -272,7 +271,7 @@ void Diagnoser::find_stopped() {
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) find_stopped(rank);
 }
 
-// Whether calls of several streams are pending, and nothing says which was first.
+// Whether calls of several streams are pending and their order is unknown.
 bool Diagnoser::stands_at_one_of(std::uint32_t rank) const {
   if (evidence_.ranks[rank].complete) return false;
   const std::uint32_t first = first_of_[rank];
@@ -282,7 +281,8 @@ bool Diagnoser::stands_at_one_of(std::uint32_t rank) const {
   return false;
 }
 
-// `message` is the op whose other end is missing, of a message.
+// Adds the wait of a call for a member that has not made it. `message` is the send or recv without
+// a match, or nullptr for a collective.
 void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
                                     const RecordedOp* message) {
   const WaitKind kind = message != nullptr ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective;
@@ -293,7 +293,7 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
   }
   if (!evidence_.ranks[member].has_dump || ends_here) {
     const std::uint32_t to = node_of_rank(member);
-    // Several messages of one call may miss one and the same rank.
+    // Several sends or recvs of one call can lack the same rank.
     const auto same = [&](const Edge& edge) { return edge.from == pending && edge.to == to; };
     const auto first = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
     const bool known = message != nullptr && std::any_of(first, edges_.end(), same);
@@ -317,8 +317,9 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
   edges_.push_back({pending, front_[member], kind, std::move(needed), false});
 }
 
-// What all have called: it waits for those of them, and itself, that are behind something. That a
-// device is behind another stream is assumed only where each member's order of calls is known.
+// Adds waits for a call that all members made: for each call, including this one, that is queued
+// after another. Assumes a device blocked in another stream only if each member's call order is
+// known.
 bool Diagnoser::add_waits_behind(std::uint32_t pending, const Members& members) {
   const std::size_t before = edges_.size();
   const std::vector<std::uint32_t>& others = members.called;
@@ -345,7 +346,7 @@ bool Diagnoser::add_waits_behind(std::uint32_t pending, const Members& members) 
   return edges_.size() > before;
 }
 
-// The other ends of a call of messages.
+// Finds the calls with the matching sends and recvs of a call.
 Diagnoser::Members Diagnoser::message_members(std::uint32_t pending) {
   const RecordedCall& own = call(pending);
   Members members;
@@ -385,7 +386,7 @@ Diagnoser::Members Diagnoser::collective_members(std::uint32_t pending) {
   return members;
 }
 
-// Of the first call of a stream.
+// Adds the waits of the first call of a stream.
 void Diagnoser::add_waits_for_members(std::uint32_t pending) {
   const RecordedCall& own = call(pending);
   const std::size_t before = edges_.size();
@@ -415,7 +416,7 @@ void Diagnoser::add_waits(std::uint32_t pending) {
   }
 }
 
-// Ranks and the outside are nodes only where something waits for them.
+// Builds the graph. Ranks and the outside are nodes only if a call waits for them.
 void Diagnoser::build_graph() {
   for (std::uint32_t i = 0; i < pending_count(); ++i) add_waits(i);
   std::vector<std::uint32_t> node(outside() + 1, kNone);
@@ -454,7 +455,7 @@ Wait Diagnoser::describe(const WaitEdge& edge) const {
   return wait;
 }
 
-// The first message of each pair, where both ends are known to be the same one.
+// Compares the first send or recv of each pair of ranks with its match, if the pairing is certain.
 void Diagnoser::find_message_mismatches() {
   for (const auto& [key, other] : partner_op_) {
     const auto& [pending, op] = key;
@@ -532,8 +533,8 @@ void Diagnoser::decide_verdict() {
   }
 }
 
-// Of all that wait straight for it, one that is sure to says most; of these, one in a collective:
-// others wait in it too.
+// Describes the roots. The example of a root is a direct wait, preferably a certain one, and then
+// preferably one in a collective, because other ranks also wait there.
 void Diagnoser::describe_roots() {
   std::vector<std::uint32_t> first(graph_.nodes.size(), kNone);
   for (std::uint32_t i = 0; i < graph_.edges.size(); ++i) {
@@ -545,7 +546,7 @@ void Diagnoser::describe_roots() {
     const bool better = known == kNone || rank_of_edge(i) < rank_of_edge(known);
     if (better) known = i;
   }
-  std::uint32_t node = pending_count();  // ranks and the outside stand behind all calls
+  std::uint32_t node = pending_count();  // nodes of ranks and the outside follow all calls
   std::vector<Root> roots;
   for (Root& root : result_.explanation.roots) {
     const std::uint32_t edge = first[node++];
@@ -561,7 +562,7 @@ void Diagnoser::describe_roots() {
     roots.push_back(std::move(root));
   }
   result_.explanation.roots = std::move(roots);
-  // Nobody is seen to wait for these, and they are dead all the same.
+  // Dead ranks are roots even if no call is known to wait for them.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto is_told = [&](const DiagnosisRoot& root) { return root.rank == rank; };
     const bool told = std::any_of(result_.roots.begin(), result_.roots.end(), is_told);
@@ -594,8 +595,8 @@ DiagnosisRoot Diagnoser::describe_root(const Root& root) const {
   return told;
 }
 
-// A rank of which nothing says that it has not made the call; or it has not, and its stack shows it
-// in a wait of its own, which no other evidence tells; or it may be in one.
+// Whether the root is only a suspect. The rank may have made the call. Or it has not, but its stack
+// shows its own wait, or it may be blocked in an earlier call.
 bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
   if (root.party.kind == WaitNodeKind::kOutside) return false;
   const std::uint32_t rank = root.party.rank;
@@ -604,7 +605,8 @@ bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
   return unsure || (host ? host->waits : evidence_.ranks[rank].may_wait);
 }
 
-// Those that do not wait themselves, where that is known. With a root there is no need of them.
+// Keeps only suspects that do not wait, if that is known. A root, cycle or mismatch makes suspects
+// unnecessary.
 void Diagnoser::keep_suspects() {
   std::vector<Suspect>& suspects = result_.suspects;
   const bool told = std::any_of(
@@ -616,7 +618,7 @@ void Diagnoser::keep_suspects() {
   for (const ProcessStanding& process : evidence_.unplaced) {
     if (!decided || process.state == ProcessState::kDead) result_.unplaced.push_back(process);
   }
-  // That a process did not answer is news also where nobody is seen to wait for it.
+  // A process that never answered is worth reporting even if no call waits for it.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto is_there = [&](const Suspect& suspect) { return suspect.rank == rank; };
     const bool there = std::any_of(suspects.begin(), suspects.end(), is_there);

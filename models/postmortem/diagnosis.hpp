@@ -1,6 +1,5 @@
-// Why a real job hangs, from evidence of it: the wait-for graph of the calls that are not done, in
-// the terms of a simulated run. docs/how-to/diagnose.md says what is certain in it and what is
-// assumed.
+// Explains why a real job hangs, from evidence: builds the wait-for graph of the pending calls, in
+// the terms of a simulated run. docs/how-to/diagnose.md separates the certain from the assumed.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +12,12 @@
 
 namespace pipesim::models {
 
-/// What is known of a rank at which waits end.
+/// The reason why waits end at a rank.
 enum class RootReason : std::uint8_t {
-  kNotCalled,      // it has not made a call that others wait for, and nothing of it is pending
-  kDeviceStopped,  // its device reports nothing as done that its peers have done with it
-  kDied,           // its process is dead, or failed with an error of its own
-  kUnexplained,    // no rank: all members are there, and it does not move
+  kNotCalled,      // has not made a call that others wait for; nothing of it is pending
+  kDeviceStopped,  // its device does not report as done what its peers have done with it
+  kDied,           // its process is dead, or failed with its own error
+  kUnexplained,    // no rank: all members made the call, yet it does not end
 };
 
 /// "has not called".
@@ -26,54 +25,55 @@ std::string_view reason_name(RootReason reason);
 
 struct DiagnosisRoot {
   RootReason reason = RootReason::kNotCalled;
-  std::uint32_t rank = 0;          // kUnexplained: the first that waits
-  std::uint32_t waiting = 0;       // calls that wait for it, straight or through others
-  Wait first;                      // one that waits for it
-  std::uint32_t group = kNoIndex;  // of that call
-  EvidencePlace place;             // where it is told
-  std::uint64_t peer_came = 0;     // kDeviceStopped: a number in the group of `first` that
-  std::uint32_t peer = 0;          // this rank has done
+  std::uint32_t rank = 0;          // kUnexplained: the first rank that waits
+  std::uint32_t waiting = 0;       // calls that wait for it, directly or through others
+  Wait first;                      // an example of these waits
+  std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
+  EvidencePlace place;             // the source of the waiting call
+  // kDeviceStopped: a sequence number, in the group of `first`, that `peer` has done
+  std::uint64_t peer_came = 0;
+  std::uint32_t peer = 0;  // kDeviceStopped: a peer that got further
 };
 
-/// A rank that may be the root: nothing says whether it made a call that others wait for, or where
-/// it stands instead. Never blamed.
+/// A rank that may be the root: it may not have made a call that others wait for, or its position
+/// is unknown. Never blamed.
 struct Suspect {
   std::uint32_t rank = 0;
-  bool behind = false;        // it has not made that call, and waits elsewhere, as its stack says
-  std::uint32_t waiting = 0;  // calls that may wait for it
-  Wait first;                 // one of them
-  std::uint32_t group = kNoIndex;  // of that call
-  EvidencePlace place;             // where it is told
+  bool behind = false;             // has not made the call; its stack shows it waiting elsewhere
+  std::uint32_t waiting = 0;       // calls that may wait for it
+  Wait first;                      // an example
+  std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
+  EvidencePlace place;             // the source of the waiting call
 };
 
-/// Where a rank stands.
+/// The position of a rank.
 struct RankStanding {
   std::uint32_t rank = 0;
   bool has_dump = false;
-  bool spins = false;         // it recorded that a collective started that waits for peers
+  bool spins = false;         // a collective that waits for peers has started on its device
   std::uint32_t pending = 0;  // calls that are not done
-  std::optional<ActInfo> at;  // the one that it stands at
+  std::optional<ActInfo> at;  // the current call
 };
 
-/// How far the members of a group came in it; a row for each number.
+/// The progress of group members: one row for each distinct progress.
 struct GroupStanding {
   std::uint32_t group = 0;
-  std::vector<std::uint32_t> ranks;  // that stand alike
-  std::int64_t called = -1;          // number of the last call; -1: not known
-  std::int64_t completed = -1;       // kUncounted
+  std::vector<std::uint32_t> ranks;  // ranks with this progress
+  std::int64_t called = -1;          // sequence number of the last call; -1: unknown
+  std::int64_t completed = -1;       // -1: none; kUncounted: not known
   std::uint32_t pending = 0;
-  bool at_least = false;  // it may have called more
+  bool at_least = false;  // the ranks may have called more
 };
 
 struct Diagnosis {
   Explanation explanation;                // verdict, cycle, mismatches; kLimit: undecided
   std::vector<Wait> waits;                // all of them
-  std::vector<DiagnosisRoot> roots;       // as in the explanation, and why
-  std::vector<Suspect> suspects;          // only where there is neither root, cycle nor mismatch
-  std::vector<ProcessStanding> unplaced;  // of the evidence, dead ones and those that may be roots
-  std::vector<CollectiveCheck> checks;    // all, also of those that match
+  std::vector<DiagnosisRoot> roots;       // the roots of the explanation, with reasons
+  std::vector<Suspect> suspects;          // empty if there is a root, a cycle or a mismatch
+  std::vector<ProcessStanding> unplaced;  // processes of unknown rank that are dead or may be roots
+  std::vector<CollectiveCheck> checks;    // all checks, including matches
   std::vector<RankStanding> ranks;        // of all ranks
-  std::vector<GroupStanding> groups;      // where members differ or something is pending
+  std::vector<GroupStanding> groups;      // groups whose members differ or that have pending calls
   std::uint32_t pending = 0;              // calls that are not done
 };
 

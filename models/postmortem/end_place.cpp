@@ -36,7 +36,7 @@ EndPlace end_place(const Explanation& explanation, std::string name) {
   return place;
 }
 
-// The op that each of its threads entered last.
+// Describes each rank by the last op that each of its threads entered.
 EndPlace end_place(const LaunchLog& log, const LaunchLogDiagnosis& diagnosis, std::string name) {
   EndPlace place;
   place.name = std::move(name);
@@ -81,7 +81,7 @@ EndPlace end_place(const StackDiagnosis& diagnosis, std::string name) {
   for (const StackGroup& group : diagnosis.groups) {
     const std::string frame = group.frames.empty() ? "" : group.frames.front().function;
     const std::string& at = group.op.empty() ? frame : group.op;
-    // A thread of an actor runtime that waits for messages does not say what its rank waits for.
+    // An idle thread of an actor runtime does not show what its rank waits for.
     const bool says = group.place != WaitPlace::kMessages;
     for (const std::uint32_t rank : group.ranks) {
       place.at[rank] = place.at[rank] + (place.at[rank].empty() ? "" : ", ") + at;
@@ -102,7 +102,7 @@ EndDifference compare(const EndPlace& a, const EndPlace& b) {
   for (std::size_t i = 0; i < std::min(a.at.size(), b.at.size()); ++i) {
     if (!a.known[i] || !b.known[i]) continue;
     const auto rank = static_cast<std::uint32_t>(i);
-    // Of who is to blame the two may say it in other ways: a device that failed, a rank that died.
+    // The two ends can describe a blamed rank differently: a failed device, or a dead rank.
     const bool blamed = a.blamed.count(rank) > 0 && b.blamed.count(rank) > 0;
     if (a.waits[i] != b.waits[i]) {
       if (!blamed) difference.waits.push_back(rank);

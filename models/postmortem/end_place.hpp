@@ -1,5 +1,5 @@
-// Where a job stands when it hangs, in as few words as two ends can be compared by: of a simulated
-// run, or of evidence of a real one.
+// The position of each rank in a hung job, short enough to compare two hangs. The hang is
+// simulated, or comes from evidence of a real job.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace pipesim::models {
 
-/// What an end is told in: what two of them call the same.
+/// The vocabulary of an end: two ends with the same vocabulary have comparable positions.
 enum class EndWords : std::uint8_t {
-  kOps,       // of a task graph
-  kCalls,     // of communicators
-  kLaunches,  // of ops of a task graph
+  kOps,       // ops of a task graph
+  kCalls,     // calls on communicators
+  kLaunches,  // launches of ops of a task graph
   kStacks,
 };
 
@@ -26,14 +26,14 @@ struct EndPlace {
   OutsideText name;  // of the file or folder
   EndWords words = EndWords::kOps;
   std::string verdict;
-  bool decided = true;             // of stacks: who is to blame is known
-  std::set<std::uint32_t> blamed;  // ranks of the cycle; without one those at which waits end
-  std::vector<OutsideText> at;     // of each rank: where it stands, without numbers of calls
-  std::vector<bool> waits;         // of each rank: something of it is not done
-  std::vector<bool> known;         // of each rank: there is evidence of it
+  bool decided = true;             // for stacks: whether they show the ranks to blame
+  std::set<std::uint32_t> blamed;  // ranks of the cycle; without a cycle, the root causes
+  std::vector<OutsideText> at;     // per rank: its current calls, without sequence numbers
+  std::vector<bool> waits;         // per rank: whether any of its ops is not done
+  std::vector<bool> known;         // per rank: whether evidence of it exists
 };
 
-/// `name` is told of it.
+/// Summarizes a hang; reports call it `name`.
 EndPlace end_place(const Diagnosis& diagnosis, std::string name);
 EndPlace end_place(const Explanation& explanation, std::string name);
 EndPlace end_place(const LaunchLog& log, const LaunchLogDiagnosis& diagnosis, std::string name);
@@ -42,16 +42,16 @@ EndPlace end_place(const StackDiagnosis& diagnosis, std::string name);
 struct EndDifference {
   bool verdict = false;
   bool blamed = false;
-  bool ranks = false;                // they are not as many
-  std::vector<std::uint32_t> waits;  // ranks that wait in one and not in the other
-  std::vector<std::uint32_t> at;  // ranks that stand at another call, where both tell calls alike
+  bool ranks = false;                // the numbers of ranks differ
+  std::vector<std::uint32_t> waits;  // ranks that wait in only one of the two hangs
+  std::vector<std::uint32_t> at;  // ranks in different calls, if both ends use the same vocabulary
 
   bool any() const { return verdict || blamed || ranks || !waits.empty() || !at.empty(); }
 };
 
-/// Numbers of calls do not count: a job that is started again hangs in the same place in another
-/// step. Of stacks the verdict is not that of others, and is not compared with it; who is to blame
-/// is, where stacks say it.
+/// Compares two hangs. Ignores sequence numbers: a restarted job hangs at the same place in another
+/// step. Stacks have their own verdicts, so `compare` skips verdicts between stacks and other
+/// evidence. It compares the blamed ranks if the stacks show them.
 EndDifference compare(const EndPlace& a, const EndPlace& b);
 
 }  // namespace pipesim::models

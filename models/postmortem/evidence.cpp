@@ -7,7 +7,7 @@
 namespace pipesim::models {
 namespace {
 
-// PyTorch numbers its groups, or names them by a hash: a number alone says too little.
+// PyTorch names groups by a number or a hash, and a bare number is too short to recognize.
 std::string short_name(const EvidenceGroup& group) {
   const bool number =
       !group.name.empty() && std::all_of(group.name.begin(), group.name.end(), is_digit);

@@ -1,6 +1,5 @@
-// What is known of a real job that hangs: which calls each of its ranks made, and how far it saw
-// them come. Readers of dumps and logs (formats/) make it, models/postmortem/diagnosis.hpp explains
-// it.
+// Evidence of a real job that hangs: the calls of each rank, and their progress. Readers of dumps
+// and logs (formats/) produce it; models/postmortem/diagnosis.hpp explains it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace pipesim::models {
 
-/// How far a rank saw one of its calls come.
+/// The progress of a call, as its rank saw it.
 enum class CallState : std::uint8_t { kScheduled, kStarted, kCompleted };
 
 /// The sizes of tensors, one list of dimensions each.
@@ -22,9 +21,9 @@ using TensorSizes = std::vector<std::vector<std::int64_t>>;
 
 /// One operation of a communicator, as the rank that called it recorded it.
 struct RecordedOp {
-  std::uint64_t record = 0;  // its place in the order of this rank's calls
+  std::uint64_t record = 0;  // position in the call order of this rank
   OutsideText name;          // "all_reduce", "send", "recv"
-  bool message = false;      // a send or a receive, from `source` to `target` (ranks of the job)
+  bool message = false;      // a send or recv, from `source` to `target` (ranks of the job)
   std::uint32_t source = 0;
   std::uint32_t target = 0;
   TensorSizes input_sizes;
@@ -33,56 +32,57 @@ struct RecordedOp {
   std::vector<OutsideText> output_types;
   CallState state = CallState::kScheduled;
 
-  /// What its name says that it does; nothing of "coalesced".
+  /// The operation that the name stands for; nullopt for "coalesced".
   std::optional<Operation> operation() const { return operation_in(name); }
   bool is_send() const { return name == "send"; }
   bool is_receive() const { return name == "recv"; }
 };
 
-/// Where a fact stands: a line of a file, or a whole file, as of a dump.
+/// The source of a fact: a line of a file, or a whole file (for a dump).
 struct EvidencePlace {
   std::uint32_t file = kNoIndex;  // index in Evidence::files
   std::uint64_t line = 0;         // from 1; 0: the whole file
 };
 
-/// What a rank called at once: one operation, or several that were coalesced.
+/// One call of a rank: a single operation, or several coalesced ones.
 struct RecordedCall {
-  std::uint32_t group = 0;     // index in Evidence::groups
-  bool messages = false;       // it has a number of its own kind: see `sequence`
-  std::uint64_t sequence = 0;  // of the collectives of the group, or of this rank's messages in it
-  std::uint32_t repeat = 0;    // how many calls before it had that number, which is not usual
+  std::uint32_t group = 0;  // index in Evidence::groups
+  bool messages = false;  // a call of sends and recvs, which has its own numbering: see `sequence`
+  // counts collectives of the group, or this rank's sends and recvs in it
+  std::uint64_t sequence = 0;
+  std::uint32_t repeat = 0;  // number of earlier calls with the same sequence number; usually 0
   bool coalesced = false;
-  std::vector<RecordedOp> ops;    // in the order of calls, without the mark that ends coalescing
-  std::uint64_t last_record = 0;  // that of the last op, or of that mark
-  OutsideText end_name;           // of that mark: "coalesced", "ALLGATHER_coalesced"; or empty
+  std::vector<RecordedOp> ops;    // in call order, without the mark that ends coalescing
+  std::uint64_t last_record = 0;  // record number of the last op, or of the end mark
+  OutsideText end_name;  // name of the end mark: "coalesced", "ALLGATHER_coalesced"; or empty
   CallState state = CallState::kScheduled;
-  OutsideText at;  // the place in the user's program, "train.py:88 step", if it is known
+  OutsideText at;  // the line of the user's program, "train.py:88 step", if known
   EvidencePlace place;
 };
 
-/// Members ascend.
+/// A communicator group; `ranks` ascend.
 struct EvidenceGroup {
-  OutsideText name;  // empty: calls of it do not say
+  OutsideText name;  // empty: its calls do not give the name
   OutsideText description;
   std::vector<std::uint32_t> ranks;
-  bool all_members = true;  // else there may be more
-  bool in_dumps = true;     // a complete rank's evidence has all that it called in it
+  bool all_members = true;  // false: the group may have more members
+  bool in_dumps = true;     // the evidence of a complete rank has all its calls in this group
 };
 
-/// Of a count: the evidence does not give it.
+/// Value of a count that the evidence does not give.
 inline constexpr std::int64_t kUncounted = -2;
 
-/// The numbers of the last calls of a rank in a group, as it counted them itself.
+/// The sequence numbers of a rank's last calls in a group, as the rank logged them.
 struct GroupProgress {
   std::uint32_t group = 0;
   std::int64_t called = -1;  // -1: none
   std::int64_t started = -1;
   std::int64_t completed = -1;  // kUncounted: not given
-  bool at_least = false;        // it may have called more
+  bool at_least = false;        // the rank may have called more
   EvidencePlace place;
 };
 
-/// Where the host of a rank stands, from its stack.
+/// The position of a rank's host thread, from its stack.
 struct HostStanding {
   bool waits = false;  // for other ranks, or for its device
   OutsideText at;      // "load_config (data.py:40)"
@@ -91,13 +91,13 @@ struct HostStanding {
 
 enum class ProcessState : std::uint8_t {
   kNotTold,
-  kSilent,  // it did not answer once
-  kBehind,  // others wait for it; only of processes whose rank is not known
-  kFailed,  // it ended in an error of its own
+  kSilent,  // never answered
+  kBehind,  // other ranks wait for it; only for processes of unknown rank
+  kFailed,  // ended with its own error
   kDead,
 };
 
-/// A process as NCCL's log, its RAS and stacks name it. Empty: not told.
+/// A process as NCCL's log, RAS and stacks name it. Empty fields are unknown.
 struct ProcessId {
   OutsideText host;
   OutsideText pid;
@@ -119,33 +119,35 @@ struct ProcessStanding {
 };
 
 struct RankEvidence {
-  bool has_dump = false;            // something is known of what it called
-  bool complete = true;             // what is not here, it has not called; else that is not known
-  bool may_wait = false;            // in a call that is here, and nothing says whether it is done
-  OutsideText source;               // the file
-  std::vector<RecordedCall> calls;  // in the order of records
-  std::vector<GroupProgress> progress;  // by group; not of all
+  bool has_dump = false;  // the evidence has some of its calls
+  // the evidence has all of its calls; otherwise a missing call may have been made
+  bool complete = true;
+  bool may_wait = false;  // may be blocked in one of `calls`: nothing shows whether they are done
+  OutsideText source;     // the file
+  std::vector<RecordedCall> calls;      // ordered by record number
+  std::vector<GroupProgress> progress;  // sorted by group; some groups may be missing
   std::optional<HostStanding> host;
   ProcessStanding process;
 };
 
 struct Evidence {
-  OutsideText name;    // of the report: the folder or file
+  OutsideText name;    // title of the report: the folder or file
   OutsideText format;  // "Flight Recorder 2.9"
   std::vector<EvidenceGroup> groups;
-  std::vector<RankEvidence> ranks;  // of all ranks of the job, whether they left a dump or not
-  std::vector<OutsideText> files;   // that facts stand in
-  std::vector<ProcessStanding> unplaced;  // that others wait for, or may; the rank is not known
+  std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
+  std::vector<OutsideText> files;   // files that contain the facts
+  // processes of unknown rank that others wait for, or may wait for
+  std::vector<ProcessStanding> unplaced;
 };
 
-/// "job.log:41", "dump_3"; empty where no place is known.
+/// "job.log:41", "dump_3"; empty if the place is unknown.
 OutsideText place_text(const Evidence& evidence, const EvidencePlace& place);
 
-/// The number of ranks of a job that any reader takes.
+/// The largest number of ranks that a reader accepts.
 inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;
 
-/// "all_reduce dp", "all_to_all pg74": an op of a group, as reports name it. The names that
-/// PyTorch gives are numbers.
+/// "all_reduce dp", "all_to_all pg74": the op and its group, as reports name a call. Adds "pg" to a
+/// group name that is only a number, as PyTorch's are.
 OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank);
 
 /// "TENSOR_MODEL_PARALLEL_GROUP (pg38)".

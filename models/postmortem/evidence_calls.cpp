@@ -7,7 +7,7 @@
 namespace pipesim::models {
 namespace {
 
-// What a rank's calls tell of its groups, where it has not counted itself.
+// Returns the progress of a rank in each group: its own counters, or else what its calls show.
 std::map<std::uint32_t, GroupStanding> standings_of(const RankEvidence& rank) {
   std::map<std::uint32_t, GroupStanding> result;
   for (const RecordedCall& call : rank.calls) {
@@ -85,7 +85,7 @@ std::vector<Misfit> find_misfits(const Evidence& evidence,
   for (const CollectiveCheck& check : checks) {
     const bool differs =
         check.result == CheckResult::kMismatch || check.result == CheckResult::kElementsDiffer;
-    // Calls may differ although not all have come.
+    // Calls can mismatch before all members have made them.
     const bool also = check.result == CheckResult::kNotAllJoined;
     if (!differs && !also) continue;
     const RecordedCall& reference = evidence.ranks[check.reference].calls[check.reference_call];
@@ -135,7 +135,7 @@ std::vector<GroupStanding> group_standings(const Evidence& evidence) {
     for (const std::uint32_t rank : evidence.groups[group].ranks) {
       if (!evidence.ranks[rank].has_dump) continue;
       const auto known = of_rank[rank].find(group);
-      // It has made no call of the group, or nothing says how many.
+      // Without an entry, the rank made no call in the group, or the number is unknown.
       const bool told = known != of_rank[rank].end();
       if (!told && !evidence.ranks[rank].complete) continue;
       const GroupStanding standing = told ? known->second : GroupStanding();

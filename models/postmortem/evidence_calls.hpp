@@ -1,5 +1,5 @@
-// What a diagnosis tells of calls: each one as an op, those that do not fit, and how far the
-// members of groups came.
+// The calls in a diagnosis: each call as an op, the mismatched calls, and the progress of the
+// members of each group.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace pipesim::models {
 
-/// A call as reports tell ops.
+/// Converts a call to the op that reports show.
 ActInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCall& call);
 
-/// A wait of a graph whose ops `describe` tells.
+/// Converts an edge of the wait graph to a wait; `describe` returns the op of an actor.
 Wait wait_of(const sim::WaitGraph& graph, const sim::WaitEdge& edge,
              const std::function<ActInfo(sim::ActorId)>& describe);
 
-/// The collectives that do not fit. Sets `groups` of those that they are of.
+/// Returns the mismatched collectives. Sets `groups` for the groups of these collectives.
 std::vector<Misfit> find_misfits(const Evidence& evidence,
                                  const std::vector<CollectiveCheck>& checks,
                                  std::vector<bool>& groups);
 
-/// Of each group whose members differ or that has something pending.
+/// Returns the progress of each group whose members differ or that has pending calls.
 std::vector<GroupStanding> group_standings(const Evidence& evidence);
 
 }  // namespace pipesim::models

@@ -12,7 +12,7 @@ EvidencePlace moved(EvidencePlace place, std::uint32_t files) {
   return place;
 }
 
-// The group that `group` is, or kNoIndex.
+// Returns the index of the same group in `evidence`, or kNoIndex.
 std::uint32_t same_group(const Evidence& evidence, const EvidenceGroup& group) {
   std::uint32_t found = kNoIndex;
   for (std::uint32_t i = 0; i < evidence.groups.size(); ++i) {
@@ -23,7 +23,7 @@ std::uint32_t same_group(const Evidence& evidence, const EvidenceGroup& group) {
     const bool same = !group.name.empty() && known.name == group.name &&
                       (within(group.ranks, known.ranks) || within(known.ranks, group.ranks));
     if (!same) continue;
-    if (found != kNoIndex) return kNoIndex;  // one name for several groups
+    if (found != kNoIndex) return kNoIndex;  // the name is ambiguous
     found = i;
   }
   return found;
@@ -67,7 +67,8 @@ class EvidenceMerger {
   Evidence& evidence_;
   std::vector<OutsideText>& notes_;
   std::uint32_t files_ = 0;
-  std::vector<std::uint32_t> group_of_;  // of the other's groups
+  // per group of the other evidence: the index in `evidence_`
+  std::vector<std::uint32_t> group_of_;
 };
 
 void EvidenceMerger::add_group(EvidenceGroup group, const Evidence& other) {
@@ -124,7 +125,7 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
     const bool known = std::any_of(own.calls.begin(), own.calls.end(), [&](const auto& it) {
       return it.group == call.group && it.sequence == call.sequence && it.messages == call.messages;
     });
-    // A dump has all calls of its groups.
+    // A dump contains all calls of its groups.
     if (known || (had_dump && evidence_.groups[call.group].in_dumps)) continue;
     call.last_record += records;
     for (RecordedOp& op : call.ops) op.record += records;

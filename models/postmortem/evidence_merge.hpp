@@ -1,4 +1,4 @@
-// Several kinds of evidence of one job as one.
+// Merges several kinds of evidence of one job.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace pipesim::models {
 
-/// What evidence tells of a job as a whole.
+/// Facts about the job as a whole.
 struct KnownJob {
-  std::vector<std::pair<ProcessId, std::uint32_t>> processes;  // and their ranks
-  std::uint32_t ranks = 0;                                     // 0: not known
+  std::vector<std::pair<ProcessId, std::uint32_t>> processes;  // with their ranks
+  std::uint32_t ranks = 0;                                     // 0: unknown
 };
 
 KnownJob known_job(const Evidence& evidence);
 
-/// Adds what `other` says to `evidence`. Groups of one name, of which one has all members of the
-/// other, are one. Where both count the calls of a rank in a group, the larger count is the later
-/// one; `notes` gets a line where they differ.
+/// Adds the facts of `other` to `evidence`. Two groups are the same if they share a name and one
+/// has all members of the other. If both count the calls of a rank in a group, the larger count is
+/// the later one. If the counts differ, `notes` gets a line.
 void merge_evidence(Evidence& evidence, Evidence other, std::vector<OutsideText>& notes);
 
-/// Adds where hosts stand; places are in `files`. Ranks beyond those of `evidence` are left out if
-/// it has any.
+/// Adds the positions of hosts; their places index `files`. Skips ranks that `evidence` does not
+/// have.
 void add_hosts(Evidence& evidence, const std::map<std::uint32_t, HostStanding>& hosts,
                const std::vector<OutsideText>& files);
 

@@ -1,8 +1,8 @@
-// A log knows what was launched, and of a thread whether it stands in a launch. So the graph has
-// only what follows from that: a member that has launched act k of a collective, or stands in it,
-// waits for the members that have not entered it; and these stand in a launch that they entered, or
-// wait in a collective themselves. Who waits for data says nothing in a log. Such ranks are roots
-// only if no rank is behind them.
+// A log shows which ops were launched, and whether a thread is inside a launch. The graph has only
+// the waits that follow from these facts. A member that launched or entered op k of a collective
+// waits for the members that have not entered it. Each such member is in an earlier launch, or
+// waits in another collective. A log does not show which ranks wait for data, so a rank without
+// waits is a root only if no other rank has launched fewer ops.
 #include "models/postmortem/launch_log.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using sim::WaitEdge;
 using sim::WaitKind;
 using sim::WaitNodeKind;
 
-/// An act of a collective that a rank waits in.
+/// An op of a collective in which a rank waits.
 struct Waiting {
   std::uint32_t rank;
   std::uint32_t op;   // index in the ops of the rank
@@ -58,14 +58,14 @@ class LogDiagnoser {
 
   const LaunchLog& log_;
   const LaunchLogHints& hints_;
-  std::vector<std::map<std::string, std::uint32_t>> index_;  // [rank]: op to its number
-  std::uint32_t most_ = 0;                                   // launches of any op
-  std::vector<std::uint32_t> component_;  // [rank]: ranks that share ops are of one stage
-  std::map<std::uint32_t, std::vector<std::string>> order_;  // of a component: its ops
-  std::vector<std::vector<std::string>> column_ops_;         // [column]; empty: by stream
+  std::vector<std::map<std::string, std::uint32_t>> index_;  // [rank]: the index of each op
+  std::uint32_t most_ = 0;                                   // most launches of any op
+  std::vector<std::uint32_t> component_;  // [rank]: ranks that share ops are in one stage
+  std::map<std::uint32_t, std::vector<std::string>> order_;  // ops per component
+  std::vector<std::vector<std::string>> column_ops_;  // ops per column; empty: columns are streams
   std::vector<Waiting> waiting_;
   sim::WaitGraph graph_;
-  std::vector<std::optional<ActInfo>> needed_;  // of each edge
+  std::vector<std::optional<ActInfo>> needed_;  // per edge
   LaunchLogDiagnosis result_;
 };
 
@@ -74,7 +74,8 @@ const LoggedOp* LogDiagnoser::find(std::uint32_t rank, const std::string& op) co
   return at == index_[rank].end() ? nullptr : &log_.ranks[rank].ops[at->second];
 }
 
-// Ranks of one stage have ops of the same names; one that is early in the hang has fewer.
+// Groups ranks into stages. Ranks of one stage have ops of the same names; a rank that hangs early
+// has fewer.
 void LogDiagnoser::find_components() {
   component_.resize(log_.ranks.size());
   std::iota(component_.begin(), component_.end(), 0U);
@@ -93,7 +94,7 @@ void LogDiagnoser::find_components() {
   for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) component_[rank] = root(rank);
 }
 
-// The order of the rank that got farthest; what only others have comes behind.
+// Takes the order of the rank with the most ops, and appends the ops that only other ranks have.
 void LogDiagnoser::find_orders() {
   std::map<std::uint32_t, std::vector<std::uint32_t>> ranks;
   for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) {
@@ -119,8 +120,8 @@ void LogDiagnoser::find_columns() {
     column_ops_.push_back(ops);
   }
   if (!result_.columns.empty()) return;
-  // A stream, or where logs do not tell it, a thread. Numbers of threads differ between ranks: then
-  // there is one column.
+  // Columns are streams or, if the logs name no streams, threads. If thread numbers differ between
+  // ranks, there is only one column.
   std::vector<std::string> names;
   for (const LoggedRank& rank : log_.ranks) {
     for (const LoggedOp& op : rank.ops) {
@@ -153,7 +154,7 @@ LoggedProgress LogDiagnoser::progress_of(std::uint32_t rank, std::size_t column)
   LoggedProgress progress;
   progress.column = column;
   progress.rounds = kNoIndex;
-  // Those of its stage, in the order of the column.
+  // The column's ops that this stage has, in the order of the column.
   const std::vector<std::string>& of_stage = order_.at(component_[rank]);
   std::vector<std::string> ops;
   for (const std::string& op : column_ops_[column]) {
@@ -227,7 +228,7 @@ bool LogDiagnoser::is_collective(const std::string& op) const {
   return lower.find("nccl") != std::string::npos;
 }
 
-// The group that `rank` does `op` in; none where that is not known.
+// Returns the group of `rank` in the collective `op`; empty if it is unknown.
 std::vector<std::uint32_t> LogDiagnoser::members(std::uint32_t rank, const std::string& op) const {
   if (!is_collective(op)) return {};
   const auto own = hints_.collectives.find(op);
@@ -238,7 +239,7 @@ std::vector<std::uint32_t> LogDiagnoser::members(std::uint32_t rank, const std::
   return {};
 }
 
-// How often `rank` has entered `op`; nothing where it has no log.
+// Returns how often `rank` entered `op`; nullopt if it has no log.
 std::optional<std::uint32_t> LogDiagnoser::entered(std::uint32_t rank,
                                                    const std::string& op) const {
   if (rank >= log_.ranks.size() || !log_.ranks[rank].has_log) return std::nullopt;
@@ -246,7 +247,8 @@ std::optional<std::uint32_t> LogDiagnoser::entered(std::uint32_t rank,
   return it == nullptr ? 0 : it->entered;
 }
 
-// The first act of an op that members have not entered; what comes behind it waits for the same.
+// Finds the first execution of `op` that a member has not entered; later executions wait for the
+// same members.
 std::optional<Waiting> LogDiagnoser::waiting_in(std::uint32_t rank, std::uint32_t op) const {
   const LoggedOp& own = log_.ranks[rank].ops[op];
   const std::vector<std::uint32_t> group = members(rank, own.name);
@@ -272,7 +274,7 @@ void LogDiagnoser::find_waiting() {
       if (!members(rank, of.ops[op].name).empty()) result_.has_groups = true;
       if (auto waiting = waiting_in(rank, op)) own.push_back(std::move(*waiting));
     }
-    // A thread that stands in a launch comes first: it is what keeps the rank.
+    // The op whose launch blocks a thread comes first: it blocks the rank.
     std::stable_sort(own.begin(), own.end(),
                      [](const Waiting& a, const Waiting& b) { return a.open && !b.open; });
     waiting_.insert(waiting_.end(), own.begin(), own.end());
@@ -305,7 +307,7 @@ void LogDiagnoser::build_graph() {
         edges.push_back({i, at, std::move(needed)});
         continue;
       }
-      // It waits for data, of which logs say nothing, unless all others are ahead of it.
+      // The member waits for data, which logs do not show, unless all other ranks are ahead of it.
       const bool is_behind =
           std::find(result_.behind.begin(), result_.behind.end(), member) != result_.behind.end();
       if (is_behind) edges.push_back({i, acts + member, std::nullopt});
@@ -377,14 +379,14 @@ void LogDiagnoser::decide() {
     explanation.cause = Cause::kAbsentMember;
     roots.insert(result_.behind.begin(), result_.behind.end());
   } else if (!result_.behind.empty() || !waiting_.empty() || !result_.open.empty()) {
-    // Without groups, a rank may launch fewer rounds because it has less to do.
+    // Without groups, no verdict is safe: a rank may launch fewer ops because it has less to do.
     explanation.verdict = sim::Verdict::kLimit;
   }
   result_.roots.assign(roots.begin(), roots.end());
 }
 
-// A rank that waits in nothing and is not to blame waits for data, of which its log says nothing:
-// as if it had left none.
+// Converts the waits to evidence. A rank that neither waits nor is blamed waits for data, which its
+// log does not show; it counts as a rank without a log.
 void LogDiagnoser::add_evidence() {
   Evidence& evidence = result_.evidence;
   evidence.name = log_.name;

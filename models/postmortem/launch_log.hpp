@@ -1,6 +1,5 @@
-// What logs of all ranks say of a job in which every launch wrote a line before it and one after
-// it: where host threads stand, how many rounds each rank launched, and who waits in which
-// collective.
+// Diagnosis from logs of all ranks with a line before and after each launch. Shows the position of
+// host threads, the iterations that each rank launched, and the waits in collectives.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +14,14 @@
 
 namespace pipesim::models {
 
-/// An op of one rank. "launched" is what its log knows: not whether the device has done it.
+/// An op of one rank. "Launched" does not mean that the device is done.
 struct LoggedOp {
   OutsideText name;
   OutsideText thread;
-  OutsideText stream;          // of logs that tell it
-  std::uint32_t entered = 0;   // lines before
-  std::uint32_t launched = 0;  // lines after
-  std::uint64_t line = 0;      // of the last of them, in the order of the log
+  OutsideText stream;          // empty if the log does not give it
+  std::uint32_t entered = 0;   // lines before a launch
+  std::uint32_t launched = 0;  // lines after a launch
+  std::uint64_t line = 0;      // last line of the op, in log order
 };
 
 /// A host thread of one rank.
@@ -35,66 +34,64 @@ struct LoggedThread {
 
 struct LoggedRank {
   bool has_log = false;
-  OutsideText source;         // the file that its first line is in
-  std::vector<LoggedOp> ops;  // in the order in which they were first entered
+  OutsideText source;         // the file with its first line
+  std::vector<LoggedOp> ops;  // in the order of their first lines
   std::vector<LoggedThread> threads;
 };
 
 struct LaunchLog {
-  OutsideText name;  // of the report
+  OutsideText name;  // title of the report
   OutsideText format;
   std::vector<LoggedRank> ranks;
 };
 
-/// What logs do not say.
+/// Facts that logs lack.
 struct LaunchLogHints {
-  /// Columns of the table: a name, and the ops that are in it. None: a column for each stream.
+  /// Columns of the table: name and ops. Empty: one column per stream.
   std::vector<std::pair<std::string, std::vector<std::string>>> phases;
-  /// Ops of which the members of a group wait for each other, and these groups. An op that is not
-  /// here is a collective if its name has "nccl" in it, of the groups of `groups`.
+  /// Collectives and their groups: the members of a group wait for each other in the op. An op that
+  /// is not listed is a collective, with the groups of `groups`, if its name contains "nccl".
   std::map<std::string, std::vector<std::vector<std::uint32_t>>> collectives;
   std::vector<std::vector<std::uint32_t>> groups;
-  bool only_these = false;  // `collectives` has all of them
+  bool only_these = false;  // `collectives` is the full list
 };
 
-/// Where a rank stands in one column.
+/// The progress of a rank in one column.
 struct LoggedProgress {
   std::size_t column = 0;
-  std::uint32_t rounds = 0;    // in which every op was launched
-  std::uint32_t expected = 0;  // the most launches that any op has: more are not known of
-  OutsideText launched;        // of the next round the last op that was launched; empty: none
-  OutsideText next;            // and the first that was not
-  bool open = false;           // it was entered
+  std::uint32_t rounds = 0;    // iterations with all ops launched
+  std::uint32_t expected = 0;  // the most launches of any op: the log shows no more iterations
+  OutsideText launched;        // last op launched in the next iteration; empty: none
+  OutsideText next;            // the first op not launched
+  bool open = false;           // whether `next` was entered
 };
 
 struct LoggedStanding {
   std::uint32_t rank = 0;
   bool has_log = false;
-  std::uint32_t rounds = 0;  // of all ops together
+  std::uint32_t rounds = 0;  // iterations with all ops of the rank launched
   std::vector<LoggedProgress> progress;
 };
 
 struct LaunchLogDiagnosis {
-  Explanation explanation;  // verdict, cycle, roots of what is known to wait; kLimit: undecided
+  Explanation explanation;  // verdict, cycle, roots of the known waits; kLimit: undecided
   std::vector<Wait> waits;
   std::vector<OutsideText> columns;
   std::vector<LoggedStanding> ranks;
-  std::vector<std::uint32_t> behind;  // ranks that launched the fewest rounds, if not all did
-  std::vector<std::uint32_t> roots;   // ranks of the cycle, else those at which waits end, else
-                                      // `behind`, if it is known who waits for whom in collectives
-  std::vector<ActInfo> open;          // launches that were entered and not left
-  bool has_groups = false;            // it is known who waits for whom in collectives
-  Evidence evidence;  // the collectives that ranks wait in, as calls; without known groups
-                      // there are none
+  std::vector<std::uint32_t> behind;  // ranks with the fewest launched iterations, if ranks differ
+  // ranks of the cycle, else the root causes, else `behind` (if `has_groups`)
+  std::vector<std::uint32_t> roots;
+  std::vector<ActInfo> open;  // launches entered but not left
+  bool has_groups = false;    // whether the members of collectives are known
+  Evidence evidence;  // the collectives that ranks wait in, as calls; empty without known groups
 };
 
 LaunchLogDiagnosis diagnose(const LaunchLog& log, const LaunchLogHints& hints);
 
-/// What the scenario that `lowered` was made from says of such a job: its phases, and who does
-/// which collective with whom.
+/// Returns the phases of the job and the groups of its collectives, from the scenario of `lowered`.
 LaunchLogHints hints_of(const TaskGraph& graph, const Lowered& lowered);
 
-/// An op that a log and the end of a simulated run do not agree on.
+/// An op whose counts differ between a log and the end of a simulated run.
 struct CountDifference {
   std::uint32_t rank = 0;
   OutsideText op;
@@ -104,8 +101,8 @@ struct CountDifference {
   std::uint32_t simulated_launched = 0;
 };
 
-/// Where the log of a real end and the end of a run differ, by rank, then in the order of the
-/// scenario, with what only the log has behind. Empty: they stand in the same place.
+/// Compares the log of a real hang with the end of a simulated run. The result is sorted by rank,
+/// then in scenario order; ops that only the log has come last. Empty: the ends are the same.
 std::vector<CountDifference> compare(const LaunchLog& log, const Explanation& simulated);
 
 }  // namespace pipesim::models

@@ -1,4 +1,4 @@
-// A log of launches beside a scenario that stands for the same job.
+// Combines a launch log with a scenario of the same job.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -40,7 +40,7 @@ std::vector<CountDifference> compare(const LaunchLog& log, const Explanation& si
   static const RankReport kNoRun;
   const std::size_t ranks = std::max(log.ranks.size(), simulated.ranks.size());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    // By the order of the scenario, then that of the log.
+    // Ops in the order of the scenario, then ops that only the log has, in log order.
     std::vector<CountDifference> ops;
     std::map<std::string, std::size_t> known;
     const auto number = static_cast<std::uint32_t>(rank);

@@ -1,6 +1,6 @@
-// What frames say is a matter of names: of PyTorch, Megatron-LM, DeepSpeed, OneFlow, NCCL and CUDA.
-// The innermost frame that says something counts, but for those that every wait ends in (a
-// lock, a condition): these count only if no other says more.
+// Frames are judged by function names of PyTorch, Megatron-LM, DeepSpeed, OneFlow, NCCL and CUDA.
+// The innermost frame with a known name counts. Frames that end every wait (a lock, a condition)
+// count only if no other frame has a known name.
 #include "models/postmortem/stack_evidence.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Meaning {
   bool exact;
 };
 
-// In the order in which they are tried for one frame.
+// Meanings, in the order in which they are tried for a frame.
 constexpr std::array kMeanings = {
     Meaning{"ncclCommInitRank", WaitPlace::kCreation, false},
     Meaning{"commInit", WaitPlace::kCreation, false},
@@ -65,7 +65,7 @@ constexpr std::array kLocks = {std::string_view("take_gil"), std::string_view("a
                                std::string_view("PyThread_acquire_lock"),
                                std::string_view("pthread_mutex_lock")};
 
-// A frame of our own: "all_reduce dp#1 (started, spins) (pipesim)".
+// Classifies a frame of pipesim's own stacks: "all_reduce dp#1 (started, spins) (pipesim)".
 WaitPlace place_of_ours(const std::string& function) {
   const auto has = [&](const char* part) { return function.find(part) != std::string::npos; };
   if (has("<finished>")) return WaitPlace::kFinished;
@@ -80,7 +80,7 @@ WaitPlace place_of_ours(const std::string& function) {
 }
 
 const Meaning* meaning_of(const StackFrame& frame) {
-  // Pipes and sockets between processes of one host are no messages of a communicator.
+  // Pipes and sockets between processes of one host are not part of a communicator.
   const auto is_of = [&](const char* part) { return frame.place.find(part) != std::string::npos; };
   if (is_of("multiprocessing") || is_of("socket") || is_of("zmq") || is_of("asyncio")) {
     return nullptr;
@@ -97,8 +97,8 @@ bool is_lock(const StackFrame& frame) {
                      [&](std::string_view lock) { return frame.function.rfind(lock, 0) == 0; });
 }
 
-// A device is waited for within a collective, and locks are in every wait: what is outside of them
-// says more.
+// Finds the wait of a stack. Waits for a device happen inside a collective, and locks inside every
+// wait, so frames outside of them are more specific.
 void find_place(StackGroup& group) {
   const auto say = [&](WaitPlace place, const std::string& op) {
     group.place = place;
@@ -127,8 +127,8 @@ void decide(StackDiagnosis& diagnosis) {
   std::set<std::uint32_t> waiting;
   std::set<std::uint32_t> others;
   for (const StackGroup& group : diagnosis.groups) {
-    // A thread of an actor runtime that has nothing to do is no news; one of a simulated run that
-    // waits for a lock or for input waits for somebody, who may be elsewhere.
+    // Idle threads of an actor runtime are skipped. So are threads of a simulated run that wait for
+    // a lock or for input, because the other party can be anywhere.
     const bool ours = !group.frames.empty() && group.frames.front().place == "pipesim";
     const bool open = ours && (group.place == WaitPlace::kLock || group.place == WaitPlace::kInput);
     if (group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished || open)
@@ -136,7 +136,7 @@ void decide(StackDiagnosis& diagnosis) {
     const bool waits = waits_for_others(group.place);
     (waits ? waiting : others).insert(group.ranks.begin(), group.ranks.end());
   }
-  // A rank with several threads waits if one of them does.
+  // A rank waits if any of its threads waits.
   for (const std::uint32_t rank : waiting) others.erase(rank);
   if (waiting.empty()) return;
   std::set<std::string> threads;
@@ -164,7 +164,7 @@ sim::WaitKind kind_of(WaitPlace place) {
   }
 }
 
-// Of many odd ones the first ones stand for the rest.
+// Adds a wait for each straggler. If there are many stragglers, only the first ones are shown.
 void add_waits(StackDiagnosis& diagnosis) {
   constexpr std::size_t kMaxRoots = 16;
   Explanation& explanation = diagnosis.explanation;
@@ -258,7 +258,7 @@ std::string_view verdict_name(StackVerdict verdict) {
 
 namespace {
 
-// Whether the main thread leaves the work to another one and waits for it.
+// Whether the main thread leaves the work to another thread and waits for it.
 bool waits_for_thread(const ThreadStack& thread) {
   constexpr std::array kWaits = {
       std::string_view("_engine_run_backward"), std::string_view("run_backward"),
@@ -278,7 +278,7 @@ WaitPlace place_of(const ThreadStack& thread) {
   return group.place;
 }
 
-// A thread that looks after others: a monitor, a queue, a pinner of memory.
+// Whether the thread is a helper: a monitor, a queue, a memory pinner.
 bool is_background(const ThreadStack& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
     return frame.place.find("_monitor.py") != std::string::npos ||
@@ -289,7 +289,7 @@ bool is_background(const ThreadStack& thread) {
   });
 }
 
-// The threads of a rank that say where it stands.
+// Returns the threads that show the position of a rank.
 std::vector<const ThreadStack*> telling_threads(const std::vector<const ThreadStack*>& all) {
   const auto main = std::find_if(all.begin(), all.end(),
                                  [](const ThreadStack* thread) { return is_main(thread->thread); });
@@ -305,7 +305,7 @@ std::vector<const ThreadStack*> telling_threads(const std::vector<const ThreadSt
   return {best == nullptr ? *main : best};
 }
 
-// A backward pass has no name of a thread that ranks share.
+// Returns a thread name that ranks share. A backward thread has no such name.
 std::string shared_name(const ThreadStack& thread) {
   const bool number = thread.thread.find_first_not_of("0123456789abcdefx") == std::string::npos;
   return number || thread.thread.starts_with("pt_autograd") ? "backward" : thread.thread;
@@ -396,14 +396,14 @@ Evidence stack_evidence(const StackDumps& dumps, const StackDiagnosis& diagnosis
 std::map<std::uint32_t, HostStanding> host_standings(const StackDumps& dumps) {
   std::map<std::uint32_t, HostStanding> result;
   for (const auto& [rank, threads] : threads_of_ranks(dumps)) {
-    if (dumps.names.count(rank) > 0) continue;  // which rank it is, is not known
+    if (dumps.names.count(rank) > 0) continue;  // its rank is unknown
     for (const ThreadStack* thread : threads) {
       StackGroup group;
       group.frames = thread->frames;
       find_place(group);
       const bool idle = group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished;
       if (idle || group.frames.empty()) continue;
-      // The frame that says what it waits in, else the innermost one of the user's program.
+      // The frame that shows the wait, or else the innermost frame.
       const auto said = std::find_if(group.frames.begin(), group.frames.end(),
                                      [&](const auto& it) { return it.function == group.op; });
       const StackFrame& frame = said == group.frames.end() ? group.frames.front() : *said;

@@ -1,4 +1,4 @@
-// Stacks of all ranks of a job that hangs: which ranks stand in the same place, and who does not.
+// Stacks of all ranks of a job that hangs: groups of ranks at the same place, and the stragglers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace pipesim::models {
 
-/// "step (train.py:88)"; of native frames the place is a library.
+/// "step (train.py:88)". For native frames, the place is a library.
 struct StackFrame {
   OutsideText function;
   OutsideText place;
@@ -25,28 +25,28 @@ struct StackFrame {
 struct ThreadStack {
   std::uint32_t rank = 0;
   OutsideText process;             // "1234: python train.py"
-  OutsideText thread;              // its name, or its number
-  bool active = false;             // it runs
-  std::vector<StackFrame> frames;  // the innermost first
-  EvidencePlace source;            // in StackDumps::files
+  OutsideText thread;              // name or number
+  bool active = false;             // whether it runs
+  std::vector<StackFrame> frames;  // innermost first
+  EvidencePlace source;            // `file` is an index into StackDumps::files
 };
 
 struct StackDumps {
-  OutsideText name;  // of the report
+  OutsideText name;  // title of the report
   std::vector<ThreadStack> threads;
-  bool numbered = false;  // some ranks were not told: they are counted in the order of processes
-  std::map<std::uint32_t, OutsideText> names;  // of these: "process 41"
-  std::map<std::uint32_t, OutsideText> pids;   // of the other ranks, where they are told
+  bool numbered = false;  // some processes did not give their rank and got one by their order
+  std::map<std::uint32_t, OutsideText> names;  // of the ranks numbered this way: "process 41"
+  std::map<std::uint32_t, OutsideText> pids;   // of the other ranks, if known
   std::vector<OutsideText> files;
-  std::uint64_t helpers = 0;  // processes that are no ranks: launchers, data workers
+  std::uint64_t helpers = 0;  // processes that are not ranks: launchers, data workers
 };
 
-/// What a thread waits in, as far as its frames say so.
+/// The wait of a thread, as far as its frames show it.
 enum class WaitPlace : std::uint8_t {
   kUnknown,
-  kCollective,  // also a barrier
+  kCollective,  // includes barriers
   kMessage,
-  kCreation,  // of a communicator or group
+  kCreation,  // initialization of a communicator or group
   kDevice,
   kStore,
   kLock,
@@ -63,14 +63,14 @@ struct StackGroup {
   std::vector<std::uint32_t> ranks;  // ascending
   std::vector<StackFrame> frames;
   WaitPlace place = WaitPlace::kUnknown;
-  OutsideText op;  // the frame that says so: "all_reduce"
+  OutsideText op;  // the frame that shows the wait: "all_reduce"
 };
 
 enum class StackVerdict : std::uint8_t {
-  kOddOnes,    // most wait in a collective, and some do not
-  kDifferent,  // all wait in collectives, but not in the same one: nobody is to blame more
-  kAlike,      // all stand in the same place
-  kUndecided,  // nobody is seen to wait in a collective
+  kOddOnes,    // most ranks wait in a collective, and some do not
+  kDifferent,  // all wait in collectives, but in different ones: no rank is blamed
+  kAlike,      // all are at the same place
+  kUndecided,  // no rank is known to wait in a collective
 };
 
 /// "odd ones out".
@@ -78,29 +78,29 @@ std::string_view verdict_name(StackVerdict verdict);
 
 struct StackDiagnosis {
   StackVerdict verdict = StackVerdict::kUndecided;
-  std::vector<StackGroup> groups;    // the largest of each thread first
+  std::vector<StackGroup> groups;    // sorted by thread, the largest group first
   std::vector<std::uint32_t> roots;  // ranks to look at first
   std::uint32_t ranks = 0;
-  /// With kOddOnes the ranks that wait, each for every odd one: who is in which collective is not
-  /// in a stack. Else nobody is known to wait for anybody.
+  /// With kOddOnes: each waiting rank waits for each straggler, because stacks do not show who
+  /// shares a collective. Otherwise no waits are known.
   Explanation explanation;
   std::vector<Wait> waits;
 };
 
-/// Whether who stands there waits for other ranks. A device does because others wait: for a
-/// collective, most likely.
+/// Whether a thread at `place` waits for other ranks. A wait for the device counts: the device most
+/// likely waits in a collective.
 bool waits_for_others(WaitPlace place);
 
-/// Groups threads of one name by equal stacks. Of a rank with a main thread that one counts; where
-/// it waits for the backward pass or for another thread, the thread that does the work.
+/// Groups threads of one name by equal stacks. If a rank has a main thread, only this thread
+/// counts; if it waits for the backward pass or another thread, the working thread counts instead.
 StackDiagnosis diagnose(const StackDumps& dumps);
 
-/// What stacks say of calls: each rank that waits is in the first call of a group of its op, which
-/// the odd ones have not called. Of a diagnosis without odd ones there are no calls.
+/// Converts stacks to calls: each waiting rank is in the first call of a group for its op, and the
+/// stragglers have not made this call. Without stragglers, there are no calls.
 Evidence stack_evidence(const StackDumps& dumps, const StackDiagnosis& diagnosis);
 
-/// Where the host of each rank stands. What says neither that it waits nor where it is instead (an
-/// idle thread of an actor runtime, a finished one) is left out.
+/// Returns the position of each rank's host. Skips hosts whose stack shows neither a wait nor a
+/// position (an idle thread of an actor runtime, a finished thread).
 std::map<std::uint32_t, HostStanding> host_standings(const StackDumps& dumps);
 
 }  // namespace pipesim::models
