@@ -21,7 +21,7 @@ bool may_overtake_recvs(const RankRecord& rank) {
   for (const RecordEntry& entry : rank.entries) {
     if (is_recv(entry) && entry.any_source) from_any.emplace(entry.group, entry.tag);
   }
-  std::map<Inbox, std::set<std::int64_t>> open;  // works of recvs from a certain rank
+  std::map<Inbox, std::set<std::int64_t>> open;  // pending works of recvs from a given rank
   for (const RecordEntry& entry : rank.entries) {
     if (entry.kind == EntryKind::kWait) {
       for (auto& [inbox, works] : open) {
@@ -31,7 +31,7 @@ bool may_overtake_recvs(const RankRecord& rank) {
     const Inbox inbox{entry.group, entry.tag};
     if (!is_recv(entry) || from_any.count(inbox) == 0) continue;
     if (!open[inbox].empty()) return true;
-    // One that nothing waits for is never known to be finished.
+    // A recv without a wait is never known to be finished.
     if (!entry.any_source && !entry.sync) open[inbox].insert(entry.work);
   }
   return false;

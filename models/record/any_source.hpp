@@ -1,18 +1,18 @@
-// Recvs from any source: what a record cannot say of them.
+// Recvs from any source. A record shows only the source of the recorded run.
 #pragma once
 
 #include "models/record/record.hpp"
 
 namespace pipesim::models {
 
-/// Whether a group that is not under NCCL's rules has such a recv.
+/// Whether a group that is not under NCCL's rules has a recv from any source.
 bool has_any_source(const Record& record, RecordRules rules);
 
-/// The record in which these recvs are from the ranks that they got their messages from.
+/// Returns the record with each recv from any source fixed to its recorded source.
 Record with_recorded_sources(Record record);
 
-/// Whether a rank calls a recv while an earlier one from a certain rank, of the same group and tag,
-/// may be unfinished, and receives from any there. gloo can serve the later one first; on a
+/// Whether a rank calls a recv while an earlier recv of the same group and tag may be pending, and
+/// receives from any source with this tag. gloo can serve the later recv first; on a simulated
 /// communicator it comes second.
 bool may_overtake_recvs(const Record& record);
 

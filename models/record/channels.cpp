@@ -8,7 +8,7 @@
 namespace pipesim::models {
 namespace {
 
-// A name that means nothing else in a scenario, and needs no quotes.
+// Returns a name that needs no quotes and has no other meaning in a scenario.
 std::string plain_name(const std::string& text) {
   constexpr std::size_t kMaxName = 100;
   std::string name;
@@ -22,7 +22,7 @@ std::string plain_name(const std::string& text) {
   return kTaken.count(name) > 0 ? name + "_group" : name;
 }
 
-// "src/parallel_state.py:189" is parallel_state_189.
+// Turns "src/parallel_state.py:189" into "parallel_state_189".
 std::string name_of_place(const RecordPlace& place) {
   const std::size_t slash = place.at.rfind('/');
   std::string name = place.at.substr(slash == std::string::npos ? 0 : slash + 1);
@@ -74,7 +74,7 @@ std::uint32_t Channels::store() {
   return store_;
 }
 
-// What a group is known by: equal texts are one family of groups.
+// Returns the source of a group: groups with equal sources form one family.
 std::string Channels::source_of(const RecordGroup& group) const {
   const bool described = !group.description.empty() && group.description != "undefined" &&
                          group.description != "default_pg";
@@ -89,7 +89,7 @@ std::string Channels::name_of(const RecordGroup& group) const {
   return plain_name(is_place ? name_of_place(record_.places[group.place]) : source);
 }
 
-// Adds `ranks` to the first channel of a family that has none of them, or else to a new one.
+// Adds `ranks` to the first channel of the family that has none of them, or to a new channel.
 std::uint32_t Channels::add_to_family(std::vector<std::uint32_t>& family, const std::string& name,
                                       const std::vector<std::uint32_t>& ranks,
                                       const Channel& like) {
@@ -106,13 +106,14 @@ std::uint32_t Channels::add_to_family(std::vector<std::uint32_t>& family, const 
 }
 
 void Channels::find_groups() {
-  std::map<std::string, std::vector<std::uint32_t>> families;  // names can be cut, so not by them
+  // by source, because names can be cut
+  std::map<std::string, std::vector<std::uint32_t>> families;
   const RecordGroup* world = nullptr;
   for (const RecordGroup& group : record_.groups) {
     if (world == nullptr && group.ranks.size() == record_.ranks.size()) world = &group;
     Channel like;
     like.on_host = like.is_gloo = !group.under_nccl(rules_);
-    // A group with two backends is two communicators.
+    // A group with two backends has two communicators.
     const bool is_half = world != nullptr && &group != world && group.name == world->name &&
                          group.ranks == world->ranks && group.nccl != world->nccl;
     const bool is_world = &group == world || is_half;
@@ -124,14 +125,14 @@ void Channels::find_groups() {
   for (Channel& channel : channels_) std::sort(channel.lists.begin(), channel.lists.end());
 }
 
-// Gives each collective of gloo the first channel of its group that no call has which may be
-// unfinished when it is called, on any rank.
+// Assigns each gloo collective a channel of its group. On every rank, no other call of this channel
+// may be pending when the rank makes the call.
 void Channels::find_pending_collectives() {
   constexpr std::size_t kMaxChannels = 32;
-  using Number = std::pair<std::uint32_t, std::int64_t>;  // group, number in it
+  using Number = std::pair<std::uint32_t, std::int64_t>;  // group, sequence number
   std::map<Number, std::set<std::int64_t>> pending_with;
   for (const RankRecord& rank : record_.ranks) {
-    std::map<std::uint32_t, std::set<std::int64_t>> pending;  // numbers, by group
+    std::map<std::uint32_t, std::set<std::int64_t>> pending;  // sequence numbers by group
     std::map<std::int64_t, Number> of_work;
     for (const RecordEntry& entry : rank.entries) {
       if (entry.kind == RecordEntry::Kind::kWait) {
@@ -155,7 +156,7 @@ void Channels::find_pending_collectives() {
       if (entry.work >= 0) of_work.emplace(entry.work, number);
     }
   }
-  std::map<Number, std::size_t> of;  // which channel of the group
+  std::map<Number, std::size_t> of;  // index of the channel within its group
   for (const auto& [number, others] : pending_with) {
     std::set<std::size_t> taken;
     for (const std::int64_t other : others) taken.insert(of[{number.first, other}]);
@@ -172,7 +173,7 @@ void Channels::find_pending_collectives() {
   }
 }
 
-// One more channel of the same group.
+// Adds another channel of the same group.
 std::uint32_t Channels::beside(std::uint32_t channel) {
   const Channel like = channels_[channel];
   const std::uint32_t made = add(like.name, like.lists, like);
@@ -180,8 +181,8 @@ std::uint32_t Channels::beside(std::uint32_t channel) {
   return made;
 }
 
-// Collectives of gloo that only some ranks call with elements. The others return at once, and what
-// they call next has another number: nobody meets these calls.
+// Gives another channel to gloo collectives in which only some ranks have elements. The other ranks
+// return at once, and their next call has another sequence number, so no call matches these calls.
 void Channels::find_uneven_collectives() {
   const std::set<Operation> sums = {Operation::kAllReduce, Operation::kReduceScatter};
   const std::set<Operation> end_without_elements = {
@@ -237,7 +238,7 @@ void Channels::find_messages() {
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
     if (entry.any_source && !nccl(entry.group)) from_any_.insert(key_of(rank, entry));
   });
-  std::map<MessageKey, std::set<std::uint32_t>> keys;  // and their ranks
+  std::map<MessageKey, std::set<std::uint32_t>> keys;  // with their ranks
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
     std::set<std::uint32_t>& ranks = keys[key_of(rank, entry)];
     ranks.insert({rank, entry.peer});

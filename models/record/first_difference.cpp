@@ -21,7 +21,7 @@ bool is_at_rest(const RankRecord& rank) {
   return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kRest;
 }
 
-// Frames of a stack from the outermost on.
+// Returns the frames of a stack, outermost first.
 std::vector<std::uint32_t> stack_of(const Record& record, std::uint32_t frame) {
   std::vector<std::uint32_t> stack;
   for (; frame != kNotSaid; frame = record.frames[frame].up) stack.push_back(frame);
@@ -29,7 +29,7 @@ std::vector<std::uint32_t> stack_of(const Record& record, std::uint32_t frame) {
   return stack;
 }
 
-// The calls of one group, in order.
+// The calls of one group, by sequence number.
 class GroupCalls {
  public:
   GroupCalls(const Record& record, std::uint32_t group) : record_(record), group_(group) {}
@@ -42,7 +42,7 @@ class GroupCalls {
     return found == calls_.end() ? nullptr : found->second;
   }
 
-  // Members without this call.
+  // Returns the members that did not make this call.
   Ranks missing(std::int64_t number) const {
     Ranks result;
     const Arrivals* arrivals = call(number);
@@ -56,7 +56,7 @@ class GroupCalls {
     return result;
   }
 
-  // The first call that does not match.
+  // Returns the sequence number of the first mismatched call.
   std::optional<std::int64_t> mismatch() const {
     for (const auto& [number, arrivals] : calls_) {
       const RecordEntry& first = *arrivals->front().entry;
@@ -65,8 +65,8 @@ class GroupCalls {
       if (!fits) return number;
       const Ranks absent = missing(number);
       if (absent.empty()) continue;
-      // What a rank whose record was cut would have called is not known. One at rest may wait in
-      // this call's place for something else, unless the ranks came apart before.
+      // The next calls of a rank whose record was cut are unknown. A quiescent rank may be blocked
+      // before this call, unless the ranks took different paths earlier.
       const bool known = std::all_of(absent.begin(), absent.end(), [&](std::uint32_t rank) {
         return !is_cut_short(record_.ranks[rank]);
       });
@@ -79,7 +79,7 @@ class GroupCalls {
     return std::nullopt;
   }
 
-  // Whether ranks make call `number` from different places, and are not meant to.
+  // Whether ranks make call `number` from different places without being partners.
   bool differs(std::int64_t number) const {
     const Arrivals* arrivals = call(number);
     if (arrivals == nullptr) return false;
@@ -98,12 +98,12 @@ class GroupCalls {
 
  private:
   static bool fit(const RecordEntry& a, const RecordEntry& b) {
-    // Splits of an all_to_all are compared pair by pair, in record_checks.cpp.
+    // record_checks.cpp compares the splits of an all_to_all pair by pair.
     if (!a.amounts.empty() && !b.amounts.empty()) return a.operation == b.operation;
     return same_signature(a, b);
   }
 
-  // Whether these two meet by design: see the header.
+  // Whether the two calls match by design: see the header.
   bool are_partners(const Arrival& a, const Arrival& b) const {
     const auto [known, is_new] =
         partners_.try_emplace(std::array{a.rank, a.entry->frame, b.rank, b.entry->frame}, false);
@@ -138,14 +138,14 @@ class GroupCalls {
   mutable std::map<std::array<std::uint32_t, 4>, bool> partners_;
 };
 
-// A difference on one group, and where each rank comes to it.
+// A difference on one group, and the entry at which each rank reaches it.
 struct Candidate {
   const GroupCalls* calls = nullptr;
   std::int64_t number = 0;
   std::int64_t mismatch = 0;
-  std::map<std::uint32_t, std::size_t> reached;  // by rank: entries before the call
+  std::map<std::uint32_t, std::size_t> reached;  // [rank]: number of entries before the call
 
-  // By what the lowest rank of both comes to first.
+  // Whether the lowest common rank reaches this difference first.
   bool precedes(const Candidate& other) const {
     for (const auto& [rank, entries] : reached) {
       const auto found = other.reached.find(rank);
@@ -159,7 +159,7 @@ class DifferenceText {
  public:
   DifferenceText(const Record& record, const GroupCalls& calls) : record_(record), calls_(calls) {}
 
-  // The sides of call `number`: ranks that make the same call from the same place.
+  // Returns the sides of call `number`: groups of ranks with the same call and place.
   std::vector<CallOfRanks> sides(std::int64_t number) {
     std::vector<std::pair<std::tuple<std::string, std::uint32_t>, Ranks>> made;
     const Arrivals* arrivals = calls_.call(number);
@@ -193,7 +193,7 @@ class DifferenceText {
     return frame == kNotSaid ? std::string() : place_text(place_of_stack(record_.frames, frame));
   }
 
-  // Ranks without the call, by what they do instead.
+  // Adds the ranks without the call, grouped by their last position.
   void add_missing(std::int64_t number, std::vector<CallOfRanks>& result) const {
     std::vector<CallOfRanks> absent;
     for (const std::uint32_t rank : calls_.missing(number)) {
@@ -209,8 +209,9 @@ class DifferenceText {
     result.insert(result.end(), absent.begin(), absent.end());
   }
 
-  // Lines that lead to `frame`, up to the one at which the stacks of the sides part: the user's,
-  // and that one. Those that the place of `frame` says are left out.
+  // Returns the calling lines of `frame`, from the innermost to the line where the stacks of the
+  // sides part. Keeps the user's lines and the parting line; omits lines that the place of `frame`
+  // already shows.
   template <typename Sides>
   std::vector<OutsideText> callers(std::uint32_t frame, const Sides& sides) const {
     const std::vector<std::uint32_t> own = stack_of(record_, frame);

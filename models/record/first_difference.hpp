@@ -1,4 +1,4 @@
-// Where the calls of the ranks begin to differ, before a call that does not match.
+// The first difference between the calls of ranks that leads to a mismatched call.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,13 @@
 
 namespace pipesim::models {
 
-/// The first call that ranks make from different places, and after which their calls on this group
-/// differ up to one that does not match: that call itself, if all before it come from the same
-/// places. Nothing if all calls match, as far as they are recorded.
+/// Finds the first call that ranks make from different places, after which their calls on the group
+/// differ up to a mismatch. If all calls before the mismatch come from the same places, returns the
+/// mismatch itself. Returns nullopt if all recorded calls match.
 ///
-/// Calls of different places can be meant to meet. So two places are no difference if each meets
-/// only the other, more than once, and neither of the two ranks calls from the other's place.
+/// Calls from two places can match by design. The two places are partners, and no difference, if
+/// three conditions hold: each matches only the other, they match more than once, and neither rank
+/// calls from the other's place.
 std::optional<FirstDifference> first_difference(const Record& record);
 
 }  // namespace pipesim::models

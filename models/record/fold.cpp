@@ -11,15 +11,16 @@ namespace {
 
 using StepSpan = std::span<const std::uint32_t>;
 
-// How many further places of a step are tried as the next round of a loop that begins with it. It
-// bounds the work, and the loops that are found: a round has each of its steps at most so often.
+// The number of later occurrences of a step that are tried as the second iteration of a loop.
+// Bounds the work, and the loops found: an iteration contains each of its steps at most this often.
 constexpr std::size_t kMaxRounds = 256;
 
-// A loop that saves a single step reads worse than the step.
+// Fewest steps that a loop must save: a loop that saves a single step is harder to read than the
+// step.
 constexpr std::size_t kMinSaved = 2;
 
-// Compares parts of the steps by hashes of all prefixes, in constant time. What they say is no
-// proof: see really_repeats().
+// Compares ranges of steps in constant time, by hashes of all prefixes. Equal hashes are no proof:
+// see really_repeats().
 class PartHashes {
  public:
   explicit PartHashes(StepSpan steps)
@@ -30,9 +31,9 @@ class PartHashes {
     }
   }
 
-  /// How many rounds of `size` steps from `at` on are alike, at least 1.
+  /// Returns how often the `size` steps from `at` repeat, at least 1.
   std::size_t rounds(std::size_t at, std::size_t size) const {
-    // Rounds are alike if all but the last are the same as all but the first.
+    // All iterations are equal if all but the last equal all but the first.
     const auto repeats = [&](std::size_t rounds) {
       return hash(at, (rounds - 1) * size) == hash(at + size, (rounds - 1) * size);
     };
@@ -46,7 +47,7 @@ class PartHashes {
     return alike;
   }
 
-  /// Whether that is true, step by step.
+  /// Whether the steps really repeat: compares them one by one.
   bool really_repeats(std::size_t at, std::size_t size, std::size_t rounds) const {
     const auto part = steps_.subspan(at, size * rounds);
     return std::equal(part.begin(), part.end() - static_cast<std::ptrdiff_t>(size),
@@ -70,7 +71,7 @@ struct Loop {
   std::size_t saved() const { return size * (times - 1); }
 };
 
-// Where each step comes next: its index, or the size.
+// Returns the index of the next occurrence of each step, or the number of steps.
 std::vector<std::size_t> next_places(StepSpan steps) {
   std::vector<std::size_t> next(steps.size(), steps.size());
   std::unordered_map<std::uint32_t, std::size_t> last;
@@ -86,7 +87,7 @@ std::vector<std::size_t> next_places(StepSpan steps) {
 std::vector<FoldedStep> fold(StepSpan steps) {
   const PartHashes hashes(steps);
   const std::vector<std::size_t> next = next_places(steps);
-  // The loop that begins at `at` and saves most; of equal ones the shortest.
+  // Returns the loop at `at` that saves most steps, the shortest if several tie.
   const auto best_at = [&](std::size_t at) {
     Loop best;
     Loop shortest;
@@ -95,7 +96,7 @@ std::vector<FoldedStep> fold(StepSpan steps) {
       const std::size_t size = place - at;
       if (at + 2 * size > steps.size()) break;
       place = next[place];
-      // Several rounds of the shortest loop as one save no more than these.
+      // Several iterations of the shortest loop as one iteration save no more.
       const bool within = size < shortest.size * shortest.times && size % shortest.size == 0;
       if (shortest.times > 1 && within) continue;
       const Loop loop{size, hashes.rounds(at, size)};
@@ -104,12 +105,12 @@ std::vector<FoldedStep> fold(StepSpan steps) {
     }
     return best;
   };
-  // A loop that begins within the first round of `loop`, at `at`, and saves more than twice as
-  // much: a little loop must not take the beginning of a large one. The size of `steps` if there is
-  // none.
+  // Finds a later start, within the first iteration of `loop`, of a loop that saves more than twice
+  // as much. So a small loop does not take the beginning of a large one. Returns the size of
+  // `steps` if there is none.
   const auto find_rival = [&](std::size_t at, const Loop& loop) {
     for (std::size_t later = at + 1; later <= at + loop.size; ++later) {
-      // A loop cannot save more than is left.
+      // A loop saves less than the number of steps left.
       if (2 * loop.saved() >= steps.size() - later) break;
       if (best_at(later).saved() > 2 * loop.saved()) return later;
     }

@@ -1,4 +1,4 @@
-// Programs as people would have written them: repeated steps become loops.
+// Folds repeated steps of a program into loops, as a person would write it.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 
 namespace pipesim::models {
 
-/// A step, or a block that is repeated.
+/// A step, or a repeated block.
 struct FoldedStep {
-  std::uint32_t step = 0;  // without a block
+  std::uint32_t step = 0;  // if `block` is empty
   std::uint64_t times = 1;
   std::vector<FoldedStep> block;
 };
 
-/// `steps` with loops, longest first: unfolded, they are the same.
+/// Folds `steps` into loops, longest first. Unfolding restores `steps`.
 std::vector<FoldedStep> fold_loops(const std::vector<std::uint32_t>& steps);
 
 }  // namespace pipesim::models

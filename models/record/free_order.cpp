@@ -16,7 +16,7 @@ bool is_send(const RecordEntry& entry) {
   return entry.kind == EntryKind::kCall && entry.operation == Operation::kSend;
 }
 
-// Works of messages that were dropped.
+// Returns the works of sends and recvs that Python collected before a wait.
 std::set<std::int64_t> dropped_works(const RankRecord& rank) {
   std::set<std::int64_t> works;
   for (const RecordEntry& entry : rank.entries) {
@@ -64,7 +64,7 @@ Record with_cancelled_sends(Record record) {
 }
 
 std::vector<std::string> keys_set_twice(const Record& record) {
-  std::map<std::uint32_t, std::uint32_t> set;  // by the key, in Record::texts: the place
+  std::map<std::uint32_t, std::uint32_t> set;  // key in Record::texts, to its place
   std::set<std::uint32_t> got;
   for (const RankRecord& rank : record.ranks) {
     for (const RecordEntry& entry : rank.entries) {

@@ -1,5 +1,5 @@
-// What gloo and its store leave to timing that no interleaving of host programs shows: messages
-// whose Work nobody keeps, and keys that are set twice; and reads of values that nobody knows.
+// Timing effects of gloo and its store that no interleaving of host programs shows: sends whose
+// Work nobody keeps, and keys that are set twice. Also reads of made-up values.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 
 namespace pipesim::models {
 
-/// Which sends gloo may cancel, a sentence each without its period: Python collected their Works
-/// before anything waited for them. Empty if there are none.
+/// Reports the sends that gloo may cancel: Python collected their Works before anything waited for
+/// them. One sentence each, without its period.
 std::vector<std::string> dropped_sends(const Record& record);
 
-/// The same record, in which these messages are never sent.
+/// Returns the record without the sends that gloo may cancel.
 Record with_cancelled_sends(Record record);
 
-/// Which keys of the store several ranks set to different values, likewise.
+/// Reports the store keys that several ranks set to different values. One sentence each, without
+/// its period.
 std::vector<std::string> keys_set_twice(const Record& record);
 
-/// Where the script reads values that were made up, a sentence each without its period.
+/// Reports where the script reads made-up values. One sentence each, without its period.
 std::vector<std::string> reads_of_made_up(const Record& record);
 
 }  // namespace pipesim::models

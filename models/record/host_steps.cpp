@@ -1,4 +1,4 @@
-// The tables of docs/explanation/record.md: which steps each entry is.
+// Turns entries into steps, as the tables of docs/explanation/record.md define.
 #include "models/record/host_steps.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using StepKind = HostStep::Kind;
 
-// A scenario takes names as they are, but for what it would read as something else.
+// Returns `text` as a word of a scenario. Replaces only characters that a scenario reads otherwise.
 std::string word(const std::string& text) {
   constexpr std::size_t kMaxWord = 200;
   std::string result;
@@ -30,7 +30,7 @@ std::string word(const std::string& text) {
   return result;
 }
 
-// The first characters of a text: an exception can have pages of it, and names of steps a limit.
+// Returns the beginning of a text: an exception can fill pages, and step names are limited.
 std::string beginning(const std::string& text) {
   constexpr std::size_t kMaxCharacters = 500;
   std::size_t end = 0;
@@ -41,8 +41,8 @@ std::string beginning(const std::string& text) {
   return end == text.size() ? text : text.substr(0, end) + "...";
 }
 
-// Events of one stream by number. A number is free again once nothing waits for it any more, so
-// that each round of a loop has the same.
+// Numbers the events of one stream. A number is reused once nothing waits for its event, so that
+// each iteration of a loop has the same numbers.
 class EventSlots {
  public:
   std::uint32_t take() {
@@ -57,7 +57,8 @@ class EventSlots {
   std::set<std::uint32_t> taken_;
 };
 
-// Names of keys in the store. Keys that differ only where word() cuts or replaces stay different.
+// Names of the keys in the store. Keys stay distinct even if word() cuts or replaces their
+// difference.
 class KeyNames {
  public:
   const std::string& name(const std::string& key) {
@@ -117,14 +118,14 @@ class StepNumbers {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-// What all ranks share.
+// Data shared by all ranks.
 struct JobNames {
   StepNumbers steps;
   std::set<std::pair<std::uint32_t, std::size_t>> unmatched;
   KeyNames keys{};
 };
 
-// One rank's program.
+// Builds the program of one rank.
 class RankSteps {
  public:
   RankSteps(const Record& record, std::uint32_t rank, const NewGroupClashes& clashes,
@@ -146,16 +147,16 @@ class RankSteps {
   std::vector<std::uint32_t> take_entries() { return std::move(entries_); }
 
  private:
-  // What a work or an event of the user stands for.
+  // The signal of a work, or of an event of the user.
   struct Signal {
     std::uint32_t channel = kNotSaid;
     std::uint32_t shared = kNotSaid;
     std::uint32_t slot = 0;
-    std::string stream;      // of an event of the user
-    std::size_t number = 0;  // of all signals of the rank
+    std::string stream;      // for an event of the user
+    std::size_t number = 0;  // index among all signals of the rank
   };
 
-  // Works of collectives, by group.
+  // Works of collectives by group.
   using PendingWorks = std::map<std::uint32_t, std::set<std::int64_t>>;
 
   bool device() const { return programs_.device; }
@@ -167,7 +168,8 @@ class RankSteps {
   void name_streams();
   void find_last_uses();
   std::vector<std::int64_t> waited_for_by(std::size_t i, PendingWorks& pending) const;
-  // A call that nothing in the record waits for has none, but a barrier may.
+  // Returns the work of a call. A call that nothing in the record waits for gets a negative number
+  // of its entry, because a barrier may still wait for it.
   std::int64_t work_of(std::size_t i) const {
     return entry(i).work >= 0 ? entry(i).work : -1 - static_cast<std::int64_t>(i + 1);
   }
@@ -210,16 +212,18 @@ class RankSteps {
   JobNames& names_;
   HostPrograms& programs_;
   std::vector<std::uint32_t> steps_;
-  std::vector<std::uint32_t> entries_;                       // of each step
-  std::uint32_t now_ = kNotSaid;                             // the entry whose steps are made
-  std::vector<std::string> streams_;                         // their names
-  std::set<std::int64_t> abandoned_;                         // works not waited for to their end
-  std::unordered_map<std::int64_t, std::size_t> last_wait_;  // of a work: the entry
-  std::unordered_map<std::size_t, std::size_t> last_use_;    // of the event an entry records
+  std::vector<std::uint32_t> entries_;                       // per step: its entry
+  std::uint32_t now_ = kNotSaid;                             // the entry being converted
+  std::vector<std::string> streams_;                         // names of streams
+  std::set<std::int64_t> abandoned_;                         // works whose wait timed out at exit
+  std::unordered_map<std::int64_t, std::size_t> last_wait_;  // per work: the entry of its last wait
+  // per event record (by entry): the entry of its last wait
+  std::unordered_map<std::size_t, std::size_t> last_use_;
   std::unordered_map<std::int64_t, Signal> works_;
-  std::set<std::pair<std::size_t, std::uint32_t>> waited_;  // numbers of signals, streams
+  std::set<std::pair<std::size_t, std::uint32_t>> waited_;  // numbers of signals, waiting streams
   std::size_t signals_ = 0;
-  std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;  // and the entry
+  // with the recording entry
+  std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;
   std::map<std::uint32_t, EventSlots> channel_slots_;
   std::map<std::string, EventSlots> stream_slots_;
 };
@@ -234,7 +238,7 @@ void RankSteps::name_streams() {
 }
 
 void RankSteps::find_last_uses() {
-  std::unordered_map<std::uint32_t, std::size_t> recorded;  // of an event: the entry
+  std::unordered_map<std::uint32_t, std::size_t> recorded;  // per event: the entry that records it
   PendingWorks pending;
   for (std::size_t i = 0; i < own_.entries.size(); ++i) {
     const RecordEntry& from = entry(i);
@@ -251,12 +255,12 @@ void RankSteps::find_last_uses() {
   }
 }
 
-// The works that entry `i` waits for. A barrier of gloo begins once the collectives of its group
-// are done that this rank called before.
+// Returns the works that entry `i` waits for. A gloo barrier begins once the earlier collectives of
+// this rank in its group are done.
 std::vector<std::int64_t> RankSteps::waited_for_by(std::size_t i, PendingWorks& pending) const {
   const RecordEntry& from = entry(i);
   if (from.kind == EntryKind::kWait) {
-    if (from.timed_out) return {};  // the program goes on without it
+    if (from.timed_out) return {};  // the program continues without the works
     for (auto& [group, works] : pending) {
       for (const std::int64_t work : from.amounts) works.erase(work);
     }
@@ -284,7 +288,7 @@ void RankSteps::run() {
     for (const std::int64_t work : waited_for_by(i, pending)) add_work_wait(work, from, i);
     switch (from.kind) {
       case EntryKind::kCall:
-        // An abandoned call is over at the end of its rank, whoever has not called it.
+        // An abandoned call ends with its rank, even if other ranks never call it.
         if (names_.unmatched.count({rank_, i}) == 0 && abandoned_.count(from.work) == 0) {
           i = add_call(i);
         }
@@ -306,7 +310,7 @@ void RankSteps::run() {
       case EntryKind::kRead:
       case EntryKind::kWaitForStream:
       case EntryKind::kWaitForDevice: {
-        if (!device()) break;  // gloo's tensors are the host's
+        if (!device()) break;  // tensors of gloo are in host memory
         HostStep wait = step(StepKind::kSynchronize, from);
         if (from.kind != EntryKind::kWaitForDevice) wait.stream = streams_[from.stream];
         add(std::move(wait));
@@ -317,7 +321,7 @@ void RankSteps::run() {
       case EntryKind::kStoreAdd:
         if (!from.timed_out) add_store(i);
         break;
-      case EntryKind::kDestroy:  // waits for nobody in gloo, and in NCCL only once it is used
+      case EntryKind::kDestroy:  // waits for no rank in gloo; in NCCL, only if the group was used
       case EntryKind::kPoll:
       case EntryKind::kDrop:
       case EntryKind::kBackward:
@@ -343,7 +347,7 @@ void RankSteps::add_kernels(const RecordEntry& from) {
 // ---------------------------------------------------------------------------------------------
 // Calls
 
-// Adds the call of entry `i`, or its batch; returns the last entry that this is.
+// Adds the call of entry `i`, or its batch. Returns the last entry that it covers.
 std::size_t RankSteps::add_call(std::size_t i) {
   const RecordEntry& from = entry(i);
   if (nccl(from) && from.batch != kNotSaid) return add_batch(i);
@@ -384,14 +388,16 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
     if (nccl(from)) call.shared = of_group;
     programs_.has_pairs = programs_.has_pairs || nccl(from);
   }
-  if (from.operation == Operation::kBarrier && nccl(from)) {  // an all_reduce of a byte
+  // NCCL's barrier is an all_reduce of one byte
+  if (from.operation == Operation::kBarrier && nccl(from)) {
     call.operation = Operation::kAllReduce;
     call.bytes = 1;
     call.sized = true;
     call.type = "barrier";
   }
   if (!nccl(from) && programs_.channels.sums_differ(from)) {
-    call.operation = Operation::kAllReduce;  // as gloo's reduce_scatter is one of its whole input
+    // gloo's reduce_scatter is an all_reduce of its whole input
+    call.operation = Operation::kAllReduce;
   }
   if (from.any_source && !nccl(from)) {
     call.peer = {RecordPeer::Kind::kAny, 0};
@@ -401,8 +407,8 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
   return call;
 }
 
-// A root is meant by its position, for it is one for all. The other end of a message is meant by
-// how far it is away.
+// Returns the other rank of a call. A root is a position, because all ranks name the same root. The
+// peer of a send or recv is a distance from this rank.
 RecordPeer RankSteps::peer_of(const HostCall& call, std::uint32_t rank) const {
   const auto& list = *programs_.channels.all()[call.channel].list_of(rank_);
   const auto position = [&](std::uint32_t wanted) {
@@ -413,7 +419,8 @@ RecordPeer RankSteps::peer_of(const HostCall& call, std::uint32_t rank) const {
   return {RecordPeer::Kind::kDistance, (position(rank) + size - position(rank_)) % size};
 }
 
-// An all_to_all is a group of messages, as in NCCL and gloo: splits that differ are then found.
+// Adds the sends and recvs of an all_to_all, as in NCCL and gloo, so that mismatched splits are
+// found.
 void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
   const auto& members = record_.groups[from.group].ranks;
   const std::size_t count = members.size();
@@ -435,7 +442,7 @@ void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
   });
 }
 
-// The calls of these entries as one step, and what waits for them at once.
+// Adds one step with the calls of these entries, and the waits that follow at once.
 void RankSteps::add_calls(HostStep made, const RecordEntry& from,
                           const std::vector<std::size_t>& entries) {
   if (made.calls.empty()) return;
@@ -479,7 +486,7 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
   if (!awaited) slots.free(signal.slot);
 }
 
-// Records or awaits `signal`.
+// Adds a step that records `signal` or waits for it.
 void RankSteps::add_signal(StepKind kind, const Signal& signal, const RecordEntry& from) {
   HostStep made = step(kind, from);
   made.channel = signal.channel;
@@ -496,7 +503,7 @@ void RankSteps::add_signal(StepKind kind, const Signal& signal, const RecordEntr
 void RankSteps::add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i) {
   const auto found = works_.find(work);
   if (found == works_.end()) return;
-  // Works of a batch share their event, which is waited for once.
+  // The works of a batch share an event, so the stream waits for it only once.
   const bool is_new = waited_.emplace(found->second.number, from.stream).second;
   if (is_new) {
     const bool on_host = programs_.channels.all()[found->second.channel].on_host;
@@ -525,7 +532,7 @@ void RankSteps::add_event(const RecordEntry& from, std::size_t i) {
   events_[from.event] = {signal, i};
 }
 
-// Waiting for an event that was never recorded is nothing.
+// Adds a wait for an event; a wait for an event that was never recorded has no effect.
 void RankSteps::add_event_wait(const RecordEntry& from, std::size_t i) {
   const auto found = events_.find(from.event);
   if (found == events_.end()) return;
@@ -544,14 +551,14 @@ void RankSteps::add_new_group(const RecordEntry& from) {
   const auto clash = clashes_.find(from.number);
   if (clash != clashes_.end()) {
     if (member) {
-      // Those that meet under one key believe in different members: no call of theirs can fit.
+      // The ranks that use this key disagree on the members, so their calls cannot match.
       HostStep made = step(StepKind::kCalls, from);
       HostCall call;
       call.operation = Operation::kAllGather;
       call.channel = clash->second;
       call.type = "ranks";
       for (const std::uint32_t rank : group.ranks) call.type += " " + std::to_string(rank);
-      call.bytes = from.group + 1;  // hosts do not compare types
+      call.bytes = from.group + 1;  // makes the sizes differ, because gloo does not compare types
       programs_.channels.all()[call.channel].used = true;
       made.channel = call.channel;
       made.calls.push_back(std::move(call));
@@ -582,7 +589,8 @@ void RankSteps::add_store_barrier(const RecordEntry& from) {
   add(std::move(made));
 }
 
-// A loop that adds nothing polls: it ends when the key has been added to as often as it last saw.
+// Adds a store step. A loop of adds of 0 polls a counter: it ends once the key has been added to as
+// often as its last read showed.
 void RankSteps::add_store(std::size_t i) {
   const RecordEntry& from = entry(i);
   const bool polls = from.kind == EntryKind::kStoreAdd && from.number <= 0;
@@ -600,8 +608,7 @@ void RankSteps::add_store(std::size_t i) {
 
 void RankSteps::add_end() {
   if (own_.end.kind == RecordEnd::Kind::kRaised || own_.end.kind == RecordEnd::Kind::kExited) {
-    if (device()) {  // kernels that were launched before end, while the exception is still on its
-                     // way
+    if (device()) {  // earlier kernels finish while the exception propagates
       HostStep wait;
       wait.kind = StepKind::kSynchronize;
       wait.place = own_.end.place;
@@ -615,7 +622,7 @@ void RankSteps::add_end() {
     made.place = own_.end.place;
     add(std::move(made));
   } else if (own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kRest) {
-    // Whatever the steps before it come to, this rank did not go on.
+    // The rank did not continue, whatever its earlier steps do.
     HostStep made;
     made.kind = StepKind::kGet;
     made.name = name_of_rest();
@@ -624,7 +631,7 @@ void RankSteps::add_end() {
   }
 }
 
-// What a rank that stands still waits in, if no call of another rank can end it.
+// Names what a quiescent rank waits for if no call of another rank can end the wait.
 std::string RankSteps::name_of_rest() const {
   const auto last = std::find_if(own_.entries.rbegin(), own_.entries.rend(), [](const auto& entry) {
     return !entry.later && entry.kind != EntryKind::kNote;

@@ -1,4 +1,4 @@
-// What the host program of each rank does: a record under the rules of gloo or NCCL.
+// The host program of each rank: a record under the rules of gloo or NCCL.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 
 namespace pipesim::models {
 
-/// The other rank of a call, as ranks with equal programs have it alike: by its place in the list
-/// of the channel that its rank is in.
+/// The other rank of a call, relative to the list of the channel that contains its rank. So ranks
+/// with equal programs have equal peers.
 struct RecordPeer {
   enum class Kind : std::uint8_t { kNone, kPosition, kDistance, kAny };
   Kind kind = Kind::kNone;
   std::uint32_t value = 0;
 
-  /// Of `rank`, as a rank of the job.
+  /// Returns the peer of `rank`, as a rank of the job.
   std::uint32_t of(std::uint32_t rank, const std::vector<std::uint32_t>& list) const;
 };
 
 struct HostCall {
   Operation operation = Operation::kAllReduce;
   std::uint32_t channel = kNotSaid;
-  std::uint32_t shared = kNotSaid;  // channel of its group, where a parameter decides between them
+  std::uint32_t shared = kNotSaid;  // channel of its group, if a parameter chooses between the two
   RecordPeer peer;
   std::int64_t bytes = 0;
-  bool sized = false;  // of a collective: 0 is a size
+  bool sized = false;  // for a collective: whether `bytes` is known; 0 is then a size
   std::string type;
 };
 
-/// A step of a host program, as a scenario has it.
+/// A step of a host program, as its scenario has it.
 struct HostStep {
   enum class Kind : std::uint8_t {
     kCalls,
@@ -41,9 +41,9 @@ struct HostStep {
     kRecord,
     kWait,
     kAwait,
-    kSynchronize,  // a stream; an empty one: the device
+    kSynchronize,  // a stream; if `stream` is empty, the device
     kCreate,
-    kSplit,  // the communicator of a channel
+    kSplit,  // splits the communicator of a channel
     kSet,
     kGet,
     kRaise,
@@ -51,33 +51,33 @@ struct HostStep {
   };
 
   Kind kind = Kind::kCalls;
-  bool later = false;              // nobody recorded it
-  bool blocking = true;            // a call that the host does: the program waits for it
-  bool assumed = false;            // it belongs to a wait that nobody recorded
-  std::uint32_t place = kNotSaid;  // in Record::places
-  std::string thread;              // its name; empty: the main one
-  std::uint32_t channel =
-      kNotSaid;                     // kCreate, kSplit; or its stream is that of the channel's calls
-  std::uint32_t shared = kNotSaid;  // as HostCall::shared
-  std::uint32_t slot = 0;           // of the channel's events, from 1; 0: `name` is the event's
-  std::int64_t number = 1;          // kCompute: kernels; kGet: how often it was set; kExit
-  std::string name;                 // an event, a key, an exception
-  std::string stream;               // where no channel says it
+  bool later = false;              // not recorded: see record_ends.hpp
+  bool blocking = true;            // for a call: whether the host waits for it
+  bool assumed = false;            // belongs to an assumed wait, which was not recorded
+  std::uint32_t place = kNotSaid;  // index in Record::places
+  std::string thread;              // thread name; empty: the main thread
+  // Channel of kCreate and kSplit, or of the calls whose stream this step uses.
+  std::uint32_t channel = kNotSaid;
+  std::uint32_t shared = kNotSaid;  // like HostCall::shared
+  std::uint32_t slot = 0;           // number of the channel's event, from 1; 0: `name` is the event
+  std::int64_t number = 1;  // kCompute: kernels; kGet: times the key was set; kExit: exit code
+  std::string name;         // an event, a key, an exception
+  std::string stream;       // if no channel gives it
   std::vector<HostCall> calls;
 };
 
-/// All programs. Equal steps have the same number.
+/// All programs. Equal steps share a number.
 struct HostPrograms {
   RecordRules rules = RecordRules::kOwn;
-  bool device = false;  // NCCL does some calls, and devices work
+  bool device = false;  // NCCL does some calls, and devices take part
   Channels channels;
   std::vector<HostStep> steps;
-  std::vector<std::vector<std::uint32_t>> ranks;  // numbers of steps
-  // Beside `ranks`: the entry of each step, of a batch its first; kNotSaid: the rank's end.
+  std::vector<std::vector<std::uint32_t>> ranks;  // step numbers
+  // The entry of each step in `ranks`; for a batch, its first entry; kNotSaid: the end of the rank.
   std::vector<std::vector<std::uint32_t>> entries{};
-  bool has_pairs = false;  // messages of which p2p decides the channel
+  bool has_pairs = false;  // whether parameter p2p chooses the channel of some sends
   bool has_kernels = false;
-  bool lazy = true;  // under NCCL: no group was made with its communicator
+  bool lazy = true;  // under NCCL: no group initialized its communicator when it was created
 };
 
 HostPrograms host_programs(const Record& record, RecordRules rules);

@@ -1,6 +1,6 @@
-// A call of a job and one of the record are the same if their groups have the same members and
-// their numbers agree. The Flight Recorder counts a batch as one message, which also takes a number
-// of the collectives; a record counts each call.
+// A call of the job is a call of the record if their groups have the same members and their
+// sequence numbers agree. The Flight Recorder counts a batch of sends and recvs as one call, which
+// also takes a number of the collectives. A record counts each call.
 #include "models/record/job_standing.hpp"
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace {
 
 using EntryKind = RecordEntry::Kind;
 
-// A call of one rank: group of the record, whether it is a send or recv, number as dumps count.
+// A call of one rank: group in the record, whether it is a send or recv, number as in dumps.
 using CallNumber = std::tuple<std::uint32_t, bool, std::int64_t>;
 
-// The groups of the record by those of the evidence: with the same members, by name, or else in
-// the order in which they were made.
+// Returns the group of the record for each group of the evidence: the group with the same members
+// and, if there are several, the same name, or else the next unused one.
 std::vector<std::uint32_t> same_groups(const Record& record, const Evidence& evidence) {
   std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> by_members;
   for (std::uint32_t i = 0; i < record.groups.size(); ++i) {
@@ -46,7 +46,7 @@ std::vector<std::uint32_t> same_groups(const Record& record, const Evidence& evi
   return result;
 }
 
-// The calls of a rank's record, by the numbers that dumps have.
+// The calls of a rank's record, numbered as in dumps.
 class NumberedCalls {
  public:
   explicit NumberedCalls(const RankRecord& rank) : rank_(rank) {
@@ -63,11 +63,11 @@ class NumberedCalls {
     return at == calls_.end() ? std::nullopt : std::optional(Found{at->second, 0});
   }
 
-  // The same, if the job repeats the last step of the record where the record ends.
+  // Finds the call past the end of the record, as if the job repeated the last step of the record.
   std::optional<Found> find_repeated(const CallNumber& wanted) const {
     const auto [group, message, number] = wanted;
     if (steps_.size() < 2 || numbers_.count({group, message}) == 0) return std::nullopt;
-    // How many numbers the last step has, and which is the last of them.
+    // The numbers of the last step: `size` numbers up to `end`.
     const std::int64_t end = number_at(group, message, steps_.back());
     const std::int64_t size = end - number_at(group, message, steps_[steps_.size() - 2]);
     if (size <= 0 || number <= end) return std::nullopt;
@@ -76,12 +76,13 @@ class NumberedCalls {
     return Found{repeated->second, (number - end - 1) / size + 1};
   }
 
-  // How many steps are done in this round of the last one; 0: it is in the record itself.
+  // Returns the number of steps done before this repetition of the last step; 0: the call is in the
+  // record itself.
   std::int64_t steps_done(std::int64_t rounds) const {
     return rounds == 0 ? 0 : rank_.entries[steps_.back()].number + rounds - 1;
   }
 
-  // The call behind entry `i`.
+  // Returns the next call after entry `i`.
   std::optional<std::size_t> next_call(std::size_t i) const {
     const std::uint32_t batch = rank_.entries[i].batch;
     for (std::size_t k = i + 1; k < rank_.entries.size(); ++k) {
@@ -92,7 +93,7 @@ class NumberedCalls {
     return std::nullopt;
   }
 
-  // The call behind that, where the last step is repeated.
+  // Returns the call after `last`, as if the last step were repeated.
   std::optional<Found> next_repeated(const Found& last) const {
     if (steps_.size() < 2) return std::nullopt;
     const auto next = next_call(last.entry);
@@ -121,7 +122,7 @@ class NumberedCalls {
     }
   }
 
-  // The last number that was given before entry `i`.
+  // Returns the last number used before entry `i`.
   std::int64_t number_at(std::uint32_t group, bool message, std::size_t i) const {
     std::int64_t result = 0;
     for (const auto& [entry, number] : numbers_.at({group, message})) {
@@ -131,11 +132,11 @@ class NumberedCalls {
   }
 
   const RankRecord& rank_;
-  std::map<CallNumber, std::size_t> calls_;  // the first entry of each
+  std::map<CallNumber, std::size_t> calls_;  // first entry of each call
   std::map<std::pair<std::uint32_t, bool>, std::int64_t> last_;
   std::map<std::pair<std::uint32_t, bool>, std::vector<std::pair<std::size_t, std::int64_t>>>
       numbers_;
-  std::vector<std::size_t> steps_;  // entries
+  std::vector<std::size_t> steps_;  // entries of steps
   std::uint32_t batch_ = kNotSaid;
 };
 
@@ -160,7 +161,7 @@ class JobFinder {
   std::vector<std::uint32_t> groups_;
 };
 
-// Whether the record has the same operation there; dumps name a barrier by what carries it.
+// Whether the record has the same operation at this call. Dumps name a barrier by its all_reduce.
 bool JobFinder::fits(const RecordedCall& call, const RecordEntry& entry) {
   if (call.ops.empty() || call.coalesced) return true;
   const RecordedOp& op = call.ops.front();

@@ -1,4 +1,4 @@
-// Where the ranks of a real job stand in the record of its script.
+// Locates the ranks of a real job in the record of its script.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace pipesim::models {
 
-/// What a rank of the job does, by the record.
+/// The position of a rank of the job in the record.
 enum class JobStanding : std::uint8_t {
-  kUnknown,  // there is no evidence of its calls
-  kIn,       // it is in this call
-  kBefore,   // all its calls are done, and this one is next
-  kAtEnd,    // likewise, and the record has no other
-  kDiffers,  // the record has another call under that number
-  kNotThere  // the record has no call of that number, and no step that repeats
+  kUnknown,  // no evidence of its calls
+  kIn,       // in this call
+  kBefore,   // all its calls are done, and this call is next
+  kAtEnd,    // all its calls are done, and the record has no further call
+  kDiffers,  // the record has another call with this number
+  kNotThere  // the record has no call with this number, and no step that repeats
 };
 
 struct RankPlace {
   std::uint32_t rank = 0;
   JobStanding standing = JobStanding::kUnknown;
-  std::string call;        // of the job: "all_reduce dp#17"; of kBefore its last one
-  std::int64_t steps = 0;  // of a call behind the last step of the record: steps done before it
-  const RecordEntry* entry = nullptr;  // in the record; kIn, kBefore, kDiffers
+  std::string call;        // name in the job: "all_reduce dp#17"; for kBefore, its last call
+  std::int64_t steps = 0;  // for a call after the last step of the record: steps done before
+  const RecordEntry* entry = nullptr;  // in the record; for kIn, kBefore, kDiffers
 };
 
-/// Of each rank of the record, in order. A number behind the last one of the record is looked for
-/// in its last step (of the optimizer), as if that were repeated.
+/// Returns the place of each rank of the record. A number after the last number of the record is
+/// looked up in the last optimizer step, as if this step were repeated.
 std::vector<RankPlace> job_places(const Record& record, const Evidence& evidence);
 
 }  // namespace pipesim::models

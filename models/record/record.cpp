@@ -19,7 +19,7 @@ RecordPlace place_of_stack(const std::vector<RecordFrame>& frames, std::uint32_t
   const RecordFrame& line = frames[users];
   RecordPlace place{line.at, line.in, line.call, {}};
   if (users == innermost) return place;
-  // A function that is named after what it calls only passes the call on to another package.
+  // A function with the name of its callee only forwards the call to another package.
   std::uint32_t library = innermost;
   while (frames[library].in == frames[library].call && frames[library].up != users) {
     library = frames[library].up;

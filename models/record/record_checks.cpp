@@ -17,10 +17,10 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using Ranks = std::vector<std::uint32_t>;
 
-// More findings of a kind say nothing new.
+// The most findings per kind; more would say nothing new.
 constexpr std::size_t kMaxFindings = 5;
 
-// Variants of new_group by their number: which ranks make which group, and from where.
+// A variant of one new_group call: its group, the ranks that make it, and its line.
 struct NewGroup {
   std::uint32_t group = 0;
   std::uint32_t place = 0;
@@ -65,13 +65,13 @@ void check_new_groups(const Record& record, std::vector<RecordFinding>& findings
         (only_disjoint_groups_clash(record) ? "may hang" : "hang") +
         ": make all groups in the same order on all ranks");
     findings.push_back(std::move(finding));
-    return;  // all later numbers are off, too
+    return;  // all later numbers differ as well
   }
 }
 
 void check_lines(const Record& record, const Meetings& meetings,
                  std::vector<RecordFinding>& findings) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // places
+  std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // pairs of places
   for (const auto& [key, arrivals] : meetings) {
     const RecordEntry& first = *arrivals.front().entry;
     const bool fits = std::all_of(arrivals.begin(), arrivals.end(), [&](const Arrival& arrival) {
@@ -104,7 +104,7 @@ void check_lines(const Record& record, const Meetings& meetings,
   }
 }
 
-// Each pair of ranks of each all_to_all with splits; other calls have no pairs to look at.
+// Checks each pair of ranks of each all_to_all with splits.
 void check_splits(const Record& record, const Meetings& meetings,
                   std::vector<RecordFinding>& findings) {
   std::size_t found = 0;
@@ -167,7 +167,7 @@ std::string cut_text(const Record& record, RecordEnd::Cut cut) {
   return "nothing could be delivered any more";
 }
 
-// What was above the limit, and the limit that is enough for the calls of the record.
+// Reports the values above the limit, and the limit that all calls of the record need.
 std::string cut_values_text(const Record& record) {
   if (record.limit == 0) return "values above --limit were not exchanged";
   std::int64_t largest = 0;

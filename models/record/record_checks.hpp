@@ -1,4 +1,4 @@
-// What a record shows before anything runs, and on what a verdict about it rests.
+// Mistakes that a record shows before any simulation, and the assumptions of a verdict about it.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,39 @@
 
 namespace pipesim::models {
 
-/// A mistake that the lines of several ranks show together.
+/// A mistake that shows only when the lines of several ranks are compared.
 struct RecordFinding {
   Code code = Code::kNone;
   std::string message;             // names both lines
-  std::vector<std::string> notes;  // what follows from it, and what to do
+  std::vector<std::string> notes;  // consequences and advice
 };
 
-/// By the number of a new_group in the store: its channel, in host_steps.cpp.
+/// The channel for each clashing `new_group` number in the store; see host_steps.cpp.
 using NewGroupClashes = std::map<std::int64_t, std::uint32_t>;
 
-/// Numbers of `new_group` under which ranks make different groups, with all members of these, in
-/// order. Members find each other in the store by this number alone, in all versions of PyTorch.
+/// Returns the numbers of `new_group` under which ranks create different groups, with all members
+/// of these groups, in order. Members find each other in the store by this number alone, in all
+/// versions of PyTorch.
 std::map<std::int64_t, std::vector<std::uint32_t>> clashing_new_groups(const Record& record);
 
-/// Whether there are such numbers, and none of them has groups that share a rank. Which of the
-/// addresses under a key a rank reads then depends on time, so they may hang.
+/// Whether there are clashing numbers, and all of them have disjoint groups. A rank then reads one
+/// of several addresses under a key, depending on timing, so these groups may hang.
 bool only_disjoint_groups_clash(const Record& record);
 
-/// Groups made in another order, collectives that meet from different lines though they fit, and
-/// splits of all_to_all that disagree.
+/// Reports groups created in different orders, collectives that match but come from different
+/// lines, and mismatched splits of all_to_all.
 std::vector<RecordFinding> check_record(const Record& record);
 
-/// What record_basis says of recvs from any source.
+/// Text of record_basis() for recvs from any source.
 inline constexpr const char* kAnySourceBasis =
     "a recv from any source took the message that came first here";
 
-/// What record_basis says of a key that is deleted while others may still wait for it.
+/// Text of record_basis() for a key that is deleted while other ranks may still wait for it.
 inline constexpr const char* kDeletedKeyBasis =
     "a rank deletes a key of the store that others wait for: who waits later than here hangs";
 
-/// What may be different in a real run: values that were made up, ranks that were cut, polls. In
-/// words, a sentence each without its period.
+/// Returns facts that may differ in a real run: made-up values, cut ranks, polls. One sentence
+/// each, without its period.
 std::vector<std::string> record_basis(const Record& record);
 
 }  // namespace pipesim::models

@@ -17,9 +17,9 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
                            std::vector<std::string> basis) {
   RecordDoubts doubts;
   doubts.rests_on = std::move(basis);
-  // All calls of a rank are one program in the scenario, in the recorded order: whatever another
-  // order comes to is not looked at, and a hang may be one of this program alone. If the ranks
-  // stood still as they were recorded, in this order they do.
+  // In the scenario, all calls of a rank are one program, in the recorded order. Other orders are
+  // not checked, so a hang may exist in this order only. Ranks that were quiescent in the recorded
+  // run hang in this order.
   std::vector<std::string> threads = threads_that_race(record, rules);
   const bool race = !threads.empty();
   if (race) doubts.proved = "several threads call, in an unknown order";
@@ -69,7 +69,8 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     std::move(set_twice.begin(), set_twice.end(), std::back_inserter(doubts.rests_on));
   }
   if (!has_any_source(record, rules)) return doubts;
-  // Under gloo's rules such a recv takes any message in a scenario, and all are tried.
+  // Under gloo's rules, a recv from any source takes any matching send in a scenario, and all are
+  // tried.
   std::erase(doubts.rests_on, kAnySourceBasis);
   if (may_overtake_recvs(record)) {
     doubts.proved = "recvs may be served in another order";

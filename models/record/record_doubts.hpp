@@ -1,4 +1,4 @@
-// What a record leaves open, which a scenario made of it says, too.
+// Uncertainties of a record, which its scenario also reports.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 namespace pipesim::models {
 
 struct RecordDoubts {
-  std::vector<std::string> rests_on;  // assumptions, a sentence each without its period
-  std::string proved;                 // why nothing is proved, whatever interleavings do; or empty
-  std::string hang;                   // why a hang decides nothing; or empty
-  std::string possible;               // why a hang is only possible; or empty
+  std::vector<std::string> rests_on;  // assumptions, one sentence each without its period
+  std::string proved;    // why nothing is proved, whatever the interleavings do; or empty
+  std::string hang;      // why a hang decides nothing; or empty
+  std::string possible;  // why a hang is only possible; or empty
 };
 
-/// Those of `record` under these rules. `basis`: what it rests on besides, see record_basis().
+/// Returns the uncertainties of `record` under these rules. `basis`: additional assumptions, see
+/// record_basis().
 RecordDoubts record_doubts(const Record& record, RecordRules rules, std::vector<std::string> basis);
 
 }  // namespace pipesim::models

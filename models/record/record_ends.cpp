@@ -13,7 +13,7 @@ namespace {
 
 using EntryKind = RecordEntry::Kind;
 
-// Messages match by these, in order: group, sender, receiver, tag.
+// The key that matches sends with recvs, in order: group, sender, receiver, tag.
 using MessageEnds = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::int64_t>;
 
 MessageEnds ends_of(std::uint32_t rank, const RecordEntry& entry) {
@@ -21,19 +21,19 @@ MessageEnds ends_of(std::uint32_t rank, const RecordEntry& entry) {
   return {entry.group, sends ? rank : entry.peer, sends ? entry.peer : rank, entry.tag};
 }
 
-// Whether all members of the parent have to come.
+// Whether the entry splits a communicator: all members of the parent must take part.
 bool is_split(const RecordEntry& entry) {
   return entry.kind == EntryKind::kNewGroup && entry.parent != kNotSaid;
 }
 
 bool is_message(const RecordEntry& entry) { return !is_collective(entry.operation); }
 
-// What a rank called: collectives by group and number, and how many messages.
+// The calls of a rank: collectives by group and sequence number, and counts of sends and recvs.
 struct CallsMade {
   std::set<std::pair<std::uint32_t, std::int64_t>> collectives;
   std::map<MessageEnds, std::size_t> messages;
-  std::set<std::uint32_t> groups;               // that it made
-  std::map<std::uint32_t, std::size_t> splits;  // of each communicator
+  std::set<std::uint32_t> groups;               // groups that the rank created
+  std::map<std::uint32_t, std::size_t> splits;  // number of splits, by parent group
 };
 
 std::vector<CallsMade> called_by(const Record& record) {
@@ -53,8 +53,8 @@ std::vector<CallsMade> called_by(const Record& record) {
   return called;
 }
 
-// By group: those of its members of which `is_meant(rank)` is true. Calls are many, and in most
-// jobs no member of their group is meant.
+// Returns the members of each group for which `is_meant(rank)` is true. In most jobs the lists are
+// empty, which saves work per call.
 template <typename IsMeant>
 std::vector<std::vector<std::uint32_t>> members_that(const Record& record,
                                                      const IsMeant& is_meant) {
@@ -69,7 +69,7 @@ std::vector<std::vector<std::uint32_t>> members_that(const Record& record,
   return result;
 }
 
-// `entry` of another rank, as this one would make it.
+// Returns another rank's `entry` as this rank would make it.
 RecordEntry later(RecordEntry entry) {
   entry.place = kNotSaid;
   entry.frame = kNotSaid;
@@ -90,7 +90,7 @@ struct Message {
   bool is_waited_for = false;
 };
 
-// Of one sender, receiver and tag in a group: these match in order.
+// The sends and recvs of one group, sender, receiver and tag, which match in order.
 struct Inbox {
   std::vector<Message> sends;
   std::vector<Message> recvs;
@@ -123,7 +123,7 @@ std::size_t drop_calls_after_cuts(Record& record) {
   if (!any) return 0;
   std::vector<CallsMade> called = called_by(record);
   const auto cut_members = members_that(record, is_cut_short);
-  // By collective, which all members of its group ask for: whether one that was cut lacks it.
+  // Whether a member whose record was cut lacks a collective; a cache for all members of its group.
   std::map<std::pair<std::uint32_t, std::int64_t>, bool> lacked;
   const auto is_lacked = [&](std::uint32_t group, std::int64_t number) {
     if (cut_members[group].empty()) return false;
@@ -169,7 +169,7 @@ void add_later_calls(Record& record) {
   if (std::none_of(record.ranks.begin(), record.ranks.end(), stands_still)) return;
   std::vector<CallsMade> called = called_by(record);
   const auto still_members = members_that(record, stands_still);
-  // All members make a call, and the first of them has asked for all.
+  // All members make a call; only the first of them adds it to the members that lack it.
   std::set<std::pair<std::uint32_t, std::int64_t>> asked;
   std::set<std::uint32_t> asked_groups;
   std::map<std::uint32_t, std::size_t> asked_splits;
@@ -212,7 +212,7 @@ void add_later_calls(Record& record) {
             entry.operation == Operation::kSend ? Operation::kReceive : Operation::kSend;
         other.peer = rank;
         other.any_source = false;
-        // Any member may be the one that would send to a recv from any source.
+        // Any member can be the sender for a recv from any source.
         const std::vector<std::uint32_t> peers =
             entry.any_source ? record.groups[entry.group].ranks : std::vector{entry.peer};
         for (const std::uint32_t peer : peers) {
@@ -231,7 +231,8 @@ std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record&
                                                                    RecordRules rules) {
   using Ends = std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>;
   std::map<Ends, Inbox> inboxes;
-  std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>> from_any;  // group, tag, to
+  // group, tag, receiver
+  std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>> from_any;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const std::vector<RecordEntry>& entries = record.ranks[rank].entries;
     const std::set<std::int64_t> waited = waited_works(record.ranks[rank]);
@@ -251,7 +252,7 @@ std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record&
   std::set<std::pair<std::uint32_t, std::size_t>> unmatched;
   for (const auto& [ends, inbox] : inboxes) {
     const auto& [group, tag, from, to] = ends;
-    if (from_any.count({group, tag, to}) > 0) continue;  // which meet is decided by time
+    if (from_any.count({group, tag, to}) > 0) continue;  // timing decides which of them match
     const std::size_t met = std::min(inbox.sends.size(), inbox.recvs.size());
     for (const std::vector<Message>* side : {&inbox.sends, &inbox.recvs}) {
       for (std::size_t i = met; i < side->size(); ++i) {

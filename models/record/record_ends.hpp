@@ -1,4 +1,4 @@
-// Where the records of ranks end before their programs do.
+// Records that end before the program of their rank does.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,26 @@
 
 namespace pipesim::models {
 
-/// Whether the record of a rank ends although the rank could have gone on.
+/// Whether the record of a rank ends although the rank could have continued.
 bool is_cut_short(const RankRecord& rank);
 
-/// Whether the rank waited when its record ended, as all others did.
+/// Whether the rank was blocked when its record ended, like all other ranks.
 bool stands_still(const RankRecord& rank);
 
-/// Whether nobody knows what a rank whose record ends goes on to do: its process died or was ended,
-/// made no progress, or the values that it went on with were made up. Of a rank that was cut after
-/// `--steps`, whoever recorded it says that the steps are enough.
+/// Whether the rest of the program is unknown: the process died or was killed, made no progress, or
+/// depended on made-up values. A rank cut by `--steps` is not unknown: the user chose enough steps.
 bool ends_unknown(const RankRecord& rank);
 
-/// Drops what ranks asked of others that were cut short before they came to it: they are not stuck,
-/// the record ends. Returns how many calls these are.
+/// Drops calls that need a rank whose record was cut before it made the matching call: they are not
+/// stuck, the record ends. Returns the number of dropped calls.
 std::size_t drop_calls_after_cuts(Record& record);
 
-/// Gives ranks that stand still the calls that others wait for. Each would come later, for
-/// all that is known: so the ranks wait for each other, and no call is missing.
+/// Gives quiescent ranks the calls that other ranks wait for. As far as the record shows, each call
+/// would still come. So the ranks wait for each other, and no call is missing.
 void add_later_calls(Record& record);
 
-/// Entries, by rank, of sends and recvs of gloo that nothing waits for and that no call of the
-/// other rank meets. They end with their process, and keep nobody from ending.
+/// Returns the entries, by rank, of gloo sends and recvs without a wait and without a match. They
+/// end with their process and block no other rank.
 std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record& record,
                                                                    RecordRules rules);
 

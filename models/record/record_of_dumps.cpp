@@ -14,7 +14,7 @@ namespace pipesim::models {
 namespace {
 
 struct DumpType {
-  std::string_view name;  // as c10::toString writes it
+  std::string_view name;  // in the spelling of c10::toString
   const char* type;
   std::int64_t bytes;
 };
@@ -39,12 +39,12 @@ const DumpType* find_type(std::string_view name) {
   return found == kTypes.end() ? nullptr : found;
 }
 
-// Tensors of several sizes are recorded as the broadcasts or reduces that their call is made of,
-// with this mark behind them.
+// A call on tensors of several sizes is recorded as its broadcasts or reduces, followed by one of
+// these marks.
 constexpr std::string_view kGathers = "ALLGATHER_coalesced";
 constexpr std::string_view kReduces = "REDUCE_SCATTER_coalesced";
 
-// Sizes come from a file: what does not fit counts as nothing.
+// Returns the bytes of `sizes`, or 0 on overflow: sizes come from a file.
 std::int64_t bytes_of(const TensorSizes& sizes, const std::vector<OutsideText>& types) {
   const DumpType* type = types.empty() ? nullptr : find_type(types.front());
   std::int64_t bytes = 0;
@@ -62,7 +62,7 @@ std::optional<Operation> operation_of(const RecordedCall& call, const RecordedOp
   return found && *found < Operation::kSplit ? found : std::nullopt;
 }
 
-// Messages match by these, in order.
+// The key that matches sends with recvs, in order: group, sender, receiver.
 using DumpedEnds = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 
 DumpedEnds ends_of(const RecordedCall& call, const RecordedOp& op) {
@@ -88,11 +88,11 @@ class DumpWriter {
   const Evidence& evidence_;
   DumpedRecord result_;
   std::map<CollectiveKey, std::set<std::uint32_t>> called_;
-  std::map<DumpedEnds, std::array<std::size_t, 2>> messages_;  // sends, recvs
-  std::map<DumpedEnds, std::array<std::size_t, 2>> skipped_;   // of these, from the front
+  std::map<DumpedEnds, std::array<std::size_t, 2>> messages_;  // numbers of sends and recvs
+  std::map<DumpedEnds, std::array<std::size_t, 2>> skipped_;   // skipped first sends and recvs
   std::map<std::string, std::uint32_t> texts_;
   std::map<RecordPlace, std::uint32_t> places_;
-  std::set<std::pair<std::uint32_t, std::int64_t>> uneven_;  // calls: group, number
+  std::set<std::pair<std::uint32_t, std::int64_t>> uneven_;  // calls: group, sequence number
   std::uint32_t batches_ = 0;
 };
 
@@ -103,7 +103,7 @@ std::uint32_t DumpWriter::text(const std::string& text) {
   return at->second;
 }
 
-// "train.py:88 step".
+// Adds the place "train.py:88 step".
 std::uint32_t DumpWriter::place(const std::string& at) {
   if (at.empty()) return kNotSaid;
   const std::size_t space = std::min(at.find(' '), at.size());
@@ -142,7 +142,7 @@ RecordEntry DumpWriter::entry_of(const RecordedCall& call, const RecordedOp& op)
   entry.number = static_cast<std::int64_t>(call.sequence);
   entry.place = place(call.at);
   if (op.message) entry.peer = entry.operation == Operation::kSend ? op.target : op.source;
-  // Dumps do not say which rank the root is: any will do, if it is the same for all.
+  // Dumps do not name the root. Any rank works if all members use the same one.
   if (has_root(entry.operation)) entry.peer = evidence_.groups[call.group].ranks.front();
   if (entry.operation == Operation::kBarrier) return entry;
   const bool gives = entry.operation != Operation::kReceive &&
@@ -181,7 +181,7 @@ void DumpWriter::add_call(std::uint32_t rank, const RecordedCall& call) {
     for (RecordEntry& entry : made) entry.batch = batches_;
     ++batches_;
   } else if (call.coalesced && !made.empty() && !is_collective(made.front().operation)) {
-    made.front().batch = batches_++;  // a batch of one is on the group's communicator, too
+    made.front().batch = batches_++;  // a batch of one also runs on the communicator of the group
   }
   auto& entries = result_.record.ranks[rank].entries;
   for (RecordEntry& entry : made) entries.push_back(std::move(entry));
@@ -200,8 +200,8 @@ void DumpWriter::add_rank(std::uint32_t rank) {
   }
 }
 
-// Where members may give different sizes (all_to_all, tensors of several sizes), what the largest
-// gives stands for all: a call that was done did fit.
+// If sizes can differ between members (all_to_all, tensors of several sizes), uses the largest size
+// for all: a completed call did match.
 void DumpWriter::agree_on_sizes() {
   using Key = std::tuple<std::uint32_t, std::int64_t, Operation>;
   std::map<Key, std::int64_t> largest;

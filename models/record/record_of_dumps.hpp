@@ -1,4 +1,4 @@
-// Dumps of a real job as a record: what its ranks called, as far as the dumps reach.
+// Converts dumps of a real job to a record of its calls, as far as the dumps reach.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ namespace pipesim::models {
 
 struct DumpedRecord {
   Record record;
-  std::size_t left_out = 0;           // calls that are not in the dumps of all their members
-  std::vector<std::uint32_t> absent;  // ranks without a dump; then there is no record
+  std::size_t left_out = 0;           // number of calls that some members' dumps lack
+  std::vector<std::uint32_t> absent;  // ranks without a dump; if there are any, `record` is empty
 };
 
-/// The calls that all their members' dumps have, each followed by a wait that nobody recorded: see
-/// Record::waits_assumed. A ring that was written over has the last calls only, so of sends and
-/// recvs between two ranks the last ones are matched.
+/// Records the calls that the dumps of all members have. A wait that was not recorded follows each
+/// call: see Record::waits_assumed. A ring buffer keeps only the last calls, so sends and recvs
+/// between two ranks are matched from the end.
 DumpedRecord record_of_dumps(const Evidence& evidence);
 
-/// "float32" of PyTorch's "Float"; other names are kept.
+/// Returns "float32" for PyTorch's "Float"; returns other names unchanged.
 std::string type_of_dump(std::string_view name);
 
 }  // namespace pipesim::models

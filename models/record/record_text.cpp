@@ -8,14 +8,14 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::size_t kMaxMembers = 8;  // that are all named
+constexpr std::size_t kMaxMembers = 8;  // the longest list that is printed in full
 
 bool is_described(const RecordGroup& group) {
   return !group.description.empty() && group.description != "undefined" &&
          group.description != "default_pg";
 }
 
-// The first group of all ranks.
+// Whether `group` is the first group of all ranks.
 bool is_world(const Record& record, std::uint32_t group) {
   const auto first = std::find_if(
       record.groups.begin(), record.groups.end(),

@@ -1,5 +1,5 @@
-// A program of the scenario has the steps of host_steps.cpp, one by one, so the k-th of them is the
-// k-th one here. Loops have been folded, and steps named, in between.
+// A program of the scenario has the steps of host_steps.cpp one by one, so the k-th steps
+// correspond. In between, loops were folded and steps were named.
 #include "models/record/recorded_job.hpp"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ class RecordedJob : public Recorded {
     RankSet on;
     bool implied = false;
   };
-  // The program of one rank: the places of each op in it, and the names of its steps.
+  // The program of one rank: the indexes of the steps of each op, and the names of its steps.
   struct Program {
     std::map<std::string, std::vector<std::uint32_t>> steps;
     std::vector<std::string> names;
@@ -94,13 +94,14 @@ class RecordedJob : public Recorded {
   const std::vector<HostThread> threads_;
   std::vector<ActorHead> actors_;
   mutable std::mutex mutex_;
-  mutable bool looked_ = false;  // for a difference
+  mutable bool looked_ = false;  // whether `difference_` was computed
   mutable std::optional<FirstDifference> difference_;
-  mutable std::unique_ptr<HostPrograms> host_;  // made when a name is first asked for
+  mutable std::unique_ptr<HostPrograms> host_;  // built when the first name is requested
   mutable std::map<std::uint32_t, Program> programs_;
 };
 
-// The actors of the steps of a rank, in order, without those that no entry stands for.
+// Collects the actors of the steps of a rank, in order, without implied actors, which have no
+// entry.
 void RecordedJob::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
                          std::vector<std::uint32_t>& actors) const {
   const auto add = [&](std::uint32_t actor) {
@@ -131,7 +132,7 @@ const RecordedJob::Program& RecordedJob::program(std::uint32_t rank) const {
   return program;
 }
 
-// Names of the entries of one rank.
+// Names the entries of one rank.
 class EntryNames {
  public:
   EntryNames(const Record& record, std::uint32_t rank, const HostPrograms& host)
@@ -181,7 +182,7 @@ class EntryNames {
     return found == of_work_.end() ? "" : "wait for " + call(found->second, 1);
   }
 
-  // `parts`: calls of the step, more than one of a batch.
+  // Names a call. `parts`: number of calls in the step; more than one for a batch.
   std::string call(std::size_t index, std::size_t parts) const {
     const RecordEntry& entry = own_.entries[index];
     const std::string on = " on " + group_text(record_, entry.group);
@@ -203,7 +204,8 @@ class EntryNames {
   const Record& record_;
   const RankRecord& own_;
   const HostPrograms& host_;
-  std::vector<std::int64_t> messages_;  // by entry: its number among those of the same ends
+  // per entry: its number among sends or recvs of the same pair
+  std::vector<std::int64_t> messages_;
   std::unordered_map<std::int64_t, std::size_t> of_work_;
 };
 

@@ -10,8 +10,8 @@
 
 namespace pipesim::models {
 
-/// Names the steps of `graph`, the scenario that `record` is by these rules, and says where the
-/// calls of its ranks begin to differ.
+/// Names the steps of `graph`, the scenario of `record` under these rules, and reports the first
+/// difference between the calls of its ranks.
 std::shared_ptr<const Recorded> recorded_job(std::shared_ptr<const Record> record,
                                              RecordRules rules, const TaskGraph& graph);
 

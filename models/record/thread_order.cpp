@@ -12,18 +12,18 @@ namespace {
 
 using EntryKind = RecordEntry::Kind;
 
-// Calls with equal keys are matched in the order in which they come.
+// The key of a call: calls with equal keys are matched in call order.
 using OrderKey = std::tuple<std::uint32_t, bool, std::uint32_t, std::int64_t>;
 using KeyOf = std::function<OrderKey(const RecordEntry& entry)>;
 
-// The first call of each thread, in the order of these.
+// The first call of each thread, in call order.
 using FirstCalls = std::vector<const RecordEntry*>;
 
 OrderKey one_key(const RecordEntry& /*entry*/) { return {kNotSaid, false, 0, 0}; }
 
 OrderKey gloo_key(const RecordEntry& entry) {
   if (is_collective(entry.operation)) return {entry.group, true, kNotSaid, 0};
-  // A recv from any source takes what another recv of its tag waits for.
+  // A recv from any source can take the message of any other recv with its tag.
   const bool receives = entry.operation == Operation::kReceive;
   return {entry.group, false, receives ? kNotSaid : entry.peer, entry.tag};
 }
@@ -36,18 +36,19 @@ std::string thread_text(const Record& record, const RecordEntry& entry) {
   return place.empty() ? text : text + " (" + place + ")";
 }
 
-// Calls of one key.
+// The calls with one key.
 struct KeyCalls {
   FirstCalls first;
-  std::map<std::uint32_t, std::int64_t> last;  // by thread: the number of its call
-  bool race = false;                           // nothing orders two of them
+  std::map<std::uint32_t, std::int64_t> last;  // [thread]: index of its last call
+  bool race = false;                           // two calls of different threads have no known order
 };
 
-// The calls of the first key for which threads race. Empty if there is none.
+// Returns the calls of the first key for which threads race; empty if none do.
 FirstCalls racing(const RankRecord& rank, const KeyOf& key_of) {
   using Numbers = std::map<std::uint32_t, std::int64_t>;
-  Numbers made;                              // by thread: its calls
-  std::map<std::uint32_t, Numbers> earlier;  // by thread: those of others that come before
+  Numbers made;  // [thread]: number of its calls
+  // [thread]: calls of other threads that certainly precede it
+  std::map<std::uint32_t, Numbers> earlier;
   std::map<OrderKey, KeyCalls> keys;
   for (const RecordEntry& entry : rank.entries) {
     if (entry.kind != EntryKind::kCall || entry.later) continue;
@@ -70,7 +71,7 @@ FirstCalls racing(const RankRecord& rank, const KeyOf& key_of) {
 
 std::vector<std::string> sentences(const Record& record, const KeyOf& key_of) {
   constexpr std::size_t kMaxThreads = 4;
-  std::map<std::string, std::vector<std::uint32_t>> ranks_of;  // by what is said of them
+  std::map<std::string, std::vector<std::uint32_t>> ranks_of;  // by text
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const FirstCalls calls = racing(record.ranks[rank], key_of);
     if (calls.empty()) continue;

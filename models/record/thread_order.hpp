@@ -1,4 +1,4 @@
-// Calls of several threads of a rank. A record has them in the order in which they came.
+// Calls from several threads of one rank. A record lists them in arrival order.
 #pragma once
 
 #include <string>
@@ -9,23 +9,24 @@
 
 namespace pipesim::models {
 
-/// What record_basis says of calls of several threads.
+/// Text of record_basis() for calls from several threads.
 inline constexpr const char* kThreadsBasis =
     "several threads called: their order here is one of many";
 
-/// What record_basis says where a rank came to rest in a call of one thread, and another one ran.
+/// Text of record_basis() for a rank that is blocked in a call of one thread while another thread
+/// runs.
 inline constexpr const char* kRunningThreadsBasis =
     "the record ends while another thread of a rank runs, which may call what others wait for";
 
-/// The name of a thread, without the number by which the record tells threads of one name apart.
+/// The name of a thread, without the number that distinguishes threads of one name in a record.
 std::string thread_name(const std::string& label);
 
-/// Which threads of which ranks make calls of a group, a sentence each without its period.
+/// Reports the threads that call into groups, by rank. One sentence each, without its period.
 std::vector<std::string> threads_that_call(const Record& record);
 
-/// The same of threads of which the order decides what meets what under these rules. gloo matches
-/// the collectives of a group by number, and messages by group, ranks and tag. NCCL runs kernels in
-/// the order of their launches, whatever their groups are.
+/// Reports the threads whose order decides which calls match under these rules, in the same form.
+/// gloo matches the collectives of a group by sequence number, and sends by group, ranks and tag.
+/// NCCL runs kernels in launch order, across all groups.
 std::vector<std::string> threads_that_race(const Record& record, RecordRules rules);
 
 }  // namespace pipesim::models
