@@ -1,4 +1,4 @@
-// Changes to an algorithm that might remove its fault, tried one by one.
+// Tries changes that may remove the fault of an algorithm, one by one.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -18,7 +18,7 @@ std::string step_name_of(const AlgoStepRef& ref) {
   return block_name(ref.rank, ref.block) + " step " + std::to_string(ref.step);
 }
 
-// Larger files are given fewer tries: each is a verification.
+// Limits of the tries: each try verifies the algorithm, so large files get fewer.
 constexpr std::uint64_t kMaxTriedSteps = 100'000;
 constexpr std::size_t kMaxTries = 12;
 
@@ -58,7 +58,8 @@ class Changes {
  private:
   using Edit = std::function<void(CollectiveAlgorithm&, VerifyOptions&)>;
 
-  // Of an unknown collective, the result is left undecided.
+  // Whether the changed algorithm has no fault. For an unknown collective, the result stays
+  // undecided.
   bool is_right(const VerifyReport& report) const {
     return report.verdict == AlgoVerdict::kCorrect ||
            (report.verdict == AlgoVerdict::kUndecided && report.hangs == AlgoAnswer::kNo &&
@@ -84,8 +85,8 @@ class Changes {
     }
     if (!report_.hang) return;
     try_hasdep();
-    // Where a step is stuck in the cycle, a later one of the same thread block that goes the other
-    // way could come before it; on one rank, or on all.
+    // If a step is stuck in the cycle, a later step of the same thread block in the other direction
+    // can come first. Tries this on all ranks together, then on each alone.
     std::vector<AlgoStepRef> stuck;
     for (const Wait& wait : report_.hang->explanation.cycle) {
       if (const auto ref = stuck_step(wait.from.act)) stuck.push_back(*ref);
@@ -113,7 +114,7 @@ class Changes {
     }
   }
 
-  // A wait for a step that nobody is told of.
+  // Tries hasdep="1" on a step that others wait for and that releases no waiter.
   void try_hasdep() {
     for (std::uint32_t rank = 0; rank < algorithm_.ranks.size(); ++rank) {
       const std::vector<AlgoBlock>& blocks = algorithm_.ranks[rank].blocks;
@@ -138,7 +139,7 @@ class Changes {
   }
 
   // -------------------------------------------------------------------------------------------
-  // MSCCL++: the steps of the cycle, or those that wait for what never comes
+  // MSCCL++: the steps of the cycle, or the steps whose signal never comes
 
   void try_for_plan() {
     if (!report_.hang) return;
@@ -169,7 +170,7 @@ class Changes {
     }
   }
 
-  // All at once, then one by one.
+  // Tries all signals together, then each alone.
   void try_signals_first(const std::vector<AlgoStepRef>& stuck) {
     CollectiveAlgorithm probe = algorithm_;
     std::size_t moved = 0;
@@ -190,7 +191,7 @@ class Changes {
     }
   }
 
-  // Signals on channels where nobody waits, for waits on channels without a signal.
+  // Tries other channels for waits without a signal: channels with a signal and no wait.
   void try_signaled_channels(const std::vector<AlgoStepRef>& stuck) {
     std::vector<std::int64_t> left = signals_left();
     std::vector<std::pair<AlgoStepRef, std::vector<AlgoChannelId>>> edits;
@@ -221,7 +222,7 @@ class Changes {
     });
   }
 
-  // Of each channel: signals to it, less waits on it.
+  // Returns the number of signals minus the number of waits of each channel.
   std::vector<std::int64_t> signals_left() const {
     std::vector<std::int64_t> left(algorithm_.channels.size(), 0);
     for (const AlgoRank& rank : algorithm_.ranks) {
@@ -243,7 +244,7 @@ class Changes {
     return left;
   }
 
-  // A channel of the same ranks and type with a signal that nobody waits for, or `id` itself.
+  // Returns a channel of the same ranks and type with a spare signal, or `id` itself.
   AlgoChannelId signaled_channel(AlgoChannelId id, std::vector<std::int64_t>& left) const {
     const AlgoChannel& now = algorithm_.channels[id];
     for (AlgoChannelId other = 0; other < algorithm_.channels.size(); ++other) {
@@ -257,7 +258,7 @@ class Changes {
     return id;
   }
 
-  // Without the wait.
+  // Tries to remove the wait.
   void try_wait(const AlgoStepRef& ref) {
     const AlgoStep& wait = step(ref);
     attempt("without " + step_name_of(ref) + " (" + std::string(step_name(wait.kind)) + ")",
@@ -278,7 +279,7 @@ class Changes {
     }
   }
 
-  // As many as come to it.
+  // Tries the number of thread blocks that reach the barrier.
   void try_barrier(const AlgoStepRef& ref) {
     const std::uint32_t barrier = step(ref).barrier;
     const auto is_same = [&](const AlgoStep& of) {
@@ -304,7 +305,7 @@ class Changes {
     return algorithm_.ranks[ref.rank].blocks[ref.block].steps[ref.step];
   }
 
-  // The step that a report names: "tb 2 step 5".
+  // Finds the step that a report names: "tb 2 step 5".
   std::optional<AlgoStepRef> stuck_step(const ActInfo& act) const {
     for (std::uint32_t block = 0; block < algorithm_.ranks[act.rank].blocks.size(); ++block) {
       const std::string before = "tb " + std::to_string(block) + " step ";
@@ -328,12 +329,13 @@ class Changes {
         [&](CollectiveAlgorithm& changed, VerifyOptions&) { split_steps(changed, per_slot); });
   }
 
-  // One step after another of the same rank.
+  // An added dependency: `second` comes after `first`, on the same rank.
   struct Order {
     AlgoStepRef first, second;
   };
 
-  // Which of two steps should come first, the file does not say: both are tried, race by race.
+  // The file does not show which of two racing steps should come first, so both orders are tried
+  // for each race.
   void try_dependencies() {
     std::vector<Order> orders;
     tries_ = 0;
@@ -372,8 +374,8 @@ class Changes {
     return false;
   }
 
-  // A `nop` of MSCCL++ orders the threads of a block: what they read behind a wait, and what they
-  // signal behind a write.
+  // Tries added `nop`s. In MSCCL++, a `nop` orders the threads of a block: reads after a wait, and
+  // a signal after a write.
   void try_nops() {
     std::vector<std::string> added;
     tries_ = 0;
@@ -403,7 +405,7 @@ class Changes {
       insert_nop(block_of(changed, at.rank, at.block).steps, before);
       const VerifyReport next = verify(changed, options_);
       report_of_last_ = next.verdict;
-      // Steps are told as the file counts them; a `nop` that was added has no place in it.
+      // Reports count steps as the file does, without added `nop`s.
       const auto added_before =
           std::count_if(steps.begin(), steps.begin() + at.step,
                         [](const AlgoStep& step) { return step.place.line == 0; });
@@ -423,8 +425,8 @@ class Changes {
   const VerifyReport& report_;
   const VerifyOptions& options_;
   std::vector<TriedChange> tried_;
-  std::uint64_t tries_ = 0;                             // of orders of races
-  AlgoVerdict report_of_last_ = AlgoVerdict::kCorrect;  // of those
+  std::uint64_t tries_ = 0;                             // number of orders tried
+  AlgoVerdict report_of_last_ = AlgoVerdict::kCorrect;  // verdict of the last order tried
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Small changes to a collective algorithm, as somebody would make them in the file.
+// Small edits of a collective algorithm, as a person would make them in the file.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace pipesim::models {
 
 AlgoBlock& block_of(CollectiveAlgorithm& algorithm, std::uint32_t rank, std::uint32_t block);
 
-/// Moves the next step of the same thread block that goes the other way (a receive for a send)
-/// before `ref`, and what depends on the steps between with it. Returns where it was; nothing where
-/// there is none that can be moved.
+/// Moves the next step of the same thread block in the other direction (a receive for a send)
+/// before `ref`, and updates dependencies on the steps in between. Returns the old index of the
+/// step, or nullopt if no step can be moved.
 std::optional<std::uint32_t> move_opposite(CollectiveAlgorithm& algorithm, const AlgoStepRef& ref);
 
-/// The same of MSCCL++: moves the next signal before `ref`, which is a wait.
+/// The same for MSCCL++: moves the next signal before `ref`, which is a wait.
 std::optional<std::uint32_t> move_signal(CollectiveAlgorithm& algorithm, const AlgoStepRef& ref);
 
-/// Steps of MSCCL that move more than `most` chunks become several. A send and a receive that
-/// follow each other are done in turn, so that no more is in flight than the first needs.
+/// Splits MSCCL steps that move more than `most` chunks. The pieces of an adjacent send and receive
+/// alternate, so that no more is in flight than the first pair needs.
 void split_steps(CollectiveAlgorithm& algorithm, std::uint32_t most);
 
-/// A `nop` of MSCCL++ before step `before`, or at the end.
+/// Inserts a `nop` of MSCCL++ before step `before`, or at the end.
 void insert_nop(std::vector<AlgoStep>& steps, std::uint32_t before);
 
 }  // namespace pipesim::models

@@ -10,7 +10,7 @@
 namespace pipesim::models {
 namespace {
 
-// What the collective needs; of kOther nothing is known.
+// Returns the number of chunks that the collective needs; 0 for kOther, where it is unknown.
 std::uint32_t needed_chunks(const CollectiveAlgorithm& algorithm, AlgoBuffer buffer) {
   const std::uint32_t all = algorithm.chunks_per_loop;
   const auto ranks = static_cast<std::uint32_t>(std::max<std::size_t>(1, algorithm.ranks.size()));
@@ -29,7 +29,7 @@ std::uint32_t needed_chunks(const CollectiveAlgorithm& algorithm, AlgoBuffer buf
   return 0;
 }
 
-// Where a rank keeps its buffers, in chunks from its begin.
+// The offsets of a rank's buffers, in chunks.
 struct Layout {
   std::uint32_t input = 0, output = 0, scratch = 0, packets = 0, end = 0;
 };
@@ -59,7 +59,7 @@ Layout layout_of(const CollectiveAlgorithm& algorithm, bool in_place, std::uint3
   return layout;
 }
 
-// A part of a chunk that all the ranges of all steps begin and end on.
+// Returns the number of parts per chunk, so that all ranges of all steps begin and end on a part.
 std::uint32_t chunk_parts(const CollectiveAlgorithm& algorithm) {
   std::uint64_t parts = 1;
   bool pipeline = false;
@@ -98,14 +98,14 @@ class Runner {
     taken_.assign(network.counters.size(), 0);
   }
 
-  // Does all that can be done without a choice. Blocks that come to a contested counter stay there.
+  // Runs all nodes that need no choice. Blocks that reach a contested counter stop there.
   void finish() {
     run.order.reserve(network_.node_count());
     for (std::uint32_t block = network_.block_count(); block-- > 0;) ready_.push_back(block);
     work();
   }
 
-  // Takes from contested counters as they come, if there is something to take.
+  // Takes from contested counters in block order while any of them has something left.
   void take_in_order() {
     for (bool more = true; more;) {
       more = false;
@@ -161,7 +161,7 @@ class Runner {
     return run.counts[need.counter] >= count;
   }
 
-  // The first need of a node that keeps it waiting.
+  // Returns the counter of the first unmet need of a node.
   std::uint32_t blocking(std::uint32_t node) const {
     for (std::uint32_t i = needs_begin(node); i < needs_begin(node + 1); ++i) {
       const AlgoNeed& need = network_.needs[i];
@@ -177,7 +177,7 @@ class Runner {
          i < network_.nodes[node + 1].posts_begin; ++i) {
       const std::uint32_t counter = network_.posts[i];
       ++run.counts[counter];
-      // Whoever waits looks again; those that still cannot go on come back.
+      // Wakes all waiters of this counter; those still blocked queue up again.
       for (std::uint32_t waiter = first_waiter_[counter]; waiter != kNoAlgoIndex;) {
         ready_.push_back(waiter);
         waiter = next_waiter_[waiter];
@@ -208,9 +208,9 @@ class Runner {
 
   const AlgoNetwork& network_;
   const std::uint32_t slots_;
-  std::vector<std::uint32_t> first_waiter_;  // of each counter: a list of blocks
+  std::vector<std::uint32_t> first_waiter_;  // per counter: a list of blocks
   std::vector<std::uint32_t> next_waiter_;
-  std::vector<std::uint32_t> taken_;  // from contested counters
+  std::vector<std::uint32_t> taken_;  // number taken from each contested counter
   std::vector<std::uint32_t> ready_;
 };
 
@@ -252,7 +252,7 @@ AlgoCell describe_cell(const CollectiveAlgorithm& algorithm, const AlgoMemory& m
         (chunk - layout.packets) % std::max(1U, algorithm.ranks[result.rank].scratch_chunks);
     return result;
   }
-  // In place, a cell is named as the larger of the two buffers, or as the one that files use.
+  // In place, a cell is named by the larger of the two buffers, which is the one that files use.
   const bool by_output = algorithm.collective == AlgoCollective::kAllGather;
   if (chunk >= layout.scratch) {
     result.buffer = AlgoBuffer::kScratch;
@@ -293,8 +293,8 @@ AlgoRun run_network(const AlgoNetwork& network, std::uint32_t slots) {
   return std::move(runner.run);
 }
 
-// What has happened follows from how far each thread block is, so that is the state. What needs no
-// choice is done at once: it takes nothing from anybody.
+// Searches all orders of takers. The positions of all thread blocks determine the rest, so they are
+// the state. Nodes without a choice run at once: they take nothing that another block could take.
 AlgoSearchResult search_orders(const AlgoNetwork& network, std::uint32_t slots,
                                std::uint64_t max_states) {
   AlgoSearchResult result;

@@ -65,12 +65,12 @@ class EdgeFinder {
     if (options_.relaxed || !network_.nodes[node].relaxed) from.push_back(node);
   }
 
-  // Several blocks raise the counter: of each, what must have come when all others have done
-  // theirs.
+  // Adds the edges of a counter that several blocks raise: for each block, the raises that must
+  // have happened even if all other blocks have made all of theirs.
   void add_of_several(std::uint32_t count, std::uint32_t waiter,
                       const std::vector<std::uint32_t>& all,
                       std::vector<std::uint32_t>& from) const {
-    // What the rank itself raises in a later launch comes later.
+    // The rank's own raises in a later launch happen after the wait.
     const AlgoNode& at = network_.nodes[waiter];
     const std::uint32_t rank = network_.blocks[at.block].rank;
     const auto too_late = [&](std::uint32_t node) {
@@ -79,7 +79,7 @@ class EdgeFinder {
     };
     const auto possible =
         all.size() - static_cast<std::size_t>(std::count_if(all.begin(), all.end(), too_late));
-    // Nodes of a block are neighbours in the list, which is in their order.
+    // The list is in node order, so the nodes of a block are adjacent.
     for (std::size_t begin = 0; begin < all.size();) {
       const std::uint32_t block = network_.nodes[all[begin]].block;
       std::size_t end = begin;
@@ -97,7 +97,7 @@ class EdgeFinder {
 
   const AlgoNetwork& network_;
   const AlgoRaceOptions& options_;
-  std::vector<std::vector<std::uint32_t>> posted_;  // by counter: nodes, one for each raise
+  std::vector<std::vector<std::uint32_t>> posted_;  // per counter: one node for each raise
 };
 
 struct Access {
@@ -106,9 +106,9 @@ struct Access {
   bool write = false;
 };
 
-// The last uses of a cell by a lane.
+// The last read and write of a cell by a lane.
 struct LaneUse {
-  std::uint32_t lane = 0;             // of those at once
+  std::uint32_t lane = 0;             // index in the current batch of lanes
   std::uint32_t read = 0, write = 0;  // ordinals in the lane, from 1; 0: none
   std::uint32_t read_node = 0, write_node = 0;
 };
@@ -130,7 +130,7 @@ class RaceFinder {
   }
 
  private:
-  // What each rank's memory sees, in the order of the run.
+  // Collects the accesses to each rank's memory, in the order of the run.
   void collect() {
     const std::vector<std::uint32_t>& begins = network_.memory.rank_begin;
     accesses_.resize(begins.size() - 1);
@@ -155,7 +155,7 @@ class RaceFinder {
     }
   }
 
-  // Only cells that several lanes use and one writes can race.
+  // Finds races. A cell can race only if several lanes use it and at least one access is a write.
   void look_at(const std::vector<Access>& all) {
     if (all.empty()) return;
     struct Use {
@@ -194,7 +194,7 @@ class RaceFinder {
     }
   }
 
-  // Races whose first access is by one of the lanes in lane_at_.
+  // Finds races whose first access is in a lane of lane_at_.
   void look_for_lanes(const std::vector<Access>& accesses, std::size_t cells) {
     if (accesses.size() < 0x7fff) {
       look(accesses, cells, small_clocks_);
@@ -267,9 +267,10 @@ class RaceFinder {
   const std::vector<std::uint32_t>& order_;
   const AlgoRaceOptions options_;
   const AlgoEdges edges_;
-  std::vector<std::vector<Access>> accesses_;  // of each rank
-  std::vector<std::uint32_t> lane_at_;         // of each lane: its place among those at once
-  std::vector<std::int16_t> small_clocks_;     // by node and lane: how much of the lane is before
+  std::vector<std::vector<Access>> accesses_;  // per rank
+  std::vector<std::uint32_t> lane_at_;  // per lane: index in the current batch, or kNoAlgoIndex
+  // by node and lane: accesses of the lane that come before
+  std::vector<std::int16_t> small_clocks_;
   std::vector<std::int32_t> large_clocks_;
   std::uint32_t first_cell_ = 0;
   std::set<std::pair<StepKey, StepKey>> seen_;

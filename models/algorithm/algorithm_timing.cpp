@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kNoWork = 0xffffffff;
 
-// A time, and what decides it: the end of some work, or of a message at its sender, or its arrival.
+// A time and its cause: the end of work, the end of a message at its sender, or its arrival.
 struct When {
   std::int64_t ns = 0;
   std::uint32_t work = kNoWork;
@@ -35,10 +35,10 @@ struct Work {
   std::uint32_t from = 0, to = 0;
   std::uint64_t bytes = 0;
   std::int64_t begin_ns = 0, latency_ns = 0, busy_ns = 0;
-  std::int64_t flow_ns = 0;  // when its first byte is received
+  std::int64_t flow_ns = 0;  // arrival of the first byte
   AlgoCause cause = AlgoCause::kStart;
-  When start;    // what its begin waited for
-  When receive;  // what its receiver took before, if that was later than its first byte
+  When start;    // the event that `begin_ns` waited for
+  When receive;  // the receiver's previous message, if it ended after the first byte arrived
 };
 
 AlgoCause wait_cause(sim::WaitKind kind) {
@@ -53,7 +53,7 @@ AlgoCause wait_cause(sim::WaitKind kind) {
   }
 }
 
-// Times cannot be told: no link, or beyond 64 bits.
+// Exception for missing times: no link, or times beyond 64 bits.
 struct Untimed {
   std::string why;
 };
@@ -124,12 +124,12 @@ class Timer {
   struct Block {
     std::uint32_t next = 0;
     std::uint64_t round = 0;
-    When ready;  // of `next`, where it is in the queue
+    When ready;  // ready time of `next`, if it is queued
     AlgoCause cause = AlgoCause::kStart;
-    When issued;  // the node before
-    When done;    // all before
+    When issued;  // start of the previous node
+    When done;    // end of all previous nodes
   };
-  // A block whose node can begin at `ns`, and could have at `ready_ns` but for its port.
+  // A queued block: its node can begin at `ns`, and was ready at `ready_ns` except for its port.
   struct Entry {
     std::int64_t ns = 0, ready_ns = 0;
     std::uint32_t block = 0;
@@ -143,9 +143,9 @@ class Timer {
   };
 
   // -------------------------------------------------------------------------------------------
-  // When a node can begin
+  // Start times of nodes
 
-  // Puts a block where it belongs: into the queue, or to those that wait for a counter.
+  // Queues a block, or adds it to the waiters of a counter.
   void schedule(std::uint32_t index) {
     Block& block = blocks_[index];
     const std::uint32_t begin = network_.blocks[index].nodes_begin;
@@ -187,7 +187,7 @@ class Timer {
     block.cause = cause;
   }
 
-  // Which raise of its counter a need waits for, from 1; 0: none.
+  // Returns the raise that a need waits for, from 1; 0: none.
   std::uint64_t post_for(const AlgoNeed& need, std::uint64_t round) const {
     const AlgoCounter& counter = network_.counters[need.counter];
     std::uint64_t count = need.count;
@@ -206,7 +206,7 @@ class Timer {
   }
 
   // -------------------------------------------------------------------------------------------
-  // What a node does
+  // Effects of a node
 
   void begin_node(std::uint32_t index) {
     now_ = &blocks_[index];
@@ -218,8 +218,9 @@ class Timer {
     if (!xml_) find_remote();
   }
 
-  // Who is ready first sends first, and what is sent first is received first: all messages of a
-  // port have the same latency.
+  // Whether the node must wait for its port; if so, queues it again. The first ready message is
+  // sent first, and messages are received in the order of sending: all messages of a port have the
+  // same latency.
   bool wait_for_port(const Entry& entry) {
     std::uint32_t from = rank_;
     std::uint32_t to = peer_;
@@ -254,7 +255,7 @@ class Timer {
     }
   }
 
-  // MSCCL: what is received is there; what is sent occupies the thread block.
+  // Runs a step of MSCCL: received data is there, and a send occupies the thread block.
   When do_step() {
     const std::uint64_t bytes = move_count() * round_bytes();
     if (sends(step_->kind)) {
@@ -264,7 +265,7 @@ class Timer {
     return local ? work_here(now_->ready, bytes) : now_->ready;
   }
 
-  // The last round has what is left.
+  // Returns the bytes per chunk in this round; the last round has the rest.
   std::uint64_t round_bytes() const {
     const std::uint64_t before = std::min(chunk_bytes_, now_->round * piece_bytes_);
     return std::min(piece_bytes_, chunk_bytes_ - before);
@@ -274,7 +275,7 @@ class Timer {
     return network_.nodes[node_ + 1].moves_begin - network_.nodes[node_].moves_begin;
   }
 
-  // MSCCL++: how many cells of other ranks an op reads and writes.
+  // Counts the cells that an op of MSCCL++ reads and writes on each other rank.
   void find_remote() {
     reads_.clear();
     writes_.clear();
@@ -293,7 +294,7 @@ class Timer {
     writes_.erase(rank_);
   }
 
-  // First it reads what lies on other ranks, then it writes.
+  // Runs an op of MSCCL++: it first reads from other ranks, then writes.
   When do_op() {
     const std::uint64_t cells = move_count();
     if (reads_.empty() && writes_.empty()) {
@@ -318,7 +319,7 @@ class Timer {
         done = later(done, send(ready, {rank_}, {rank}, flags * cell_bytes(count)));
       }
     }
-    // A proxy sends while the thread block goes on.
+    // A proxy sends while the thread block continues.
     return step_->port && kind != AlgoStepKind::kPutSignalFlush ? now_->ready : done;
   }
 
@@ -355,7 +356,7 @@ class Timer {
     } else if (of.kind == sim::WaitKind::kSignal && of.channel != kNoAlgoIndex) {
       when = signal(done, of.rank);
     }
-    // What comes later on one way does not overtake.
+    // Raises of a counter arrive in order.
     if (!posted_[counter].empty()) when = later(posted_[counter].back(), when);
     posted_[counter].push_back(when);
     for (std::uint32_t waiter = first_waiter_[counter]; waiter != kNoAlgoIndex;) {
@@ -371,7 +372,8 @@ class Timer {
     }
   }
 
-  // A signal takes the latency of its link, and comes behind the data that was sent before it.
+  // Returns the arrival of a signal: the latency of its link, but not before data that was sent
+  // earlier.
   When signal(const When& done, std::uint32_t to) {
     if (to == rank_) return done;
     const auto sent = data_arrival_.find({rank_, to});
@@ -423,7 +425,8 @@ class Timer {
     return ports[std::size_t{rank} * cluster_.links.size() + link];
   }
 
-  // A message, through a switch from or to several. Returns when its senders are done.
+  // Sends a message; through a switch, it can have several senders or receivers. Returns when its
+  // senders are done.
   When send(When start, const std::vector<std::uint32_t>& from,
             const std::vector<std::uint32_t>& to, std::uint64_t bytes) {
     ++messages_;
@@ -468,9 +471,9 @@ class Timer {
   }
 
   // -------------------------------------------------------------------------------------------
-  // The end
+  // Results
 
-  // Back from the end: what decided each time.
+  // Returns the critical path, traced back from the end through the cause of each time.
   std::vector<AlgoPathPart> path() const {
     std::vector<AlgoPathPart> parts;
     When at = end_;
@@ -527,14 +530,14 @@ class Timer {
   const std::uint64_t chunk_bytes_;
   const std::uint64_t piece_bytes_;  // of a chunk, in one round
   std::uint64_t rounds_ = 1;
-  std::vector<std::vector<When>> posted_;  // of each counter
-  std::vector<std::uint64_t> taken_;       // of contested counters
+  std::vector<std::vector<When>> posted_;  // per counter
+  std::vector<std::uint64_t> taken_;       // per contested counter
   std::vector<std::uint64_t> posts_per_round_;
-  std::vector<std::uint32_t> first_waiter_;  // of each counter: a list of blocks
+  std::vector<std::uint32_t> first_waiter_;  // per counter: a list of blocks
   std::vector<std::uint32_t> next_waiter_;
   std::vector<std::uint32_t> woken_;
   std::vector<Block> blocks_;
-  std::vector<When> node_done_;  // in the present round
+  std::vector<When> node_done_;  // in the current round
   std::vector<Port> sends_;      // by rank and link
   std::vector<Port> receives_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, When> data_arrival_;
@@ -542,18 +545,18 @@ class Timer {
   std::uint64_t messages_ = 0;
   When end_;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
-  // Of the node that is being done:
+  // State of the current node:
   Block* now_ = nullptr;
   const AlgoStep* step_ = nullptr;
   std::uint32_t node_ = 0;
   std::uint32_t rank_ = 0;
-  std::uint32_t peer_ = kNoPeer;                  // of a thread block of MSCCL that sends
-  std::map<std::uint32_t, std::uint64_t> reads_;  // of MSCCL++: cells, by other ranks
+  std::uint32_t peer_ = kNoPeer;                  // MSCCL: receiver of the thread block's sends
+  std::map<std::uint32_t, std::uint64_t> reads_;  // MSCCL++: number of cells per other rank
   std::map<std::uint32_t, std::uint64_t> writes_;
-  When arrived_;  // the last of its messages
+  When arrived_;  // arrival of its last message
 };
 
-// The size of a chunk. What is not divided equally is rounded up, as NCCL does.
+// Returns the size of a chunk, rounded up as in NCCL.
 std::uint64_t chunk_size(const CollectiveAlgorithm& algorithm, std::uint64_t bytes) {
   std::uint64_t chunks = algorithm.chunks_per_loop;
   for (const AlgoRank& rank : algorithm.ranks) {

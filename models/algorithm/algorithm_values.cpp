@@ -36,7 +36,7 @@ void AlgoValues::do_move(const AlgoNetwork& network, std::uint32_t node, std::ui
     unwritten_cell_ = network.reads[i];
   }
   if (operands.empty()) return;
-  // A switch adds in an order of its own, the same for every rank.
+  // A switch adds in its own order, which is the same for every rank.
   if (move.by_switch) std::sort(operands.begin(), operands.end());
   AlgoValue value = operands.front();
   for (std::size_t i = 1; i < operands.size(); ++i) value = sum(value, operands[i], move.by_switch);
@@ -53,8 +53,8 @@ AlgoValue AlgoValues::sum(AlgoValue a, AlgoValue b, bool by_switch) {
   return found->second;
 }
 
-// Operands have smaller numbers than their sum, so going down from the sum, each value is reached
-// when all that use it have been.
+// Counts the inputs of a sum. Operands have smaller numbers than their sum, so values are visited
+// from large to small: each value comes after all its uses.
 AlgoValues::Parts AlgoValues::parts(AlgoValue value) const {
   Parts result;
   std::vector<std::pair<AlgoValue, std::uint32_t>> open = {{value, 1}};  // a heap
@@ -92,10 +92,10 @@ std::string AlgoValues::tree(AlgoValue value, std::size_t most) const {
 }
 
 void AlgoValues::add_tree(AlgoValue value, std::size_t most, std::string& text) const {
-  // Without recursion: sums can be as deep as there are steps.
+  // Iterative, because sums can be as deep as the number of steps.
   struct Piece {
     AlgoValue value;
-    char letter;  // instead of a value
+    char letter;  // printed instead of a value, unless 0
   };
   std::vector<Piece> open = {{value, '\0'}};
   while (!open.empty() && text.size() <= most) {
@@ -111,7 +111,7 @@ void AlgoValues::add_tree(AlgoValue value, std::size_t most, std::string& text) 
       const Sum& of = sums_[piece.value - inputs_.size() - 1];
       const bool outer = piece.value == value;
       if (!outer) open.push_back({0, ')'});
-      // What was added up first stands first.
+      // The operand that was added first comes first.
       const bool swapped = is_input(of.left) && !is_input(of.right);
       open.push_back({swapped ? of.left : of.right, '\0'});
       open.push_back({0, '+'});

@@ -1,4 +1,4 @@
-// What the cells hold at the end: sums of chunks, as trees.
+// The final contents of the cells: sums of chunks, as trees.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace pipesim::models {
 
-/// A sum, or an input: an index. Equal sums have equal indices; a+b is b+a, as floating point has
-/// it, and (a+b)+c is not a+(b+c).
+/// The index of a sum or an input. Equal sums have equal indexes. As in floating point, a+b equals
+/// b+a, but (a+b)+c differs from a+(b+c).
 using AlgoValue = std::uint32_t;
 
-/// What a cell holds that nobody has written.
+/// The value of a cell that no step has written.
 inline constexpr AlgoValue kUnwritten = 0;
 
 /// Part `part` of chunk `chunk` of the input of `rank`.
@@ -30,14 +30,15 @@ struct AlgoInput {
 
 class AlgoValues {
  public:
-  /// Makes all moves of `network`, in `order`. Inputs are in the cells of the input buffers.
+  /// Applies all moves of `network`, in `order`. The cells of the input buffers start with the
+  /// inputs.
   AlgoValues(const CollectiveAlgorithm& algorithm, const AlgoNetwork& network,
              const std::vector<std::uint32_t>& order);
 
   AlgoValue at(std::uint32_t cell) const { return cells_[cell]; }
 
-  /// How often each input is in a sum; at most kMaxCount times are counted. Inputs ascend, first
-  /// what nobody wrote, if `unwritten`.
+  /// The inputs of a sum, ascending, with the number of times each one is added (at most
+  /// kMaxCount). `unwritten`: the sum also has an unwritten value.
   struct Parts {
     bool unwritten = false;
     std::vector<std::pair<AlgoInput, std::uint32_t>> inputs;
@@ -45,16 +46,16 @@ class AlgoValues {
   static constexpr std::uint32_t kMaxCount = 1'000'000;
   Parts parts(AlgoValue value) const;
 
-  /// "((0+1)+2)": the ranks whose inputs were added, in which order. At most `most` characters.
+  /// "((0+1)+2)": the ranks whose inputs were added, in this order. At most `most` characters.
   std::string tree(AlgoValue value, std::size_t most) const;
 
-  /// The first step that read what nobody wrote: a node and a cell, or kNoAlgoIndex twice.
+  /// The first step that reads an unwritten cell: node and cell, or kNoAlgoIndex for both.
   std::uint32_t unwritten_node() const { return unwritten_node_; }
   std::uint32_t unwritten_cell() const { return unwritten_cell_; }
 
  private:
   struct Sum {
-    AlgoValue left = 0, right = 0;  // of an input: its index + 1 and 0
+    AlgoValue left = 0, right = 0;  // for an input: its index + 1, and 0
     bool by_switch = false;
   };
   void do_move(const AlgoNetwork& network, std::uint32_t node, std::uint32_t m);
@@ -62,9 +63,9 @@ class AlgoValues {
   bool is_input(AlgoValue value) const { return value != 0 && value <= inputs_.size(); }
   void add_tree(AlgoValue value, std::size_t most, std::string& text) const;
 
-  std::vector<AlgoInput> inputs_;                          // value i + 1
-  std::vector<Sum> sums_;                                  // values behind those
-  std::unordered_map<std::uint64_t, AlgoValue> known_[2];  // sums, and those of switches
+  std::vector<AlgoInput> inputs_;                          // input i is value i + 1
+  std::vector<Sum> sums_;                                  // their values follow the inputs
+  std::unordered_map<std::uint64_t, AlgoValue> known_[2];  // ordinary sums, sums by switches
   std::vector<AlgoValue> cells_;
   std::uint32_t unwritten_node_ = kNoAlgoIndex;
   std::uint32_t unwritten_cell_ = kNoAlgoIndex;

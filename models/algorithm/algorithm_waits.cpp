@@ -39,7 +39,7 @@ class HangExplainer {
     return run_.next[block] != network_.blocks[block + 1].nodes_begin;
   }
 
-  // For each counter, which nodes that were not done raise it.
+  // Finds, for each counter, the nodes that would still raise it.
   void find_posts() {
     for (std::uint32_t block = 0; block < network_.block_count(); ++block) {
       for (std::uint32_t node = run_.next[block]; node < network_.blocks[block + 1].nodes_begin;
@@ -59,7 +59,7 @@ class HangExplainer {
       waits_.nodes.push_back({WaitNodeKind::kAct, sim::ActorId{run_.next[block]}, 0,
                               sim::RankId{network_.blocks[block].rank}});
     }
-    // Where nothing that is left raises a counter: the rank that should.
+    // If no remaining node raises a counter, the wait ends at the rank that should raise it.
     for (std::uint32_t block = 0; block < network_.block_count(); ++block) {
       if (!stuck(block)) continue;
       for (const AlgoNeed& need : unmet(block)) {
@@ -98,7 +98,7 @@ class HangExplainer {
         edges_.push_back(edge);
         continue;
       }
-      // Of several thread blocks that could raise it, all are shown.
+      // If several thread blocks can raise the counter, all of them get an edge.
       std::uint32_t missing = need.count - std::min(need.count, run_.counts[need.counter]);
       std::uint32_t last_block = kNoAlgoIndex;
       std::uint32_t of_block = 0;
@@ -171,7 +171,7 @@ class HangExplainer {
   const AlgoNetwork& network_;
   const AlgoRun& run_;
   const std::uint32_t slots_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> coming_;  // by counter: nodes
+  std::map<std::uint32_t, std::vector<std::uint32_t>> coming_;  // [counter]: nodes
   std::map<std::uint32_t, std::uint32_t> node_of_block_;
   std::map<std::uint32_t, std::uint32_t> absent_;  // rank to node
   sim::WaitGraph waits_;

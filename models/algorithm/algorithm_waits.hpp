@@ -1,5 +1,4 @@
-// Who waits for whom where a run of a collective algorithm is stuck, in the words of every other
-// run.
+// Explains a stuck run of a collective algorithm, in the form that all hangs use.
 #pragma once
 
 #include <vector>
@@ -10,19 +9,19 @@
 
 namespace pipesim::models {
 
-/// A thread block is a stream, and its steps are ops.
+/// An explained hang: thread blocks are streams, and steps are ops.
 struct AlgoHang {
   Explanation explanation;
-  std::vector<Wait> waits;  // all of them, in the order of thread blocks
+  std::vector<Wait> waits;  // all waits, by thread block
 };
 
-/// `run` did not complete, with so many slots. Each thread block that is stuck is a node, at the
-/// step that it is in; it waits for the thread block that has to raise a counter, or for a rank (of
-/// what no thread block raises).
+/// Explains why `run` did not complete with `slots` slots. Each stuck thread block is a node, at
+/// its current step. It waits for the thread block that has to raise a counter, or for a rank if no
+/// thread block raises the counter.
 AlgoHang explain_hang(const CollectiveAlgorithm& algorithm, const AlgoNetwork& network,
                       const AlgoRun& run, std::uint32_t slots);
 
-/// The step of a node as reports name it.
+/// Describes the step of a node for reports.
 ActInfo describe_step(const CollectiveAlgorithm& algorithm, const AlgoNetwork& network,
                       std::uint32_t node);
 

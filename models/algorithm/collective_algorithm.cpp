@@ -24,7 +24,7 @@ std::string range_text(const AlgoRange& range, std::uint32_t size) {
   return size == 1 ? text + "]" : text;
 }
 
-// Of a step of `rank`; the first is behind `before`.
+// Lists the ranges of a step of `rank`, with `before` before the first.
 std::string ranges_text(const std::vector<AlgoRange>& ranges, std::uint32_t rank,
                         std::string_view before) {
   constexpr std::size_t kMaxRanges = 3;
@@ -66,7 +66,7 @@ std::size_t read_sources(AlgoStepKind kind) {
   return one ? 1 : kAllRanges;
 }
 
-// A sum is sent to other ranks by the ops with an "s" only: `res`, `rres`, `respkt`, `recspkt`.
+// Only ops with an "s" send a sum to other ranks: `res`, `rres`, `respkt`, `recspkt`.
 std::size_t written_targets(AlgoStepKind kind) {
   switch (kind) {
     case AlgoStepKind::kPlanCopy:
@@ -77,7 +77,7 @@ std::size_t written_targets(AlgoStepKind kind) {
     case AlgoStepKind::kReducePackets:
       return 1;
     case AlgoStepKind::kReduceCopyPackets:
-      return 2;  // values, and packets of the rank itself
+      return 2;  // values, and packets on the same rank
     default:
       return kAllRanges;
   }
@@ -131,7 +131,8 @@ std::uint32_t chunks_per_slot(const CollectiveAlgorithm& algorithm, std::uint64_
 
 std::uint64_t smallest_message(const CollectiveAlgorithm& algorithm, std::uint32_t chunks) {
   if (chunks >= kMaxStepCount - 1) return 0;
-  // As many do not fit as soon as a chunk is larger than this.
+  // The largest chunk of which `chunks` + 1 fit into a slot. With a larger chunk, at most `chunks`
+  // fit.
   const std::uint64_t fitting = slot_bytes(algorithm.protocol) / (std::uint64_t{chunks} + 1);
   return fitting * std::max<std::uint32_t>(1, algorithm.chunks_per_loop) + 1;
 }

@@ -1,6 +1,6 @@
-// A collective algorithm as files hold it: for every rank the thread blocks, and for every thread
-// block the steps that move and sum chunks. MSCCL's XML and MSCCL++'s execution plans are both read
-// into this; docs/reference/algorithms.md has the rules.
+// A collective algorithm as files describe it: each rank has thread blocks, and each thread block
+// has steps that move and sum chunks. MSCCL's XML and MSCCL++'s execution plans both use this form;
+// docs/reference/algorithms.md has the rules.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ enum class AlgoFormat : std::uint8_t { kMscclXml, kMscclppPlan };
 
 enum class AlgoProtocol : std::uint8_t { kSimple, kLl, kLl128 };
 
-/// What the algorithm computes. kOther: the result is not checked.
+/// The collective that the algorithm computes. The result of kOther is not checked.
 enum class AlgoCollective : std::uint8_t {
   kAllReduce,
   kAllGather,
@@ -77,22 +77,22 @@ inline constexpr int kAlgoStepKindCount = 38;
 /// "rrcs", "put": the name of a kind in its format.
 std::string_view step_name(AlgoStepKind kind);
 
-/// The kind of this name in a format, if there is one.
+/// The kind with this name in a format, or nullopt.
 std::optional<AlgoStepKind> find_step_kind(AlgoFormat format, std::string_view name);
 
 /// Whether a step of MSCCL sends, or receives.
 bool sends(AlgoStepKind kind);
 bool receives(AlgoStepKind kind);
 
-/// Number of ranges of `src_buff` that MSCCL++'s executor reads, and of `dst_buff` that it writes;
-/// it ignores those after them.
+/// The number of ranges of `src_buff` that MSCCL++'s executor reads, and of `dst_buff` that it
+/// writes. It ignores later ranges.
 std::size_t read_sources(AlgoStepKind kind);
 std::size_t written_targets(AlgoStepKind kind);
 
 struct AlgoStep;
 
-/// Whether the parsers make one transfer of two neighbouring `re`: into the same chunk, from the
-/// same buffer, and nobody is told of the first or waited for before the second.
+/// Whether the parsers fuse two adjacent `re` into one transfer. Both go into the same chunk from
+/// the same buffer, the first releases no waiter, and the second waits for nothing.
 bool can_be_fused(const AlgoStep& first, const AlgoStep& second);
 
 /// Chunks of one buffer: [index, index + size).
@@ -103,13 +103,13 @@ struct AlgoRange {
   std::uint32_t size = 0;
 };
 
-/// Before the step: thread block `block` (of the same rank, counted from 0) has done step `step`.
+/// A condition of a step: thread block `block` (of the same rank, from 0) has done step `step`.
 struct AlgoDependency {
   std::uint32_t block = 0;
   std::uint32_t step = 0;
 };
 
-/// A place in CollectiveAlgorithm::channels.
+/// An index in CollectiveAlgorithm::channels.
 using AlgoChannelId = std::uint32_t;
 
 struct AlgoStep {
@@ -120,23 +120,23 @@ struct AlgoStep {
   // MSCCL
   std::vector<AlgoDependency> dependencies;
   bool publishes = false;   // hasdep
-  std::uint32_t count = 0;  // cnt, also of a step that uses only one buffer
+  std::uint32_t count = 0;  // cnt, also for a step that uses only one buffer
   // MSCCL++
-  std::vector<AlgoChannelId> channels;  // of the rank itself
-  bool port = false;                    // through a proxy, not by the threads of the block
+  std::vector<AlgoChannelId> channels;  // on the rank itself
+  bool port = false;                    // done by a proxy instead of the block's threads
   std::uint32_t part = 0;               // tbg_info: the part of each range that this block does
   std::uint32_t parts = 1;
   std::uint32_t barrier = 0;
   std::uint32_t barrier_blocks = 0;
-  std::vector<std::uint32_t> semaphores;  // of the rank
-  bool in_pipeline = false;    // done once for each part of `pipeline_parts`; a run of such steps
-  std::uint32_t pipeline = 0;  // is one pipeline if this number is the same
+  std::vector<std::uint32_t> semaphores;  // on the rank
+  bool in_pipeline = false;               // repeated for each unit of a pipeline
+  std::uint32_t pipeline = 0;             // adjacent steps with the same number form one pipeline
 };
 
 inline constexpr std::uint32_t kNoPeer = 0xffffffff;
 
 struct AlgoBlock {
-  std::uint32_t id = 0;  // as the file counts, from 0, equal to the place in its rank
+  std::uint32_t id = 0;  // as in the file, from 0; equals the index in its rank
   Place place;
   std::uint32_t send_peer = kNoPeer;  // MSCCL
   std::uint32_t receive_peer = kNoPeer;
@@ -153,13 +153,13 @@ struct AlgoRank {
   std::vector<std::uint32_t> semaphores;  // initial values
 };
 
-/// One direction of a channel of MSCCL++: what `rank` signals, `peer` waits for at `other`.
+/// One direction of a channel of MSCCL++: a signal of `rank` ends a wait of `peer` at `other`.
 struct AlgoChannel {
   std::uint32_t rank = 0;
   std::uint32_t peer = 0;
-  std::uint32_t number = 0;  // of the rank, among those of its type
+  std::uint32_t number = 0;  // among the rank's channels of its type
   bool port = false;
-  std::optional<AlgoChannelId> other;  // nothing: the peer has no such channel
+  std::optional<AlgoChannelId> other;  // nullopt: the peer has no such channel
 };
 
 struct CollectiveAlgorithm {
@@ -168,11 +168,11 @@ struct CollectiveAlgorithm {
   OutsideText collective_name;
   AlgoCollective collective = AlgoCollective::kOther;
   AlgoProtocol protocol = AlgoProtocol::kSimple;
-  std::uint32_t chunks_per_loop = 0;  // MSCCL: the message is so many chunks
-  bool in_place = false;              // it may be used so
+  std::uint32_t chunks_per_loop = 0;  // MSCCL: number of chunks in the message
+  bool in_place = false;              // whether it can be used in place
   bool out_of_place = false;
   std::uint64_t min_bytes = 0;
-  std::optional<std::uint64_t> max_bytes;  // nothing: not declared, or no limit
+  std::optional<std::uint64_t> max_bytes;  // nullopt: not declared, or no limit
   bool double_scratch = false;             // MSCCL++
   std::vector<AlgoRank> ranks;
   std::vector<AlgoChannel> channels;  // MSCCL++
@@ -181,30 +181,30 @@ struct CollectiveAlgorithm {
   std::uint32_t block_count() const;
 };
 
-/// Messages of a connection within a node that are in flight at most. NCCL_STEPS is 8; a message of
-/// Simple takes 4 of them (MSCCL_CHUNKSTEPS 4, MSCCL_SLICESTEPS 2 of microsoft/msccl b23e9cd).
+/// The most messages in flight on a connection within a node. NCCL_STEPS is 8; a message of Simple
+/// takes 4 of them (MSCCL_CHUNKSTEPS 4, MSCCL_SLICESTEPS 2 of microsoft/msccl b23e9cd).
 std::uint32_t protocol_slots(AlgoProtocol protocol);
 
-/// Bytes that fit into one slot, with the default buffer sizes: Simple 4 MiB / 8 * 4, LL 512 KiB /
-/// 8 / 2, LL128 576,000.
+/// The bytes that fit into one slot, with the default buffer sizes: Simple 4 MiB / 8 * 4, LL 512
+/// KiB / 8 / 2, LL128 576,000.
 std::uint64_t slot_bytes(AlgoProtocol protocol);
 
-/// MSCCL's limits of one step (MSCCL_MAX_COUNT, exclusive).
+/// MSCCL's limit for the chunks of one step (MSCCL_MAX_COUNT, exclusive).
 inline constexpr std::uint32_t kMaxStepCount = 72;
 
-/// What the largest message is where MSCCL's file does not say (microsoft/msccl).
+/// The largest message if MSCCL's file does not declare it (microsoft/msccl).
 inline constexpr std::uint64_t kMaxUndeclaredBytes = std::uint64_t{128} << 20;
 
-/// How many chunks of a step go into one slot for a message of `bytes`: at least 1, at most 71.
+/// The number of chunks of a step that fit into one slot for a message of `bytes`: 1 to 71.
 std::uint32_t chunks_per_slot(const CollectiveAlgorithm& algorithm, std::uint64_t bytes);
 
-/// The smallest message for which at most `chunks` chunks go into one slot.
+/// The smallest message for which at most `chunks` chunks fit into one slot.
 std::uint64_t smallest_message(const CollectiveAlgorithm& algorithm, std::uint32_t chunks);
 
 /// "Simple".
 std::string_view protocol_name(AlgoProtocol protocol);
 
-/// "rcs i[3]", "put i[0..2) to rank 1 s[4..6)": a step as reports show it. `rank` is its own.
+/// "rcs i[3]", "put i[0..2) to rank 1 s[4..6)": a step of `rank`, as reports show it.
 std::string step_text(const CollectiveAlgorithm& algorithm, std::uint32_t rank,
                       const AlgoStep& step);
 

@@ -1,5 +1,5 @@
-// MSCCL's steps as a network: see docs/reference/algorithms.md, and for the rules the interpreter
-// and parser of microsoft/msccl b23e9cd (src/collectives/device/msccl_interpreter.h,
+// The network of MSCCL's steps: see docs/reference/algorithms.md. The rules are those of the
+// interpreter and parser of microsoft/msccl b23e9cd (src/collectives/device/msccl_interpreter.h,
 // src/graph/topo.cc).
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 namespace pipesim::models {
 namespace {
 
-// RCCL and microsoft/msccl sum so many neighbouring `re` in one go (MSCCL_MAX_REDUCE_FUSION).
+// The most adjacent `re` that RCCL and microsoft/msccl fuse (MSCCL_MAX_REDUCE_FUSION).
 constexpr std::uint32_t kMaxFusedReductions = 16;
 
 class MscclNetwork {
@@ -40,13 +40,13 @@ class MscclNetwork {
 
  private:
   struct Message {
-    std::uint32_t cells = 0;  // its first
+    std::uint32_t cells = 0;  // first cell
     std::uint32_t chunks = 0;
   };
-  // What a block tells the others of its rank.
+  // The steps of a block that release waiters in other blocks of its rank.
   struct Published {
     std::uint32_t counter = 0;
-    std::vector<std::uint32_t> steps;  // those with `hasdep`, in order
+    std::vector<std::uint32_t> steps;  // steps with `hasdep`, in order
   };
 
   std::uint32_t pieces(std::uint32_t count) const {
@@ -76,7 +76,7 @@ class MscclNetwork {
     return static_cast<std::uint32_t>(&of - build_.network.connections.data());
   }
 
-  // The messages of a block, and what it publishes, which others refer to.
+  // Collects the messages and published steps of a block, to which other blocks refer.
   void collect(std::uint32_t rank, const AlgoBlock& block, std::uint32_t index) {
     Published& published = published_.emplace_back();
     published.counter = build_.counter({sim::WaitKind::kDependency, 0, rank, rank, index});
@@ -102,21 +102,22 @@ class MscclNetwork {
     }
   }
 
-  // How far a block has been laid out.
+  // The state of adding a block.
   struct Progress {
     const AlgoConnection* in = nullptr;
     const AlgoConnection* out = nullptr;
     std::uint32_t received = 0;
     std::uint32_t sent = 0;
-    std::vector<AlgoDependency> pending;  // of `nop`s, for the next step that begins a transfer
-    std::uint32_t last = kNoAlgoIndex;    // node
+    // dependencies of `nop`s, for the next step that begins a transfer
+    std::vector<AlgoDependency> pending;
+    std::uint32_t last = kNoAlgoIndex;  // last node
   };
 
   void add(std::uint32_t rank, const AlgoBlock& block, std::uint32_t index) {
     Progress at;
     if (block.receive_peer != kNoPeer) at.in = find(block.receive_peer, rank, block.channel);
     if (block.send_peer != kNoPeer) at.out = find(rank, block.send_peer, block.channel);
-    const AlgoStep* fused = nullptr;  // the `re` that the next one may be fused with
+    const AlgoStep* fused = nullptr;  // an `re` that the next `re` can be fused with
     std::uint32_t fused_count = 0;
     for (std::uint32_t i = 0; i < block.steps.size(); ++i) {
       const AlgoStep& step = block.steps[i];
@@ -166,7 +167,8 @@ class MscclNetwork {
     add_moves(step, piece * per_slot_, size, from, to);
   }
 
-  // It is the next step with `hasdep` that releases who waits, not the one that is named.
+  // Adds the wait for a dependency. The next step with `hasdep` releases the waiter, not the named
+  // step.
   void need_step(std::uint32_t rank, const AlgoDependency& dependency) {
     const Published& published = published_[first_block_[rank] + dependency.block];
     const auto found =
@@ -183,13 +185,13 @@ class MscclNetwork {
     const bool reads_source = step.kind != Kind::kReceive && step.kind != Kind::kReceiveCopySend;
     const bool writes_target = step.kind != Kind::kSend && step.kind != Kind::kReceiveReduceSend;
     AlgoNetwork& network = build_.network;
-    // What nobody sent is read from a cell that nobody writes.
+    // A receive without a message reads a cell that no step writes.
     if (receives(step.kind) && (from == nullptr || from->chunks < size) && unwritten_ == 0) {
       unwritten_ = network.memory.cell_count++;
     }
     for (std::uint32_t i = begin; i < begin + size; ++i) {
       build_.begin_move();
-      // `re` adds the source to the target; the others add what was received to the source.
+      // `re` adds the source to the target; the other kinds add the received data to the source.
       if (step.kind == Kind::kReduce) network.reads.push_back(cell(step.targets[0], i));
       if (reads_source) network.reads.push_back(cell(step.sources[0], i));
       if (receives(step.kind)) {
@@ -210,9 +212,9 @@ class MscclNetwork {
   const std::uint32_t per_slot_;
   NetworkBuilder build_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> connection_of_;
-  std::vector<std::vector<Message>> messages_;  // of each connection
-  std::vector<Published> published_;            // of each block
-  std::vector<std::uint32_t> first_block_;      // of each rank
+  std::vector<std::vector<Message>> messages_;  // per connection
+  std::vector<Published> published_;            // per block
+  std::vector<std::uint32_t> first_block_;      // per rank
   std::uint32_t unwritten_ = 0;
 };
 

@@ -1,9 +1,9 @@
-// MSCCL++'s ops as a network: see docs/reference/algorithms.md, and for the rules the executor of
-// microsoft/mscclpp 1f5f065 (src/core/include/execution_kernel.hpp).
+// The network of MSCCL++'s ops: see docs/reference/algorithms.md. The rules are those of the
+// executor of microsoft/mscclpp 1f5f065 (src/core/include/execution_kernel.hpp).
 //
-// The threads of a block share the work of an op, thread by thread the same pieces of its range.
-// So piece j of one op and piece j of the next are done by the same threads, in order: a lane. The
-// few threads that signal and wait are another lane. `nop` and `barrier` join the lanes of a block.
+// The threads of a block share the work of an op: each thread has the same pieces of every range.
+// So the same threads do piece j of one op and piece j of the next, in order: a lane. The few
+// threads that signal and wait are another lane. `nop` and `barrier` join the lanes of a block.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,8 @@ namespace {
 
 using Kind = AlgoStepKind;
 
-// A pipeline does its ops once for each unit; two units show what more would.
+// Number of units of a pipeline, which repeats its ops for each unit. More than two units would
+// show nothing new.
 constexpr std::uint32_t kPipelineUnits = 2;
 
 class MscclppNetwork {
@@ -44,7 +45,7 @@ class MscclppNetwork {
   }
 
  private:
-  // Where a range lies: plain memory, or packets of the present launch.
+  // The cells of a range: plain memory, or packets of the current launch.
   struct Cells {
     std::uint32_t begin = 0;
     std::uint32_t count = 0;
@@ -68,12 +69,12 @@ class MscclppNetwork {
         ended_.push_back(build_.counter({sim::WaitKind::kStreamOrder, 0, rank, rank, 0}));
       }
     }
-    // Signals to a rank that has no channel for them are never waited for.
+    // Counts the signals to a rank that has no channel for them. Nothing waits for this counter.
     unheard_ = build_.counter({sim::WaitKind::kSignal, 0, 0, 0, kNoAlgoIndex});
   }
 
-  // What runs on the stream of a rank before, between and after the launches: a kernel that reads
-  // the output of the last launch and writes the input of the next.
+  // Adds the kernels on the stream of a rank before, between and after the launches. Each kernel
+  // reads the output of the last launch and writes the input of the next.
   void add_stream(std::uint32_t rank) {
     build_.block(rank, kNoAlgoIndex);
     const auto blocks = static_cast<std::uint32_t>(algorithm_.ranks[rank].blocks.size());
@@ -122,7 +123,7 @@ class MscclppNetwork {
     lanes_ += static_cast<std::uint32_t>(std::max<std::size_t>(1, lane_last_.size()));
   }
 
-  // One step, or all of a pipeline; returns what comes after.
+  // Adds one step, or a whole pipeline. Returns the index of the next step.
   std::uint32_t add_steps(const AlgoBlock& block, std::uint32_t begin) {
     if (!block.steps[begin].in_pipeline) {
       unit_ = kNoAlgoIndex;
@@ -140,7 +141,7 @@ class MscclppNetwork {
     return end;
   }
 
-  // A node of the lane; lane 0 is that of signals and waits.
+  // Adds a node to a lane; lane 0 has signals and waits.
   std::uint32_t node(std::uint32_t step, std::uint32_t lane) {
     if (lane_last_.size() <= lane) lane_last_.resize(lane + 1, kNoAlgoIndex);
     const std::uint32_t made = build_.node(step, launch_, first_lane_ + lane);
@@ -150,7 +151,7 @@ class MscclppNetwork {
     return made;
   }
 
-  // A node after all that the block has done, and before all that it does next.
+  // Adds a node after all previous nodes of the block and before all later ones.
   void join(std::uint32_t step) {
     std::vector<std::uint32_t> before = lane_last_;
     const std::uint32_t made = node(step, 0);
@@ -207,14 +208,14 @@ class MscclppNetwork {
     build_.post(other ? signals_[*other] : unheard_);
   }
 
-  // The next of what this block takes from a counter.
+  // Adds a need: the next take of this block from a counter.
   void take(std::uint32_t counter) {
     const std::uint32_t count = ++taken_[{counter, rank_, block_}];
     takers_[counter].insert({rank_, block_});
     build_.need(counter, count);
   }
 
-  // Each time that the barrier is used has a counter of its own.
+  // Adds a barrier. Each use of a barrier has its own counter.
   void add_barrier(const AlgoStep& step, std::uint32_t index) {
     const std::uint32_t times = ++barrier_uses_[{rank_, step.barrier, block_}];
     const auto [found, is_new] = barriers_.emplace(std::tuple(rank_, step.barrier, times), 0);
@@ -230,7 +231,7 @@ class MscclppNetwork {
     }
   }
 
-  // Source i goes to target i. A port's are done by the threads that signal.
+  // Copies source i to target i. With a port, the signaling threads do this.
   void add_pairs(const AlgoStep& step, std::uint32_t index) {
     const bool packets = step.kind == Kind::kPutPackets;
     if (step.port) {
@@ -266,7 +267,7 @@ class MscclppNetwork {
     return step.sources[std::min(i, step.sources.size() - 1)];
   }
 
-  // All targets become the sum of the sources.
+  // Sets all targets to the sum of the sources.
   void add_sum(const AlgoStep& step, std::uint32_t index) {
     const bool own_is_last =
         step.kind >= Kind::kReducePackets && step.kind <= Kind::kReduceCopySendPackets;
@@ -308,7 +309,7 @@ class MscclppNetwork {
     }
   }
 
-  // The cells of the part of `range` that this block does.
+  // Returns the cells of this block's part of `range`.
   Cells cells(const AlgoRange& range, const AlgoStep& step, bool packet) const {
     const AlgoMemory& memory = build_.network.memory;
     const std::uint64_t size = std::uint64_t{range.size} * memory.parts;
@@ -327,7 +328,8 @@ class MscclppNetwork {
     return {first + static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end - begin)};
   }
 
-  // Packets carry the number of their launch: a read waits for the write of its own.
+  // Returns the counter of a packet. Packets carry the number of their launch, so a read waits for
+  // the write of its own launch.
   std::uint32_t packet_counter(std::uint32_t cell) {
     const auto [found, is_new] = packets_.emplace(std::pair(cell, launch_), 0);
     if (is_new) {
@@ -337,7 +339,7 @@ class MscclppNetwork {
   }
   void wrote_packet(std::uint32_t cell) { build_.post(packet_counter(cell)); }
 
-  // What several thread blocks take from a counter depends on the order.
+  // Marks counters from which several thread blocks take: the result depends on their order.
   void find_contested() {
     AlgoNetwork& network = build_.network;
     for (const auto& [counter, takers] : takers_) {
@@ -352,20 +354,20 @@ class MscclppNetwork {
   const bool surrounded_;
   NetworkBuilder build_;
   std::vector<std::uint32_t> signals_;                  // counter of each channel
-  std::vector<std::vector<std::uint32_t>> semaphores_;  // of each rank
-  std::vector<std::uint32_t> launched_;                 // of each rank
-  std::vector<std::uint32_t> ended_;                    // of each rank and launch
+  std::vector<std::vector<std::uint32_t>> semaphores_;  // per rank
+  std::vector<std::uint32_t> launched_;                 // per rank
+  std::vector<std::uint32_t> ended_;                    // per rank and launch
   std::uint32_t unheard_ = 0;
-  // (rank, barrier, how often used) to counter, and (rank, barrier, block) to how often.
+  // (rank, barrier, use) to counter; (rank, barrier, block) to number of uses.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> barriers_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> barrier_uses_;
   std::map<std::uint32_t, std::uint32_t> barrier_members_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> packets_;  // (cell, launch)
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> taken_;
   std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> takers_;
-  // Of the block that is being added:
+  // State of the current block:
   std::uint32_t rank_ = 0, block_ = 0, launch_ = 0;
-  std::uint32_t unit_ = kNoAlgoIndex;  // of a pipeline
+  std::uint32_t unit_ = kNoAlgoIndex;  // of the current pipeline
   std::uint32_t lanes_ = 0, first_lane_ = 0;
   std::vector<std::uint32_t> lane_last_;
   std::uint32_t joined_ = kNoAlgoIndex;

@@ -1,4 +1,4 @@
-// Appends to a network, node by node.
+// Builds a network node by node.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class NetworkBuilder {
     network.blocks.push_back({rank, index, static_cast<std::uint32_t>(network.nodes.size())});
   }
 
-  /// Begins a node of the last block; what is added then belongs to it.
+  /// Begins a node of the last block; later needs, posts and moves belong to this node.
   std::uint32_t node(std::uint32_t step, std::uint32_t launch, std::uint32_t lane) {
     if (network.nodes.size() >= kMaxAlgoNodes) throw std::length_error("too many steps");
     AlgoNode node = ends();
@@ -51,7 +51,7 @@ class NetworkBuilder {
                              static_cast<std::uint32_t>(network.writes.size()), by_switch});
   }
 
-  /// Adds the ends that ranges are closed with.
+  /// Adds the end entries, which close the last ranges.
   AlgoNetwork finish() {
     network.blocks.push_back({0, kNoAlgoIndex, static_cast<std::uint32_t>(network.nodes.size())});
     network.nodes.push_back(ends());
@@ -72,7 +72,7 @@ class NetworkBuilder {
   }
 };
 
-/// The networks of MSCCL's steps and of MSCCL++'s ops, in a memory that is laid out.
+/// Build the networks of MSCCL's steps and of MSCCL++'s ops, in the given memory layout.
 AlgoNetwork build_msccl_network(const CollectiveAlgorithm& algorithm,
                                 const AlgoNetworkOptions& options, AlgoMemory memory);
 AlgoNetwork build_mscclpp_network(const CollectiveAlgorithm& algorithm,

@@ -66,7 +66,7 @@ class Verifier {
   std::uint32_t slots() const { return xml_ ? report_.slots : kUnlimitedSlots; }
 
   // -------------------------------------------------------------------------------------------
-  // Does it hang?
+  // Hangs
 
   void ask_hangs() {
     const AlgoNetwork network = build_network(algorithm_, network_options(most_per_slot_));
@@ -103,7 +103,8 @@ class Verifier {
     report_.steps_done = report_.hang->explanation.acts_done;
   }
 
-  // A run with more slots does at least as much, so the fewest are found by halving.
+  // Returns the fewest slots without a hang, by bisection: a run with more slots does at least as
+  // much.
   static std::uint32_t slots_needed(const AlgoNetwork& network) {
     std::uint32_t low = 1;
     std::uint32_t high = 1;
@@ -123,7 +124,8 @@ class Verifier {
     return low;
   }
 
-  // Fewer chunks go into a slot the larger the message is, so steps of several chunks need more.
+  // Searches larger messages for hangs. A larger message has fewer chunks per slot, so steps of
+  // several chunks need more slots.
   void look_for_large_messages() {
     std::set<std::uint32_t> counts;
     for (const AlgoRank& rank : algorithm_.ranks) {
@@ -154,7 +156,7 @@ class Verifier {
   }
 
   // -------------------------------------------------------------------------------------------
-  // Is anything left over?
+  // Messages and signals left over
 
   void ask_left_over() {
     const AlgoNetwork network = build_network(algorithm_, network_options(kMaxStepCount - 1));
@@ -225,12 +227,13 @@ class Verifier {
   }
 
   // -------------------------------------------------------------------------------------------
-  // The data
+  // Data
 
   void ask_about_data(bool in_place) {
     AlgoNetworkOptions options;
     options.in_place = in_place;
-    // The smallest pieces order the least. Where sizes differ, they may not fit together at all.
+    // The smallest pieces order the least. If sizes differ, small pieces may not match at all; then
+    // whole steps are used.
     options.chunks_per_slot = least_per_slot_;
     AlgoNetwork network = build_network(algorithm_, options);
     AlgoRun run = run_network(network, kUnlimitedSlots);
@@ -257,7 +260,7 @@ class Verifier {
     if (!races.empty() && xml_) {
       AlgoRaceOptions ordered;
       ordered.slots = slots();
-      // What is ordered with slots is only known of a run with them.
+      // Only a run with slots shows the order that slots enforce.
       const AlgoRun limited = run_network(network, slots());
       if (limited.completed) {
         for (const AlgoRace& race : find_races(network, limited.order, ordered)) {
@@ -331,8 +334,8 @@ class Verifier {
     if (algorithm_.collective == AlgoCollective::kAllReduce) compare_ranks(network, values);
   }
 
-  // The input chunks that output chunk `chunk` of `rank` is the sum of: the same chunk of `count`
-  // ranks from `first` on.
+  // The inputs whose sum belongs in output chunk `chunk` of `rank`: the same chunk of `count` ranks
+  // from `first` on.
   struct Expected {
     std::uint32_t first = 0, count = 0, chunk = 0;
   };
@@ -358,7 +361,7 @@ class Verifier {
 
   void check_outputs(const AlgoNetwork& network, const AlgoValues& values, bool in_place) {
     const AlgoMemory& memory = network.memory;
-    // Equal sums are looked at once: which expectation they meet.
+    // Caches the check of equal sums: value and expectation, to whether they match.
     std::map<std::tuple<AlgoValue, std::uint32_t, std::uint32_t>, bool> right;
     for (std::uint32_t rank = 0; rank < algorithm_.ranks.size(); ++rank) {
       for (std::uint32_t chunk = 0; chunk < memory.output_chunks; ++chunk) {
@@ -379,7 +382,7 @@ class Verifier {
           if (report_.wrong_count++ == 0) report_.in_place_result = in_place;
           constexpr std::size_t kMaxWrong = 100;
           if (report_.wrong.size() < kMaxWrong) report_.wrong.push_back(std::move(wrong));
-          break;  // one part says it all
+          break;  // one wrong part is enough
         }
       }
     }
@@ -466,7 +469,7 @@ class Verifier {
   const VerifyOptions& options_;
   const bool xml_;
   std::uint32_t most_per_slot_ = 1, least_per_slot_ = 1;  // over the range of sizes
-  bool completes_ = false;                                // with any number of slots
+  bool completes_ = false;                                // with unlimited slots
   VerifyReport report_;
 };
 
