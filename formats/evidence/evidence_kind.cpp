@@ -29,7 +29,7 @@ std::optional<EvidenceKind> known_kind_of_evidence(std::string_view text) {
     return has("\"entries\"") || has("\"version\"") ? std::optional(EvidenceKind::kFlightRecorder)
                                                     : std::nullopt;
   }
-  // The output of a job has lines of all kinds: those that only NCCL and its watchdog write come
+  // The output of a job has lines of all kinds, so marks that only NCCL and its watchdog write come
   // first.
   constexpr std::array<std::pair<std::string_view, EvidenceKind>, 20> kMarks = {{
       {"WorkNCCL(", EvidenceKind::kNcclLog},

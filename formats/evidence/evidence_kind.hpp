@@ -1,4 +1,4 @@
-// Which kind of evidence of a real hang a file is.
+// Detects the kind of evidence in a file.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,18 @@ enum class EvidenceKind : std::uint8_t {
   kRas,
 };
 
-/// "flight-recorder" and the others, in the order of the enumeration: what users call them.
+/// The names of the kinds for users, in the order of the enumeration: "flight-recorder" and so on.
 const std::vector<std::string>& evidence_kinds();
 
-/// Nothing where no kind is called so.
+/// The kind with this name, or nullopt.
 std::optional<EvidenceKind> find_evidence_kind(std::string_view name);
 
-/// By what is in a file, or in its first thousands of bytes; nothing where nothing known is there.
+/// Detects the kind from the content of a file, or from its first kilobytes. Returns nullopt if no
+/// kind matches.
 std::optional<EvidenceKind> known_kind_of_evidence(std::string_view text);
 
-/// The same; what looks like nothing known is taken for a dump of the Flight Recorder, whose reader
-/// says what it is not.
+/// The same, except that unknown content counts as a dump of the Flight Recorder, whose reader
+/// reports what is wrong.
 EvidenceKind kind_of_evidence(std::string_view beginning);
 
 }  // namespace pipesim::formats

@@ -1,6 +1,6 @@
-// Calls match by the order in which ranks make them, as in NCCL, so what is written of a
-// communicator has to begin with one call on all of its ranks: what a member has done long ago is
-// left out on the others.
+// The simulated communicators match calls in call order, as NCCL does. So the scenario must begin
+// each communicator with the same call on all ranks: a call that one member has completed is
+// omitted on all members.
 #include "formats/evidence/evidence_writer.hpp"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ using models::RecordedCall;
 using models::RecordedOp;
 using models::RootReason;
 
-// What a scenario calls instead of an op of this name. A barrier there would hold up the host.
+// Returns the operation that the scenario uses for an op of this name. A barrier would block the
+// host, so an all_reduce replaces it.
 Operation written_as(const std::string& name) {
   const Operation found = models::operation_in(name).value_or(Operation::kAllReduce);
   const bool has_peers = models::is_collective(found) && found != Operation::kBarrier;
@@ -52,7 +53,7 @@ class EvidenceWriter {
   std::string run();
 
  private:
-  // A call as reports tell it: rank, op and number.
+  // A call as reports identify it: rank, op and number.
   using Told = std::tuple<std::uint32_t, std::string, std::uint32_t>;
 
   Told told(std::uint32_t rank, const RecordedCall& call) const {
@@ -64,7 +65,7 @@ class EvidenceWriter {
   void collect();
   bool goes_on(std::uint32_t rank) const;
   void add_missing(std::uint32_t rank);
-  // Group, sender, receiver, and whether they are coalesced.
+  // Group, sender, receiver, and whether the sends are coalesced.
   using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
   struct BothEnds {
     std::vector<const RecordedOp*> sends;
@@ -85,21 +86,22 @@ class EvidenceWriter {
   models::CallIndex index_;
   std::set<std::uint32_t> roots_;
   std::set<std::uint32_t> stopped_;
-  // What the order of calls holds up, and behind what.
+  // Calls that are blocked by call order, and the calls that block them.
   std::map<Told, Told> behind_;
-  std::vector<std::vector<const RecordedCall*>> pending_;     // [rank]
-  std::vector<std::vector<RecordedCall>> later_;              // [rank]: what others wait for
-  std::map<std::string, std::vector<std::uint32_t>> groups_;  // that are used
+  std::vector<std::vector<const RecordedCall*>> pending_;  // [rank]
+  // [rank]: calls to add, which other ranks wait for
+  std::vector<std::vector<RecordedCall>> later_;
+  std::map<std::string, std::vector<std::uint32_t>> groups_;  // groups in use, with their ranks
 };
 
-// Names of groups may be anything.
+// Returns a plain name for a group, because group names may contain any characters.
 std::string EvidenceWriter::plain_name(std::uint32_t group) const {
   std::string name = "pg";
   for (const char c : evidence_.groups[group].name) {
     const bool plain = models::is_alphanumeric(c);
     name += plain ? c : '_';
   }
-  // Another group may have that name.
+  // Distinguishes groups of the same name.
   for (std::uint32_t other = 0; other < group; ++other) {
     if (evidence_.groups[other].name == evidence_.groups[group].name) {
       name += fmt::format("_{}", group);
@@ -115,7 +117,8 @@ std::string EvidenceWriter::group_name(std::uint32_t group) {
   return name;
 }
 
-// A stream of its own for messages between two ranks that are not coalesced.
+// Returns the group of two ranks, whose sends and recvs outside of coalesced calls have their own
+// stream.
 std::string EvidenceWriter::pair_name(std::uint32_t group, std::uint32_t a, std::uint32_t b) {
   std::string name = fmt::format("{}_{}_{}", plain_name(group), std::min(a, b), std::max(a, b));
   std::vector<std::uint32_t> ranks = {std::min(a, b)};
@@ -141,7 +144,7 @@ void EvidenceWriter::collect() {
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     if (stopped_.count(rank) > 0) continue;
     for (const RecordedCall& call : evidence_.ranks[rank].calls) {
-      // Of some messages nothing but their number is known.
+      // For some sends and recvs, the evidence has only the number.
       const bool is_told = !call.messages || !call.ops.empty();
       if (is_told && call.state != CallState::kCompleted && !is_done_elsewhere(call)) {
         pending_[rank].push_back(&call);
@@ -152,14 +155,14 @@ void EvidenceWriter::collect() {
   add_missing_messages();
 }
 
-// A rank that waits for its device goes on once that is done. Of one without a dump that is not to
-// blame it is taken that it has called what others have.
+// Whether the rank continues once its device is done. A rank without a dump that is no root is
+// assumed to have made the same calls as the others.
 bool EvidenceWriter::goes_on(std::uint32_t rank) const {
   if (roots_.count(rank) > 0) return false;
   return !evidence_.ranks[rank].has_dump || !pending_[rank].empty();
 }
 
-// Collectives of others that `rank` has not called.
+// Adds the collectives of other ranks that `rank` has not called.
 void EvidenceWriter::add_missing(std::uint32_t rank) {
   if (!goes_on(rank)) return;
   std::map<models::CollectiveKey, const RecordedCall*> missing;
@@ -176,11 +179,11 @@ void EvidenceWriter::add_missing(std::uint32_t rank) {
   }
   for (const auto& [key, call] : missing) {
     later_[rank].push_back(*call);
-    later_[rank].back().at.clear();  // where others make it
+    later_[rank].back().at.clear();  // `at` is the line of another rank
   }
 }
 
-// Messages that ranks have called and not done, by where they go.
+// Returns the pending sends and recvs by group and pair of ranks.
 std::map<EvidenceWriter::Ends, EvidenceWriter::BothEnds> EvidenceWriter::pending_messages() const {
   std::map<Ends, BothEnds> result;
   for (const auto& calls : pending_) {
@@ -195,7 +198,7 @@ std::map<EvidenceWriter::Ends, EvidenceWriter::BothEnds> EvidenceWriter::pending
   return result;
 }
 
-// The other ends of messages that have none.
+// Adds the missing matches of pending sends and recvs.
 void EvidenceWriter::add_missing_messages() {
   for (const auto& [key, both] : pending_messages()) {
     const auto& [group, source, target, coalesced] = key;
@@ -242,11 +245,11 @@ YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
     const RecordedOp* op = call.ops.empty() ? nullptr : &call.ops.front();
     const Operation operation = written_as(op == nullptr ? call.end_name : op->name);
     result.add(models::operation_name(operation), YamlNode::text(group_name(call.group)));
-    if (models::has_root(operation)) {  // the recording does not tell which
+    if (models::has_root(operation)) {  // the recording does not name the root
       result.add("root",
                  YamlNode::value(std::to_string(evidence_.groups[call.group].ranks.front())));
     }
-    // Of an all_to_all each rank has its own sizes.
+    // In an all_to_all, each rank has its own sizes.
     const std::int64_t in = op == nullptr ? 0 : models::elements(op->input_sizes);
     const std::int64_t out = op == nullptr ? 0 : models::elements(op->output_sizes);
     const std::int64_t size =
@@ -263,7 +266,7 @@ std::string EvidenceWriter::communicator(const RecordedCall& call) {
   return pair_name(call.group, op.source, op.target);
 }
 
-// What is taken to stand behind a call of another stream, comes after that stream.
+// Adds `after` to a call that is assumed to be queued after a call of another stream.
 void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, YamlNode& step) {
   const auto order = behind_.find(told(rank, call));
   if (order == behind_.end()) return;
@@ -341,7 +344,8 @@ std::string EvidenceWriter::run() {
   YamlNode top = YamlNode::map();
   top.add("schema", YamlNode::value(kScenarioSchema));
   top.add("name", YamlNode::text("evidence"));
-  // What the ranks had called was connected, and why a send waits is not in the evidence.
+  // The ranks had already connected for these calls, and the evidence does not show why a send
+  // waits.
   top.add("reading", YamlNode::text("contract"));
   top.add("ranks", YamlNode::value(std::to_string(evidence_.ranks.size())));
   top.add("groups", std::move(groups));

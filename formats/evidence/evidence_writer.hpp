@@ -1,5 +1,5 @@
-// Evidence of a real hang as a scenario of host programs that hangs in the same way: the beginning
-// of a regression test.
+// Converts evidence of a real hang to a scenario of host programs with the same hang: the start of
+// a regression test.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace pipesim::formats {
 
-/// A scenario in which each rank makes the calls that it has not done, waits for its device, and
-/// then makes those that others wait for. Ranks that never come make none, devices that stopped
-/// fail; the scenario expects the verdict and the roots of `diagnosis`, which is that of
-/// `evidence`. Empty where that is undecided or has found nothing.
+/// Returns a scenario in which each rank makes its pending calls, waits for its device, and then
+/// makes the calls that others wait for. Missing ranks make no calls, and stopped devices fail. The
+/// scenario expects the verdict and the roots of `diagnosis`, which belongs to `evidence`. Returns
+/// an empty string if the diagnosis is undecided or found nothing.
 std::string write_evidence_scenario(const models::Evidence& evidence,
                                     const models::Diagnosis& diagnosis);
 

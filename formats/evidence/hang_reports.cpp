@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxDifferences = 10'000;
 constexpr std::string_view kFingerprint = "CollectiveFingerPrint(";
 
-// "[0, 1, 2]" at the beginning of `text`, of ranks.
+// Reads the ranks "[0, 1, 2]" at the beginning of `text`.
 std::vector<std::uint32_t> rank_list(std::string_view text) {
   std::vector<std::uint32_t> ranks;
   if (!text.starts_with('[')) return ranks;
@@ -28,7 +28,7 @@ std::vector<std::uint32_t> rank_list(std::string_view text) {
   }
 }
 
-// The numbers in "[10, 20]".
+// Reads the numbers in "[10, 20]".
 std::vector<std::int64_t> shape_of(std::string_view text) {
   std::vector<std::int64_t> sizes;
   while (!text.empty()) {
@@ -62,14 +62,14 @@ std::string op_name(std::string_view type) {
   const auto* known = std::find_if(kNames.begin(), kNames.end(),
                                    [&](const auto& name) { return name.first == type; });
   if (known != kNames.end()) return known->second;
-  std::string name = models::printable(type);  // it goes into reports
+  std::string name = models::printable(type);  // reports print it
   std::transform(name.begin(), name.end(), name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return name;
 }
 
-// "[rank4]:[E ...] Rank 0".
+// Compares the two ranks of a heading: "[rank4]:[E ...] Rank 0".
 void HangReports::check_heading(const LogLine& line, std::string_view text) {
   constexpr std::string_view kHeading = "] Rank ";
   const std::size_t at = text.rfind(kHeading);
@@ -79,7 +79,7 @@ void HangReports::check_heading(const LogLine& line, std::string_view text) {
   if (is_heading) check_numbers(line, number_at<std::uint32_t>(number));
 }
 
-// Its lists follow its heading, until another kind of line comes.
+// Takes a line of a desync report. Its lists follow the heading, until another kind of line comes.
 bool HangReports::take_desync(const LogLine& line, const models::EvidencePlace& place) {
   const std::string_view text = unindented(line.text);
   check_heading(line, text);
@@ -141,7 +141,7 @@ bool HangReports::take_barrier(const LogLine& line, const models::EvidencePlace&
   return any;
 }
 
-// "Not all ranks joining collective, sequence number: 4", and the lines of its block.
+// Takes "Not all ranks joining collective, sequence number: 4" and the lines of its block.
 bool HangReports::take_fr_trace(const LogLine& line, const models::EvidencePlace& place) {
   const std::string_view text = unindented(line.text);
   const auto behind = [&](std::string_view key) -> std::string_view {
@@ -177,8 +177,8 @@ bool HangReports::take_fr_trace(const LogLine& line, const models::EvidencePlace
   return false;
 }
 
-// "Rank 3 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=BROADCAST,
-// TensorShape=[10, 20], TensorDtypes=Float, ...". The text begins at the number.
+// Reads "Rank 3 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=BROADCAST,
+// TensorShape=[10, 20], TensorDtypes=Float, ...". The text begins at the rank.
 std::optional<HangReports::Fingerprint> HangReports::fingerprint(std::string_view text) {
   const auto local = number_at<std::uint32_t>(text);
   const std::size_t at = text.find(kFingerprint);
@@ -186,7 +186,7 @@ std::optional<HangReports::Fingerprint> HangReports::fingerprint(std::string_vie
     return std::nullopt;
   }
   text.remove_prefix(at);
-  // Another one may follow.
+  // The text may contain a second fingerprint.
   text = text.substr(0, text.find(kFingerprint, 1));
   const std::string_view type = word_after(text, "OpType=", kValueEnds);
   if (type.empty()) return std::nullopt;
@@ -201,8 +201,8 @@ std::optional<HangReports::Fingerprint> HangReports::fingerprint(std::string_vie
   return result;
 }
 
-// "Detected mismatch between collectives on ranks. Rank 0 is running collective: ..., but Rank 1 is
-// running collective: ...".
+// Takes "Detected mismatch between collectives on ranks. Rank 0 is running collective: ..., but
+// Rank 1 is running collective: ...".
 bool HangReports::take_fingerprint(const LogLine& line, const models::EvidencePlace& place) {
   constexpr std::string_view kBegin = "Detected mismatch between collectives on ranks. Rank ";
   constexpr std::string_view kBut = "but Rank ";
@@ -226,8 +226,8 @@ bool HangReports::take(const LogLine& line, const models::EvidencePlace& place) 
          take_fr_trace(line, place);
 }
 
-// Who wrote of itself what another one says of it; where no line tells ranks of the job, the job is
-// taken to have one group.
+// Returns the rank that logged this fingerprint as its own. If no line has a job rank, the job is
+// assumed to have one group.
 std::optional<std::uint32_t> HangReports::rank_of(const Fingerprint& fingerprint) const {
   const bool none_told = std::none_of(differences_.begin(), differences_.end(),
                                       [](const Difference& it) { return it.rank.has_value(); });
@@ -270,12 +270,12 @@ void HangReports::add_to(models::Evidence& evidence) const {
   add_fingerprints(evidence);
 }
 
-// `[rank4]:` counts in the job; what a report itself says, in its group.
+// Compares `[rank4]:`, a rank of the job, with the report's own number, a rank of its group.
 void HangReports::check_numbers(const LogLine& line, std::optional<std::uint32_t> local) {
   if (line.rank && local && *line.rank != *local) numbered_by_ = line.rank;
 }
 
-// Those that are behind; which ranks of the job they are, is not known.
+// Adds the lagging ranks. Their ranks in the job are unknown.
 void HangReports::add_unplaced(models::Evidence& evidence) const {
   const auto add = [&](std::uint32_t rank, const models::EvidencePlace& place) {
     evidence.unplaced.push_back({models::ProcessState::kBehind,
@@ -372,15 +372,15 @@ void HangReports::add_fr_traces(models::Evidence& evidence) const {
   }
 }
 
-// Two calls that differ are one call of a group, whose other members are not told. Older versions
-// write only who differs from others: then all are taken to be of one group.
+// Adds each pair of mismatched calls as one call of a group whose other members are unknown. Older
+// versions name only ranks that differ from others; then all of them count as one group.
 void HangReports::add_fingerprints(models::Evidence& evidence) const {
   struct Call {
     const Fingerprint* fingerprint;
     models::EvidencePlace place;
   };
   std::map<std::uint32_t, Call> calls;        // by rank
-  std::map<std::uint32_t, std::uint32_t> of;  // rank: one of its group, or itself
+  std::map<std::uint32_t, std::uint32_t> of;  // union-find parent of each rank, by group
   const auto first_of = [&](std::uint32_t rank) {
     while (of.at(rank) != rank) rank = of.at(rank);
     return rank;

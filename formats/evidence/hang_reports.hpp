@@ -1,5 +1,5 @@
-// What PyTorch itself reports of a hang in a job's output: the desync report of the watchdog, a
-// barrier that ranks did not reach, what its analyzer of dumps prints, and calls that differ.
+// PyTorch's own reports of a hang in the output of a job: the watchdog's desync report, ranks
+// missing from a monitoredBarrier, output of the dump analyzer, and mismatched calls.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,36 @@
 
 namespace pipesim::formats {
 
-/// What ends a value of such a line.
+/// Characters that end a value in such a line.
 inline constexpr std::string_view kValueEnds = " ,)<";
 
-/// "ALLREDUCE" in the names of the Flight Recorder: "all_reduce".
+/// Converts "ALLREDUCE" to "all_reduce", the name in the Flight Recorder.
 std::string op_name(std::string_view type);
 
 class HangReports {
  public:
-  /// Takes a line that is of such a report. False: it is none.
+  /// Takes a line of such a report. Returns false for other lines.
   bool take(const LogLine& line, const models::EvidencePlace& place);
 
-  /// One more than the largest rank of the job that they name.
+  /// One more than the largest job rank in the reports.
   std::uint32_t ranks() const;
 
-  /// Adds what they say. `evidence` has all ranks.
+  /// Adds the reported facts. `evidence` has all ranks.
   void add_to(models::Evidence& evidence) const;
 
-  /// Adds what is not known to be of a rank of the job, in words.
+  /// Adds notes about facts that belong to no known rank of the job.
   void add_notes(std::vector<models::OutsideText>& notes) const;
 
  private:
-  /// What TORCH_NCCL_DESYNC_DEBUG=1 writes: its numbers count all calls from 1.
+  /// The report of TORCH_NCCL_DESYNC_DEBUG=1, which numbers all calls from 1.
   struct Desync {
     std::map<std::uint32_t, std::int64_t> finished;
     std::map<std::uint32_t, std::pair<std::int64_t, std::string>> started;
     models::EvidencePlace place;
-    std::int64_t number = -1;  // of the list that is being read
+    std::int64_t number = -1;  // number of the current list
     bool started_list = false;
   };
-  /// What torch.distributed's analyzer of dumps (torchfrtrace) prints of one collective.
+  /// The output of torch.distributed's dump analyzer (torchfrtrace) for one collective.
   struct FrTrace {
     std::uint64_t sequence = 0;
     models::OutsideText group;
@@ -55,8 +55,8 @@ class HangReports {
     std::set<std::uint32_t> expected;
     models::EvidencePlace place;
   };
-  /// What TORCH_DISTRIBUTED_DEBUG=DETAIL writes of a call: that of a rank, numbered in its group,
-  /// and one of that group that differs.
+  /// A call in a report of TORCH_DISTRIBUTED_DEBUG=DETAIL. A report has the call of one rank and a
+  /// mismatched call of another rank, both numbered in their group.
   struct Fingerprint {
     std::uint32_t local = 0;
     std::uint64_t sequence = 0;
@@ -67,7 +67,7 @@ class HangReports {
     friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
   };
   struct Difference {
-    std::optional<std::uint32_t> rank;  // of the job: who wrote it
+    std::optional<std::uint32_t> rank;  // rank of the job that logged it
     Fingerprint own;
     std::optional<Fingerprint> other;
     models::EvidencePlace place;
@@ -89,9 +89,10 @@ class HangReports {
   void add_fingerprints(models::Evidence& evidence) const;
 
   Desync desync_;
-  std::map<std::uint32_t, models::EvidencePlace> barrier_waits_;    // who waits in a barrier
-  std::map<std::uint32_t, models::EvidencePlace> barrier_missing_;  // and who did not come
-  std::optional<std::uint32_t> numbered_by_;  // reports number ranks in a group of this one
+  std::map<std::uint32_t, models::EvidencePlace> barrier_waits_;    // ranks that wait in a barrier
+  std::map<std::uint32_t, models::EvidencePlace> barrier_missing_;  // ranks that did not arrive
+  // this rank's reports number ranks in a group, not in the job
+  std::optional<std::uint32_t> numbered_by_;
   std::vector<FrTrace> traces_;
   std::vector<Difference> differences_;
 };

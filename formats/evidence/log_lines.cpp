@@ -11,7 +11,7 @@ namespace pipesim::formats {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";
-constexpr std::size_t kMaxParts = 12;  // of one line that was broken
+constexpr std::size_t kMaxParts = 12;  // parts of one broken line
 
 std::optional<std::uint32_t> rank_in(std::string_view digits) {
   std::uint32_t value = 0;
@@ -25,7 +25,7 @@ std::size_t blanks_at(std::string_view text, std::size_t at) {
   return (end == std::string_view::npos ? text.size() : end) - at;
 }
 
-// "2025-01-31T10:00:00.123Z ", "2025-01-31 10:00:00,123 ".
+// Returns the size of a time stamp: "2025-01-31T10:00:00.123Z ", "2025-01-31 10:00:00,123 ".
 std::size_t time_size(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00 00:00:00";
   if (text.size() < kForm.size()) return 0;
@@ -41,7 +41,7 @@ std::size_t time_size(std::string_view text) {
   return end + blanks_at(text, end);
 }
 
-// "12: ", as srun -l and pdsh write it; a name alone is that of a host.
+// Returns the size of a label "12: " of srun -l or pdsh. A label with a name is a host, not a rank.
 std::size_t word_label(std::string_view text) {
   const std::size_t end = text.find_first_of(" :[]()\t");
   if (end == std::string_view::npos || end == 0 || text[end] != ':') return 0;
@@ -50,10 +50,10 @@ std::size_t word_label(std::string_view text) {
   return end + 2;
 }
 
-// "name-1  | ".
+// Returns the size of a label "name-1  | ".
 std::size_t compose_label(std::string_view text) {
   const std::size_t end = text.find(" | ");
-  if (end > 64) return 0;  // there is none, or it is too far to be a label's
+  if (end > 64) return 0;  // no label, or too far away
   const std::string_view name = text.substr(0, text.find(' '));
   const bool one_word = text.find_first_not_of(' ', name.size()) == end + 1;
   return one_word && !name.empty() && name.find_first_of("[](){}\"") == std::string_view::npos
@@ -61,7 +61,7 @@ std::size_t compose_label(std::string_view text) {
              : 0;
 }
 
-// "(Worker pid=12, ip=10.0.0.3) ", and what Ray writes of lines that repeat.
+// Returns the size of a label "(Worker pid=12, ip=10.0.0.3) ", with Ray's note on repeated lines.
 std::size_t ray_label(std::string_view text) {
   if (!text.starts_with('(')) return 0;
   const std::size_t end = text.find(')');
@@ -71,7 +71,8 @@ std::size_t ray_label(std::string_view text) {
   return end + 1 + blanks_at(text, end + 1);
 }
 
-// "[1,3]<stderr>:", "[pod/x/c] ", "[node0:3] ", "[80746] ", "[default0]:".
+// Returns the size of a label "[1,3]<stderr>:", "[pod/x/c] ", "[node0:3] ", "[80746] " or
+// "[default0]:".
 std::size_t bracket_label(std::string_view text) {
   if (!text.starts_with('[') || text.starts_with("[rank") || text.starts_with("[Rank")) return 0;
   const std::size_t end = text.find(']');
@@ -92,11 +93,11 @@ std::size_t bracket_label(std::string_view text) {
   return end + 1 + after + std::min<std::size_t>(1, blanks_at(rest, after));
 }
 
-// "name.host [stderr] ".
+// Returns the size of a label "name.host [stderr] ".
 std::size_t stream_label(std::string_view text) {
   for (const std::string_view name : {" [stderr] ", " [stdout] "}) {
     const std::size_t at = text.find(name);
-    if (at > 100) continue;  // there is none, or it is too far
+    if (at > 100) continue;  // no label, or too far away
     if (text.substr(0, at).find(' ') == std::string_view::npos) return at + name.size();
   }
   return 0;
@@ -110,7 +111,7 @@ bool begins_record(std::string_view text) {
          text.find(" - ") != std::string_view::npos || text.starts_with("  ");
 }
 
-// A line of the watchdog that goes on in the next one, because something broke it.
+// Whether a line of the watchdog was broken and continues in the next line.
 bool is_open(const std::string& text) {
   if (text.find("Detected mismatch between collectives") != std::string::npos) {
     const bool begun = text.find("FingerPrint(") != std::string::npos;

@@ -1,7 +1,7 @@
 // HOST:PID:TID [DEV] NCCL INFO OP: opCount HEX sendbuff P recvbuff P count N datatype D op O root R
 // comm 0xPTR [nranks=N] stream 0xPTR
-// One form from NCCL 2.4 to 2.30. `opCount` is no number of calls: calls of a group share one, and
-// on one node it may stay 0.
+// NCCL 2.4 to 2.30 use this form. `opCount` does not number the calls: calls in an NCCL group share
+// it, and within one node it may stay 0.
 #include "formats/evidence/nccl_call_reader.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> number_behind(std::string_view text, std::string_vi
   return number_after<std::uint64_t>(text, key, base);
 }
 
-// By the places of their lines: calls are added communicator by communicator.
+// Sorts calls by line, because they were added communicator by communicator.
 void order_by_line(models::RankEvidence& rank) {
   std::stable_sort(rank.calls.begin(), rank.calls.end(), [](const auto& a, const auto& b) {
     return std::tuple(a.place.file, a.place.line) < std::tuple(b.place.file, b.place.line);
@@ -39,7 +39,7 @@ void order_by_line(models::RankEvidence& rank) {
 
 }  // namespace
 
-// "h03:45006:45012 [0] NCCL INFO ...".
+// Returns the process of a line "h03:45006:45012 [0] NCCL INFO ...".
 NcclProcess& NcclCallReader::process_of(std::string_view text) {
   const std::size_t info = text.find(" NCCL INFO ");
   std::string_view head = text.substr(0, info);
@@ -137,8 +137,8 @@ models::ProcessId process_id(const NcclProcess& process) {
 
 }  // namespace
 
-// Ranks in communicators of `size`, if these are ranks of the job: the communicators have the same
-// processes, which they number alike, as labels do.
+// Returns ranks in communicators of `size` if they are ranks of the job. This holds if these
+// communicators have the same processes and number them like each other and like the labels.
 std::map<std::string, std::uint32_t> NcclCallReader::ranks_in_largest(std::uint32_t size) const {
   std::map<std::string, std::uint32_t> result;
   std::map<std::string, std::set<std::string>> members;  // by hash
@@ -161,7 +161,8 @@ std::map<std::string, std::uint32_t> NcclCallReader::ranks_in_largest(std::uint3
                                                      : std::map<std::string, std::uint32_t>();
 }
 
-// By a label, else by a communicator that spans the job, else by the device, on one host.
+// Returns the rank of each process: by label, by a communicator that spans the job, or, on one
+// host, by device.
 std::map<std::string, std::uint32_t> NcclCallReader::ranks_of_processes() const {
   std::map<std::string, std::uint32_t> result;
   std::set<std::uint32_t> used;
@@ -206,7 +207,8 @@ std::vector<NcclGroup> NcclCallReader::groups() const {
       const Key key = it.hash.empty() ? Key("", it.ranks, it.order) : Key(it.hash, it.ranks, 0);
       NcclGroup& group = by_key[key];
       group.size = it.ranks;
-      // Without a hash, only one that all may be in is known to be one.
+      // Without a hash, members share a communicator for certain only if it has room for all
+      // processes.
       group.joined = !it.hash.empty() || processes_.size() <= it.ranks;
       group.members[rank->second] = {&process, address};
       if (it.rank) group.job_rank[*it.rank] = rank->second;

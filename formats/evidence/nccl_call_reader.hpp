@@ -1,6 +1,6 @@
-// The calls that NCCL writes with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL (and RCCL, too): which
-// operation of which communicator, with how much data, on which stream, in the order of each
-// process. A line is written when the call is made: nothing says when it is done.
+// The calls in NCCL's log with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL (also RCCL's): operation,
+// communicator, size and stream, in the call order of each process. NCCL logs a call when the
+// process makes it; no line shows when it is done.
 #pragma once
 
 #include <cstddef>
@@ -17,26 +17,26 @@
 
 namespace pipesim::formats {
 
-/// Calls beyond these are passed over.
+/// The most calls that are read; later calls are ignored.
 inline constexpr std::size_t kMaxNcclCalls = 4'000'000;
 
 class NcclCallReader {
  public:
-  /// Takes a line that is one of a call, or of the creation of a communicator. False: it is none.
+  /// Takes a line of a call or of a communicator's initialization. Returns false for other lines.
   bool take(const LogLine& line, std::uint32_t file);
 
   bool empty() const { return calls_ == 0; }
 
-  /// The calls of all communicators whose lines can be told to be of one: by the lines of their
-  /// creation (`Init COMPLETE`), or by their size and their order. Calls that all known members
-  /// made count as done. `files` is that of the evidence.
+  /// The calls of all communicators whose lines can be matched: by their `Init COMPLETE` lines, or
+  /// by their size and order. A call counts as done if all known members made a later call or this
+  /// one. `files` are those of the evidence.
   models::Evidence evidence(const std::vector<std::string>& files) const;
 
-  /// What these lines leave open, in words.
+  /// Notes on facts that these lines do not show.
   std::vector<models::OutsideText> notes() const;
 
-  /// Host programs that make these calls, in their order, on their streams. It expects what
-  /// `diagnosis` found.
+  /// Host programs with these calls, in their order, on their streams. The scenario expects the
+  /// result of `diagnosis`.
   std::string scenario(const models::Diagnosis& diagnosis) const;
 
  private:

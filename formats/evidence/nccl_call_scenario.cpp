@@ -11,7 +11,7 @@ namespace {
 
 using models::Operation;
 
-// A name that needs no quotes.
+// Returns a name that needs no quotes.
 std::string plain(const std::string& name) {
   std::string result;
   for (const char c : name) {
@@ -21,7 +21,7 @@ std::string plain(const std::string& name) {
   return result;
 }
 
-// The steps of one process. A communicator's stream is that of its first call.
+// The steps of one process. The stream of a communicator is the stream of its first call.
 class CallProgram {
  public:
   CallProgram(const std::vector<NcclGroup>& groups, std::uint32_t rank) {
@@ -46,7 +46,7 @@ class CallProgram {
 
   std::map<std::string, const NcclGroup*> group_of_;  // by address
   std::map<std::string, std::string> stream_of_;      // by address
-  std::map<std::string, std::size_t> streams_;        // their numbers
+  std::map<std::string, std::size_t> streams_;        // stream numbers
 };
 
 void CallProgram::add(const NcclCall& call, YamlNode& list) {
@@ -54,7 +54,7 @@ void CallProgram::add(const NcclCall& call, YamlNode& list) {
   const auto peer = group.job_rank.find(call.root);
   const bool known = peer != group.job_rank.end();
   const bool is_message = !models::is_collective(call.operation);
-  if (is_message && !known) return;  // nothing is known of the other end
+  if (is_message && !known) return;  // the other rank is unknown
   YamlNode step = YamlNode::map();
   step.add(models::operation_name(call.operation), YamlNode::text(plain(group.name)));
   if (is_message || models::has_root(call.operation)) {

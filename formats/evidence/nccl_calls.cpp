@@ -7,7 +7,7 @@ namespace {
 
 using models::Operation;
 
-// A call's number, and how many calls before it had that number.
+// The number of a call, and how many earlier calls have the same number.
 using Number = std::pair<std::uint64_t, std::uint32_t>;
 using NumberedCalls = std::vector<std::pair<Number, const NcclCall*>>;
 
@@ -54,7 +54,8 @@ std::vector<const NcclCall*> NcclGroup::calls_of(std::uint32_t rank) const {
 
 namespace {
 
-// A recv without its send is not done; a send without its recv may be, as data goes into buffers.
+// Adds sends and recvs. A recv without its send is pending. A send without its recv may be done,
+// because NCCL buffers data.
 void add_messages(const NcclGroup& group, models::Evidence& evidence) {
   using Ends = std::pair<std::uint32_t, std::uint32_t>;  // sender, receiver: ranks of the job
   std::map<Ends, std::size_t> sends;
@@ -81,7 +82,7 @@ void add_messages(const NcclGroup& group, models::Evidence& evidence) {
     if (!all_met) evidence.ranks[ends.first].may_wait = true;
   }
   if (!any) return;
-  // Their numbers are not those of the collectives.
+  // Sends and recvs are numbered apart from collectives.
   const auto index = static_cast<std::uint32_t>(evidence.groups.size());
   models::EvidenceGroup told = evidence.groups.back();
   told.name = told.name + " messages";
@@ -107,7 +108,7 @@ void add_messages(const NcclGroup& group, models::Evidence& evidence) {
 
 }  // namespace
 
-// Calls up to the least that any member made count as done.
+// Adds collectives. A call counts as done if all members made it.
 void add_nccl_calls(const NcclGroup& group, models::Evidence& evidence) {
   std::map<std::uint32_t, NumberedCalls> calls;
   std::optional<Number> least;
@@ -126,7 +127,7 @@ void add_nccl_calls(const NcclGroup& group, models::Evidence& evidence) {
   for (const auto& [rank, own] : calls) {
     models::RankEvidence& of = evidence.ranks[rank];
     of.has_dump = true;
-    // Members of which there is no line may not have made its last call.
+    // Members without log lines may not have made this rank's last call.
     of.may_wait = of.may_wait || (group.members.size() != group.size && !own.empty());
     for (const auto& [number, call] : own) {
       const bool waits = least < number && models::synchronizes_all(call->operation);

@@ -1,4 +1,4 @@
-// The calls of NCCL's lines, as they are put together: of each process, and of each communicator.
+// The calls in NCCL's log, collected by process and by communicator.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace pipesim::formats {
 
-/// ncclDataType_t: name and size.
+/// Names and sizes (in bytes) of ncclDataType_t.
 inline constexpr std::array<std::pair<std::string_view, std::uint32_t>, 12> kNcclTypes = {{
     {"int8", 1},
     {"uint8", 1},
@@ -37,51 +37,51 @@ struct NcclCall {
   models::Operation operation = models::Operation::kAllReduce;
   std::uint64_t count = 0;
   std::uint32_t type = 0;
-  std::uint32_t root = 0;  // or the peer of a message
+  std::uint32_t root = 0;  // root, or peer of a send or recv
   std::uint64_t op_count = 0;
-  models::OutsideText communicator;  // its address
+  models::OutsideText communicator;  // address
   models::OutsideText stream;
   models::EvidencePlace place;
 };
 
 struct NcclCommunicator {
-  std::uint32_t order = 0;            // of the process's communicators of its size
-  std::optional<std::uint32_t> rank;  // in it
-  std::uint32_t ranks = 0;            // 0: not told
-  models::OutsideText hash;           // empty: not told
-  bool from_start = false;            // its creation is told, and so its first call is there
+  std::uint32_t order = 0;            // index among the process's communicators of this size
+  std::optional<std::uint32_t> rank;  // rank in the communicator
+  std::uint32_t ranks = 0;            // 0: unknown
+  models::OutsideText hash;           // empty: unknown
+  bool from_start = false;            // its initialization was logged, so its first call is known
 };
 
 struct NcclProcess {
   models::OutsideText name;           // "host:pid"
-  std::optional<std::uint32_t> told;  // its rank in the job
+  std::optional<std::uint32_t> told;  // rank in the job, from a label
   std::uint32_t device = 0;
   std::map<std::string, NcclCommunicator> communicators;  // by address
   std::vector<NcclCall> calls;
 };
 
-/// A communicator over all processes.
+/// A communicator with its member processes.
 struct NcclGroup {
   models::OutsideText name;
   std::uint32_t size = 0;
-  std::map<std::uint32_t, std::pair<const NcclProcess*, std::string>> members;  // by rank of job
-  std::map<std::uint32_t, std::uint32_t> job_rank;                              // by rank in it
+  std::map<std::uint32_t, std::pair<const NcclProcess*, std::string>> members;  // by job rank
+  std::map<std::uint32_t, std::uint32_t> job_rank;  // by rank in the communicator
   bool from_start = true;
-  bool numbered = false;  // by opCount, which grows
-  bool joined = true;     // its members are known to be of one communicator
+  bool numbered = false;  // opCount numbers its calls
+  bool joined = true;     // its members certainly share one communicator
 
-  /// Whether calls of its members can be put together: by their order, or by their numbers.
+  /// Whether calls of its members can be matched, by their order or by their numbers.
   bool is_aligned() const { return joined && (from_start || numbered); }
 
-  /// The calls of a member, in their order. `rank` is that of the job.
+  /// Returns the calls of a member in order. `rank` is a rank of the job.
   std::vector<const NcclCall*> calls_of(std::uint32_t rank) const;
 };
 
 /// Adds the group and the calls of its members to `evidence`.
 void add_nccl_calls(const NcclGroup& group, models::Evidence& evidence);
 
-/// Host programs that make these calls, in their order, on their streams; empty if no call can be
-/// written. It expects what `diagnosis` found.
+/// Returns host programs with these calls, in their order, on their streams; empty if no call can
+/// be written. The scenario expects the result of `diagnosis`.
 std::string nccl_call_scenario(const std::vector<NcclGroup>& groups,
                                const models::Diagnosis& diagnosis);
 

@@ -1,14 +1,15 @@
-// Lines differ between versions of PyTorch; what is looked for in them has been the same since 2.0:
+// Lines differ between versions of PyTorch. The reader searches only for parts that are unchanged
+// since 2.0:
 //   [rank9]:[E ...] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7,
 //   OpType=ALLREDUCE, ...
 //   [rank9]:[E ...] [PG ID 1 PG GUID 5(tp) Rank 1] ... last enqueued NCCL work: 9, last completed
 //   NCCL work: 6
-// and NCCL's (with NCCL_DEBUG=INFO)
+// and, for NCCL's own lines (with NCCL_DEBUG=INFO):
 //   comm 0x55 rank 3 nranks 8 ... commId 0x5a - Init COMPLETE
 //   NET/IB : Got completion from peer 10.0.0.3<5492> with status=12 ...
-// The number in [rank9] is that in the job, the one behind "Rank" that in the process group
-// (ProcessGroupNCCL::logPrefix). A line without the first is of a known rank only if its group is
-// the default one, or another line tells both.
+// The number in [rank9] is a rank of the job; the number after "Rank" is a rank of the process
+// group (ProcessGroupNCCL::logPrefix). A line without [rank9] has a known rank only in the default
+// group, or if another line has both numbers.
 #include "formats/evidence/nccl_log_reader.hpp"
 
 #include <algorithm>
@@ -24,13 +25,13 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxWorksOfRank = 1000;  // more do not time out at once
+constexpr std::size_t kMaxWorksOfRank = 1000;  // more works do not time out at once
 constexpr std::size_t kMaxWorks = 1'000'000;
-// Works behind the one that timed out, of which only numbers are known.
+// The most later works after a timeout. The log has only their numbers.
 constexpr std::int64_t kMaxBehind = 1000;
 
-// "[pgid0pgguid0(default_pg)rank3]", "[pg1rank3]": name and description, of a squeezed line. In
-// small letters as that is; PyTorch's own names are.
+// The mark of a group in a squeezed line: "[pgid0pgguid0(default_pg)rank3]", "[pg1rank3]". Name and
+// description are in lower case, like the squeezed line; PyTorch's own names are lower case anyway.
 struct GroupMark {
   std::string name;
   std::string description;
@@ -59,7 +60,7 @@ GroupMark group_of(std::string_view line) {
   return mark;
 }
 
-// Calls in the order of their numbers, which are their records.
+// Sorts calls by number, and numbers their records in this order.
 void order_by_number(models::RankEvidence& rank) {
   std::stable_sort(rank.calls.begin(), rank.calls.end(), [](const auto& a, const auto& b) {
     return std::tuple(a.group, a.sequence) < std::tuple(b.group, b.sequence);
@@ -75,7 +76,7 @@ void order_by_number(models::RankEvidence& rank) {
 
 bool is_message(const std::string& op) { return op == "send" || op == "recv"; }
 
-// What an error says that only follows from a hang.
+// Whether an error only follows from a hang.
 bool is_consequence(std::string_view error) {
   constexpr std::array kSigns = {std::string_view("NCCL"),
                                  std::string_view("DistBackendError"),
@@ -103,7 +104,7 @@ bool NcclLogReader::is_default(const std::string& group) const {
   return described != descriptions_.end() && described->second == "default_pg";
 }
 
-// Where no line names a group, the job is taken to have one.
+// Returns the job rank of a writer. If no line names a group, the job is assumed to have one group.
 std::optional<std::uint32_t> NcclLogReader::rank_of(const Writer& writer) const {
   if (writer.rank) return writer.rank;
   if (!writer.local) return std::nullopt;
@@ -117,7 +118,7 @@ void NcclLogReader::take_writer(const std::string& squeezed, Writer& writer) {
   const GroupMark mark = group_of(squeezed);
   writer.group = mark.name;
   writer.local = mark.rank ? mark.rank : number_after<std::uint32_t>(squeezed, "[rank");
-  // "[rank9]:" comes first, and is not that of the group.
+  // "[rank9]:" comes first and is not a rank of the group.
   if (!mark.rank && writer.rank) {
     const std::size_t second = squeezed.find("[rank", squeezed.find("[rank") + 1);
     writer.local = second == std::string::npos
@@ -152,7 +153,7 @@ bool NcclLogReader::take_watchdog(const LogLine& line, const models::EvidencePla
   return has_work ? take_work(text, writer) : take_count(text, writer);
 }
 
-// "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, Timeout(ms)=600000)".
+// Takes "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, Timeout(ms)=600000)".
 bool NcclLogReader::take_work(const std::string& text, const Writer& writer) {
   const auto sequence = number_after<std::uint64_t>(text, "seqnum=");
   if (!sequence || works_.size() == kMaxWorks) return false;
@@ -170,7 +171,7 @@ bool NcclLogReader::take_work(const std::string& text, const Writer& writer) {
   return true;
 }
 
-// "last enqueued NCCL work: 9, last completed NCCL work: 6".
+// Takes "last enqueued NCCL work: 9, last completed NCCL work: 6".
 bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
   const auto first_of = [&](std::initializer_list<std::string_view> keys) {
     std::optional<std::int64_t> found;
@@ -182,7 +183,7 @@ bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
   const auto enqueued = first_of({"lastenqueuedncclwork:", "lastenqueuedwork:"});
   const auto completed = first_of({"lastcompletedncclwork:", "lastcompletedwork:"});
   if (!enqueued || !completed || *completed < -1 || *enqueued < *completed) return false;
-  // A line that was cut at its front does not say whose count it is.
+  // A line that was cut at the front does not name its writer.
   if (writer.group.empty() || counts_.size() == kMaxWorks) return false;
   const auto at_work = first_of({"atwork:", "atncclwork:", "worksequenceid:"});
   Count count{writer, {}, *enqueued, *completed};
@@ -191,7 +192,7 @@ bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
   return true;
 }
 
-// The first line of its own after the frames is the error.
+// Takes a line of a traceback. The first unindented line after the frames is the error.
 bool NcclLogReader::take_traceback(const LogLine& line, const models::EvidencePlace& place) {
   if (!line.rank) return false;
   std::string_view text = line.text;
@@ -212,7 +213,7 @@ bool NcclLogReader::take_traceback(const LogLine& line, const models::EvidencePl
   return true;
 }
 
-// A fingerprint is the error of a traceback, too.
+// Takes a line of a report. A fingerprint is also the error of a traceback.
 bool NcclLogReader::take_report(const LogLine& line, const models::EvidencePlace& place) {
   if (!reports_.take(line, place)) return false;
   if (is_consequence(line.text)) take_traceback(line, place);
@@ -264,7 +265,8 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
                        take_watchdog(line, place) || take_report(line, place) ||
                        take_traceback(line, place);
     found += taken ? 1U : 0U;
-    // A creation is both the beginning of a communicator's calls and news of its own.
+    // An Init COMPLETE line starts the calls of a communicator, and also counts as an
+    // initialization.
     if (is_call) take_creation(line.text);
   });
   if (found > 0) return true;
@@ -277,8 +279,8 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
   return false;
 }
 
-// The watchdog tells a work and its group in two lines of one rank. Where just one group of that
-// rank has this number, they are one.
+// Adds the group to works without one. The watchdog logs a work and its group in two lines of one
+// rank. They belong together if only one group of the rank has this number.
 std::vector<NcclLogReader::Work> NcclLogReader::resolved_works() const {
   using RankNumber = std::pair<std::uint32_t, std::uint64_t>;
   std::map<RankNumber, std::set<std::string>> groups_at;
@@ -323,8 +325,8 @@ std::vector<NcclLogReader::Work> NcclLogReader::resolved_works() const {
   return result;
 }
 
-// Groups whose counts are not the numbers of their works: messages are counted, too, or works are
-// coalesced. Their counts say nothing of works.
+// Returns groups whose counts do not number their works, because sends and recvs count as well, or
+// works are coalesced.
 std::set<std::string> NcclLogReader::unusable_counts(const std::vector<Work>& works) const {
   std::set<std::string> groups;
   for (const Count& count : counts_) {
@@ -348,7 +350,7 @@ std::uint32_t NcclLogReader::rank_count() const {
   return std::max(count, reports_.ranks());
 }
 
-// Errors that do not follow from the hang, of ranks that wrote nothing of a hang afterwards.
+// Returns errors that do not follow from the hang, of ranks that logged no hang afterwards.
 std::map<std::uint32_t, NcclLogReader::Failure> NcclLogReader::own_failures() const {
   std::map<std::uint32_t, Failure> result;
   const auto later = [](const models::EvidencePlace& a, const models::EvidencePlace& b) {
@@ -361,7 +363,7 @@ std::map<std::uint32_t, NcclLogReader::Failure> NcclLogReader::own_failures() co
     };
     const bool lives = std::any_of(works_.begin(), works_.end(), speaks) ||
                        std::any_of(counts_.begin(), counts_.end(), speaks);
-    // Behind a timeout of any rank it may follow from that.
+    // An error after a timeout of any rank may follow from it.
     const auto before = [&, &place = failure.place](const auto& it) {
       return later(place, it.writer.place);
     };
@@ -372,7 +374,7 @@ std::map<std::uint32_t, NcclLogReader::Failure> NcclLogReader::own_failures() co
   return result;
 }
 
-// Of several it is not known which was first, unless they are in one file.
+// Blames the first failure. The order of failures is known only within one file.
 void NcclLogReader::add_failures(models::Evidence& evidence) const {
   const std::map<std::uint32_t, Failure> failures = own_failures();
   const auto first =
@@ -406,7 +408,7 @@ void NcclLogReader::add_works(const std::vector<Work>& works,
     }
     call.sequence = work.sequence;
     call.place = work.writer.place;
-    call.messages = is_message(work.op);  // to or from whom is not told
+    call.messages = is_message(work.op);  // the peer is unknown
     if (!call.messages && !work.op.empty()) {
       models::RecordedOp& op = call.ops.emplace_back();
       op.name = work.op;
@@ -418,7 +420,7 @@ void NcclLogReader::add_works(const std::vector<Work>& works,
   }
 }
 
-// The groups that lines name, with the ranks that named them. Returns their numbers by name.
+// Adds the named groups, with the ranks that named them. Returns the index of each group by name.
 std::map<std::string, std::uint32_t> NcclLogReader::add_groups(const std::vector<Work>& works,
                                                                models::Evidence& evidence) const {
   std::map<std::string, std::set<std::uint32_t>> members;
@@ -442,7 +444,7 @@ std::map<std::string, std::uint32_t> NcclLogReader::add_groups(const std::vector
   return number;
 }
 
-// How far ranks came: of several counts of a rank in a group the last.
+// Returns the progress of each rank in a group: its last count.
 NcclLogReader::Progress NcclLogReader::progress(const std::vector<Work>& works,
                                                 const std::map<std::string, std::uint32_t>& number,
                                                 models::Evidence& evidence) const {
@@ -461,7 +463,7 @@ NcclLogReader::Progress NcclLogReader::progress(const std::vector<Work>& works,
   return progress;
 }
 
-// What was called behind a work that timed out: only the numbers are known.
+// Adds the calls after a work that timed out. Only their numbers are known.
 void NcclLogReader::add_calls_behind(const models::GroupProgress& progress,
                                      std::vector<models::RecordedCall>& calls) {
   std::set<std::uint64_t> known;
@@ -495,7 +497,7 @@ models::Evidence NcclLogReader::evidence() const {
   reports_.add_to(evidence);
   for (models::RankEvidence& rank : evidence.ranks) order_by_number(rank);
   add_failures(evidence);
-  // Who does not write its rank in the job may have written what cannot be placed.
+  // A rank that does not log its job rank may have logged lines that cannot be placed.
   const auto is_unplaced = [&](const auto& it) { return !rank_of(it.writer); };
   const bool unplaced = std::any_of(works_.begin(), works_.end(), is_unplaced) ||
                         std::any_of(counts_.begin(), counts_.end(), is_unplaced);
@@ -523,7 +525,7 @@ std::string NcclLogReader::note_of(const std::string& id, const Creation& creati
                      fmt::join(missing, ", "), left > 0 ? fmt::format(" and {} more", left) : "");
 }
 
-// Works and alarms that name no rank, or no number.
+// Adds notes on works without a rank, and on alarms without a number.
 void NcclLogReader::add_notes_of_unplaced(std::vector<models::OutsideText>& notes) const {
   std::set<std::uint32_t> numbered;
   std::size_t unplaced = 0;

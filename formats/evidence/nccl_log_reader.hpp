@@ -1,6 +1,6 @@
-// What PyTorch's watchdog and NCCL write to a job's output when something hangs: timeouts with the
-// numbers of works, how far a rank came, creations of communicators, links that do not answer, and
-// the error that a rank ended in.
+// The lines of PyTorch's watchdog and of NCCL in the output of a job that hangs: timeouts with the
+// numbers of works, the progress of ranks, communicator initializations, links that do not answer,
+// and the errors in which ranks ended.
 #pragma once
 
 #include <cstddef>
@@ -22,37 +22,37 @@
 
 namespace pipesim::formats {
 
-/// Puts lines of several files together; what is something else is passed over.
+/// Combines the lines of several files; ignores all other lines.
 class NcclLogReader {
  public:
-  /// Reads a file. False, with an error, where no line of it says anything. `name` is how places
-  /// name the file.
+  /// Reads a file. Returns false, with an error, if no line has evidence. `name` is the file name
+  /// in places.
   bool read(const std::string& text, models::Diagnostics& diagnostics,
             const std::string& name = {});
 
-  /// Timeouts as calls that are not done, and how far ranks came. Members of a group are the ranks
-  /// that named it; of the default group all ranks of the job as far as it is seen. A call of which
-  /// no line tells the group is in a group of its own: it fits with nothing.
+  /// Timeouts as pending calls, and the progress of ranks. The members of a group are the ranks
+  /// that named it; the default group has all known ranks of the job. A call without a known group
+  /// is in its own group, so it matches no other call.
   models::Evidence evidence() const;
 
-  /// What else the lines say, in words: communicators that not all came to create, errors of
-  /// links, and what is not known.
+  /// Notes on other facts: incomplete communicator initializations, link errors, and what is
+  /// unknown.
   std::vector<models::OutsideText> notes() const;
 
-  /// The calls that NCCL wrote itself; `evidence` does not have them.
+  /// The calls that NCCL logged itself; `evidence` does not contain them.
   const NcclCallReader& calls() const { return calls_; }
   models::Evidence call_evidence() const { return calls_.evidence(files_); }
 
  private:
-  using Progress = std::map<std::pair<std::uint32_t, std::uint32_t>,  // rank, group
+  using Progress = std::map<std::pair<std::uint32_t, std::uint32_t>,  // by rank and group
                             models::GroupProgress>;
-  using GroupRank = std::pair<std::string, std::uint32_t>;  // a rank numbered in a group
+  using GroupRank = std::pair<std::string, std::uint32_t>;  // rank within a group
 
-  /// Who wrote a line. `local` is the number behind `Rank`, which counts in `group`.
+  /// The rank that wrote a line. `local` is the number after `Rank`, a rank in `group`.
   struct Writer {
-    std::optional<std::uint32_t> rank;  // of the job
+    std::optional<std::uint32_t> rank;  // rank of the job
     std::optional<std::uint32_t> local;
-    models::OutsideText group;  // empty: the line does not name it
+    models::OutsideText group;  // empty: not named in the line
     models::EvidencePlace place;
   };
   struct Work {
@@ -62,7 +62,7 @@ class NcclLogReader {
     std::int64_t in = 0;
     std::int64_t out = 0;
   };
-  /// How far a rank came in a group.
+  /// The progress of a rank in a group.
   struct Count {
     Writer writer;
     std::optional<std::uint64_t> at_work;
@@ -71,11 +71,11 @@ class NcclLogReader {
   };
   struct Creation {
     std::uint32_t ranks = 0;
-    std::set<std::uint32_t> begun;  // numbered in it
+    std::set<std::uint32_t> begun;  // ranks in the communicator
     std::set<std::uint32_t> done;
   };
   struct Failure {
-    models::OutsideText reason;  // the last line of the traceback
+    models::OutsideText reason;  // last line of the traceback
     models::EvidencePlace place;
     bool ended = false;
   };
@@ -109,18 +109,19 @@ class NcclLogReader {
   void add_notes_of_unplaced(std::vector<models::OutsideText>& notes) const;
 
   std::vector<std::string> files_;
-  std::set<std::uint32_t> seen_;     // ranks of the job that wrote anything
-  std::set<std::uint32_t> alarmed_;  // those that wrote that a call failed, not which
+  std::set<std::uint32_t> seen_;     // ranks of the job with any line
+  std::set<std::uint32_t> alarmed_;  // ranks that logged a failed call without its number
   std::vector<Work> works_;
   std::vector<Count> counts_;
   std::map<GroupRank, std::uint32_t> rank_of_local_;
-  std::map<std::string, std::string> descriptions_;  // of groups
+  std::map<std::string, std::string> descriptions_;  // by group name
   std::map<std::string, Creation> creations_;
-  std::uint32_t most_ranks_ = 0;  // of a communicator
+  std::uint32_t most_ranks_ = 0;  // largest size of a communicator
   HangReports reports_;
   NcclCallReader calls_;
   std::map<std::uint32_t, Failure> failures_;
-  std::map<std::string, std::uint64_t> link_errors_;  // "status 12 from peer 10.0.0.3"
+  // count by text, "status 12 from peer 10.0.0.3"
+  std::map<std::string, std::uint64_t> link_errors_;
 };
 
 }  // namespace pipesim::formats

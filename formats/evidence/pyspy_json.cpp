@@ -62,7 +62,7 @@ std::string short_file(std::string_view path) {
                                                       : path.substr(before + 1));
 }
 
-// The end of an array is a line that closes it.
+// Each array ends at a line that closes it.
 std::optional<std::vector<std::vector<PySpyThread>>> read_pyspy_json(const std::string& text) {
   const auto parsed = [&](std::size_t begin, std::size_t end) {
     JsonProblem problem;

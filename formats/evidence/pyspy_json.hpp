@@ -1,4 +1,4 @@
-// `py-spy dump --json`: an array of threads for each process, one after the other.
+// Output of `py-spy dump --json`: one array of threads per process, one after the other.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@ namespace pipesim::formats {
 struct PySpyThread {
   std::string pid;
   std::string command;  // of the process
-  std::string name;     // or its id
+  std::string name;     // name or id
   bool active = false;
-  std::vector<models::StackFrame> frames;  // the innermost first
+  std::vector<models::StackFrame> frames;  // innermost first
 };
 
-/// The threads of each array. Nothing: the text is something else.
+/// Returns the threads of each array; nullopt for any other text.
 std::optional<std::vector<std::vector<PySpyThread>>> read_pyspy_json(const std::string& text);
 
-/// The part of a path that says which file it is: what follows the packages' folder, or the file
-/// and its folder.
+/// Returns the part of a path that identifies the file: the part after the packages folder, or the
+/// file and its folder.
 std::string short_file(std::string_view path);
 
 }  // namespace pipesim::formats

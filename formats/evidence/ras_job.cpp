@@ -19,7 +19,7 @@ std::string_view short_name(std::string_view host) { return host.substr(0, host.
 
 enum class SameHost : std::uint8_t { kNo, kYes, kNotKnown };
 
-// A name and an address may be of one host.
+// Compares two hosts. A name and an address can belong to the same host.
 SameHost same_host(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty() || is_address(a) != is_address(b)) return SameHost::kNotKnown;
   const bool same = is_address(a) ? a == b : short_name(a) == short_name(b);
@@ -35,8 +35,8 @@ bool gpus_differ(const ProcessId& a, const ProcessId& b) {
 RasJob::RasJob(const std::vector<RasReport>& reports, const models::KnownJob& known)
     : known_(known), ranks_(known.ranks) {
   for (const RasReport& report : reports) collect(report);
-  // Of communicators that span the job and number it differently none is the job's, and neither is
-  // one that contradicts what else is known.
+  // If communicators that span the job number it differently, none of them gives job ranks. The
+  // same holds if one contradicts other known facts.
   bool consistent = true;
   std::uint32_t most = 0;
   for (const RasReport& report : reports) {
@@ -77,14 +77,14 @@ bool RasJob::spans(const RasReport& report, const RasCommunicator& communicator)
   return whole && communicator.size >= known_.ranks;
 }
 
-// Whether RAS has no other process with this number.
+// Whether RAS has only one process with this pid.
 bool RasJob::is_only(const ProcessId& process) const {
   const auto same_pid = [&](const ProcessId* it) { return it->pid == process.pid; };
   return all_listed_ && std::count_if(processes_.begin(), processes_.end(), same_pid) == 1;
 }
 
-// Where it is not known whether the hosts are the same, a process is found by its number alone,
-// and only if no other one has it.
+// Returns the known rank of a process. If the hosts cannot be compared, the pid alone decides, and
+// only if no other process has it.
 std::optional<std::uint32_t> RasJob::known_rank(const ProcessId& process) const {
   std::set<std::uint32_t> sure;
   std::set<std::uint32_t> likely;

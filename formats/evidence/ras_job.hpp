@@ -1,5 +1,5 @@
-// Which process of RAS's reports is which rank of the job. RAS numbers the ranks of communicators,
-// and these are ranks of the job only where a communicator spans it.
+// Maps the processes in RAS reports to ranks of the job. RAS numbers ranks within communicators;
+// these are ranks of the job only if a communicator spans the job.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@
 
 namespace pipesim::formats {
 
-/// Members of communicators as numbers: those below `ranks()` are ranks of the job, the others
-/// stand for processes whose rank is not known.
+/// Numbers for members of communicators. Numbers below `ranks()` are ranks of the job; larger
+/// numbers stand for processes of unknown rank.
 class RasJob {
  public:
-  /// Both must outlive it.
+  /// `reports` and `known` must outlive the object.
   RasJob(const std::vector<RasReport>& reports, const models::KnownJob& known);
 
   std::uint32_t ranks() const { return ranks_; }
 
-  /// The number of a member of the last report.
+  /// Returns the number of a member in the last report.
   std::uint32_t number_of(const RasCommunicator& communicator, const RasMember& member);
 
-  /// How many numbers there are by now.
+  /// The count of numbers in use.
   std::uint32_t size() const { return ranks_ + static_cast<std::uint32_t>(names_.size()); }
 
-  /// What reports call a number that is not a rank: "rank 3 of communicator ab12 (process 41 on
-  /// node1, GPU 3)".
+  /// The name of a number that is not a rank: "rank 3 of communicator ab12 (process 41 on node1,
+  /// GPU 3)".
   const std::string& name_of(std::uint32_t number) const { return names_[number - ranks_]; }
 
-  /// The rank of a process, if it is known.
+  /// The rank of a process, if known.
   std::optional<std::uint32_t> rank_of(const models::ProcessId& process) const;
 
  private:
@@ -44,12 +44,12 @@ class RasJob {
 
   const models::KnownJob& known_;
   std::set<const models::ProcessId*, ByProcess> processes_;
-  bool all_listed_ = true;  // each member of a communicator has its process told
-  // By communicators that span the job.
+  bool all_listed_ = true;  // whether each member of a communicator has a known process
+  // Ranks from communicators that span the job.
   std::map<const models::ProcessId*, std::uint32_t, ByProcess> rank_of_;
-  std::set<std::string> spanning_;  // their hashes
+  std::set<std::string> spanning_;  // hashes of communicators that span the job
   std::uint32_t ranks_ = 0;
-  std::map<std::string, std::uint32_t> number_of_name_;  // of those that are not ranks
+  std::map<std::string, std::uint32_t> number_of_name_;  // numbers of processes of unknown rank
   std::vector<std::string> names_;
 };
 

@@ -32,7 +32,7 @@ std::optional<std::int64_t> number_of(const PlainTree& tree, Index object, std::
   return found && tree.integer(*found) >= 0 ? std::optional(tree.integer(*found)) : std::nullopt;
 }
 
-// The objects of a list; none where there is no list.
+// Returns the objects in a list; empty if the list is missing.
 std::vector<Index> objects_of(const PlainTree& tree, Index object, std::string_view key) {
   std::vector<Index> objects;
   const auto found = of_kind(tree, object, key, Kind::kList);
@@ -48,7 +48,7 @@ models::ProcessId process_of(const PlainTree& tree, Index object) {
           string_of(tree, object, "cuda_dev")};
 }
 
-// The member that an object of a list of ranks is about.
+// Returns the member for an object in a list of ranks.
 RasMember* member_of(const PlainTree& tree, Index object, std::uint32_t file,
                      RasCommunicator& communicator) {
   const auto rank = ras_rank(number_of(tree, object, "rank"));
@@ -64,7 +64,7 @@ RasMember* member_of(const PlainTree& tree, Index object, std::uint32_t file,
 void take_counts(const PlainTree& tree, Index object, RasMember& member) {
   const auto counts = of_kind(tree, object, "collective_counts", Kind::kMap);
   if (!counts) return;
-  const auto items = tree.items(*counts);  // names and counts in turn
+  const auto items = tree.items(*counts);  // alternating names and counts
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const Index count = items[i + 1];
     if (tree.kind(count) == Kind::kInteger && tree.integer(count) >= 0) {
@@ -82,7 +82,7 @@ models::ProcessState state_of_missing(const PlainTree& tree, Index object) {
 void take_communicator(const PlainTree& tree, Index object, std::uint32_t file, RasReport& report) {
   std::string hash = models::printable(string_of(tree, object, "hash"));
   if (hash.starts_with("0x")) hash = hash.substr(2);
-  // Communicators that were split may share a hash.
+  // Communicators from a split can share a hash.
   while (report.communicators.count(hash) > 0) hash += "'";
   RasCommunicator& communicator = report.communicators[hash];
   communicator.hash = hash;
@@ -96,7 +96,7 @@ void take_communicator(const PlainTree& tree, Index object, std::uint32_t file, 
   }
 }
 
-// RAS gives no number of GPUs here: each that is in a communicator counts.
+// Returns the number of GPUs that are in communicators, because this report has no total.
 std::uint32_t gpus_of(const RasReport& report) {
   std::set<const models::ProcessId*, ByProcess> known;
   std::uint32_t others = 0;
@@ -129,7 +129,7 @@ std::vector<RasReport> read_ras_json(const std::string& text, std::uint32_t file
                                      models::Diagnostics& diagnostics) {
   const std::string_view all = text;
   std::vector<RasReport> reports;
-  // Several objects may follow each other, each from the beginning of a line on.
+  // The text can have several objects, each at the beginning of a line.
   for (std::size_t begin = text.find('{'); begin != std::string::npos;) {
     std::size_t end = std::min(text.find("\n{", begin), text.size());
     auto report = report_of(all.substr(begin, end - begin), file);

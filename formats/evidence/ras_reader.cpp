@@ -17,15 +17,15 @@
 namespace pipesim::formats {
 namespace {
 
-using Range = std::pair<std::int64_t, std::int64_t>;  // the least count and the largest
+using Range = std::pair<std::int64_t, std::int64_t>;  // the smallest and the largest count
 
 Range widened(const std::optional<Range>& range, std::int64_t count) {
   if (!range) return {count, count};
   return {std::min(range->first, count), std::max(range->second, count)};
 }
 
-// One in any communicator says that the job hangs: then a rank that lags there may wait in another
-// one, where it is ahead by one.
+// Whether counts in any communicator differ by more than one. Then the job hangs, and a lagging
+// rank can be blocked in another communicator, where it is ahead by one.
 bool has_large_difference(const RasReport& report) {
   for (const auto& [hash, communicator] : report.communicators) {
     std::map<std::string, std::optional<Range>> ranges;
@@ -56,7 +56,7 @@ class RasEvidence {
   RasEvidence(const std::vector<RasReport>& reports, const models::KnownJob& known)
       : report_(reports.back()), job_(reports, known) {}
 
-  // One operation of a communicator, whose counts differ.
+  // The count of a member for one operation of a communicator.
   struct Count {
     const RasMember* member = nullptr;
     std::uint32_t number = 0;
@@ -110,7 +110,7 @@ void RasEvidence::add(const RasCommunicator& communicator, models::Operation ope
     of.has_dump = true;
     of.progress.push_back({group, it.count, -1, models::kUncounted, false, it.member->place});
     if (it.count == least) continue;
-    // What one has not launched, nobody has done.
+    // A call that one member has not launched is done on no member.
     models::RecordedCall call;
     call.group = group;
     call.sequence = static_cast<std::uint64_t>(least + 1);
@@ -124,7 +124,7 @@ void RasEvidence::add(const RasCommunicator& communicator, models::Operation ope
 
 void RasEvidence::add_processes() {
   for (const auto& [hash, communicator] : report_.communicators) {
-    // What the others launched last, they may wait in for one that does not answer.
+    // If a member does not answer, the others may be blocked in their last launch.
     const bool any_missing = std::any_of(
         communicator.members.begin(), communicator.members.end(),
         [](const auto& it) { return it.second.state != models::ProcessState::kNotTold; });
@@ -155,8 +155,8 @@ void RasEvidence::add_lost() {
   }
 }
 
-// Members whose rank is not known are told by name where they hold the job up, and left out. So are
-// ranks for which only such members wait.
+// Moves members of unknown rank to `unplaced` if they block the job, and drops the others. Also
+// moves ranks for which only such members wait.
 void RasEvidence::add_unplaced() {
   if (evidence_.ranks.size() <= job_.ranks()) return;
   const models::Diagnosis found = models::diagnose(evidence_);
@@ -213,7 +213,8 @@ Range range_of(const std::vector<RasEvidence::Count>& counts) {
   return range.value_or(Range(0, 0));
 }
 
-// "Communicator ab12: its rank 7 is behind in AllReduce, at 60; 7 ranks have launched up to 64".
+// Returns "Communicator ab12: its rank 7 is behind in AllReduce, at 60; 7 ranks have launched up to
+// 64".
 std::string difference_note(const RasCommunicator& communicator, const std::string& op,
                             const std::map<std::int64_t, std::vector<std::uint32_t>>& counts,
                             bool may_pass) {
@@ -281,7 +282,7 @@ models::Evidence RasReader::evidence(bool hangs, const models::KnownJob& known) 
     }
     for (const std::string& op : ops) {
       const auto operation = models::nccl_operation(op);
-      // A rank of a broadcast or a reduce may be done before others have launched it.
+      // In a broadcast or reduce, a rank can be done before others have launched it.
       if (!operation || !models::synchronizes_all(*operation)) continue;
       const auto counts = made.counts(communicator, op);
       const auto [least, most] = range_of(counts);

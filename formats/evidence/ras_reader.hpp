@@ -1,5 +1,5 @@
-// What NCCL's RAS subsystem reports (2.24 on): `ncclras -v`, as text, or `ncclras -f json` (2.28
-// on).
+// Reads reports of NCCL's RAS subsystem (since 2.24): the text of `ncclras -v`, or `ncclras -f
+// json` (since 2.28).
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@ namespace pipesim::formats {
 
 inline constexpr std::size_t kMaxRasBytes = std::size_t{64} << 20;
 
-/// Puts reports of one job together. Counts are of launches by hosts: a rank with a smaller one
-/// lags, one with a larger one waits for it or has run ahead. Sends and recvs are not counted.
+/// Combines the reports of one job. Counts are launches by hosts: a rank with a smaller count lags;
+/// a rank with a larger count waits for the lagging rank or has run ahead. RAS does not count sends
+/// and recvs.
 class RasReader {
  public:
-  /// Reads a file. False, with an error, where it is no report.
+  /// Reads a file. Returns false, with an error, if the file has no report.
   bool read(const std::string& text, models::Diagnostics& diagnostics,
             const std::string& name = {});
 
-  /// Ranks are those of the processes in `known`, else of a communicator that spans the job.
-  /// Processes of other ones that hold the job up are in `unplaced`. A difference of one launch may
-  /// pass by itself: it counts only where `hangs` says that the job hangs, or a second report has
-  /// it, too.
+  /// Ranks come from the processes in `known`, or from a communicator that spans the job. Other
+  /// processes that block the job are in `unplaced`. A difference of one launch can disappear by
+  /// itself. It counts only if `hangs` (the job is known to hang) or a second report repeats it.
   models::Evidence evidence(bool hangs, const models::KnownJob& known = {}) const;
 
-  /// What else the reports say, in words.
+  /// Notes on other facts in the reports.
   std::vector<models::OutsideText> notes() const;
 
  private:

@@ -1,5 +1,5 @@
-// The grammar is that of NCCL's src/ras/client_support.cc: sections under headings, in which a
-// line `#0-1 (HASH) STATUS` begins what is said of a communicator.
+// The grammar is that of NCCL's src/ras/client_support.cc: sections with headings. In a section, a
+// line `#0-1 (HASH) STATUS` begins the facts about a communicator.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -30,7 +30,7 @@ bool has(std::string_view text, std::string_view what) {
   return text.find(what) != std::string_view::npos;
 }
 
-// "GPU 3 managed by process 41 on node node1" and "Process 41 on node node1 managing GPU 3".
+// Reads "GPU 3 managed by process 41 on node node1" or "Process 41 on node node1 managing GPU 3".
 models::ProcessId process_of(std::string_view text) {
   const auto word = [&](std::string_view key) { return std::string(word_after(text, key, " \r")); };
   const std::string gpu = word("GPU ");
@@ -79,18 +79,18 @@ class RasText {
   std::vector<RasReport> reports_;
   RasReport report_;
   Section section_ = Section::kNone;
-  bool known_ = false;                // a line of it is one of a report
-  bool dead_ = false;                 // the processes that follow are
-  std::vector<std::uint32_t> sizes_;  // of communicators, by group number
+  bool known_ = false;                // a line of a report was found
+  bool dead_ = false;                 // whether the following processes are dead
+  std::vector<std::uint32_t> sizes_;  // sizes of communicators by group number
   std::uint32_t listed_ = 0;          // communicators of all groups
-  RasCommunicator* at_ = nullptr;     // what lines are about
-  std::string op_;                    // whose counts differ
+  RasCommunicator* at_ = nullptr;     // communicator of the current lines
+  std::string op_;                    // operation of the current counts
 };
 
 bool RasText::take_heading(std::string_view line) {
   constexpr std::string_view kCommunicators = "Communicators...";
   const bool begins = line.starts_with("NCCL version ");
-  // The next report of the file.
+  // The next report of the file begins.
   if (begins || (line.starts_with(kCommunicators) && section_ > Section::kJob)) finish();
   if (begins || line.starts_with(kCommunicators)) known_ = true;
   constexpr std::array<std::pair<std::string_view, Section>, 3> kWhole = {{
@@ -110,8 +110,8 @@ bool RasText::take_heading(std::string_view line) {
   return false;
 }
 
-// "1  8  8  1  8": of the job, GPUs are the last. "0  1  4  8  32  32  RUNNING  MISMATCH": of
-// communicators, ranks of each are the fifth.
+// Takes a row of a table. Job, GPUs last: "1  8  8  1  8". Communicators, ranks of each in column five:
+// "0  1  4  8  32  32  RUNNING  MISMATCH".
 bool RasText::take_table_row(std::string_view line) {
   const std::vector<std::string_view> cells = cells_of(line);
   if (cells.empty() || line.front() < '0' || line.front() > '9') return false;
@@ -125,7 +125,7 @@ bool RasText::take_table_row(std::string_view line) {
   return true;
 }
 
-// "#0-1 (84a0f2) MISMATCH".
+// Takes "#0-1 (84a0f2) MISMATCH".
 bool RasText::take_communicator(std::string_view line) {
   if (!line.starts_with('#')) return false;
   const std::size_t open = line.find('(');
@@ -145,7 +145,8 @@ bool RasText::take_communicator(std::string_view line) {
   return true;
 }
 
-// Only processes that RAS calls dead are taken: those that did not answer once may have been slow.
+// Takes a lost process. Only processes that RAS calls dead count: a process that did not answer
+// once may be slow.
 bool RasText::take_lost_process(std::string_view line) {
   if (line.starts_with("DEAD") || line.starts_with("INCOMPLETE")) {
     dead_ = line.starts_with("DEAD");
@@ -163,7 +164,7 @@ bool RasText::take_lost_process(std::string_view line) {
   return true;
 }
 
-// "Communicator ranks have different AllReduce operation counts".
+// Takes "Communicator ranks have different AllReduce operation counts".
 bool RasText::take_subject(std::string_view line) {
   constexpr std::string_view kDifferent = "Communicator ranks have different ";
   if (!line.starts_with(kDifferent)) return false;
@@ -177,7 +178,7 @@ std::optional<std::int64_t> launched(std::string_view line) {
   return count_behind(line, "launched up to operation ");
 }
 
-// "7 ranks have launched up to operation 64".
+// Takes "7 ranks have launched up to operation 64".
 bool RasText::take_party(std::string_view line) {
   const auto count = launched(line);
   if (!count || op_.empty() || !has(line, "ranks have ")) return false;
@@ -187,7 +188,7 @@ bool RasText::take_party(std::string_view line) {
   return true;
 }
 
-// "The missing rank(s): 21, 22".
+// Takes "The missing rank(s): 21, 22".
 bool RasText::take_missing_list(std::string_view line) {
   constexpr std::string_view kMissing = "The missing rank(s): ";
   if (!line.starts_with(kMissing)) return false;
@@ -203,7 +204,7 @@ bool RasText::take_missing_list(std::string_view line) {
   return true;
 }
 
-// "Rank 7 -- GPU 3 managed by process 41 on node node1", "Rank 7 has launched up to ...".
+// Takes "Rank 7 -- GPU 3 managed by process 41 on node node1" or "Rank 7 has launched up to ...".
 void RasText::take_rank(std::string_view line) {
   const auto rank = ras_rank(count_behind(line, "Rank "));
   if (!line.starts_with("Rank ") || !rank) return;
@@ -236,8 +237,8 @@ void RasText::give(RasCommunicator& communicator, const std::string& op, std::ui
   member.place = party.place;
 }
 
-// Gives each member its count: what is not listed is in the one party that is not. Of all others
-// the members must be.
+// Gives each member its count. Members that no party lists belong to the only party without a list;
+// every other party must list its members.
 void RasText::spread(RasCommunicator& communicator) {
   for (const auto& [op, parties] : communicator.parties) {
     std::set<std::uint32_t> listed;
@@ -266,7 +267,8 @@ void RasText::spread(RasCommunicator& communicator) {
   }
 }
 
-// The size of a communicator that no table lists: those who answered, and those who did not.
+// Returns the size of a communicator that no table lists: the ranks that answered, plus those that
+// did not.
 std::uint32_t size_of(const RasCommunicator& communicator) {
   std::uint32_t size = 0;
   for (const auto& [op, parties] : communicator.parties) {
@@ -286,7 +288,7 @@ void RasText::finish() {
     if (communicator.size == 0) communicator.size = size_of(communicator);
     spread(communicator);
   }
-  // Without a summary of the job, the only communicator is all that RAS knows of it.
+  // Without a job summary, the only communicator is all that RAS knows of the job.
   const bool only = report_.gpus == 0 && listed_ == 1 && sizes_.size() == 1;
   if (only) report_.gpus = sizes_.front();
   const bool any =

@@ -1,4 +1,4 @@
-// Forms of frames, the innermost first in all of them:
+// Forms of frames. All tools print the innermost frame first:
 //     step (train.py:88)                                    py-spy
 //   File "train.py", line 88 in step                        faulthandler
 // #3  0x00007f in ncclGroupEnd () from libnccl.so.2         gdb
@@ -20,7 +20,7 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxFrames = 1000;  // of one thread
+constexpr std::size_t kMaxFrames = 1000;  // per thread
 constexpr std::size_t kMaxThreads = 1'000'000;
 constexpr const char* kMainThread = "MainThread";
 
@@ -30,7 +30,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// The number that `text` begins with, if it is a rank.
+// Returns the number at the beginning of `text` if it is a possible rank.
 std::optional<std::uint32_t> rank_at(std::string_view text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
   std::uint32_t value = 0;
@@ -47,10 +47,11 @@ bool is_of_a_stack(std::string_view line) {
          trimmed(line).empty();
 }
 
-// What srun, pdsh and others put before a line; empty: nothing. A name alone is that of a host.
+// Returns the label of srun, pdsh or another launcher before a line, or an empty string. A label
+// with a name is a host, not a rank.
 std::string_view stack_label(std::string_view line) {
   if (is_of_a_stack(line)) return {};
-  // An empty line: some cut off the space behind the label.
+  // A label alone is an empty line whose blank after the label was cut.
   const bool is_empty =
       line.find(' ') == std::string_view::npos && (line.back() == ':' || line.back() == ']');
   if (is_empty) return line;
@@ -63,7 +64,7 @@ std::string_view stack_label(std::string_view line) {
   return is_of_a_stack(line.substr(label.size())) ? label : std::string_view();
 }
 
-// "3: ", "[node0:3] ", "rank 3: ".
+// Returns the rank in a label "3: ", "[node0:3] " or "rank 3: ".
 std::optional<std::uint32_t> rank_of_stack_label(std::string_view label) {
   if (label.starts_with("rank ")) label.remove_prefix(5);
   std::string whole(trimmed(label));
@@ -71,7 +72,7 @@ std::optional<std::uint32_t> rank_of_stack_label(std::string_view label) {
   return rank_of_label(whole + " ");
 }
 
-// The value of a command's option that ends in "rank".
+// Returns the value of a rank option in a command.
 std::optional<std::uint32_t> option_of(std::string_view command, std::string_view option) {
   for (const char separator : {'=', ' '}) {
     const std::string whole = std::string(option) + separator;
@@ -82,7 +83,7 @@ std::optional<std::uint32_t> option_of(std::string_view command, std::string_vie
   return std::nullopt;
 }
 
-// "step (train.py:88)": the last parentheses are the place.
+// Reads "step (train.py:88)": the last parentheses hold the place.
 models::StackFrame frame_of(std::string_view line) {
   line = trimmed(line);
   const std::size_t open = line.rfind(" (");
@@ -91,7 +92,7 @@ models::StackFrame frame_of(std::string_view line) {
           std::string(line.substr(open + 2, line.size() - open - 3))};
 }
 
-// `  File "train.py", line 88 in step`.
+// Reads `  File "train.py", line 88 in step`.
 std::optional<models::StackFrame> faulthandler_frame(std::string_view line) {
   constexpr std::string_view kFile = "File \"";
   constexpr std::string_view kLine = "\", line ";
@@ -106,7 +107,7 @@ std::optional<models::StackFrame> faulthandler_frame(std::string_view line) {
       fmt::format("{}:{}", short_file(line.substr(kFile.size(), end - kFile.size())), number)};
 }
 
-// `#3  0x00007f in ncclGroupEnd () from libnccl.so.2`, `#4  f (x=1) at a.cc:12`.
+// Reads `#3  0x00007f in ncclGroupEnd () from libnccl.so.2` or `#4  f (x=1) at a.cc:12`.
 std::optional<models::StackFrame> gdb_frame(std::string_view line) {
   if (!line.starts_with('#') || !rank_at(line.substr(1))) return std::nullopt;
   line = trimmed(line.substr(std::min(line.find(' '), line.size())));
@@ -165,13 +166,13 @@ void StackReader::begin_thread(Stream& stream, std::string name, bool active,
 
 void StackReader::add_frame(Stream& stream, models::StackFrame frame) {
   models::ThreadStack& thread = dumps_.threads[*stream.thread];
-  // Threads of faulthandler and gdb have no names: the main one begins in the script.
+  // Threads of faulthandler and gdb have no names: the main thread begins in the script.
   const bool begins = frame.function == "<module>" && thread.thread.starts_with("0x");
   if (begins) thread.thread = kMainThread;
   if (thread.frames.size() < kMaxFrames) thread.frames.push_back(std::move(frame));
 }
 
-// A heading of a rank, a process or a thread.
+// Takes a heading of a rank, a process or a thread.
 bool StackReader::take_head(Stream& stream, std::string_view line) {
   constexpr std::string_view kRank = "=== Rank ";
   if (line.starts_with(kRank)) {
@@ -216,7 +217,7 @@ bool StackReader::take_head(Stream& stream, std::string_view line) {
 
 bool StackReader::take_frame(Stream& stream, std::string_view line, std::uint64_t number) {
   if (auto frame = faulthandler_frame(line)) {
-    // The debug server may leave the thread's heading out.
+    // The debug server can omit the heading of a thread.
     if (!stream.thread && stream.process) begin_thread(stream, kMainThread, false, number);
     if (stream.thread) add_frame(stream, std::move(*frame));
     return stream.thread.has_value();
@@ -227,7 +228,7 @@ bool StackReader::take_frame(Stream& stream, std::string_view line, std::uint64_
     return true;
   }
   if (!line.starts_with("    ")) return false;
-  // py-spy prints local variables deeper, and a heading for them.
+  // py-spy indents local variables and their heading more than frames.
   if (line.size() > 4 && line[4] != ' ') add_frame(stream, frame_of(line));
   return true;
 }
@@ -333,7 +334,7 @@ bool StackReader::read(const std::string& text, const std::string& path,
   return false;
 }
 
-// Launchers start ranks, and workers load their data: neither is one.
+// Whether the process is a launcher or a data worker: neither is a rank.
 bool StackReader::is_helper(const Process& process) const {
   constexpr std::array kPlaces = {std::string_view("torch/distributed/elastic"),
                                   std::string_view("torch/distributed/run.py"),
@@ -351,7 +352,7 @@ bool StackReader::is_helper(const Process& process) const {
   for (const std::size_t index : process.threads) {
     const models::ThreadStack& thread = dumps_.threads[index];
     if (thread.thread != kMainThread) continue;
-    // A rank that was spawned has the spawner at the outer end, in the wrapper of its function.
+    // A spawned rank has the spawner as its outermost frame, within a wrapper of its function.
     const bool spawned = std::any_of(
         thread.frames.begin(), thread.frames.end(),
         [](const auto& it) { return it.function == "_wrap" || it.function == "_bootstrap"; });
@@ -367,8 +368,8 @@ bool StackReader::is_helper(const Process& process) const {
   return false;
 }
 
-// An option tells ranks only if each process has another one: `--rank 64` may be that of an
-// adapter.
+// Chooses ranks by a command option, if each process has a different value: `--rank 64` can also be
+// the rank of an adapter.
 void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
                                    std::vector<std::optional<std::uint32_t>>& ranks) {
   for (const std::string_view option : {"--rank", "--local_rank", "--local-rank"}) {
@@ -384,7 +385,7 @@ void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
       values.push_back(value);
     }
     if (!good) continue;
-    // On several hosts a rank on its host is not that in the job.
+    // With several hosts, a local rank is not a job rank.
     const bool is_rank = option == "--rank" || seen.size() == job_ranks_;
     for (std::size_t i = 0; i < processes.size(); ++i) {
       ranks[processes[i]] = values[i];
@@ -394,7 +395,8 @@ void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
   }
 }
 
-// By what tells it, the file's name, or an option. The other processes are counted.
+// Chooses the rank of each process by label, file name, known pid or option. Numbers the remaining
+// processes in order.
 std::vector<std::uint32_t> StackReader::choose_ranks(const std::vector<std::size_t>& processes) {
   std::map<std::uint32_t, std::size_t> in_file;
   for (const std::size_t i : processes) ++in_file[processes_[i].file];

@@ -1,6 +1,6 @@
-// Stacks of one process or many: as `py-spy dump` prints them, as text or JSON, Python's
-// faulthandler, torch.distributed's debug server, and gdb, also collected by srun or pdsh; and what
-// `pipesim run --stacks` prints.
+// Reads stacks of one or many processes: output of `py-spy dump` (text or JSON), Python's
+// faulthandler, torch.distributed's debug server and gdb, also with labels of srun or pdsh, and of
+// `pipesim run --stacks`.
 #pragma once
 
 #include <cstddef>
@@ -17,30 +17,33 @@
 
 namespace pipesim::formats {
 
-/// Larger files are refused.
+/// The largest file that is read, in bytes.
 inline constexpr std::size_t kMaxStackBytes = std::size_t{256} << 20;
 
-/// Puts stacks of several files together. The rank of a process is what stands before its lines
-/// (`3: `, `[host:3]`, `=== Rank 3 ===`) or in them (`rank 3 of`); the number at the end of the
-/// name of a file that has one process; or that of an option (`--rank 3`), if each process has
-/// another one; of `--local_rank=3` it is the rank on its host; else processes are counted.
-/// Launchers and data workers are none.
+/// Combines the stacks of several files, without launchers and data workers. The rank of a process
+/// comes from the first of these sources:
+/// * the label of its lines (`3: `, `[host:3]`, `=== Rank 3 ===`) or the text in them (`rank 3
+///   of`);
+/// * the number at the end of the file name, if the file has one process;
+/// * an option of its command (`--rank 3`), if each process has a different value; `--local_rank=3`
+///   is the rank on its host;
+/// * its order among the remaining processes.
 class StackReader {
  public:
-  /// Reads a file. False, with an error, where there is no stack in it.
+  /// Reads a file. Returns false, with an error, if the file has no stack.
   bool read(const std::string& text, const std::string& path, models::Diagnostics& diagnostics);
 
-  /// Lines that were passed over.
+  /// The number of ignored lines.
   std::uint64_t other_lines() const { return other_lines_; }
 
-  /// Other evidence says how many ranks the job has, and which ranks its processes are, by their
-  /// numbers.
+  /// Sets facts from other evidence: the number of ranks of the job, and the ranks of processes by
+  /// pid.
   void know(std::uint32_t job_ranks, std::map<std::string, std::uint32_t> rank_of_pid) {
     job_ranks_ = job_ranks;
     rank_of_pid_ = std::move(rank_of_pid);
   }
 
-  /// The threads of all files, each with its rank. Call once.
+  /// Returns the threads of all files, each with its rank. Call once.
   models::StackDumps take();
 
  private:
@@ -49,16 +52,16 @@ class StackReader {
     std::string command;
     std::string pid;
     std::string parent;
-    std::optional<std::uint32_t> told;     // its rank, by a label or a heading
-    std::optional<std::uint32_t> by_name;  // of its file
+    std::optional<std::uint32_t> told;     // rank from a label or a heading
+    std::optional<std::uint32_t> by_name;  // rank from the file name
     std::uint32_t file = 0;
-    std::vector<std::size_t> threads;  // in dumps_.threads
+    std::vector<std::size_t> threads;  // indexes in dumps_.threads
   };
-  /// Lines with different labels may be mixed.
+  /// The state of the lines with one label. Lines with different labels can be mixed.
   struct Stream {
     std::optional<std::uint32_t> told;
     std::optional<std::size_t> process;
-    std::optional<std::size_t> thread;  // in dumps_.threads
+    std::optional<std::size_t> thread;  // index in dumps_.threads
   };
 
   bool read_text(const std::string& text);
@@ -76,9 +79,9 @@ class StackReader {
 
   models::StackDumps dumps_;
   std::vector<Process> processes_;
-  std::uint32_t job_ranks_ = 0;  // 0: not known
+  std::uint32_t job_ranks_ = 0;  // 0: unknown
   std::map<std::string, std::uint32_t> rank_of_pid_;
-  std::optional<std::uint32_t> by_name_;  // of the file that is read
+  std::optional<std::uint32_t> by_name_;  // rank from the name of the current file
   std::uint64_t other_lines_ = 0;
 };
 
