@@ -11,17 +11,17 @@
 
 namespace pipesim::formats {
 
-/// Above so many bytes a file is refused.
+/// The largest file that is read, in bytes.
 inline constexpr std::size_t kMaxAlgorithmBytes = std::size_t{256} << 20;
 
-/// The algorithm in `text`: an execution plan if it begins with '{', else XML. Nothing where there
-/// are mistakes, which `diagnostics` then has, each with what the parser of RCCL or MSCCL++ would
-/// do. What is read is safe to run: indices are in range, connections have one thread block at each
-/// end.
+/// Reads the algorithm in `text`: an execution plan if the text begins with '{', otherwise XML.
+/// Returns nullopt after mistakes; `diagnostics` lists them, and names the effect of each on the
+/// parser of RCCL or MSCCL++. The result is safe to run: indexes are in range, and each end of a
+/// connection has one thread block.
 std::optional<models::CollectiveAlgorithm> read_algorithm(const std::string& text,
                                                           models::Diagnostics& diagnostics);
 
-/// The two formats.
+/// Read one of the two formats.
 std::optional<models::CollectiveAlgorithm> read_msccl_xml(const std::string& text,
                                                           models::Diagnostics& diagnostics);
 std::optional<models::CollectiveAlgorithm> read_mscclpp_plan(const std::string& text,

@@ -1,5 +1,5 @@
-// MSCCL's XML. What real parsers do with a mistake is that of RCCL (src/misc/msccl/msccl_parser.cc
-// of ROCm/rccl) and of microsoft/msccl (src/graph/topo.cc).
+// Reads MSCCL's XML. Messages describe the effects of mistakes on the parsers of RCCL
+// (src/misc/msccl/msccl_parser.cc of ROCm/rccl) and of microsoft/msccl (src/graph/topo.cc).
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -36,7 +36,7 @@ constexpr const char* kHint =
     "an algorithm of MSCCL is <algo> with <gpu>, in which <tb> has <step>; see "
     "docs/reference/algorithms.md";
 
-// Limits of microsoft/msccl; RCCL's are lower (see below).
+// Limits of microsoft/msccl, then the lower ones of RCCL.
 constexpr std::uint32_t kMaxBlocks = 216;
 constexpr std::uint32_t kMaxSteps = 256;
 constexpr std::uint32_t kMaxRcclBlocks = 64;
@@ -50,11 +50,11 @@ constexpr std::size_t kMaxErrors = 20;
 struct XmlPosition {
   std::int64_t line;    // from 1
   std::int64_t column;  // from 0
-  std::int64_t byte;    // from 0; -1 if there is none
+  std::int64_t byte;    // from 0; -1 if unknown
 };
 
-// Returns where the present event begins. Newer versions of Expat deprecate the functions that 2.5
-// has, for some with 64 bits.
+// Returns the beginning of the current event. Newer versions of Expat deprecate the functions of
+// version 2.5 in favor of 64-bit ones.
 template <typename Parser>
 XmlPosition position_of(Parser parser) {
   const auto position = [](auto line, auto column, auto byte) {
@@ -91,7 +91,7 @@ class MscclXmlReader {
  private:
   using Attributes = const XML_Char**;
 
-  // In parts: expat counts in int.
+  // Parses the text in parts, because expat counts in int.
   void parse() {
     constexpr std::size_t kPart = std::size_t{1} << 20;
     std::size_t at = 0;
@@ -117,7 +117,7 @@ class MscclXmlReader {
   static void XMLCALL on_end(void* self, const XML_Char* /*name*/) {
     static_cast<MscclXmlReader*>(self)->end();
   }
-  // Nothing needs entities, and they are how small files become large ones.
+  // Algorithm files need no entities, and entities can blow up a small file.
   static void XMLCALL on_doctype(void* self, const XML_Char* /*name*/, const XML_Char* /*system*/,
                                  const XML_Char* /*public_id*/, int /*has_subset*/) {
     auto& reader = *static_cast<MscclXmlReader*>(self);
@@ -134,14 +134,14 @@ class MscclXmlReader {
     return diagnostics_.error(place, code, std::move(message));
   }
 
-  // Where the present element begins.
+  // Returns the beginning of the current element.
   Place here() const {
     const XmlPosition position = position_of(parser_);
     return {static_cast<std::uint32_t>(position.line),
             static_cast<std::uint32_t>(position.column) + 1};
   }
 
-  // Where an attribute of it stands.
+  // Returns the place of an attribute of the current element.
   Place place_of(std::string_view attribute) const {
     const auto byte =
         static_cast<std::size_t>(std::max<std::int64_t>(0, position_of(parser_).byte));
@@ -220,7 +220,7 @@ class MscclXmlReader {
     return nullptr;
   }
 
-  // A text that has to be there; empty if it is not.
+  // Returns a required attribute, or an empty text after an error.
   std::string_view text(const char* name) {
     const char* value = find(name);
     if (value != nullptr) return value;
@@ -275,7 +275,7 @@ class MscclXmlReader {
     algorithm_.ranks.resize(gpus);
     rank_seen_.resize(gpus, false);
     algorithm_.in_place = number("inplace", 0, 1) == 1;
-    // msccl-tools writes only `inplace`, which then says both.
+    // msccl-tools writes only `inplace`, which then decides both.
     algorithm_.out_of_place =
         find("outofplace") != nullptr ? number("outofplace", 0, 1) == 1 : !algorithm_.in_place;
     constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
@@ -447,7 +447,7 @@ class MscclXmlReader {
       open_dependencies_ = open_dependencies_ || on_block >= 0;
       return;
     }
-    // A `re` that is fused with the one before takes no dependencies, and is not checked.
+    // A `re` that is fused with the previous `re` takes no dependencies, and is not checked.
     const auto before =
         std::find_if(block.steps.rbegin(), block.steps.rend(),
                      [](const AlgoStep& of) { return of.kind != AlgoStepKind::kNop; });
@@ -463,7 +463,7 @@ class MscclXmlReader {
   }
 
   // -------------------------------------------------------------------------------------------
-  // What only all together shows
+  // Checks over all ranks
 
   void check_ranks() {
     for (std::uint32_t rank = 0; rank < algorithm_.ranks.size(); ++rank) {
@@ -523,7 +523,8 @@ class MscclXmlReader {
     }
   }
 
-  // Nobody else looks: two thread blocks at one end take each other's messages.
+  // Reports connection ends with two thread blocks, which take each other's messages. The real
+  // parsers do not check for such ends.
   void check_connections() {
     for (std::uint32_t rank = 0; rank < algorithm_.ranks.size(); ++rank) {
       Ends ends;
@@ -533,7 +534,7 @@ class MscclXmlReader {
     }
   }
 
-  // The block that sends or receives, by peer and channel.
+  // The block that sends or receives, by direction, peer and channel.
   using Ends = std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, Place>;
 
   void check_end(const AlgoBlock& block, bool send, Ends& ends) {
@@ -563,10 +564,10 @@ class MscclXmlReader {
   Attributes attributes_ = nullptr;
   std::string_view element_;
   std::uint32_t depth_ = 0;
-  std::uint32_t skipped_from_ = 0;  // depth of an element that is not known
+  std::uint32_t skipped_from_ = 0;  // depth of an unknown element
   std::uint32_t rank_ = 0;
   std::vector<bool> rank_seen_;
-  bool open_dependencies_ = false;  // of `nop`s before the next step
+  bool open_dependencies_ = false;  // dependencies of `nop`s before the next step
   std::vector<DependencyPlace> dependency_places_;
   bool too_long_ = false, too_many_ = false;
 };

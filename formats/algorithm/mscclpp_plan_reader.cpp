@@ -1,5 +1,5 @@
-// MSCCL++'s execution plans. What the executor does with a mistake is that of microsoft/mscclpp
-// 1f5f065 (src/core/executor/execution_plan.cc).
+// Reads MSCCL++'s execution plans. Messages describe the effects of mistakes on the executor of
+// microsoft/mscclpp 1f5f065 (src/core/executor/execution_plan.cc).
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -41,14 +41,14 @@ constexpr std::size_t kMaxBlockChannels = 16;
 constexpr std::size_t kMaxOpChannels = 8;
 constexpr std::size_t kMaxOpSemaphores = 16;
 constexpr std::uint32_t kMaxBarriers = 16;
-// Ours.
+// Limits of pipesim.
 constexpr std::int64_t kMaxPlanGpus = 65'536;
 constexpr std::int64_t kMaxPlanChunks = 1'000'000;
 constexpr std::int64_t kMaxPlanBlocks = 65'536;
 constexpr std::int64_t kMaxParts = 5040;
 constexpr std::size_t kMaxPlanErrors = 20;
 
-// Thrown behind an error that was reported; caught at the next op, thread block or GPU.
+// Exception after a reported error; caught at the next op, thread block or GPU.
 struct Refused {};
 
 enum class ChannelType : std::uint8_t { kMemory, kPort, kSwitch, kNone };
@@ -76,7 +76,7 @@ class PlanReader {
   }
 
  private:
-  // One direction of a channel, or a switch, as a GPU lists it.
+  // The switch channel of a GPU: a buffer on several ranks.
   struct Switch {
     AlgoBuffer buffer = AlgoBuffer::kInput;
     std::vector<std::uint32_t> ranks;
@@ -93,7 +93,7 @@ class PlanReader {
   struct BlockLists {
     std::array<std::vector<AlgoChannelId>, 2> channels;
     std::vector<std::uint32_t> switches;
-    std::array<std::vector<std::uint32_t>, 2> remote;  // into Gpu::remote
+    std::array<std::vector<std::uint32_t>, 2> remote;  // indexes in Gpu::remote
   };
 
   template <typename Work>
@@ -127,7 +127,7 @@ class PlanReader {
     if (tree_.kind(at) != Kind::kList) refuse(at, "expected a list");
     return tree_.items(at);
   }
-  // Of a key that may be missing.
+  // Returns the list under a key; empty if the key is missing.
   std::span<const Index> list(Index map, const char* key) {
     const std::optional<Index> found = tree_.find(map, key);
     return found ? list(*found) : std::span<const Index>();
@@ -155,7 +155,7 @@ class PlanReader {
       refuse(*at, fmt::format("'{}' must be true or false", key));
     return tree_.truth(*at);
   }
-  // 2^64-1 stands for no limit, and is a real number here.
+  // Reads a number of bytes. 2^64-1 means no limit; the JSON parser reads it as a real number.
   std::optional<std::uint64_t> bytes(const char* key) {
     const std::optional<Index> at = tree_.find(json_.root, key);
     if (!at || tree_.kind(*at) == Kind::kReal) return std::nullopt;
@@ -273,8 +273,8 @@ class PlanReader {
     }
   }
 
-  // The k-th channel of a to b is the other end of the k-th of b to a, of the same type. And the
-  // number of chunks of the collective follows from those of all ranks.
+  // Connects channels: the k-th channel from a to b belongs to the k-th of the same type from b to
+  // a. Also derives the collective's number of chunks from those of all ranks.
   void connect() {
     std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::vector<AlgoChannelId>> between;
     for (AlgoChannelId id = 0; id < algorithm_.channels.size(); ++id) {
@@ -453,7 +453,7 @@ class PlanReader {
     return step;
   }
 
-  // Keeps the ranges that the executor looks at.
+  // Drops the ranges that the executor ignores.
   void drop_ignored(Index op, const char* key, std::size_t kept, std::vector<AlgoRange>& ranges) {
     if (ranges.size() <= kept) return;
     diagnostics_
@@ -513,7 +513,7 @@ class PlanReader {
     add(rank, buffer(need(at, "type"), text(at, "type")));
   }
 
-  // What an op needs to be done at all.
+  // Checks the operands that an op needs.
   void check(Index op, const AlgoStep& step) {
     using Op = AlgoStepKind;
     if (step.kind < Op::kPut) {

@@ -29,7 +29,7 @@ std::optional<EvidenceKind> find_evidence_kind(std::string_view name);
 std::optional<EvidenceKind> known_kind_of_evidence(std::string_view text);
 
 /// The same, except that unknown content counts as a dump of the Flight Recorder, whose reader
-/// reports what is wrong.
+/// reports the mistake.
 EvidenceKind kind_of_evidence(std::string_view beginning);
 
 }  // namespace pipesim::formats

@@ -207,8 +207,7 @@ std::vector<NcclGroup> NcclCallReader::groups() const {
       const Key key = it.hash.empty() ? Key("", it.ranks, it.order) : Key(it.hash, it.ranks, 0);
       NcclGroup& group = by_key[key];
       group.size = it.ranks;
-      // Without a hash, members share a communicator for certain only if it has room for all
-      // processes.
+      // Without a hash, members certainly share a communicator only if all processes fit in it.
       group.joined = !it.hash.empty() || processes_.size() <= it.ranks;
       group.members[rank->second] = {&process, address};
       if (it.rank) group.job_rank[*it.rank] = rank->second;

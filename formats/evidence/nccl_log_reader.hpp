@@ -35,8 +35,8 @@ class NcclLogReader {
   /// is in its own group, so it matches no other call.
   models::Evidence evidence() const;
 
-  /// Notes on other facts: incomplete communicator initializations, link errors, and what is
-  /// unknown.
+  /// Notes on other facts: incomplete communicator initializations, link errors, and missing ranks
+  /// or numbers.
   std::vector<models::OutsideText> notes() const;
 
   /// The calls that NCCL logged itself; `evidence` does not contain them.

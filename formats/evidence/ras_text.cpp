@@ -110,8 +110,8 @@ bool RasText::take_heading(std::string_view line) {
   return false;
 }
 
-// Takes a row of a table. Job, GPUs last: "1  8  8  1  8". Communicators, ranks of each in column five:
-// "0  1  4  8  32  32  RUNNING  MISMATCH".
+// Takes a row of a table. Job, GPUs last: "1  8  8  1  8". Communicators, ranks of each in column
+// five: "0  1  4  8  32  32  RUNNING  MISMATCH".
 bool RasText::take_table_row(std::string_view line) {
   const std::vector<std::string_view> cells = cells_of(line);
   if (cells.empty() || line.front() < '0' || line.front() > '9') return false;

@@ -1,4 +1,4 @@
-// The labels of a GOAL file, while it is read.
+// The labels of a GOAL file during reading.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace pipesim::formats {
 
-/// Which op of a rank each label names. One hash table (open addressing, linear probing) is used
-/// for one rank after the other: a slot of another rank is empty. It holds where in the text a
-/// label is, and no strings.
+/// Maps the labels of the current rank to ops. All ranks share one hash table (open addressing,
+/// linear probing): slots of an earlier rank count as empty. The table stores positions in the text
+/// instead of strings.
 class GoalLabels {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
@@ -22,13 +22,13 @@ class GoalLabels {
     used_ = 0;
   }
 
-  /// The op of this label, or kNone.
+  /// The op with this label, or kNone.
   std::uint32_t find(std::string_view label) const {
     const Slot& slot = slots_[slot_of(label)];
     return slot.generation == generation_ ? slot.op : kNone;
   }
 
-  /// False: the label is there already.
+  /// Adds a label. Returns false if it exists.
   bool add(std::string_view label, std::uint32_t op) {
     if (2 * (used_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[slot_of(label)];
@@ -48,14 +48,14 @@ class GoalLabels {
     std::uint32_t op = kNone;
   };
 
-  // FNV-1a, and its upper half once more: labels differ in their last digits.
+  // FNV-1a with its upper half mixed in, because labels differ in their last digits.
   static std::uint32_t hash(std::string_view label) {
     std::uint32_t value = 2166136261;
     for (const char c : label) value = (value ^ static_cast<unsigned char>(c)) * 16777619;
     return value ^ value >> 15;
   }
 
-  // That of the label, or an empty one, which is of another generation.
+  // The slot of the label, or an empty one, which has another generation.
   std::size_t slot_of(std::string_view label) const {
     const std::uint32_t wanted = hash(label);
     std::size_t at = wanted & (slots_.size() - 1);
@@ -77,7 +77,7 @@ class GoalLabels {
   }
 
   std::string_view text_;
-  std::vector<Slot> slots_;  // a power of two of them
+  std::vector<Slot> slots_;  // the size is a power of two
   std::uint32_t generation_ = 1;
   std::size_t used_ = 0;
 };

@@ -8,7 +8,7 @@
 namespace pipesim::formats {
 namespace {
 
-// So many bytes of text have one entry in the list of lines.
+// Bytes of text per entry in the list of lines.
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 }  // namespace

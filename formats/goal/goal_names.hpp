@@ -1,4 +1,4 @@
-// What the ops of a GOAL file are called.
+// The names of the ops of a GOAL file.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace pipesim::formats {
 
-/// Finds out how the ops of a file are called, and where they stand. File and text must outlive it.
+/// Finds the names and places of ops. File and text must outlive the object.
 class GoalNames {
  public:
   GoalNames(const GoalFile& file, std::string_view text);
 
-  /// Its label, or without one what it is and its line: "send@12".
+  /// The label of the op; without a label, the kind and the line: "send@12".
   std::string name(sim::ActorId op) const;
 
   models::Place place(sim::ActorId op) const;
@@ -28,7 +28,7 @@ class GoalNames {
  private:
   const GoalFile& file_;
   std::string_view text_;
-  std::vector<std::uint32_t> lines_before_;  // each block of the text
+  std::vector<std::uint32_t> lines_before_;  // number of lines before each block of the text
 };
 
 }  // namespace pipesim::formats

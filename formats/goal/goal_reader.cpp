@@ -1,8 +1,8 @@
-// One pass over the text, without tokens: a statement is read where it stands. What a mistake
-// leaves of its line is skipped, so that one run of the reader tells of several.
+// Reads the text in one pass, without tokens. After a mistake, the reader skips the rest of the
+// line, so that one run reports several mistakes.
 //
-// What ops depend on is collected per rank, and sorted by what it depends on when the rank is
-// closed.
+// Dependencies are collected per rank. When the rank closes, they are sorted by the op that others
+// depend on.
 #include "formats/goal/goal_reader.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using sim::LogGopsProgram;
 
 constexpr std::size_t kMaxMistakes = 20;
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 62;
-constexpr std::uint64_t kMaxUnits = 256;  // cpus, or nics
+constexpr std::uint64_t kMaxUnits = 256;  // number of cpus or nics
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_of_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
@@ -60,11 +60,11 @@ class GoalReader {
 
  private:
   struct Dependency {
-    std::uint32_t on = 0;         // ops
-    std::uint32_t dependent = 0;  // with kAtStart or without
+    std::uint32_t on = 0;         // index of an op
+    std::uint32_t dependent = 0;  // index of an op, may have kAtStart
   };
 
-  // These return false after a mistake, which they tell.
+  // These functions report a mistake and then return false.
   bool statement();
   bool comment();
   bool num_ranks();
@@ -126,10 +126,10 @@ class GoalReader {
   GoalFile file_;
   LogGopsProgram& program_ = file_.program;
   GoalLabels labels_;
-  std::vector<Dependency> dependencies_;  // of this rank
-  std::vector<std::uint32_t> opened_;     // of each rank: in which line, or 0
-  std::optional<std::uint32_t> rank_;     // that is open
-  std::uint32_t open_line_ = 0;           // where it begins
+  std::vector<Dependency> dependencies_;  // of the current rank
+  std::vector<std::uint32_t> opened_;     // per rank: line where it begins, or 0
+  std::optional<std::uint32_t> rank_;     // the current rank
+  std::uint32_t open_line_ = 0;           // line where the current rank begins
 };
 
 std::optional<GoalFile> GoalReader::run() {
@@ -139,7 +139,7 @@ std::optional<GoalFile> GoalReader::run() {
                                    text_.size(), kMaxGoalBytes));
     return std::nullopt;
   }
-  // Room that is not needed is never touched, and so costs nothing.
+  // Reserved memory that stays unused costs nothing, because its pages are never touched.
   constexpr std::size_t kFewBytesOfAnOp = 32;
   const std::size_t likely = text_.size() / kFewBytesOfAnOp;
   program_.ops.reserve(likely);
@@ -174,7 +174,7 @@ void GoalReader::finish() {
   }
 }
 
-// What comes next, as a message can show it.
+// Describes the next word for messages.
 std::string GoalReader::found() const {
   if (at_ == end_) return "the end of the file";
   if (at_line_end()) return "the end of the line";
@@ -270,7 +270,7 @@ bool GoalReader::open_rank() {
   std::uint64_t rank = 0;
   if (!read_number("rank", sim::kMaxLogGopsRanks - 1, rank)) return false;
   if (opened_.empty()) {
-    // Once: without it nothing can be said of the others.
+    // Reported once, because the other statements make no sense without it.
     error(begin, models::Code::kGoalRank, "expected 'num_ranks' before the first rank")
         .notes.emplace_back("a GOAL file begins with 'num_ranks N'");
     at_ = end_;
@@ -279,7 +279,7 @@ bool GoalReader::open_rank() {
   if (rank >= program_.rank_count) {
     error(where, models::Code::kGoalRank,
           fmt::format("there is no rank {}: 'num_ranks' is {}", rank, program_.rank_count));
-    rank = program_.rank_count - 1;  // so that what is in it is looked at
+    rank = program_.rank_count - 1;  // so that its statements are checked
   } else if (opened_[rank] != 0) {
     error(where, models::Code::kGoalRank, fmt::format("rank {} is given twice", rank))
         .notes.push_back(fmt::format("the first is in {}", models::line_text({opened_[rank], 1})));
@@ -295,7 +295,7 @@ bool GoalReader::open_rank() {
   return true;
 }
 
-// Sorts what ops of the rank depend on by that, and otherwise leaves the order of the file.
+// Sorts the dependencies of the rank by the op that others depend on, otherwise in file order.
 bool GoalReader::close_rank(const char* behind) {
   if (!rank_) {
     error(at_, models::Code::kGoalSyntax, "unmatched '}'");
@@ -306,13 +306,14 @@ bool GoalReader::close_rank(const char* behind) {
   const std::uint32_t first = program_.rank_begin[rank];
   const auto end = static_cast<std::uint32_t>(program_.ops.size());
   program_.rank_end[rank] = end;
-  std::vector<std::uint32_t>& begins = program_.dependents_begin;  // has end of the last op
+  // already has the end of the last op
+  std::vector<std::uint32_t>& begins = program_.dependents_begin;
   const std::uint32_t before = begins.back();
   begins.resize(std::size_t{end} + 1, 0);
   for (const Dependency& it : dependencies_) ++begins[it.on + 1];
   for (std::uint32_t op = first; op < end; ++op) begins[op + 1] += begins[op];
   program_.dependents.resize(std::size_t{before} + dependencies_.size());
-  // Writing moves each begin to its end, which is the next one's begin.
+  // Writing moves each begin to its end, which is the begin of the next op.
   for (const Dependency& it : dependencies_) program_.dependents[begins[it.on]++] = it.dependent;
   for (std::uint32_t op = end; op > first; --op) begins[op] = begins[op - 1];
   begins[first] = before;
@@ -495,7 +496,7 @@ bool GoalReader::read_number(const char* what, std::uint64_t most, std::uint64_t
   return false;
 }
 
-// Leaves the end of the line to be read.
+// Checks for the end of the line without consuming it.
 bool GoalReader::end_of_statement(const char* or_else) {
   skip_blanks();
   return at_line_end() || expected(fmt::format("{}the end of the line", or_else));

@@ -1,5 +1,6 @@
-// GOAL: the text format of LogGOPSim for programs of sends, receives and calculations.
-// docs/reference/goal.md describes it; the grammar is that of LogGOPSim's src/LogGOPSim/txt2bin.re.
+// Reads GOAL, LogGOPSim's text format for programs of sends, receives and calculations.
+// docs/reference/goal.md describes the format; the grammar is that of LogGOPSim's
+// src/LogGOPSim/txt2bin.re.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +14,16 @@
 
 namespace pipesim::formats {
 
-/// Above so many bytes a file is refused: places in it are numbers of 32 bits.
+/// The largest file that is read, in bytes: positions have 32 bits.
 inline constexpr std::size_t kMaxGoalBytes = 0xffffffff;
 
 struct GoalFile {
   sim::LogGopsProgram program;
-  std::vector<std::uint32_t> offsets;  // of each op: where its statement begins in the text
+  std::vector<std::uint32_t> offsets;  // per op: position of its statement in the text
 };
 
-/// The program in `text`. Ops are numbered as they stand there. Nothing where there are mistakes,
-/// which `diagnostics` then has, at most 20 of them. One pass; no allocation per statement.
+/// Reads the program in `text`. Ops are numbered in text order. Returns nullopt after mistakes;
+/// `diagnostics` lists at most 20 of them. Reads in one pass, without an allocation per statement.
 std::optional<GoalFile> read_goal(std::string_view text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -16,7 +16,7 @@ constexpr std::string_view kHeader =
     "shape,builder,comment";
 constexpr std::size_t kFields = 11;
 
-// What stands between the quotes that `at` is at; it goes behind them.
+// Returns the quoted field at `at`, and moves `at` past its closing quote.
 std::string quoted_field(std::string_view line, std::size_t& at) {
   std::string field;
   for (++at; at < line.size(); ++at) {
@@ -28,8 +28,8 @@ std::string quoted_field(std::string_view line, std::size_t& at) {
   return field;
 }
 
-// OneFlow quotes nothing, and pipesim what a spreadsheet would take for a formula: commas within
-// parentheses are a field's own. A comment is all that is left.
+// Splits a row. OneFlow quotes nothing; pipesim quotes text that a spreadsheet would read as a
+// formula. Commas within parentheses belong to a field. The comment is the rest of the line.
 std::vector<std::string> fields_of(std::string_view line) {
   std::vector<std::string> fields;
   std::size_t at = 0;
@@ -47,7 +47,7 @@ std::vector<std::string> fields_of(std::string_view line) {
       fields.emplace_back(line.substr(begin, at - begin));
     }
     if (at >= line.size()) break;
-    ++at;  // the comma
+    ++at;  // skips the comma
   }
   return fields;
 }
@@ -57,14 +57,14 @@ constexpr std::string_view kShape = "Logical shape: ";
 constexpr std::string_view kSignatures = "Altered state of sbp: ";
 constexpr std::string_view kPlacements = "Altered state of placement: ";
 
-// What stands behind `mark` in the line; nothing where it has none.
+// Returns the text after `mark` in the line, or nullopt without the mark.
 std::optional<std::string_view> behind(std::string_view line, std::string_view mark) {
   const std::size_t found = line.find(mark);
   if (found == std::string_view::npos) return std::nullopt;
   return line.substr(found + mark.size());
 }
 
-// "a -> b -> c".
+// Splits "a -> b -> c".
 std::vector<std::string> stations(std::string_view text) {
   constexpr std::string_view kArrow = " -> ";
   std::vector<std::string> result;
@@ -99,7 +99,7 @@ class RouteReader {
   std::vector<LoggedBoxing> take() { return std::move(rows_); }
 
  private:
-  // A row for each step of the way.
+  // Adds a row for each step of the route.
   void add(const std::vector<std::string>& signatures, std::uint32_t number) {
     for (std::size_t i = 1; i < signatures.size(); ++i) {
       LoggedBoxing row;
@@ -114,7 +114,7 @@ class RouteReader {
 
   std::vector<std::string> route_;
   std::string shape_;
-  std::size_t first_ = 0;  // row of the boxing at hand
+  std::size_t first_ = 0;  // first row of the current boxing
   std::vector<LoggedBoxing> rows_;
 };
 

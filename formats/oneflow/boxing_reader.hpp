@@ -1,6 +1,6 @@
-// OneFlow's boxing logs (with ONEFLOW_DEBUG=1). Of a graph that is boxing/log/JOB.csv; eager
-// boxings write lines "Boxing route: ...", "Altered state of sbp: (B, B) -> (P, B)" and so on into
-// the log of the rank (oneflow/core/boxing/eager_boxing_logger.cpp), and name no op.
+// Reads OneFlow's boxing logs (with ONEFLOW_DEBUG=1). A graph writes boxing/log/JOB.csv. Eager
+// boxings write lines such as "Boxing route: ..." and "Altered state of sbp: (B, B) -> (P, B)" to
+// the log of the rank (oneflow/core/boxing/eager_boxing_logger.cpp), without op names.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace pipesim::formats {
 
-/// Larger files are refused.
+/// The largest file that is read, in bytes.
 inline constexpr std::size_t kMaxBoxingBytes = std::size_t{256} << 20;
 
-/// The rows of a boxing log. Nothing where `text` is none; `diagnostics` says why, with line and
-/// column.
+/// Reads the rows of a boxing log. Returns nullopt if `text` is not one; `diagnostics` has the
+/// reason, with line and column.
 std::optional<std::vector<models::LoggedBoxing>> read_boxing(const std::string& text,
                                                              models::Diagnostics& diagnostics);
 

@@ -11,7 +11,7 @@
 namespace pipesim::formats {
 namespace {
 
-// What a name may have; longer lines are of something else.
+// Limits of the reader: longer lines are not launches.
 constexpr std::size_t kMaxLineBytes = std::size_t{1} << 16;
 constexpr std::size_t kMaxOps = 1'000'000;
 
@@ -28,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// "3: rest" of srun -l, "[node0:3] rest": takes that away.
+// Removes a label from `text` and returns its rank: "3: rest" of srun -l, or "[node0:3] rest".
 std::optional<std::uint32_t> take_rank(std::string_view& text) {
   if (!text.empty() && text.front() == '[') {
     const std::size_t end = text.find(']');
@@ -48,7 +48,7 @@ std::optional<std::uint32_t> take_rank(std::string_view& text) {
   return rank;
 }
 
-/// Where `before: ` or `after: ` begins, and which.
+/// The position of `before: ` or `after: ` in a line.
 struct Mark {
   std::size_t at = std::string_view::npos;
   std::size_t end = 0;
@@ -60,13 +60,13 @@ Mark find_mark(std::string_view text) {
   constexpr std::string_view kAfter = "after: ";
   const std::size_t before = text.find(kBefore);
   const std::size_t after = text.find(kAfter);
-  // Both may be in a line, or none.
+  // A line can have both marks, or neither.
   if (before < after) return {before, before + kBefore.size(), false};
   if (after == std::string_view::npos) return {};
   return {after, after + kAfter.size(), true};
 }
 
-// I20220419 10:11:12.123456  1234 kernel.cpp:52] -- the number of the thread.
+// Returns the thread number of a glog line: I20220419 10:11:12.123456  1234 kernel.cpp:52]
 std::optional<std::string_view> glog_thread(std::string_view head) {
   head = trimmed(head);
   const bool is_glog = head.size() > 5 &&
@@ -86,13 +86,13 @@ std::optional<std::string_view> glog_thread(std::string_view head) {
 
 }  // namespace
 
-/// One line of a launch.
+/// A line of a launch.
 struct LaunchLogReader::Line {
   std::optional<std::uint32_t> rank;
   std::string_view thread;
   std::string_view op;
   std::string_view stream;
-  std::uint32_t act = 0;  // 0: not told
+  std::uint32_t act = 0;  // 0: not given
   bool after = false;
 };
 
@@ -104,14 +104,14 @@ std::optional<LaunchLogReader::Line> LaunchLogReader::parse(std::string_view tex
   line.after = mark.after;
   std::string_view head = text.substr(0, mark.at);
   std::string_view op = text.substr(mark.end);
-  // "20.400 us [node0:1] main " of pipesim.
+  // pipesim's form: "20.400 us [node0:1] main "
   const std::size_t us = head.find(" us [");
   if (us < 32) {
     std::string_view rest = head.substr(us + 4);
     line.rank = take_rank(rest);
     if (!line.rank) return std::nullopt;
     line.thread = trimmed(rest);
-    // "F0#3, stream forward, micro-batch 3, at train.py:88 step"
+    // pipesim's op: "F0#3, stream forward, micro-batch 3, at train.py:88 step"
     const std::size_t stream = op.find(", stream ");
     std::string_view name =
         op.substr(0, std::min({stream, op.find(", micro-batch "), op.find(", at ")}));
@@ -142,7 +142,7 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
   models::LoggedRank& rank = log_.ranks[rank_number];
   if (!rank.has_log) rank.source = path;
   rank.has_log = true;
-  // Names go into reports, and those to terminals.
+  // Reports print names to terminals.
   const std::string name = models::printable(line.op);
   const std::string on = models::printable(line.thread);
   const auto next_op = static_cast<std::uint32_t>(rank.ops.size());
@@ -163,7 +163,8 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
     return;
   }
   thread.last_launched = told;
-  // A log that was cut off at its beginning has the line after without that before.
+  // If the beginning of a log is missing, it can have a line after a launch without the line
+  // before.
   op.entered = std::max(op.entered, op.launched);
   const auto open = std::find(thread.open.rbegin(), thread.open.rend(), at->second);
   if (open != thread.open.rend()) thread.open.erase(std::next(open).base());

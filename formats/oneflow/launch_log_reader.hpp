@@ -1,4 +1,4 @@
-// Logs in which host threads wrote a line before and after each launch: those of 'pipesim run
+// Reads logs with a line before and after each launch of a host thread: those of 'pipesim run
 // --log', and OneFlow's in glog's form with a patch that prints `before: OP` and `after: OP`.
 #pragma once
 
@@ -14,22 +14,22 @@
 
 namespace pipesim::formats {
 
-/// Larger files are refused.
+/// The largest file that is read, in bytes.
 inline constexpr std::size_t kMaxLogBytes = std::size_t{1} << 30;
 
-/// The rank that the name of a log ends with: `rank_3.log`.
+/// The rank at the end of a log's file name: `rank_3.log`.
 std::optional<std::uint32_t> rank_of_log(const std::string& path);
 
-/// Puts together what lines say, of one file or several. Lines of all ranks may be mixed, and lines
-/// that are something else are passed over. The rank of a line is that of its `[host:rank]`, or
-/// that which srun and others put before it (`3: `), or that of its file's name.
+/// Combines the lines of one or several files. Lines of all ranks may be mixed; other lines are
+/// ignored. The rank of a line comes from its `[host:rank]`, from a launcher's label (`3: `), or
+/// from the file name.
 class LaunchLogReader {
  public:
-  /// Reads a file. False, with an error, where none of its lines is of a launch, or where it is not
-  /// known of which rank they are.
+  /// Reads a file. Returns false, with an error, if it has no launch lines or their rank is
+  /// unknown.
   bool read(const std::string& text, const std::string& path, models::Diagnostics& diagnostics);
 
-  /// Lines that were passed over.
+  /// The number of ignored lines.
   std::uint64_t other_lines() const { return other_lines_; }
 
   models::LaunchLog take() { return std::move(log_); }

@@ -46,7 +46,7 @@ class PlanReader {
   }
 
  private:
-  // What ops of many tasks are is told once, by job and name.
+  // Collects ops by job and name, because the plan describes an op of many tasks only once.
   void collect_ops() {
     for (const Index job : tree_.all(0, "job_id2op_attribute_ref_table")) {
       const auto table = tree_.find(job, "value");
@@ -114,7 +114,7 @@ class PlanReader {
         within(field, "machine_id", needed_integer(field, "machine_id"), 0, kMaxRanks - 1));
     task.thread = needed_integer(field, "thrd_id");
     if (const auto set = tree_.find(field, "task_set_info")) {
-      // Since OneFlow #10102 a task has its place in its chain only.
+      // Since OneFlow #10102, a task has a position only within its chain.
       const bool in_graph = tree_.find(*set, "order_in_graph").has_value();
       task.order = optional_integer(*set, in_graph ? "order_in_graph" : "order_in_chain", 0);
     }
@@ -156,7 +156,7 @@ class PlanReader {
     task.registers.push_back(reg);
   }
 
-  // The product of the dimensions.
+  // Returns the product of the dimensions.
   std::int64_t elements(Index shape) {
     std::int64_t product = 1;
     for (const Index dim : tree_.all(shape, "dim")) {
@@ -212,7 +212,7 @@ class PlanReader {
       const std::string name = tree_.text(*key);
       if (name == "repeat_num" || name == "max_acc_num" || name == "unpack_num" ||
           name == "pack_num") {
-        task.times = within_times(*value + 1);  // at_int32 or at_int64, which is all there is
+        task.times = within_times(*value + 1);  // the only field, at_int32 or at_int64
       }
     }
   }
@@ -230,13 +230,13 @@ class PlanReader {
   Diagnostics& diagnostics_;
   OneflowPlan plan_;
   std::map<std::pair<std::int64_t, std::string>, Index> ops_;  // by job and name
-  std::map<std::int64_t, Place> places_;                       // of tasks, by id
+  std::map<std::int64_t, Place> places_;                       // places of tasks, by id
 };
 
 }  // namespace
 
 std::optional<OneflowPlan> read_oneflow_plan(std::string_view text, Diagnostics& diagnostics) {
-  // What OneFlow writes for people beside the plan, by PlanUtil::GenLightPlan.
+  // A light plan, which PlanUtil::GenLightPlan writes for people next to the plan.
   const bool is_light =
       text.starts_with("rank : ") && text.find(" actor id : ") != std::string_view::npos;
   if (is_light) {

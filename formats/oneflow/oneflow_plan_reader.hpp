@@ -1,6 +1,6 @@
-// OneFlow's text dump of a compiled graph, `job_<graph>_plan`: its message `Plan` in protobuf's
-// text format. Read from it: the tasks, their registers with credits, and who takes what. Fields
-// that are not known here are skipped, as there are others in each version.
+// Reads OneFlow's text dump of a compiled graph, `job_<graph>_plan`: its message `Plan` in
+// protobuf's text format. Reads the tasks, their registers with credits, and the consumers of
+// registers. Skips unknown fields, because each version has other fields.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace pipesim::formats {
 
-/// Above so many bytes a file is no plan dump.
+/// The largest plan dump that is read, in bytes.
 inline constexpr std::size_t kMaxPlanBytes = std::size_t{512} << 20;
 
 struct PlanRegister {
   std::int64_t id = 0;
-  std::int64_t slots = 1;  // its credits, as the plan has them
+  std::int64_t slots = 1;  // credits, as in the plan
   bool control = false;
-  std::int64_t acts = 0;                    // how often per step it is filled; 0: not said
+  std::int64_t acts = 0;                    // how often per step it is filled; 0: not given
   std::optional<std::int64_t> in_place_of;  // the register whose memory it reuses
 };
 
@@ -32,27 +32,26 @@ struct PlanTask {
   models::OutsideText type;  // "kNormalForward"
   std::uint32_t rank = 0;
   std::int64_t thread = 0;
-  std::int64_t order = 0;  // in the graph; less comes first
+  std::int64_t order = 0;  // position in the graph; smaller comes first
   std::int64_t parallel_id = 0;
-  models::OutsideText op;  // its name; may be empty
-  models::OutsideText
-      op_type;  // of user ops: "repeat"; of boxing: "kOpTypeAllReduce"; of copies: "H2D"
-  models::OutsideText stream_hint;      // "NCCL_COMPUTE_0"
-  std::int64_t times = 0;               // of repeat, acc, pack and unpack; 0: not said
+  models::OutsideText op;           // op name; may be empty
+  models::OutsideText op_type;      // user op: "repeat"; boxing: "kOpTypeAllReduce"; copy: "H2D"
+  models::OutsideText stream_hint;  // "NCCL_COMPUTE_0"
+  std::int64_t times = 0;           // count of a repeat, acc, pack or unpack; 0: not given
   std::vector<std::int64_t> hierarchy;  // of its placement: {2, 2}
-  std::vector<PlanRegister> registers;  // that it fills; by their names in the plan
+  std::vector<PlanRegister> registers;  // produced registers, by their names in the plan
   struct Taken {
     std::int64_t id = 0;
     models::Place place;
   };
-  std::vector<Taken> takes;  // registers of other tasks, or of itself
+  std::vector<Taken> takes;  // registers it consumes, of other tasks or its own
 };
 
 struct OneflowPlan {
   std::vector<PlanTask> tasks;  // in the order of the file
 };
 
-/// The plan in `text`. Nothing where there are mistakes, which `diagnostics` then has.
+/// Reads the plan in `text`. Returns nullopt after mistakes, which `diagnostics` lists.
 std::optional<OneflowPlan> read_oneflow_plan(std::string_view text,
                                              models::Diagnostics& diagnostics);
 

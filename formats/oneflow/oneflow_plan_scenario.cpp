@@ -1,6 +1,6 @@
-// A plan has a task for each op and rank, and an actor of a scenario stands on many ranks. Tasks
-// are one actor where all is equal that has to be: name, kind, stream, counts. What may differ from
-// rank to rank stays different: who reads what from whom, and credits.
+// A plan has a task for each op and rank; an actor of a scenario covers many ranks. Tasks share an
+// actor if their name, kind, stream and counts are equal. Reads and credits may differ between the
+// ranks of an actor.
 #include "formats/oneflow/oneflow_plan_scenario.hpp"
 
 #include <algorithm>
@@ -24,12 +24,12 @@ namespace {
 using models::Diagnostics;
 using models::Operation;
 
-// How tasks of a type are written. Times are made up: a plan has none.
+// The scenario form of a task type. Times are made up, because a plan has none.
 struct TaskKind {
   std::string_view type;
   std::string_view kind;
   std::string_view parameter;
-  std::string_view stream;  // what a thread is called that has such tasks
+  std::string_view stream;  // name of a thread with such tasks
 };
 
 constexpr std::array<TaskKind, 30> kTaskKinds = {{
@@ -65,7 +65,7 @@ constexpr std::array<TaskKind, 30> kTaskKinds = {{
     {"kAccCtrlTick", "compute", "t_tick", "COMPUTE"},
 }};
 
-// Parameters, as they are written: those that are used.
+// Default values of the duration parameters. A scenario gets only the parameters that it uses.
 struct Duration {
   std::string_view parameter;
   std::string_view value;
@@ -85,14 +85,14 @@ constexpr std::array<Duration, 10> kDurations = {{
     {"t_tick", "0us", "what only gives order"},
 }};
 
-// The collective that an op is; nothing if it is none.
+// Returns the collective of an op; nullopt for other ops.
 std::optional<Operation> collective_of(const PlanTask& task) {
   const std::string& op = task.op_type;
   const bool logical = op.rfind("_nccl_logical", 0) == 0;
   if (!logical && task.type != "kCollectiveBoxingGeneric") return std::nullopt;
   if (op.find("s2s") != std::string::npos) return Operation::kAllToAll;
   const std::optional<Operation> found = models::operation_in(op);
-  // Whatever else it moves, its members enter together.
+  // Ops that move data in another way still make their members enter together, like a barrier.
   return found && models::is_collective(*found) ? *found : Operation::kBarrier;
 }
 
@@ -105,8 +105,8 @@ constexpr std::int64_t kCpu = 1;
 
 std::int64_t device_type(const PlanTask& task) { return task.thread >> 19 & 31; }
 
-// Whether `thread` is made of rank, device and stream as since 2021; before that it was another
-// number, which does not tell them.
+// Whether the task runs on the host. Since 2021, `thread` consists of rank, device and stream.
+// Older numbers do not show the device.
 bool is_on_host(const PlanTask& task) {
   return task.thread >> 24 == static_cast<std::int64_t>(task.rank) && device_type(task) == kCpu;
 }
@@ -128,7 +128,7 @@ bool counts(std::string_view kind) {
          kind == "acc_tick";
 }
 
-// A register, as reads name it.
+// A register, as the reads of actors name it.
 struct Label {
   std::uint32_t task = 0;
   std::uint32_t number = 0;  // 0: `out`, or `ctrl`
@@ -144,14 +144,14 @@ struct Read {
   std::string from;
   std::string label;
   bool control = false;
-  std::int64_t away = 0;  // the rank of the other, seen from the own one
+  std::int64_t away = 0;  // rank of the producer minus rank of the reader
   std::vector<std::uint32_t> ranks;
-  bool in_place = false;  // what the reader's output is made in; it has to be the first
+  bool in_place = false;  // the reader's first output uses this memory; this read must come first
 };
 
 struct Actor {
   std::string name;
-  std::vector<std::uint32_t> tasks;  // in the order of ranks
+  std::vector<std::uint32_t> tasks;  // sorted by rank
   std::vector<Read> reads;
 };
 
@@ -194,19 +194,20 @@ class PlanWriter {
   const OneflowPlan& plan_;
   Diagnostics& diagnostics_;
   std::uint32_t ranks_ = 0;
-  std::int64_t acc_ = 0;                  // micro-batches; 0: not said
-  std::vector<std::uint32_t> order_;      // of tasks
-  std::map<std::int64_t, Label> labels_;  // of registers, by id
-  std::set<std::int64_t> read_;           // registers that somebody takes
-  std::vector<std::string> streams_;      // of tasks
-  std::vector<std::uint32_t> actor_of_;   // of tasks
+  std::int64_t acc_ = 0;                  // micro-batches; 0: not given
+  std::vector<std::uint32_t> order_;      // tasks in plan order
+  std::map<std::int64_t, Label> labels_;  // by register id
+  std::set<std::int64_t> read_;           // registers that have a consumer
+  std::vector<std::string> streams_;      // per task
+  std::vector<std::uint32_t> actor_of_;   // per task
   std::vector<Actor> actors_;
   using Lists = std::vector<std::vector<std::uint32_t>>;
   std::vector<std::pair<std::string, Lists>> groups_;
   std::map<Lists, std::string> group_names_;
 };
 
-// A register that nobody takes holds nobody up, so it is left out.
+// Finds the registers that have a consumer. Other registers block nothing, so the scenario omits
+// them.
 void PlanWriter::find_readers() {
   for (const PlanTask& task : plan_.tasks) {
     for (const PlanTask::Taken& taken : task.takes) {
@@ -237,7 +238,8 @@ void PlanWriter::label_registers() {
   }
 }
 
-// How often per step what goes in and what comes out is filled, as far as a plan says it.
+// Returns the ratio of executions per step between inputs and outputs, or 0 if the plan does not
+// give it.
 std::int64_t PlanWriter::shape_ratio(const PlanTask& task) const {
   std::int64_t out = 0;
   std::int64_t in = 0;
@@ -270,8 +272,8 @@ void PlanWriter::count() {
                    [&](std::uint32_t a, std::uint32_t b) { return task(a).order < task(b).order; });
 }
 
-// Streams have the same name on all ranks, so that actors can stand on many: the number of a
-// thread tells on which rank it is, and its last part depends on which stream was needed first.
+// Gives streams the same names on all ranks, so that an actor can cover many ranks. A thread's
+// number contains the rank, and its last part depends on which stream was created first.
 void PlanWriter::name_threads() {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::string> names;
   for (const std::uint32_t i : order_) {
@@ -297,7 +299,7 @@ std::string PlanWriter::count_text(std::int64_t value) const {
   return value == acc_ || value == 0 ? "acc" : std::to_string(value);
 }
 
-// How often a task acts that takes nothing.
+// Returns how often a task without inputs executes.
 std::string PlanWriter::source_of(std::uint32_t index) const {
   if (!task(index).takes.empty()) return {};
   const std::string_view kind = kind_of(task(index)).kind;
@@ -307,7 +309,7 @@ std::string PlanWriter::source_of(std::uint32_t index) const {
   return acts == 1 ? "1" : count_text(acts);
 }
 
-// The register of another task in whose memory an op makes its first output.
+// Returns the register of another task whose memory holds the op's first output.
 std::optional<std::int64_t> PlanWriter::in_place_of(const PlanTask& task) const {
   if (kind_of(task).kind != "compute") return std::nullopt;
   for (const PlanRegister& reg : task.registers) {
@@ -320,7 +322,7 @@ std::optional<std::int64_t> PlanWriter::in_place_of(const PlanTask& task) const 
   return std::nullopt;
 }
 
-// What has to be equal in all tasks of an actor.
+// Returns the properties that all tasks of an actor share.
 std::string PlanWriter::signature(std::uint32_t index) const {
   return fmt::format("{} {} {} {} {} {} {}", kind_of(task(index)).kind, streams_[index],
                      times_of(index), source_of(index), collective_name(task(index)),
@@ -354,7 +356,7 @@ void PlanWriter::make_actors() {
 }
 
 void PlanWriter::check_collectives() {
-  std::map<std::string, std::uint32_t> first;  // task, by op
+  std::map<std::string, std::uint32_t> first;  // task, by op name
   for (const Actor& actor : actors_) {
     const PlanTask& own = task(actor.tasks.front());
     if (!collective_of(own)) continue;
@@ -401,7 +403,7 @@ std::vector<std::uint32_t> PlanWriter::ranks_of(const Actor& actor) const {
   return ranks;
 }
 
-// 3, or [0..3, 7]
+// Returns 3, or [0..3, 7].
 YamlNode PlanWriter::ranks_text(const std::vector<std::uint32_t>& ranks) const {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < ranks.size();) {
@@ -417,8 +419,8 @@ YamlNode PlanWriter::ranks_text(const std::vector<std::uint32_t>& ranks) const {
   return list;
 }
 
-// The lists of ranks that meet. Ops with two dimensions meet along one of them: those that keep
-// their place in the first are neighbours.
+// Returns the lists of ranks that communicate. Ops with two dimensions communicate along one of
+// them. Tasks with the same first index are adjacent.
 std::vector<std::vector<std::uint32_t>> PlanWriter::group_of(const Actor& actor) const {
   std::vector<std::uint32_t> tasks = actor.tasks;
   std::stable_sort(tasks.begin(), tasks.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -461,8 +463,9 @@ YamlNode PlanWriter::slots_of(const std::map<std::uint32_t, std::int64_t>& by_ra
   return choice;
 }
 
-// A repeat's data register is one piece of memory with as many credits as it repeats, whatever the
-// plan says: its kind has them. All other credits are those of the plan.
+// Adds the registers. A repeat's data register is one piece of memory with one credit per
+// repetition, whatever the plan says; the actor's kind implies these credits. All other credits are
+// those of the plan.
 void PlanWriter::add_registers(const Actor& actor, YamlNode& node) const {
   std::map<std::pair<bool, std::uint32_t>, std::map<std::uint32_t, std::int64_t>> slots;
   std::map<std::pair<bool, std::uint32_t>, std::string> names;
@@ -520,7 +523,7 @@ YamlNode PlanWriter::actor_node(const Actor& actor) {
   const std::string source = source_of(first);
   if (kind.kind == "wait_and_send_ids" || kind.kind == "critical_section_wait") {
     YamlNode input = YamlNode::map();
-    input.add("items", YamlNode::value("1"));  // the plan is that of one step
+    input.add("items", YamlNode::value("1"));  // the plan covers one step
     node.add("waits_for_input", std::move(input));
   } else if (!source.empty()) {
     node.add("source", YamlNode::value(source));

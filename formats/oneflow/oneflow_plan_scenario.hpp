@@ -1,4 +1,4 @@
-// OneFlow's plan dumps as scenarios.
+// Converts OneFlow's plan dumps to scenarios.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace pipesim::formats {
 
-/// The scenario, called `name` if that is not empty, that does what the tasks of `plan` do in one
-/// step. Tasks of one op on several ranks are one actor; credits, control registers, threads and
-/// rates are those of the plan. What the plan does not say is a parameter: how long ops take, by
-/// kind, and the micro-batches if no task counts them. Nothing where a task takes what none gives,
-/// or the tasks of a collective differ; `diagnostics` then says where, and warns of tasks that are
-/// of no known type.
+/// Returns a scenario that does the work of the tasks of `plan` in one step, with the name `name`
+/// unless empty. Tasks of one op on several ranks form one actor. Credits, control registers,
+/// threads and rates come from the plan. Facts that the plan lacks are parameters: durations by
+/// kind of op, and the number of micro-batches if no task counts them. Returns nullopt, with an
+/// error, if a task consumes a register that no task produces, or if the tasks of a collective
+/// differ. Warns of unknown task types.
 std::optional<std::string> plan_scenario(const OneflowPlan& plan, const std::string& name,
                                          models::Diagnostics& diagnostics);
 

@@ -27,7 +27,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// Reads digits of `base`, at most `most` of them; how many there were.
+// Reads up to `most` digits of `base`; returns their number.
 std::size_t take_digits(std::string_view text, int base, std::size_t most, std::uint32_t& value) {
   std::size_t count = 0;
   value = 0;
@@ -40,8 +40,8 @@ std::size_t take_digits(std::string_view text, int base, std::size_t most, std::
   return count;
 }
 
-// The escape behind a backslash at the front of `text`: adds what it stands for and returns its
-// length; 0 where it is none.
+// Appends the value of the escape sequence after a backslash, at the front of `text`. Returns the
+// length of the sequence, or 0 if it is invalid.
 std::size_t take_escape(std::string_view text, std::string& out) {
   if (text.empty()) return 0;
   constexpr std::string_view kLetters = "abfnrtv\\'\"?";
@@ -100,15 +100,15 @@ class TextProtoParser {
     return false;
   }
 
-  // What stands here, for messages.
+  // Describes the next character for messages.
   std::string found() const {
     if (at_end()) return "the end of the text";
     const auto byte = static_cast<unsigned char>(next());
-    if (byte >= 0x80) return fmt::format("the byte 0x{:02x}", byte);  // half a letter is none
+    if (byte >= 0x80) return fmt::format("the byte 0x{:02x}", byte);  // part of a character
     return fmt::format("'{}'", models::printable(text_.substr(at_, 1)));
   }
 
-  // Spaces, lines and comments.
+  // Skips blanks, line ends and comments.
   void skip() {
     for (; !at_end(); ++at_) {
       const char c = text_[at_];
@@ -123,7 +123,7 @@ class TextProtoParser {
     }
   }
 
-  // All fields up to `close`, which is taken too; '\0' is the end of the text.
+  // Reads all fields up to and including `close`; '\0' stands for the end of the text.
   bool read_fields(char close, Place opened, std::uint32_t depth) {
     for (;;) {
       skip();
@@ -210,7 +210,7 @@ class TextProtoParser {
   }
 
   bool read_value(std::string_view name, Place place, std::uint32_t depth) {
-    if (result_.fields_.size() > kMaxTextProtoFields) {  // the text itself is one
+    if (result_.fields_.size() > kMaxTextProtoFields) {  // the root counts as a field
       return fail(place, fmt::format("more than {} fields", kMaxTextProtoFields),
                   models::Code::kLimit);
     }
@@ -244,7 +244,7 @@ class TextProtoParser {
     return true;
   }
 
-  // One string or several, which are then one.
+  // Reads adjacent strings, which form one value.
   bool take_strings(std::size_t& end) {
     std::string ignored;
     while (next() == '"' || next() == '\'') {
@@ -267,7 +267,7 @@ class TextProtoParser {
     return true;
   }
 
-  // A number, or a name such as true, inf or that of an enum.
+  // Reads a number, or a word such as true, inf or an enum value.
   bool take_word(std::string_view name, std::size_t& end) {
     const Place place = here();
     const std::size_t begin = at_;
@@ -323,7 +323,7 @@ std::string TextProto::text(Index field) const {
   const std::string_view value = fields_[field].value;
   if (fields_[field].kind != TextProtoKind::kString) return std::string(value);
   std::string result;
-  char quote = '\0';  // that of the string which is read; none between strings
+  char quote = '\0';  // quote of the current string; '\0' between strings
   for (std::size_t i = 0; i < value.size(); ++i) {
     const char c = value[i];
     if (quote == '\0') {

@@ -1,5 +1,5 @@
-// The text format of Protocol Buffers, read without a schema: what fields there are, and where.
-// What they mean, and which of them matter, is for who asks.
+// Reads the text format of Protocol Buffers without a schema: the fields and their places. The
+// caller decides what they mean and which of them matter.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 
 namespace pipesim::formats {
 
-/// So deep may messages stand in messages; protobuf's own parsers stop there too.
+/// The deepest nesting of messages, the same as in protobuf's own parsers.
 inline constexpr std::uint32_t kMaxTextProtoDepth = 100;
-/// Above so many fields a text is refused: 10 million take half a gigabyte.
+/// The most fields in a text: 10 million take half a gigabyte.
 inline constexpr std::size_t kMaxTextProtoFields = 10'000'000;
 
 enum class TextProtoKind : std::uint8_t { kMessage, kString, kWord };
 
-/// A field of a message. A list `[a, b]` is as many fields of its name.
+/// A field of a message. A list `[a, b]` becomes one field per item, all with its name.
 struct TextProtoField {
-  std::string_view name;   // of extensions with their brackets
-  std::string_view value;  // as it stands in the text: a string with its quotes; none of a message
+  std::string_view name;   // an extension's name includes the brackets
+  std::string_view value;  // raw text: strings include their quotes; empty for a message
   std::uint32_t line = 0;
-  std::uint32_t column = 0;                   // of the name; in bytes
-  std::uint32_t end = 0;                      // one past the last field inside this one
+  std::uint32_t column = 0;                   // of the name, in bytes
+  std::uint32_t end = 0;                      // index after the last nested field
   TextProtoKind kind = TextProtoKind::kWord;  // numbers are words
 };
 
-/// Fields in the order of the text, each followed by what is inside it. Field 0 is the whole text.
+/// Fields in text order, each followed by its nested fields. Field 0 is the whole text.
 class TextProto {
  public:
   using Index = std::uint32_t;
@@ -39,25 +39,25 @@ class TextProto {
   const TextProtoField& operator[](Index field) const { return fields_[field]; }
   models::Place place(Index field) const { return {fields_[field].line, fields_[field].column}; }
 
-  /// The fields of that name in `message`, in their order.
+  /// The fields with this name in `message`, in order.
   std::vector<Index> all(Index message, std::string_view name) const;
-  /// The last of them, as protobuf has it.
+  /// The last field with this name, the one that protobuf uses.
   std::optional<Index> find(Index message, std::string_view name) const;
-  /// That of a path of names, such as {"op_conf", "name"}.
+  /// The field at a path of names, such as {"op_conf", "name"}.
   std::optional<Index> find(Index message, std::initializer_list<std::string_view> path) const;
 
-  /// What a string says, with its escapes done; of all others the value as it stands.
+  /// The content of a string, with escapes resolved; for other fields, the raw value.
   std::string text(Index field) const;
-  /// The integer (decimal, 0x.., 0..). Nothing where it is none or does not fit.
+  /// The integer value (decimal, 0x.., 0..); nullopt if it is not an integer or does not fit.
   std::optional<std::int64_t> integer(Index field) const;
 
  private:
   friend class TextProtoParser;
-  std::deque<TextProtoField> fields_;  // grows without being copied
+  std::deque<TextProtoField> fields_;  // a deque, which grows without copies
 };
 
-/// The fields in `text`, which must outlive the result. Nothing where it is not such a text:
-/// `diagnostics` then has the first mistake, as what follows one cannot be told.
+/// Reads the fields in `text`, which must outlive the result. Returns nullopt after a syntax error.
+/// `diagnostics` has only the first error, because the text after it is ambiguous.
 std::optional<TextProto> read_text_proto(std::string_view text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -1,5 +1,5 @@
-// Each table is made first, as a name and numbers; from the largest number follows how wide they
-// must be. Sizes are those of the plan, and at least 1: Promela has no empty arrays.
+// Collects all tables first, as names and numbers, because the largest number decides the width of
+// all. Sizes are those of the plan, and at least 1: Promela has no empty arrays.
 #include "formats/promela/promela_writer.hpp"
 
 #include <algorithm>
@@ -27,20 +27,20 @@ using sim::Role;
 using sim::StreamId;
 using sim::ThreadId;
 
-// What SPIN can count and number.
+// Limits of SPIN's counters and numbers.
 constexpr std::size_t kMaxProcesses = 250;
 constexpr std::size_t kMaxChannels = 250;
 constexpr std::size_t kMaxInChannel = 255;
-constexpr std::uint32_t kNothing = 0xffffffff;  // becomes NONE
+constexpr std::uint32_t kNothing = 0xffffffff;  // written as NONE
 constexpr std::uint32_t kMaxNarrow = 254;
 constexpr std::uint32_t kMaxWide = 32766;
 
 /// One table, or a single number.
 struct Table {
   std::string name;
-  std::string size;  // the macro for how many numbers there are; empty: one, not an array
+  std::string size;  // macro of the array size; empty: a single number
   std::vector<std::uint32_t> numbers;
-  bool wide = false;  // a short, whatever the others are
+  bool wide = false;  // always a short
 };
 
 class Tables {
@@ -56,7 +56,7 @@ class Tables {
     add_queues();
   }
 
-  /// How to compile what is written; and the macros.
+  /// The command that compiles the model, and the macros.
   std::string sizes() const;
   std::string text() const;
   bool too_large() const {
@@ -88,7 +88,7 @@ class Tables {
     return tables_.back().numbers;
   }
 
-  /// A table with a number for each item of an IdVector.
+  /// Adds a table with a number for each item of an IdVector.
   template <typename Items, typename NumberOf>
   void add_each(const std::string& name, const std::string& size, const Items& items,
                 NumberOf number_of) {
@@ -106,7 +106,7 @@ class Tables {
   const Plan& plan_;
   std::vector<std::pair<std::string, std::size_t>> sizes_;
   std::vector<Table> tables_;
-  std::vector<sim::Signature> signatures_;  // those that are told apart
+  std::vector<sim::Signature> signatures_;  // the distinct signatures
 };
 
 void Tables::add_counts() {
@@ -157,7 +157,7 @@ void Tables::add_hosts() {
   tables_.push_back({"program", "PROGRAM", program});
   std::vector<std::uint32_t> limits;
   for (const sim::Stream& stream : plan_.streams) {
-    // There are never more acts than the plan has.
+    // A launch queue never holds more ops than the plan has.
     limits.push_back(std::min(stream.launch_queue, static_cast<std::uint32_t>(plan_.act_count)));
   }
   tables_.push_back({"stream_limit", "STREAMS", limits, true});
@@ -170,7 +170,8 @@ void Tables::add_hosts() {
   add_devices();
 }
 
-// Only what has limited room is a device here; hardware queues have their numbers in one row.
+// Adds devices with limited kernel slots or queues; others do not count as devices here. All
+// hardware queues share one numbering.
 void Tables::add_devices() {
   std::vector<std::uint32_t> device_of(plan_.devices.size(), kNothing);
   std::vector<std::uint32_t> first_queue(plan_.devices.size(), 0);
@@ -224,7 +225,7 @@ void Tables::add_actors() {
   each("actor_thread", [](const Actor& actor) { return actor.thread.value; });
   each("actor_stream", [](const Actor& actor) { return actor.stream.value; });
   each("actor_role", [](const Actor& actor) { return static_cast<std::uint32_t>(actor.role); });
-  // A source that waits for outside input asks for one item beyond its work.
+  // A source that waits for outside input requests one item more than its work needs.
   each("actor_limit", [](const Actor& actor) { return actor.acts + (actor.input.waits ? 1 : 0); });
   each("actor_items",
        [](const Actor& actor) { return actor.input.waits ? actor.input.items : kNothing; });
@@ -260,7 +261,7 @@ void Tables::add_actors() {
   add_needs();
 }
 
-// The communicators that each act needs, in order.
+// Adds the communicators that each op needs, in order.
 void Tables::add_needs() {
   std::vector<std::uint32_t> begin;
   std::vector<std::uint32_t> end;
@@ -362,7 +363,7 @@ void Tables::add_communicators() {
   add("stream_of_communicator", "STREAMS_IN") = streams;
 }
 
-// Whether two signatures differ is all that matters.
+// Numbers signatures: only their equality matters.
 std::uint32_t Tables::signature_of(const sim::Signature& signature) {
   const auto found = std::find(signatures_.begin(), signatures_.end(), signature);
   const auto number = static_cast<std::uint32_t>(found - signatures_.begin());
@@ -370,7 +371,8 @@ std::uint32_t Tables::signature_of(const sim::Signature& signature) {
   return number;
 }
 
-// Of each act of a send or receive what must fit: a signature with the tag as its root.
+// Adds, for each execution of a send or recv, the properties that must match: a signature with the
+// tag as its root.
 void Tables::add_sorts() {
   std::vector<std::uint32_t> begin;
   std::vector<std::uint32_t> sorts;
@@ -404,7 +406,7 @@ void Tables::add_calls() {
   each("call_communicator", [](const Call& call) { return call.communicator.value; });
   each("call_rank", [](const Call& call) { return call.member; });
   each("call_channel", [](const Call& call) { return call.channel.value; });
-  // The first of its calls stands for a chain.
+  // The first call of a chain identifies the chain.
   each("call_chain", [this](const Call& call) {
     return call.chain.valid() ? plan_.chained[plan_.chains[call.chain].calls].value : kNothing;
   });
@@ -413,7 +415,7 @@ void Tables::add_calls() {
   add_sorts();
 }
 
-// How many messages an inbox can ever hold, and how many acts and marks a stream.
+// Computes the largest number of messages in an inbox, and of ops and marks in a stream.
 void Tables::add_queues() {
   std::vector<std::size_t> inbox(plan_.threads.size(), 0);
   std::vector<std::size_t> queue(plan_.streams.size(), 0);
@@ -422,7 +424,7 @@ void Tables::add_queues() {
     sums[place] += more;
   };
   for (const sim::Actor& actor : plan_.actors) {
-    add_to(inbox, actor.thread.value, 1);  // the start message
+    add_to(inbox, actor.thread.value, 1);  // for the start message
     if (actor.stream.valid()) add_to(queue, actor.stream.value, actor.acts);
     if (actor.role == Role::kSynchronize) ++synchronizes;
   }
@@ -455,7 +457,7 @@ void Tables::add_queues() {
 }
 
 std::uint32_t Tables::largest() const {
-  // What an inbox and a stream hold is numbered in one row.
+  // Messages in inboxes, and entries of streams, share one numbering.
   std::uint32_t largest = plan_.actors.size() + 2 * plan_.edges.size() +
                           plan_.communicators.size() + plan_.threads.size();
   for (const Table& table : tables_) {
@@ -471,8 +473,8 @@ std::size_t Tables::size_of(const std::string& macro) const {
   return std::find_if(sizes_.begin(), sizes_.end(), is_it)->second;
 }
 
-// No less than SPIN will need: 16 bytes for what belongs to one thing, 2 for a place in a queue, 32
-// for a process or queue.
+// Returns an upper bound of the state size in SPIN: 16 bytes for the data of one object, 2 for a
+// place in a queue, 32 for a process or queue.
 std::size_t Tables::bytes_of_state() const {
   std::size_t things = 0;
   for (const char* macro : {"THREADS", "STREAMS", "ACTORS", "REGISTERS", "EDGES", "COLLECTIVES",

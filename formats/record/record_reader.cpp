@@ -1,4 +1,4 @@
-// A line is one object, of which the first key says what it is.
+// Each line is one object, and its first key gives the kind of line.
 #include "formats/record/record_reader.hpp"
 
 #include <algorithm>
@@ -33,10 +33,11 @@ using RecordJson = nlohmann::ordered_json;
 using EntryKind = RecordEntry::Kind;
 
 constexpr std::int64_t kMaxRecordRanks = 1 << 16;
-constexpr std::int64_t kMaxInteger = std::int64_t{1} << 53;  // that all readers of JSON keep exact
+// the largest that all JSON readers keep exact
+constexpr std::int64_t kMaxInteger = std::int64_t{1} << 53;
 constexpr int kRecordVersion = 1;
 
-// Thrown where a line is not what it should be, and caught in this file. `key` is where.
+// Exception for an invalid line, caught in this file. `key` is the key with the mistake.
 struct BadLine {
   BadLine(std::string says, std::string what_helps, std::string at)
       : message(std::move(says)), help(std::move(what_helps)), key(std::move(at)) {}
@@ -46,7 +47,7 @@ struct BadLine {
   std::string key;
 };
 
-// Texts, and the numbers that stand for them.
+// Numbers texts.
 class TextTable {
  public:
   explicit TextTable(std::vector<models::OutsideText>& texts) : texts_(texts) {}
@@ -63,7 +64,8 @@ class TextTable {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-// The fields of one line. Asking for a key checks its type; finish() finds those nobody asked for.
+// The fields of one line. Reading a key checks its type; finish() reports keys that were never
+// read.
 class Fields {
  public:
   explicit Fields(const RecordJson& object) : object_(object) {
@@ -97,7 +99,7 @@ class Fields {
     return value.get<bool>();
   }
 
-  // A number, or a list of them.
+  // Reads a number or a list of numbers.
   std::vector<std::int64_t> integers(const char* key, std::int64_t max) {
     if (!has(key)) return required(key, std::optional<std::vector<std::int64_t>>());
     const RecordJson& value = object_[key];
@@ -107,7 +109,7 @@ class Fields {
     return result;
   }
 
-  // A text, or a list of them.
+  // Reads a text or a list of texts.
   std::vector<std::string> texts(const char* key) {
     if (!has(key)) return required(key, std::optional<std::vector<std::string>>());
     std::vector<std::string> result;
@@ -159,7 +161,7 @@ class Fields {
   std::vector<std::string> known_;
 };
 
-// Parses `text`; nothing where it is no object. `place` is that of its first byte.
+// Parses `text`, which begins at `place`. Returns nullopt, with an error, if it is not an object.
 std::optional<RecordJson> parse_object(std::string_view text, const char* name, Place place,
                                        Diagnostics& diagnostics) {
   const JsonKind kind = {name, models::Code::kRecordLine, nullptr};
@@ -169,7 +171,7 @@ std::optional<RecordJson> parse_object(std::string_view text, const char* name, 
   return std::nullopt;
 }
 
-// Where `key` stands in the object that begins at `place`.
+// Returns the place of `key` in the object that begins at `place`.
 Place place_of_key(std::string_view text, const std::string& key, Place place) {
   const std::size_t at = text.find('"' + key + '"');
   return at == std::string_view::npos ? place : place_of_byte(text, at, place);
@@ -181,7 +183,7 @@ void report(const BadLine& bad, std::string_view text, Place place, Diagnostics&
   if (!bad.help.empty()) error.notes.push_back(bad.help);
 }
 
-// What the ranks of a record have in common.
+// Data that the ranks of a record share.
 class Job {
  public:
   explicit Job(Record& record) : record_(record), texts_(record.texts) {}
@@ -202,8 +204,9 @@ class Job {
     return frame == kNotSaid ? kNotSaid : place_of_frame_[frame];
   }
 
-  // `time`: how often the rank has made a group of this name and these ranks, which a group made
-  // again after destroy_process_group is, too. Its calls are counted anew.
+  // Returns the index of a group. `time`: how many groups of this name and these ranks the rank
+  // created earlier, because a group after destroy_process_group is a new one and numbers its calls
+  // anew.
   std::uint32_t group(models::RecordGroup group, std::uint32_t time) {
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
     const auto [at, is_new] =
@@ -233,10 +236,10 @@ class Job {
       groups_;
 };
 
-// The file of one rank.
+// Reads the file of one rank.
 class RankReader {
  public:
-  // `rank`: as the file's name says.
+  // `rank` comes from the file name.
   RankReader(std::uint32_t rank, std::uint32_t world, Record& record, Job& job, std::uint32_t file,
              Diagnostics& diagnostics)
       : number_(rank),
@@ -283,17 +286,17 @@ class RankReader {
     return static_cast<std::uint32_t>(fields.integer(key, 0, world_ - 1, std::nullopt));
   }
 
-  std::uint32_t number_;  // of the rank
+  std::uint32_t number_;  // rank
   std::uint32_t world_;
   Record& record_;
   Job& job_;
   std::uint32_t file_;
   Diagnostics& diagnostics_;
   RankRecord rank_;
-  Ids frames_;  // by the id of a place
+  Ids frames_;  // by place id
   Ids groups_;
-  std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t>
-      made_;  // how often
+  // Number of groups created with this name and these ranks.
+  std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t> made_;
   Ids streams_;
   Ids events_;
   std::set<std::int64_t> works_;
@@ -318,7 +321,7 @@ RankRecord RankReader::run(const std::string& text) {
       read_line(line);
     }
     if (diagnostics_.error_count() - before >= kMaxErrors) break;
-    // A record without its first line is none.
+    // Without a valid header line, the file is not a record.
     if (!has_header_ && diagnostics_.error_count() > before) break;
   }
   if (line_ == 0) {
@@ -510,7 +513,7 @@ void RankReader::read_group_entry(Fields& fields, RecordEntry& entry) {
   if (entry.kind == EntryKind::kDestroy) return;
   entry.number = fields.integer("key", 0, kMaxInteger, -1);
   entry.store_barrier = fields.truth("store_barrier");
-  fields.truth("split");  // of records without a parent
+  fields.truth("split");  // in records without a parent
   entry.parent = id(fields, "parent", groups_, "group", kNotSaid);
   if (entry.parent == kNotSaid) return;
   const models::RecordGroup& parent = record_.groups[entry.parent];
@@ -557,7 +560,7 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
   entry.blocks_host = fields.truth("blocking");
 }
 
-// How many calls of other threads come before this one.
+// Reads how many calls of other threads precede this one.
 void RankReader::read_after(Fields& fields, RecordEntry& entry) {
   const RecordJson& after = fields.value("after");
   if (!after.is_object()) fields.must_be("after", "a map of threads and numbers of calls");
@@ -619,7 +622,7 @@ void RankReader::read_host_wait(Fields& fields, RecordEntry& entry) {
   }
 }
 
-// False for what neither waits nor lets others go on.
+// Reads a store operation. Returns false if it neither waits nor releases other ranks.
 bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
   const std::string what = fields.text("store", std::nullopt);
   const std::vector<std::string> keys =
@@ -650,7 +653,7 @@ bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
 // ---------------------------------------------------------------------------------------------
 // The job
 
-// What messages name of how it was recorded. Other settings are for people.
+// Reads the recording settings that messages mention; other settings are only for people.
 void read_settings(const RecordJson& settings, Record& record) {
   if (!settings.is_object()) return;
   const auto number = [&](const char* key) {
@@ -665,7 +668,7 @@ void read_settings(const RecordJson& settings, Record& record) {
   record.seconds = number("seconds");
 }
 
-// The fields of record.json. 0 where it has mistakes.
+// Reads the fields of record.json. Returns the number of ranks, or 0 after mistakes.
 std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diagnostics) {
   const Place place{1, 1, 0};
   const std::optional<RecordJson> object = parse_object(file.text, "a record", place, diagnostics);
@@ -697,7 +700,7 @@ std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diag
   }
 }
 
-// "rank 3", "ranks 3, 5 and 12 more".
+// Returns "rank 3" or "ranks 3, 5 and 12 more".
 std::string missing_text(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t kShown = 8;
   std::string text = ranks.size() == 1 ? "rank" : "ranks";

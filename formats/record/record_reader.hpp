@@ -1,4 +1,4 @@
-// Records that `pipesim record` writes: docs/reference/record-format.md.
+// Reads records that `pipesim record` wrote: docs/reference/record-format.md.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace pipesim::formats {
 
-/// Larger files are refused, and so are longer lines.
+/// The largest file and the longest line that are read, in bytes.
 inline constexpr std::size_t kMaxRecordBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxRecordLineBytes = std::size_t{4} << 20;
 
@@ -25,12 +25,12 @@ struct RecordText {
   std::string text;
 };
 
-/// The rank whose file has this name: "rank3.jsonl". Nothing for other names.
+/// The rank of a file with this name: "rank3.jsonl". Returns nullopt for other names.
 std::optional<std::uint32_t> rank_of_record_file(std::string_view name);
 
-/// The record of which `files` are the files: first record.json, then those of ranks, in any order.
-/// Places in the n-th file, from 0, are of file n. Nothing where they have mistakes, for what
-/// `diagnostics` says. All text in it is printable.
+/// Reads a record from its files: first record.json, then those of the ranks, in any order. A place
+/// in the n-th file (from 0) has file n. Returns nullopt after mistakes, which `diagnostics` lists.
+/// All text in the record is printable.
 std::optional<models::Record> read_record(const std::vector<RecordText>& files,
                                           models::Diagnostics& diagnostics);
 

@@ -32,7 +32,7 @@ using models::RecordPeer;
 using models::RecordRules;
 using StepKind = HostStep::Kind;
 using Members = std::vector<std::uint32_t>;
-using RankPairs = std::vector<std::pair<std::int64_t, std::int64_t>>;  // rank, the other rank
+using RankPairs = std::vector<std::pair<std::int64_t, std::int64_t>>;  // rank, peer
 
 class RecordWriter {
  public:
@@ -106,7 +106,7 @@ std::string RecordWriter::about() const {
   return text;
 }
 
-// Only what NCCL leaves open can be set, and what dumps do not say.
+// Returns the parameters: only settings that NCCL leaves open, and facts that dumps do not contain.
 YamlNode RecordWriter::parameters() const {
   YamlNode all = YamlNode::map();
   const auto add = [&](const char* name, YamlNode value, const char* about) {
@@ -168,7 +168,7 @@ YamlNode RecordWriter::communicators() const {
   return map;
 }
 
-// Programs in the order of the first rank of each.
+// Returns the programs, sorted by the first rank of each.
 YamlNode RecordWriter::programs() const {
   std::map<Members, Members> ranks_of;  // by program
   for (std::uint32_t rank = 0; rank < rank_count(); ++rank) {
@@ -204,7 +204,8 @@ YamlNode RecordWriter::steps(const std::vector<FoldedStep>& folded, const RankSe
   return list;
 }
 
-// A name that a parameter may decide: of the pair's channel, or of the group's.
+// Returns the name of a channel. If parameter p2p chooses between the pair's and the group's
+// channel, returns the choice.
 YamlNode RecordWriter::channel_name(std::uint32_t index, std::uint32_t shared,
                                     const std::string& before) const {
   const auto name = [&](std::uint32_t of) { return YamlNode::text(before + channel(of).name); };
@@ -226,12 +227,12 @@ YamlNode RecordWriter::event(const HostStep& step) const {
                             : fmt::format("work {} of {}", step.slot, channel(step.channel).name));
 }
 
-// The stream of kernels and events that no channel decides; `compute` is what is meant without it.
+// Adds the stream of a kernel or event outside of channels. The default, `compute`, is not written.
 void RecordWriter::add_stream(YamlNode& map, const HostStep& step) {
   if (step.stream != "compute") map.add("stream", YamlNode::text(step.stream));
 }
 
-// What the step does, without its name and place.
+// Returns the action of a step, without its name and place.
 YamlNode RecordWriter::action(const HostStep& step, const RankSet& on) const {
   YamlNode map = YamlNode::map();
   const bool of_channel = step.channel != kNotSaid;
@@ -286,7 +287,7 @@ YamlNode RecordWriter::action(const HostStep& step, const RankSet& on) const {
 
 YamlNode RecordWriter::step(const HostStep& step, const RankSet& on) const {
   YamlNode map = action(step, on);
-  // What belongs to a call, such as the record of its event, is not named.
+  // Steps that belong to a call, such as the record of its event, get no name.
   if (step.later && (step.kind == StepKind::kCreate || step.kind == StepKind::kSplit)) {
     map.add("name", YamlNode::text("later new_group"));
   } else if (step.later && !step.calls.empty()) {
@@ -342,7 +343,7 @@ bool fits(const RankPairs& pairs, const std::function<std::int64_t(std::int64_t)
                      [&](const auto& pair) { return value(pair.first) == pair.second; });
 }
 
-// The other rank of `count` ranks by an expression of all ranks, where one fits.
+// Returns the peer among `count` ranks as an expression that fits all ranks, if there is one.
 std::optional<YamlNode> plain_peer(const RankPairs& pairs, std::int64_t count) {
   const auto [first, peer] = pairs.front();
   const std::int64_t distance = peer - first;
@@ -363,7 +364,7 @@ std::optional<YamlNode> plain_peer(const RankPairs& pairs, std::int64_t count) {
   return std::nullopt;
 }
 
-// The other rank in groups of `size` ranks that are `stride` apart, where that fits.
+// Returns the peer in groups of `size` ranks that are `stride` apart, if such an expression fits.
 std::optional<YamlNode> regular_peer(const RankPairs& pairs, const Members& list,
                                      const RecordPeer& peer) {
   const auto size = static_cast<std::int64_t>(list.size());
@@ -386,7 +387,7 @@ std::optional<YamlNode> regular_peer(const RankPairs& pairs, const Members& list
   return YamlNode::value(fmt::format("rank + ({} - {}){}", wanted, own, times));
 }
 
-// The other rank, as short as it can be said for all of `on`.
+// Returns the shortest expression of the peer that fits all ranks of `on`.
 YamlNode RecordWriter::peer(const HostCall& call, const RankSet& on) const {
   if (call.peer.kind == RecordPeer::Kind::kAny) return YamlNode::text("any");
   const Channel& of = channel(call.channel);

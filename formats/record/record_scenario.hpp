@@ -1,4 +1,4 @@
-// A record as a scenario that people can read and edit.
+// Converts a record to a scenario that people can read and edit.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace pipesim::formats {
 
-/// The YAML of a record under these rules: ranks with equal programs have one, repeated steps are
-/// loops, groups are named after the lines that made them. `name` is that of the scenario, and
-/// `doubts` what `check` says of its answer.
+/// Returns the YAML of a record under these rules. Ranks with equal programs share one program,
+/// repeated steps become loops, and groups are named after the lines that created them. `name` is
+/// the name of the scenario, and `doubts` are the uncertainties that `check` reports.
 std::string record_scenario(const models::Record& record, models::RecordRules rules,
                             const std::string& name, const models::RecordDoubts& doubts = {});
 

@@ -1,6 +1,6 @@
-// The schema is that of torch/csrc/distributed/c10d/FlightRecorder*.hpp. JSON writes some numbers
-// as texts, pickles do not; builds differ in what they leave out. So a number may be a text, and
-// what is not needed may be missing.
+// Reads the schema of torch/csrc/distributed/c10d/FlightRecorder*.hpp. JSON has some numbers as
+// texts, pickles do not, and builds omit different fields. So a number may be a text, and optional
+// fields may be missing.
 #include "formats/torch/flight_recorder_file.hpp"
 
 #include <algorithm>
@@ -32,13 +32,13 @@ constexpr const char* kHint =
     "as "
     "JSON or pickled";
 
-// So much of one entry is read; more only serves to fill memory.
+// Limits of one entry and of a dump; larger files can only fill memory.
 constexpr std::size_t kMaxTensors = 4096;
 constexpr std::size_t kMaxDimensions = 64;
 constexpr std::size_t kMaxFrames = 256;
 constexpr std::size_t kMaxEntries = 1'000'000;
-// A pickle holds a text once and refers to it, however often it is used. What is copied in this way
-// may be as much as twice the file, and this: names of groups and types are short.
+// A pickle holds a text once, however often it is used. Copies of such texts may take twice the
+// size of the file plus this many bytes. Names of groups and types are short.
 constexpr std::size_t kSharedText = std::size_t{1} << 20;
 
 bool looks_like_json(const std::string& bytes) {
@@ -46,7 +46,7 @@ bool looks_like_json(const std::string& bytes) {
   return first == std::string::npos || bytes[first] == '{' || bytes[first] == '[';
 }
 
-// Thrown where a dump is not what it should be, and caught in this file.
+// Exception for an invalid dump, caught in this file.
 class NoDump {
  public:
   explicit NoDump(std::string message, models::Code code = models::Code::kDump)
@@ -86,14 +86,14 @@ class DumpReader {
   bool has_rank() const { return tree_.find(root_, "rank").has_value(); }
 
  private:
-  // A copy to keep.
+  // Returns a copy of a text.
   models::OutsideText text(Index value) {
     if (was_read_[value]) share(tree_.text(value).size());
     was_read_[value] = true;
     return std::string(tree_.text(value));
   }
 
-  // One more copy of what the file has once.
+  // Counts another copy of a text that the file has once.
   void share(std::size_t size) {
     shared_ += size;
     if (shared_ <= max_shared_) return;
@@ -104,7 +104,7 @@ class DumpReader {
                  models::Code::kLimit);
   }
 
-  // For a look at it.
+  // Returns a text without a copy.
   std::string_view view(Index map, std::string_view key) const {
     const auto found = tree_.find(map, key);
     if (!found || tree_.kind(*found) == Kind::kNull) return {};
@@ -161,14 +161,14 @@ class DumpReader {
 
   const PlainTree& tree_;
   Index root_;
-  std::string where_;  // for messages
+  std::string where_;  // location for messages
   std::vector<bool> was_read_;
-  std::size_t shared_ = 0;  // bytes of texts that were copied before
+  std::size_t shared_ = 0;  // bytes of repeated copies
   std::size_t max_shared_;
   FlightRecorderDump dump_;
 };
 
-// "[0, 1, 2]", or a list.
+// Reads ranks from the text "[0, 1, 2]" or from a list.
 std::vector<std::uint32_t> DumpReader::rank_list(Index map) {
   std::set<std::uint32_t> ranks;
   const auto found = tree_.find(map, "ranks");
@@ -268,7 +268,7 @@ std::vector<models::OutsideText> DumpReader::types(Index entry, std::string_view
   return result;
 }
 
-// The innermost frame that is not PyTorch's own: "train.py:88 step".
+// Returns the innermost frame outside of PyTorch: "train.py:88 step".
 std::string DumpReader::place(Index entry) const {
   const auto frames = tree_.find(entry, "frames");
   if (!frames || tree_.kind(*frames) != Kind::kList) return {};
@@ -287,7 +287,7 @@ std::string DumpReader::place(Index entry) const {
   return innermost;
 }
 
-// "nccl:all_reduce", "nccl:send 1->2", "nccl:recv 3<-0".
+// Reads "nccl:all_reduce", "nccl:send 1->2" or "nccl:recv 3<-0".
 void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& entry) const {
   std::string_view name = whole;
   const std::size_t colon = name.find(':');
@@ -300,7 +300,7 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
   const std::size_t arrow = ends.find(sends ? "->" : "<-");
   const auto first =
       models::whole_number<std::int64_t>(ends.substr(0, std::min(arrow, ends.size())));
-  // No number where there is no arrow.
+  // Without an arrow, there is no second number.
   const auto second = models::whole_number<std::int64_t>(
       ends.substr(arrow == std::string_view::npos ? ends.size() : arrow + 2));
   if (!first || !second) {
@@ -333,7 +333,7 @@ void DumpReader::read_entry(Index at) {
   if (name.empty()) throw NoDump(fmt::format("{} has no 'profiling_name'", where_));
   read_name(name, entry);
   entry.messages = truth(at, "is_p2p") || entry.op.message;
-  // Before 2.3 there was one number for both.
+  // Before 2.3, collectives and sends shared one number.
   const char* key = entry.messages && tree_.find(at, "p2p_seq_id") ? "p2p_seq_id"
                     : tree_.find(at, "collective_seq_id")          ? "collective_seq_id"
                                                                    : "seq_id";
@@ -405,7 +405,7 @@ std::optional<PlainValue> read_plain(const std::string& bytes, Diagnostics& diag
   return value;
 }
 
-/// Puts dumps together.
+/// Merges dumps.
 class Merger {
  public:
   explicit Merger(std::vector<FlightRecorderDump> dumps) : dumps_(std::move(dumps)) {}
@@ -442,8 +442,9 @@ class Merger {
   Evidence evidence_;
 };
 
-// One name may stand for different members on different ranks: that makes different groups. Of a
-// group that no configuration tells, those that have called something in it are the members.
+// Finds the groups. Ranks may use one name for groups of different members; these are different
+// groups. If no configuration describes a group, its members are the ranks that called something in
+// it.
 void Merger::find_groups() {
   std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> known;
   const auto add = [&](std::uint32_t rank, const std::string& name, const std::string& description,
@@ -461,7 +462,7 @@ void Merger::find_groups() {
     for (const auto& group : dump.groups) {
       if (group.ranks.empty()) continue;
       told.insert(group.name);
-      // Who calls something in a group is in it.
+      // A rank that calls something in a group is a member.
       std::set<std::uint32_t> ranks(group.ranks.begin(), group.ranks.end());
       if (used.count(group.name) > 0) ranks.insert(dump.rank);
       add(dump.rank, group.name, group.description, {ranks.begin(), ranks.end()});
@@ -480,9 +481,9 @@ void Merger::find_groups() {
   }
 }
 
-// `pg_status` numbers groups as this process does, and only entries say which number is which name.
-// Both are given as groups are made, so where their numbers are as many, they are in one order:
-// that is used if it agrees with all that entries say.
+// Adds the counters of `pg_status`, whose group ids are local to the process. Only entries map ids
+// to names. Ids and names both increase in creation order, so equal counts imply the same order.
+// This order is used if it agrees with all entries.
 void Merger::add_status(const FlightRecorderDump& dump, models::RankEvidence& rank) {
   std::map<std::int64_t, std::string> name_of;
   for (const auto& entry : dump.entries) {
@@ -513,7 +514,7 @@ void Merger::add_status(const FlightRecorderDump& dump, models::RankEvidence& ra
             [](const auto& a, const auto& b) { return a.group < b.group; });
 }
 
-// Takes the entries out of `dump`: they are most of the memory.
+// Adds the dump of one rank. Moves the entries out of `dump`: they take most of the memory.
 void Merger::add(FlightRecorderDump& dump) {
   models::RankEvidence& rank = evidence_.ranks[dump.rank];
   rank.has_dump = true;
@@ -522,7 +523,7 @@ void Merger::add(FlightRecorderDump& dump) {
   evidence_.files.emplace_back(dump.path);
   add_status(dump, rank);
   for (models::GroupProgress& progress : rank.progress) progress.place = place;
-  std::map<std::uint32_t, std::size_t> last;  // of each group its last call
+  std::map<std::uint32_t, std::size_t> last;  // per group: index of its last call
   for (FlightRecorderDump::Entry& entry : dump.entries) {
     const std::uint32_t group = group_of(dump.rank, entry.group);
     models::RecordedOp op = std::move(entry.op);
@@ -553,7 +554,7 @@ void Merger::add(FlightRecorderDump& dump) {
   dump.entries = {};
 }
 
-// Members are numbered in the group.
+// Converts the ends of a send or recv from ranks of the group to ranks of the job.
 void Merger::place_ends(const FlightRecorderDump::Entry& entry, std::uint32_t group,
                         models::RecordedOp& op) {
   const std::vector<std::uint32_t>& members = evidence_.groups[group].ranks;
@@ -565,8 +566,8 @@ void Merger::place_ends(const FlightRecorderDump::Entry& entry, std::uint32_t gr
   grow(std::max(op.source, op.target));
 }
 
-// Another op with the number of the call `at` is coalesced with it. Two of the marks that end this
-// say of what: another op before those was a call of its own.
+// Adds an op with the number of call `at`, which is coalesced with it. Two of the end marks name
+// the coalesced ops: any earlier op was a separate call.
 void Merger::extend(std::vector<RecordedCall>& calls, std::size_t at, models::RecordedOp op) {
   constexpr std::string_view kEnd = "coalesced";
   const bool ends = !op.message && op.name.ends_with(kEnd);

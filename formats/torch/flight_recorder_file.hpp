@@ -1,5 +1,5 @@
-// Dumps of PyTorch's Flight Recorder (torch.distributed, versions 2.x), as JSON or pickled: the
-// last collectives and messages that one rank called, and how far each came.
+// Reads dumps of PyTorch's Flight Recorder (torch.distributed, versions 2.x), as JSON or pickled:
+// the last collectives, sends and recvs of one rank, and their progress.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace pipesim::formats {
 
-/// Larger files are refused.
+/// The largest file that is read, in bytes.
 inline constexpr std::size_t kMaxDumpBytes = std::size_t{256} << 20;
 
-/// What one dump says, before groups of several ranks are known to be one.
+/// The content of one dump, before groups are matched between ranks.
 struct FlightRecorderDump {
   struct Group {
     models::OutsideText name;
@@ -27,12 +27,12 @@ struct FlightRecorderDump {
   };
   struct Entry {
     models::RecordedOp op;
-    models::OutsideText group;  // its name
+    models::OutsideText group;  // name of the group
     models::OutsideText description;
-    std::int64_t group_id = -1;  // in this process: the key of `status`
+    std::int64_t group_id = -1;  // id in this process: the key of `status`
     bool messages = false;
-    std::uint64_t sequence = 0;      // of collectives, or of messages
-    std::uint32_t local_source = 0;  // of a message, in the group
+    std::uint64_t sequence = 0;      // counts collectives, or sends and recvs
+    std::uint32_t local_source = 0;  // for a send or recv: rank in the group
     std::uint32_t local_target = 0;
     models::OutsideText at;
   };
@@ -41,20 +41,20 @@ struct FlightRecorderDump {
   models::OutsideText version;
   std::vector<Group> groups;
   std::map<std::int64_t, models::GroupProgress> status;  // by group_id; `group` is not set
-  std::vector<Entry> entries;                            // in the order of records
+  std::vector<Entry> entries;                            // ordered by record number
 };
 
-/// Whether `path` may be a dump by its name, and of which rank: `nccl_trace_rank_3`,
-/// `_dump_3.json`.
+/// The rank of a dump by its file name: `nccl_trace_rank_3`, `_dump_3.json`. Returns nullopt for
+/// other names.
 std::optional<std::uint32_t> rank_of_dump(const std::string& path);
 
-/// One dump. `rank` is that of its file's name; a dump that says its own is of that. Nothing where
-/// `bytes` is none; `diagnostics` says why.
+/// Reads one dump. `rank` comes from the file name; a rank in the dump overrides it. Returns
+/// nullopt if `bytes` is not a dump; `diagnostics` has the reason.
 std::optional<FlightRecorderDump> read_flight_recorder(const std::string& bytes,
                                                        std::optional<std::uint32_t> rank,
                                                        models::Diagnostics& diagnostics);
 
-/// What all dumps of a job say together: at most one of each rank.
+/// Combines the dumps of a job, at most one per rank, into one body of evidence.
 models::Evidence flight_recorder_evidence(std::vector<FlightRecorderDump> dumps);
 
 }  // namespace pipesim::formats

@@ -1,6 +1,6 @@
-// A pickle is a program for a machine with a stack, a list of marks and a memo. Of its opcodes
-// (Lib/pickletools.py has all, with their meaning) those are done that make plain data. A recorder
-// writes protocol 2; other tools may have written the file again with another one.
+// A pickle is a program for a machine with a stack, a list of marks and a memo. This reader runs
+// the opcodes that build plain data (Lib/pickletools.py documents all opcodes). The recorder writes
+// protocol 2, but another tool may have rewritten the file with another protocol.
 #include "formats/torch/pickle.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class PickleReader {
     return std::move(value_);
   }
 
-  /// Where the opcode stands that was done last.
+  /// The position of the last opcode.
   std::size_t at() const { return at_; }
 
  private:
@@ -72,7 +72,7 @@ class PickleReader {
     ++next_;
     return line;
   }
-  // Little-endian.
+  // Reads a little-endian number.
   std::uint64_t take_number(std::size_t count) {
     std::uint64_t result = 0;
     const std::string_view digits = take(count);
@@ -96,7 +96,7 @@ class PickleReader {
     push(value);
     return value;
   }
-  // What was put since the last mark, which goes.
+  // Pops the values since the last mark, and the mark.
   std::vector<Index> pop_marked() {
     if (marks_.empty()) throw PickleError("invalid pickle: no mark on the stack");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
@@ -165,11 +165,11 @@ class PickleReader {
   std::size_t at_ = 0;
   bool done_ = false;
   std::deque<Index> stack_;
-  std::array<Index, 3> constants_ = {kNothing, kNothing, kNothing};  // true, false, none
+  std::array<Index, 3> constants_ = {kNothing, kNothing, kNothing};  // true, false, None
   std::vector<std::size_t> marks_;
   std::vector<Index> memo_;
-  std::size_t kept_ = 0;   // in memo_
-  std::size_t added_ = 0;  // to lists and dicts
+  std::size_t kept_ = 0;   // number of values in memo_
+  std::size_t added_ = 0;  // number of values added to lists and dicts
   PlainValue value_;
 };
 
@@ -183,7 +183,7 @@ std::uint32_t hexadecimal(std::string_view digits) {
   return code;
 }
 
-// Of protocol 0: 'it\'s'.
+// Reads a string of protocol 0: 'it\'s'.
 std::string PickleReader::unquoted(std::string_view line) {
   const bool quoted = line.size() >= 2 && (line.front() == '\'' || line.front() == '"') &&
                       line.back() == line.front();
@@ -206,7 +206,7 @@ std::string PickleReader::unquoted(std::string_view line) {
   return text;
 }
 
-// Of protocol 0: what is not Latin-1 is written \u1234 or \U00012345.
+// Reads a text of protocol 0, which has \u1234 or \U00012345 for characters outside of Latin-1.
 std::string PickleReader::unescaped(std::string_view line) {
   std::string text;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -401,7 +401,7 @@ bool PickleReader::use_memo(unsigned char opcode) {
 }
 
 void PickleReader::refuse(unsigned char opcode) {
-  // These lead to code of the reader's own.
+  // These opcodes run code of the reading program.
   constexpr std::string_view kRunsCode = "cRbioPQ\x81\x82\x83\x84\x92\x93\x97\x98";
   if (kRunsCode.find(static_cast<char>(opcode)) != std::string_view::npos) {
     throw PickleError(
@@ -421,7 +421,7 @@ void PickleReader::step(unsigned char opcode) {
       return;
     }
     case 0x95:
-      take(8);  // a frame only says how much can be read at once
+      take(8);  // a frame only gives the size of the next read
       return;
     case '(':
       marks_.push_back(stack_.size());

@@ -26,7 +26,7 @@ struct Word {
   ActionKind kind;
 };
 
-// Longer words first, so that none hides another.
+// Longer words come first: otherwise a prefix would match.
 constexpr std::array<Word, 12> kWords = {{
     {"REDUCE_GRAD", ActionKind::kReduceGrad},
     {"UNSHARD", ActionKind::kUnshard},
@@ -99,7 +99,7 @@ class ScheduleParser {
     places_.push_back(place);
   }
 
-  // A cell may have spaces around it, and stand in quotes.
+  // Reads a cell, which may have blanks around it and quotes.
   void read_cell(std::string_view text, Place place) {
     const auto trim = [&](std::string_view around) {
       const std::size_t first = text.find_first_not_of(around);
@@ -177,7 +177,7 @@ class ScheduleParser {
     return action;
   }
 
-  // False where there is no number. One that is too large is told at once.
+  // Reads a number. Returns false if there is none; reports a number that is too large.
   bool take_number(std::string_view& text, std::uint32_t most, const char* what, Place place,
                    std::uint32_t& value) {
     const char* end = text.data() + text.size();
@@ -200,13 +200,13 @@ class ScheduleParser {
     return action;
   }
 
-  // From the old vocabulary to the new one. An old file without BW is known by a B and a W of the
-  // same micro-batch: in the new words B has done W already.
+  // Translates the old vocabulary to the new one. In an old file without BW, a micro-batch has both
+  // a B and a W; in the new vocabulary, B includes W.
   void translate() {
     if (!old_words_) {
       old_words_ = std::any_of(weights_.begin(), weights_.end(),
                                [&](const auto& key) { return backwards_.count(key) > 0; });
-      if (new_word_) return;  // then that is a mistake, which validation tells
+      if (new_word_) return;  // validation reports this mistake
     }
     if (!old_words_) return;
     if (new_word_) {
@@ -231,12 +231,12 @@ class ScheduleParser {
   Diagnostics& diagnostics_;
   Schedule schedule_;
   bool old_words_ = false;
-  models::Actions actions_;  // of the row that is read
+  models::Actions actions_;  // actions of the current row
   std::vector<Place> places_;
   std::optional<std::pair<Action, Place>> new_word_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> backwards_;  // stage, micro-batch
   std::set<std::pair<std::uint32_t, std::uint32_t>> weights_;
-  std::vector<bool> is_bw_;  // of each action, in order
+  std::vector<bool> is_bw_;  // per action, in order
 };
 
 }  // namespace
@@ -271,7 +271,7 @@ std::vector<std::string> schedule_row_texts(const Schedule& schedule) {
     std::string row;
     for (std::size_t i = 0; i < actions.size();) {
       if (i > 0) row += ',';
-      // PyTorch has no groups of messages.
+      // PyTorch's files do not group sends and recvs.
       const bool message = models::is_message(actions[i].kind);
       row += message ? models::action_text(actions[i]) : models::slot_text(actions, i);
       i = message ? i + 1 : models::slot_end(actions, i);

@@ -1,6 +1,6 @@
-// PyTorch's CSV files of pipeline schedules (torch.distributed.pipelining): one row per rank, one
-// action per cell, empty cells for slots without work. docs/reference/schedules.md describes the
-// cells.
+// Reads and writes PyTorch's CSV files of pipeline schedules (torch.distributed.pipelining): one
+// row per rank, one action per cell, empty cells for slots without work.
+// docs/reference/schedules.md describes the cells.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace pipesim::formats {
 
-/// Above so many bytes a file is no schedule.
+/// The largest file that is read, in bytes.
 inline constexpr std::size_t kMaxScheduleBytes = std::size_t{1} << 28;
 
-/// One row, wherever it stands.
+/// One row, from any source.
 struct ScheduleRow {
   std::string_view text;
-  models::Place place;  // of its first character
+  models::Place place;  // place of its first character
 };
 
-/// The rows of a file, which must outlive them. Empty lines at the end are none.
+/// Returns the rows of a file, which must outlive them. Empty lines at the end are not rows.
 std::vector<ScheduleRow> schedule_rows(std::string_view text);
 
-/// The schedule in `rows`, valid (models::validate), of so many pipelines (see models::Schedule).
-/// Stages and micro-batches are as many as the rows name. Both vocabularies are understood: since
-/// November 2024 I is the input gradient and B the whole backward; before, B was the input gradient
-/// and BW the whole. `partial`: see models::Schedule. Nothing where there are mistakes, which
-/// `diagnostics` then has.
+/// Reads a schedule of `pipelines` pipelines (see models::Schedule) that is valid
+/// (models::validate). The largest stage and micro-batch in the rows give their numbers.
+/// Understands both vocabularies: since November 2024, I is the input gradient and B the whole
+/// backward; before, B was the input gradient and BW the whole backward. `partial`: see
+/// models::Schedule. Returns nullopt after mistakes, which `diagnostics` lists.
 std::optional<models::Schedule> read_schedule(const std::vector<ScheduleRow>& rows,
                                               std::uint32_t pipelines,
                                               models::Diagnostics& diagnostics,
                                               bool partial = false);
 
-/// The row of each rank, without the end of the line.
+/// Returns the row of each rank, without the line end.
 std::vector<std::string> schedule_row_texts(const models::Schedule& schedule);
 
-/// The whole file, in the new vocabulary; lines end as PyTorch ends them (CRLF).
+/// Returns the whole file in the new vocabulary, with PyTorch's line ends (CRLF).
 std::string write_schedule(const models::Schedule& schedule);
 
 }  // namespace pipesim::formats
