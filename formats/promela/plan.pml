@@ -1,15 +1,16 @@
-/* A plan in all its orders, for SPIN: docs/explanation/check.md says what the steps are, docs/reference/rules.md (the
- * numbers in brackets) what they do. Any time is forgotten: what may happen may happen next.
+/* A model of all interleavings of a plan, for SPIN. docs/explanation/check.md lists the steps, and
+ * docs/reference/rules.md (the numbers in brackets) defines them. The model has no time: any
+ * enabled step can come next.
  *
- * What stands before this text decides what is explored:
- *   - nothing: the tables are read at run time from the file that PIPESIM_PLAN names. This is compiled
- *     once, for small plans; pan says at its end how many states of rest it has found.
- *   - the tables of one plan (formats/promela/promela_writer.hpp): pan finds an assertion violated if the plan
- *     can come to rest with work left, or with calls that do not fit.
+ * The text before this comment selects the plans:
+ *   - No text: the tables are read at run time from the file that PIPESIM_PLAN names. This model is
+ *     compiled once, for small plans; at its end, pan prints the number of quiescent states.
+ *   - The tables of one plan (formats/promela/promela_writer.hpp): pan reports a violated assertion
+ *     if the plan can become quiescent with work left, or with mismatched calls.
  *
- * Tables are hidden: no part of the state, since nothing changes them. So are the variables for which
- * each step has use of its own. What ends, and each thread, is a process whose steps are d_steps.
- * All of them look at what all share, so nothing is there for partial-order reduction: -DNOREDUCE.
+ * Tables are hidden: they never change, so they are not part of the state. The scratch variables of
+ * single steps are hidden as well. Each thread, and each thing that ends, is a process of d_steps.
+ * All steps use shared data, so partial-order reduction saves nothing: -DNOREDUCE.
  */
 
 #ifndef PLAN
@@ -227,7 +228,7 @@ c_code {
 }
 #endif
 
-/* Roles, as sim/plan.hpp numbers them. */
+/* Roles, with the numbers of sim/plan.hpp. */
 #define OP 0
 #define GROUP 1
 #define RECORD 2
@@ -245,17 +246,17 @@ c_code {
 #define SEND 1
 #define RECEIVE 2
 
-/* What a thread is about: free, or blocked in the act of actor at[t]. */
+/* The mode of a thread: free, or blocked in the op of actor at[t]. */
 #define FREE 0
 #define STARVED 1       /* outside input never comes */
-#define CREATING 2      /* a communicator */
-#define QUEUING 3       /* for a place in the launch queue */
-#define COMPLETING 4    /* a blocking launch */
+#define CREATING 2      /* waits for a communicator */
+#define QUEUING 3       /* waits for a place in the launch queue */
+#define COMPLETING 4    /* waits in a blocking launch */
 #define SYNCHRONIZING 5
 #define AWAITING 6
 #define LOCKING 7
 
-/* A message in an inbox: a start message is the number of its actor. */
+/* Messages in an inbox. A start message is the number of its actor. */
 #define DATA(e) (ACTORS + (e))
 #define ACK(e) (ACTORS + EDGES + (e))
 #define is_start(m) ((m) < ACTORS)
@@ -263,7 +264,7 @@ c_code {
 #define edge_of_data(m) ((m) - ACTORS)
 #define edge_of_ack(m) ((m) - ACTORS - EDGES)
 
-/* What stands in a stream: an act is the number of its actor; the others are marks. */
+/* Entries of a stream. An op is the number of its actor; the other entries are marks. */
 #define ACK_MARK(e) (ACTORS + (e))
 #define CREATION_MARK(c) (ACTORS + EDGES + (c))
 #define SYNCHRONIZE_MARK(t) (ACTORS + EDGES + COMMUNICATORS + (t))
@@ -275,44 +276,44 @@ c_code {
  * The state.
  */
 
-short left;                       /* acts that are not done */
+short left;                       /* ops that are not done */
 NUMBER launched[ACTORS];
 NUMBER done[ACTORS];
-bool ready[ACTORS];               /* follows from the others [3.1] */
-NUMBER received[EDGES];           /* data messages that the consumer has counted */
-NUMBER acknowledged[EDGES];       /* slots, as the producer has counted */
-NUMBER returned[REGISTERS];       /* slots that all edges have acknowledged */
+bool ready[ACTORS];               /* derived from the other variables [3.1] */
+NUMBER received[EDGES];           /* data messages counted by the consumer */
+NUMBER acknowledged[EDGES];       /* slots counted by the producer */
+NUMBER returned[REGISTERS];       /* slots acknowledged by all edges */
 
 byte mode[THREADS];
-NUMBER at[THREADS];               /* arrival: where it is; program: whose act is next; or NONE */
+NUMBER at[THREADS];               /* arrival: its actor; program: the next actor; or NONE */
 short next_act[THREADS];          /* program: index in `program` */
-NUMBER need[THREADS];             /* which communicator it is about [3.3], or what it awaits */
-bool place[THREADS];              /* is kept for it in the launch queue, or the lock is its own */
+NUMBER need[THREADS];             /* communicator that it waits for [3.3], or the count it awaits */
+bool place[THREADS];              /* whether it has a launch queue place, or holds the lock */
 NUMBER marks_of_thread[THREADS];
 chan inbox[THREADS] = [INBOX] of { NUMBER };
 
-NUMBER head[STREAMS];             /* the actor of the act at the head, or NONE */
-bool begun[STREAMS];              /* the act at the head has started */
-NUMBER head_need[STREAMS];        /* of a wait: how often its event must have fired; of an act that
-                                     stays behind a stream: how many acts of that must be done */
+NUMBER head[STREAMS];             /* the actor of the op at the head, or NONE */
+bool begun[STREAMS];              /* whether the op at the head has started */
+NUMBER head_need[STREAMS];        /* for a wait: the required firings of its event; for an op that
+                                     follows another stream: the ops of it that must be done */
 chan rest[STREAMS] = [QUEUE] of { NUMBER, NUMBER };
 NUMBER unfinished[STREAMS];
-short launched_on[STREAMS];       /* acts, since the start */
+short launched_on[STREAMS];       /* ops since the start */
 short done_on[STREAMS];
 chan line[STREAMS] = [THREADS] of { NUMBER };
 
-/* Of a device with limited room: the streams of the acts that were launched and have not started, of
- * those in a hardware queue, and of those in the launch order. */
+/* For a device with limited kernel slots: the streams of ops that were launched and have not
+ * started, of ops in a hardware queue, and of ops in the launch order. */
 chan not_begun[DEVICES] = [ROOM] of { NUMBER };
 chan hardware_queue[HARDWARE_QUEUES] = [ROOM] of { NUMBER };
 chan launch_order[DEVICES] = [ROOM] of { NUMBER };
 NUMBER resident[DEVICES];
-bool offered[STREAMS];             /* the act at the head may start as soon as a slot is free */
+bool offered[STREAMS];             /* whether the op at the head can start once a slot is free */
 
-NUMBER started[COLLECTIVES];      /* members of the instance that is under way */
+NUMBER started[COLLECTIVES];      /* members that have entered the current instance */
 
 bool exists[COMMUNICATORS];
-bool arrived[RANKS_IN];           /* at the creation */
+bool arrived[RANKS_IN];           /* at the initialization */
 NUMBER arrivals[COMMUNICATORS];
 NUMBER marks_of_creation[COMMUNICATORS];
 
@@ -321,27 +322,27 @@ NUMBER fired[SIGNALS];
 NUMBER holder[LOCKS];             /* a thread, or NONE */
 chan lock_line[LOCKS] = [THREADS] of { NUMBER };
 
-NUMBER in_round[COMMUNICATORS];   /* ranks that have arrived in the round */
+NUMBER in_round[COMMUNICATORS];   /* ranks that have arrived in the current collective */
 NUMBER first_call[COMMUNICATORS];
 bool mismatched[COMMUNICATORS];
 NUMBER call_in_round[RANKS_IN];
-bool running[CALLS];              /* a send into a buffer, or a receive that has its message */
+bool running[CALLS];              /* a send into a buffer, or a receive that has its data */
 NUMBER calls_left[ACTORS];
-NUMBER stage_left[CALLS];         /* of a chain, which its first call stands for */
-bool any_mismatch;                /* of a round, or a message */
-chan mailbox[CHANNELS] = [MAILBOX] of { NUMBER, NUMBER };  /* of each message its sort and steps */
-NUMBER held[CHANNELS];            /* steps of its buffer */
-NUMBER sender[CHANNELS];          /* active and without a receive or room, or NONE */
-NUMBER receiver[CHANNELS];        /* active and without a message, or NONE */
+NUMBER stage_left[CALLS];         /* of a chain, stored at its first call */
+bool any_mismatch;                /* of a collective, or of a send and its receive */
+chan mailbox[CHANNELS] = [MAILBOX] of { NUMBER, NUMBER };  /* sort and steps of each send */
+NUMBER held[CHANNELS];            /* buffered steps */
+NUMBER sender[CHANNELS];          /* an active send without a receive or buffer space, or NONE */
+NUMBER receiver[CHANNELS];        /* an active receive without a send, or NONE */
 
 /* ------------------------------------------------------------------------------------------------
- * Readiness, messages and registers [3.1, 4, 5.1]. Each inline has scratch variables of its own.
+ * Readiness, messages and registers [3.1, 4, 5.1]. Each inline has its own scratch variables.
  */
 
 hidden byte f_ok;
 hidden short f_i;
 
-/* Sees whether the next act of actor `a` is ready. */
+/* Updates whether the next op of actor `a` is ready. */
 inline refresh(a) {
   f_ok = launched[a] < actor_limit[a];
   f_i = actor_inputs[a];
@@ -380,7 +381,7 @@ inline refresh(a) {
 hidden short c_least;
 hidden short c_i;
 hidden short c_register;
-hidden short caused;  /* by what was just counted: the edge of an in-place acknowledgement, or NONE */
+hidden short caused;  /* edge of the in-place acknowledgment after count(), or NONE */
 
 /* Counts message `m` [4.3]. */
 inline count(m) {
@@ -417,7 +418,7 @@ inline count(m) {
 hidden short message;
 hidden short to_thread;
 
-/* Counting a message may cause an acknowledgement, which is sent at once [4.4]. */
+/* Sends the acknowledgment that the counted message causes, if any [4.4]. */
 inline send_what_is_caused() {
   if
   :: caused == NONE -> message = NONE
@@ -433,7 +434,7 @@ inline send_what_is_caused() {
   fi
 }
 
-/* Delivers `message` and what it causes. */
+/* Delivers `message`, and the messages that it causes. */
 inline deliver_message() {
   do
   :: message == NONE -> break
@@ -459,7 +460,7 @@ hidden short s_register;
 hidden short s_edge;
 hidden short s_i;
 
-/* Sends what leaves at the launch of act `k` of actor `a`, or what leaves at its end. */
+/* Sends the messages that op `k` of actor `a` sends at its launch, or at its end. */
 inline send_messages(a, k, at_launch) {
   s_register = actor_registers[a];
   do
@@ -499,10 +500,10 @@ inline send_messages(a, k, at_launch) {
  * Calls [9.3 to 9.5].
  */
 
-/* Of the message of a send, or of that which a receive is for: count, type and tag of its act. */
+/* The sort of a send or receive: count, type and tag of its op. */
 #define sort_of(c) sorts[call_sorts[c] + done[call_actor[c]]]
 
-/* Receive `c` gets a message of a sort. */
+/* Compares a send of a sort with its receive `c`. */
 inline match(sort, c) {
   if
   :: sort != sort_of(c) -> any_mismatch = true
@@ -585,7 +586,7 @@ inline start_calls(a) {
 hidden short n_chain;
 hidden short n_stage;
 
-/* Call `c`, of a chain, is done: if it is the last of its stage, the next one begins. */
+/* Finishes call `c` of a chain. After the last call of a stage, the next stage begins. */
 inline next_stage(c) {
   n_chain = call_chain[c];
   stage_left[n_chain]--;

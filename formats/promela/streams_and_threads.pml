@@ -5,7 +5,7 @@
 hidden byte x_ok;
 hidden short x_i;
 
-/* Whether the act at the head of stream `s` need not wait for other streams [5.4]: x_ok. */
+/* Sets x_ok: whether the op at the head of stream `s` waits for no other stream [5.4]. */
 inline see_other_streams(s) {
   x_ok = actor_behind[head[s]] == NONE || done_on[actor_behind[head[s]]] >= head_need[s];
   x_i = actor_afters[head[s]];
@@ -17,7 +17,7 @@ inline see_other_streams(s) {
   od
 }
 
-/* The act at the head of stream `s` starts. */
+/* Starts the op at the head of stream `s`. */
 inline begin(s) {
   begun[s] = true;
   if
@@ -27,7 +27,7 @@ inline begin(s) {
   fi
 }
 
-/* It does if it may. Only on a device with room for all. */
+/* Starts the op at the head of stream `s` if possible. Requires a device with unlimited slots. */
 inline start(s) {
   see_other_streams(s);
   if
@@ -37,15 +37,15 @@ inline start(s) {
 }
 
 #define needs_slot(s) (actor_role[head[s]] == OP || actor_role[head[s]] == GROUP)
-/* Of act `a` on stream `s` of a device: whether it stands in the launch order, and in a hardware
- * queue, and whether it leaves that when it starts. */
+/* For op `a` on stream `s` of a device: whether it is in the launch order, whether it is in a
+ * hardware queue, and whether it leaves the queue when it starts. */
 #define in_order(s, a) (device_order[stream_device[s]] != 0 && actor_role[a] == GROUP && \
                         (device_order[stream_device[s]] != 3 || actor_collects[a]))
 #define in_queue(s, a) (stream_hardware_queue[s] != NONE && \
                         (device_holds[stream_device[s]] || actor_role[a] != RECORD))
 #define leaves_at_start(s, a) (!device_holds[stream_device[s]] && actor_role[a] != WAIT)
 
-/* The act at the head of stream `s` takes its room. */
+/* Takes a kernel slot for the op at the head of stream `s`, and removes the op from queues. */
 inline take_room(s) {
   not_begun[stream_device[s]]??eval(s);
   if
@@ -68,8 +68,8 @@ hidden short d_best;
 hidden short d_i;
 hidden short d_stream;
 
-/* What may start on device `d` does, one after the other: of several the one launched first [5.3].
- * Which of several takes a slot is open on some devices: there it is offered one. */
+/* Starts the ops that can start on device `d`, in launch order [5.3]. Some devices may give a slot
+ * to any of several ops; the slot is then offered to each. */
 inline dispatch(d) {
   do
   :: d_best = NONE;
@@ -103,7 +103,7 @@ inline dispatch(d) {
   od
 }
 
-/* An act on stream `s`, which is its head still, gives back its room: before it has left. */
+/* Frees the kernel slot of an ending op, while the op is still at the head of stream `s`. */
 inline free_room(s) {
   if
   :: stream_device[s] == NONE
@@ -129,7 +129,7 @@ hidden short v_item;
 hidden short v_need;
 hidden short v_i;
 
-/* What was the head of stream `s` has left it. */
+/* Moves the next entry to the head of stream `s`. */
 inline advance(s) {
   head[s] = NONE;
   head_need[s] = 0;
@@ -166,7 +166,7 @@ hidden short e_stream;
 hidden short e_k;
 hidden short e_thread;
 
-/* The act at the head of stream `s` ends. */
+/* Ends the op at the head of stream `s`. */
 inline end_act(s) {
   e_actor = head[s];
   e_k = done[e_actor];
@@ -185,7 +185,7 @@ inline end_act(s) {
   :: else -> unfinished[s]--
   fi;
   advance(s);
-  /* Others may have waited for it, and there may be room on its device. */
+  /* Other streams may have waited for this op, and its device may have a free slot. */
   e_i = stream_dependents[s];
   do
   :: e_i <= stream_dependents_end[s] ->
@@ -203,7 +203,7 @@ inline end_act(s) {
   e_i = 0
 }
 
-/* Call `c` is done. */
+/* Finishes call `c`. */
 inline finish_call(c) {
   if
   :: call_chain[c] != NONE -> next_stage(c)
@@ -217,10 +217,10 @@ inline finish_call(c) {
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Host threads [3, 9.1]. `t` is a thread and `a` the actor that it is at.
+ * Host threads [3, 9.1]. `t` is a thread, and `a` is its current actor.
  */
 
-/* The thread goes on after an act of order program. */
+/* Moves a thread of order program to its next op. */
 inline next_of_program(t) {
   next_act[t]++;
   if
@@ -291,7 +291,7 @@ inline launch(t) {
 
 hidden short h_i;
 
-/* All that is between the creation of communicators and the launch. */
+/* Does the steps between communicator initialization and launch. */
 inline come_to_launch(t) {
   if
   :: actor_role[at[t]] < WORK ->
@@ -307,7 +307,7 @@ inline come_to_launch(t) {
      do
      :: h_i < actor_streams_end[at[t]] ->
         if
-        :: head[synchronized[h_i]] == NONE  /* nothing stands behind nothing */
+        :: head[synchronized[h_i]] == NONE  /* an empty stream needs no mark */
         :: else ->
            rest[synchronized[h_i]]!SYNCHRONIZE_MARK(t), 0;
            marks_of_thread[t]++
@@ -342,7 +342,7 @@ inline come_to_launch(t) {
 hidden short n_communicator;
 hidden short n_i;
 
-/* The rank of thread `t` arrives at the creation that the thread needs [3.3]. */
+/* Adds the rank of thread `t` to the initialization that the thread needs [3.3]. */
 inline arrive(t) {
   n_communicator = need_communicator[need[t]];
   if
@@ -371,7 +371,7 @@ inline arrive(t) {
   fi
 }
 
-/* Goes on with the communicators that the act needs, from need[t] on. */
+/* Continues with the communicators that the op needs, from need[t] on. */
 inline create_and_launch(t) {
   do
   :: need[t] < actor_needs_end[at[t]] && exists[need_communicator[need[t]]] -> need[t]++
@@ -392,7 +392,7 @@ inline enter(t) {
 
 hidden short i_message;
 
-/* Takes the oldest message of the inbox and counts it; the thread is at its receiver then. */
+/* Takes the oldest message of the inbox and counts it. The receiver becomes the current actor. */
 inline take_message(t) {
   inbox[t]?i_message;
   if
@@ -438,7 +438,7 @@ proctype thread(NUMBER t) {
   od
 }
 
-/* What runs alone: no members, no calls; a wait only once its event has fired. */
+/* Whether the op ends by itself: no members, no calls, and for a wait, the event has fired. */
 #define ends_alone(s) (begun[s] && actor_collective[head[s]] == NONE && \
                        actor_role[head[s]] != GROUP && \
                        (actor_role[head[s]] != WAIT || \
@@ -501,7 +501,7 @@ hidden short r_other;
 proctype pair(NUMBER c) {
   end: do
   :: d_step { sender[c] != NONE && call_steps[sender[c]] > 0 &&
-              held[c] + call_steps[sender[c]] <= 8 ->  /* it has room in the buffer */
+              held[c] + call_steps[sender[c]] <= 8 ->  /* it fits into the buffer */
               held[c] = held[c] + call_steps[sender[c]];
               running[sender[c]] = true;
               sender[c] = NONE }
