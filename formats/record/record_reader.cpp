@@ -205,7 +205,7 @@ class Job {
   }
 
   // Returns the index of a group. `time`: how many groups of this name and these ranks the rank
-  // created earlier, because a group after destroy_process_group is a new one and numbers its calls
+  // has created so far. A group after destroy_process_group is a new one, and numbers its calls
   // anew.
   std::uint32_t group(models::RecordGroup group, std::uint32_t time) {
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
