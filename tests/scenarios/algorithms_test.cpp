@@ -1,4 +1,4 @@
-// Collective algorithms of others (../shared/data/msccl), with what is known about them.
+// Collective algorithms from other projects (../shared/data/msccl), with their known properties.
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -52,7 +52,8 @@ TEST_CASE("the files of others are timed", "[verify_algorithm]") {
       const auto timing =
           models::time_algorithm(algorithm, models::usual_cluster(ranks), {bytes, slots}, why);
       REQUIRE(timing);
-      // The parts of the critical path follow each other, and no port is busy longer than it.
+      // The parts of the critical path follow one another, and no port is busy longer than the
+      // path.
       std::int64_t at = 0;
       for (const models::AlgoPathPart& part : timing->path) {
         CHECK(part.begin_ns == at);
@@ -105,8 +106,7 @@ TEST_CASE("the files of others get the verdicts that are known", "[verify_algori
     if (file.find("rec_doub_halv") != std::string::npos) CHECK(report.hangs_from == 8'388'609);
     if (file.find("rccl_1296") != std::string::npos) CHECK(report.hangs_from == 4'194'305);
   }
-  // Where a sum of MSCCL++ was to be sent on, and an op was taken that writes its first target
-  // only.
+  // Plans whose MSCCL++ op writes only its first target, although the sum should also be sent on.
   const std::string faults = testing::shared_data("faults3/");
   const std::map<std::string, AlgoVerdict> not_sent = {
       {"p_rre.json", AlgoVerdict::kWrongResult},
@@ -121,7 +121,7 @@ TEST_CASE("the files of others get the verdicts that are known", "[verify_algori
     CAPTURE(file);
     CHECK(models::verify(read(faults + file), {}).verdict == wanted);
   }
-  // Both waits are on channels that nobody signals.
+  // The two waits are on channels that nobody signals.
   const models::CollectiveAlgorithm fused = read(folder + "plan/dsl_signal_wait_fuse_test.json");
   const auto changes = models::try_changes(fused, models::verify(fused, {}), {});
   REQUIRE_FALSE(changes.empty());

@@ -1,5 +1,5 @@
-// What `check` says of the shipped scenarios in each reading. The table was written from NCCL's
-// rules (docs/explanation/models.md) before it was held against the program.
+// The answer of `check` for the shipped scenarios in each reading. The table was written from
+// NCCL's rules (docs/explanation/models.md) before it was compared with the program.
 #include <map>
 #include <string>
 
@@ -50,7 +50,7 @@ TEST_CASE("check says of every shipped scenario by which reading it hangs",
       CHECK(readings["contract"]["answer"] == "proved");
       CHECK(readings["cold"]["answer"] == "proved");
     }
-    // A fresh job that hangs is what is shown.
+    // If a fresh job hangs, check shows this hang.
     if (is_hang(readings["cold"]["answer"])) CHECK(shown == "cold");
   }
   CHECK(with_readings >= 20);
@@ -58,12 +58,12 @@ TEST_CASE("check says of every shipped scenario by which reading it hangs",
 }
 
 TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings][check]") {
-  // Contract, real, cold.
+  // Answers in the readings contract, real, cold.
   const std::map<std::string, std::string> expected = {
       {"broadcast_root_ahead", "hang certain, runs by buffers, runs by buffers"},
-      // If both ranks start the all-reduce first, it completes.
+      // If both ranks start the all-reduce first, the job completes.
       {"cooperative_dispatch", "hang possible, hang possible, hang possible"},
-      // Once connected, only the room for two kernels is open.
+      // Once connected, only the kernel slots for both calls are undecided.
       {"first_all_reduce_opposite_order", "hang possible, hang possible, hang certain"},
       {"first_batch_of_two_ranks", "proved, proved, hang certain"},
       {"first_gradient_blocks_host", "proved, proved, hang certain"},
@@ -76,7 +76,7 @@ TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings
       {"split_round_skipped", "hang certain, hang certain, hang certain"},
       {"two_kernels_few_sms", "hang possible, hang possible, hang possible"},
   };
-  // What decides is not measured.
+  // The deciding rule is not measured.
   CHECK(
       checked("scenarios/broadcast_root_ahead.yaml")["rests_on"][0].get<std::string>().starts_with(
           "rule 9.4"));

@@ -1,4 +1,4 @@
-// What `check` says of the shipped scenarios, held against runs in random timings.
+// The answers of `check` for the shipped scenarios, compared with runs in random timings.
 #include "models/search/check.hpp"
 
 #include <cstdint>
@@ -32,7 +32,7 @@ sim::Exploration explored(const sim::Plan& plan) {
   return sim::explore(plan, options);
 }
 
-// How many of `count` runs, each in a timing of its own, do not complete.
+// Returns how many of `count` runs with random timings do not complete.
 int hangs(const sim::Plan& plan, std::uint64_t count) {
   int found = 0;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
@@ -74,7 +74,7 @@ TEST_CASE("what check says of the shipped scenarios holds in 1,000 random timing
         break;
       case sim::Answer::kHangPossible:
         ++possible;
-        // With faults it is the run in the scenario's own times that hangs.
+        // If the plan has faults, the run in the scenario's own times is the one that hangs.
         if (!plan.faulty) check_replay(plan, exploration);
         break;
       case sim::Answer::kUndecided:
@@ -86,11 +86,8 @@ TEST_CASE("what check says of the shipped scenarios holds in 1,000 random timing
   CHECK(possible >= 4);
 }
 
-// Each alone removes the hang in the scenario's own times (swin_test). Over all orders it is
-// another thing: with 8 micro-batches and messages that leave at launch, moving the buffer is not
-// enough (docs/explanation/check.md).
-// All ranks must start the same of two kernels first: one in 2^15 of the ways in which each decides
-// for itself.
+// All ranks must start the same one of two kernels first: one in 2^15 of the ways in which each
+// rank decides alone.
 TEST_CASE("check finds what completes where all ranks do the same first", "[scenarios][check]") {
   for (const std::string size : {"8", "16", "32"}) {
     const sim::Plan plan = plan_of("scenarios/deepep_beside_nccl.yaml", {{"size", size}});
@@ -104,6 +101,9 @@ TEST_CASE("check finds what completes where all ranks do the same first", "[scen
   }
 }
 
+// Each fix alone removes the hang in the scenario's own times (swin_test). Over all interleavings,
+// one does not: with 8 micro-batches and messages that leave at launch, moving the buffer is not
+// enough (docs/explanation/check.md).
 TEST_CASE("what check says of each fix of the Swin hang", "[scenarios][check][swin]") {
   const auto answer = [](const std::string& acc, const std::string& messages,
                          const formats::Setting& fix) {
@@ -148,7 +148,7 @@ TEST_CASE("check tells each step of the order that hangs", "[scenarios][check]")
   const auto steps =
       models::describe_order(scenario.graph, report.hang->lowered, report.exploration.hang);
   REQUIRE(steps.size() == report.exploration.hang.size());
-  // The first that can happen is that a thread reads the start message of a source.
+  // The first possible step is that a thread reads the start message of a source.
   CHECK(steps.front().what.find("reads a message") != std::string::npos);
   for (const models::OrderStep& step : steps) CHECK_FALSE(step.what.empty());
 }

@@ -1,5 +1,5 @@
-// The time of what says how much it moves and not how long that takes, from the YAML to the end of
-// the run. Expected times are worked out by hand from docs/explanation/models.md.
+// The times of calls that state their size but no duration, from the YAML to the end of the run.
+// The expected times are worked out by hand from docs/explanation/models.md.
 #include <string>
 
 #include "models/explain/explanation.hpp"
@@ -11,13 +11,14 @@ using testing::mistakes_in;
 
 namespace {
 
-// By NCCL's contract; readings_test.cpp has the other readings.
+// Reading contract; readings_test.cpp tests the other readings.
 models::Explanation explanation_of(const std::string& text) {
   return testing::explanation_of(text, {{"reading", "contract"}});
 }
 
-// Four ranks on two hosts. Inside: 2 us and 100 bytes per ns; between: 10 us and 10 bytes per ns.
-// 8 MB take 80 us or 800 us. The ring of all: 2 + 10 + 2 + 10 us, without one of 2: R = 22 us.
+// Four ranks on two hosts. Within a host: 2 us and 100 bytes per ns; between hosts: 10 us and 10
+// bytes per ns. 8 MB take 80 us or 800 us. The ring of all ranks: 2 + 10 + 2 + 10 us, without one
+// hop of 2: R = 22 us.
 const std::string kHead =
     "schema: 1\n"
     "ranks: 4\n"
@@ -32,7 +33,7 @@ const std::string kCluster =
 
 std::string program(const std::string& step) { return "programs: {do: [" + step + "]}\n"; }
 
-// The time of a run of this step on all ranks, in microseconds.
+// Returns the time of a run of this step on all ranks, in microseconds.
 std::int64_t us(const std::string& step, const std::string& top = {}) {
   const models::Explanation found = explanation_of(kHead + kCluster + top + program(step));
   CHECK(found.verdict == sim::Verdict::kCompleted);
@@ -52,7 +53,7 @@ TEST_CASE("a collective call takes what its bytes need on the cluster", "[scenar
 TEST_CASE("each list of a group has its own links", "[scenarios][cluster]") {
   CHECK(us("{all_reduce: pairs, bytes: 8MB}") == 4 + 80);
   CHECK(us("{all_reduce: across, bytes: 8MB}") == 20 + 800);
-  // Ranks 0 and 1 on one host, 2 and 3 on different ones: the second list is slower.
+  // Ranks 0 and 1 are on one host, 2 and 3 on different hosts: the second list is slower.
   const std::string placed =
       "cluster: {hosts: 3, ranks: [0, 0, 1, 2], links: {nvlink: {latency: "
       "2us}, infiniband: {latency: 10us, bandwidth: 10GB/s}}, devices: 2}\n";
@@ -64,7 +65,7 @@ TEST_CASE("each list of a group has its own links", "[scenarios][cluster]") {
 TEST_CASE("what is said to take a time takes it", "[scenarios][cluster]") {
   CHECK(us("{all_reduce: all4, bytes: 8MB, takes: 5us}") == 5);
   CHECK(us("{all_reduce: all4, bytes: 8MB, takes: 0}") == 0);
-  CHECK(us("{all_reduce: all4}") == 0);  // how much it moves is not known
+  CHECK(us("{all_reduce: all4}") == 0);  // the size is not known
 }
 
 TEST_CASE("without a cluster bytes take no time", "[scenarios][cluster]") {
@@ -102,18 +103,18 @@ TEST_CASE("a message takes latency and transfer, eager or not", "[scenarios][clu
       "infiniband]}}}\n";
   CHECK(us(step("1")) == 2 + 80);
   CHECK(us(step("3")) == 10 + 800);
-  // 800 us until it is on its way, 10 us until it is there.
+  // 800 us to send, then 10 us latency.
   CHECK(us("{on: 0, do: [{send: c, to: 2, bytes: 8MB}]}, {on: 2, do: [{recv: c, from: 0, bytes: "
            "8MB}]}",
            eager) == 810);
-  // A receive that comes late has only the latency before it.
+  // A late recv adds only the latency.
   CHECK(us("{on: 0, do: [{send: c, to: 2, bytes: 8MB}]}, {on: 2, do: [{host: late, takes: 1ms}, "
            "{recv: c, from: 0, bytes: 8MB}]}",
            eager) == 1010);
 }
 
 TEST_CASE("hosts talk over what their communicator says, or in no time", "[scenarios][cluster]") {
-  CHECK(us("{barrier: all4}") == 0);  // the hosts meet
+  CHECK(us("{barrier: all4}") == 0);  // a barrier of the hosts
   CHECK(us("{all_reduce: gloo, bytes: 8MB}",
            "communicators: {named: {gloo: {group: across, host: on}}}\n") == 0);
   CHECK(us("{all_reduce: gloo, bytes: 8MB}",

@@ -1,5 +1,5 @@
-// What NCCL, PyTorch and CUDA do on a device, rule by rule: small programs with the verdict that
-// the rule gives them, as a run and over all interleavings (docs/reference/rules.md).
+// Behavior of NCCL, PyTorch and CUDA on a device, rule by rule: small programs with the verdict
+// that the rule gives, as a run and over all interleavings (docs/reference/rules.md).
 #include <ostream>
 #include <string>
 #include <vector>
@@ -41,7 +41,7 @@ Said said_of(const models::TaskGraph& graph) {
   return {report.usual.explanation.verdict, report.exploration.answer};
 }
 
-// What is said of first uses and buffers is in readings_test.cpp.
+// readings_test.cpp tests first uses and buffers.
 const Settings kContract = {{"reading", "contract"}};
 
 Said said(const std::string& text, Settings settings = {}) {
@@ -49,7 +49,7 @@ Said said(const std::string& text, Settings settings = {}) {
   return said_of(testing::scenario_of(text, settings).graph);
 }
 
-// Two ranks with a program each; steps are flow maps, one a line.
+// Returns a scenario with a program for each rank; steps are flow maps, one per line.
 std::string programs(const std::string& top, const std::vector<std::string>& ranks) {
   std::string text =
       "schema: 1\nranks: " + std::to_string(ranks.size()) + "\n" + top + "programs:\n";
@@ -63,7 +63,7 @@ std::string programs(const std::string& top, const std::vector<std::string>& ran
 }  // namespace
 
 TEST_CASE("messages of a schedule: who shares a communicator decides", "[scenarios][device]") {
-  // The looped schedule of pytorch#172668: rank 0 sends twice before it receives, rank 1 answers
+  // The looped schedule of pytorch#172668: rank 0 sends twice before it receives; rank 1 answers
   // the first send before it receives the second.
   const std::string looped = R"(schema: 1
 params: {messages: {default: pg, one_of: [dir, edge, pair, direction, pg, sync]}}
@@ -79,12 +79,12 @@ schedule:
   CHECK(said(looped, {{"messages", "direction"}}) == kHangs);
   CHECK(said(looped, {{"messages", "edge"}}) == kCompletes);
   CHECK(said(looped, {{"messages", "dir"}}) == kCompletes);
-  // Without `messages`.
+  // The schedule without `messages`.
   std::string plain = looped;
   plain.erase(plain.find("  messages: $messages\n"), std::string("  messages: $messages\n").size());
   plain.erase(plain.find("params:"), plain.find("schedule:") - plain.find("params:"));
   CHECK(said(plain) == kHangs);
-  // A forward against a backward: their directions differ.
+  // A forward crosses a backward: their directions differ.
   const std::string crossing = R"(schema: 1
 params: {messages: {default: pg, one_of: [dir, edge, pair, direction, pg, sync]}}
 schedule:
@@ -100,7 +100,7 @@ schedule:
 }
 
 TEST_CASE("an edge has one communicator for all stages of its two ranks", "[scenarios][device]") {
-  // Two micro-batches of two chunks: rank 0 sends 0F0 and 2F0 to rank 1, which takes 3's first.
+  // One micro-batch of two chunks per rank: rank 0 sends 0F0 and then 2F0 to rank 1.
   const std::string text = R"(schema: 1
 schedule:
   messages: edge
@@ -151,7 +151,7 @@ TEST_CASE("a record holds no hardware queue, a wait does", "[scenarios][device]"
 
 TEST_CASE("more streams than the eight hardware queues of a device share them",
           "[scenarios][device]") {
-  // Nine kernels on nine streams; with the two of the communicators, eleven.
+  // Nine kernels on nine streams; together with the streams of the two communicators, eleven.
   std::string streams;
   for (int i = 0; i < 9; ++i) {
     streams += "{compute: w" + std::to_string(i) + ", stream: k" + std::to_string(i) + "}, ";
@@ -163,11 +163,12 @@ TEST_CASE("more streams than the eight hardware queues of a device share them",
                                                  "{send: up, to: 1, bytes: 1MiB, after: [k8]}",
                                        kAnswers});
   };
-  // k8 shares a queue with k0 in a run; in another way they do not.
+  // In a run, k8 shares a queue with k0; another assignment separates them.
   CHECK(said(with("")) == Said{Verdict::kDeadlock, Answer::kHangPossible});
   CHECK(said(with("device: {hardware_queues: 32}\n")) == kCompletes);
   CHECK(said(with("device: {hardware_queues: 0}\n")) == kCompletes);
-  // In a run k8 shares with k0 only if there are 8; with 7 with k1. It may share with k0.
+  // In a run, k8 shares a queue with k0 only if there are 8 queues; with 7 queues it shares with
+  // k1. Another assignment can put it with k0.
   CHECK(said(with("device: {hardware_queues: 7}\n")) == kMayHang);
   CHECK(said(with("device: {hardware_queues: 1}\n")) == kHangs);
 }
@@ -197,12 +198,12 @@ std::string two_groups(const std::string& device, const std::string& zero, const
 TEST_CASE("collectives of two groups need one order on all ranks", "[scenarios][device]") {
   CHECK(said(two_groups("", kA + ", " + kB, kA + ", " + kB)) == kCompletes);
   CHECK(said(two_groups("", kA + ", " + kB, kB + ", " + kA)) == kMayHang);
-  // Rank 1 has waited for b before it calls a; rank 0 called a first.
+  // Rank 1 waits for b before it calls a; rank 0 calls a first.
   CHECK(said(two_groups("", kA + ", " + kB, kB + ", {synchronize: nccl b}, " + kA)) == kMayHang);
-  // If both wait, no order is left open.
+  // If both ranks wait, no choice of order is left.
   CHECK(said(two_groups("", kA + ", {synchronize: nccl a}, " + kB,
                         kB + ", {synchronize: nccl b}, " + kA)) == kHangs);
-  // Starts in launch order do not help if the orders differ.
+  // Starts in launch order do not help if the ranks launch in different orders.
   CHECK(said(two_groups("device: {launch_order: implicit}\n", kA + ", " + kB, kB + ", " + kA)) ==
         kMayHang);
   CHECK(said(two_groups("device: {launch_order: serial}\n", kA + ", " + kB, kB + ", " + kA)) ==
@@ -286,7 +287,7 @@ TEST_CASE("calls of a communicator run one after the other, whatever their strea
   std::string send = kSend;
   send.replace(send.find("pp"), 2, "qq");
   CHECK(said(programs(kPp, {zero, on(send, "s1") + ", " + on(kRecv, "s2")})) == kCompletes);
-  // In the order of the host, also if the second could start at once.
+  // The second call starts in host order, even if it could start at once.
   const std::string ordered = "{compute: x, stream: s1, takes: 5us}, " + on(kSend, "s1") + ", " +
                               on("{send: pp, to: 1 - rank, bytes: 1KiB, takes: 1us}", "s2");
   const std::string takes = kRecv + ", {recv: pp, from: 1 - rank, bytes: 1KiB}";
@@ -303,7 +304,7 @@ TEST_CASE("a recv that is larger than its send waits for more", "[scenarios][dev
   };
   const models::Explanation larger = explained("1MiB", "2MiB");
   CHECK(larger.verdict == Verdict::kMismatch);
-  CHECK(larger.acts_done == 2);  // the send, and rank 0 has synchronized
+  CHECK(larger.acts_done == 2);  // the send, and rank 0's synchronize
   const models::Explanation smaller = explained("2MiB", "1MiB");
   CHECK(smaller.verdict == Verdict::kMismatch);
   CHECK(smaller.acts_done == 4);
@@ -315,18 +316,18 @@ TEST_CASE("a collective of no bytes waits for nobody", "[scenarios][device]") {
     return programs(kPp, {"{all_reduce: pp" + bytes + "}", "{compute: x}"});
   };
   CHECK(said(with(", bytes: 0B")) == kCompletes);
-  // Without a size it is one of some bytes.
+  // A call without a size moves some bytes.
   const Said starved{Verdict::kStarved, Answer::kHangCertain};
   CHECK(said(with("")) == starved);
   CHECK(said(with(", bytes: 1B")) == starved);
-  // In a group, too: beside a message, and alone.
+  // The same in a group, next to a send or alone.
   const auto grouped = [](const std::string& bytes) {
     return programs(
         kPp, {"{group: [{all_reduce: pp, bytes: " + bytes + "}, {send: pp, to: 1, bytes: 4KiB}]}",
               "{recv: pp, from: 0, bytes: 4KiB}"});
   };
   CHECK(said(grouped("0B")) == kCompletes);
-  // Rank 1 never calls it, and the send is held back behind it.
+  // Rank 1 never makes the call, so the send is held back.
   CHECK(said(grouped("1B")) == starved);
   CHECK(said(programs(kPp, {"{group: [{all_reduce: pp, bytes: 0B}, {all_gather: pp, bytes: 0B}]}",
                             "{compute: x}"})) == kCompletes);

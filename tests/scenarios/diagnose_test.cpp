@@ -1,4 +1,4 @@
-// What `run --log` writes of a hang, read back by `diagnose`, tells the same.
+// `diagnose` reads the log that `run --log` writes of a hang, and reports the same hang.
 #include <set>
 #include <string>
 
@@ -23,7 +23,7 @@ std::set<int> ranks_of_cycle(const json& report) {
   return ranks;
 }
 
-// rank, column, done: the table of completed forwards and backwards.
+// Returns "rank column done" lines: the table of completed forwards and backwards.
 std::set<std::string> table(const json& report, const char* done) {
   std::set<std::string> rows;
   for (const json& rank : report["ranks"]) {
@@ -57,12 +57,12 @@ TEST_CASE("the logs of the Swin hang give its table and its ranks", "[diagnose]"
     REQUIRE(found["notes"].size() == 1);
     CHECK(testing::contains(found["notes"][0].get<std::string>(), "ends in the same place"));
   }
-  // Without the scenario: who does collectives with whom is all that has to be said.
+  // Without the scenario, diagnose needs only the groups of the collectives.
   const auto read = command({"diagnose", "oneflow", folder / "logs", "--group", "0,1", "--group",
                              "2,3", "--group", "4-5", "--group", "6-7", "--json"});
   const json found = json::parse(read.out);
   CHECK(ranks_of_cycle(found) == std::set<int>{0, 1});
-  // And with nothing: the ranks that are behind are the same.
+  // Without groups as well, diagnose finds the same lagging ranks.
   const json alone = json::parse(command({"diagnose", "oneflow", folder / "logs", "--json"}).out);
   CHECK(alone["behind"] == json({0, 1}));
   CHECK(alone["root_ranks"].empty());
@@ -110,8 +110,8 @@ TEST_CASE("a log of another run ends elsewhere, and of one that completes nothin
 
 namespace {
 
-// Writes the evidence as a scenario, which then has to do what it expects of itself, and returns
-// how it ends.
+// Writes the evidence as a scenario, checks that the scenario meets its own expectation, and
+// returns the end of its run.
 json run_of_evidence(const std::string& dumps, const testing::Folder& folder) {
   const std::string path = folder / "hang.yaml";
   const auto found =

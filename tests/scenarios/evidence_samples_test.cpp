@@ -1,4 +1,4 @@
-// Real evidence: who holds a job up, or what is missing to tell. Never a wrong rank.
+// Real evidence: the ranks that hold a job up, or the missing evidence. Never a wrong rank.
 #include <set>
 #include <string>
 #include <vector>
@@ -21,8 +21,8 @@ struct Sample {
   std::string file;
   std::string verdict;
   Ranks blamed;            // by name
-  Ranks suspects;          // "not enough, because"
-  std::string in_account;  // of the report for people
+  Ranks suspects;          // after "not enough, because"
+  std::string in_account;  // a part of the text report
 };
 
 Ranks ranks_of(const json& list) {

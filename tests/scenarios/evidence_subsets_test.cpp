@@ -1,6 +1,6 @@
-// Random jobs of host programs that hang, and what real ones of that kind leave: dumps, watchdog
-// lines, a report of RAS, stacks, logs of launches. Whatever part of it is left, `diagnose` blames
-// no rank that is not a root, or on a cycle, in the simulation.
+// Random jobs of host programs that hang, and the evidence of such real jobs: dumps, watchdog
+// lines, a RAS report, stacks, launch logs. Whatever part of the evidence is left, `diagnose`
+// blames only roots of the simulation and ranks on its cycle.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -40,8 +40,7 @@ struct Job {
   std::set<int> stops;  // ranks that stop early
 };
 
-/// What goes wrong on a rank: it stops early, calls two in the other order, waits in its own code,
-/// or dies.
+/// The fault of a rank: it stops early, swaps two calls, blocks in its own code, or dies.
 enum class Fault : std::uint8_t { kStops, kSwaps, kStuck, kDies };
 
 constexpr int kStuckId = -1;
@@ -51,8 +50,9 @@ std::size_t pick_index(twin::Random& random, std::size_t count) {
   return static_cast<std::size_t>(random.below(static_cast<int>(count)));
 }
 
-// (A rank that left a call out and then waited for its device would be on a cycle for all that
-// evidence can tell: that it never makes the call is not to be seen.)
+// Adds a fault. There is no fault that skips a call and then waits for the device: in the evidence,
+// such a rank looks like part of a cycle, because the evidence cannot show that it never makes the
+// call.
 void add_fault(Job& job, Fault fault, std::vector<Call>& program, twin::Random& random) {
   if (program.size() < 2) return;
   const std::size_t at = pick_index(random, program.size() - 1);
@@ -84,12 +84,13 @@ void add_groups(Job& job, twin::Random& random) {
     std::vector<int> members = all;
     random.shuffle(members);
     members.resize(static_cast<std::size_t>(random.between(2, job.ranks)));
-    // Numbered in this order; of a group of all ranks PyTorch keeps theirs.
+    // Groups are numbered in this order. For a group of all ranks, PyTorch keeps the order of the
+    // ranks.
     job.groups.push_back(members.size() == all.size() ? all : members);
   }
 }
 
-// All ranks make the calls of one order, but one or two.
+// Returns a job whose ranks make all calls in one order, except for faults on one or two ranks.
 Job random_job(twin::Random& random) {
   Job job;
   job.ranks = random.between(3, 6);
@@ -102,8 +103,8 @@ Job random_job(twin::Random& random) {
       job.programs[static_cast<std::size_t>(rank)].push_back(call);
     }
   }
-  // With calls in the other order, what goes wrong besides may look like the cycle that would
-  // follow.
+  // Swapped calls are the only fault of their job: a second fault can look like the cycle that the
+  // swap causes.
   std::vector<Fault> faults = {Fault::kStops, Fault::kStuck, Fault::kDies};
   std::vector<std::size_t> ranks(job.programs.size());
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -144,7 +145,7 @@ std::string scenario_of(const Job& job) {
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // name and text
 
-/// What a job leaves that hangs as `run` says.
+/// The evidence of a job that hangs as `run` says.
 class EvidenceMaker {
  public:
   EvidenceMaker(const Job& job, const json& run, std::string stacks, twin::Random& random)
@@ -156,11 +157,11 @@ class EvidenceMaker {
 
   Files make();
 
-  /// Ranks of which something is wrong by itself.
+  /// Ranks with a fault.
   const std::set<int>& faulty() const { return faulty_; }
 
  private:
-  /// How far a rank came in a group.
+  /// Progress of a rank in a group.
   struct Came {
     std::int64_t called = 0;
     std::int64_t done = 0;
@@ -180,7 +181,7 @@ class EvidenceMaker {
 
   const Job& job_;
   const json& run_;
-  std::string stacks_;  // of `run --stacks`
+  std::string stacks_;  // output of `run --stacks`
   twin::Random& random_;
   std::vector<std::vector<Came>> came_;  // [rank][group]
   std::set<int> faulty_;
@@ -194,7 +195,7 @@ json EvidenceMaker::actor_of(std::size_t rank, const std::string& name) const {
   return {{"entered", 0}, {"launched", 0}, {"started", 0}, {"done", 0}};
 }
 
-// Where the host stands, as `run --stacks` says: "c3#1", "<finished>".
+// Returns the position of the rank's host as `run --stacks` shows it: "c3#1", "<finished>".
 std::string EvidenceMaker::place_of(std::size_t rank) const {
   const std::string head = "Process " + std::to_string(rank) + ":";
   const std::size_t process = stacks_.find(head);
@@ -255,7 +256,8 @@ json EvidenceMaker::dump_of(std::size_t rank) {
   return dump;
 }
 
-// Of a rank that died its error; the others do not tell what they called without a number.
+// Returns the rank's log: the error of a dead rank; otherwise watchdog lines, which omit calls
+// without a sequence number.
 std::string EvidenceMaker::watchdog_of(std::size_t rank) {
   const std::string number = std::to_string(rank);
   const std::string global = random_.chance(85) ? "[rank" + number + "]:" : "";
@@ -314,7 +316,7 @@ std::string EvidenceMaker::calls_of(std::size_t rank) {
   return log;
 }
 
-// As py-spy shows it; nothing of a rank that died, or has done all that it had to.
+// Returns the rank's stack as py-spy shows it; empty if the rank died or finished its program.
 std::string EvidenceMaker::stack_of(std::size_t rank) const {
   const std::string place = place_of(rank);
   const bool stands_elsewhere = faulty_.count(static_cast<int>(rank)) > 0;
@@ -344,8 +346,8 @@ json EvidenceMaker::communicator_of(std::size_t group) const {
   return communicator;
 }
 
-// Often there is no communicator that spans the job. A process that is in none is not seen, and the
-// job then looks smaller than it is.
+// Returns a RAS report, often without a communicator that spans the job. A process without any
+// communicator is not visible, which makes the job look smaller than it is.
 std::string EvidenceMaker::ras() {
   std::set<int> in_others;
   for (std::size_t group = 1; group < job_.groups.size(); ++group) {
@@ -401,7 +403,7 @@ bool waits_for_itself(const Waits& waits, const Node& start) {
   return false;
 }
 
-// Roots, and ranks with an op that waits for itself through others.
+// Returns the roots, and the ranks with an op on a cycle.
 std::set<int> true_roots(const json& run) {
   std::set<int> ranks;
   for (const json& root : run["roots"]) {
@@ -426,7 +428,8 @@ void add_ranks(const json& found, const char* list, std::set<int>& ranks) {
   }
 }
 
-// Also processes whose rank is not known to `diagnose`: their numbers are 100 and the rank.
+// Returns the blamed ranks. A process whose rank `diagnose` does not know has the number 100 +
+// rank.
 std::set<int> blamed(const json& found) {
   std::set<int> ranks;
   for (const char* list : {"root_ranks", "roots", "cycle"}) add_ranks(found, list, ranks);
@@ -443,7 +446,7 @@ std::uint64_t subsets() {
   return value == nullptr ? kSubsets : std::strtoull(value, nullptr, 10);
 }
 
-/// A hang, and what it left.
+/// A hang and its evidence.
 struct Hang {
   std::string scenario;
   std::set<int> roots;
@@ -470,7 +473,7 @@ std::optional<Hang> random_hang(std::uint64_t seed, twin::Random& random) {
   return hang;
 }
 
-/// A part of the files: of all kinds, or of one or two.
+/// Returns a random part of the files: of all kinds, or of one or two kinds.
 Files random_part(const Hang& hang, bool all_kinds, twin::Random& random) {
   const std::vector<std::string> kinds = {"dump",  "out",    "calls",   "ras",
                                           "pyspy", "stacks", "launches"};
@@ -484,7 +487,7 @@ Files random_part(const Hang& hang, bool all_kinds, twin::Random& random) {
   return part;
 }
 
-// Whether anybody is blamed.
+// Checks that only roots are blamed. Returns whether any rank is blamed.
 bool blames_only_roots(const Hang& hang, const Files& part) {
   const testing::Folder folder;
   std::string names;
@@ -518,6 +521,6 @@ TEST_CASE("no part of the evidence of a hang blames a rank that is innocent", "[
       ++tried;
     }
   }
-  // It would be easy never to blame anybody.
+  // A diagnose that never blames a rank would pass as well.
   CHECK(named * 4 > tried);
 }

@@ -1,5 +1,5 @@
-// Faults and guards, rule by rule (docs/reference/rules.md, 10), from the YAML to the verdict. What
-// is expected is derived by hand; the comments say how where it is not plain.
+// Faults and timeouts, rule by rule (docs/reference/rules.md, 10), from the YAML to the verdict.
+// The expectations are derived by hand; comments explain the derivations that are not obvious.
 #include <string>
 #include <vector>
 
@@ -19,12 +19,12 @@ using testing::mistakes_in;
 
 namespace {
 
-// By NCCL's contract; readings_test.cpp has the other readings.
+// Reading contract; readings_test.cpp tests the other readings.
 models::Explanation explanation_of(const std::string& text) {
   return testing::explanation_of(text, {{"reading", "contract"}});
 }
 
-// Two ranks that do the same.
+// Returns two ranks with the same steps.
 std::string both(const std::string& steps, const std::string& top) {
   return "schema: 1\nranks: 2\ngroups: {g: all}\n" + top + "programs:\n  do:\n" + steps;
 }
@@ -58,7 +58,7 @@ void check_root(const Explanation& found, std::uint32_t rank, WaitKind kind) {
 }  // namespace
 
 TEST_CASE("a rank that dies at a time never comes, and is the cause", "[scenarios][faults]") {
-  // Rank 1 dies 2 us before its kernel ends, so it never gets to the all-reduce.
+  // Rank 1 dies 2 us before its kernel ends, so it never reaches the all-reduce.
   const Explanation found = explanation_of(
       both(step("compute: work, takes: 5us") + step("all_reduce: g, after: [compute]"),
            "faults: [{rank: 1, dies: segfault, at: 3us}]\n"));
@@ -72,11 +72,11 @@ TEST_CASE("a rank that dies at a time never comes, and is the cause", "[scenario
 }
 
 TEST_CASE("a rank dies at an act instead of launching it", "[scenarios][faults]") {
-  // Launched at once; of the second act nothing is launched on rank 0.
+  // Launches take no time; rank 0 launches nothing of the second kernel.
   const std::string steps = step("repeat: 3, do: [{host: load, takes: 1us}, {compute: work}]");
   const Explanation found =
       explanation_of(both(steps, "faults: [{rank: 0, dies: killed, act: work#2}]\n"));
-  // Nobody waits for rank 0: rank 1 is done.
+  // No rank waits for rank 0, because rank 1 is done.
   CHECK(found.verdict == Verdict::kCrashed);
   CHECK(found.cause == Cause::kDeadRank);
   check_deaths(found, {{0, 2'000, DeathCause::kAtAct, false}});
@@ -108,8 +108,8 @@ TEST_CASE("what a rank has sent stays sent, and death after all work is no matte
         .verdict;
   };
   CHECK(verdict("5us") == Verdict::kCompleted);
-  CHECK(verdict("1us") == Verdict::kCompleted);  // an event comes before a timer of its time
-  CHECK(verdict("999ns") == Verdict::kStarved);  // the message was still under way
+  CHECK(verdict("1us") == Verdict::kCompleted);  // an event precedes a timer of the same time
+  CHECK(verdict("999ns") == Verdict::kStarved);  // the message was still in flight
 }
 
 TEST_CASE("a collective during which a member dies never ends", "[scenarios][faults]") {
@@ -119,7 +119,7 @@ TEST_CASE("a collective during which a member dies never ends", "[scenarios][fau
   };
   CHECK(found("9999ns").verdict == Verdict::kStarved);
   check_root(found("9999ns"), 1, WaitKind::kDeadRank);
-  // Done at 10 us, and rank 1 with its synchronize too.
+  // The kernel ends at 10 us, and with it rank 1's synchronize.
   CHECK(found("10us").verdict == Verdict::kCompleted);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("a mismatch and a cycle decide before the dead", "[scenarios][faults]"
 }
 
 TEST_CASE("the error of a device surfaces later, elsewhere", "[scenarios][faults]") {
-  // The kernel ends at 5 us. What comes next on the host is what dies.
+  // The kernel ends at 5 us. The rank dies at the next host step.
   const auto found = [](const std::string& next) {
     return explanation_of(both(
         step("compute: bad, takes: 5us") + step(next) + step("all_reduce: g") + step("host: end"),
@@ -158,7 +158,7 @@ TEST_CASE("the error of a device surfaces later, elsewhere", "[scenarios][faults
   const Explanation blocked = found("synchronize: device");
   check_deaths(blocked, {{1, 5'000, DeathCause::kDeviceError, false}});
   CHECK(blocked.deaths[0].in->op == "synchronize device");
-  // All was launched before the error, and nothing on the host asks the device again.
+  // All ops were launched before the error, and no later host step asks the device.
   const Explanation unseen = found("host: load");
   CHECK(unseen.deaths.empty());
   CHECK(unseen.verdict == Verdict::kStarved);
@@ -173,10 +173,10 @@ TEST_CASE("what would not end before its link is down hangs", "[scenarios][fault
   const Explanation hangs = found(step("all_reduce: g, takes: 10us"));
   CHECK(hangs.verdict == Verdict::kStarved);
   CHECK(hangs.cause == Cause::kFailedLink);
-  REQUIRE(hangs.roots.size() == 2);  // each cannot reach the other
+  REQUIRE(hangs.roots.size() == 2);  // each rank fails to reach the other
   CHECK(hangs.roots[0].first.kind == WaitKind::kFailedLink);
   CHECK(hangs.roots[0].first.link == "infiniband between node0 and node1, which is down");
-  CHECK(hangs.deaths.empty());  // no retry, no guard
+  CHECK(hangs.deaths.empty());  // neither retry nor timeout
   const std::string message =
       step("on: 0, do: [{send: g, to: 1, takes: 10us}]") + step("on: 1, do: [{recv: g, from: 0}]");
   CHECK(found(message).cause == Cause::kFailedLink);
@@ -207,7 +207,7 @@ TEST_CASE("a link that is slower between two hosts is as fast as ever between ot
 
 TEST_CASE("after all retries both ends have an error, which is found at the next poll",
           "[scenarios][faults]") {
-  // Started at 0; 7 us later, found at 8 us.
+  // Started at 0; the error is due 7 us later and found at 8 us.
   const Explanation found = explanation_of(
       both(step("all_reduce: g, takes: 1us"),
            "cluster: {hosts: 2, devices: 1, between_hosts: [infiniband]}\nguards: {poll: 4us}\n"
@@ -218,7 +218,7 @@ TEST_CASE("after all retries both ends have an error, which is found at the next
 }
 
 TEST_CASE("the watchdog counts from the launch and looks at its polls", "[scenarios][faults]") {
-  // Rank 0 launches at 1 us, is due at 11 us and found at 12 us. Rank 1 never comes.
+  // Rank 0 launches at 1 us; its timeout is due at 11 us and found at 12 us. Rank 1 is missing.
   const std::string steps = step("on: 0, do: [{host: load, takes: 1us}, {all_reduce: g}]");
   const Explanation found = explanation_of(both(steps, "guards: {watchdog: 10us, poll: 4us}\n"));
   CHECK(found.verdict == Verdict::kStarved);
@@ -235,11 +235,11 @@ TEST_CASE("a slow rank trips the watchdog of the others", "[scenarios][faults]")
   const Explanation tripped = found("10us");
   CHECK(tripped.verdict == Verdict::kStarved);
   CHECK(tripped.cause == Cause::kDeadRank);
-  // Rank 1 waits for rank 0, which is gone, from 20 us to 30 us.
+  // Rank 1 waits for rank 0, which is dead, from 20 us to 30 us.
   check_deaths(tripped, {{0, 10'000, DeathCause::kWatchdog, false},
                          {1, 30'000, DeathCause::kWatchdog, true}});
   check_root(tripped, 0, WaitKind::kDeadRank);
-  CHECK(found("20us").verdict == Verdict::kCompleted);  // what ends at that time is in time
+  CHECK(found("20us").verdict == Verdict::kCompleted);  // an end at exactly that time is in time
 }
 
 TEST_CASE("keys, creations and calls of hosts have the time limit of the store",
@@ -261,7 +261,7 @@ TEST_CASE("keys, creations and calls of hosts have the time limit of the store",
                {{1, 3'000, DeathCause::kWatchdog, true}});
 }
 
-// At first use nothing is enqueued, so no watchdog counts: rank 0 connects pp, rank 1 dp.
+// A first use enqueues nothing, so no watchdog counts: rank 0 connects pp, rank 1 dp.
 TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") {
   const auto found = [](const std::string& guards, const std::string& before) {
     const std::string reduce = "{all_reduce: dp, bytes: 4KiB, takes: 10us}";
@@ -278,10 +278,10 @@ TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") 
     return std::vector<Expected>{{0, at, DeathCause::kTimeout, true},
                                  {1, at, DeathCause::kTimeout, true}};
   };
-  // The communicators are there, so connections are made: the heartbeat monitor.
+  // The communicators are initialized, so the hosts make connections: the heartbeat monitor counts.
   check_deaths(found(", heartbeat: 480s, store: 30min", created), ends(480 * kSecond));
   check_deaths(found(", store: 30min", created), {});
-  // Communicators are initialized through the store.
+  // The store initializes communicators, so its timeout counts.
   check_deaths(found(", heartbeat: 480s, store: 30min", ""), ends(1800 * kSecond));
   check_deaths(found(", heartbeat: 480s", ""), {});
 }
@@ -317,8 +317,8 @@ TEST_CASE("who may not read dies, or falls back to something slower", "[scenario
         "programs:\n  do: [{" +
         call + "}]\n");
   };
-  // Ranks 0 and 1 share a host. Rank 1 reads what the root of its own host gives; ranks 2 and 3 get
-  // it over the network.
+  // Ranks 0 and 1 share a host. Rank 1 reads the root's data on its own host; ranks 2 and 3 get the
+  // data over the network.
   check_deaths(found("broadcast: c, root: 0, takes: 1us"),
                {{1, 1'000, DeathCause::kFatalCall, false}});
   check_deaths(found("reduce: c, root: 0, takes: 1us"),
@@ -346,7 +346,7 @@ TEST_CASE("a rank that cannot reach the others does not arrive", "[scenarios][fa
     check_root(stuck, 0, WaitKind::kFailedLink);
     CHECK(stuck.acts_done == 0);
   }
-  // A port of another number, or of the other host, is none of its business.
+  // The rank ignores other port numbers, and ports of the other host.
   CHECK(found("eth0", "faults: [{port: 29501, closed_on: 0}, {port: 29500, closed_on: 1}]\n")
             .verdict == Verdict::kCompleted);
 }
@@ -367,7 +367,7 @@ TEST_CASE("mistakes in faults and guards are told with their place", "[scenarios
   CHECK(mistakes("faults: [{}]\n").find("a fault needs 'rank', 'link'") != std::string::npos);
 }
 
-// Rank 1 dies while its kernel runs, and what it has launched behind that never starts.
+// Rank 1 dies while its kernel runs, and the ops queued behind the kernel never start.
 TEST_CASE("the steps of a run with faults, by time", "[scenarios][faults]") {
   models::TaskGraph graph =
       testing::scenario_of(both(step("host: load, takes: 10us") + step("compute: k, takes: 20us") +

@@ -1,6 +1,6 @@
-// What `pipesim fix` finds for the shipped scenarios. The tables were written from what is known of
-// each hang (its scenario, docs/reference/scenarios.md; of swin_2x2x2 what OneFlow's engineers
-// found), and not from what the program prints.
+// The fixes of `pipesim fix` for the shipped scenarios. The tables were written from what is known
+// of each hang (its scenario, docs/reference/scenarios.md; for swin_2x2x2, the findings of
+// OneFlow's engineers), not from the program's output.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ Json fix(const std::string& scenario) {
 
 std::string patch_of(const Json& change) { return change["patch"].get<std::string>(); }
 
-// The patches without their first line, "patch: 1".
+// Returns the patches without their first line, "patch: 1".
 std::vector<std::string> patches_in(const Json& changes) {
   std::vector<std::string> patches;
   for (const Json& change : changes) {
@@ -41,7 +41,7 @@ bool has(const std::vector<std::string>& patches, const std::string& patch) {
   return std::find(patches.begin(), patches.end(), patch) != patches.end();
 }
 
-// Each patch, given to `run`, lets the scenario complete; and at the time that was told.
+// Checks that `run` with each patch completes, at the reported time.
 void check_patches(const std::string& scenario, const Json& report) {
   for (const Json& change : report["fixes"]) {
     INFO(scenario << ": " << change["text"]);
@@ -60,15 +60,16 @@ void check_patches(const std::string& scenario, const Json& report) {
 
 }  // namespace
 
-// Of 132 SMs NCCL's collective takes 16. That is found by fewer of what there is as much of to do.
+// NCCL's collective takes 16 of 132 SMs. fix finds the rest by lowering a number that leaves the
+// amount of work unchanged.
 TEST_CASE("fix: of deepep_beside_nccl the SMs that NCCL leaves", "[scenarios][fix]") {
   const Json report = fix("deepep_beside_nccl");
   CHECK(has(patches_in(report["fixes"]), "set: {dispatch: 116}\n"));
   CHECK(report["fixes"][0]["text"] == "one_order=on instead of off");
 }
 
-// oneflow.md 7.6: each alone removes the hang. Communicators at the start (#8263) do not: the wait
-// for the creation becomes one for the peer.
+// oneflow.md 7.6: each of these alone removes the hang. Communicators at the start (#8263) do not:
+// the wait for the initialization becomes a wait for the peer.
 TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]") {
   const Json report = fix("swin_2x2x2");
   const std::vector<std::string> patches = patches_in(report["fixes"]);
@@ -76,18 +77,19 @@ TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]
   CHECK(has(patches, "set: {bwd_dst_buffer: own}\n"));           // #8087
   CHECK(has(patches, "set: {forward_stream: own}\n"));           // #8226, first part
   CHECK(has(patches, "set: {repeat_ctrl_credits: 3}\n"));        // #8226, second part
-  CHECK(has(patches, "set: {nccl_use_compute_stream: off}\n"));  // what they told the user to do
+  CHECK(has(patches, "set: {nccl_use_compute_stream: off}\n"));  // what OneFlow's engineers advised
   CHECK_FALSE(has(patches, "set: {comm_creation: start}\n"));
   CHECK_FALSE(has(patches, "communicators: {creation: start}\n"));
   CHECK(report["partial"].empty());
   for (const Json& change : report["fixes"]) CHECK(change["certainty"] == "proved");
-  // The wait that goes: 10 is the stream order of the buffer, 4 the control credit of Repeat.
+  // The wait that the fix breaks: 10 is the stream order of the buffer, 4 the control credit of
+  // Repeat.
   for (const Json& change : report["fixes"]) {
     const std::string patch = patch_of(change);
     if (testing::contains(patch, "bwd_dst_buffer")) CHECK(change["wait"] == 10);
     if (testing::contains(patch, "repeat_ctrl_credits")) CHECK(change["wait"] == 4);
   }
-  // Two ranks take the slot that the other needs: waits 1 and 3 of the cycle.
+  // Each of two ranks takes the kernel slot that the other needs: waits 1 and 3 of the cycle.
   const Json opposite = fix("two_groups_opposite_order");
   for (const Json& change : opposite["fixes"]) {
     if (testing::contains(patch_of(change), "room: 2")) CHECK(change["waits"] == Json({1, 3}));
@@ -98,11 +100,11 @@ TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]
 TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") {
   struct Row {
     const char* scenario;
-    std::vector<std::string> patches;  // that are among those found
-    bool proved;                       // the first
+    std::vector<std::string> patches;  // among the fixes found
+    bool proved;                       // whether the first fix is proved
   };
   const std::vector<Row> rows = {
-      // Or rank 0 is no further ahead than rank 1, whose table has two slots.
+      // The alternative: rank 0 gets no further ahead than rank 1, whose table has two slots.
       {"buffer_on_the_wrong_stream",
        {"actors: {buffer: {stream: backward}}\n", "actors: {table: {slots: 3}}\n",
         "actors: {gather: {slots: 2}}\n"},
@@ -112,9 +114,9 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
       {"infiniband_not_connected", {"set: {nccl_ib_disable: on}\n"}, false},
       {"launch_blocking_hangs", {"set: {launch_blocking: off}\n"}, true},
       {"launch_blocking_hides", {"device: {resident: 2}\n", "set: {launch_blocking: on}\n"}, true},
-      // An all-reduce, 1200 kernels and the next all-reduce, if the queue is that of the device.
+      // An all-reduce, 1200 kernels and the next all-reduce, if the queue is per device.
       {"launch_queue_full", {"set: {depth: 1202}\n"}, true},
-      // Four launches for each of 600 kernels: itself, a record, a wait and the copy.
+      // Four launches for each of 600 kernels: the kernel, a record, a wait and the copy.
       {"launch_queue_of_device", {"set: {device_queue: 2402}\n"}, true},
       {"nccl_order_1f1b_send_first", {"set: {batched: on}\n"}, true},
       {"pipeline_rendezvous_hang", {"set: {messages: dir}\n"}, true},
@@ -141,7 +143,7 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
   }
 }
 
-// The fix of the authors (vllm#51984), and not a step without an idle rank.
+// The fix of the authors (vllm#51984), rather than a step without an idle rank.
 TEST_CASE("fix: of vllm_idle_rank the dummy batch", "[scenarios][fix]") {
   CHECK(fix("vllm_idle_rank")["fixes"][0]["text"] == "dummy=on instead of off");
 }

@@ -1,6 +1,6 @@
-// GOAL files against the results of LogGOPSim: those that were run with it
+// GOAL files compared with results of LogGOPSim: files that were run with it
 // (../shared/data/goal/LogGOPSim_reference_output.txt), and collectives of its generator Schedgen,
-// which are made again here.
+// which this file generates again.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -56,7 +56,7 @@ class Program {
   int last_ = 0;
 };
 
-// Schedgen's binomial_tree_reduce: in round r, rank 2^r + i sends to i.
+// Schedgen's binomial_tree_reduce: in step r, rank 2^r + i sends to i.
 std::string binomial_reduce(int ranks, int bytes) {
   Program program(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -73,7 +73,7 @@ std::string binomial_reduce(int ranks, int bytes) {
   return program.text();
 }
 
-// Schedgen's allreduce_ring: twice around, a send after the receive before it.
+// Schedgen's allreduce_ring: twice around the ring; each send follows the recv before it.
 std::string ring_allreduce(int ranks, int bytes) {
   Program program(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -89,7 +89,7 @@ std::string ring_allreduce(int ranks, int bytes) {
   return program.text();
 }
 
-// All to all with the peers in ascending order.
+// An all-to-all with peers in ascending order.
 std::string alltoall(int ranks, int bytes) {
   Program program(ranks);
   for (int rank = 0; rank < ranks; ++rank) {

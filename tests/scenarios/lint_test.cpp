@@ -1,5 +1,5 @@
-// What `pipesim lint` says of every shipped scenario. The table was written from what each scenario
-// says about itself, before it was held against the program: docs/reference/scenarios.md has the
+// The findings of `pipesim lint` in every shipped scenario. The table was written from the text of
+// each scenario before it was compared with the program: docs/reference/scenarios.md has the
 // reasons.
 #include "models/lint/lint.hpp"
 
@@ -19,7 +19,7 @@ using namespace pipesim;
 
 namespace {
 
-// "rule op", a line for each finding.
+// One "rule op" line per finding.
 using Findings = std::vector<std::string>;
 
 Findings lint(const std::string& path, const testing::Settings& settings = {}) {
@@ -46,7 +46,7 @@ struct Row {
   Findings findings;
 };
 
-// By default; what is not here has none.
+// Findings of the default settings; scenarios that are not listed have none.
 const std::vector<Row>& table() {
   static const std::vector<Row> kTable = {
       {"broadcast_root_ahead", {"message-order broadcast world"}},
@@ -132,12 +132,12 @@ TEST_CASE("lint says nothing more of what a setting has put right", "[scenarios]
   CHECK(lint(swin, {{"bwd_dst_buffer", "own"}}) == Findings{credits, sum});
   CHECK(lint(swin, {{"repeat_ctrl_credits", "4"}}) == Findings{sum, stream});
   CHECK(lint(swin, {{"zeros_on_rank_0", "on"}}) == Findings{credits, stream});
-  // The stream of the buffer has no collectives then, or none are made.
+  // The stream of the buffer has no collectives in this setting, or none exist.
   CHECK(lint(swin, {{"forward_stream", "own"}}) == Findings{credits, sum});
   CHECK(lint(swin, {{"nccl_use_compute_stream", "off"}}) == Findings{credits, sum});
 
   const std::string model = "scenarios/swin_2x2x2_from_model.yaml";
-  CHECK(lint(model, {{"acc", "3"}}).size() == 4);  // and micro-batches
+  CHECK(lint(model, {{"acc", "3"}}).size() == 4);  // the number of micro-batches as well
   CHECK(lint(model, {{"acc", "3"}}).back() == "micro-batches");
   CHECK(lint(model, {{"buffer_stream", "reader"}}).size() == 2);
   CHECK(lint(model, {{"repeat_control_slots", "0"}}).size() == 2);

@@ -1,5 +1,6 @@
-// Where recvs of a schedule stand and which messages are exchanged together: PyTorch's deferral,
-// and Megatron-LM's batches, overlap and exchange of shapes. Rows are written from their sources.
+// The places of recvs in schedules, and the sends and recvs that are exchanged together: PyTorch's
+// deferral, and Megatron-LM's batches, overlap and exchange of shapes. The expected rows are
+// written from their sources.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ std::string schedule(const std::string& kind, int stages, int micro_batches,
          ", micro_batches: " + std::to_string(micro_batches) + ", message: 1GiB, " + more + "}\n";
 }
 
-// Of a rank, slot by slot.
+// Returns the row of a rank, slot by slot.
 std::string row_of(const std::string& text, std::size_t rank) {
   const models::TaskGraph graph = testing::scenario_of(text).graph;
   const models::Actions& row = graph.pipeline->schedule.ranks[rank];
@@ -46,8 +47,8 @@ bool hangs(const std::string& text) {
 
 TEST_CASE("deferred recvs stand before their use, and before sends to a later rank",
           "[scenarios][schedules]") {
-  // By pytorch#188833 alone, rank 0 sends its second forward before it receives, while rank 1
-  // sends.
+  // The deferral of pytorch#188833 alone: rank 0 sends its second forward before it receives, while
+  // rank 1 sends.
   const std::string rows = R"(schema: 1
 schedule:
   message: 1GiB
@@ -68,7 +69,7 @@ schedule:
 )";
   std::string deferred = in_turn;
   deferred.replace(deferred.find("in_turn"), 7, "deferred");
-  // Rank 0's first recv stays before its send to rank 1; of rank 1's, the second moves.
+  // Rank 0's first recv stays before its send to rank 1; on rank 1, the second recv moves.
   CHECK(row_of(deferred, 0) == "0F0 0SEND_F0 0F1 2RECV_F0 0SEND_F1 2F0 2RECV_F1 2F1");
   CHECK(row_of(deferred, 1) == "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1");
   CHECK(is_proved(deferred));
@@ -88,21 +89,21 @@ TEST_CASE("deferred recvs leave no cycle of two ranks", "[scenarios][schedules]"
     INFO(kind);
     CHECK(is_proved(schedule(kind, 4, 8, "message_order: deferred")));
   }
-  // One communicator for four ranks: rank 3's first forward back to rank 0 stands before its second
-  // recv, for which rank 2's second send waits, behind which its third recv stands, and so on to
-  // rank 0, whose recv from rank 3 stands behind all its forwards.
+  // One communicator for four ranks. Rank 3's first forward to rank 0 comes before its second recv,
+  // for which rank 2's second send waits. Rank 2's third recv is queued behind this send, and so on
+  // to rank 0, whose recv from rank 3 comes after all its forwards.
   CHECK(hangs(with("looped_bfs", 4, "pg")));
 }
 
 TEST_CASE("Megatron-LM's batches are its steady state's", "[scenarios][schedules]") {
-  // forward_backward_pipelining_without_interleaving of rank 1 of 3: one forward of warm-up, then
+  // forward_backward_pipelining_without_interleaving on rank 1 of 3: one forward of warm-up, then
   // send_forward_recv_backward and send_backward_recv_forward in turn.
   CHECK(row_of(schedule("1f1b", 3, 4, "messages: batch"), 1) ==
         "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1+1RECV_B0 1B0 1SEND_B0+1RECV_F2 1F2 "
         "1SEND_F2+1RECV_B1 1B1 1SEND_B1+1RECV_F3 1F3 1SEND_F3+1RECV_B2 1B2 1SEND_B2 1RECV_B3 1B3 "
         "1SEND_B3");
   CHECK(is_proved(schedule("1f1b", 4, 8, "messages: batch")));
-  // Without batches, _p2p_ops: both ranks of a pair send first, in their own order.
+  // _p2p_ops, without batches: both ranks of a pair send first, in their own order.
   CHECK(row_of(schedule("1f1b", 3, 4, "messages: overlap"), 1) ==
         "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1 1RECV_B0 1B0 1RECV_F2 1SEND_B0 1F2 "
         "1SEND_F2 1RECV_B1 1B1 1RECV_F3 1SEND_B1 1F3 1SEND_F3 1RECV_B2 1B2 1SEND_B2 1RECV_B3 1B3 "
@@ -129,8 +130,8 @@ TEST_CASE("in a pipeline of two ranks, Megatron-LM's second one sends over WORLD
   CHECK(communicator_of(1, "1SEND_B") == "world");
   CHECK(communicator_of(0, "0RECV_B") == "world");
   CHECK(is_proved(with(2, "overlap", "")));
-  // Gradients that are reduced over WORLD during the last backward: on rank 1 ahead of its send, on
-  // rank 0 behind its recv.
+  // Gradients reduced over WORLD during the last backward: on rank 1 before its send, on rank 0
+  // after its recv.
   const std::string reduced =
       ", collectives: [{call: all_reduce, over: world, in: last_backward, takes: 1us}]";
   CHECK(hangs(with(2, "overlap", reduced)));

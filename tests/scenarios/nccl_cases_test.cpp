@@ -1,13 +1,14 @@
-// Small programs for the rules of NCCL, PyTorch and CUDA, one section after the other, with what
-// `check` answers in each reading: contract, real and cold. What is expected follows from the rules
-// (docs/explanation/models.md) by hand; comments say how where it is not plain.
+// Small programs for the rules of NCCL, PyTorch and CUDA, one section after another, with the
+// answer of `check` in each reading: contract, real and cold. The expectations follow from the
+// rules (docs/explanation/models.md) by hand; comments explain the derivations that are not
+// obvious.
 //
-// The letters are those of ../shared/nccl_rules.md. Where else its cases are:
+// The letters are sections of ../shared/nccl_rules.md. Cases in other files:
 //
 //   A2  table of backends, device_id    readings_test.cpp
 //   A6  destroy                         readings_test.cpp
 //   B1  PCIe, several nodes, channels   readings_test.cpp
-//   B2  what a larger recv leaves       device_rules_test.cpp
+//   B2  effects of a larger recv        device_rules_test.cpp
 //   B3  collectives come first          device_rules_test.cpp
 //   B5  reduce, gather, scatter, rings  readings_test.cpp
 //   C2  records, waits, 32 queues       device_rules_test.cpp
@@ -19,10 +20,10 @@
 //   D5 to D7  collectives of a stage    tests/unit/models/schedules/stage_collectives_test.cpp
 //   F   lint                            tests/unit/models/lint/
 //
-// Verdicts that name the rules on which they rest are in rests_on_test.cpp.
+// rests_on_test.cpp tests verdicts that name the rules on which they rest.
 //
 // Not modeled, so without a case: B1 between nodes; and A5, the proxy's pool, in which a host waits
-// for no other rank. docs/explanation/models.md says so.
+// for no other rank. See docs/explanation/models.md.
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,7 +77,7 @@ std::string answers(const std::string& text, const Settings& settings = {}) {
   return answers(testing::scenario_of(text, settings).graph);
 }
 
-constexpr const char* kLarge = "1GiB";  // fits into no buffer
+constexpr const char* kLarge = "1GiB";  // exceeds every buffer
 constexpr const char* kOk = "ok ok ok";
 constexpr const char* kHangs = "hang hang hang";
 constexpr const char* kMayHang = "may may may";
@@ -89,8 +90,8 @@ std::string on_stream(const std::string& call, const std::string& stream) {
 }  // namespace
 
 TEST_CASE("cases A1: an initialization can wait for kernels", "[scenarios][cases]") {
-  // A recv is on rank 0's device. What it waits for stands behind the first use of dp, which both
-  // hosts have come to.
+  // Rank 0's device runs a recv. Its send comes after the first use of dp, which both hosts have
+  // reached.
   const auto with = [](const std::string& waits) {
     return answers(scenario(
         {joined({connect(1), recv(1), reduce("dp")}), joined({connect(0), reduce("dp"), send(0)})},
@@ -105,10 +106,11 @@ TEST_CASE("cases A2: the backend decides which communicator is made when", "[sce
   for (int rank = 0; rank < 4; ++rank) {
     ring.push_back(joined({recv((rank + 3) % 4), send((rank + 1) % 4)}));
   }
-  // Two communicators on two streams; cold, each host waits in that with the rank on its left.
+  // Two communicators on two streams; cold, each host waits to initialize the one with its left
+  // neighbor.
   CHECK(answers(scenario(ring, "pp: all", "backend: nccl-legacy\n")) == "ok ok hang");
   CHECK(answers(scenario(ring, "pp: all", "backend: nccl2\n")) == kHangs);
-  // The group's communicator is made by all four.
+  // All four ranks initialize the group's communicator.
   const std::string zero = group(joined({send(1), recv(1)}));
   const std::string one = group(joined({send(0), recv(0)}));
   CHECK(answers(scenario({zero, one, "", ""}, "pp: all")) == "ok ok hang");
@@ -120,27 +122,27 @@ TEST_CASE("cases A3: first messages meet on the hosts", "[scenarios][cases]") {
   const std::string zero = joined({send(1), reduce("dp")});
   const std::string one = joined({reduce("dp"), "{synchronize: nccl dp}", recv(0)});
   CHECK(answers(scenario({zero, one}, "pp: all, dp: all")) == "ok ok hang");
-  // The second iteration.
+  // A second iteration.
   const std::string before_zero = joined({send(1), reduce("dp"), "{synchronize: device}"});
   const std::string before_one = joined({recv(0), reduce("dp"), "{synchronize: device}"});
   CHECK(answers(scenario({joined({before_zero, zero}), joined({before_one, one})},
                          "pp: all, dp: all")) == kOk);
-  // A group connects all its messages at once.
+  // A group makes all its connections at once.
   CHECK(answers(scenario({group(joined({send(1), send(2)})),
                           joined({reduce("x"), "{synchronize: nccl x}", recv(0)}),
                           joined({reduce("x"), recv(0)})},
                          "pp: all, x: [1, 2]")) == kOk);
-  // Of all, before anything of it is launched: rank 1 waits for its part, and rank 2 for rank 1.
-  // Connected, they are two sends of which each needs its own recv only.
+  // A group connects before it launches anything: rank 1 waits for its message, and rank 2 for rank
+  // 1. Once connected, the group is two sends, each of which needs only its own recv.
   const std::vector<std::string> all = {group(joined({send(1), send(2)})),
                                         joined({recv(0), "{synchronize: nccl pp}", reduce("x")}),
                                         joined({reduce("x"), "{synchronize: nccl x}", recv(0)})};
   CHECK(answers(scenario(all, "pp: all, x: [1, 2]")) == "ok ok hang");
-  // However small.
+  // Even if empty.
   CHECK(answers(scenario({joined({send(1, "pp", "0B"), reduce("dp")}),
                           joined({reduce("dp"), "{synchronize: nccl dp}", recv(0, "pp", "0B")})},
                          "pp: all, dp: all")) == "ok ok hang");
-  // Two that cross.
+  // Two sends that cross.
   CHECK(answers(scenario({joined({send(1), recv(1)}), joined({send(0), recv(0)})}, "pp: all")) ==
         "hang ok hang");
 }
@@ -153,7 +155,7 @@ TEST_CASE("cases A4 and C3: communicators in opposite orders", "[scenarios][case
   CHECK(answers(scenario({xy, xy}, groups)) == kOk);
   const std::string warm = joined({xy, "{synchronize: device}"});
   CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups)) == kMayHang);
-  // With room for both, only the first use is left.
+  // Slots for both: only the first use can hang.
   const std::string room = "device: {resident: 2}\n";
   CHECK(answers(scenario({xy, yx}, groups, room)) == "ok ok hang");
   CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups, room)) == kOk);
@@ -163,7 +165,7 @@ TEST_CASE("cases A6: a split is on the hosts of its parent", "[scenarios][cases]
   const std::string split = "{split: w}";
   const std::string first = joined({reduce("w"), split});
   const std::string second = joined({split, reduce("w")});
-  // Cold, it is the first all_reduce that waits for all hosts.
+  // Cold, the first all_reduce waits for all hosts.
   CHECK(answers(scenario({first, second}, "w: all")) == "ok ok hang");
   CHECK(answers(scenario({joined({reduce("w"), first}), joined({reduce("w"), second})},
                          "w: all")) == kOk);
@@ -184,8 +186,8 @@ TEST_CASE("cases A7: a synchronous collective is on the current stream", "[scena
   const std::string synchronous = "{all_reduce: dp, stream: compute}";
   CHECK(with(synchronous, false) == kHangs);
   CHECK(with(synchronous, true) == kHangs);
-  // async_op=True, and wait() at the end. Not connected, one host is in the all_reduce, the other
-  // in the recv.
+  // async_op=True, and wait() at the end. If not connected, one host is in the all_reduce, the
+  // other in the recv.
   const std::string asynchronous = "{all_reduce: dp}";
   CHECK(with(asynchronous, true) == kOk);
   CHECK(with(asynchronous, false) == "ok ok hang");
@@ -193,7 +195,7 @@ TEST_CASE("cases A7: a synchronous collective is on the current stream", "[scena
 
 TEST_CASE("cases A7: wait() holds the current stream and not the host", "[scenarios][cases]") {
   // dist.recv, then a kernel and a synchronous all_reduce: the stream waits for the recv. The host
-  // goes on, to the send that the other rank waits for.
+  // continues to the send for which the other rank waits.
   const auto with = [](const std::string& wait) {
     const std::string zero =
         connect(1) + ", " + connect(1, "qq") + ", " + recv(1) + ", " + wait + send(1, "qq");
@@ -207,7 +209,7 @@ TEST_CASE("cases A7: wait() holds the current stream and not the host", "[scenar
 }
 
 TEST_CASE("cases A7: streams wait with every backend", "[scenarios][cases]") {
-  // Connected: batched, on its own, and the all_reduce.
+  // Connects everything: a batch, single messages, and the all_reduce.
   const auto warm = [](int peer, const std::string& on) {
     const std::string first = peer == 1 ? send(peer, on) : recv(peer, on);
     const std::string second = peer == 1 ? recv(peer, on) : send(peer, on);
@@ -226,13 +228,14 @@ TEST_CASE("cases A7: streams wait with every backend", "[scenarios][cases]") {
                                        recv(0), wait, all_reduce})},
                               "pp: all, dp: all", top));
     };
-    // A synchronous collective stands behind what waits for the recv, on the current stream.
+    // A synchronous collective is queued behind the kernel that waits for the recv, on the current
+    // stream.
     const std::string synchronous = "{all_reduce: dp, stream: compute}";
     const std::string uses = "{compute: uses, after: [nccl pp]}";
     CHECK(with(synchronous, uses) == kHangs);
     CHECK(with(synchronous, "{compute: other}") == kOk);
     CHECK(with("{all_reduce: dp}", uses) == kOk);
-    // The host that waits for the recv does not come to the send that the other waits for.
+    // A host that waits for the recv does not reach the send for which the other host waits.
     const auto waits = [&](const std::string& wait) {
       return answers(
           scenario({joined({warm(1, "pp"), warm(1, "qq"), recv(1, "qq"), "{synchronize: nccl qq}",
@@ -246,8 +249,8 @@ TEST_CASE("cases A7: streams wait with every backend", "[scenarios][cases]") {
 }
 
 TEST_CASE("cases A7: a barrier of NCCL is a call of its communicator", "[scenarios][cases]") {
-  // Rank 0's barrier is queued behind its recv, whose send comes only after rank 1's barrier. The
-  // hosts alone could meet.
+  // Rank 0's barrier is queued behind its recv, whose send comes only after rank 1's barrier. As a
+  // barrier of hosts, it would complete.
   const auto barrier = [](const std::string& top) {
     return answers(scenario(
         {joined({connect(1), recv(1, "pp", kLarge), "{barrier: pp}", "{synchronize: device}"}),
@@ -257,8 +260,8 @@ TEST_CASE("cases A7: a barrier of NCCL is a call of its communicator", "[scenari
   CHECK(barrier("") == kOk);
   CHECK(barrier("backend: nccl2\n") == kHangs);
   CHECK(barrier("backend: nccl-legacy\ndevice_id: on\n") == kHangs);
-  // A message has a communicator of its own. The barrier is on the group's, and waits for what the
-  // current stream has.
+  // A send or recv has its own communicator. The barrier is on the group's, and waits for the work
+  // on the current stream.
   const auto current = [](const std::string& top, const std::string& stream) {
     const std::string meet = "{barrier: dp" + stream + "}";
     return answers(scenario(
@@ -290,7 +293,7 @@ TEST_CASE("cases B1: sends end in eight steps of buffer", "[scenarios][cases]") 
   CHECK(crossing(1, "65MiB", 2) == kHangs);
   CHECK(crossing(2, "24MiB", 2) == "hang ok ok");  // 3 steps each
   CHECK(crossing(3, "24MiB", 2) == kHangs);
-  CHECK(crossing(1, "17MiB", 8) == kHangs);  // 4 channels for a pair
+  CHECK(crossing(1, "17MiB", 8) == kHangs);  // 4 channels per pair
   CHECK(crossing(1, "17MiB", 2) == "hang ok ok");
 }
 
@@ -348,8 +351,8 @@ TEST_CASE("cases B5: who waits for whom in a collective", "[scenarios][cases]") 
 }
 
 TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
-  // Rank 2 has nothing for rank 0 and gets nothing from it. It is late: it first waits for a
-  // message of rank 0, which stands behind rank 0's exchange.
+  // Rank 2 exchanges no bytes with rank 0. It is late: it first waits for a message of rank 0,
+  // which is queued behind rank 0's exchange.
   const auto exchange = [](const std::string& call, const std::string& backend) {
     const std::string before =
         "{all_to_all: ep, splits: [1KiB, 1KiB, 1KiB]}, {all_to_all: ep}, {synchronize: device}, ";
@@ -361,10 +364,10 @@ TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
   const std::string parts =
       "{all_to_all: ep, splits: [\"if(rank == 2, 0B, 1KiB)\", 1KiB, \"if(rank == 0, 0B, 1KiB)\"]}";
   CHECK(exchange(parts, "") == kOk);
-  // From PyTorch 2.15 on an empty part is sent, and its recv waits for it.
+  // From PyTorch 2.15 on, an empty part is sent, and its recv waits for it.
   CHECK(exchange(parts, "backend: nccl2\n") == kHangs);
   CHECK(exchange("{all_to_all: ep}", "") == kHangs);
-  // In a group.
+  // The same in a group.
   const auto grouped = [](const std::string& calls, const std::string& backend) {
     const std::string both = group(calls);
     const std::string before = group("{all_to_all: ep, splits: [1KiB, 1KiB, 1KiB]}") +
@@ -376,8 +379,8 @@ TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
   };
   CHECK(grouped(parts, "") == kOk);
   CHECK(grouped(parts, "backend: nccl2\n") == kHangs);
-  // Of tokens and of their weights: the second messages of ranks 0 and 1 are of another epoch (B3),
-  // so that rank 1 first waits for rank 2.
+  // One exchange of tokens and one of their weights: the second messages of ranks 0 and 1 are in
+  // another epoch (B3), so rank 1 first waits for rank 2.
   CHECK(grouped(joined({parts, parts}), "") == kHangs);
 }
 
@@ -437,7 +440,7 @@ TEST_CASE("cases C3 and C4: one order is enough with room, or with an order of s
   CHECK(with("resident: 2", true) == kOk);
   CHECK(with("resident: 1, launch_order: implicit", true) == kOk);
   CHECK(with("resident: 1, launch_order: serial", true) == kOk);
-  // The order of the hosts must itself be one. Where one ends before the next starts, none starts.
+  // The hosts must launch in one order. If each op must end before the next starts, none starts.
   CHECK(with("resident: 1, launch_order: implicit", false) == kHangs);
   CHECK(with("launch_order: serial", false) == kHangs);
   CHECK(with("resident: 2, launch_order: implicit", false) == kOk);
@@ -455,7 +458,7 @@ TEST_CASE("cases C5: two kernels that each hold some SMs", "[scenarios][cases]")
         scenario({joined({warm, call("x"), call("y")}), joined({warm, call("y"), call("x")})},
                  "x: all, y: all", "device: {sms: 16}\n"));
   };
-  // If both ranks start the same one first, it completes.
+  // If both ranks start the same call first, the job completes.
   CHECK(with("10") == kMayHang);
   CHECK(with("8") == kOk);
 }
@@ -470,20 +473,20 @@ TEST_CASE("cases C5: kernels that end only delay, and cooperative ones wait for 
   };
   const std::string gemm = "{compute: gemm, stream: k, ctas: 16, takes: 1us}";
   CHECK(with(joined({gemm, x}), joined({x, gemm})) == kOk);
-  // A dispatch on all SMs, which spins until that of the other rank runs.
+  // A dispatch on all SMs, which spins until the other rank's dispatch runs.
   const std::string dispatch = "{all_reduce: y, ctas: 16, cooperative: on}";
   CHECK(with(joined({x, dispatch}), joined({dispatch, x})) == kMayHang);
   const std::string in_turn = joined({x, "{synchronize: nccl x}", dispatch});
   CHECK(with(in_turn, in_turn) == kOk);
-  // With what the other leaves, it may start first on either rank.
+  // If it fits into the SMs that the other call leaves, it can start first on either rank.
   const std::string fewer = "{all_reduce: y, ctas: 6, cooperative: on}";
   CHECK(with(joined({x, fewer}), joined({fewer, x})) == kOk);
 }
 
 TEST_CASE("cases C5: a kernel of clusters takes no SMs that are less than one",
           "[scenarios][cases]") {
-  // Beside x, which has 10 of 16 SMs, a kernel of 8 takes the other 6. They are those of z, for
-  // which rank 1 waits before it calls x. As a cluster the kernel waits, and z has room.
+  // While x holds 10 of 16 SMs, a kernel of 8 CTAs takes the other 6. z needs these SMs, and rank 1
+  // waits for z before it calls x. A kernel that is one cluster waits, so z finds free SMs.
   const auto with = [](const std::string& cluster) {
     const std::string warm =
         "{all_reduce: x, ctas: 1}, {synchronize: device}, {all_reduce: z, ctas: 1}, "
@@ -510,7 +513,7 @@ TEST_CASE("cases C6: the first use of a kernel waits for the device", "[scenario
   };
   CHECK(with("{load: k}, ", "device: {resident: 3}\n") == "ok ok hang");
   CHECK(with("", "device: {resident: 3}\n") == kOk);
-  // How many have room is not known.
+  // The number of kernel slots is not known.
   CHECK(with("", "") == kMayHang);
 }
 
@@ -523,7 +526,8 @@ TEST_CASE("cases C6: .item() between calls of two communicators", "[scenarios][c
   };
   CHECK(with("{synchronize: device}") == kHangs);
   CHECK(with("{host: prepares}") == kOk);
-  // A kernel on the legacy default stream waits for all blocking streams, and they for it.
+  // A kernel on the legacy default stream waits for all blocking streams, and these wait for the
+  // kernel.
   const auto on_legacy = [&](const std::string& after) {
     return answers(scenario({joined({warm, reduce("x"), "{compute: k, stream: legacy" + after + "}",
                                      "{all_reduce: y, after: [legacy]}"}),
@@ -535,8 +539,9 @@ TEST_CASE("cases C6: .item() between calls of two communicators", "[scenarios][c
 }
 
 TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios][cases]") {
-  // What rank 0's recv waits for is sent once rank 1 has the message behind the kernels. Each
-  // kernel is three launches: a record on the stream of the recv, and a wait and itself on its own.
+  // Rank 1 sends what rank 0's recv waits for after it has received the message that rank 0 sends
+  // after its kernels. Each kernel is three launches: a record on the stream of the recv, and a
+  // wait and the kernel on its own stream.
   const auto text = [](int kernels, const std::string& top) {
     std::vector<std::string> zero = {connect(1), connect(1, "qq"), recv(1)};
     for (int i = 0; i < kernels; ++i) zero.emplace_back("{compute: k, after: [nccl pp]}");
@@ -553,7 +558,8 @@ TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios
   const std::string of_streams = "defaults: {launch_queue: 8}\n";
   CHECK(answers(text(5, of_streams)) == kHangs);
   CHECK_FALSE(rests_on_launches(text(5, of_streams)));
-  // Eight launches on the stream of four kernels; with the recv and the records 13 on the device.
+  // Four kernels make eight launches on their stream; with the recv and the records, 13 on the
+  // device.
   CHECK(answers(text(4, of_streams)) == kMayHang);
   CHECK(rests_on_launches(text(4, of_streams)));
   CHECK(answers(text(4, "defaults: {launch_queue: 13}\n")) == kMayHang);
@@ -561,12 +567,12 @@ TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios
   CHECK(answers(text(4, "device: {launch_queue: 13}\n")) == kHangs);
   CHECK_FALSE(rests_on_launches(text(4, "device: {launch_queue: 13}\n")));
   CHECK(answers(text(4, "device: {launch_queue: 14}\n")) == kOk);
-  // The queue of the device takes the place of those of its streams.
+  // A device queue replaces the queues of its streams.
   CHECK(answers(text(5, of_streams + "device: {launch_queue: 17}\n")) == kOk);
 }
 
 TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[scenarios][cases]") {
-  // Two graphs of a communicator: in other orders their calls meet others.
+  // Two graphs of a communicator: in another order, their calls match different calls.
   const std::string blocks =
       "blocks: {a: [{all_reduce: w, bytes: 1KiB}], b: [{all_gather: w, bytes: 1KiB}]}\n";
   const std::string warm =
@@ -575,7 +581,7 @@ TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[s
   const std::string ba = warm + "{call: b}, {call: a}";
   CHECK(answers(scenario({ab, ba}, "w: all", blocks)) == kMismatch);
   CHECK(answers(scenario({ab, ab}, "w: all", blocks)) == kOk);
-  // Sends that cross pass by buffers as calls, and not in a graph that is replayed.
+  // Sends that cross complete through buffers as calls, but not in a replayed graph.
   const auto crossing = [](const std::string& registered) {
     std::vector<std::string> programs;
     for (int rank = 0; rank < 2; ++rank) {
@@ -591,8 +597,9 @@ TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[s
 
 TEST_CASE("cases C8: a replay begins when the one before it on its stream is done",
           "[scenarios][cases]") {
-  // Each graph forks from the stream that it is launched on, and joins it, as a capture must. So
-  // two graphs with calls on streams of their own have an order, which must be one on all ranks.
+  // Each graph branches from the stream on which it is launched and joins this stream, as a capture
+  // must. So two graphs with calls on separate streams are ordered, and all ranks must use the same
+  // order.
   const std::string warm = joined({reduce("x"), reduce("y"), "{synchronize: device}"});
   const auto blocks = [](const std::string& fork, const std::string& join) {
     const auto graph = [&](const std::string& on) {
@@ -606,12 +613,13 @@ TEST_CASE("cases C8: a replay begins when the one before it on its stream is don
   const std::string captured = blocks(", after: [compute]", "join");
   CHECK(answers(scenario({ab, ba}, "x: all, y: all", captured)) == kHangs);
   CHECK(answers(scenario({ab, ab}, "x: all, y: all", captured)) == kOk);
-  // As calls that nothing waits for, each has a stream, and there is room for both.
+  // Outside a graph and without waits, each call has its stream, and there are slots for both.
   CHECK(answers(scenario({ab, ba}, "x: all, y: all", blocks("", ""))) == kOk);
 }
 
 TEST_CASE("cases C8: messages of a graph share a communicator", "[scenarios][cases]") {
-  // Two stages on each of two ranks (pytorch/torchtitan#4671): rank 0 has the first and the third.
+  // Two stages on each of two ranks (pytorch/torchtitan#4671): rank 0 has the first and the third
+  // stage.
   const auto with = [](const std::string& back, const std::string& registered) {
     const auto out = [&](int to, const std::string& on) {
       return "{send: " + on + ", to: " + std::to_string(to) + ", bytes: 4KiB" + registered + "}";
@@ -633,7 +641,7 @@ TEST_CASE("cases C8: messages of a graph share a communicator", "[scenarios][cas
 
 TEST_CASE("cases C8: calls of a communicator have one order in a graph, too",
           "[scenarios][cases]") {
-  // Its nodes have no other order across streams: B4, without buffers.
+  // The nodes of the graph have no other order across streams: B4, without buffers.
   const auto with = [](const std::string& back) {
     std::vector<std::string> programs;
     std::string blocks = "blocks: {";
@@ -686,7 +694,7 @@ TEST_CASE("cases D3: with two stages one direction goes over WORLD", "[scenarios
   CHECK(with("pp", "4KiB", false) == "ok ok hang");
 }
 
-// The programs of ../shared that were once proved or refused wrongly.
+// Programs of ../shared that check once proved or refused wrongly.
 TEST_CASE("cases of real jobs that were proved or refused wrongly", "[scenarios][cases][shared]") {
   const std::string folder = testing::shared_data("p2p/");
   if (folder.empty()) return;
@@ -695,12 +703,12 @@ TEST_CASE("cases of real jobs that were proved or refused wrongly", "[scenarios]
       {"fp2_opposite_first_collectives", "may may hang"},
       {"fp3_group_epochs", kHangs},
       {"fp4_eager_without_end", kHangs},
-      // Two messages of 8 MiB, a step each, lie in buffers.
+      // Two messages of 8 MiB, one step each, fit into buffers.
       {"fp5_schedule_default_messages", "hang ok ok"},
-      // Cold, each host is in the initialization of another communicator.
+      // Cold, each host initializes another communicator.
       {"fp6_nine_streams", "may may hang"},
       {"fp7_lazy_pair_ring", "ok ok hang"},
-      // Cold, it is the first all_reduce that waits for all hosts (A4).
+      // Cold, the first all_reduce waits for all hosts (A4).
       {"fa1_split_is_on_the_host", "ok ok hang"},
       {"fa2_small_crossing_sends", "hang ok ok"},
       {"fa3_broadcast_root_leaves", "hang ok hang"},

@@ -1,4 +1,4 @@
-// Patches of the scenarios that are shipped.
+// Patches of the shipped scenarios.
 #include <string>
 
 #include "formats/scenario/scenario_writer.hpp"

@@ -1,5 +1,5 @@
 // Host programs, rule by rule (docs/reference/rules.md, 5.3 and 9), from the YAML to the verdict.
-// What is expected is derived by hand; the comments say how where it is not plain.
+// The expectations are derived by hand; comments explain the derivations that are not obvious.
 #include <string>
 
 #include "models/explain/explanation.hpp"
@@ -14,14 +14,14 @@ using testing::mistakes_in;
 
 namespace {
 
-// By NCCL's contract; readings_test.cpp has the other readings.
+// Reading contract; readings_test.cpp tests the other readings.
 models::Explanation explanation_of(const std::string& text) {
   return testing::explanation_of(text, {{"reading", "contract"}});
 }
 
 const std::string kTwo = "schema: 1\nranks: 2\ngroups: {g: all, h: all}\n";
 
-// Two ranks with a program each, a step a line.
+// Returns two ranks with a program each, one step per line.
 std::string two_programs(const std::string& zero, const std::string& one,
                          const std::string& top = {}) {
   return kTwo + top + "programs:\n  - on: 0\n    do:\n" + zero + "  - on: 1\n    do:\n" + one;
@@ -40,7 +40,7 @@ bool on_cycle(const Explanation& found, WaitKind kind) {
 
 TEST_CASE("a collective call starts with its last member and takes the longest time",
           "[scenarios][programs]") {
-  // Rank 1 comes after 5 us; the longer of 2 and 3 us: 8 us.
+  // Rank 1 arrives after 5 us, and the call takes the longer of 2 and 3 us: 8 us.
   const std::string zero = step("all_reduce: g, takes: 2us") + step("synchronize: device");
   const std::string one = step("compute: late, takes: 5us") +
                           step("all_reduce: g, takes: 3us, after: [compute]") +
@@ -100,7 +100,7 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
   CHECK(size.mismatches[0].message);
   CHECK(size.mismatches[0].first.rank == 0);
   CHECK(size.mismatches[0].differences == std::vector<std::string>{"8 B and 4 B"});
-  // Two messages of one size that are received in the other order: nothing but the tags tells.
+  // Two messages of one size, received in the other order: only the tags differ.
   const auto both = [](const char* call, const char* end, const char* a, const char* b) {
     const std::string start = std::string(call) + ": g, " + end + ", bytes: 4B, tag: ";
     return step(start + a) + step(start + b);
@@ -201,14 +201,14 @@ TEST_CASE("calls of a group to one rank keep their order", "[scenarios][programs
   CHECK(same.verdict == Verdict::kCompleted);
   const Explanation other =
       explanation_of(two_programs(sends, group("recv: g, from: 0", "2B", "1B")));
-  // The first recv waits for more than the first send has; so the second pair never meets.
+  // The first recv waits for more bytes than the first send has, so the second pair never meets.
   CHECK(other.verdict == Verdict::kMismatch);
   CHECK(other.mismatches.size() == 1);
 }
 
 TEST_CASE("a communicator that is made at first use blocks the host until all ranks come",
           "[scenarios][programs]") {
-  // Each rank makes another communicator first, and the host never gets to the second.
+  // Each rank initializes another communicator first, and its host never reaches the second.
   const std::string zero = step("all_reduce: g") + step("all_reduce: h");
   const std::string one = step("all_reduce: h") + step("all_reduce: g");
   const Explanation lazy =
@@ -244,8 +244,8 @@ TEST_CASE("room for one kernel: two communicators in opposite order hang, room f
 
 TEST_CASE("in one hardware queue a wait holds up what other streams have",
           "[scenarios][programs]") {
-  // Rank 0's stream `a` waits for an event of stream `nccl g`. With one queue for all, the call on
-  // h stands behind that wait, and rank 1 makes its call on g only when that on h is done.
+  // Rank 0's stream `a` waits for an event of stream `nccl g`. With one hardware queue, the call on
+  // h is queued behind this wait, and rank 1 calls g only after its call on h is done.
   const std::string zero = step("all_reduce: g") +
                            step("compute: next, stream: a, after: [nccl g]") +
                            step("all_reduce: h");
@@ -261,8 +261,8 @@ TEST_CASE("in one hardware queue a wait holds up what other streams have",
 
 TEST_CASE("the implicit launch order starts calls as the host launched them",
           "[scenarios][programs]") {
-  // On rank 0 the input of g is late: when its kernel makes room at 90 us, g still stands behind
-  // the event, and h takes the room. On rank 1 g has started at 10 us.
+  // On rank 0 the input of g is late. When its kernel frees a slot at 90 us, g still waits for the
+  // event, and h takes the slot. On rank 1, g has started at 10 us.
   const auto program = [](const std::string& takes) {
     return step("compute: x, takes: " + takes) + step("host: python, takes: 10us") +
            step("all_reduce: g, after: [compute]") + step("host: python, takes: 1us") +
@@ -327,7 +327,7 @@ TEST_CASE("blocks take parameters, and a loop with an index has steps of its own
       "programs: {do: [{repeat: 3, index: i, do: [{call: twice, with: {t: (i + 1) * 1us}}]}, "
       "{synchronize: device}]}\n");
   CHECK(found.verdict == Verdict::kCompleted);
-  CHECK(found.time_ns == 18'000);  // 3 us for each of 1 + 2 + 3
+  CHECK(found.time_ns == 18'000);  // 3 us for each of 1 + 2 + 3 iterations
   CHECK(found.acts_expected == 7);
 }
 
@@ -341,7 +341,7 @@ TEST_CASE("one absent rank of 1,024 is one root", "[scenarios][programs]") {
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots[0].party.rank == 700);
   CHECK(found.roots[0].first.from.act.at == "here");
-  // The all-reduce and the synchronize of each of the others.
+  // The all-reduce and the synchronize of each other rank.
   CHECK(found.roots[0].waiting == 2 * 1023);
 }
 
@@ -382,7 +382,7 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
 
 TEST_CASE("rooted collectives of gloo wait for whom gloo's do, and MPI's for all",
           "[scenarios][programs]") {
-  // Rank 1 returns as soon as the root has called, and rank 2 calls only once rank 1 has returned.
+  // Rank 1 returns once the root has called, and rank 2 calls only after rank 1 has returned.
   for (const char* op : {"gather", "scatter", "broadcast"}) {
     const auto verdict = [&](const std::string& backend) {
       const std::string call = "{" + std::string(op) + ": w, root: 0, bytes: 16B}";
@@ -399,7 +399,7 @@ TEST_CASE("rooted collectives of gloo wait for whom gloo's do, and MPI's for all
 }
 
 TEST_CASE("two workers do the calls of a group of gloo", "[scenarios][programs]") {
-  // Rank 0 calls without waiting, and rank 1 in the opposite order, waiting for each.
+  // Rank 0 calls without waiting; rank 1 calls in the opposite order and waits for each call.
   const auto verdict = [](const std::string& names, const std::string& kind) {
     std::string named;
     std::string zero;

@@ -1,6 +1,6 @@
-// What NCCL does at first use and with its buffers (docs/reference/rules.md, 9.5 and 9.7), in all
-// three readings: contract, real and cold. What is expected is derived by hand from NCCL's rules;
-// the comments say how where it is not plain.
+// NCCL's behavior at first use and with its buffers (docs/reference/rules.md, 9.5 and 9.7), in all
+// three readings: contract, real and cold. The expectations are derived by hand from NCCL's rules;
+// comments explain the derivations that are not obvious.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -30,21 +30,21 @@ std::string verdict_in(const std::string& text, const char* reading) {
   return verdict == Verdict::kStarved ? "missing" : "hang";
 }
 
-// In contract, real and cold.
+// Returns the verdicts in the readings contract, real and cold.
 std::string verdicts(const std::string& text) {
   return verdict_in(text, "contract") + " " + verdict_in(text, "real") + " " +
          verdict_in(text, "cold");
 }
 
-// Both directions between ranks 0 and 1, in a group: connects them.
+// Returns a send and a recv between ranks 0 and 1 in a group, which connects both directions.
 std::string warm(int peer) { return group(send(peer) + ", " + recv(peer)); }
 
-// Ranks 0 and 1 first send, then receive; connected before. Of the first `ranks` ranks, which are
-// all members of the communicator.
+// Returns ranks 0 and 1 that are connected, send first and then receive. The first `ranks` ranks
+// are the members of the communicator.
 std::string crossing(const std::string& bytes, int ranks = 2, const std::string& top = {}) {
   std::vector<std::string> programs;
   for (int rank = 0; rank < ranks; ++rank) {
-    // Its initialization needs all.
+    // The initialization of pp needs all ranks.
     std::string program = reduce("pp");
     if (rank < 2) {
       const int peer = 1 - rank;
@@ -68,7 +68,7 @@ TEST_CASE("readings: a communicator is initialized by the hosts of all its ranks
         "ok ok ok");
 }
 
-// Communicators of pairs, as the legacy backend makes them: each host waits for its left neighbor.
+// The legacy backend makes a communicator per pair: each host waits for its left neighbor.
 TEST_CASE("readings: lazy pairs in a ring", "[scenarios][readings]") {
   std::vector<std::string> pairs;
   std::vector<std::string> shared;
@@ -81,11 +81,11 @@ TEST_CASE("readings: lazy pairs in a ring", "[scenarios][readings]") {
   }
   CHECK(verdicts(scenario(pairs, "p0: [0, 1], p1: [1, 2], p2: [2, 3], p3: [0, 3]")) ==
         "ok ok hang");
-  // One communicator is one queue.
+  // One communicator has one queue.
   CHECK(verdicts(scenario(shared, "pp: all")) == "hang hang hang");
 }
 
-// The same ring of messages, unbatched: which communicators they use depends on the backend.
+// A ring of unbatched messages: the backend decides which communicators they use.
 TEST_CASE("readings: the backend decides the communicator of a message", "[scenarios][readings]") {
   const auto ring = [](const std::string& top, bool batched) {
     std::vector<std::string> programs;
@@ -95,17 +95,18 @@ TEST_CASE("readings: the backend decides the communicator of a message", "[scena
     }
     return verdicts(scenario(programs, "pp: all", top));
   };
-  // Two communicators for a rank, each made by two hosts: all wait for their left neighbor.
+  // Two communicators per rank, each initialized by two hosts: all hosts wait for their left
+  // neighbor.
   CHECK(ring("backend: nccl-legacy\n", false) == "ok ok hang");
   CHECK(ring("backend: nccl-lazy\ndevice_id: on\n", false) == "ok ok hang");
-  // One communicator is one queue.
+  // One communicator has one queue.
   CHECK(ring("backend: nccl2\n", false) == "hang hang hang");
   CHECK(ring("backend: nccl-legacy\ndevice_id: on\n", false) == "hang hang hang");
-  // A batch is on the group's communicator with every backend.
+  // Every backend puts a batch on the group's communicator.
   for (const char* backend : {"nccl2", "nccl-legacy", "nccl-lazy"}) {
     CHECK(ring("backend: " + std::string(backend) + "\n", true) == "ok ok ok");
   }
-  // With gloo the host waits in its recv, without and with what NCCL does.
+  // A gloo host waits in its recv, with or without NCCL's buffers.
   CHECK(ring("backend: gloo\n", false) == "hang hang hang");
 }
 
@@ -139,7 +140,7 @@ TEST_CASE("readings: the first message of a connection blocks the host of its se
   const std::string one = reduce("dp") + ", {synchronize: nccl dp}, " + recv(0);
   const std::string text = scenario({zero, one}, "pp: all, dp: all");
   CHECK(verdicts(text) == "ok ok hang");
-  // Initialized before, so that this is what it waits for.
+  // The communicators are initialized at the start, so that the hosts wait for the connection.
   const models::Explanation found = explanation_of(
       scenario({zero, one}, "pp: all, dp: all", "communicators: {creation: start}\n"));
   REQUIRE(!found.cycle.empty());
@@ -147,7 +148,7 @@ TEST_CASE("readings: the first message of a connection blocks the host of its se
   for (const models::Wait& wait : found.cycle)
     first = first || wait.kind == WaitKind::kFirstMessage;
   CHECK(first);
-  // Connected before, in the same direction; the other direction does not help.
+  // Connected before in the same direction; a connection in the other direction does not help.
   CHECK(verdicts(scenario({send(1) + ", " + reduce("dp") + ", " + zero,
                            recv(0) + ", " + reduce("dp") + ", " + one},
                           "pp: all, dp: all")) == "ok ok ok");
@@ -161,7 +162,7 @@ TEST_CASE("readings: a group connects all its messages at once", "[scenarios][re
   CHECK(verdicts(scenario({both, reduce("x") + ", {synchronize: nccl x}, " + recv(0),
                            reduce("x") + ", " + recv(0)},
                           "pp: all, x: [1, 2]")) == "ok ok ok");
-  // A ring of groups: one connection after the other would hang.
+  // A ring of groups: connecting one after the other would hang.
   std::vector<std::string> ring;
   for (int rank = 0; rank < 3; ++rank) {
     ring.push_back(group(send((rank + 1) % 3) + ", " + recv((rank + 2) % 3)));
@@ -180,7 +181,7 @@ TEST_CASE("readings: the first collective of each operation is a meeting of host
   const std::string yx = reduce("y") + ", " + reduce("x");
   CHECK(verdicts(scenario({xy, yx}, "x: all, y: all")) == "ok ok hang");
   CHECK(verdicts(scenario({xy + ", " + xy, xy + ", " + yx}, "x: all, y: all")) == "ok ok ok");
-  // Another operation connects again; a barrier is an all_reduce.
+  // Another operation makes another connection; a barrier counts as an all_reduce.
   const std::string gather_x = "{all_gather: x, takes: 1us}";
   const std::string gather_y = "{all_gather: y, takes: 1us}";
   CHECK(verdicts(scenario(
@@ -190,11 +191,11 @@ TEST_CASE("readings: the first collective of each operation is a meeting of host
   const std::string named = "communicators: {named: {x: {group: x}, y: {group: y}}}\n";
   CHECK(verdicts(scenario({barriers + ", " + xy, barriers + ", " + yx}, "x: all, y: all", named)) ==
         "ok ok ok");
-  // That the operations differ is found when they run.
+  // Different operations are detected only when they run.
   CHECK(verdicts(scenario({reduce("x"), gather_x}, "x: all")) == "mismatch mismatch mismatch");
 }
 
-// It exists from the start, and connects at first use all the same.
+// The communicator is initialized at the start, but still connects at first use.
 TEST_CASE("readings: creation at the start does not connect", "[scenarios][readings]") {
   const std::string xy = reduce("x") + ", " + reduce("y");
   const std::string yx = reduce("y") + ", " + reduce("x");
@@ -212,7 +213,7 @@ TEST_CASE("readings: what the host does itself knows no first use", "[scenarios]
   CHECK(verdicts(scenario({zero, one}, "x: all, y: all", host)) == "ok ok ok");
 }
 
-// A split has no place in the order of the calls; but the first all_reduce waits for the others'.
+// A split has no place in the order of calls, but the first all_reduce waits for the other hosts.
 TEST_CASE("readings: a split is a meeting of the hosts of its parent", "[scenarios][readings]") {
   const std::string split = "{split: w}";
   const std::string early = split + ", " + reduce("w");
@@ -220,7 +221,7 @@ TEST_CASE("readings: a split is a meeting of the hosts of its parent", "[scenari
   CHECK(verdicts(scenario({late, early}, "w: all")) == "ok ok hang");
   CHECK(verdicts(scenario({reduce("w") + ", " + late, reduce("w") + ", " + early}, "w: all")) ==
         "ok ok ok");
-  // Rank 2 has no part in the first of two rounds, and leaves it out.
+  // Rank 2 is in none of the groups of the first of two splits, and skips its call.
   CHECK(verdicts(scenario({split + ", " + split, split + ", " + split, split}, "w: all")) ==
         "missing missing missing");
 }
@@ -231,22 +232,22 @@ TEST_CASE("readings: a communicator is destroyed by its ranks of one host",
   const std::string yx = "{destroy: y}, {destroy: x}";
   CHECK(verdicts(scenario({xy, yx}, "x: all, y: all")) == "hang hang hang");
   CHECK(verdicts(scenario({xy, yx}, "x: all, y: all", "cluster: {hosts: 2}\n")) == "ok ok ok");
-  // It waits for what its stream still has to do.
+  // destroy waits for the pending work of its stream.
   const std::string text = scenario({"{all_reduce: x, takes: 5us}, {destroy: x}, {host: after}",
                                      "{all_reduce: x, takes: 5us}, {destroy: x}"},
                                     "x: all");
   CHECK(explanation_of(text).time_ns == 5'000);
 }
 
-// An H100 behind NVSwitch: 32 channels, 8 steps of 512 KiB on each.
+// An H100 with NVSwitch: 32 channels, 8 steps of 512 KiB on each.
 TEST_CASE("readings: sends end in buffers of eight steps", "[scenarios][readings]") {
   CHECK(verdicts(crossing("64MiB")) == "hang ok ok");
   CHECK(verdicts(crossing("65MiB")) == "hang hang hang");
-  // The more ranks, the fewer channels for each.
+  // More ranks leave fewer channels for each pair.
   CHECK(verdicts(crossing("16MiB", 8)) == "hang ok ok");
   CHECK(verdicts(crossing("17MiB", 8)) == "hang hang hang");
   CHECK(verdicts(crossing("17MiB", 2)) == "hang ok ok");
-  // Not connected before, each host waits for the other's recv.
+  // If not connected, each host waits for the other host's recv.
   CHECK(verdicts(scenario({send(1) + ", " + recv(1), send(0) + ", " + recv(0)}, "pp: all")) ==
         "hang ok hang");
 }
@@ -264,7 +265,7 @@ TEST_CASE("readings: messages that wait share the steps", "[scenarios][readings]
   };
   CHECK(several(2, "24MiB") == "hang ok ok");  // 3 steps each
   CHECK(several(3, "24MiB") == "hang hang hang");
-  // However small, each takes a step.
+  // Each message takes at least one step, even an empty one.
   CHECK(several(8, "0B") == "hang ok ok");
   CHECK(several(9, "0B") == "hang hang hang");
 }
@@ -285,23 +286,23 @@ TEST_CASE("readings: over PCIe and the network less fits", "[scenarios][readings
     return verdicts(crossing("3MiB", ranks,
                              "cluster: {hosts: " + std::to_string(ranks / 8) + ", devices: 8}\n"));
   };
-  // Beyond 64 ranks a pair has two channels and no longer four.
+  // Beyond 64 ranks, a pair has two channels instead of four.
   CHECK(crossing_in(64) == "hang ok ok");
   CHECK(crossing_in(72) == "hang hang hang");
-  // What NCCL_DEBUG=INFO prints overrides that.
+  // Numbers from the log of NCCL_DEBUG=INFO override the computed ones.
   const std::string less =
       "communicators: {named: {pp: {group: pp, p2p_channels: 2, p2p_channels_per_peer: 1}}}\n";
   CHECK(verdicts(crossing("4MiB", 2, less)) == "hang ok ok");
   CHECK(verdicts(crossing("5MiB", 2, less)) == "hang hang hang");
 }
 
-// (P, Q, N) and the largest size with room for it: what NCCL's sources give, by hand.
+// Numbers of steps, and the largest sizes that fit, worked out by hand from NCCL's sources.
 TEST_CASE("readings: steps of a message", "[scenarios][readings]") {
   constexpr std::int64_t kMiB = 1 << 20;
   const models::Transport nvlink{512 << 10, 32, 32, false};
   CHECK(models::buffer_steps(nvlink, 0, 2, false) == 1);
   CHECK(models::buffer_steps(nvlink, 8 * kMiB, 2, false) == 1);   // 16 parts of 512 KiB
-  CHECK(models::buffer_steps(nvlink, 24 * kMiB, 2, false) == 3);  // of 1.5 MiB
+  CHECK(models::buffer_steps(nvlink, 24 * kMiB, 2, false) == 3);  // parts of 1.5 MiB
   CHECK(models::buffer_steps(nvlink, 64 * kMiB, 2, false) == 8);
   CHECK(models::buffer_steps(nvlink, 64 * kMiB + 1, 2, false) == 0);
   CHECK(models::buffer_steps(nvlink, 32 * kMiB, 4, false) == 8);
@@ -309,7 +310,8 @@ TEST_CASE("readings: steps of a message", "[scenarios][readings]") {
   const models::Transport network{128 << 10, 32, 4, true};
   CHECK(models::buffer_steps(network, 4 * kMiB, 2, true) == 8);
   CHECK(models::buffer_steps(network, 4 * kMiB + 1, 2, true) == 0);
-  // Parts of 512 KiB are below 8 chunks, which are halved then: as many steps for half the bytes.
+  // Parts of 512 KiB hold fewer than 8 chunks, so the chunks are halved: the same number of steps
+  // for half the bytes.
   CHECK(models::buffer_steps(network, 2 * kMiB, 2, true) == 8);
   CHECK(models::buffer_steps(network, 2 * kMiB, 2, false) == 4);
 }
@@ -324,7 +326,7 @@ TEST_CASE("readings: messages are as fast through the buffer", "[scenarios][read
 }
 
 // ---------------------------------------------------------------------------------------------
-// Who waits for whom in a collective (rule 9.4)
+// Waits within a collective (rule 9.4)
 
 namespace {
 
@@ -333,7 +335,8 @@ std::string rooted(const std::string& operation, int root, const std::string& by
          ", takes: 5us}";
 }
 
-// All communicators, edges and operations have been used, so that cold is as real.
+// Returns programs that first use all communicators, edges and operations, so that cold equals
+// real.
 std::string connected(const std::vector<std::string>& programs) {
   std::vector<std::string> warmed;
   for (std::size_t rank = 0; rank < programs.size(); ++rank) {
@@ -367,24 +370,24 @@ TEST_CASE("readings: the root of a broadcast is gone once its bytes are in buffe
   CHECK(with("4KiB") == "hang ok ok");
   CHECK(with("64MiB") == "hang ok ok");  // 16 channels, 8 steps of 512 KiB on each
   CHECK(with("65MiB") == "hang hang hang");
-  // Not connected, the first broadcast is a meeting of hosts.
+  // If not connected, the first broadcast waits for all hosts.
   CHECK(verdicts(scenario({rooted("broadcast", 0) + ", " + send(1, "w"),
                            recv(0, "w") + ", " + rooted("broadcast", 0)},
                           "w: all")) == "hang ok hang");
-  // The other way round, rank 1 waits for the root.
+  // In reverse, rank 1 waits for the root.
   CHECK(verdicts(connected({recv(1, "w") + ", " + rooted("broadcast", 0),
                             rooted("broadcast", 0) + ", " + send(0, "w")})) == "hang hang hang");
 }
 
 TEST_CASE("readings: a rank waits for those between the root and it", "[scenarios][readings]") {
-  // Ranks 0, 1, 2 in a ring, from the root on. Rank 2 is late: it first waits for rank 1.
+  // The ring from the root is 0, 1, 2. Rank 2 is late: it first waits for rank 1.
   const std::string call = rooted("broadcast", 0);
   CHECK(verdicts(connected({call, call + ", " + send(2, "w"), recv(1, "w") + ", " + call})) ==
         "hang ok ok");
-  // Rank 1 is late, and rank 2 waits for it although the root has come.
+  // Rank 1 is late, and rank 2 waits for rank 1 although the root has arrived.
   CHECK(verdicts(connected({call, recv(2, "w") + ", " + call, call + ", " + send(1, "w")})) ==
         "hang hang hang");
-  // From root 2 the next is rank 0, then rank 1.
+  // After root 2, the ring continues with rank 0, then rank 1.
   const std::string of_2 = rooted("broadcast", 2);
   CHECK(verdicts(connected({of_2 + ", " + send(1, "w"), recv(0, "w") + ", " + of_2, of_2})) ==
         "hang ok ok");
@@ -394,7 +397,7 @@ TEST_CASE("readings: a rank waits for those between the root and it", "[scenario
 
 TEST_CASE("readings: a reduce is the mirror image", "[scenarios][readings]") {
   const std::string call = rooted("reduce", 0);
-  // From rank 1 by way of rank 2 to the root, which waits for all.
+  // The data goes from rank 1 through rank 2 to the root, which waits for all ranks.
   CHECK(verdicts(connected({recv(1, "w") + ", " + call, call + ", " + send(0, "w"), call})) ==
         "hang ok ok");
   CHECK(verdicts(connected({call, call + ", " + send(2, "w"), recv(1, "w") + ", " + call})) ==
@@ -406,8 +409,8 @@ TEST_CASE("readings: a reduce is the mirror image", "[scenarios][readings]") {
 }
 
 TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios][readings]") {
-  // The late rank first waits, with its host, for a message on another communicator, which another
-  // rank sends once it is past the call.
+  // The host of the late rank first waits for a message on another communicator. Another rank sends
+  // this message after the call.
   const auto past = [](const std::string& call, int to) {
     return call + ", {synchronize: nccl w}, " + send(to, "v");
   };
@@ -415,10 +418,10 @@ TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios
     return recv(from, "v") + ", {synchronize: nccl v}, " + call;
   };
   const std::string gather = rooted("gather", 0);
-  // Rank 2 is late. Rank 1 does not wait for it; the root does.
+  // Rank 2 is late. The root waits for it; rank 1 does not.
   CHECK(verdicts(connected({gather, past(gather, 2), late(1, gather)})) == "ok ok ok");
   CHECK(verdicts(connected({past(gather, 2), gather, late(0, gather)})) == "hang hang hang");
-  // The root is late: what the others send fits into buffers.
+  // The root is late: the sends of the other ranks fit into buffers.
   CHECK(verdicts(connected({late(1, gather), past(gather, 0), gather})) == "hang ok ok");
   const std::string large = rooted("gather", 0, "65MiB");
   CHECK(verdicts(connected({late(1, large), past(large, 0), large})) == "hang hang hang");
@@ -428,10 +431,11 @@ TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios
   CHECK(verdicts(connected({late(1, scatter), past(scatter, 0), scatter})) == "hang hang hang");
 }
 
-// Two ranks of one NVLink node: 16 channels, so a message of 8 MiB takes a step, 24 MiB three.
+// Two ranks of one NVLink node: 16 channels, so a message of 8 MiB takes one step, and one of 24
+// MiB three.
 TEST_CASE("readings: gather and scatter share the steps of their connection",
           "[scenarios][readings]") {
-  // Rank 1 takes what rank 0 has sent only once that is past all of it.
+  // Rank 1 receives rank 0's messages only after rank 0 has made all its sends.
   const auto with = [](const std::string& sends, const std::string& recvs) {
     const std::string ready =
         ", {group: [{send: up, to: 1, bytes: 4KiB}, "
@@ -451,10 +455,10 @@ TEST_CASE("readings: gather and scatter share the steps of their connection",
   const auto behind = [&](const std::string& call) { return with(sends + call, recvs + call); };
   CHECK(behind(rooted("gather", 1, "16MiB")) == "hang ok ok");
   CHECK(behind(rooted("gather", 1, "24MiB")) == "hang hang hang");
-  // A part for each of two ranks.
+  // One part for each of two ranks.
   CHECK(behind(rooted("scatter", 0, "32MiB")) == "hang ok ok");
   CHECK(behind(rooted("scatter", 0, "48MiB")) == "hang hang hang");
-  // Each takes at least a step, whatever it is.
+  // Each call takes at least one step, whatever its operation.
   const auto of = [&](int sent, const std::string& call) {
     std::string out;
     std::string in;
@@ -479,8 +483,8 @@ TEST_CASE("readings: a recv takes the message of a gather, and a gather that of 
 }
 
 TEST_CASE("readings: in a group, messages of a gather are of an epoch", "[scenarios][readings]") {
-  // The second message to rank 1 starts when the first one and the recv are done, and the recv's
-  // send stands behind its recv.
+  // The second message to rank 1 starts when the first message and the recv are done. The recv's
+  // send comes after rank 1's own recv.
   const std::string large = rooted("gather", 1, "1GiB");
   const auto with = [&](const std::string& first) {
     return verdicts(scenario(
@@ -493,7 +497,7 @@ TEST_CASE("readings: in a group, messages of a gather are of an epoch", "[scenar
 }
 
 TEST_CASE("readings: in a gather each rank connects with the root only", "[scenarios][readings]") {
-  // Rank 2 comes to the gather once rank 1 is past it.
+  // Rank 2 reaches the gather only after rank 1 has passed it.
   const auto with = [](const std::string& call) {
     return verdicts(
         scenario({reduce("w") + ", " + call, reduce("w") + ", " + call + ", " + reduce("x"),
@@ -502,7 +506,7 @@ TEST_CASE("readings: in a gather each rank connects with the root only", "[scena
   };
   CHECK(with(rooted("gather", 0)) == "ok ok ok");
   CHECK(with(rooted("scatter", 0)) == "ok ok ok");
-  // The host of the root connects with all, as those of a ring do.
+  // The root's host connects with all ranks, as do the hosts of a ring.
   CHECK(with(rooted("gather", 1)) == "ok ok hang");
   CHECK(with(rooted("broadcast", 0)) == "ok ok hang");
 }
@@ -515,7 +519,7 @@ TEST_CASE("readings: a gather of no bytes, or of one rank, waits for nobody",
 }
 
 TEST_CASE("readings: a gather takes the time that its root's port needs", "[scenarios][readings]") {
-  // Three ranks send 1 GB each over 1 GB/s to the root, and it 1 GB of 4 to each.
+  // Three ranks send 1 GB each over 1 GB/s to the root, and the root sends 1 GB of 4 to each.
   const std::string cluster =
       "cluster: {devices: 4, links: {nvlink: {latency: 0s, bandwidth: 1GB/s}}}\n";
   const auto with = [&](const std::string& call) {
@@ -547,7 +551,7 @@ TEST_CASE("readings: by contract a broadcast ends for all ranks at once", "[scen
 }
 
 TEST_CASE("readings: a rank that comes late takes its time alone", "[scenarios][readings]") {
-  // The root is done at 5, rank 1 comes at 20.
+  // The root is done at 5, rank 1 arrives at 20.
   const std::string text = scenario({rooted("broadcast", 0) + ", {host: x, takes: 0us}",
                                      "{host: late, takes: 20us}, " + rooted("broadcast", 0)},
                                     "w: all");

@@ -1,6 +1,6 @@
-// Hangs of public reports, tests/reports/*.yaml: the fix that the authors used is among the first
-// that `fix` prints, each fix that it calls proved is, and `lint` finds what the report names. The
-// rows were written from the reports; docs/how-to/fix.md lists them.
+// Hangs of public reports, tests/reports/*.yaml. The fix of the authors is among the first that
+// `fix` prints, each fix marked as proved is proved, and `lint` finds the cause that the report
+// names. The rows were written from the reports; docs/how-to/fix.md lists them.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -23,8 +23,8 @@ using Json = nlohmann::json;
 
 struct Row {
   std::string report;
-  std::string fix;   // in the text of one of the first three
-  std::string rule;  // of lint
+  std::string fix;   // part of the text of one of the first three fixes
+  std::string rule;  // a lint rule
 };
 
 const std::vector<Row>& rows() {

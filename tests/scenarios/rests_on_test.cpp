@@ -1,5 +1,4 @@
-// A verdict names the rules that decide it and that nobody has measured
-// (docs/explanation/models.md).
+// A verdict names the deciding rules that nobody has measured (docs/explanation/models.md).
 #include <string>
 #include <vector>
 
@@ -28,8 +27,8 @@ TEST_CASE("a hang of first sends that cross rests on a rule", "[scenarios][cases
         .crossing_first_sends;
   };
   CHECK(crosses("[0, 1]", "cold"));
-  CHECK_FALSE(crosses("all", "cold"));         // of three ranks the setup data are not mixed up
-  CHECK_FALSE(crosses("[0, 1]", "contract"));  // they wait for their recvs
+  CHECK_FALSE(crosses("all", "cold"));         // setup data is mixed up only between two ranks
+  CHECK_FALSE(crosses("[0, 1]", "contract"));  // the sends wait for their recvs
 }
 
 TEST_CASE("a hang of registered sends rests on a rule", "[scenarios][cases]") {
@@ -45,7 +44,7 @@ TEST_CASE("a hang of registered sends rests on a rule", "[scenarios][cases]") {
         .registered_send;
   };
   CHECK(registered("4KiB", "real"));
-  CHECK_FALSE(registered("65MiB", "real"));  // which waits in any case
+  CHECK_FALSE(registered("65MiB", "real"));  // waits in any case
   CHECK_FALSE(registered("4KiB", "contract"));
 }
 
@@ -56,8 +55,8 @@ TEST_CASE("a hang of ranks that destroy communicators rests on a rule", "[scenar
         .destroys;
   };
   CHECK(rests("{destroy: x}", "{destroy: y}"));
-  CHECK_FALSE(rests("{destroy: x}", "{host: leaves}"));  // which completes
-  CHECK_FALSE(rests("{split: x}", "{split: y}"));        // which hangs by the manual
+  CHECK_FALSE(rests("{destroy: x}", "{host: leaves}"));  // completes
+  CHECK_FALSE(rests("{split: x}", "{split: y}"));        // hangs according to the manual
 }
 
 TEST_CASE("what runs by buffers between hosts rests on a rule", "[scenarios][cases]") {
@@ -76,12 +75,12 @@ TEST_CASE("what runs by buffers between hosts rests on a rule", "[scenarios][cas
   };
   CHECK(rests("1MiB", "2"));
   CHECK_FALSE(rests("1MiB", "1"));
-  CHECK_FALSE(rests("65MiB", "2"));  // which hangs in any case
+  CHECK_FALSE(rests("65MiB", "2"));  // hangs in any case
 }
 
 TEST_CASE("cases A4: a proof rests on sizes that connect once", "[scenarios][cases]") {
-  // Both communicators are connected in one order, and used in another: with room for both, that
-  // is fine. If NCCL takes another algorithm for the large ones, the hosts meet once more, each in
+  // The two communicators are connected in one order and used in another, which is fine with slots
+  // for both. If NCCL uses another algorithm for large calls, the hosts connect again, each on
   // another communicator.
   const auto report = [](const std::string& bytes, bool one_order) {
     const auto call = [](const std::string& on, const std::string& size) {
@@ -109,7 +108,7 @@ TEST_CASE("cases A4: a proof rests on sizes that connect once", "[scenarios][cas
 }
 
 TEST_CASE("cases A4: a barrier is an all_reduce of one element", "[scenarios][cases]") {
-  // Rank 0's host goes on to its send, which rank 1 waits for before it comes to the all_reduce.
+  // Rank 0's host continues to its send, for which rank 1 waits before it reaches the all_reduce.
   const auto rests = [&](const std::string& size) {
     const std::string call = "{all_reduce: x" + size + "}";
     const models::ReadingsReport report = models::check_readings(
@@ -137,7 +136,7 @@ TEST_CASE("a proof rests on collectives of no bytes", "[scenarios][cases]") {
   const std::string empty = "{all_reduce: w, bytes: 0B}";
   CHECK(rests(empty, ""));
   CHECK(rests(group(joined({empty, send(1, "w")})), recv(0, "w")));
-  CHECK_FALSE(rests(empty, empty));  // which would meet
+  CHECK_FALSE(rests(empty, empty));  // match in any case
   CHECK_FALSE(rests(reduce("w"), reduce("w")));
 }
 
@@ -158,15 +157,16 @@ TEST_CASE("a proof rests on records that hold no queue", "[scenarios][cases]") {
   };
   const std::string record = "{record: received, stream: nccl down}, ";
   CHECK(rests(record, "1"));
-  CHECK(rests(record, "2"));  // if these two share one
+  CHECK(rests(record, "2"));  // if two of the three streams share a queue
   CHECK_FALSE(rests("", "1"));
   CHECK_FALSE(rests(record, "0"));
-  // On the stream of the kernel it waits for nothing.
+  // A record on the kernel's own stream does not wait.
   CHECK_FALSE(rests("{record: before, stream: k}, ", "1"));
 }
 
 TEST_CASE("a proof rests on initializations that wait for no kernels", "[scenarios][cases]") {
-  // As above. If rank 1 sends before, nothing is on the devices that waits for the first use of dp.
+  // Rank 0's device runs a recv before the first use of dp. If rank 1 sends before it uses dp, no
+  // kernel waits for this first use.
   const auto rests = [](const std::string& one, const std::string& creation) {
     const models::ReadingsReport report = models::check_readings(
         testing::scenario_of(

@@ -1,4 +1,4 @@
-// A task graph that is written and read again is the same graph, and runs in the same way.
+// A task graph that is written and read again is equal, and runs in the same way.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,7 @@ TEST_CASE("every scenario and setting, written and read again, is the same", "[s
     }
     for (const testing::Settings& settings : all) {
       models::TaskGraph graph = testing::load(path, settings).graph;
-      graph.pipeline.reset();  // its programs are written instead
+      graph.pipeline.reset();  // the writer writes its programs instead
       const std::string text = formats::write_scenario(graph);
       INFO(path << "\n" << text);
       const models::TaskGraph again = testing::scenario_of(text).graph;

@@ -1,6 +1,6 @@
-// What is published of pipeline schedules, with messages that take no time: idle time and the most
-// activations that a rank holds. docs/reference/schedules.md has the table, and where a schedule
-// deviates.
+// Published formulas of pipeline schedules, for messages that take no time: idle time and the
+// maximum number of activations of a rank. docs/reference/schedules.md has the table and the
+// deviations of each schedule.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -39,7 +39,7 @@ struct Case {
   std::int64_t v() const { return shape.chunks; }
 };
 
-// Every size and cost for one kind: p ranks, at least `least` times as many micro-batches.
+// Returns every size and cost of one kind: p ranks, and at least `least` times p micro-batches.
 std::vector<Case> cases(ScheduleKind kind, std::uint32_t chunks, std::uint32_t least = 1) {
   std::vector<Case> result;
   for (const std::uint32_t p : {2U, 4U, 6U, 8U}) {
@@ -63,7 +63,7 @@ std::string told(const Case& one) {
          std::to_string(one.costs.w);
 }
 
-// Every rank is idle for `idle` and holds `peak(rank)`.
+// Checks that every rank is idle for `idle` and holds `peak(rank)` activations.
 template <typename Peak>
 void check(const Case& one, std::int64_t idle, const Peak& peak) {
   INFO(told(one));
@@ -112,7 +112,7 @@ TEST_CASE("ZB1P and its interleaved form are idle as published, unless W is the 
   check_all(cases(ScheduleKind::kZb1p, 1, 2));
   check_all(cases(ScheduleKind::kInterleavedZeroBubble, 2, 2));
   check_all(cases(ScheduleKind::kInterleavedZeroBubble, 3, 2));
-  // F = I = 1, W = 2: the formula says nothing is left, but the start is.
+  // F = I = 1, W = 2: the formula gives no idle time, but the start remains.
   const Case other = {{ScheduleKind::kZb1p, 4, 8, 1}, {10, 10, 20}};
   check(other, 30, [](auto) { return 4; });
 }
@@ -124,7 +124,7 @@ TEST_CASE("ZB-H2 is idle as published between its first action and its last",
     const models::PipelineReport report = testing::report_of(text_of(one));
     const std::int64_t published = (one.p() - 1) * (one.costs.f + one.costs.i - 2 * one.costs.w);
     CHECK(testing::most_inside(report) == std::max<std::int64_t>(0, published));
-    // A step that stands alone also waits for its start.
+    // A single step also waits for its start.
     CHECK(testing::most_idle(report) == std::max(published, (one.p() - 1) * one.costs.f));
     for (const models::PipelineRank& rank : report.ranks) {
       CHECK(rank.peak_activations == 2 * one.p() - 1);
@@ -172,15 +172,15 @@ TEST_CASE("DualPipe and DualPipeV are idle as published for equal times",
   }
 }
 
-// What was measured with other times, in both directions: so that a change is seen.
+// Measured values for other times, larger and smaller than published, so that a change shows.
 TEST_CASE("DualPipeV deviates from its formula for other times", "[scenarios][schedules]") {
   const auto idle = [](std::uint32_t ranks, const Costs& c) {
     const models::ScheduleShape shape = {ScheduleKind::kDualPipeV, 2 * ranks, 2 * ranks, 2};
     return testing::most_idle(testing::report_of(scenario_of_shape(shape, {c.f, c.i, c.w})));
   };
   CHECK(idle(4, {2, 3, 1}) == 19);  // published: 21
-  CHECK(idle(8, {1, 1, 2}) == 14);  // 7
-  CHECK(idle(8, {3, 2, 2}) == 42);  // 35
+  CHECK(idle(8, {1, 1, 2}) == 14);  // published: 7
+  CHECK(idle(8, {3, 2, 2}) == 42);  // published: 35
 }
 
 TEST_CASE("Chimera is idle and holds as published; longer backwards cost each unit more",
@@ -197,8 +197,8 @@ TEST_CASE("Chimera is idle and holds as published; longer backwards cost each un
           CHECK(run.idle[at] == (d - 2) * (c.b() + (units - 1) * (c.b() - c.f)));
           CHECK(run.peaks[at] == d / 2 + 1 + std::min<std::int64_t>(rank, d - 1 - rank));
         }
-        // The paper: (D - 2) / (2N + D - 2) of the time where B = F, (D - 2) / (3N/2 + D - 2) for
-        // one unit where B = 2F.
+        // The paper gives (D - 2) / (2N + D - 2) of the time if B = F, and (D - 2) / (3N/2 + D - 2)
+        // for one unit if B = 2F.
         if (c.b() == c.f) CHECK(run.idle[0] * (2 * n + d - 2) == run.makespan * (d - 2));
         if (c.b() == 2 * c.f && units == 1) {
           CHECK(run.idle[0] * (3 * n + 2 * d - 4) == run.makespan * 2 * (d - 2));

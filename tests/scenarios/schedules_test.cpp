@@ -1,5 +1,5 @@
-// Pipeline schedules against what is known of them from elsewhere: PyTorch's own files, and tables
-// that an independent program made (../shared/data/torch_csv).
+// Pipeline schedules compared with independent knowledge: PyTorch's own files, and tables made by
+// an independent program (../shared/data/torch_csv).
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -43,7 +43,7 @@ Schedule with_messages(const Schedule& schedule) {
   return *lowered;
 }
 
-// The kind of schedule that a file is called after: "izb_p4_v2_m8".
+// Returns the shape that a file's name describes: "izb_p4_v2_m8".
 models::ScheduleShape shape_of(const std::string& name) {
   const auto number = [&](const std::string& letter, std::uint32_t otherwise) {
     const std::size_t at = name.find("_" + letter);
@@ -70,7 +70,7 @@ models::ScheduleShape shape_of(const std::string& name) {
   return shape;
 }
 
-// All numbers in a text: "[9, 9]", "F=2,I=3,W=1".
+// Returns all numbers in a text: "[9, 9]", "F=2,I=3,W=1".
 std::vector<std::int64_t> numbers_in(const std::string& text) {
   std::vector<std::int64_t> numbers;
   bool inside = false;

@@ -1,6 +1,6 @@
-// The Swin hang as OneFlow's passes make it from the model, against the hand-written scenario: the
-// same progress of each rank, the same cycle once each chain of ops is taken as one, and the same
-// verdict for each fix.
+// The Swin hang as OneFlow's passes make it from the model, compared with the hand-written
+// scenario: the same progress of each rank, the same cycle once each chain of ops is merged, and
+// the same verdict for each fix.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,8 +22,8 @@ std::string verdict(const std::string& path, const Settings& settings) {
   return models::verdict_name(testing::explain(path, settings).verdict);
 }
 
-// The actor of the hand-written scenario that an op of the model is a part of, on a rank of stage
-// 0, where the whole cycle is.
+// Returns the actor of the hand-written scenario that contains an op of the model, on a rank of
+// stage 0, where the whole cycle is.
 std::string by_hand(const std::string& op) {
   const auto is = [&op](const std::string& part) { return op.find(part) != std::string::npos; };
   const bool backward = is("_grad");
@@ -50,7 +50,7 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
   return out << "rank " << step.rank << " " << step.op << "#" << step.act;
 }
 
-// The waits of the cycle, in the words of the hand-written scenario.
+// Returns the waits of the cycle, with the names of the hand-written scenario.
 std::vector<Step> cycle(const models::Explanation& run) {
   std::vector<Step> steps;
   for (const models::Wait& wait : run.cycle) {
@@ -86,8 +86,8 @@ TEST_CASE("the cycle of the Swin model is that of the hand-written scenario, cha
   using sim::WaitKind;
   const models::Explanation model = testing::explain(kFromModel);
   std::vector<Step> found = cycle(model);
-  // The backward of the blocks on rank 1 is one chain: from the gradient of the first block's table
-  // back to the collective of the last block, data by data.
+  // The backward of the blocks on rank 1 is one chain of data waits: from the gradient of the first
+  // block's table back to the collective of the last block.
   const auto is_chain = [](const Step& step) {
     return step.rank == 1 && step.kind == WaitKind::kData && step.act == 1;
   };

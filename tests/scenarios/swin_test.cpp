@@ -1,6 +1,6 @@
-// The hang that pipesim was born from, against what is known of it from elsewhere: the table that
-// the engineers of libai issue 232 wrote down, and an independent reconstruction of the timeline.
-// No number here was taken from pipesim.
+// The hang that pipesim started from, compared with independent knowledge: the table of the
+// engineers in libai issue 232, and an independent reconstruction of the timeline. No number comes
+// from pipesim.
 #include <array>
 #include <map>
 #include <string>
@@ -91,7 +91,7 @@ TEST_CASE("the Swin scenario hangs with the end state that was seen on the clust
 
 TEST_CASE("the progress of each rank is told in forwards and backwards", "[scenarios][swin]") {
   const models::Explanation swin = testing::explain(kSwin);
-  // Rank to finished forwards and backwards, as in the table of the thread.
+  // Finished forwards and backwards by rank, as in the table of the issue.
   const std::array<std::array<std::uint32_t, 2>, 8> table = {
       {{2, 0}, {2, 0}, {4, 2}, {4, 2}, {2, 2}, {2, 2}, {3, 2}, {3, 2}}};
   for (std::uint32_t rank = 0; rank < 8; ++rank) {
@@ -120,7 +120,7 @@ TEST_CASE("the cycle of the Swin hang is the known one of ten waits and nothing 
     std::uint32_t act;
     WaitKind kind;
   };
-  // The reconstruction's chain, begun at its first act in the order (rank, file, act).
+  // The chain of the reconstruction, starting at its first op in the order (rank, file, op).
   const std::vector<Step> known = {
       {0, "nccl-1998", 3, WaitKind::kPeerOfCollective},
       {1, "nccl-1998", 3, WaitKind::kData},
@@ -177,8 +177,8 @@ TEST_CASE("each known fix of the Swin hang lets it complete", "[scenarios][swin]
 
 TEST_CASE("what was suspected in the Swin hang and is not its cause does not remove it",
           "[scenarios][swin]") {
-  // Without the creation of communicators on the way the two collectives of the backward wait for
-  // each other on their streams instead: the circle stays.
+  // If no communicator init is on the way, the two collectives of the backward wait for each other
+  // on their streams instead: the cycle stays.
   CHECK(verdict({{"comm_creation", "start"}}) == "deadlock");
   CHECK(verdict({{"comm_creation_waits_for_device", "on"}}) == "deadlock");
   CHECK(verdict({{"nccl_messages", "immediate"}}) == "deadlock");

@@ -1,5 +1,5 @@
-// The shipped scenarios in the twin: their times, end states and fingerprints come out the same by
-// an implementation of the rules that shares no code with the engine.
+// The shipped scenarios in the twin: their times, end states and fingerprints are equal in an
+// implementation of the rules that shares no code with the engine.
 #include "tests/twin/twin.hpp"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Writes small algorithms as MSCCL's XML.
+// Small algorithms, written as MSCCL's XML.
 #pragma once
 
 #include <string>
@@ -27,8 +27,8 @@ struct XmlAlgorithm {
   std::string collective = "allreduce";
   std::string protocol = "Simple";
   int chunks = 1;
-  int input = 1, output = 0, scratch = 0;  // of every rank
-  std::string more = "inplace=\"1\"";      // attributes
+  int input = 1, output = 0, scratch = 0;  // chunks of every rank
+  std::string more = "inplace=\"1\"";      // further attributes
   std::vector<std::vector<XmlBlock>> ranks;
 };
 

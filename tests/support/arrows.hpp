@@ -1,4 +1,4 @@
-// The arrows of pictures, and those that the plan has.
+// The arrows of pictures, and the arrows that follow from the plan.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace pipesim::testing {
 
-/// From the name of a box to that of another.
+/// Pairs of box names, from and to.
 using Arrows = std::set<std::pair<std::string, std::string>>;
 
-/// Those of stages as an SVG, by what the mouse says on them.
+/// Returns the arrows between stages in an SVG, from their tooltips.
 inline Arrows arrows_in(const std::string& svg) {
   static const std::regex kArrow("<title>((?:rank|stage)s? [^:<]*?) to ([^:<]*?): ");
   Arrows arrows;
@@ -30,7 +30,7 @@ inline Arrows arrows_in(const std::string& svg) {
   return arrows;
 }
 
-/// The numbers of "ranks 0-4, 6 (x6)"; none where it is shortened.
+/// Returns the ranks of "ranks 0-4, 6 (x6)"; empty if the name is shortened.
 inline std::vector<std::uint32_t> numbers_of(const std::string& name) {
   static const std::regex kRange("([0-9]+)(-([0-9]+))?");
   std::vector<std::uint32_t> numbers;
@@ -46,7 +46,7 @@ inline std::vector<std::uint32_t> numbers_of(const std::string& name) {
   return numbers;
 }
 
-/// The box of each rank. Nothing where a name is shortened.
+/// Returns the box of each rank, or nullopt if a name is shortened.
 inline std::optional<std::map<std::uint32_t, std::string>> boxes_in(const std::string& svg,
                                                                     std::uint32_t ranks) {
   static const std::regex kName(">(ranks? [0-9][^<:]*)<");
@@ -58,13 +58,12 @@ inline std::optional<std::map<std::uint32_t, std::string>> boxes_in(const std::s
   return boxes;
 }
 
-/// Calls `visit(sender, receiver)`, two actors or an actor and a rank, for whatever goes from one
-/// to the other: a send says which member of its communicator it goes to, whatever its channel
-/// says.
+/// Calls `send(sender, receiver rank)` for each send, and `edge` for each edge between two actors.
+/// A send names a member of its communicator, whatever its channel.
 template <typename Sends, typename Edges>
 void each_transfer(const sim::Plan& plan, const Sends& send, const Edges& edge) {
   for (const sim::Call& call : plan.calls) {
-    // A recv whose send is missing gets nothing.
+    // A recv without a send gets nothing.
     if (call.kind != sim::CallKind::kSend) continue;
     send(call.actor, plan.communicator_ranks[call.peer].value);
   }
@@ -73,7 +72,7 @@ void each_transfer(const sim::Plan& plan, const Sends& send, const Edges& edge) 
   }
 }
 
-/// What the arrows between the ranks of `svg` are to be. Nothing where a name is shortened.
+/// Returns the expected arrows between the ranks of `svg`, or nullopt if a name is shortened.
 inline std::optional<Arrows> arrows_of(const models::Lowered& lowered, const std::string& svg) {
   const sim::Plan& plan = lowered.plan;
   const auto boxes = boxes_in(svg, plan.rank_count);
@@ -89,8 +88,8 @@ inline std::optional<Arrows> arrows_of(const models::Lowered& lowered, const std
   return result;
 }
 
-/// Between the rows of a pipeline schedule: by the arrows of a picture of all its stages, and by
-/// the messages of the plan.
+/// Arrows between rows of a pipeline schedule: from a picture of all its stages, and from the
+/// plan's sends.
 using RowArrows = std::set<std::pair<std::uint32_t, std::uint32_t>>;
 
 inline RowArrows row_arrows_in(const models::Pipeline& pipeline, const Arrows& stages) {
@@ -119,10 +118,10 @@ inline RowArrows row_arrows_of(const models::Pipeline& pipeline, const sim::Plan
   return rows;
 }
 
-/// From a task on a rank to another; on a frame of ranks that share one, by its number.
+/// Arrows from a task on a rank to another task; ranks that share a frame have the frame's number.
 using TaskArrows = std::set<std::tuple<std::uint32_t, std::string, std::uint32_t, std::string>>;
 
-/// Those of actors as DOT.
+/// Returns the arrows between actors in DOT.
 inline TaskArrows task_arrows_in(const std::string& dot) {
   static const std::regex kArrow("\"([0-9]+) ([^\"]*)\" -> \"([0-9]+) ([^\"]*)\"");
   TaskArrows arrows;
@@ -132,7 +131,7 @@ inline TaskArrows task_arrows_in(const std::string& dot) {
   return arrows;
 }
 
-/// The frame of each rank in DOT. Nothing where the name of one is shortened.
+/// Returns the frame of each rank in DOT, or nullopt if a name is shortened.
 inline std::optional<std::map<std::uint32_t, std::uint32_t>> frames_in(const std::string& dot,
                                                                        std::uint32_t ranks) {
   static const std::regex kFrame(
@@ -146,7 +145,7 @@ inline std::optional<std::map<std::uint32_t, std::uint32_t>> frames_in(const std
   return frames;
 }
 
-/// What they are to be.
+/// Returns the expected arrows between tasks.
 inline std::optional<TaskArrows> task_arrows_of(const models::TaskGraph& graph,
                                                 const models::Lowered& lowered,
                                                 const std::string& dot) {
@@ -166,10 +165,10 @@ inline std::optional<TaskArrows> task_arrows_of(const models::TaskGraph& graph,
   return result;
 }
 
-/// (rank, "to" or "from", rank): whom the steps of programs name.
+/// (rank, "to" or "from", rank): the peers that program steps name.
 using Peers = std::set<std::tuple<std::uint32_t, std::string, std::uint32_t>>;
 
-/// Those of the lanes of an SVG, each of one rank.
+/// Returns the peers in the lanes of an SVG; each lane has one rank.
 inline Peers peers_in(const std::string& svg) {
   static const std::regex kText("(bold\">|>)(rank|to|from) (ranks? )?([0-9][^<]*)<");
   Peers peers;
@@ -183,8 +182,8 @@ inline Peers peers_in(const std::string& svg) {
   return peers;
 }
 
-/// What they are to be: of each send its receiver, of each recv its sender or, where it takes from
-/// any rank, whoever sends to it.
+/// Returns the expected peers: the receiver of each send and the sender of each recv. A recv from
+/// any rank has all ranks that send to it.
 inline Peers peers_of(const sim::Plan& plan) {
   const auto rank_of = [&](const sim::Call& call) { return plan.actors[call.actor].rank.value; };
   const auto peer_of = [&](const sim::Call& call) {

@@ -1,4 +1,4 @@
-// What docs/reference/scenarios.md says that `fix` and `lint` find in shipped scenarios.
+// The fixes and lint findings that docs/reference/scenarios.md lists for shipped scenarios.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct CatalogueRow {
   std::string lint;
 };
 
-/// The rows of the first table: those that complete have no such columns.
+/// Returns the rows of the first table; its rows of scenarios that complete lack these columns.
 inline std::vector<CatalogueRow> catalogue() {
   std::vector<CatalogueRow> rows;
   std::istringstream page(file_text("docs/reference/scenarios.md"));
@@ -34,7 +34,7 @@ inline std::vector<CatalogueRow> catalogue() {
   return rows;
 }
 
-/// What stands in backquotes.
+/// Returns the texts in backquotes.
 inline std::vector<std::string> quoted_code(const std::string& text) {
   std::vector<std::string> found;
   for (std::size_t at = text.find('`'); at != std::string::npos;) {

@@ -1,4 +1,4 @@
-// The command in tests: runs it without a process.
+// Runs the command in a test, without a process.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What random tests draw: the same for the same seed.
+// Random draws for tests; the same seed gives the same draws.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ class Draws {
  public:
   explicit Draws(std::uint64_t seed) : random_(seed) {}
 
-  /// A number from 0 to `limit` - 1.
+  /// Returns a number from 0 to `limit` - 1.
   int below(int limit) { return std::uniform_int_distribution<int>(0, limit - 1)(random_); }
 
-  /// True once in `of` times.
+  /// Returns true with probability 1 / `of`.
   bool chance(int of) { return std::uniform_int_distribution<int>(1, of)(random_) == 1; }
 
-  /// One of `from`.
+  /// Returns one element of `from`.
   template <typename T>
   T pick(std::initializer_list<T> from) {
     return from.begin()[below(static_cast<int>(from.size()))];

@@ -1,4 +1,4 @@
-// Evidence for tests, in a few words a call.
+// Builds evidence for tests, a short line per call.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace pipesim::testing {
 
-/// Adds groups and calls; every rank of a group has a dump unless it is left out.
+/// Adds groups and calls; every rank has a dump unless no_dump() is called for it.
 class EvidenceBuilder {
  public:
   explicit EvidenceBuilder(std::uint32_t ranks) {
@@ -24,7 +24,7 @@ class EvidenceBuilder {
 
   void no_dump(std::uint32_t rank) { evidence_.ranks[rank].has_dump = false; }
 
-  /// `rank` has called collective `sequence` of `group`.
+  /// Adds the call of collective `sequence` of `group` by `rank`.
   models::RecordedCall& call(std::uint32_t rank, std::uint32_t group, std::uint64_t sequence,
                              const std::string& op,
                              models::CallState state = models::CallState::kScheduled) {
@@ -43,7 +43,7 @@ class EvidenceBuilder {
     return calls.back();
   }
 
-  /// `rank` has sent to `other`, or waits to receive from it.
+  /// Adds a send of `rank` to `other`, or a recv from `other`.
   models::RecordedCall& message(std::uint32_t rank, std::uint32_t group, bool sends,
                                 std::uint32_t other,
                                 models::CallState state = models::CallState::kScheduled) {

@@ -1,4 +1,4 @@
-// A folder of its own for a test, gone after it.
+// A temporary folder for a test, deleted at its end.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace pipesim::testing {
 
-/// Tests run side by side, and so may whole test runs: the process is in the name.
+/// Tests, and whole test runs, can run in parallel: the name contains the process id.
 class Folder {
  public:
   Folder()
@@ -27,7 +27,7 @@ class Folder {
   std::string path() const { return path_.string(); }
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
 
-  /// Makes a file, and the folders that it is in. Returns its path.
+  /// Writes a file, creating its folders. Returns its path.
   std::string write(const std::string& name, const std::string& text) const {
     const std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());

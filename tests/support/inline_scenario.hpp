@@ -1,4 +1,4 @@
-// Scenarios that stand in a test as text: read, lower, run, or list their mistakes.
+// Scenarios written as text in a test: read, lower or run them, or list their errors.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace pipesim::testing {
 
-/// The scenario in `text`; a mistake in it is one of the test.
+/// Returns the scenario in `text`; throws on an error, which is an error of the test.
 inline formats::Scenario scenario_of(const std::string& text, const Settings& settings = {}) {
   models::Diagnostics diagnostics;
   auto scenario = formats::read_scenario(text, settings, diagnostics);
@@ -32,8 +32,8 @@ inline models::Explanation explanation_of(const std::string& text, const Setting
   return simulate(scenario_of(text, settings).graph).explanation;
 }
 
-/// All mistakes with their places and notes, a line each, in the order of places: those of reading
-/// or, if there are none, those of lowering.
+/// Returns all errors with their places and notes, one per line, sorted by place: the errors of
+/// reading or, if there are none, of lowering.
 inline std::string mistakes_in(const std::string& text, const Settings& settings = {}) {
   models::Diagnostics diagnostics;
   const auto scenario = formats::read_scenario(text, settings, diagnostics);

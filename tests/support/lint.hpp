@@ -1,4 +1,4 @@
-// What lint finds in a scenario, as a test compares it.
+// Lint findings as text, for comparison in tests.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline std::vector<models::LintFinding> findings_in(const std::string& text,
   return *findings;
 }
 
-// "rule op op (0 1)", a line each.
+// Returns "rule op op (0 1)" lines, one per finding.
 inline std::string told(const std::vector<models::LintFinding>& findings) {
   std::string text;
   for (const models::LintFinding& finding : findings) {

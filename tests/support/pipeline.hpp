@@ -1,4 +1,4 @@
-// Pipeline schedules in tests: run one, and compare what it costs.
+// Pipeline schedules in tests: runs one, and compares its costs.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace pipesim::testing {
 
-// What a run of a schedule comes to.
+// The costs of a schedule's run.
 struct Found {
   std::int64_t makespan = 0;
   std::vector<std::int64_t> idle;
@@ -31,8 +31,9 @@ inline std::ostream& operator<<(std::ostream& out, const Found& found) {
   return out;
 }
 
-// The schedule of a kind with sends that are free, with times in nanoseconds for forward, input and
-// weight gradient, and, if there are four, a forward and a backward that overlap.
+// Returns a schedule of this shape with sends that take no time. `costs` are nanoseconds for
+// forward, input gradient, weight gradient and, if there are four, an overlapped forward and
+// backward.
 inline std::string scenario_of_shape(const models::ScheduleShape& shape,
                                      const std::vector<std::int64_t>& costs) {
   const std::vector<const char*> keys = {"forward", "input_grad", "weight_grad", "overlapped"};
@@ -69,14 +70,14 @@ inline Found found(const std::string& text, const Settings& settings = {}) {
   return result;
 }
 
-/// The longest idle time of a rank between its own first action and its own last.
+/// Returns the longest idle time of a rank between its own first and last action.
 inline std::int64_t most_inside(const models::PipelineReport& report) {
   std::int64_t most = 0;
   for (const models::PipelineRank& rank : report.ranks) most = std::max(most, rank.idle.inside());
   return most;
 }
 
-/// The longest idle time of a rank in the whole step.
+/// Returns the longest idle time of a rank in the whole step.
 inline std::int64_t most_idle(const models::PipelineReport& report) {
   std::int64_t most = 0;
   for (const models::PipelineRank& rank : report.ranks) most = std::max(most, rank.idle.all());

@@ -1,4 +1,4 @@
-// Writes small algorithms as execution plans of MSCCL++.
+// Small algorithms, written as execution plans of MSCCL++.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@ namespace pipesim::testing {
 
 struct PlanOp {
   std::string name;
-  std::vector<int> peers{};            // of channels
-  std::vector<std::string> sources{};  // "i0", and of another rank "1:s0"
+  std::vector<int> peers{};            // peers of the channels
+  std::vector<std::string> sources{};  // "i0", or "1:s0" on another rank
   std::vector<std::string> targets{};
   std::string more{};  // further keys, as ", \"barrier_id\": 0"
 };
@@ -18,7 +18,7 @@ struct PlanAlgorithm {
   std::string collective = "allreduce";
   std::string more{};  // further keys
   bool in_place = false;
-  int input = 1, output = 1, scratch = 1;  // of every rank
+  int input = 1, output = 1, scratch = 1;  // chunks of every rank
   std::vector<int> semaphores{};           // of every rank
   std::vector<std::vector<std::vector<PlanOp>>> ranks{};
 };
@@ -31,7 +31,7 @@ inline std::string list(const std::vector<std::string>& parts) {
   return "[" + text + "]";
 }
 
-// Where a rank has another one in its lists: in their order.
+// Index of a peer in a rank's lists of other ranks.
 inline int place_of(int rank, int peer) { return peer < rank ? peer : peer - 1; }
 
 inline std::string buffer(int rank, const std::string& name) {
@@ -113,7 +113,8 @@ inline std::string gpu(const PlanAlgorithm& plan, int rank) {
 
 }  // namespace plans
 
-/// Each thread block has a channel of its own to each other rank, and reaches all their buffers.
+/// Returns the plan as JSON. Each thread block has its own channel to each other rank, and reaches
+/// all their buffers.
 inline std::string plan_text(const PlanAlgorithm& plan) {
   std::vector<std::string> gpus;
   for (std::size_t rank = 0; rank < plan.ranks.size(); ++rank) {

@@ -1,4 +1,4 @@
-// Small host programs for each rank, as the text of a scenario: sends, receives, collectives.
+// Small host programs for each rank, as the text of a scenario: sends, recvs, collectives.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace pipesim::testing {
 
-/// A program for each rank, each a flow list of steps; they end with a synchronize.
+/// Returns a scenario with a program for each rank, given as a flow list of steps; each program
+/// ends with a synchronize.
 inline std::string scenario(const std::vector<std::string>& programs, const std::string& groups,
                             const std::string& top = {}) {
   std::string text = "schema: 1\nranks: " + std::to_string(programs.size()) + "\ngroups: {" +
@@ -37,7 +38,8 @@ inline std::string joined(const std::vector<std::string>& steps) {
   return text;
 }
 
-/// Both directions of `on` with the other of two ranks, and its all_reduce: all connected.
+/// Returns a send and a recv with `peer` on `on`, and an all_reduce of the two ranks, so that
+/// everything is connected.
 inline std::string connect(int peer, const std::string& on = "pp") {
   return group(send(peer, on) + ", " + recv(peer, on)) + ", " + reduce(on) +
          ", {synchronize: device}";

@@ -16,7 +16,8 @@
 
 namespace pipesim::testing {
 
-/// The files of a record: each rank's lines, without the header. All ranks have group g0 of all.
+/// Returns the files of a record from each rank's lines, without the header. Group g0 has all
+/// ranks.
 inline std::vector<formats::RecordText> record_files(const std::string& backend,
                                                      const std::vector<std::string>& ranks) {
   const std::string world = std::to_string(ranks.size());
@@ -45,7 +46,8 @@ inline models::Record record_of(const std::string& backend, const std::vector<st
   return std::move(*record);
 }
 
-/// What `check` answers, by the rules of `backend`; "own": of each group's.
+/// Returns the answer of `check` by the rules of `backend`; "own": by the rules of each group's
+/// backend.
 inline sim::Answer answer_of(models::Record record, const std::string& backend,
                              const Settings& settings = {}) {
   models::drop_calls_after_cuts(record);
@@ -65,7 +67,7 @@ inline sim::Answer answer_of(models::Record record, const std::string& backend,
       .exploration.answer;
 }
 
-/// Whether no interleaving hangs, by the rules of `backend`.
+/// Whether `check` proves by the rules of `backend` that no interleaving hangs.
 inline bool is_proved(const models::Record& record, const std::string& backend,
                       const Settings& settings = {}) {
   return answer_of(record, backend, settings) == sim::Answer::kProved;

@@ -1,4 +1,4 @@
-// Scenario files in tests: load, run, ask. Tests run at the root of the sources.
+// Scenario files in tests: loads and runs them. Tests run at the root of the sources.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// All mistakes as one text, for a message of a test.
+/// Returns all errors as one text, for the message of a test.
 inline std::string text_of(const models::Diagnostics& diagnostics) {
   std::string text;
   for (const models::Diagnostic& item : diagnostics.sorted()) {
@@ -52,7 +52,7 @@ inline models::Explanation explain(const std::string& path, const Settings& sett
   return simulate(load(path, settings).graph).explanation;
 }
 
-/// The scenarios that are shipped, in order.
+/// Returns the paths of the shipped scenarios, sorted.
 inline std::vector<std::string> scenario_paths() {
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::directory_iterator("scenarios")) {

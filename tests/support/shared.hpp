@@ -1,4 +1,5 @@
-// Real files beside the repository, which tests read where they are, and are skipped where not.
+// Real files next to the repository. Tests read them in place, and are skipped if the folder is
+// absent.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +8,9 @@
 
 namespace pipesim::testing {
 
-/// The path of a file or folder of ../shared/data, or an empty string where that folder is not: the
-/// test then says so, which counts as skipped (cmake/pipesim_tests.cmake), and returns.
+/// Returns the path of a file or folder in ../shared/data, or an empty string if ../shared is
+/// absent. The test then returns at once; the printed line makes it count as skipped
+/// (cmake/pipesim_tests.cmake).
 inline std::string shared_data(const std::string& path) {
   if (std::filesystem::exists("../shared")) return "../shared/data/" + path;
   std::cout << "SKIPPED: ../shared is not here\n";

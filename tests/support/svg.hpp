@@ -1,4 +1,4 @@
-// The texts of a picture, and which of them cover each other.
+// The texts of a picture, and whether any of them overlap.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct SvgText {
   std::string text;
 };
 
-/// With the room that they take; of those that we write and of those of Graphviz.
+/// Returns the texts with the rectangles that they cover, for pipesim's own SVG and for Graphviz's.
 inline std::vector<SvgText> texts_of(const std::string& svg) {
   static const std::regex kText("<text ([^>]*)>([^<]*)</text>");
   static const std::regex kNumber("(?:^| )(x|y|font-size)=\"([-0-9.]+)\"");
@@ -32,9 +32,9 @@ inline std::vector<SvgText> texts_of(const std::string& svg) {
       (n->str(1) == "x" ? x : n->str(1) == "y" ? y : size) = value;
     }
     std::string text = std::regex_replace((*i)[2].str(), std::regex("&[#a-z0-9]+;"), "?");
-    while (!text.empty() && text.back() == '?') text.pop_back();  // spaces of Graphviz
+    while (!text.empty() && text.back() == '?') text.pop_back();  // Graphviz's spaces
     if (text.empty()) continue;
-    // Letters of Helvetica are about half as wide as they are high.
+    // Letters of Helvetica are about half as wide as high.
     const double width = 0.5 * size * static_cast<double>(text.size());
     const bool middle = style.find("middle") != std::string::npos;
     const bool ends = style.find("\"end\"") != std::string::npos;

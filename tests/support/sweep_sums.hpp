@@ -1,4 +1,4 @@
-// The checksums of a sweep's lines, made right again after a test has changed the lines.
+// Checksums of the lines of a sweep, corrected after a test has changed the lines.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace pipesim::testing {
 
-/// `text` with each `,"sum":"…"` at the end of a line replaced by the one that the line should
-/// have; lines without one get one.
+/// Returns `text` with the right `,"sum":"…"` at the end of each line; adds one to lines without
+/// it.
 inline std::string with_right_sums(const std::string& text) {
   std::string result;
   for (std::size_t begin = 0; begin < text.size();) {

@@ -1,4 +1,4 @@
-// Reports without the command that made them, to compare those of different commands.
+// Reports without the command that made them, to compare reports of different commands.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace pipesim::testing {
 
-/// `report` without its last line, or, of JSON, without its `made_by`.
+/// Returns `report` without its last line or, for JSON, without `made_by`.
 inline std::string without_command(std::string report) {
   if (const std::size_t key = report.find("  \"made_by\": "); key != std::string::npos) {
     return report.erase(key, report.find('\n', key) + 1 - key);
