@@ -1,4 +1,4 @@
-// Which actions of a schedule are done: a bit for each kind, stage and micro-batch.
+// The actions of a schedule that are done: one bit per kind, stage and micro-batch.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class ActionSet {
   explicit ActionSet(const Schedule& schedule)
       : micro_batches_(schedule.micro_batches), done_(schedule.index_count(), 0) {}
 
-  /// Of a kind with micro-batches. False if it was there already.
+  /// Adds an action with a micro-batch. Returns false if the set already has the action.
   bool add(const Action& action) {
     std::uint8_t& done = done_[index(action.stage, action.micro_batch)];
     const bool is_new = (done & bit(action.kind)) == 0;
@@ -26,14 +26,14 @@ class ActionSet {
     return (done_[index(action.stage, action.micro_batch)] & bit(action.kind)) != 0;
   }
 
-  /// Everything else than what `these` has.
+  /// Adds every action that `these` lacks.
   void add_all_but(const ActionSet& these) {
     for (std::size_t i = 0; i < done_.size(); ++i) {
       done_[i] = static_cast<std::uint8_t>(done_[i] | static_cast<std::uint8_t>(~these.done_[i]));
     }
   }
 
-  /// Of its input: alone, or with that of its weights.
+  /// Whether the input gradient is done, alone or in a full backward.
   bool has_gradient(std::uint32_t stage, std::uint32_t micro_batch) const {
     const auto both = bit(ActionKind::kBackward) | bit(ActionKind::kInputGrad);
     return (done_[index(stage, micro_batch)] & both) != 0;
@@ -44,7 +44,7 @@ class ActionSet {
     return std::size_t{stage} * micro_batches_ + micro_batch;
   }
 
-  // Eight kinds have micro-batches.
+  // One bit for each of the eight kinds with micro-batches.
   static std::uint8_t bit(ActionKind kind) {
     switch (kind) {
       case ActionKind::kForward:

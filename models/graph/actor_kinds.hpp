@@ -1,6 +1,6 @@
-// The kinds of actor that OneFlow's runtime has, as data on top of the general one.
+// The actor kinds of OneFlow's runtime, as data on top of the general actor.
 //
-// A kind only fills in what the general actor leaves open: credits, rates, how messages leave.
+// A kind only sets what the general actor leaves open: credits, rates, and when messages leave.
 // Source: Oneflow-Inc/oneflow at a90c81d589, oneflow/core/lazy/actor/ and the register numbers of
 // the task nodes in oneflow/core/graph/.
 #pragma once
@@ -14,36 +14,36 @@
 
 namespace pipesim::models {
 
-/// How the acts of a kind relate to what it takes and gives.
+/// The ratio between the ops of a kind and its slots.
 enum class Rate : std::uint8_t {
   kOneToOne,
-  kOneToMany,  // takes one slot per `times` acts, and acknowledges it with the last of them
-  kManyToOne,  // fills its data output once per `times` acts
+  kOneToMany,  // takes one slot per `times` ops; the last of them acknowledges the slot
+  kManyToOne,  // fills its data output once per `times` ops
 };
 
 struct ActorKind {
   std::string_view name;
   std::string_view about;  // one line for `--help` and docs/explanation/models.md
   Rate rate = Rate::kOneToOne;
-  std::uint32_t slots = 1;       // of the data output; 0: `times` of them
-  bool drains = false;           // a new group of acts waits until all slots have come back
-  bool waits_for_input = false;  // its source is outside
-  bool control_only = false;     // it consumes no data
+  std::uint32_t slots = 1;       // slots of the data output; 0: `times` slots
+  bool drains = false;           // a new group of ops waits until all slots have been returned
+  bool waits_for_input = false;  // items arrive from outside the job
+  bool control_only = false;     // consumes only control registers
   bool immediate = true;
   bool blocking = false;  // the host thread does the work
 };
 
-/// All kinds, by name in the order of the documentation.
+/// Returns all kinds, in the order of the documentation.
 const std::vector<ActorKind>& actor_kinds();
 
-/// The kind of this name, or nullptr.
+/// Returns the kind called `name`, or nullptr.
 const ActorKind* find_actor_kind(std::string_view name);
 
-/// Sets what the kind decides in `actor`, whose registers stand (first the data output); what the
-/// user says afterwards goes above it. `times` counts for kinds with a rate other than 1:1.
+/// Sets the kind's defaults in `actor`, whose registers exist (data output first). Explicit
+/// settings override them later. `times` applies to kinds whose rate is not 1:1.
 void apply_kind(const ActorKind& kind, const Expr& times, ActorTemplate& actor);
 
-/// How many acts share one slot of what an actor of this kind reads.
+/// Returns the number of ops that share one slot of a register that an actor of this kind reads.
 Expr acts_per_read(const ActorKind& kind, const Expr& times);
 
 }  // namespace pipesim::models

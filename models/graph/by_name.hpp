@@ -1,4 +1,4 @@
-// Finding things by the names that a file or a pass gives them.
+// Lookup of items by the names that a file or a pass gives them.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace pipesim::models {
 
-/// The names of `items`, which have a `name`.
+/// Returns the `name` of each item.
 template <typename Items>
 std::vector<std::string> names_of(const Items& items) {
   std::vector<std::string> names;
@@ -19,7 +19,7 @@ std::vector<std::string> names_of(const Items& items) {
   return names;
 }
 
-/// The index of the item called `name`, or kNoIndex.
+/// Returns the index of the item called `name`, or kNoIndex.
 template <typename Items>
 std::uint32_t index_of(const Items& items, std::string_view name) {
   const auto found =

@@ -6,8 +6,8 @@
 namespace pipesim::models {
 namespace {
 
-// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`; stops counting
-// above `limit`. Three rows of the usual table are enough.
+// Returns the number of edits (insert, delete, replace, swap of neighbors) that turn `a` into `b`,
+// or a number above `limit` if there are more. Keeps three rows of the usual table.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit) return limit + 1;
   std::vector<std::size_t> before(b.size() + 1);
@@ -61,7 +61,7 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
   std::vector<Diagnostic> result = items_;
   std::stable_sort(result.begin(), result.end(),
                    [](const Diagnostic& a, const Diagnostic& b) { return a.place < b.place; });
-  // One mistake may be met several times, as in a block that is called twice.
+  // The same mistake can be found several times, as in a block that is called twice.
   const auto same = [](const Diagnostic& a, const Diagnostic& b) {
     return a.place == b.place && a.message == b.message;
   };
@@ -79,7 +79,7 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
-  // A name of a megabyte is nobody's misspelling.
+  // A very long name is not a misspelling.
   if (name.size() > 200) return {};
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::string result;

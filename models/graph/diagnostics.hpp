@@ -1,4 +1,5 @@
-// A user's mistakes: collected with their places, so that all of a phase are shown at once.
+// Mistakes in user input, collected with their places so that one phase reports all of them at
+// once.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace pipesim::models {
 struct Place {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
-  std::uint32_t file = 0;  // 0: the scenario; else the n-th of its patches
+  std::uint32_t file = 0;  // 0: the scenario; n: its n-th patch
 
   friend constexpr bool operator==(const Place&, const Place&) = default;
   friend constexpr auto operator<=>(const Place& a, const Place& b) {
@@ -27,9 +28,9 @@ struct Place {
   }
 };
 
-/// A Place in 8 bytes, for what a scenario has millions of. A scenario and a patch have at most 128
-/// MiB, so 28 bits are enough for a line, and 27 for a column. One bit is left for whoever keeps
-/// it.
+/// A Place in 8 bytes, because a scenario can have millions of places. A scenario or patch has at
+/// most 128 MiB, so a line fits in 28 bits and a column in 27. One bit, the mark, is free for the
+/// owner.
 class SmallPlace {
  public:
   SmallPlace() = default;
@@ -55,13 +56,13 @@ class SmallPlace {
   std::uint64_t bits_ = 0;
 };
 
-/// "line 3", "line 3 of patch 2"; for notes, which have no place of their own.
+/// Returns "line 3" or "line 3 of patch 2", for notes, which have no place of their own.
 std::string line_text(Place place);
 
 enum class Severity : std::uint8_t {
   kError,
   kWarning,
-  kSuspect,  // legal, and perhaps not what was meant: see lint.hpp
+  kSuspect,  // legal, but perhaps not intended: see lint.hpp
 };
 
 struct Diagnostic {
@@ -69,13 +70,13 @@ struct Diagnostic {
   Place place;
   Code code = Code::kNone;
   std::string message;             // lower case, no full stop, names in 'quotes'
-  std::vector<std::string> notes;  // what to do, and other places
+  std::vector<std::string> notes;  // advice, and other places
 };
 
-/// Collects. What follows a phase with errors does not run.
+/// The diagnostics of a phase. After a phase with errors, the next phase does not run.
 class Diagnostics {
  public:
-  /// Adds an error; the result stays valid until the next call and takes notes.
+  /// Adds an error. The result accepts notes and stays valid until the next call.
   Diagnostic& error(Place place, Code code, std::string message);
   Diagnostic& warning(Place place, Code code, std::string message);
   Diagnostic& suspect(Place place, std::string message);
@@ -83,7 +84,8 @@ class Diagnostics {
   bool has_errors() const { return error_count_ > 0; }
   std::size_t error_count() const { return error_count_; }
 
-  /// In the order of places; those of one place in the order they were found, each once.
+  /// Returns the diagnostics without duplicates, sorted by place, then by the order in which they
+  /// were found.
   std::vector<Diagnostic> sorted() const;
 
  private:
@@ -91,11 +93,13 @@ class Diagnostics {
   std::size_t error_count_ = 0;
 };
 
-/// The one of `known` that `name` was probably meant to be, or an empty string: the first with the
-/// smallest edit distance, if that is at most a third of the length; or that with other capitals.
+/// Returns the name in `known` that `name` was probably meant to be, or an empty string. A name
+/// that differs only in case wins; else the first with the smallest edit distance, at most a third
+/// of the length.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
-/// Adds "did you mean 'x'?" where nearest_name finds one, else the list if it has at most `most`.
+/// Adds "did you mean 'x'?" if nearest_name finds a name; else lists `known` if it has at most
+/// `most` names.
 void suggest_name(Diagnostic& diagnostic, std::string_view name,
                   const std::vector<std::string>& known, std::size_t most = 12);
 

@@ -17,7 +17,7 @@ Value fail(std::string* why, const char* reason) {
 
 Value divided(Op op, std::int64_t a, std::int64_t b, std::string* why) {
   if (b == 0) return fail(why, "division by zero");
-  if (b == -1) {  // the one quotient that can overflow
+  if (b == -1) {  // the only quotient that can overflow
     std::int64_t negated = 0;
     if (__builtin_sub_overflow(std::int64_t{0}, a, &negated))
       return fail(why, "the result is out of range");
@@ -121,7 +121,8 @@ bool Expr::depends_on_rank() const {
                                        [](const Step& step) { return step.op == Op::kRank; });
 }
 
-// What does not depend on the rank becomes a constant, unless it fails: that is told when used.
+// Folds a program that does not depend on the rank into a constant. If its evaluation fails, keeps
+// the program, so that the error is reported at use.
 Expr Expr::folded(Program steps) {
   Expr expr(std::move(steps));
   if (expr.depends_on_rank()) return expr;
@@ -131,7 +132,7 @@ Expr Expr::folded(Program steps) {
 
 std::optional<std::int64_t> Expr::value(std::uint32_t rank, std::string* why) const {
   if (is_constant()) return value_.constant;
-  // Most programs are short, and a million ranks may ask for their values.
+  // Most programs are short, and up to a million ranks evaluate them: avoids the heap.
   constexpr std::size_t kFewSteps = 16;
   std::array<std::int64_t, kFewSteps> few;
   std::vector<std::int64_t> many;

@@ -1,7 +1,7 @@
-// Integer expressions over the rank: what a template leaves open until it stands on a rank.
+// Integer expressions over the rank, for template values that depend on the rank.
 //
-// Parameters are gone by then (the reader puts their values in), so `rank` is the only variable.
-// Times are nanoseconds and sizes are bytes; whoever builds an expression sees to the units.
+// The reader substitutes parameters, so `rank` is the only variable. Times are nanoseconds and
+// sizes are bytes; the code that builds an expression converts units.
 #pragma once
 
 #include <cstdint>
@@ -74,19 +74,20 @@ class Expr {
 
   bool depends_on_rank() const;
 
-  /// Where a user wrote it; line 0 where nobody did. What is computed from it has to be given its
-  /// own.
+  /// Returns the place where the user wrote the expression; line 0 if generated. A derived
+  /// expression needs its own place.
   Place place() const { return place_.place(); }
   void set_place(Place place) { place_ = SmallPlace(place, place_.mark()); }
 
-  /// The value on `rank`. Nothing where it divides by zero or leaves 64 bits; `why` then says so.
-  /// Division rounds down, and the modulo has the sign of the divisor.
+  /// Returns the value on `rank`. If it divides by zero or overflows 64 bits, returns nullopt and
+  /// sets `why`. Division rounds down, and the modulo has the sign of the divisor.
   std::optional<std::int64_t> value(std::uint32_t rank, std::string* why = nullptr) const;
 
-  /// In postfix order; a constant is one step.
+  /// Returns the program in postfix order; a constant is one step.
   std::vector<Step> steps() const;
 
-  /// Whether the two are the same program; that they have the same values is not asked.
+  /// Whether `a` and `b` are the same program. Different programs with equal values compare
+  /// unequal.
   friend bool operator==(const Expr& a, const Expr& b) {
     if (a.is_constant() != b.is_constant()) return false;
     return a.is_constant() ? a.value_.constant == b.value_.constant
@@ -105,16 +106,18 @@ class Expr {
     std::swap(value_, other.value_);
   }
 
-  // An actor has many, and nearly all are constants: so one takes 16 bytes, and a program is apart.
+  // An actor has many expressions, nearly all constants. So an expression takes 16 bytes and stores
+  // a program separately.
   union Held {
     std::int64_t constant;
-    const Program* program;  // its own
+    const Program* program;  // owned
   };
   SmallPlace place_;  // marked: the value is a program
   Held value_ = {.constant = 0};
 };
 
-/// An expression that nearly always is this constant, which nobody wrote: in the size of a pointer.
+/// An expression in the size of a pointer, for values that are nearly always `kUsual` and not
+/// written by the user.
 template <std::int64_t kUsual>
 class UsualExpr {
  public:
@@ -125,10 +128,10 @@ class UsualExpr {
     if (!is_usual) other_ = std::move(expr);
   }
 
-  // NOLINTNEXTLINE(google-explicit-constructor): likewise
+  // NOLINTNEXTLINE(google-explicit-constructor): it takes the place of an expression
   operator const Expr&() const { return other_ ? *other_ : usual(); }
 
-  /// Becomes what `change` makes of its expression.
+  /// Applies `change` to a copy of the expression and stores the result.
   template <typename Change>
   void update(const Change& change) {
     Expr expr = *this;

@@ -1,6 +1,6 @@
-// What goes wrong in a run, and the guards that notice: templates, as people write them.
+// Faults of a run and the timeouts that detect them: templates, as users write them.
 //
-// What the engine does with them is docs/reference/rules.md, section 10.
+// docs/reference/rules.md, section 10, defines their effect on the engine.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,32 @@
 
 namespace pipesim::models {
 
-/// Ranks die, or their devices fail.
+/// The death of ranks, or the failure of their devices.
 struct RankFault {
   Place place;
   RankSet ranks;
   std::string what;           // "segfault", "illegal memory access"
-  bool device_error = false;  // the act ends in an error, which surfaces later
-  std::optional<Expr> at;     // ns; a time, or else an act:
+  bool device_error = false;  // the op ends in an error, which surfaces later
+  std::optional<Expr> at;     // ns; if empty, the fault strikes at an op:
   std::uint32_t actor = 0;    // index in TaskGraph::actors
-  std::uint32_t act = 0;      // from 0
+  std::uint32_t act = 0;      // number of the op, from 0
 
   friend bool operator==(const RankFault&, const RankFault&) = default;
 };
 
-/// A class of links is down, or slow, between two hosts or between any two.
+/// A class of links that is down or slow, between two hosts or between any two.
 struct LinkFault {
   Place place;
   std::uint32_t link = 0;  // index in Cluster::links
   std::optional<std::pair<std::uint32_t, std::uint32_t>> hosts;
-  std::int64_t down_ns = 0;  // from then on
+  std::int64_t down_ns = 0;  // start of the outage
   std::int64_t retry_ns = 0;
-  std::int64_t slower = 0;  // so many times; 0: it is down
+  std::int64_t slower = 0;  // factor of the slowdown; 0: the link is down
 
   friend bool operator==(const LinkFault&, const LinkFault&) = default;
 };
 
-/// Other hosts cannot reach a port of a host.
+/// A port of a host that other hosts cannot reach.
 struct PortFault {
   Place place;
   std::int64_t port = 0;
@@ -49,7 +49,8 @@ struct PortFault {
   friend bool operator==(const PortFault&, const PortFault&) = default;
 };
 
-/// Ranks of one host may not read each other's memory, which is how a communicator moves data.
+/// Ranks of one host that are not permitted to read each other's memory, as a communicator needs to
+/// move data.
 ///
 /// Cross-memory attach (process_vm_readv) needs ptrace rights, which Yama's ptrace_scope 1 denies
 /// to siblings: openucx/ucx#3046, open-mpi/ompi#10694, pytorch/tensorpipe#188.
@@ -57,7 +58,7 @@ struct DeniedFault {
   Place place;
   std::uint32_t communicator = 0;  // index in TaskGraph::communicators
   std::string what;
-  std::int64_t slower = 0;  // falls back to something so many times slower; 0: readers die
+  std::int64_t slower = 0;  // factor of the slowdown of the fallback; 0: readers die
 
   friend bool operator==(const DeniedFault&, const DeniedFault&) = default;
 };
@@ -71,14 +72,14 @@ struct Faults {
   friend bool operator==(const Faults&, const Faults&) = default;
 };
 
-/// The timers of the runtime; 0: there is none.
+/// The timeouts of the runtime; 0: none.
 struct GuardRules {
-  std::int64_t watchdog_ns = 0;    // of calls on devices, from their launch
-  std::int64_t poll_ns = 0;        // the watchdog looks at multiples of it
-  std::int64_t heartbeat_ns = 0;   // of hosts that connect at first use
-  std::int64_t store_ns = 0;       // of what hosts wait for: keys, creation, calls done by hosts
-  std::int64_t launcher_ns = 0;    // after a death, until the launcher ends the others
-  bool launcher_ends_job = false;  // all ranks, not only those of the host
+  std::int64_t watchdog_ns = 0;    // for calls on devices, from their launch
+  std::int64_t poll_ns = 0;        // interval at which the watchdog checks
+  std::int64_t heartbeat_ns = 0;   // for hosts that connect at first use
+  std::int64_t store_ns = 0;       // for host waits: keys, communicator init, host calls
+  std::int64_t launcher_ns = 0;    // from a death until the launcher kills the other ranks
+  bool launcher_ends_job = false;  // kills all ranks of the job, not only the ones on the host
 
   friend bool operator==(const GuardRules&, const GuardRules&) = default;
 };

@@ -18,7 +18,7 @@ std::optional<std::uint32_t> find_or_tell(const Items& items, const std::string&
   return std::nullopt;
 }
 
-// New indices for those that are kept, in their order; kNoIndex for the others.
+// Returns the new index of each kept item, in order; kNoIndex for the others.
 std::vector<std::uint32_t> indices_of_kept(const std::vector<bool>& keep) {
   std::vector<std::uint32_t> indices;
   std::uint32_t next = 0;
@@ -39,7 +39,7 @@ void point_to(std::uint32_t& index, const std::vector<std::uint32_t>& indices) {
   if (index != kNoIndex) index = indices[index];
 }
 
-// A block stands for itself; a step whose actor is gone goes too.
+// Renumbers the actors of `steps`. Keeps blocks, and drops steps whose actor was removed.
 void renumber(std::vector<ProgramStep>& steps, const std::vector<std::uint32_t>& indices) {
   std::vector<ProgramStep> kept;
   for (ProgramStep& step : steps) {
@@ -60,7 +60,7 @@ void erase_without_actor(Items& items) {
               items.end());
 }
 
-// Tells all that refer to actors what their indices are now.
+// Updates all references to actors to the new indices.
 void renumber_actors(TaskGraph& graph, const std::vector<std::uint32_t>& indices) {
   for (ActorTemplate& actor : graph.actors) {
     for (ReadTemplate& read : actor.reads) point_to(read.actor, indices);
@@ -202,14 +202,14 @@ void drop_actors_on_no_rank(TaskGraph& graph) {
                                [](const ReadTemplate& read) { return read.on.empty(); }),
                 reads.end());
   }
-  // What a fault names stays, or the fault would go too.
+  // Keeps actors that a fault names; otherwise the fault would be dropped.
   for (const RankFault& fault : graph.faults.ranks) {
     if (!fault.at) keep[fault.actor] = true;
   }
   keep_actors(graph, keep);
 }
 
-// The first register is the output that every actor has.
+// Keeps the first register, because it is the output that every actor has.
 void drop_registers_without_readers(TaskGraph& graph) {
   std::vector<std::vector<bool>> read_by_someone;
   for (const ActorTemplate& actor : graph.actors) {

@@ -1,5 +1,5 @@
-// What passes do to a task graph again and again: find things by name, and put in or remove what
-// others refer to by index.
+// Edits that many passes share: find items by name, and insert or remove items that others refer to
+// by index.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace pipesim::models {
 
-/// The index of the thing of this name. Nothing where there is none, which is reported with the
-/// nearest name.
+/// Return the index of the item called `name`. If there is none, report an error with the nearest
+/// name and return nullopt.
 std::optional<std::uint32_t> find_stream(const TaskGraph& graph, const std::string& name,
                                          Diagnostics& diagnostics);
 std::optional<std::uint32_t> find_group(const TaskGraph& graph, const std::string& name,
@@ -22,20 +22,21 @@ std::optional<std::uint32_t> find_group(const TaskGraph& graph, const std::strin
 std::optional<std::uint32_t> find_register(const ActorTemplate& actor, const std::string& name,
                                            Diagnostics& diagnostics);
 
-/// The actors of this name: one, or several steps of host programs on different ranks. None where
-/// there is none, which is reported.
+/// Returns the actors called `name`: one actor, or several steps of host programs on different
+/// ranks. If there are none, reports an error and returns an empty list.
 std::vector<std::uint32_t> find_actors(const TaskGraph& graph, const std::string& name,
                                        Diagnostics& diagnostics);
 
-/// The one that is no step of a host program.
+/// Returns the actor called `name`. Reports an error if there is none, or if it is a step of a host
+/// program.
 std::optional<std::uint32_t> find_actor(const TaskGraph& graph, const std::string& name,
                                         Diagnostics& diagnostics);
 
-/// The streams of those that read the actor, in the order of the file, each once. One may be
-/// kNoIndex.
+/// Returns the streams of all readers of `actor`, in the order of the file, each once. The list can
+/// contain kNoIndex.
 std::vector<std::uint32_t> streams_fed_by(const TaskGraph& graph, std::uint32_t actor);
 
-/// `name`, or `name.2`, `name.3`, ... if things of that name are there.
+/// Returns `name`, or, if `items` has that name, the first free one of `name.2`, `name.3`, ...
 template <typename Items>
 std::string free_name(const Items& items, std::string_view name) {
   std::string result(name);
@@ -49,14 +50,15 @@ std::string free_name(const Items& items, std::string_view name) {
   return result;
 }
 
-/// Puts `actor` in at `index`, before what is there. Actors from there on get the next index, and
-/// all that refers to them is told; what `actor` itself reads must be given by the old indices.
+/// Inserts `actor` at `index`. Increments the index of each later actor in everything that refers
+/// to actors. The reads of `actor` must use the old indices.
 void insert_actor(TaskGraph& graph, std::uint32_t index, ActorTemplate actor);
 
-/// Takes out the actors for which `keep` (one for each) is false, with all that reads them.
+/// Removes the actors for which `keep` (one entry per actor) is false, and all reads of them.
 void keep_actors(TaskGraph& graph, const std::vector<bool>& keep);
 
-/// The same for streams, threads, groups and so on; nothing that is kept may refer to what is not.
+/// Remove streams, threads, groups and so on in the same way. Kept items must not refer to removed
+/// ones.
 void keep_streams(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_threads(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_groups(TaskGraph& graph, const std::vector<bool>& keep);
@@ -65,23 +67,23 @@ void keep_events(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_phases(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_registers(TaskGraph& graph, std::uint32_t actor, const std::vector<bool>& keep);
 
-/// Drops actors and reads that are on no rank, but for actors that a fault names.
+/// Drops actors and reads that are on no rank, except actors that a fault names.
 void drop_actors_on_no_rank(TaskGraph& graph);
 
-/// Drops registers that nobody reads, but for the first of each actor: its output.
+/// Drops registers without readers, except the first register of each actor, its output.
 void drop_registers_without_readers(TaskGraph& graph);
 
-/// Drops streams that nothing is on, and threads that nothing is launched by.
-/// Of each stream, whether an actor, a step or a communicator names it.
+/// Returns for each stream whether an actor, a step or a communicator names it.
 std::vector<bool> used_streams(const TaskGraph& graph);
 
 void drop_unused_streams(TaskGraph& graph);
 void drop_unused_threads(TaskGraph& graph);
 
-/// Adds a stream with a host thread of its name, and returns its index.
+/// Adds a stream, launched by the host thread of the same name, and returns its index.
 std::uint32_t add_stream(TaskGraph& graph, const std::string& name);
 
-/// Calls `visit(reader, read)` for each read of `actor`: the index of the reader, a ReadTemplate&.
+/// Calls `visit(reader, read)` for each read of `actor`, with the index of the reader and a
+/// ReadTemplate&.
 template <typename Visit>
 void for_each_read_of(TaskGraph& graph, std::uint32_t actor, Visit visit) {
   for (std::uint32_t reader = 0; reader < graph.actors.size(); ++reader) {
@@ -91,8 +93,8 @@ void for_each_read_of(TaskGraph& graph, std::uint32_t actor, Visit visit) {
   }
 }
 
-/// Call `visit(index)` for each index of a group, communicator, event or phase that is referred to;
-/// one may be kNoIndex.
+/// Call `visit(index)` for each reference to a group, communicator, event or phase. An index can be
+/// kNoIndex.
 template <typename Graph, typename Visit>
 void for_each_group_used(Graph& graph, Visit visit) {
   for (auto& communicator : graph.communicators) visit(communicator.group);
@@ -122,8 +124,8 @@ void for_each_phase_used(Graph& graph, Visit visit) {
   for (auto& actor : graph.actors) visit(actor.phase);
 }
 
-/// Brings what a pass may do in any order into the order of files: an actor reads data first, then
-/// control registers; actors stand before the steps of host programs. Groups are indexed.
+/// Restores the order of files after passes: each actor reads data before control registers, and
+/// actors precede the steps of host programs. Also indexes the groups.
 void put_in_order(TaskGraph& graph);
 
 }  // namespace pipesim::models

@@ -17,7 +17,7 @@ void keep_ranks_of(std::vector<ProgramStep>& steps, const RankSet& kept) {
   }
 }
 
-// A read from a rank that is out is out too.
+// Removes a read on ranks whose producer rank is removed.
 void keep_ranks_of(ReadTemplate& read, const RankSet& kept) {
   std::vector<std::uint32_t> ranks;
   for (const std::uint32_t rank : read.on) {
@@ -30,7 +30,7 @@ void keep_ranks_of(ReadTemplate& read, const RankSet& kept) {
   read.on = RankSet(std::move(ranks));
 }
 
-// A call whose other end, or root, is out is out too.
+// Removes a call on ranks whose peer or root is removed.
 void keep_calls_of(ActorTemplate& actor, const RankSet& kept) {
   if (!actor.step) return;
   for (const CallTemplate& call : actor.step->calls) {
@@ -46,7 +46,7 @@ void keep_calls_of(ActorTemplate& actor, const RankSet& kept) {
   }
 }
 
-/// Numbers ranks anew.
+/// A mapping of the kept ranks to new numbers.
 class Renumbering {
  public:
   explicit Renumbering(const RankSet& kept) : kept_(kept) {}
@@ -65,7 +65,8 @@ class Renumbering {
     set = RankSet(std::move(result));
   }
 
-  /// What `expr` is on the ranks `on`. With `is_rank` the values are ranks too.
+  /// Rewrites `expr`, used on the ranks `on`, for the new rank numbers. If `is_rank`, its values
+  /// are ranks and are renumbered as well.
   void expr(Expr& expr, const RankSet& on, bool is_rank = false) {
     if (!expr.depends_on_rank() && !is_rank) return;
     std::vector<std::pair<std::uint32_t, std::int64_t>> values;
@@ -99,7 +100,8 @@ class Renumbering {
   bool failed_ = false;
 };
 
-// A constant, a line, or one value after the other. Of two values a choice says more than a line.
+// Returns a constant, a linear expression or a chain of choices with these values. For two values a
+// choice is clearer than a linear expression, unless they are ranks.
 Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values,
                        bool is_rank) {
   constexpr std::size_t kMaxCases = 16;
@@ -115,7 +117,7 @@ Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>
   const bool tells_two = values.size() == 2 && !is_rank;
   if (!tells_two && std::all_of(values.begin(), values.end(), is_on_line)) {
     const std::int64_t at_zero = value - step * first;
-    const bool falls = step < 0 && at_zero != 0;  // 1 - rank, and not -1 * rank + 1
+    const bool falls = step < 0 && at_zero != 0;  // 1 - rank, not -1 * rank + 1
     const std::int64_t factor = falls ? -step : step;
     Expr along = factor == 1
                      ? Expr::rank()

@@ -1,4 +1,4 @@
-// A job with some of its ranks taken out.
+// Reduction of a job to some of its ranks.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,13 @@
 
 namespace pipesim::models {
 
-/// Takes all but the ranks of `kept` out of groups, actors, programs and faults, with the actors
-/// and reads that are on no rank then. Ranks keep their numbers: those that are out have nothing to
-/// do.
+/// Removes all ranks except `kept` from groups, actors, programs and faults, and drops the actors
+/// and reads that are then on no rank. Ranks keep their numbers; a removed rank has nothing to do.
 void keep_ranks(TaskGraph& graph, const RankSet& kept);
 
-/// The same job with only the ranks of `kept`, numbered from 0. Nothing where `graph` refers to
-/// others (see keep_ranks), or has an expression over the rank that would not be shorter than a
-/// page.
+/// Returns the job with only the ranks of `kept`, renumbered from 0. Returns nullopt if `graph`
+/// refers to other ranks (see keep_ranks), or if an expression over the rank would need too many
+/// cases.
 std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet& kept);
 
 }  // namespace pipesim::models

@@ -1,9 +1,9 @@
-// A model as it is trained, before there are tasks: what OneFlow calls a job.
+// A training model before tasks exist: OneFlow calls it a job.
 //
-// Layers with their ops stand in Model, as the user gave them. Passes make ops of them step by step
-// (models/passes/, in the order of model_passes()), and the last of them makes the actors of the
-// task graph. An op stands once for all ranks of its stage, and names the signatures in which it
-// takes and gives tensors.
+// Model holds the layers with their ops, as the user gave them. Passes turn them into ops step by
+// step (models/passes/, in the order of model_passes()), and the last pass makes the actors of the
+// task graph. An op represents all ranks of its stage, and names the signatures of the tensors that
+// it reads and gives.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@
 
 namespace pipesim::models {
 
-/// A tensor's type and logical shape: that of all ranks together.
+/// A tensor's type and its logical shape, over all ranks together.
 struct TensorType {
   std::vector<std::int64_t> shape;
   std::string dtype = "float";
 
   std::int64_t elements() const;
-  /// What one rank has of it. Cuts that do not divide are rounded up.
+  /// Returns the bytes that one rank holds. Splits that do not divide evenly are rounded up.
   std::int64_t bytes_on_a_rank(const NdSbp& signature, Hierarchy hierarchy) const;
-  /// `(169 6)`
+  /// Returns the shape as text: `(169 6)`.
   std::string shape_text() const;
 
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 
-/// Bytes of an element of this type; nothing for what is no type.
+/// Returns the bytes of an element of `dtype`; nullopt for an unknown type.
 std::optional<std::int64_t> dtype_bytes(std::string_view dtype);
 std::vector<std::string> dtype_names();
 
@@ -48,20 +48,21 @@ struct ModelVariable {
   friend bool operator==(const ModelVariable&, const ModelVariable&) = default;
 };
 
-/// What the gradient of an op reads of the forward, beside the gradient of the op's output.
+/// The forward tensor that the gradient of an op reads, in addition to the gradient of the op's
+/// output.
 enum class Saved : std::uint8_t { kInput, kOutput, kNothing };
 
 /// An op of a layer, as the user gave it. It reads the op before it.
 struct ModelOp {
   std::string name;
   Place place;
-  std::int64_t takes_ns = 0;  // of one micro-batch, on one rank
+  std::int64_t takes_ns = 0;  // for one micro-batch on one rank
   std::int64_t gradient_takes_ns = 0;
-  bool only_backward = false;  // it has no part in the forward
+  bool only_backward = false;  // takes no part in the forward
   NdSbp in = {Sbp::split(0), Sbp::broadcast()};
   NdSbp out = {Sbp::split(0), Sbp::broadcast()};
-  TensorType type;      // of what it gives
-  NdSbp gradient_in{};  // in which its gradient takes the gradient of `out`
+  TensorType type;      // of the output
+  NdSbp gradient_in{};  // signature in which its gradient reads the gradient of `out`
   NdSbp gradient_out{};
   Saved saves = Saved::kInput;
   std::vector<ModelVariable> variables;
@@ -72,24 +73,25 @@ struct ModelOp {
 struct ModelLayer {
   std::string name;
   Place place;
-  std::optional<std::int64_t> stage;  // negative: from the last; nothing: it is shared out
+  // Negative: counted from the last; empty: assigned by pipeline-stages.
+  std::optional<std::int64_t> stage;
   std::vector<ModelOp> ops;
 
   friend bool operator==(const ModelLayer&, const ModelLayer&) = default;
 };
 
-/// How long what passes put in takes, per act.
+/// Durations of the ops that passes insert, per op.
 struct SystemCosts {
   std::int64_t input_ns = 0;  // of the user's data, per step
-  std::int64_t copy_ns = 0;   // D2H, H2D and COMM_NET, each
+  std::int64_t copy_ns = 0;   // per D2H, H2D or COMM_NET copy
   std::int64_t buffer_ns = 0;
   std::int64_t repeat_ns = 0;
   std::int64_t zeros_ns = 0;
   std::int64_t accumulate_ns = 0;
-  std::int64_t pack_ns = 0;        // and unpack
-  std::int64_t slice_ns = 0;       // of boxing by copies
+  std::int64_t pack_ns = 0;        // also for unpack
+  std::int64_t slice_ns = 0;       // for boxing by copies
   std::int64_t collective_ns = 0;  // without a cluster
-  std::int64_t update_ns = 0;      // of one variable, by the optimizer
+  std::int64_t update_ns = 0;      // per variable, by the optimizer
 
   friend bool operator==(const SystemCosts&, const SystemCosts&) = default;
 };
@@ -98,13 +100,13 @@ struct Model {
   Place place;
   TensorType input;
   NdSbp input_signature = {Sbp::split(0), Sbp::broadcast()};
-  std::vector<ModelLayer> layers;  // a layer that is there several times stands as often
+  std::vector<ModelLayer> layers;  // repeated layers are listed once per repetition
   SystemCosts costs;
 
   friend bool operator==(const Model&, const Model&) = default;
 };
 
-/// How the model is laid out. Ranks are stage after stage, then data, then tensor.
+/// The parallel layout of the model. Rank numbers vary fastest over tensor, then data, then stages.
 struct ParallelLayout {
   Hierarchy hierarchy;
   std::uint32_t stages = 1;
@@ -116,15 +118,15 @@ struct ParallelLayout {
 };
 
 struct Training {
-  std::int64_t accumulation = 1;  // micro-batches of a step
-  bool has_optimizer = false;     // gradients are summed up and variables updated
+  std::int64_t accumulation = 1;  // micro-batches per step
+  bool has_optimizer = false;     // gradients are summed and variables updated
 
   friend bool operator==(const Training&, const Training&) = default;
 };
 
-/// What an op of the logical graph is.
+/// The kind of an op in the logical graph.
 enum class OpKind : std::uint8_t {
-  kInput,       // what the user gives, once per step, on the host
+  kInput,       // the user's input, once per step, on the host
   kUnpack,      // 1:N
   kVariable,    // weights
   kRepeat,      // 1:N
@@ -134,24 +136,24 @@ enum class OpKind : std::uint8_t {
   kAccumulate,  // N:1
   kAccTick,     // N:1, order only
   kPack,        // N:1
-  kOutput,      // what the user gets, on the host
-  kUpdate,      // of a variable, by the optimizer
+  kOutput,      // the output for the user, on the host
+  kUpdate,      // updates a variable, by the optimizer
 };
 
-/// For what a step computes an op.
+/// The part of a training step that an op belongs to.
 enum class OpPass : std::uint8_t { kForward, kBackward, kOptimizer };
 
-/// What an op reads.
+/// An input of an op.
 struct LogicalInput {
   std::uint32_t op = 0;
   std::uint32_t output = 0;
-  NdSbp signature = {Sbp::broadcast(), Sbp::broadcast()};  // as it is wanted
-  bool control = false;                                    // only the order counts
+  NdSbp signature = {Sbp::broadcast(), Sbp::broadcast()};  // signature that the reader needs
+  bool control = false;                                    // order only, no data
 
   friend bool operator==(const LogicalInput&, const LogicalInput&) = default;
 };
 
-/// What an op gives.
+/// An output of an op.
 struct LogicalOutput {
   std::string name = "out";
   TensorType type;
@@ -169,15 +171,15 @@ struct LogicalOp {
   std::uint32_t model_op = 0xffffffff;
   std::uint32_t stage = 0;
   bool on_host = false;
-  bool counts = true;                           // its acts count for the progress of its pass
-  std::int64_t takes_ns = 0;                    // of an act
-  std::int64_t acts = 1;                        // per step
-  std::int64_t times = 1;                       // of kinds with a rate
-  std::int64_t slots = 1;                       // of a buffer
-  std::string stream;                           // a hint; empty: that of its kind
-  bool stream_of_reader = false;                // of a buffer: it stands where what reads it does
-  Operation operation = Operation::kAllReduce;  // of a collective
-  std::string form;                             // of a collective: (*S0)2(*B)
+  bool counts = true;                           // its executions count for the progress of its pass
+  std::int64_t takes_ns = 0;                    // per execution
+  std::int64_t acts = 1;                        // executions per step
+  std::int64_t times = 1;                       // ratio, for kinds with a rate
+  std::int64_t slots = 1;                       // for buffers
+  std::string stream;                           // a hint; empty: the stream of its kind
+  bool stream_of_reader = false;                // for buffers: uses the stream of its reader
+  Operation operation = Operation::kAllReduce;  // for collectives
+  std::string form;                             // for collectives: (*S0)2(*B)
   Dimensions over = Dimensions::kBoth;
   std::uint32_t gradient_of = 0xffffffff;  // a forward op, or a repeat or an unpack
   std::vector<LogicalInput> inputs;
@@ -186,7 +188,7 @@ struct LogicalOp {
   friend bool operator==(const LogicalOp&, const LogicalOp&) = default;
 };
 
-/// What passes have decided for those after them.
+/// Decisions of passes for later passes.
 struct LogicalDecisions {
   bool collectives_on_compute_streams = true;  // nccl_use_compute_stream
   std::string collective_messages = "gated";
@@ -195,14 +197,14 @@ struct LogicalDecisions {
   friend bool operator==(const LogicalDecisions&, const LogicalDecisions&) = default;
 };
 
-/// See the head of this file.
+/// A model and its state between passes, see the head of this file.
 struct LogicalGraph {
   Model model;
   ParallelLayout layout;
   Training training;
   std::vector<LogicalOp> ops;
-  std::vector<std::uint32_t> stage_of_layer;  // by pipeline-stages
-  std::vector<std::string> done;              // passes, by name
+  std::vector<std::uint32_t> stage_of_layer;  // set by pipeline-stages
+  std::vector<std::string> done;              // names of the passes that ran
   LogicalDecisions decisions;
 
   std::uint32_t add(LogicalOp op) {
@@ -214,13 +216,13 @@ struct LogicalGraph {
   friend bool operator==(const LogicalGraph&, const LogicalGraph&) = default;
 };
 
-/// The ops after all that they read, in the order of the graph where that leaves it open.
+/// Returns the ops in topological order; ops that are independent keep the order of the graph.
 std::vector<std::uint32_t> topological_order(const LogicalGraph& graph);
 
-/// The ops with what they read and give, a line each, for people who follow passes.
+/// Returns the ops with their inputs and outputs, one per line, to show the effect of passes.
 std::string logical_text(const LogicalGraph& graph);
 
-/// The passes that make tasks of a model, in their order.
+/// Returns the passes that turn a model into tasks, in order.
 const std::vector<std::string>& model_passes();
 
 }  // namespace pipesim::models

@@ -7,7 +7,7 @@
 namespace pipesim::models {
 namespace {
 
-// In the order of the enumeration.
+// Names in the order of the enumeration.
 const std::vector<std::string>& names() {
   static const std::vector<std::string> kNames = {
       "all_gather",     "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce",
@@ -34,8 +34,8 @@ std::optional<Operation> find_operation(std::string_view name) {
 }
 
 std::optional<Operation> operation_in(std::string_view name) {
-  // A name that contains another comes first. PyTorch implements a barrier as an all_reduce, and
-  // newer versions record it as all_reduce_barrier.
+  // A word that contains another one comes first. PyTorch implements a barrier as an all_reduce,
+  // and newer versions record it as all_reduce_barrier.
   static constexpr std::array<std::pair<std::string_view, Operation>, 12> kWords = {{
       {"reducescatter", Operation::kReduceScatter},
       {"allreduce", Operation::kAllReduce},

@@ -1,5 +1,5 @@
-// What a call does: the collectives by PyTorch's names, point-to-point calls, and what NCCL does
-// with a communicator itself.
+// Operations of calls: collectives by PyTorch's names, point-to-point calls, and NCCL's own
+// operations on a communicator.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Operation : std::uint8_t {
   kReduce,
   kReduceScatter,
   kScatter,
-  // No collectives:
+  // Not collectives:
   kSend,
   kReceive,
   kSplit,
@@ -29,38 +29,38 @@ enum class Operation : std::uint8_t {
 
 inline bool is_collective(Operation operation) { return operation < Operation::kSend; }
 
-/// One rank gives or gets what all others do not.
+/// Whether one rank gives or gets data that the others do not.
 inline bool has_root(Operation operation) {
   return operation == Operation::kBroadcast || operation == Operation::kGather ||
          operation == Operation::kReduce || operation == Operation::kScatter;
 }
 
-/// No rank can finish before all have entered: each needs data of every other.
+/// Whether no rank can finish before all have entered, because each needs data of every other.
 inline bool synchronizes_all(Operation operation) {
   return is_collective(operation) && !has_root(operation);
 }
 
-/// NCCL and PyTorch do these on the host, which waits for them.
+/// Whether NCCL and PyTorch run the operation on the host, which blocks until it is done.
 inline bool blocks_host(Operation operation) {
   return operation == Operation::kBarrier || operation == Operation::kSplit ||
          operation == Operation::kDestroy;
 }
 
-/// As scenarios and reports write it: all_gather, send, ...
+/// Returns the name used in scenarios and reports: all_gather, send, ...
 const std::string& operation_name(Operation operation);
 
-/// The names of all collectives, in the order of the alphabet.
+/// Returns the names of all collectives, in alphabetical order.
 const std::vector<std::string>& collective_names();
 
-/// The reverse of operation_name.
+/// Returns the operation that operation_name() calls `name`, or nullopt.
 std::optional<Operation> find_operation(std::string_view name);
 
-/// What an op of PyTorch, NCCL or OneFlow does, which says so in its name in one way or another:
-/// _all_gather_base, ALLREDUCE_COALESCED, reduce_scatter_tensor_coalesced, kOpTypeAll2All. Nothing
-/// if it says none of these ("coalesced").
+/// Returns the operation named within an op name of PyTorch, NCCL or OneFlow: _all_gather_base,
+/// ALLREDUCE_COALESCED, reduce_scatter_tensor_coalesced, kOpTypeAll2All. Returns nullopt if the
+/// name contains no operation ("coalesced").
 std::optional<Operation> operation_in(std::string_view name);
 
-/// NCCL's own name of a call, as its logs and RAS write it: AllReduce, Send. Nothing for any other.
+/// Returns the operation that NCCL's logs and RAS call `name` (AllReduce, Send), or nullopt.
 std::optional<Operation> nccl_operation(std::string_view name);
 
 }  // namespace pipesim::models

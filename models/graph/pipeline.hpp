@@ -1,5 +1,5 @@
-// A pipeline schedule with its costs, as a part of the task graph: host programs that do it, one
-// per rank, with messages as one of eight models has them.
+// A pipeline schedule with its costs, as a part of the task graph. One host program per rank runs
+// the schedule; one of eight models defines its sends and recvs.
 #pragma once
 
 #include <cstdint>
@@ -16,39 +16,40 @@ namespace pipesim::models {
 
 struct TaskGraph;
 
-/// How sends and receives of a schedule are done. In all of them a message starts after all that
-/// stands before it in its rank's row and computes.
+/// The implementation of a schedule's sends and recvs. In all models, a message starts after all
+/// earlier computation in its rank's row.
 enum class MessageModel : std::uint8_t {
-  kDir,        // buffered; in order per peer and direction, a communicator and a stream each
-  kEdge,       // as kDir, but a send waits for its receive, as it does in all that follow
-  kPair,       // in order per peer: both directions share a stream
-  kDirection,  // in order per direction of the pipeline: the forwards' messages of a rank share one
-               // communicator and stream, and so do the backwards'
-  kPg,         // in order per rank: all messages of a rank share one communicator and stream
-  kSync,       // as kPg, and the host waits for each message
-  kBatch,      // as kPg; slots of several messages are groups: see in_megatron_order()
-  kOverlap,    // as kPg, in Megatron-LM's order without groups
+  kDir,   // buffered; in order per peer and direction, one communicator and stream each
+  kEdge,  // as kDir, but a send waits for its recv; the same holds for all models below
+  kPair,  // in order per peer: both directions share a stream
+  // In order per direction of the pipeline: a rank's forward messages share one communicator and
+  // stream, and its backward messages share another.
+  kDirection,
+  kPg,       // in order per rank: all messages of a rank share one communicator and stream
+  kSync,     // as kPg, and the host waits for each message
+  kBatch,    // as kPg; slots with several messages are groups: see in_megatron_order()
+  kOverlap,  // as kPg, in Megatron-LM's order without groups
 };
 
 std::optional<MessageModel> find_message_model(std::string_view name);
 std::vector<std::string> message_model_names();
 
-/// What a stage costs.
+/// The costs of a stage.
 struct StageCost {
   std::int64_t forward_ns = 0;
   std::int64_t input_grad_ns = 0;
   std::int64_t weight_grad_ns = 0;
-  std::int64_t activation_bytes = 0;  // of one micro-batch, from its forward to its last gradient
-  std::int64_t weight_bytes = 0;      // for the whole time
+  std::int64_t activation_bytes = 0;  // per micro-batch, from its forward to its last gradient
+  std::int64_t weight_bytes = 0;      // held all the time
   std::int64_t unsharded_bytes = 0;   // from each kUnshard to its kReshard
 
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
-/// Amounts by stage or, where they differ, by stage and micro-batch. One alone is that of all.
+/// Amounts per stage or, if they differ, per stage and micro-batch. A single value applies to all.
 struct StageAmounts {
-  std::vector<std::int64_t> values;  // of each stage; of a stage, those of its micro-batches
-  std::uint32_t micro_batches = 1;   // values of a stage
+  std::vector<std::int64_t> values;  // per stage, or per stage and micro-batch (stage-major)
+  std::uint32_t micro_batches = 1;   // number of values per stage
 
   bool by_micro_batch() const { return micro_batches > 1; }
   std::int64_t of(std::uint32_t stage, std::uint32_t micro_batch) const {
@@ -59,44 +60,45 @@ struct StageAmounts {
   friend bool operator==(const StageAmounts&, const StageAmounts&) = default;
 };
 
-/// When ranks of a stage do a collective.
+/// The point in a schedule at which the ranks of a stage run a collective.
 enum class StageMoment : std::uint8_t {
-  kForward,       // within each forward
-  kBackward,      // within each backward, or gradient of the input
-  kLastBackward,  // within the last gradient of the stage's weights, which does not wait for it
-  kGradients,     // behind it
-  kUnshard,       // before the stage's weights are used, see add_unshard_reshard()
-  kStep,          // behind all that the rank computes
+  kForward,   // within each forward
+  kBackward,  // within each backward or input gradient
+  // Within the last weight gradient of the stage, which does not wait for the collective.
+  kLastBackward,
+  kGradients,  // after the last weight gradient
+  kUnshard,    // before the stage's weights are used, see add_unshard_reshard()
+  kStep,       // after all computation of the rank
 };
 
 std::optional<StageMoment> find_stage_moment(std::string_view name);
 std::vector<std::string> stage_moment_names();
 
-/// What else than a collective it is: an exchange of each rank with its neighbors in a ring.
+/// The order of send and recv in an exchange of each rank with its neighbors in a ring.
 enum class RingOrder : std::uint8_t {
-  kNone,       // a collective
-  kBatch,      // the send and the receive in one group
-  kSendFirst,  // one after the other
+  kNone,       // not an exchange: a collective
+  kBatch,      // the send and the recv in one group
+  kSendFirst,  // the send before the recv
   kRecvFirst,
 };
 
 std::optional<RingOrder> find_ring_order(std::string_view name);
 std::vector<std::string> ring_order_names();
 
-/// A collective of the ranks that share a stage, or exchanges in a ring of them. What it is within
-/// is computed in parts: one before the first call, one behind each. An exchange runs beside the
-/// part behind it, and the next waits for it.
+/// A collective of the ranks that share a stage, or exchanges in a ring of those ranks. The calls
+/// split the surrounding computation into parts: one before the first call and one after each call.
+/// An exchange overlaps the part after it, and the next part waits for the exchange.
 struct StageCollective {
   Place place;
   Operation operation = Operation::kAllReduce;
-  std::string over;  // a communicator, or a group
+  std::string over;  // name of a communicator or a group
   RingOrder ring = RingOrder::kNone;
   StageMoment moment = StageMoment::kForward;
-  std::uint32_t times = 1;            // at that moment; 0: as often as a ring needs it
-  std::optional<StageAmounts> bytes;  // of each
+  std::uint32_t times = 1;            // calls per moment; 0: the number that a ring needs
+  std::optional<StageAmounts> bytes;  // per call
   std::optional<StageAmounts> takes_ns;
 
-  std::string name() const;  // of what is called
+  std::string name() const;  // the name of the called operation
   bool by_micro_batch() const {
     return (bytes && bytes->by_micro_batch()) || (takes_ns && takes_ns->by_micro_batch());
   }
@@ -104,8 +106,8 @@ struct StageCollective {
   friend bool operator==(const StageCollective&, const StageCollective&) = default;
 };
 
-/// See the head of this file. Of a job with more dimensions there are many equal pipelines; rows of
-/// the schedule are those of each.
+/// A pipeline schedule with its costs, see the head of this file. A job with more dimensions has
+/// many equal pipelines; the rows of the schedule apply to each of them.
 struct Pipeline {
   Pipeline();
   Pipeline(const Pipeline&);
@@ -115,27 +117,29 @@ struct Pipeline {
   ~Pipeline();
 
   Place place;
-  Schedule schedule;                       // valid, with messages
-  std::vector<StageCost> costs;            // of each stage or, where they differ, of each forward
-  bool costs_differ = false;               // by micro-batch: see Schedule::index()
-  std::optional<StageAmounts> overlap_ns;  // with this forward; nothing: the sum
-  // Of what a stage of a pipeline sends to the next, and gets back.
+  Schedule schedule;             // valid, with messages
+  std::vector<StageCost> costs;  // per stage or, if they differ, per stage and micro-batch
+  bool costs_differ = false;     // by micro-batch: see Schedule::index()
+  // Duration of a slot that overlaps a forward with a backward, looked up by the forward; empty:
+  // the sum of the two.
+  std::optional<StageAmounts> overlap_ns;
+  // Size of a message between neighboring stages of a pipeline.
   std::optional<StageAmounts> message_bytes;
-  std::optional<StageAmounts> message_ns;  // nothing: it follows from size and cluster, if said
+  std::optional<StageAmounts> message_ns;  // empty: follows from size and cluster, if known
   MessageModel messages = MessageModel::kPg;
-  bool shape_exchange = false;  // before each group ranks exchange shapes, and the host waits
+  bool shape_exchange = false;  // before each group, ranks exchange shapes, and the host waits
   std::vector<StageCollective> collectives;
-  std::vector<std::uint32_t> layers;  // of each stage; none: one of each
-  bool has_memory = false;            // sizes of activations or weights are known
+  std::vector<std::uint32_t> layers;  // layers per stage; empty: one each
+  bool has_memory = false;            // activation or weight sizes are known
 
-  std::vector<std::uint32_t> row_of_rank;  // empty: rank r does row r
-  std::uint32_t stride = 1;                // from the rank of a row to that of the next
+  std::vector<std::uint32_t> row_of_rank;  // empty: rank r runs row r
+  std::uint32_t stride = 1;                // distance between the ranks of neighboring rows
 
-  /// The templates of its actions, in TaskGraph::actors: [first_actor, end_actor). Made by
+  /// The templates of its actions, in TaskGraph::actors: [first_actor, end_actor). Set by
   /// add_pipeline.
   std::uint32_t first_actor = 0;
   std::uint32_t end_actor = 0;
-  /// Beside them: in how many parts, one actor each, the slot is done that begins with it.
+  /// For each of these actors, if it begins a slot: the number of parts (actors) of the slot.
   std::vector<std::uint32_t> parts;
 
   std::uint32_t row_of(std::uint32_t rank) const {
@@ -145,7 +149,7 @@ struct Pipeline {
     return static_cast<std::uint32_t>(row_of_rank.empty() ? schedule.ranks.size()
                                                           : row_of_rank.size());
   }
-  /// The ranks that do each row.
+  /// Returns the set of ranks that run each row.
   std::vector<RankSet> ranks_of_rows() const;
 
   const StageCost& cost(std::uint32_t stage, std::uint32_t micro_batch) const {
@@ -160,9 +164,9 @@ struct Pipeline {
   friend bool operator==(const Pipeline&, const Pipeline&) = default;
 };
 
-/// Makes `pipeline` a part of `graph`, which has as many ranks: programs of the thread `main`, the
-/// streams and communicators that they need. False, with an error, where `main` is no thread of a
-/// program.
+/// Adds `pipeline` to `graph`, which has the same number of ranks: the programs of the thread
+/// `main`, and the streams and communicators that they need. Reports an error and returns false if
+/// no program has a thread `main`.
 bool add_pipeline(Pipeline pipeline, TaskGraph& graph, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models

@@ -1,4 +1,4 @@
-// A set of ranks, in order.
+// A sorted set of ranks.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace pipesim::models {
 
-/// Ranks in ascending order, each once. Copies share them: all steps of a program are on the same
-/// ranks, which may be a hundred thousand.
+/// Ranks in ascending order, without duplicates. Copies share their storage: all steps of a program
+/// are on the same ranks, possibly a hundred thousand.
 class RankSet {
  public:
   RankSet() = default;
@@ -30,14 +30,14 @@ class RankSet {
     delete held_;
   }
 
-  /// Sorts and drops repetitions.
+  /// Sorts `ranks` and drops duplicates.
   explicit RankSet(std::vector<std::uint32_t> ranks) {
     if (!std::is_sorted(ranks.begin(), ranks.end())) std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     hold(std::move(ranks));
   }
 
-  /// The ranks [first, end).
+  /// Returns the ranks [first, end).
   static RankSet range(std::uint32_t first, std::uint32_t end) {
     std::vector<std::uint32_t> ranks(end > first ? end - first : 0);
     std::iota(ranks.begin(), ranks.end(), first);
@@ -70,11 +70,11 @@ class RankSet {
     if (!ranks.empty()) held_ = new Held(std::move(ranks));
   }
 
-  // A std::shared_ptr would take twice as much, in each actor and each read.
-  Held* held_ = nullptr;  // null: none
+  // A std::shared_ptr would double the size of this member in each actor and each read.
+  Held* held_ = nullptr;  // null: the empty set
 };
 
-/// The ranks that are in both.
+/// Returns the intersection of `a` and `b`.
 inline RankSet both(const RankSet& a, const RankSet& b) {
   if (a == b) return a;
   std::vector<std::uint32_t> ranks;
@@ -82,7 +82,7 @@ inline RankSet both(const RankSet& a, const RankSet& b) {
   return RankSet(std::move(ranks));
 }
 
-/// Whether a rank is in both.
+/// Whether `a` and `b` have a rank in common.
 inline bool meet(const RankSet& a, const RankSet& b) {
   const bool a_is_smaller = a.size() < b.size();
   const RankSet& smaller = a_is_smaller ? a : b;
@@ -98,8 +98,8 @@ struct RankRun {
   std::uint32_t step = 1;
 };
 
-/// `numbers`, a RankSet or an ascending vector, as few runs of equal steps. Two that are not next
-/// to each other are no run: the second may begin one.
+/// Splits `numbers`, a RankSet or an ascending vector, into few runs of equal steps. Two numbers
+/// that are not adjacent do not form a run, because the second one may start a longer run.
 template <typename Numbers>
 std::vector<RankRun> runs_of(const Numbers& numbers) {
   std::vector<RankRun> runs;

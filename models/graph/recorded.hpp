@@ -1,4 +1,5 @@
-// What reports say of a recorded script, whose steps have no names of their own.
+// Names and findings that reports use for a recorded script, whose steps have no names of their
+// own.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +11,38 @@
 
 namespace pipesim::models {
 
-/// What some ranks do as the n-th call on a group.
+/// A call that some ranks make as the n-th call on a group.
 struct CallOfRanks {
   std::vector<std::uint32_t> ranks;  // ascending
-  OutsideText call;                  // "all_gather, 8 B of int64"; empty: they make no such call
-  OutsideText at;                    // its line; without a call, what the ranks do instead
-  std::vector<OutsideText> lines{};  // that lead there, the caller's last
+  OutsideText call;  // "all_gather, 8 B of int64"; empty: the ranks make no such call
+  OutsideText at;    // line of the call; without a call, the ranks' action instead
+  std::vector<OutsideText> lines{};  // call stack, the caller's last
 };
 
-/// The first call on a group that ranks do not make alike, before one that does not match.
+/// The first call on a group that differs between ranks, before a mismatched call.
 struct FirstDifference {
   OutsideText group;        // "the world group", "group [0, 1] of tp_dp.py:8"
-  std::int64_t number = 0;  // of the call, from 1
+  std::int64_t number = 0;  // number of the call, from 1
   std::vector<CallOfRanks> sides;
-  std::int64_t mismatch = 0;         // number of the first call that does not match
-  std::vector<CallOfRanks> there{};  // that call, if it is a later one
+  std::int64_t mismatch = 0;         // number of the first mismatched call
+  std::vector<CallOfRanks> there{};  // the mismatched call, if it is a later one
 };
 
-/// Ranks of a recorded script that raised, or exited with an error, in the same way.
+/// Ranks of a recorded script that raised or exited with an error in the same way.
 struct FailedRanks {
   std::vector<std::uint32_t> ranks;  // ascending
   OutsideText what;                  // "raised ValueError", "exited with status 3"
-  OutsideText message;               // "ValueError: loss is nan"; may be empty
-  OutsideText at;                    // the line; may be empty
+  OutsideText message;               // "ValueError: loss is nan"; can be empty
+  OutsideText at;                    // line; can be empty
 };
 
-/// An op as the scenario calls it, and which act of it, from 1.
+/// An op by its name in the scenario, and the number of the execution, from 1.
 struct NamedAct {
   std::string op;
   std::uint32_t act = 1;
 };
 
-/// Names for what a recorded script does.
+/// Names for the calls and streams of a recorded script.
 class Recorded {
  public:
   Recorded() = default;
@@ -49,21 +50,21 @@ class Recorded {
   Recorded& operator=(const Recorded&) = delete;
   virtual ~Recorded() = default;
 
-  /// "all_reduce #23 on the world group": act `act` (from 1) of the op that the scenario calls
-  /// `op`. Empty for what the record does not name.
+  /// Returns "all_reduce #23 on the world group" for execution `act` (from 1) of the scenario's op
+  /// `op`; empty if the record has no name for it.
   virtual std::string name(std::uint32_t rank, const std::string& op, std::uint32_t act) const = 0;
 
-  /// The op that name() calls so on this rank.
+  /// Returns the op for which name() returns `name` on this rank.
   virtual std::optional<NamedAct> find(std::uint32_t rank, const std::string& name) const = 0;
 
-  /// "the world group": what the stream with the calls of a group is called on a rank; empty for
-  /// other streams.
+  /// Returns the name of the stream that runs the calls of a group, such as "the world group";
+  /// empty for other streams.
   virtual std::string stream_name(std::uint32_t rank, const std::string& stream) const = 0;
 
-  /// Where the calls of the ranks begin to differ; null if all match as far as they are recorded.
+  /// Returns the first difference between the calls of the ranks; null if all recorded calls match.
   virtual const FirstDifference* first_difference() const = 0;
 
-  std::vector<FailedRanks> failures;  // in the order of their first ranks
+  std::vector<FailedRanks> failures;  // sorted by first rank
 };
 
 }  // namespace pipesim::models

@@ -1,9 +1,9 @@
-// How a tensor lies on the ranks of a stage: OneFlow's SBP signatures.
+// The distribution of a tensor over the ranks of a stage: OneFlow's SBP signatures.
 //
-// A stage's ranks are a grid: `data` x `tensor`, the ranks of a tensor-parallel group next to each
-// other. A signature has one component for each dimension of that grid: S(axis), the tensor is cut
-// along an axis; B, all have a copy; P, it is the sum of what they have. `[S(0), B]` is what a
-// forward usually has: samples are shared out among the data-parallel ranks.
+// A stage's ranks form a grid, `data` x `tensor`; the ranks of a tensor-parallel group have
+// adjacent numbers. A signature has one component per dimension of the grid. S(axis): the tensor is
+// split along an axis. B: each rank has a copy. P: the tensor is the sum of the ranks' values. A
+// forward usually has `[S(0), B]`: samples are split among the data-parallel ranks.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct Sbp {
   enum class Kind : std::uint8_t { kSplit, kBroadcast, kPartialSum };
 
   Kind kind = Kind::kBroadcast;
-  std::uint32_t axis = 0;  // of kSplit
+  std::uint32_t axis = 0;  // for kSplit
 
   static constexpr Sbp split(std::uint32_t axis) { return {Kind::kSplit, axis}; }
   static constexpr Sbp broadcast() { return {Kind::kBroadcast, 0}; }
@@ -33,24 +33,25 @@ struct Sbp {
   friend bool operator==(const Sbp&, const Sbp&) = default;
 };
 
-/// Over the data dimension, then over the tensor dimension.
+/// A signature: the component of the data dimension, then of the tensor dimension.
 using NdSbp = std::array<Sbp, 2>;
 
-/// `S(0)`, `B` or `P`.
+/// Parses `S(0)`, `B` or `P`; returns nullopt for other text.
 std::optional<Sbp> find_sbp(std::string_view text);
 std::string sbp_text(const Sbp& sbp);
-/// `(S(0), B)`
+/// Returns a text such as `(S(0), B)`.
 std::string nd_sbp_text(const NdSbp& nd_sbp);
 
-/// In which signature an op takes up the gradient of what it gives, if nothing else is said: cut as
-/// that is; a gradient of a copy, or of a sum, is a copy.
+/// Returns the default signature in which an op reads the gradient of its output: split like the
+/// output; B if the output is a copy or a sum.
 NdSbp gradient_taken(const NdSbp& out);
 
-/// In which it gives the gradient of what it takes: what was cut is cut; that of a copy is a
-/// partial sum, unless what came out of it is a copy too, since then all have computed the same.
+/// Returns the default signature in which an op gives the gradient of its input. A split input has
+/// a split gradient. The gradient of a copy is a partial sum, unless the output is a copy as well:
+/// then all ranks compute the same gradient.
 NdSbp gradient_given(const NdSbp& in, const NdSbp& out);
 
-/// What lies across the ranks of a stage: data x tensor.
+/// The grid of a stage's ranks: data x tensor.
 struct Hierarchy {
   std::uint32_t data = 1;
   std::uint32_t tensor = 1;
@@ -60,10 +61,10 @@ struct Hierarchy {
   friend bool operator==(const Hierarchy&, const Hierarchy&) = default;
 };
 
-/// Which dimensions of the grid a group of ranks runs over.
+/// The dimensions of the grid that a group of ranks spans.
 enum class Dimensions : std::uint8_t { kData, kTensor, kBoth };
 
-/// A change of one component, among the ranks of the groups over `over`.
+/// A change of one component, within the groups of ranks over `over`.
 struct Transition {
   Sbp from;
   Sbp to;
@@ -72,14 +73,14 @@ struct Transition {
   friend bool operator==(const Transition&, const Transition&) = default;
 };
 
-/// What OneFlow's InOutParallelDimReduce leaves of a change of signature.
+/// A change of signature as reduced by OneFlow's InOutParallelDimReduce.
 struct ReducedChange {
-  bool two_dimensional = false;     // both dimensions count
-  std::vector<Transition> changes;  // none: nothing changes; of two, the inner (tensor) one first
+  bool two_dimensional = false;     // both dimensions remain
+  std::vector<Transition> changes;  // empty: no change; if two, the inner (tensor) one first
 };
 
-/// Drops dimensions of one rank, and makes one of two dimensions that change alike: (B, B) to (P,
-/// P) on 2 x 2 ranks is B to P on 4.
+/// Drops dimensions of size 1, and merges two dimensions that change alike: (B, B) to (P, P) on 2 x
+/// 2 ranks becomes B to P on 4.
 ReducedChange reduced(const NdSbp& from, const NdSbp& to, Hierarchy hierarchy);
 
 }  // namespace pipesim::models

@@ -43,7 +43,7 @@ class Validation {
  private:
   bool failed() const { return diagnostics_.error_count() > errors_; }
 
-  // Rank by rank, in order.
+  // Calls `check` for each action, rank by rank.
   template <typename Check>
   void for_each(const Check& check) {
     for (rank_ = 0; rank_ < schedule_.ranks.size(); ++rank_) {
@@ -53,7 +53,8 @@ class Validation {
     }
   }
 
-  // What a partial schedule does not have. `halved`: a backward is its two halves.
+  // Returns the actions that a partial schedule does not list. If `halved`, a backward counts as
+  // its two halves.
   ActionSet done_before(bool halved) {
     ActionSet done(schedule_);
     if (!schedule_.partial) return done;
@@ -66,7 +67,7 @@ class Validation {
         action.kind = ActionKind::kWeightGrad;
       }
       here.add(action);
-      // Whichever way a gradient is done, it is not done before.
+      // A gradient that is listed as a backward or as a half was not done before.
       if (halved || !gives_gradient(action.kind)) return;
       for (const ActionKind kind : {ActionKind::kBackward, ActionKind::kInputGrad}) {
         action.kind = kind;
@@ -134,7 +135,7 @@ class Validation {
     if (!is_later) suggest_partial(mistake);
   }
 
-  // Of what may be the end of a longer one.
+  // Suggests 'partial: on': the rows may be the tail of a longer schedule.
   void suggest_partial(Diagnostic& mistake) {
     if (schedule_.partial || is_suggested_) return;
     is_suggested_ = true;
@@ -143,16 +144,16 @@ class Validation {
         "'rows', or import the file with --partial");
   }
 
-  // The other stage of a message; kNobody, if it comes from nowhere or goes nowhere.
+  // Returns the peer stage of a message; kNobody if there is none.
   std::uint32_t other_stage(const Action& message) const {
     const bool up = message.kind == ActionKind::kSendForward ||
-                    message.kind == ActionKind::kRecvBackward;  // the other one is the next
+                    message.kind == ActionKind::kRecvBackward;  // the peer is the next stage
     if (up ? schedule_.is_last(message.stage) : schedule_.is_first(message.stage)) return kNobody;
     return up ? message.stage + 1 : message.stage - 1;
   }
 
-  // What a rank does with what it has not received is a mistake here, as in PyTorch. Whether
-  // messages meet is for the simulation to say.
+  // Reports actions whose input was not received or computed before, as PyTorch does. Whether sends
+  // and recvs match is left to the simulation.
   void check_message(const Action& action) {
     if (is_message(action.kind)) check_ends(action);
     check_needs(action);
@@ -187,7 +188,7 @@ class Validation {
     }
   }
 
-  // From stage `from`: by message, or computed on the same rank.
+  // Requires the input from stage `from`: received, or computed on the same rank.
   void need_input(const Action& action, ActionKind receive, std::uint32_t from,
                   ActionKind computed) {
     const bool here = schedule_.rank_of_stage[from] == rank_;
@@ -238,10 +239,10 @@ class Validation {
   Schedule& schedule_;
   Diagnostics& diagnostics_;
   std::size_t errors_;
-  std::uint32_t rank_ = 0;  // of the action that is looked at
+  std::uint32_t rank_ = 0;  // rank of the current action
   std::size_t at_ = 0;
   bool is_suggested_ = false;
-  ActionSet done_;  // a backward counts as its two halves while order is checked
+  ActionSet done_;  // while the order is checked, a backward counts as its two halves
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Pipeline schedules: in which order each rank does forwards and backwards of which micro-batch,
-// and with which messages between them. docs/reference/schedules.md is the page for people.
+// Pipeline schedules: the order of each rank's forwards and backwards of micro-batches, and the
+// messages between ranks. docs/reference/schedules.md is the user documentation.
 //
-// The words are those of PyTorch's torch.distributed.pipelining, whose CSV files hold such
-// schedules: an action is written stage, kind, micro-batch: 0F1, 3SEND_B0, (0F7;7B3)OVERLAP_F_B.
+// The notation is PyTorch's (torch.distributed.pipelining, whose CSV files hold such schedules). An
+// action is written stage, kind, micro-batch: 0F1, 3SEND_B0, (0F7;7B3)OVERLAP_F_B.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 namespace pipesim::models {
 
 enum class ActionKind : std::uint8_t {
-  kNone,  // empty slots: nothing is done, they only align rows for readers
+  kNone,  // empty slots: no work, only alignment of rows for readers
   kForward,
-  kBackward,  // the whole of it: gradients of input and weights
+  kBackward,  // a full backward: gradients of input and weights
   kInputGrad,
   kWeightGrad,
   kUnshard,     // FSDP: gathers the weights of a stage
-  kReshard,     // and drops them again
+  kReshard,     // FSDP: drops the gathered weights
   kReduceGrad,  // reduces the gradients of a stage over its replicas
   kSendForward,
   kRecvForward,
@@ -29,13 +29,13 @@ enum class ActionKind : std::uint8_t {
   kRecvBackward,
 };
 
-/// One thing that a rank does. The stage is the one that does it: 0SEND_F1 is received by 1RECV_F1.
-/// Schedules have millions of them.
+/// One action of a rank. The stage is the acting one: 1RECV_F1 receives 0SEND_F1. Schedules have
+/// millions of actions, so the struct is small.
 struct Action {
   ActionKind kind = ActionKind::kNone;
-  bool overlaps_next = false;  // it and the next of its rank run as one
+  bool overlaps_next = false;  // runs as one with the next action of its rank
   std::uint32_t stage = 0;
-  std::uint32_t micro_batch = 0;  // of kinds that have one; of empty slots, how many more follow
+  std::uint32_t micro_batch = 0;  // for empty slots: the number of further empty slots
 
   bool none() const { return kind == ActionKind::kNone; }
 
@@ -43,60 +43,61 @@ struct Action {
 };
 static_assert(sizeof(Action) == 12);
 
-/// Forwards, backwards, and their halves.
+/// Whether `kind` is a forward, a backward, or half of a backward.
 constexpr bool is_compute(ActionKind kind) {
   return kind == ActionKind::kForward || kind == ActionKind::kBackward ||
          kind == ActionKind::kInputGrad || kind == ActionKind::kWeightGrad;
 }
-/// Backwards, and gradients of the input.
+/// Whether `kind` is a backward or an input gradient.
 constexpr bool gives_gradient(ActionKind kind) {
   return kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
 }
-/// Sends and receives.
+/// Whether `kind` is a send or a recv.
 constexpr bool is_message(ActionKind kind) {
   return kind == ActionKind::kSendForward || kind == ActionKind::kRecvForward ||
          kind == ActionKind::kSendBackward || kind == ActionKind::kRecvBackward;
 }
-/// False for what is done once for a stage.
+/// Whether an action of this kind belongs to a micro-batch; the others run once per stage.
 constexpr bool has_micro_batch(ActionKind kind) { return is_message(kind) || is_compute(kind); }
-/// "F", "SEND_B"; empty for an empty slot.
+/// Returns "F", "SEND_B"; empty for an empty slot.
 const char* action_word(ActionKind kind);
 
-/// As in a file: "0F1"; empty for empty slots.
+/// Returns the action in file notation, "0F1"; empty for empty slots.
 std::string action_text(const Action& action);
 
 using Actions = std::vector<Action>;
 
-/// Adds empty slots, to those at the end of `actions` if it has some. As one action, since some
-/// rows begin with as many as there are ranks.
+/// Appends `count` empty slots, merged with empty slots at the end of `actions`. All are one
+/// action, because some rows begin with as many empty slots as ranks.
 void add_empty(Actions& actions, std::uint32_t count);
 
-/// A slot of a row is an action, or several that overlap; of messages, a group. Behind the last of
-/// the one that begins at `begin`.
+/// Returns the end of the slot that begins at `begin`. A slot of a row is one action, several
+/// overlapping actions, or a group of messages.
 inline std::size_t slot_end(const Actions& actions, std::size_t begin) {
   while (actions[begin].overlaps_next) ++begin;
   return begin + 1;
 }
 
-/// "0F1", "(0F7;7B3)OVERLAP_F_B", "0SEND_F1+0RECV_B0"; of n empty slots, n - 1 commas.
+/// Returns "0F1", "(0F7;7B3)OVERLAP_F_B" or "0SEND_F1+0RECV_B0"; for n empty slots, n - 1 commas.
 std::string slot_text(const Actions& actions, std::size_t begin);
 
-/// What every rank of a pipeline does.
+/// The actions of every rank of a pipeline.
 ///
-/// Where data go both ways at once (DualPipe, Chimera) there are two pipelines over the same ranks,
-/// and the stages of the second are numbered after those of the first. Micro-batches are numbered
-/// in each pipeline by itself.
+/// If data flow in both directions at once (DualPipe, Chimera), two pipelines share the ranks. The
+/// stages of the second pipeline are numbered after the stages of the first. Each pipeline numbers
+/// its micro-batches separately.
 struct Schedule {
-  std::uint32_t stages = 0;         // of all pipelines
+  std::uint32_t stages = 0;         // over all pipelines
   std::uint32_t pipelines = 1;      // divides `stages`
-  std::uint32_t micro_batches = 0;  // of one pipeline
-  bool partial = false;             // the end of a longer one: what is not in it was done before
+  std::uint32_t micro_batches = 0;  // per pipeline
+  bool partial = false;  // the tail of a longer schedule: actions not listed were done before
   std::vector<Actions> ranks;
-  std::vector<std::vector<Place>> places;  // beside `ranks`, of what was read; else empty
+  // Parallel to `ranks`, for schedules read from a file; else empty.
+  std::vector<std::vector<Place>> places;
   std::vector<std::uint32_t> rank_of_stage;
 
   std::uint32_t depth() const { return stages / pipelines; }
-  // Most schedules have one pipeline, and are asked once for each action: too often to divide.
+  // Most schedules have one pipeline, and each action asks: a division would be too slow.
   bool is_first(std::uint32_t stage) const {
     return pipelines == 1 ? stage == 0 : stage % depth() == 0;
   }
@@ -104,36 +105,36 @@ struct Schedule {
     return pipelines == 1 ? stage + 1 == stages : (stage + 1) % depth() == 0;
   }
 
-  /// Of a forward or gradient of one micro-batch in one stage, in arrays with one for each.
+  /// Returns the index of a stage's micro-batch in arrays with one entry per stage and micro-batch.
   std::size_t index(std::uint32_t stage, std::uint32_t micro_batch) const {
     return std::size_t{stage} * micro_batches + micro_batch;
   }
   std::size_t index(const Action& action) const { return index(action.stage, action.micro_batch); }
   std::size_t index_count() const { return std::size_t{stages} * micro_batches; }
 
-  /// Where an action was read; nowhere, if it was not.
+  /// Returns the place where an action was read, if it was.
   Place place(std::uint32_t rank, std::size_t i) const {
     return places.empty() ? Place() : places[rank][i];
   }
 
-  /// Sends and receives stand in it, as opposed to one that only computes.
+  /// Whether the schedule contains sends and recvs, not only computation.
   bool has_messages() const;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-/// The schedule without its empty slots.
+/// Returns the schedule without its empty slots.
 Schedule without_empty(const Schedule& schedule);
 
-/// How large Schedule::index_count() may be.
+/// Upper limit for Schedule::index_count().
 inline constexpr std::size_t kMaxScheduled = std::size_t{1} << 26;
 
-/// Finds out which rank has which stage, and checks what PyTorch checks when it loads a schedule:
-/// each stage is on one rank; on it each backward comes after the forward of the same micro-batch,
-/// and a weight gradient after the input gradient; each stage does each micro-batch once. Stages,
-/// pipelines, micro-batches and ranks must be there. Of a partial schedule each stage has at least
-/// one action, and what stands in it nowhere was done. False where `diagnostics` got an error.
-/// Makes an array with a byte for each forward.
+/// Sets `rank_of_stage`, and checks what PyTorch checks when it loads a schedule: each stage is on
+/// one rank; each backward comes after the forward of the same micro-batch, and each weight
+/// gradient after the input gradient; each stage runs each micro-batch once. Stages, pipelines,
+/// micro-batches and ranks must be set. In a partial schedule, each stage needs one action, and all
+/// unlisted actions count as done. Returns false after an error. Uses one byte of memory per
+/// forward.
 bool validate(Schedule& schedule, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models

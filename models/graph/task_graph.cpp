@@ -88,7 +88,7 @@ const char* launch_order_name(sim::LaunchOrder order) {
 }
 
 Expr TaskGraph::hardware_queues() const {
-  // CUDA_DEVICE_MAX_CONNECTIONS and GPU_MAX_HW_QUEUES, where nobody sets them.
+  // Defaults of CUDA_DEVICE_MAX_CONNECTIONS and GPU_MAX_HW_QUEUES.
   constexpr std::int64_t kNvidiaQueues = 8;
   constexpr std::int64_t kAmdQueues = 4;
   if (device.has_queues) return device.hardware_queues;

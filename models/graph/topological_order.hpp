@@ -1,4 +1,4 @@
-// An order in which everything comes after its inputs.
+// Topological sort with a fixed choice among independent items.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace pipesim::models {
 
-/// Kahn's algorithm, of those that are ready the smallest first (Boost's topological_sort would
-/// leave that choice to a depth-first search). `inputs(i, use)` calls `use(j)` for each input j of
-/// i. What is on a cycle, or behind one, is left out.
+/// Returns the items in topological order (Kahn's algorithm). The smallest ready item comes first;
+/// Boost's topological_sort would leave that choice to a depth-first search. `inputs(i, use)` calls
+/// `use(j)` for each input j of i. Items on or after a cycle are omitted.
 template <typename Inputs>
 std::vector<std::uint32_t> topological_order(std::size_t count, const Inputs& inputs) {
   std::vector<std::uint32_t> open(count, 0);

@@ -1,4 +1,4 @@
-// Numbers in texts.
+// Parsing of integers.
 #pragma once
 
 #include <charconv>
@@ -8,7 +8,8 @@
 
 namespace pipesim::models {
 
-/// The integer that `text` is, all of it, in decimal. Nothing where it is none, or does not fit.
+/// Returns the decimal integer that makes up all of `text`. Returns nullopt for other text, or if
+/// the integer does not fit.
 template <typename Integer>
 std::optional<Integer> whole_number(std::string_view text) {
   Integer value = 0;
