@@ -6,10 +6,10 @@
 namespace pipesim::models {
 namespace {
 
-// One act beyond an actor's work must still be countable in 32 bits.
+// Keeps one op beyond an actor's work countable in 32 bits.
 constexpr std::int64_t kMaxActs = std::numeric_limits<std::uint32_t>::max() - 1;
 
-// The edges at each actor, of both directions, in CSR form.
+// The edges of each actor, in both directions, in CSR form.
 struct Neighbours {
   std::vector<std::size_t> begin;
   std::vector<std::uint32_t> edges;
@@ -40,7 +40,8 @@ class Balance {
     for (std::uint32_t actor = 0; actor < acts_.size(); ++actor) {
       if (acts_[actor] >= 0) queue_.push_back(actor);
     }
-    // It grows on the way, so no range-based loop. NOLINTNEXTLINE(modernize-loop-convert)
+    // The queue grows inside the loop, so no range-based loop.
+    // NOLINTNEXTLINE(modernize-loop-convert)
     for (std::size_t at = 0; at < queue_.size(); ++at) {
       const std::uint32_t actor = queue_[at];
       for (std::size_t i = neighbours.begin[actor]; i < neighbours.begin[actor + 1]; ++i) {
@@ -63,11 +64,11 @@ class Balance {
   const std::vector<RatedEdge>& edges_;
   std::vector<BalanceError>& errors_;
   std::vector<std::int64_t> acts_;
-  std::vector<std::uint8_t> blamed_;  // an edge is seen from both ends and told once
-  std::vector<std::uint32_t> queue_;  // actors whose number is known
+  std::vector<std::uint8_t> blamed_;  // each edge is visited from both ends, but reported once
+  std::vector<std::uint32_t> queue_;  // actors whose number of ops is known
 };
 
-// What the acts of `actor` ask of the other end of an edge.
+// Derives the number of ops at the other end of an edge from the ops of `actor`.
 void Balance::follow(std::uint32_t index, std::uint32_t actor) {
   if (blamed_[index] != 0) return;
   const RatedEdge& edge = edges_[index];

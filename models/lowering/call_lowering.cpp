@@ -26,7 +26,8 @@ sim::Flow flow_of(Operation operation) {
   }
 }
 
-// gloo's broadcast is a binomial tree; its gather and scatter are messages with the root.
+// Returns gloo's data flow: a binomial tree for broadcast; messages with the root for gather and
+// scatter.
 sim::Flow flow_of_gloo(Operation operation) {
   switch (operation) {
     case Operation::kBroadcast:
@@ -114,7 +115,7 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
       diagnostics_.number(from.bytes, rank, 0, kMaxNs, from.place, "the size", " bytes");
   if (from.sized && spec.signature.count == 0 && from.kind == sim::CallKind::kCollective &&
       !waits_without_elements(communicator, from.operation)) {
-    // Nothing is launched for it. Among the calls of a group it keeps its place.
+    // The call launches nothing, but keeps its place among the calls of a group.
     spec.communicator = communicator_of_one(RankId{rank});
     builder_.add_call(spec);
     return;
@@ -122,7 +123,7 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   set_tag(id, from, spec);
   spec.takes = {
       diagnostics_.number(from.takes, rank, 0, kMaxNs, from.place, "the time it takes", " ns")};
-  // NCCL puts an all_reduce of one element for a barrier.
+  // NCCL runs a barrier as an all_reduce of one element.
   spec.connection = number_of(operation_name(
       from.operation == Operation::kBarrier ? Operation::kAllReduce : from.operation));
   set_peer(id, from, list, spec);
@@ -136,11 +137,11 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   if (!diagnostics_.has_errors()) builder_.add_call(spec);
 }
 
-// Whether a send can end without its receive.
+// Sets whether a send can complete without its recv.
 void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t list,
                                  sim::CallSpec& spec) {
   const CommunicatorTemplate& communicator = graph_.communicators[index];
-  // What a schedule says of its messages holds for any reading.
+  // A schedule decides for its own messages, whatever the reading.
   const bool never_waits = communicator.eager_bytes == std::numeric_limits<std::int64_t>::max();
   if (communicator.on_host || never_waits) {
     spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
@@ -153,7 +154,7 @@ void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t 
   const auto count =
       static_cast<std::int64_t>(graph_.groups[communicator.group].lists[list].size());
   if (spec.flow != sim::Flow::kAll) {
-    // By contract nobody leaves before all have come.
+    // The contract lets no rank leave before all have entered.
     if (!buffered) spec.flow = sim::Flow::kAll;
     if (buffered) spec.steps = ring_steps(transport(index, list), spec.signature.count);
   } else if (buffered && sends) {
@@ -162,7 +163,7 @@ void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t 
   }
 }
 
-// Looks at members, so once for all their calls.
+// Caches the transport, because finding it scans all members.
 const Transport& CallLowering::transport(std::uint32_t communicator, std::uint32_t list) {
   const auto [found, is_new] = transports_.try_emplace({communicator, list});
   if (is_new) {
@@ -175,7 +176,7 @@ const Transport& CallLowering::transport(std::uint32_t communicator, std::uint32
 sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, std::uint32_t list) {
   const CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
   const sim::CommunicatorId owner = communicator_of(call.communicator, list, communicator.group);
-  // A communicator is split by all its ranks, and destroyed by those of a host together.
+  // All ranks of a communicator split it together; the ranks of one host destroy it together.
   const bool by_host = call.operation == Operation::kDestroy && graph_.cluster.has_value();
   const std::uint32_t rank = placement_.rank_of(id);
   const std::uint32_t host = by_host ? graph_.cluster->host_of_rank[rank] : 0;
@@ -191,7 +192,7 @@ sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, st
   return meeting->second;
 }
 
-// Tags with numbers come from the end of the plan's tags: a range for each text before the number.
+// Numbered tags count down from the largest tag. Each text before the number has its own range.
 void CallLowering::set_tag(ActorId id, const CallTemplate& from, sim::CallSpec& spec) {
   const std::uint32_t rank = placement_.rank_of(id);
   if (from.tag_number)
@@ -204,7 +205,7 @@ void CallLowering::set_tag(ActorId id, const CallTemplate& from, sim::CallSpec& 
   const std::uint32_t text = numbered_tags_.emplace(from.tag_on(rank), next).first->second;
   const std::uint32_t first = static_cast<std::uint32_t>(from.tag_numbers->first);
   spec.tag = ~(text * tag_range_ + first);
-  spec.tag_step = ~static_cast<std::uint32_t>(from.tag_numbers->step) + 1;  // the other way
+  spec.tag_step = ~static_cast<std::uint32_t>(from.tag_numbers->step) + 1;  // counts down
 }
 
 void CallLowering::find_tag_range(const std::vector<std::int64_t>& acts) {
@@ -245,9 +246,9 @@ void CallLowering::set_peer(ActorId id, const CallTemplate& from, std::uint32_t 
   spec.signature.root = static_cast<std::uint32_t>(peer);
 }
 
-// From what it moves and the cluster.
+// Derives the time of a call from its bytes and the cluster.
 void CallLowering::set_time(ActorId id, const CallTemplate& from, sim::CallSpec& spec) {
-  if (diagnostics_.has_errors()) return;  // its peer or size may be what is wrong
+  if (diagnostics_.has_errors()) return;  // the error may concern its peer or size
   std::string why;
   const auto time = call_times_.of(from, placement_.rank_of(id), spec, &why);
   if (!time) {
@@ -261,7 +262,7 @@ std::int64_t CallLowering::time_of(ActorId id, const CollectiveTemplate& from, s
   const std::uint32_t rank = placement_.rank_of(id);
   const Group& group = graph_.groups[from.group];
   const std::uint32_t list = group.list_of(rank);
-  // That a rank is not in the group is reported where the collectives are made.
+  // make_collectives() reports a rank outside the group.
   if (list == kNoIndex) return from.timed ? 0 : takes;
   if (from.timed) {
     std::string why;
@@ -275,7 +276,7 @@ std::int64_t CallLowering::time_of(ActorId id, const CollectiveTemplate& from, s
   return longer(takes, faults_.slower(from.communicator, group.lists[list]));
 }
 
-// What can go wrong with a call.
+// Sets the faults that affect a call.
 void CallLowering::add_faults(ActorId id, const CallTemplate& from, std::uint32_t list,
                               sim::CallSpec& spec) {
   const std::uint32_t rank = placement_.rank_of(id);

@@ -1,4 +1,4 @@
-// Calls on communicators, and the communicators themselves.
+// Lowering of calls and communicators.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@
 
 namespace pipesim::models {
 
-/// Whether a collective of no elements waits for other ranks: NCCL launches nothing for it.
+/// Whether a collective of 0 elements waits for other ranks. With NCCL it does not, because NCCL
+/// launches nothing.
 bool waits_without_elements(const CommunicatorTemplate& communicator, Operation operation);
 
 class CallLowering {
@@ -28,27 +29,27 @@ class CallLowering {
 
   FaultLowering& faults() { return faults_; }
 
-  /// Before any call is added: as large as the largest number behind a tag asks for. `acts` by
-  /// ActorId.
+  /// Sizes the range of numbered tags for the largest number. Call before the first add(). `acts`
+  /// is indexed by ActorId.
   void find_tag_range(const std::vector<std::int64_t>& acts);
 
-  /// Adds a call to the step that was added last.
+  /// Adds a call to the most recently added step.
   void add(sim::ActorId id, const CallTemplate& from);
 
-  /// Whether the communicator is used by calls that NCCL does, and not the host itself.
+  /// Whether calls use the communicator and NCCL, not the host, runs them.
   bool is_nccl(std::uint32_t communicator) const;
 
-  /// Where hosts meet to split or destroy a communicator of `list`.
+  /// Returns the meeting in which hosts split or destroy a communicator of `list`.
   sim::MeetingId meeting_of(sim::ActorId id, const CallTemplate& call, std::uint32_t list);
 
-  /// How long the collective of an actor takes, which says `takes` itself.
+  /// Returns the duration of an actor's collective; `takes` is the actor's stated time.
   std::int64_t time_of(sim::ActorId id, const CollectiveTemplate& from, std::int64_t takes);
 
-  /// The list of the communicator's group that the rank of `id` is in. Where it is in none, that is
-  /// an error at `place`, and kNoIndex.
+  /// Returns the list of the communicator's group that contains the rank of `id`. If there is none,
+  /// reports an error at `place` and returns kNoIndex.
   std::uint32_t list_of(sim::ActorId id, std::uint32_t communicator, Place place);
 
-  /// A new one for a collective that names none (kNoIndex), else that of the list.
+  /// Returns a new communicator if `communicator` is kNoIndex, else the one of the list.
   sim::CommunicatorId communicator_of(std::uint32_t communicator, std::uint32_t list,
                                       std::uint32_t group);
 
@@ -66,20 +67,21 @@ class CallLowering {
   bool is_kept(std::uint32_t rank) const { return kept_ == nullptr || kept_->contains(rank); }
 
   const TaskGraph& graph_;
-  const RankSet* kept_;  // the ranks that communicators are made of; null: all
+  const RankSet* kept_;  // the ranks that communicators contain; null: all
   const Placement& placement_;
   RankDiagnostics& diagnostics_;
   sim::PlanBuilder& builder_;
   CallTimes call_times_;
   FaultLowering faults_;
-  // By named communicator and list of its group.
+  // Keyed by named communicator and list of its group.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared_communicators_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Transport> transports_;  // likewise
-  std::map<std::uint32_t, sim::CommunicatorId> of_one_;  // by rank: for calls that wait for nobody
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Transport> transports_;  // same key
+  // Keyed by rank: for calls that do not wait for other ranks.
+  std::map<std::uint32_t, sim::CommunicatorId> of_one_;
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
-  std::vector<std::uint8_t> called_;                    // of communicators: by steps of programs
-  std::map<std::string, std::uint32_t> numbers_;        // of operations, types and tags
-  std::map<std::string, std::uint32_t> numbered_tags_;  // of tags before a number
+  std::vector<std::uint8_t> called_;                    // by communicator: whether a step calls it
+  std::map<std::string, std::uint32_t> numbers_;        // ids of operations, types and tags
+  std::map<std::string, std::uint32_t> numbered_tags_;  // ids of tag texts before a number
   std::uint32_t tag_range_ = 1;
 };
 

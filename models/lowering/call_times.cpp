@@ -9,7 +9,7 @@ std::optional<std::int64_t> CallTimes::of_collective(Operation operation,
                                                      std::int64_t bytes, std::uint32_t group,
                                                      std::uint32_t communicator, std::uint32_t rank,
                                                      std::string* why) {
-  if (!is_collective(operation)) return 0;  // split, destroy: they move nothing
+  if (!is_collective(operation)) return 0;  // split and destroy move no data
   const CommunicatorTemplate* shared =
       communicator == kNoIndex ? nullptr : &graph_.communicators[communicator];
   const std::uint32_t list = graph_.groups[group].list_of(rank);

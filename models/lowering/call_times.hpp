@@ -1,4 +1,4 @@
-// The times of the calls of a task graph that say how much they move, and not how long that takes.
+// Times of calls that state their size but not their duration.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace pipesim::models {
 
-/// Looks them up on the graph's cluster, which it must have; remembers the links of each list of a
-/// group. Times are in nanoseconds; nothing where there is none, and `why` says so.
+/// Computes times on the graph's cluster, which must exist, and caches the links of each list of a
+/// group. Times are in nanoseconds. If a time cannot be computed, returns nullopt and sets `why`.
 class CallTimes {
  public:
   explicit CallTimes(const TaskGraph& graph) : graph_(graph) {}
 
-  /// Of the collective of an actor on `rank`, which is in its group.
+  /// Returns the time of the collective of an actor on `rank`, which is in its group.
   std::optional<std::int64_t> of(const CollectiveTemplate& collective, std::uint32_t rank,
                                  std::string* why);
 
-  /// Of a call of a program on `rank`, whose size, peer and eagerness are in `spec`. The host's own
-  /// calls (gloo, MPI) take no time unless their communicator says what it goes over: the links of
-  /// devices are not theirs. Of an eager message the send takes the transfer and the receive the
-  /// latency: together they are as long as one that is not.
+  /// Returns the time of a program's call on `rank`. `spec` holds its size, its peer and whether it
+  /// is buffered. Host calls (gloo, MPI) take no time unless their communicator names its links,
+  /// because device links do not apply to them. For a buffered message, the send takes the transfer
+  /// time and the recv the latency; their sum equals the time of an unbuffered message.
   std::optional<std::int64_t> of(const CallTemplate& call, std::uint32_t rank,
                                  const sim::CallSpec& spec, std::string* why);
 
@@ -37,7 +37,7 @@ class CallTimes {
                                             std::string* why);
 
   const TaskGraph& graph_;
-  // By group, communicator (kNoIndex: one of its own) and list.
+  // Keyed by group, communicator (kNoIndex: the actor's own) and list.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Route> routes_;
 };
 

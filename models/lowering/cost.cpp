@@ -1,5 +1,5 @@
-// Integers only, 128 bits wide on the way: with at most 2^20 members and 2^63 bytes, and 2^30
-// nanoseconds to the second, no product exceeds 2^118.
+// Integer arithmetic with 128-bit intermediates: with at most 2^20 members, 2^63 bytes, and 2^30
+// nanoseconds per second, no product exceeds 2^118.
 #include "models/lowering/cost.hpp"
 
 #include <algorithm>
@@ -16,23 +16,23 @@ __extension__ using Wide = __int128;
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
-// What an operation costs, see the table in the header: `hops` latencies, and `shares` times the
+// The cost of an operation, see the table in the header: `hops` latencies, plus `shares` times the
 // bytes, divided by `parts`, over the slowest link.
 struct Cost {
-  bool around = false;  // latencies are those of the ring
+  bool around = false;  // uses the latency of the ring
   std::int64_t hops = 0;
   std::int64_t shares = 0;
   std::int64_t parts = 1;
 };
 
-// The binary logarithm, rounded up.
+// Returns the binary logarithm of `members`, rounded up.
 std::int64_t rounds(std::int64_t members) {
   std::int64_t result = 0;
   while ((std::int64_t{1} << result) < members) ++result;
   return result;
 }
 
-// The sum of the binary ones of 1 ... members - 1, bit by bit.
+// Returns the number of 1 bits in all of 1 ... members - 1.
 std::int64_t ones_below(std::int64_t members) {
   std::int64_t sum = 0;
   for (std::int64_t bit = 1; bit < members; bit *= 2) {
@@ -120,12 +120,12 @@ std::string no_link(const Cluster& cluster, std::uint32_t a, std::uint32_t b) {
          " on host '" + cluster.host_name(cluster.host_of_rank[b]) + "'";
 }
 
-// The latency of what stays on one rank.
+// Returns the latency of a collective within one rank.
 std::int64_t own_latency(const Cluster& cluster) {
   return cluster.device_link ? cluster.links[*cluster.device_link].latency_ns : 0;
 }
 
-// Adds up links: the sum of latencies, the slowest of each.
+// An accumulator over links: the sum of latencies, and the slowest values.
 class Links {
  public:
   Links(const Cluster& cluster, const std::vector<std::uint32_t>& over, std::string* why)
@@ -159,8 +159,8 @@ class Links {
   std::int64_t bytes_per_second_ = std::numeric_limits<std::int64_t>::max();
 };
 
-// Each sort of pair once: members of one device, of one host, of different hosts. A path depends on
-// nothing else, and all pairs would be too many.
+// Adds one pair of each kind: members of one device, of one host, and of different hosts. The path
+// depends only on the kind, and the number of all pairs would be too large.
 bool add_pairs(const Cluster& cluster, const std::vector<std::uint32_t>& members, Links& links) {
   std::vector<std::uint32_t> sorted = members;
   std::sort(sorted.begin(), sorted.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -194,7 +194,7 @@ std::optional<Route> route(const Cluster& cluster, const std::vector<std::uint32
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (!ring.add(members[i], members[(i + 1) % members.size()])) return std::nullopt;
   }
-  // A latency that leaves 64 bits leaves them wherever it is used.
+  // A latency that overflows 64 bits overflows wherever it is used.
   const auto most = std::numeric_limits<std::int64_t>::max();
   result.ring_ns = narrow(ring.around()).value_or(most);
   result.ring_bytes_per_second = ring.bytes_per_second();

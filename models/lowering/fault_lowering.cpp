@@ -16,8 +16,8 @@ std::uint32_t FaultLowering::interface_of(std::uint32_t communicator) const {
   return from != nullptr && from->interface != kNoIndex ? from->interface : graph_.interface;
 }
 
-// What data between the two ranks goes over: an index in Cluster::links. What hosts do themselves
-// goes over the network interface, if one is named.
+// Returns the link class between two ranks, an index in Cluster::links. Between hosts, host calls
+// use the network interface, if one is named.
 std::uint32_t FaultLowering::link_class(std::uint32_t communicator, std::uint32_t a,
                                         std::uint32_t b) const {
   if (!graph_.cluster) return kNoIndex;
@@ -142,8 +142,8 @@ std::int64_t FaultLowering::slower(std::uint32_t communicator,
   return most;
 }
 
-// Who reads: the receiver of a message; of a broadcast and a scatter all but the root, of a reduce
-// and a gather the root; of the others all.
+// Readers are the receiver of a message; all ranks except the root of a broadcast or scatter; the
+// root of a reduce or gather; all ranks of the other collectives.
 bool FaultLowering::dies_reading(const CallTemplate& call, std::uint32_t rank,
                                  const std::vector<std::uint32_t>& members,
                                  const sim::CallSpec& spec) const {

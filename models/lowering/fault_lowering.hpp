@@ -1,4 +1,4 @@
-// From faults and guards, as people write them, to those of a plan.
+// Lowering of faults and timeouts from their templates to a plan.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,36 @@
 
 namespace pipesim::models {
 
-/// Says of what lowering is about to build what can go wrong with it. Links come into being where
-/// something is found to run over them.
+/// Determines the faults that affect the parts of a plan. Creates a link of the plan only when
+/// something uses it.
 class FaultLowering {
  public:
   FaultLowering(const TaskGraph& graph, sim::PlanBuilder& builder)
       : graph_(graph), builder_(builder) {}
 
-  /// For a communicator that was just built: what its collectives run over, how its ranks arrive at
-  /// its creation, and its timeouts. `communicator` is an index in TaskGraph::communicators or
-  /// kNoIndex, `members` are in the order of the group.
+  /// Sets the faults of a new communicator: the link of its collectives, the links over which its
+  /// ranks join its initialization, and its timeouts. `communicator` is an index in
+  /// TaskGraph::communicators or kNoIndex; `members` are in group order.
   void set_up(sim::CommunicatorId id, std::uint32_t communicator,
               const std::vector<std::uint32_t>& members);
 
-  /// What a message between two ranks runs over, if that can be down.
+  /// Returns the link of a message between two ranks, if that link can be down.
   sim::LinkId link_of_message(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
 
-  /// How many times as long as otherwise a message takes, or a collective: that of the slowest
-  /// link between neighbours.
+  /// Returns the factor by which a message is slower, or a collective: the factor of the slowest
+  /// link between neighbors.
   std::int64_t slower(std::uint32_t communicator, std::uint32_t a, std::uint32_t b) const;
   std::int64_t slower(std::uint32_t communicator, const std::vector<std::uint32_t>& members) const;
 
-  /// Whether `rank` dies in a call because it may not read what others of its host give.
+  /// Whether `rank` dies in a call because it is not permitted to read the memory of others on its
+  /// host.
   bool dies_reading(const CallTemplate& call, std::uint32_t rank,
                     const std::vector<std::uint32_t>& members, const sim::CallSpec& spec) const;
 
   void set_guards();
 
-  /// What the links that were made are, by LinkId: "infiniband between node0 and node1".
+  /// Returns the descriptions of the created links, by LinkId: "infiniband between node0 and
+  /// node1".
   std::vector<std::string> take_link_names() { return std::move(names_); }
 
  private:

@@ -1,5 +1,5 @@
-// Lowering in five passes: place the actors, find the two ends of every read, balance the rates,
-// check the programs, build. An error stops the passes after it; a pass reports all it finds.
+// Lowering in five passes: place the actors, connect the reads, balance the rates, check the
+// programs, build. Each pass reports all its errors; later passes run only if there are none.
 #include "models/lowering/lowering.hpp"
 
 #include <algorithm>
@@ -20,12 +20,13 @@ namespace {
 using sim::ActorId;
 using sim::RankId;
 
-// Of what a rank holds, so that figures can be added up without care.
+// Limit on a rank's memory, so that sums cannot overflow.
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;
 
 class Lowering {
  public:
-  // `kept`: as for lower_some(), of whose ranks alone the actors of `graph` are; or null.
+  // `kept`: null, or the ranks of lower_some(), to which the actors of `graph` are already
+  // restricted.
   Lowering(const TaskGraph& graph, const RankSet* kept, Diagnostics& diagnostics)
       : graph_(graph),
         kept_(kept),
@@ -72,7 +73,7 @@ class Lowering {
   std::uint32_t rank_of(ActorId id) const { return placement_.rank_of(id); }
   std::int64_t acts(ActorId id) const { return acts_[id.value]; }
   bool is_kept(std::uint32_t rank) const { return kept_ == nullptr || kept_->contains(rank); }
-  // Not valid, if the rank does not use it.
+  // Returns an invalid id if the rank does not use the stream.
   sim::StreamId stream_of(std::uint32_t rank, std::uint32_t stream) const;
 
   const TaskGraph& graph_;
@@ -84,14 +85,15 @@ class Lowering {
   CallLowering calls_;
   Lowered lowered_;
   std::vector<std::int64_t> acts_;  // by ActorId
-  // By rank, then template; none of a rank that is not kept. Of streams, those that it uses, in
-  // order: there may be as many streams as ranks.
+  // Keyed by rank, then template; empty for a rank that is not kept. `streams_` holds only the
+  // streams that the rank uses, in order, because a job can have a stream per rank.
   std::vector<std::vector<sim::ThreadId>> threads_;
   std::vector<std::vector<std::pair<std::uint32_t, sim::StreamId>>> streams_;
-  sim::IdVector<ActorId, std::vector<sim::PlanBuilder::Output>> outputs_;  // then by register
-  // What steps refer to, made when a step first does. Keys that all ranks share have rank kNoIndex.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;  // event, rank
-  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;      // lock, rank
+  // Keyed by actor, then register.
+  sim::IdVector<ActorId, std::vector<sim::PlanBuilder::Output>> outputs_;
+  // Signals and locks of steps, made at first use. Keys that all ranks share have rank kNoIndex.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;  // by event and rank
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;      // by lock and rank
   std::map<std::uint32_t, sim::StreamId> record_streams_;                     // by signal
 };
 
@@ -192,11 +194,11 @@ void Lowering::report(const BalanceError& error) {
 // ---------------------------------------------------------------------------------------------
 // Building
 
-// Those that some actor of the rank uses, rank by rank, in the order of the file.
+// Makes the threads and streams that some actor of the rank uses, rank by rank, in file order.
 void Lowering::make_threads_and_streams() {
   threads_.resize(graph_.ranks);
   streams_.resize(graph_.ranks);
-  auto next = placement_.ids().begin();  // rank by rank
+  auto next = placement_.ids().begin();  // sorted by rank
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     if (!is_kept(rank)) continue;
     std::set<std::uint32_t> used_threads;
@@ -241,8 +243,8 @@ std::map<std::uint32_t, std::vector<sim::StreamId>> Lowering::streams_by_device(
   return devices;
 }
 
-// Only devices with limited room, and those that run calls of host programs, have to be told from
-// others.
+// Makes a device only if it has limits or runs calls of host programs; other devices have no
+// effect.
 void Lowering::make_devices() {
   const bool calls = std::any_of(
       graph_.actors.begin(), graph_.actors.end(),
@@ -261,7 +263,7 @@ void Lowering::make_devices() {
     spec.holds_queues = graph_.device.vendor == Vendor::kAmd;
     const std::uint32_t queues = limit(hardware_queues, "the number of hardware queues");
     for (const auto& [number, streams] : streams_by_device(rank)) {
-      // A queue for each stream changes nothing.
+      // A queue per stream has no effect.
       const bool shared = queues > 0 && streams.size() > queues;
       const bool limited = shared || spec.resident > 0 || spec.launch_queue > 0 ||
                            spec.order != sim::LaunchOrder::kNone;
@@ -274,11 +276,11 @@ void Lowering::make_devices() {
   }
 }
 
-// gloo has two worker threads for each group, which take its collectives in the order of their
-// calls. With more streams, these are on a device of their own that has room for two at a time.
+// Makes the worker threads of gloo groups: each group has two, which take its collectives in call
+// order. If a group has more streams, they are on a separate device with two slots.
 void Lowering::make_workers() {
   constexpr std::uint32_t kWorkers = 2;
-  std::map<std::uint32_t, std::uint32_t> group_of;  // a stream of collectives
+  std::map<std::uint32_t, std::uint32_t> group_of;  // keyed by stream of collectives
   for (const ActorTemplate& actor : graph_.actors) {
     if (!actor.step || actor.step->calls.empty()) continue;
     const CallTemplate& call = actor.step->calls.front();
@@ -297,20 +299,20 @@ void Lowering::make_workers() {
       sim::DeviceSpec spec;
       spec.resident = kWorkers;
       spec.order = sim::LaunchOrder::kImplicit;
-      spec.launch_queue = kMax32;  // a queue of the library's has no limit
+      spec.launch_queue = kMax32;  // the library's queue has no limit
       const sim::DeviceId device = builder_.add_device(RankId{rank}, spec);
       for (const sim::StreamId id : of_group) builder_.put_on_device(id, device);
     }
   }
 }
 
-// How many slots of its device an op needs: CTAs, where it has SMs.
+// Returns the number of kernel slots that an op needs: its CTAs, if the device has SMs.
 std::uint32_t Lowering::room_of(ActorId id) {
   if (!has_sms() || !actor(id).step) return 1;
   const StepTemplate& step = *actor(id).step;
   const std::uint32_t rank = rank_of(id);
   std::int64_t ctas = 0;
-  std::vector<std::uint32_t> communicators;  // each has a kernel of its own
+  std::vector<std::uint32_t> communicators;  // each has its own kernel
   for (const CallTemplate& call : step.calls) communicators.push_back(call.communicator);
   std::sort(communicators.begin(), communicators.end());
   communicators.erase(std::unique(communicators.begin(), communicators.end()), communicators.end());
@@ -329,7 +331,7 @@ std::uint32_t Lowering::room_of(ActorId id) {
   return static_cast<std::uint32_t>(ctas);
 }
 
-// How many of them it takes at a time: those of a cluster of CTAs.
+// Returns the number of slots that an op takes at a time: the size of its clusters of CTAs.
 std::uint32_t Lowering::gang_of(ActorId id, std::uint32_t room) {
   const ActorTemplate& from = actor(id);
   if (!has_sms() || !from.step || room == 0) return 1;
@@ -342,7 +344,7 @@ std::uint32_t Lowering::gang_of(ActorId id, std::uint32_t room) {
   return 1;
 }
 
-// Whether the step is a collective of no elements that waits for nobody.
+// Whether the step is a collective of 0 elements that waits for no other rank.
 bool Lowering::launches_nothing(const ActorTemplate& from, std::uint32_t rank) const {
   const ShortList<CallTemplate>& calls = from.step->calls;
   if (calls.size() != 1 || calls.front().kind != sim::CallKind::kCollective) return false;
@@ -419,7 +421,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   }
   spec.acts = static_cast<std::uint32_t>(acts(id));
   spec.blocking = from.blocking;
-  // An event that this rank never records holds nothing up, as in CUDA.
+  // An event that this rank never records does not block, as in CUDA.
   const bool shared = step.event != kNoIndex && graph_.events[step.event].shared;
   spec.times = shared ? static_cast<std::uint32_t>(step.times) : 0;
   if (on_host(step.role)) {
@@ -436,7 +438,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
     spec.communicator = calls_.communicator_of(step.communicator, list,
                                                graph_.communicators[step.communicator].group);
   }
-  if (diagnostics_.has_errors()) return;  // what follows would stand on what is not there
+  if (diagnostics_.has_errors()) return;  // a step with errors cannot be built
   const ActorId added = builder_.add_step(spec);
   if (!step.dies.empty() && spec.acts > 0) builder_.set_dies_at(added, 0);
   lowered_.actor_template.push_back(placement_.template_of(id));
@@ -444,7 +446,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   for (const CallTemplate& call : step.calls) calls_.add(id, call);
 }
 
-// NCCL splits and destroys communicators on the host.
+// Whether the step splits or destroys an NCCL communicator, which happens on the host.
 bool Lowering::meets(const StepTemplate& step) const {
   return step.calls.size() == 1 && calls_.is_nccl(step.calls[0].communicator) &&
          (step.calls[0].operation == Operation::kSplit ||
@@ -468,7 +470,7 @@ void Lowering::make_meet(ActorId id, sim::ThreadId thread) {
   if (list == kNoIndex) return;
   spec.meeting = calls_.meeting_of(id, call, list);
   const bool splits = call.operation == Operation::kSplit;
-  if (splits) {  // what is split exists
+  if (splits) {  // a split needs an initialized communicator
     spec.communicator = calls_.communicator_of(call.communicator, list,
                                                graph_.communicators[call.communicator].group);
   }
@@ -479,7 +481,7 @@ void Lowering::make_meet(ActorId id, sim::ThreadId thread) {
   if (!splits && stream != kNoIndex) builder_.set_synchronized({stream_of(rank, stream)});
 }
 
-// Of a source that waits for what comes from outside.
+// Returns the outside input of a source, if it waits for any.
 sim::OutsideInput Lowering::input_of(ActorId id) {
   sim::OutsideInput result;
   const ActorTemplate& from = actor(id);
@@ -495,7 +497,7 @@ sim::OutsideInput Lowering::input_of(ActorId id) {
   return result;
 }
 
-// The streams of the step that was added last.
+// Sets the streams of the most recently added step.
 void Lowering::synchronize(ActorId id) {
   const StepTemplate& step = *actor(id).step;
   const auto is_meant = [&](std::uint32_t s) {
@@ -524,7 +526,7 @@ sim::SignalId Lowering::signal_of(ActorId id) {
   return signal->second;
 }
 
-// Which of two streams recorded last would depend on the order of their work.
+// Reports an event recorded on two streams: the last record would depend on the interleaving.
 void Lowering::check_record(ActorId id, const sim::StepSpec& spec) {
   const auto [known, is_new] = record_streams_.try_emplace(spec.signal.value, spec.stream);
   if (is_new || known->second == spec.stream) return;
@@ -645,7 +647,7 @@ void Lowering::make_registers() {
   }
 }
 
-// The plan has no sizes, since nothing waits for memory.
+// Checks memory sizes here, because the plan has none: no op waits for memory.
 void Lowering::check_sizes() {
   std::vector<std::int64_t> all(graph_.ranks, 0);
   for (std::uint32_t rank = 0; graph_.memory && rank < graph_.ranks; ++rank) {
@@ -659,7 +661,7 @@ void Lowering::check_sizes() {
   }
 }
 
-// Adds what the register's slots hold to `all`, which its rank holds.
+// Adds the bytes of the register's slots to `all`, the total of its rank.
 void Lowering::check_size_of(ActorId id, const RegisterTemplate& reg, std::int64_t& all) {
   const std::uint32_t rank = rank_of(id);
   const Place place = reg.bytes->place().line == 0 ? reg.place : reg.bytes->place();
@@ -705,7 +707,7 @@ void Lowering::make_edges() {
   }
 }
 
-// One for each list of its group that has a member with the actor.
+// Makes one collective per list of its group, if a member of the list has the actor.
 void Lowering::make_collectives() {
   for (std::uint32_t t = 0; t < graph_.actors.size(); ++t) {
     if (!graph_.actors[t].collective) continue;

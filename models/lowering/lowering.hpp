@@ -1,5 +1,5 @@
-// From the task graph to the plan: each template is laid out on its ranks, reads become edges, and
-// how often each actor acts is worked out from the sources.
+// Lowering of the task graph to the plan: places each template on its ranks, turns reads into
+// edges, and derives the number of ops of each actor from the sources.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace pipesim::models {
 
-/// A plan, and which template each part of it came from.
+/// A plan, and the template that each part of it came from.
 struct Lowered {
   Lowered();
   Lowered(const Lowered&);
@@ -23,31 +23,37 @@ struct Lowered {
   ~Lowered();
 
   sim::Plan plan;
-  sim::IdVector<sim::ActorId, std::uint32_t> actor_template;    // in TaskGraph::actors
-  sim::IdVector<sim::StreamId, std::uint32_t> stream_template;  // in streams, or kNoIndex: own
-  sim::IdVector<sim::StreamId, std::uint32_t> stream_owner;     // of an own one: in actors
-  sim::IdVector<sim::ThreadId, std::uint32_t> thread_template;  // in threads, or kNoIndex: own
+  sim::IdVector<sim::ActorId, std::uint32_t> actor_template;  // index in TaskGraph::actors
+  // Index in streams; kNoIndex: an actor's own stream.
+  sim::IdVector<sim::StreamId, std::uint32_t> stream_template;
+  sim::IdVector<sim::StreamId, std::uint32_t> stream_owner;  // for an own stream: index in actors
+  // Index in threads; kNoIndex: an actor's own thread.
+  sim::IdVector<sim::ThreadId, std::uint32_t> thread_template;
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_owner;
-  sim::IdVector<sim::RegisterId, std::uint32_t> register_template;  // in the producer's registers
-  std::vector<std::string> link_names;                              // by LinkId, see FaultLowering
+  // Index in the producer's registers.
+  sim::IdVector<sim::RegisterId, std::uint32_t> register_template;
+  std::vector<std::string> link_names;  // by LinkId, see FaultLowering
 };
 
-/// Actors of all ranks together. Each takes some hundred bytes of a plan, and more in a report.
+/// Limit on the actors of all ranks together. Each takes some hundred bytes of a plan, and more in
+/// a report.
 inline constexpr std::uint64_t kMaxPlacedActors = 10'000'000;
 
-/// Reads of all ranks together. In a group in which all read from all, they are its size squared.
+/// Limit on the reads of all ranks together. A group in which all read from all has its size
+/// squared.
 inline constexpr std::uint64_t kMaxPlacedReads = 50'000'000;
 
-/// Nothing where `graph` has mistakes: reads of what is not there, rates that do not balance,
-/// numbers out of range. Then `diagnostics` has them all, each told for one rank.
+/// Returns the plan. Returns nullopt if `graph` has mistakes: reads from missing actors, rates that
+/// do not balance, numbers out of range. Then `diagnostics` has each mistake, reported for one
+/// rank.
 ///
-/// Actors are numbered rank by rank, and on a rank in the order of the file: whatever the engine
-/// settles by number is settled that way.
+/// Actors are numbered rank by rank, and within a rank in file order. The engine breaks ties by
+/// these numbers.
 std::optional<Lowered> lower(const TaskGraph& graph, Diagnostics& diagnostics);
 
-/// The same of the ranks `kept` alone, which keep their numbers: the others have nothing to do, and
-/// communicators and collectives are without them, but take as long as with them. Whom kept ranks
-/// send to or receive from is kept too.
+/// Lowers only the ranks `kept`, which keep their numbers; the other ranks have nothing to do.
+/// Communicators and collectives exclude the other ranks, but take the same time as with them.
+/// `kept` must include all ranks that kept ranks send to or receive from.
 std::optional<Lowered> lower_some(const TaskGraph& graph, const RankSet& kept,
                                   Diagnostics& diagnostics);
 

@@ -1,7 +1,6 @@
-// The calls of two ranks are walked side by side. Where they differ, a call that the one makes more
-// often than the other, all in all, is the one that is missing; else the two are there in another
-// order. That takes linear time, and in programs of one scenario, whose steps have one order, it is
-// the shortest difference.
+// Walks the calls of two ranks side by side. At a difference, a call that one rank makes more often
+// in total is the missing call; otherwise the two calls are only in another order. The walk takes
+// linear time. It finds the shortest difference within one scenario, whose steps have one order.
 #include "models/lowering/missing_call.hpp"
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 namespace pipesim::models {
 namespace {
 
-// Numbers for the calls of two ranks: the same for those that are the same.
+// Numbers for the calls of two ranks; the same call has the same number on both.
 class SameCalls {
  public:
   SameCalls(const TaskGraph& graph, const Lowered& lowered, const CallsOfRank& more,
@@ -44,8 +43,8 @@ class SameCalls {
   std::size_t count() const { return known_.size(); }
 
  private:
-  using Step = std::pair<std::uint32_t, std::uint32_t>;  // template, and which of its calls
-  // The step, if both ranks have it; else what it does, and where.
+  using Step = std::pair<std::uint32_t, std::uint32_t>;  // template, and index of its call
+  // The step, if both ranks have it; else the operation, its arguments and the place.
   using Key =
       std::tuple<Step, std::uint32_t, std::uint32_t, std::uint32_t, std::int64_t, std::string>;
 
@@ -107,7 +106,7 @@ std::optional<MissingCall> missing_call(const TaskGraph& graph, const Lowered& l
   for (std::size_t i = 0; i < a.size();) {
     const bool goes_on = j < b.size();
     if (goes_on && a[i] != b[j] && surplus[a[i]] <= 0 && surplus[b[j]] < 0) {
-      ++j;  // one that the first does not make
+      ++j;  // a call that the first rank does not make
       continue;
     }
     if ((!goes_on || a[i] != b[j]) && surplus[a[i]] > 0) return MissingCall{i, j};

@@ -1,5 +1,5 @@
-// Which collective call a rank leaves out. Calls of a communicator are matched by their order, so
-// the one that hangs may be a later one that is like it.
+// Search for the collective call that a rank skips. Calls on a communicator match by their order,
+// so the call that hangs can be a later one of the same kind.
 #pragma once
 
 #include <cstddef>
@@ -14,36 +14,36 @@
 
 namespace pipesim::models {
 
-/// A collective call as often as a rank makes it: that of act `k`, from 0, of its actor.
+/// One execution of a collective call by a rank: the call of op `k`, from 0, of its actor.
 struct CallOfRank {
   sim::CallId call;
   std::uint32_t k = 0;
 };
 
-/// Those of a rank on a communicator, in the order of its host programs.
+/// The collective calls of a rank on a communicator, in the order of its host programs.
 using CallsOfRank = std::vector<CallOfRank>;
 
-/// A call that one rank makes and another does not.
+/// A call that one rank makes and another rank does not.
 struct MissingCall {
-  std::size_t made = 0;  // index in the calls of the one
-  std::size_t before =
-      0;  // in those of the other: what it would come before; their number: nothing
+  std::size_t made = 0;  // index in the calls of the first rank
+  // Index in the calls of the other rank before which the call is missing; their number: the end.
+  std::size_t before = 0;
 };
 
-/// The first call of `more` that the rank with the calls `fewer` leaves out. Calls of two ranks are
-/// the same if they are one step of the scenario; where each rank has steps of its own, if they do
-/// the same in the same place of the user's program.
+/// Returns the first call of `more` that the rank with the calls `fewer` skips. Calls of two ranks
+/// are the same if they are one step of the scenario. If each rank has its own steps, calls are the
+/// same if operation and place in the user's program agree.
 std::optional<MissingCall> missing_call(const TaskGraph& graph, const Lowered& lowered,
                                         const CallsOfRank& more, const CallsOfRank& fewer);
 
-/// The collective calls of all programs of a job, which must outlive it.
+/// The collective calls of all programs of a job. The arguments of the constructor must outlive it.
 class CollectiveCalls {
  public:
   CollectiveCalls(const TaskGraph& graph, const Lowered& lowered);
 
   CallsOfRank of(sim::CommunicatorId communicator, std::uint32_t rank) const;
 
-  /// By rank, ascending: how often `count` says that the actors of its calls have acted.
+  /// Returns for each rank, in ascending order, the sum of `count` over the actors of its calls.
   template <typename Count>
   std::vector<std::pair<std::uint32_t, std::uint32_t>> made(sim::CommunicatorId communicator,
                                                             Count count) const {

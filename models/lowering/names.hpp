@@ -1,4 +1,4 @@
-// The names of what a plan only numbers.
+// Names of the items that a plan only numbers.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace pipesim::models {
 
-/// The name of the host that a rank is on. Without a cluster all share one.
+/// Returns the name of the host of a rank. Without a cluster, all ranks share one host.
 inline std::string host_name(const TaskGraph& graph, std::uint32_t rank) {
   return graph.cluster ? graph.cluster->host_name(graph.cluster->host_of_rank[rank]) : "node0";
 }
 
-/// Looks names up in the task graph that a plan was made from. Both must outlive it.
+/// Looks up names in the task graph of a plan. Both must outlive it.
 class Names {
  public:
   Names(const TaskGraph& graph, const Lowered& lowered) : graph_(graph), lowered_(lowered) {}
@@ -26,11 +26,11 @@ class Names {
 
   const std::string& op(sim::ActorId id) const { return actor(id).name; }
 
-  /// Act `k`, from 0.
+  /// Returns the name of op `k`, from 0.
   ActName act(sim::ActorId id, std::uint32_t k) const { return act_name(actor(id), k); }
 
-  /// An unnamed stream (or thread) of an actor is called like the actor. A step of the host, which
-  /// has no stream, is told by its thread.
+  /// Returns the name of an actor's stream or, for a host step, of its thread. An unnamed stream or
+  /// thread has the name of its actor.
   const std::string& stream_of(sim::ActorId id) const {
     const sim::Actor& of = lowered_.plan.actors[id];
     return of.stream.valid() ? stream(of.stream) : thread(of.thread);
@@ -53,7 +53,7 @@ class Names {
     return actor(producer).registers[lowered_.register_template[id]].name;
   }
 
-  /// The micro-batch of act `k` (from 0), counted from 1; 0 if the actor has none.
+  /// Returns the micro-batch of op `k` (from 0), counted from 1; 0 if the actor has none.
   std::uint32_t micro_batch(sim::ActorId id, std::uint32_t k) const {
     const bool has =
         graph_.micro_batches > 0 && lowered_.plan.actors[id].acts == graph_.micro_batches;

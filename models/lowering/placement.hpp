@@ -1,4 +1,4 @@
-// Templates laid out on ranks, and the two ends of every read.
+// Placement of templates on ranks, and the producer and consumer of every read.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace pipesim::models {
 
-/// Actors are numbered rank by rank, and on a rank in the order of the file. Indices of templates
-/// are plain numbers, those of placed actors sim::ActorId.
+/// Actors placed on ranks, numbered rank by rank and within a rank in file order. Template indices
+/// are plain numbers; placed actors have a sim::ActorId.
 class Placement {
  public:
   Placement(const TaskGraph& graph, RankDiagnostics& diagnostics)
       : graph_(graph), diagnostics_(diagnostics) {}
 
-  /// Places all actors and connects their reads; without errors the rest may be asked for.
+  /// Places all actors and connects their reads. The other members are valid only if this reports
+  /// no errors.
   void run();
 
   sim::IdRange<sim::ActorId> ids() const { return ids_of(placed_); }
@@ -26,17 +27,17 @@ class Placement {
   std::uint32_t rank_of(sim::ActorId id) const { return placed_[id].rank; }
   const ActorTemplate& actor(sim::ActorId id) const { return graph_.actors[template_of(id)]; }
 
-  /// Its host thread: an index in TaskGraph::threads, or kNoIndex.
+  /// Returns the index of its host thread in TaskGraph::threads, or kNoIndex.
   std::uint32_t thread_of(sim::ActorId id) const {
     const ActorTemplate& from = actor(id);
     if (from.thread != kNoIndex) return from.thread;
     return from.stream == kNoIndex ? kNoIndex : graph_.streams[from.stream].thread;
   }
 
-  /// The actor of this template on `rank`; not valid where there is none.
+  /// Returns the actor of this template on `rank`; not valid if there is none.
   sim::ActorId find(std::uint32_t actor_template, std::uint32_t rank) const;
 
-  /// All reads, and beside each the template that it comes from.
+  /// Returns all reads; read_of() gives the template of each.
   const std::vector<RatedEdge>& edges() const { return edges_; }
   const ReadTemplate& read_of(std::size_t edge) const { return *edge_reads_[edge]; }
 
@@ -57,7 +58,7 @@ class Placement {
   const TaskGraph& graph_;
   RankDiagnostics& diagnostics_;
   sim::IdVector<sim::ActorId, Placed> placed_;
-  std::vector<std::vector<sim::ActorId>> placed_ids_;  // by template, beside its ranks
+  std::vector<std::vector<sim::ActorId>> placed_ids_;  // by template, parallel to its ranks
   std::vector<RatedEdge> edges_;
   std::vector<const ReadTemplate*> edge_reads_;
 };

@@ -18,7 +18,8 @@ void walk(const std::vector<ProgramStep>& steps, const TaskGraph& graph, std::ui
   }
 }
 
-// Where an implied record and wait stand before the step that they are for.
+// Finds the streams that each step waits for through implied records and waits, which come directly
+// before the step.
 void find_awaited(const std::vector<ProgramStep>& steps, const TaskGraph& graph,
                   std::set<std::uint32_t>& open, std::vector<std::set<std::uint32_t>>& result) {
   const auto add = [&](std::uint32_t index) {
@@ -40,7 +41,7 @@ void find_awaited(const std::vector<ProgramStep>& steps, const TaskGraph& graph,
 
 bool is_host_wait(Role role) { return role == Role::kSynchronize || role == Role::kAwait; }
 
-// Of two steps of which neither is on a stream.
+// Whether the host step `later` can need the host step `before`.
 bool hosts_may_need(Role later, Role before) {
   const bool meetings = (later == Role::kCreate || later == Role::kMeet) &&
                         (before == Role::kCreate || before == Role::kMeet);
@@ -86,8 +87,8 @@ bool may_need(const TaskGraph& graph, const std::vector<std::set<std::uint32_t>>
   if (events) return true;
   if (on_host(ra) && on_host(rb)) return hosts_may_need(rb, ra);
   if (on_host(ra) || on_host(rb)) {
-    // Of the host only waits have to do with what is launched, and those are there to be moved.
-    // What a host computes may be what is launched after it.
+    // A host step can depend on launched work only if it waits, and callers are meant to move
+    // waits. A later launch can use the results of host computation.
     return !is_host_wait(ra) && !is_host_wait(rb) && ra == Role::kWork;
   }
   const bool calls = ra == Role::kCalls && rb == Role::kCalls;

@@ -1,4 +1,4 @@
-// Host programs as one rank does them.
+// Host programs as one rank runs them.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,23 @@
 
 namespace pipesim::models {
 
-/// A step as it stands in the program of a rank, and the block that repeats it.
+/// A step in the program of a rank, and the block that repeats it.
 struct WalkedStep {
   std::uint32_t actor = kNoIndex;
-  const ProgramStep* block = nullptr;  // the innermost that repeats; null: none does
+  const ProgramStep* block = nullptr;  // innermost repeating block; null: none
 };
 
-/// What `rank` does on `thread`, in order, each block once. What `after` implies is among it.
+/// Returns the steps of `rank` on `thread` in order, each block once, including the steps implied
+/// by `after`.
 std::vector<WalkedStep> walk_program(const HostThread& thread, const TaskGraph& graph,
                                      std::uint32_t rank);
 
-/// The streams for which each actor of `graph` waits by an `after` or a `behind`, by actor.
+/// Returns, by actor of `graph`, the streams that the actor waits for through `after` or `behind`.
 std::vector<std::set<std::uint32_t>> awaited_streams(const TaskGraph& graph);
 
-/// Whether the step `later`, which stands behind `before` on a rank, may need what that does: then
-/// the two cannot change places without changing what the job computes. Calls are taken to be
-/// independent of each other, as far as nothing says otherwise.
+/// Whether the step `later` can need a result of the earlier step `before` on the same rank. If so,
+/// swapping them can change the results of the job. Calls count as independent of each other unless
+/// the scenario says otherwise.
 bool may_need(const TaskGraph& graph, const std::vector<std::set<std::uint32_t>>& awaited,
               std::uint32_t later, std::uint32_t before);
 

@@ -14,7 +14,7 @@ using sim::ActorId;
 
 Programs::StepsOfRanks::StepsOfRanks(const std::vector<ProgramStep>& program, std::uint32_t ranks)
     : program_(program), first_(ranks + std::size_t{1}, 0) {
-  // Blocks of more ranks are not worth a list of these.
+  // Whether the step is a block of few ranks; an index of blocks with more ranks does not pay off.
   const auto is_of_few = [&](const ProgramStep& step) {
     return step.on && step.on->size() * std::size_t{64} <= ranks;
   };
@@ -34,7 +34,7 @@ Programs::StepsOfRanks::StepsOfRanks(const std::vector<ProgramStep>& program, st
   }
 }
 
-// How often each actor template stands in the program as `rank` does it.
+// Counts how often each actor template occurs in the program of `rank`.
 void Programs::count_program(std::uint32_t thread, std::uint32_t rank, Counts& counts) {
   steps_[thread].for_each(rank,
                           [&](const ProgramStep& step) { count_step(step, rank, 1, counts); });
@@ -109,7 +109,7 @@ void Programs::check_counts(const std::vector<std::int64_t>& acts) {
                                   " times on " + rank_text(placement_.rank_of(id)));
     }
   }
-  program_counts_.clear();  // of a large graph, a map with an entry for each step of each rank
+  program_counts_.clear();  // large for a large graph: one entry per step and rank
 }
 
 void Programs::check_size(const std::vector<std::int64_t>& acts) {
@@ -146,7 +146,7 @@ void Programs::expand(const ProgramStep& step, std::uint32_t rank,
   }
 }
 
-// A list names few actors often: each is looked up once.
+// Expands a list, with one lookup per distinct actor, because a list repeats few actors.
 void Programs::expand_list(const ShortList<std::uint32_t>& list, std::uint32_t rank,
                            std::vector<ActorId>& acts) const {
   std::uint32_t least = kNoIndex;
@@ -165,7 +165,7 @@ void Programs::expand_list(const ShortList<std::uint32_t>& list, std::uint32_t r
   }
 }
 
-// Only who holds a lock can unlock it.
+// Reports an unlock by a thread that does not hold the lock.
 void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts) {
   if (graph_.locks.empty()) return;
   std::vector<std::uint8_t> held(graph_.locks.size(), 0);
@@ -182,8 +182,8 @@ void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts)
   }
 }
 
-// A communicator is gone once a call has destroyed it. One mistake of a program is enough: in a
-// loop all that follows would be.
+// Reports uses of a communicator after a call destroyed it. Stops at the first error of a program,
+// because in a loop every later use would be one.
 void Programs::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts) {
   std::map<std::uint32_t, Place> destroyed;
   const auto is_gone = [&](std::uint32_t communicator, Place place) {

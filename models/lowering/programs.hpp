@@ -1,4 +1,4 @@
-// The programs of host threads: how often each step stands in them, and their steps one by one.
+// The programs of host threads: the number of occurrences of each step, and their expansion.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,27 @@ class Programs {
     for (const HostThread& thread : graph.threads) steps_.emplace_back(thread.program, graph.ranks);
   }
 
-  /// How often a step acts: as often as it stands in its program.
+  /// Returns the number of ops of a step: its occurrences in its program.
   std::int64_t count(sim::ActorId id);
 
-  /// Whether programs have each actor as often as it acts, `acts` by ActorId.
+  /// Checks that each actor occurs in programs once per op; `acts` is indexed by ActorId.
   void check_counts(const std::vector<std::int64_t>& acts);
 
-  /// A program is laid out act by act, so all of them together have a limit.
+  /// Checks the limit on the total length of all programs, because the plan stores every op.
   void check_size(const std::vector<std::int64_t>& acts);
 
-  /// Lays the programs out. `threads` by rank, then template.
+  /// Expands the programs into the plan. `threads` is indexed by rank, then template.
   void make(const std::vector<std::vector<sim::ThreadId>>& threads, sim::PlanBuilder& builder);
 
  private:
   using Counts = std::unordered_map<std::uint32_t, std::int64_t>;  // by actor template
 
-  // The steps of a program that a rank may do. Of a pipeline, each rank has a block of its own.
+  // An index of the program steps that a rank may run. In a pipeline, each rank has its own block.
   class StepsOfRanks {
    public:
     StepsOfRanks(const std::vector<ProgramStep>& program, std::uint32_t ranks);
 
-    /// In the order of the program.
+    /// Calls `visit` for each step of `rank`, in program order.
     template <typename Visit>
     void for_each(std::uint32_t rank, const Visit& visit) const {
       const auto end = of_rank_.begin() + first_[rank + 1];
@@ -56,7 +56,7 @@ class Programs {
    private:
     const std::vector<ProgramStep>& program_;
     std::vector<std::uint32_t> of_many_;
-    std::vector<std::uint32_t> of_rank_;  // of `rank` from first_[rank] to first_[rank + 1]
+    std::vector<std::uint32_t> of_rank_;  // for `rank`: from first_[rank] to first_[rank + 1]
     std::vector<std::uint32_t> first_;
   };
 
@@ -76,8 +76,8 @@ class Programs {
   std::vector<StepsOfRanks> steps_;        // by thread template
   std::vector<std::int64_t> list_counts_;  // by actor template; 0 between uses
   std::int64_t program_acts_ = 0;          // of all programs
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Counts> program_counts_;  // by thread template
-                                                                              // and rank
+  // Keyed by thread template and rank.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Counts> program_counts_;
 };
 
 }  // namespace pipesim::models

@@ -7,7 +7,7 @@ namespace {
 
 using RankPair = std::pair<std::uint32_t, std::uint32_t>;
 
-// From whom data go to whom, and the template of the first that sends them.
+// Returns each pair of sending and receiving rank, with the template of the first sending actor.
 std::map<RankPair, std::uint32_t> first_senders(const Lowered& lowered) {
   const sim::Plan& plan = lowered.plan;
   std::map<RankPair, std::uint32_t> first;
@@ -45,7 +45,7 @@ std::vector<RankSet> rank_classes(const Lowered& lowered, const RankSet& ranks) 
     for (const sim::RegisterId reg : plan.registers_of(id))
       key.push_back(plan.registers[reg].slots);
   }
-  // Threads with the same program have one range of it.
+  // Threads with the same program share one range.
   for (const sim::Thread& thread : plan.threads) {
     keys[thread.rank.value].push_back(thread.program);
     keys[thread.rank.value].push_back(thread.program_end);

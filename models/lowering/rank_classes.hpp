@@ -1,4 +1,4 @@
-// Which ranks are copies of each other, and where they stand in the pipeline.
+// Classes of identical ranks, and the position of each rank in the pipeline.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace pipesim::models {
 
-/// Ranks with the same key, in the order of their first ranks: how all pictures and pages fold.
+/// Returns the ranks grouped by key, sorted by first rank. All pictures and pages fold ranks in
+/// this way.
 template <typename KeyOf>
 std::vector<RankSet> ranks_by_key(const RankSet& ranks, KeyOf key_of) {
   std::map<decltype(key_of(0U)), std::size_t> known;
@@ -27,14 +28,13 @@ std::vector<RankSet> ranks_by_key(const RankSet& ranks, KeyOf key_of) {
   return result;
 }
 
-/// Those of `ranks` that have the same actors with as many slots and acts, on the same streams, and
-/// do the same programs, are one class. In the order of their first ranks. With whom they talk does
-/// not matter: copies talk to copies.
+/// Groups `ranks` into classes with the same actors, slots, op counts, streams and programs, sorted
+/// by first rank. Peers do not matter, because copies communicate with copies.
 std::vector<RankSet> rank_classes(const Lowered& lowered, const RankSet& ranks);
 
-/// How many ranks data pass before they reach each: 0 where they come from nobody. Of two ranks
-/// that send to each other the one whose first send stands first in the file is before the other.
-/// In a ring, where all come from somebody, 0.
+/// Returns for each rank the number of ranks that data pass before they reach it; 0 if it receives
+/// from no rank. If two ranks send to each other, the rank whose first send is earlier in the file
+/// comes first. In a ring, where every rank receives, all positions are 0.
 std::vector<std::uint32_t> rank_positions(const Lowered& lowered);
 
 }  // namespace pipesim::models

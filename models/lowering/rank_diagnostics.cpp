@@ -5,7 +5,7 @@
 namespace pipesim::models {
 
 Diagnostic* RankDiagnostics::error_once(Place place, Code code, std::string message) {
-  // The key leaves the numbers out: rank 3's and rank 4's form of one mistake are one.
+  // The key omits digits, so that one mistake on ranks 3 and 4 counts as one.
   std::string key;
   for (const char c : message) {
     if (c < '0' || c > '9') key += c;

@@ -1,4 +1,4 @@
-// What is found wrong while templates are laid out on ranks.
+// Diagnostics of the lowering, which finds the same mistake on many ranks.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,12 @@ class RankDiagnostics {
 
   bool has_errors() const { return diagnostics_.has_errors(); }
 
-  /// Null if this mistake, but for its numbers, has been reported for this place.
+  /// Adds an error. Returns null if the same mistake, ignoring digits, is already reported for this
+  /// place.
   Diagnostic* error_once(Place place, Code code, std::string message);
 
-  /// The value of `expr` on `rank`; `least`, and an error, where it has none in these bounds.
+  /// Returns the value of `expr` on `rank`. If it is out of bounds, reports an error and returns
+  /// `least`.
   std::int64_t number(const Expr& expr, std::uint32_t rank, std::int64_t least, std::int64_t most,
                       Place place, const char* what, const char* unit = "");
 

@@ -10,21 +10,21 @@
 namespace pipesim::models {
 namespace {
 
-// Fewer ranks are not worth the look.
+// Minimum number of ranks for which folding pays off.
 constexpr std::uint32_t kLeastRanks = 16;
-// A plan of fewer ranks is made, and with it the times of its acts are kept.
+// Minimum ratio of all ranks to kept ranks: the kept ranks need another plan and their op times.
 constexpr std::size_t kLeastGain = 4;
-// Differences spread from rank to rank, one in each round.
+// Maximum number of refinement rounds. In each round, a difference spreads by one rank.
 constexpr int kMostRounds = 64;
 
-// Classes of ranks, which splitting makes smaller.
+// A partition of the ranks, refined by splitting.
 class Classes {
  public:
   explicit Classes(std::uint32_t ranks) : of_(ranks, 0) {}
 
   std::uint32_t operator[](std::uint32_t rank) const { return of_[rank]; }
 
-  /// Parts the ranks of `on` from the others, and from each other where `value(rank)` differs.
+  /// Separates the ranks of `on` from the others, and from each other if `value(rank)` differs.
   template <typename Value>
   void split(const RankSet& on, Value value) {
     parts_.clear();
@@ -43,7 +43,7 @@ class Classes {
     }
   }
 
-  /// Numbers them in the order of their first ranks; returns how many there are.
+  /// Renumbers the classes by their first ranks, and returns the number of classes.
   std::uint32_t renumber() {
     std::vector<std::uint32_t> numbers(next_, kNoIndex);
     next_ = 0;
@@ -69,7 +69,7 @@ class Folder {
 
  private:
   struct Port {
-    std::uint32_t rank = 0;  // that has it
+    std::uint32_t rank = 0;  // owner of the port
     std::uint32_t peer = 0;
   };
 
@@ -103,11 +103,11 @@ class Folder {
   const TaskGraph& graph_;
   RankSet all_;
   Classes classes_;
-  std::uint32_t count_ = 0;  // of classes
+  std::uint32_t count_ = 0;  // number of classes
   std::set<const std::uint32_t*> sets_;
   std::set<std::uint32_t> groups_;
   std::vector<PeerRule> peer_rules_;
-  // Each rank's peers, in the order in which its calls name them first: from first_port_[rank] on.
+  // Peers of each rank, in the order of first use; the peers of a rank start at first_port_[rank].
   std::vector<std::uint32_t> peers_;
   std::vector<std::uint32_t> first_port_;
   std::uint32_t most_ports_ = 0;
@@ -115,7 +115,7 @@ class Folder {
   std::vector<std::uint32_t> to_look_at_;
 };
 
-// Whether all ways in which ranks depend on each other are looked at below.
+// Whether folding supports all ways in which ranks of this job depend on each other.
 bool Folder::knows_all() const {
   if (graph_.ranks < kLeastRanks) return false;
   if (graph_.faults != Faults() || graph_.memory || graph_.logical) return false;
@@ -127,8 +127,8 @@ bool Folder::knows_all() const {
     if (!actor.step) return true;
     return std::none_of(actor.step->calls.begin(), actor.step->calls.end(),
                         [&](const CallTemplate& call) {
-                          // Ranks of a host destroy a communicator together; in a tree each rank
-                          // has a place of its own.
+                          // The ranks of a host destroy a communicator together; in a tree,
+                          // each rank has its own position.
                           return call.operation == Operation::kDestroy ||
                                  (call.operation == Operation::kBroadcast &&
                                   graph_.communicators[call.communicator].is_gloo);
@@ -136,7 +136,7 @@ bool Folder::knows_all() const {
   });
 }
 
-// The groups of which lists matter: those that communicate.
+// Collects the groups whose lists matter: the ones that communicate.
 void Folder::use_groups() {
   for (const ActorTemplate& actor : graph_.actors) {
     if (actor.collective) groups_.insert(actor.collective->group);
@@ -149,7 +149,7 @@ void Folder::use_groups() {
   }
 }
 
-// Steps share their sets of ranks.
+// Splits once per set, because steps share their sets of ranks.
 void Folder::split_by_set(const RankSet& on) {
   if (sets_.insert(on.begin()).second) {
     classes_.split(on, [](std::uint32_t) { return 0; });
@@ -181,7 +181,7 @@ void Folder::split_by_actor(const ActorTemplate& actor) {
   }
 }
 
-// Which of its peers each rank calls, and whether the call is right.
+// Splits by the index of the called peer, and by whether the group has both ranks in one list.
 void Folder::split_by_peers(const PeerRule& rule) {
   const Group& group = graph_.groups[rule.group];
   classes_.split(*rule.on, [&](std::uint32_t rank) -> std::uint64_t {
@@ -200,8 +200,9 @@ void Folder::split_by_blocks(const std::vector<ProgramStep>& steps) {
   }
 }
 
-// A block repeats a send for each phase, so most rules of a large job are of many calls. A set of
-// one rank may have as many peers as there are ranks, and looking for one costs more than it saves.
+// Collects the peer rules without duplicates: a block repeats a send for each phase, so many calls
+// of a large job share a rule. Does not search for duplicates among rules of one rank: a rank can
+// have as many rules as the job has ranks, so the search costs more than it saves.
 void Folder::find_peer_rules() {
   std::unordered_map<const std::uint32_t*, std::vector<PeerRule>> known;
   for (const ActorTemplate& actor : graph_.actors) {
@@ -247,14 +248,15 @@ void Folder::find_ports() {
   }
 }
 
-// As which of its peers `rank` knows `peer`; one more than it has, if as none.
+// Returns the index of `peer` among the peers of `rank`; the number of peers if it is not one.
 std::uint32_t Folder::port_of(std::uint32_t rank, std::uint32_t peer) const {
   const auto begin = peers_.begin() + first_port_[rank];
   const auto end = peers_.begin() + first_port_[rank + 1];
   return static_cast<std::uint32_t>(std::find(begin, end, peer) - begin);
 }
 
-// What the way between two ranks depends on.
+// Returns a code for the factors that decide the path between two ranks: same rank, same device,
+// same host.
 std::uint64_t Folder::places_of(std::uint32_t a, std::uint32_t b) const {
   if (a == b) return 3;
   if (!graph_.cluster || !graph_.cluster->same_host(a, b)) return 0;
@@ -267,7 +269,7 @@ void Folder::split_by_ports() {
     for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
       if (first_port_[rank] + port < first_port_[rank + 1]) on.push_back(rank);
     }
-    // All at once: the classes of the peers change as they are split.
+    // Computes all values first, because splitting changes the classes of the peers.
     std::vector<std::uint64_t> values;
     values.reserve(on.size());
     for (const std::uint32_t rank : on) {
@@ -280,9 +282,9 @@ void Folder::split_by_ports() {
   }
 }
 
-// Splits members by the classes of the ranks in their list, and by its layout over hosts and
-// devices. Times depend on which members share one, not on which one that is: both are numbered in
-// the order in which the list reaches them.
+// Splits members by the classes of the ranks in their list, and by the layout of the list over
+// hosts and devices. Times depend only on which members share a host or device, so hosts and
+// devices are numbered in list order.
 void Folder::split_by_lists(std::uint32_t group) {
   std::map<std::vector<std::uint32_t>, std::uint64_t> sorts;
   std::vector<std::uint64_t> sort_of_list;
@@ -310,7 +312,7 @@ void Folder::split_by_lists(std::uint32_t group) {
   });
 }
 
-// False where there are too many classes, or too many rounds.
+// Refines the classes until they are stable. Returns false if there are too many classes or rounds.
 bool Folder::refine() {
   for (int round = 0; round < kMostRounds; ++round) {
     split_by_ports();
@@ -329,7 +331,7 @@ void Folder::keep(std::uint32_t rank) {
   to_look_at_.push_back(rank);
 }
 
-// One of each sort, rather one that is kept.
+// Keeps one rank of each class in `list`, preferably one that is already kept.
 void Folder::keep_of_list(const std::vector<std::uint32_t>& list) {
   std::map<std::uint32_t, std::uint32_t> chosen;  // by class
   for (const std::uint32_t rank : list) {
@@ -342,7 +344,7 @@ void Folder::keep_of_list(const std::vector<std::uint32_t>& list) {
 
 std::optional<RankFolding> Folder::kept() {
   is_kept_.assign(graph_.ranks, 0);
-  std::set<std::pair<std::uint32_t, std::uint32_t>> lists;  // that were looked at
+  std::set<std::pair<std::uint32_t, std::uint32_t>> lists;  // already visited
   std::vector<std::uint32_t> first_of(count_, kNoIndex);
   std::size_t number = 0;
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
@@ -372,7 +374,7 @@ std::optional<RankFolding> Folder::kept() {
   return folding;
 }
 
-// Which rank is taken depends on its number.
+// Whether a recv accepts any sender: the rank number then decides which sender it takes.
 bool Folder::receives_from_any() const {
   return std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& actor) {
     return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
@@ -380,8 +382,8 @@ bool Folder::receives_from_any() const {
   });
 }
 
-// Whether the members of each list name the same root. Ranks of one sort may not: to name oneself
-// is the same for all, and one of them alone would be right.
+// Whether the members of each list name the same root. The classes do not show it: if each rank
+// names itself, all look alike, but the roots differ.
 bool Folder::agrees_on_roots() const {
   for (const ActorTemplate& actor : graph_.actors) {
     if (!actor.step) continue;
@@ -392,7 +394,7 @@ bool Folder::agrees_on_roots() const {
       for (const std::uint32_t rank : actor.on) {
         const std::uint32_t list = group.list_of(rank);
         const std::optional<std::int64_t> root = call.peer->value(rank);
-        if (list == kNoIndex || !root) return false;  // a mistake
+        if (list == kNoIndex || !root) return false;  // invalid
         if (roots[list].value_or(*root) != *root) return false;
         roots[list] = root;
       }

@@ -1,4 +1,4 @@
-// Which ranks do the same at the same times, so that a few stand for all.
+// Folding of ranks that run the same ops at the same times: a few ranks represent all.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace pipesim::models {
 
-/// Some ranks of a job, and for which others each of them stands.
+/// The kept ranks of a job, and the representative of each rank.
 struct RankFolding {
   RankSet kept;
-  /// By rank: the first that does the same, which is kept. Beside these, some of their peers are.
+  /// For each rank, the first rank that behaves the same; it is kept. Some peers of kept ranks are
+  /// kept as well.
   std::vector<std::uint32_t> stands_for;
 
-  /// By rank: how many it stands for, itself among them.
+  /// Returns, by rank, the number of ranks that it represents, including itself.
   std::vector<std::uint32_t> copies() const;
 };
 
 /// Folds a job of host programs. Ranks are equal if they have the same steps with the same figures,
-/// their peers are equal and see them as the same peer, and the lists of their groups have equally
-/// many equal ranks: the coarsest equitable partition, by refinement (R. Paige and R. Tarjan,
-/// "Three Partition Refinement Algorithms", 1987). Of these ranks so many are kept that each has
-/// its peers, and in each of its lists one of each sort.
+/// their peers are equal and see them as the same peer, and the lists of their groups have the same
+/// number of ranks per class. The result is the coarsest equitable partition, found by refinement
+/// (R. Paige and R. Tarjan, "Three Partition Refinement Algorithms", 1987). The kept ranks include
+/// the peers of each kept rank, and one rank of each class in each of its lists.
 ///
-/// If a plan of which timing decides nothing (sim::determinacy_obstacle) completes with the kept
-/// ranks alone, the whole one completes, and each rank acts when its kept one does: what an act
-/// waits for are acts of the same sorts, whose times the kept ones have. If the kept ones hang, run
-/// the whole plan: who waits for whom has names.
+/// Assume that timing decides nothing in the plan (sim::determinacy_obstacle). If the kept ranks
+/// complete on their own, the whole plan completes, and each rank acts at the times of its
+/// representative: an op waits only for ops of the same classes, whose times the kept ranks have.
+/// If the kept ranks hang, run the whole plan, because reports must name the blocked ranks.
 ///
-/// Nothing where that saves little, or where ranks depend on each other in ways that are not looked
-/// at: reads, faults, keys that all ranks share. Cost: O(ranks) for each round of the refinement.
+/// Returns nullopt if folding saves little, or if ranks depend on each other in unsupported ways:
+/// reads, faults, keys that all ranks share. Cost: O(ranks) per round of the refinement.
 std::optional<RankFolding> fold_ranks(const TaskGraph& graph);
 
 }  // namespace pipesim::models

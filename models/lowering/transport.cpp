@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::int64_t kNvlinkChunk = 512 << 10;
 constexpr std::int64_t kChunk = 128 << 10;
-constexpr std::int64_t kNvlinkChannels = 32;  // an H100 behind NVSwitch
+constexpr std::int64_t kNvlinkChannels = 32;  // an H100 with NVSwitch
 constexpr std::int64_t kPcieChannels = 2;
 constexpr std::int64_t kNetworkChannels = 32;
-constexpr std::int64_t kLlBytes = 16 << 10;                // of the protocol LL, on each channel
-constexpr std::int64_t kBytesPerChannel = 14'000'000'000;  // a second, over the network
-constexpr std::int64_t kRanksPerHost = 8;                  // whatever there are
+constexpr std::int64_t kLlBytes = 16 << 10;                // per channel, with the protocol LL
+constexpr std::int64_t kBytesPerChannel = 14'000'000'000;  // bytes per second, over the network
+constexpr std::int64_t kRanksPerHost = 8;  // assumed by NCCL, whatever the real number
 constexpr std::int64_t kRingChannels = 16;
 constexpr std::int64_t kRingStep = 512 << 10;
 constexpr std::int64_t kChunksToHalve = 8;
@@ -22,7 +22,7 @@ constexpr std::int64_t kPartToDouble = 32;  // chunks, on one host
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// For each peer, at most, from bytes a second.
+// Returns the maximum number of channels per peer. `rate` is in bytes per second.
 std::int64_t channels_over_network(std::int64_t rate, std::int64_t ranks) {
   std::int64_t channels =
       std::clamp<std::int64_t>(ceil_div(rate, kBytesPerChannel), 1, kNetworkChannels);
@@ -32,7 +32,7 @@ std::int64_t channels_over_network(std::int64_t rate, std::int64_t ranks) {
   return channels;
 }
 
-// How many of the channels a message is cut over.
+// Returns the number of channels over which a message is split.
 std::int64_t channels_of(const Transport& transport, std::int64_t bytes, std::int64_t ranks) {
   std::int64_t most = transport.channels_per_peer;
   while (most > 1 && most > transport.channels / ranks) most /= 2;
