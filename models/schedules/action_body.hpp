@@ -1,4 +1,4 @@
-// What is done within an action of a schedule, and when.
+// The steps within an action of a schedule.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace pipesim::models {
 
-/// What brings the input of a forward or gradient from another rank; kNone for other kinds.
+/// Returns the kind of message that brings the input of a forward or gradient from another rank;
+/// kNone for other kinds.
 inline ActionKind receive_for(ActionKind kind) {
   switch (kind) {
     case ActionKind::kForward:
@@ -30,8 +31,8 @@ inline bool completes_gradients(ActionKind kind) {
   return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
 }
 
-/// Whether an action of this kind does what is done at that moment. `is_last`: it is the last of
-/// its stage that completes gradients.
+/// Whether an action of this kind includes collectives of `moment`. `is_last`: the action is the
+/// last of its stage that completes gradients.
 inline bool is_within(StageMoment moment, ActionKind kind, bool is_last) {
   switch (moment) {
     case StageMoment::kForward:
@@ -50,14 +51,13 @@ inline bool is_within(StageMoment moment, ActionKind kind, bool is_last) {
   return false;
 }
 
-/// The actions of one kind in one stage, which are all on one rank. Those that overlap with others
-/// are not among them.
+/// The actions of one kind in one stage, all on one rank. Overlapping actions are not included.
 struct ActionSort {
   std::uint32_t count = 0;
-  Numbering numbers;  // of their micro-batches, as far as `regular`
+  Numbering numbers;  // of the micro-batches, if `regular`
   bool regular = true;
-  std::uint32_t actor = kNoIndex;                 // of all of them, if they share one
-  std::map<std::uint32_t, std::uint32_t> actors;  // else of each micro-batch
+  std::uint32_t actor = kNoIndex;                 // shared by all; kNoIndex: see `actors`
+  std::map<std::uint32_t, std::uint32_t> actors;  // keyed by micro-batch
 
   void add(std::uint32_t micro_batch) {
     if (count == 0) numbers.first = micro_batch;
@@ -67,23 +67,24 @@ struct ActionSort {
   }
 };
 
-/// A part of what an action computes, and what is called with it.
+/// A part of an action's computation, and the call made with it.
 struct BodyStep {
   static constexpr std::size_t kNoCall = std::numeric_limits<std::size_t>::max();
 
-  std::size_t call = kNoCall;  // of Pipeline::collectives
-  bool beside = false;         // it begins with the part rather than behind it
+  std::size_t call = kNoCall;  // index in Pipeline::collectives
+  bool beside = false;         // the call starts with the part, not after it
 };
 
-/// An action of a slot with what is done within it.
+/// An action of a slot, with its computation split into parts by calls.
 struct ActionBody {
   Action action;
-  std::vector<BodyStep> steps;    // a last part follows
-  std::int64_t takes_ns = 0;      // to compute, all parts together
-  std::uint32_t done = 0;         // parts
-  std::uint32_t call = kNoIndex;  // the actor that the next part waits for
+  std::vector<BodyStep> steps;    // a last part follows them
+  std::int64_t takes_ns = 0;      // computation time of all parts together
+  std::uint32_t done = 0;         // number of parts done
+  std::uint32_t call = kNoIndex;  // actor that the next part waits for
 
-  /// Behind one exchange in a ring what came with it is computed before the first of the next.
+  /// Adds a call. Before the first exchange of another ring, adds a part that computes with the
+  /// data of the last exchange.
   void add(std::size_t one, bool beside, bool first) {
     if (beside && first && !steps.empty() && steps.back().beside) steps.emplace_back();
     steps.push_back({one, beside});
@@ -97,7 +98,7 @@ struct ActionBody {
   }
 };
 
-/// What overlaps takes another time than its actions one by one.
+/// Scales the computation times of overlapping actions so that their sum is `takes_ns`.
 inline void share(std::int64_t takes_ns, std::vector<ActionBody>& bodies) {
   std::int64_t sum = 0;
   for (const ActionBody& body : bodies) sum += body.takes_ns;

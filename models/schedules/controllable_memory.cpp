@@ -3,11 +3,11 @@
 // 1F1B.
 //
 // A pattern of two forwards and two input gradients, six slots long, repeats for each micro-batch,
-// and weight gradients take the free slots. Then actions move to free slots ahead of them, as far
-// as what they need and the memory of their rank allow: at first the whole of it with its weight
-// gradients, then, with these taken out, the end. This is what the authors' program does
-// (sail-sg/zero-bubble-pipeline-parallelism, zbv_greedy.py), and the result is the same action by
-// action. Costs change nothing: all actions count as equally long.
+// and weight gradients take the free slots. Then actions move to earlier free slots, as far as
+// their inputs and the memory of their rank allow. The first pass moves actions of the whole
+// schedule with weight gradients, the second pass only the end without them. The authors' program
+// does the same (sail-sg/zero-bubble-pipeline-parallelism, zbv_greedy.py), and the result is equal
+// action by action. Costs have no effect: all actions take one slot.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -20,16 +20,16 @@
 namespace pipesim::models::schedules {
 namespace {
 
-using Time = std::int32_t;  // slots
+using Time = std::int32_t;  // in slots
 
-// What a rank does for each micro-batch, in this order; kWeights is both, in the order of the input
-// gradients.
+// The actions of a rank for each micro-batch, in order. kWeights stands for both weight gradients,
+// in the order of the input gradients.
 enum Kind : std::uint8_t { kFirst, kSecond, kSecondGrad, kFirstGrad, kWeights, kFree };
-constexpr std::uint8_t kMoved = kWeights;  // of those before it there is one per micro-batch
+constexpr std::uint8_t kMoved = kWeights;  // earlier kinds occur once per micro-batch
 
 bool gives_weights(std::uint8_t kind) { return kind == kSecondGrad || kind == kFirstGrad; }
 
-// The slots of a rank. Its memory counts activations of one stage.
+// The slots of a rank. Memory is counted in activations of one stage.
 class Line {
  public:
   Line(const std::array<Time, 4>& pattern, std::uint32_t micro_batches) {
@@ -43,7 +43,7 @@ class Line {
   const std::vector<Time>& times(std::uint8_t kind) const { return times_[kind]; }
   std::uint8_t at(Time time) const { return slots_[static_cast<std::size_t>(time)]; }
 
-  /// Weight gradients in the free slots, as soon as they can be done.
+  /// Places weight gradients in the free slots, as early as possible.
   void place_weights() {
     drop_weights();
     std::uint32_t open = 0;
@@ -67,7 +67,7 @@ class Line {
 
   void set_times(std::array<std::vector<Time>, 5> times) { times_ = std::move(times); }
 
-  /// The most that it holds at a time. From here on memory is kept up to date.
+  /// Computes the memory of all slots, which move() keeps up to date, and returns the maximum.
   std::int32_t count_memory() {
     memory_.assign(slots_.size(), State());
     State state;
@@ -80,8 +80,7 @@ class Line {
     return most;
   }
 
-  /// Moves what is at `from` to the free slot `to` ahead of it, unless more than `most` would be
-  /// held then.
+  /// Moves the action at `from` to the earlier free slot `to`, unless memory would exceed `most`.
   bool move(Time from, Time to, std::uint32_t number, std::int32_t most) {
     const std::uint8_t kind = at(from);
     slot(to) = kind;
@@ -96,7 +95,7 @@ class Line {
   }
 
  private:
-  // Behind a slot. Without weight gradients of their own, those that are open take free slots.
+  // The memory after a slot. While weight gradients are not placed, open ones take the free slots.
   struct State {
     std::int32_t held = 0;
     std::int32_t open = 0;
@@ -130,8 +129,8 @@ class Line {
     return state;
   }
 
-  // Counts memory anew from `begin` on, at least to `end`. False, with nothing changed, where it is
-  // more than `most`.
+  // Recomputes memory from `begin` on, at least to `end`. If it exceeds `most`, returns false and
+  // changes nothing.
   bool remember(Time begin, Time end, std::int32_t most) {
     State state = begin == 0 ? State() : memory_[static_cast<std::size_t>(begin) - 1];
     fresh_.clear();
@@ -146,12 +145,12 @@ class Line {
   }
 
   std::array<std::vector<Time>, 5> times_;
-  std::vector<std::uint8_t> slots_;  // what is done in each
-  std::vector<State> memory_;        // behind each
+  std::vector<std::uint8_t> slots_;  // kind of action per slot
+  std::vector<State> memory_;        // after each slot
   std::vector<State> fresh_;
 };
 
-// An action by its place before anything moves: in this order they are looked at.
+// An action and its time before any move. Moves consider actions in the order of these times.
 struct Item {
   Time time;
   std::uint32_t rank;
@@ -192,8 +191,8 @@ class Lines {
     return items;
   }
 
-  // With the weight gradients, before the first rank's first backward and behind its last forward;
-  // without them, only behind that.
+  // Moves actions before the first rank's first backward and after its last forward; without weight
+  // gradients, only after its last forward.
   void move_all(bool with_weights) {
     std::int32_t most = 0;
     for (Line& line : lines_) most = std::max(most, line.count_memory());
@@ -230,11 +229,11 @@ class Lines {
     return after + 1;
   }
 
-  // The i-th input gradient of a rank.
+  // Returns the time of the i-th input gradient of a rank.
   Time gradient(std::uint32_t rank, std::uint32_t i) const {
     const std::vector<Time>& a = lines_[rank].times(kSecondGrad);
     const std::vector<Time>& b = lines_[rank].times(kFirstGrad);
-    // The smallest time with more than i of both up to it.
+    // Searches the smallest time up to which more than i gradients are done.
     const auto count = [&](Time time) {
       const auto up_to = [&](const std::vector<Time>& times) {
         return std::upper_bound(times.begin(), times.end(), time) - times.begin();
@@ -254,7 +253,7 @@ class Lines {
     return low;
   }
 
-  // Each action as early as the order of its rank and what it needs allow, all equally long.
+  // Moves each action as early as its inputs and the order of its rank allow; each takes one slot.
   void squeeze() {
     std::vector<std::array<std::vector<Time>, 5>> fresh(lines_.size());
     std::vector<Time> free(lines_.size(), 0);
@@ -282,7 +281,7 @@ class Lines {
   std::vector<Line> lines_;
 };
 
-// One row: weight gradients of the second stage go before those of the first.
+// Returns one row, with weight gradients of the second stage before the ones of the first.
 Actions row_of(const Line& line, std::uint32_t rank, const ScheduleShape& shape) {
   const std::uint32_t first = rank;
   const std::uint32_t second = shape.stages - 1 - rank;
@@ -293,7 +292,7 @@ Actions row_of(const Line& line, std::uint32_t rank, const ScheduleShape& shape)
   std::sort(slots.begin(), slots.end());
   Actions row;
   std::array<std::uint32_t, 4> done{};
-  std::array<std::uint32_t, 2> weights{};  // of the second stage, of the first
+  std::array<std::uint32_t, 2> weights{};  // done for the second stage, for the first
   for (const auto& [time, kind] : slots) {
     if (kind == kWeights) {
       const std::uint32_t of = weights[0] < done[kSecondGrad] ? 0 : 1;
@@ -323,7 +322,7 @@ std::vector<Actions> rows_of(const std::vector<std::array<Time, 4>>& patterns,
 
 std::vector<Actions> v_half(const ScheduleShape& shape) {
   const auto ranks = static_cast<Time>(shape.ranks());
-  const Time gap = ranks % 2 == 0 ? 3 : 0;  // so that no two actions of a rank meet
+  const Time gap = ranks % 2 == 0 ? 3 : 0;  // keeps actions of a rank in different slots
   std::vector<std::array<Time, 4>> patterns;
   for (Time i = 0; i < ranks; ++i) {
     patterns.push_back(

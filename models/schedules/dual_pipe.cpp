@@ -1,11 +1,11 @@
 // DualPipe and DualPipeV (DeepSeek-AI, github.com/deepseek-ai/DualPipe at 3da1bbea, dualpipe.py and
 // dualpipev.py; DeepSeek-V3, arXiv 2412.19437; DualPipeV also as PyTorch's ScheduleDualPipeV).
 //
-// Both do the same on a rank, in eight phases: one stage on the way there (here: chunk 0) and one
-// on the way back (chunk 1), so that in the middle a forward of the one overlaps with a backward of
-// the other. In DualPipeV the way back is the second half of the same model. In DualPipe it is a
-// second pipeline in the opposite direction: rank r of 2n does what rank min(r, 2n-1-r) of n does
-// in DualPipeV, each pipeline with half of the micro-batches.
+// Both schedules run the same eight phases on a rank with two stages: chunk 0 on the way there and
+// chunk 1 on the way back. In the middle, a forward of one chunk overlaps a backward of the other
+// chunk. In DualPipeV, the way back is the second half of the same model. In DualPipe, the way back
+// is a second pipeline in the opposite direction: rank r of 2n runs the DualPipeV row of rank
+// min(r, 2n-1-r) of n, and each pipeline has half of the micro-batches.
 #include <algorithm>
 #include <cstddef>
 
@@ -45,7 +45,7 @@ class DualPipeRank {
  private:
   void add_steady(std::uint32_t times) {
     for (std::uint32_t i = 0; i < times; ++i) {
-      // Where the way turns round the first two do not overlap: that makes the bubble smaller.
+      // On the last rank, the first two do not overlap, which makes the bubble smaller.
       if (i == 0 && rank_ == ranks_ - 1) {
         add_forward(0);
         add_backward(1, false);
@@ -74,7 +74,7 @@ class DualPipeRank {
 
   void add_forward(int chunk) { row_.push_back(forward(stage_[chunk], forwards_[chunk]++)); }
 
-  // Of one that is split the weights wait in a queue.
+  // Adds a backward. If `split`, queues its weight gradient.
   void add_backward(int chunk, bool split) {
     const std::uint32_t m = backwards_[chunk]++;
     if (!split) {
@@ -123,7 +123,7 @@ std::vector<Actions> dual_pipe(const ScheduleShape& shape) {
   std::vector<Actions> rows;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const std::uint32_t folded = std::min(rank, ranks - 1 - rank);
-    // The first pipeline goes up the ranks, the second one down.
+    // The first pipeline ascends the ranks, the second descends.
     const std::uint32_t first = rank;
     const std::uint32_t second = ranks + (ranks - 1 - rank);
     const bool lower_half = rank == folded;

@@ -1,17 +1,17 @@
-// Schedules whose backwards are whole, on one stage per rank or several, with all of a step's
-// micro-batches done before the weights change:
+// Schedules with unsplit backwards, on one or several stages per rank, that finish all
+// micro-batches of a step before the weights change:
 //
 // * GPipe (Huang et al., arXiv 1811.06965): all forwards, then all backwards;
-// * 1F1B (PipeDream-Flush: Narayanan et al., arXiv 2104.04473): as few forwards ahead as keep the
-//   pipeline full, then a forward and a backward in turn;
+// * 1F1B (PipeDream-Flush: Narayanan et al., arXiv 2104.04473): the fewest forwards ahead that keep
+//   the pipeline full, then a forward and a backward in turn;
 // * interleaved 1F1B (same paper; rounds as in PyTorch's ScheduleInterleaved1F1B): the same over
-//   several stages per rank, in rounds of about as many micro-batches as there are ranks, or in
-//   groups as Megatron-LM has them;
+//   several stages per rank, in rounds with about one micro-batch per rank, or in Megatron-LM's
+//   groups;
 // * looped BFS (Lamy-Poirier, arXiv 2211.05953; PyTorch's ScheduleLoopedBFS): all micro-batches of
 //   a stage before the next stage of the rank, backwards in reverse.
 //
-// Empty slots stand where PyTorch writes them. They align the rows of a table under the assumption
-// that a backward takes as long as a forward, and mean nothing.
+// Empty slots are in PyTorch's positions. They only align the rows of a table, assuming that a
+// backward takes as long as a forward.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -22,10 +22,10 @@
 namespace pipesim::models::schedules {
 namespace {
 
-// Interleaved 1F1B as Megatron-LM has it (get_schedule_table and get_pp_rank_microbatches in
-// megatron/core/pipeline_parallel/schedules.py at d98e8a64): each chunk takes a group of
-// micro-batches, the last group may be smaller. `combined` is its overlap_moe_expert_parallel_comm,
-// for which there is one forward more ahead.
+// Interleaved 1F1B as in Megatron-LM (get_schedule_table and get_pp_rank_microbatches in
+// megatron/core/pipeline_parallel/schedules.py at d98e8a64). Each chunk takes a group of
+// micro-batches; the last group can be smaller. `combined` is Megatron-LM's
+// overlap_moe_expert_parallel_comm, which runs one more forward ahead.
 std::vector<Actions> interleaved_in_groups(const ScheduleShape& shape) {
   const std::uint32_t ranks = shape.ranks();
   std::vector<std::pair<std::uint32_t, std::uint32_t>> order;  // chunk, micro-batch
@@ -124,7 +124,7 @@ std::vector<Actions> interleaved(const ScheduleShape& shape) {
     const std::uint32_t behind = shape.ranks() - 1 - rank;
     RoundsRule rule;
     rule.warm_up = (shape.chunks - 1) * per_round(shape) + 2 * behind;
-    // Where the first backward comes, if a forward takes as long as a backward.
+    // The slot of the first backward, if a forward takes as long as a backward.
     const std::int64_t first_backward =
         std::int64_t{shape.chunks} * shape.ranks() + std::int64_t{2} * behind;
     rule.empty_after_warm_up =

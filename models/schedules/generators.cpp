@@ -70,13 +70,14 @@ std::string both_ways_problem(const ScheduleShape& shape) {
   return {};
 }
 
-// They place action after action, and look back at each step.
+// Whether the generator of this kind places actions one by one and looks back at each step.
 bool is_searched(ScheduleKind kind) {
   return kind == ScheduleKind::kZbvGreedy || kind == ScheduleKind::kVHalf ||
          kind == ScheduleKind::kVMin;
 }
 
-// What Megatron asks of a group: forward_backward_pipelining_with_interleaving.
+// Returns the reason why Megatron-LM rejects the groups
+// (forward_backward_pipelining_with_interleaving); empty if it accepts them.
 std::string group_problem(const ScheduleShape& shape) {
   const std::string name = schedule_kind_name(shape.kind);
   if (shape.kind != ScheduleKind::kInterleaved1f1b) {

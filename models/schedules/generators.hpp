@@ -1,4 +1,4 @@
-// The schedules that people know by name. Each generator says where its rule comes from.
+// Generators of well-known schedules. Each generator names the source of its rule.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ enum class ScheduleKind : std::uint8_t {
   kChimera,
 };
 
-/// The schedule of this name (gpipe, 1f1b, ...), and all names.
+/// Convert between schedules and their names (gpipe, 1f1b, ...).
 std::optional<ScheduleKind> find_schedule_kind(std::string_view name);
 std::vector<std::string> schedule_kind_names();
 const char* schedule_kind_name(ScheduleKind kind);
 
-/// Times that a schedule may follow: those of a stage, and of a message.
+/// Durations that a schedule can depend on: actions of a stage, and a message.
 struct ScheduleCosts {
   std::int64_t forward_ns = 1;
   std::int64_t input_grad_ns = 1;
@@ -41,40 +41,41 @@ struct ScheduleCosts {
   std::int64_t message_ns = 0;
 };
 
-/// What makes a schedule of one kind differ from another of that kind.
+/// The parameters of a schedule.
 struct ScheduleShape {
   ScheduleKind kind = ScheduleKind::k1f1b;
-  std::uint32_t stages = 1;         // the model is cut into so many; at least 1
-  std::uint32_t micro_batches = 1;  // in all, both ways together; at least 1
+  std::uint32_t stages = 1;         // slices of the model; at least 1
+  std::uint32_t micro_batches = 1;  // total over both directions; at least 1
   std::uint32_t chunks = 1;         // stages on each rank; at least 1
-  std::uint32_t group = 0;          // interleaved 1F1B as Megatron's: micro-batches that a chunk
-                                    // takes in a row; 0: as PyTorch's
-  bool combined = false;            // of that: a forward and a backward run as one
+  // For interleaved 1F1B: micro-batches that a chunk takes in a row, as in Megatron-LM; 0: as in
+  // PyTorch.
+  std::uint32_t group = 0;
+  bool combined = false;  // with a group: a forward and a backward run as one
   ScheduleCosts costs = {};
 
   std::uint32_t ranks() const { return stages / chunks; }
 };
 
-/// Stages per rank where nobody says how many.
+/// Returns the default number of stages per rank.
 std::uint32_t usual_chunks(ScheduleKind kind);
 
-/// It is another one for other costs.
+/// Whether the schedule depends on the costs.
 bool follows_costs(ScheduleKind kind);
 
-/// Why there is no such schedule; empty if there is.
+/// Returns the reason why there is no such schedule; empty if there is one.
 std::string shape_problem(const ScheduleShape& shape);
 
-/// The schedule, without messages. `shape` has no problem.
+/// Returns the schedule without messages. `shape` must have no problem.
 Schedule make_schedule(const ScheduleShape& shape);
 
 namespace schedules {
 
-/// One family per file. `shape` has no problem; only the rows of ranks are made.
+/// Generators, one family per file, of the rows of a schedule. `shape` must have no problem.
 std::vector<Actions> gpipe(const ScheduleShape& shape);
 std::vector<Actions> one_f_one_b(const ScheduleShape& shape);
 std::vector<Actions> looped_bfs(const ScheduleShape& shape);
 std::vector<Actions> interleaved(const ScheduleShape& shape);
-std::vector<Actions> zero_bubble(const ScheduleShape& shape);  // also those that are interleaved
+std::vector<Actions> zero_bubble(const ScheduleShape& shape);  // also interleaved ones
 std::vector<Actions> zb_h2(const ScheduleShape& shape);
 std::vector<Actions> zbv(const ScheduleShape& shape);
 std::vector<Actions> zbv_greedy(const ScheduleShape& shape);

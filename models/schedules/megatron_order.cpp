@@ -1,9 +1,10 @@
-// Where Megatron-LM has messages: forward_backward_pipelining_without_interleaving and
+// The places of messages in Megatron-LM: forward_backward_pipelining_without_interleaving and
 // ..._with_interleaving in megatron/core/pipeline_parallel/schedules.py, p2p_communication.py.
 //
-// Without interleaving, a rank receives what it needs next directly before that. With several
-// stages on a rank, what comes next is received in the exchange behind a forward or backward, in
-// which its result is sent; between its last rank and its first, whatever the peer then sends.
+// Without interleaving, a rank receives the input of an action directly before the action. With
+// several stages on a rank, the exchange after a forward or backward sends its result and receives
+// the input of the next action. Between the first and the last rank, the exchange receives whatever
+// the peer sends at that time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,24 +18,25 @@
 namespace pipesim::models {
 namespace {
 
-// 0: the previous rank of the pipeline, 1: the next.
+// Returns 0 for the previous rank of the pipeline, 1 for the next.
 int neighbor_of(ActionKind kind) {
   return kind == ActionKind::kSendForward || kind == ActionKind::kRecvBackward ? 1 : 0;
 }
 
-// Where a message stands among those that are exchanged together. `_batched_p2p_ops`: send to the
-// previous rank, recv from it, send to the next, recv from it. `_p2p_ops`: even ranks send to the
-// next, recv from the previous, send there, recv from the next; odd ranks the other way round.
+// Returns the position of a message within its exchange. `_batched_p2p_ops`: send to the previous
+// rank, recv from it, send to the next, recv from it. `_p2p_ops`, even ranks: send to the next,
+// recv from the previous, send to the previous, recv from the next. Odd ranks swap each send with
+// the recv after it.
 int place_in_exchange(ActionKind kind, bool overlap, std::uint32_t rank) {
   const int of_next = neighbor_of(kind);
   const bool sends = !is_receive(kind);
   if (!overlap) return 2 * of_next + (sends ? 0 : 1);
-  constexpr int kEven[2][2] = {{1, 2}, {3, 0}};  // of the previous, next rank: recv, send
+  constexpr int kEven[2][2] = {{1, 2}, {3, 0}};  // [previous, next rank][recv, send]
   constexpr int kOdd[2][2] = {{0, 3}, {2, 1}};
   return rank % 2 == 0 ? kEven[of_next][sends ? 1 : 0] : kOdd[of_next][sends ? 1 : 0];
 }
 
-// Numbers of actions, to be looked up. A backward is found as its gradient of the input.
+// A lookup table from actions to numbers. A backward is found under its input gradient.
 class Numbers {
  public:
   void add(const Action& action, std::size_t number) {
@@ -61,7 +63,7 @@ class Numbers {
 
 bool is_of_message(ActionKind kind) { return kind == ActionKind::kForward || gives_gradient(kind); }
 
-// How many forwards, or backwards, of a row stand before each.
+// Returns for each action of a row the number of earlier forwards (or backwards).
 Numbers ordinals_of(const Actions& row) {
   Numbers result;
   std::size_t forwards = 0;
@@ -74,7 +76,7 @@ Numbers ordinals_of(const Actions& row) {
   return result;
 }
 
-// What is the same for all rows.
+// Properties of a schedule that all rows share.
 struct MegatronJob {
   MegatronJob(const Schedule& schedule, bool overlapping)
       : from(schedule), overlap(overlapping), ranks(schedule.ranks.size()) {
@@ -91,12 +93,12 @@ struct MegatronJob {
   const Schedule& from;
   bool overlap;
   std::size_t ranks;
-  bool combined = false;  // forwards run with backwards, as one
-  Numbers first;          // of the first rank
+  bool combined = false;  // forwards and backwards run as one
+  Numbers first;          // ordinals of the first rank
   Numbers last;
 };
 
-// Writes one row.
+// A writer of one row.
 class MegatronRow {
  public:
   MegatronRow(const MegatronJob& job, const Actions& actions, NewRow& row)
@@ -149,7 +151,8 @@ class MegatronRow {
   }
 
  private:
-  // What brings the input of an action, or sends its result, in the old row; kNoIndex: nothing.
+  // Returns the index in the old row of the message that brings the input of action `i` or, if
+  // `send`, sends its result; kNoIndex if there is none.
   std::uint32_t message(std::size_t i, bool send) const {
     const Action message = message_of(actions_[i], send);
     return message.none() ? kNoIndex : messages_.of(message);
@@ -159,8 +162,8 @@ class MegatronRow {
     if (message != kNoIndex) into.push_back(message);
   }
 
-  // Of a partial row: what sends a result of before comes first, what brings an input that nothing
-  // uses last.
+  // Places messages of a partial row without a matching action: sends of earlier results come
+  // first, recvs of unused inputs last.
   void take_leftovers() {
     std::vector<bool> known(actions_.size(), false);
     for (std::size_t i = 0; i < actions_.size(); ++i) {
@@ -175,7 +178,7 @@ class MegatronRow {
     }
   }
 
-  // Behind which forward or backward each receive stands.
+  // Finds the forward or backward that each recv follows.
   void find_receives() {
     for (std::size_t i = 0; i < actions_.size(); ++i) {
       if (actions_[i].kind == ActionKind::kForward) forwards_.push_back(i);
@@ -192,8 +195,9 @@ class MegatronRow {
     std::sort(behind_.begin(), behind_.end());
   }
 
-  // `around`: of the rank at the other end of the pipeline, which sends it where this one is as
-  // many forwards or backwards further as there are ranks, but one.
+  // Places the recv of the j-th action of `alike`. `around` belongs to the rank at the other end of
+  // the pipeline, which sends the input when this rank is ranks - 1 forwards (or backwards)
+  // further.
   void add_receive(const std::vector<std::size_t>& alike, std::size_t j, const Numbers* around) {
     const std::uint32_t receive = message(alike[j], false);
     if (receive == kNoIndex) return;
@@ -211,8 +215,9 @@ class MegatronRow {
     behind_.emplace_back(alike[before], receive);
   }
 
-  // The first forward's before anything, the first backward's with the last of the warm-up or,
-  // where all forwards are that, by itself.
+  // Places the first recv of a direction. The first forward's recv comes before all actions. The
+  // first backward's recv comes with the last message of the warm-up or, if all forwards are
+  // warm-up, by itself.
   void add_first(std::uint32_t receive, bool backward) {
     if (backward && warm_up_ == forwards_.size()) {
       alone_ = receive;
@@ -223,7 +228,7 @@ class MegatronRow {
     }
   }
 
-  // Forwards before those that have a backward behind them.
+  // Returns the number of forwards before the first one that a backward follows.
   std::size_t find_warm_up() const {
     if (backwards_.empty()) return forwards_.size();
     const auto first = std::lower_bound(forwards_.begin(), forwards_.end(), backwards_.front());
@@ -234,7 +239,7 @@ class MegatronRow {
     return warm_up_of_megatron() >= ahead ? ahead : ahead - 1;
   }
 
-  // get_pp_rank_microbatches(). Groups are as large as the first.
+  // Returns the warm-up of get_pp_rank_microbatches(), if all groups are as large as the first.
   std::size_t warm_up_of_megatron() const {
     const std::uint32_t stage = actions_[forwards_.front()].stage;
     const auto other = std::find_if(forwards_.begin(), forwards_.end(),
@@ -244,8 +249,9 @@ class MegatronRow {
     return 2 * (job_.ranks - 1 - row_.rank()) + (chunks - 1) * group + (job_.combined ? 1 : 0);
   }
 
-  // Without overlap, what stands behind a forward of the steady state goes out with what stands
-  // behind the backward after it. What neither computes changes nothing.
+  // Whether the messages after the slot wait for later ones. Without overlap, the messages after a
+  // forward of the steady state are sent with the ones after the next backward. A slot that
+  // computes neither is skipped.
   bool is_held(std::size_t begin, std::size_t end) const {
     bool forward = false;
     for (std::size_t i = begin; i < end; ++i) {
@@ -264,15 +270,15 @@ class MegatronRow {
     return warm_up_ < forwards_.size() ? forwards_[warm_up_] : actions_.size();
   }
 
-  // With the messages between two actions.
+  // Exchanges the messages between two actions, one exchange per neighbor.
   void exchange_by_neighbor() {
     const std::vector<std::size_t> all = std::move(exchange_);
     exchange_.clear();
     for (std::size_t i = 0; i < all.size(); ++i) {
       exchange_.push_back(all[i]);
       const Action& action = actions_[all[i]];
-      // A forward of the warm-up is sent by itself, also where there are no more micro-batches and
-      // a backward follows.
+      // A forward of the warm-up is sent by itself, even if no micro-batches are left and a
+      // backward follows.
       const bool warm_up = action.kind == ActionKind::kSendForward &&
                            action.micro_batch + action.stage + 1 < job_.from.stages;
       const bool goes_on =
@@ -281,7 +287,7 @@ class MegatronRow {
     }
   }
 
-  // As one group or, with overlap, one by one.
+  // Writes the pending messages as one group or, with overlap, one by one.
   void exchange() {
     const auto place = [&](std::size_t i) {
       return place_in_exchange(actions_[i].kind, job_.overlap, row_.rank());
@@ -303,8 +309,8 @@ class MegatronRow {
   std::vector<std::size_t> forwards_;
   std::vector<std::size_t> backwards_;
   std::size_t warm_up_ = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> behind_;  // an action, a receive behind it
-  std::size_t next_ = 0;                                     // of `behind_`
+  std::vector<std::pair<std::size_t, std::size_t>> behind_;  // an action, and a recv after it
+  std::size_t next_ = 0;                                     // index in `behind_`
   std::uint32_t alone_ = kNoIndex;
   std::vector<std::size_t> exchange_;
   std::vector<std::size_t> unused_;

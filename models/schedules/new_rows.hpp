@@ -1,4 +1,4 @@
-// Rows of a schedule that are made anew.
+// Rebuilding of a schedule's rows.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace pipesim::models {
 
-/// A row that is made anew, with the places of what it is made from.
+/// A new row, with the places of the old actions that it is made from.
 class NewRow {
  public:
   NewRow(const Schedule& from, std::uint32_t rank) : from_(from), rank_(rank) {}
@@ -20,7 +20,7 @@ class NewRow {
 
   std::uint32_t rank() const { return rank_; }
 
-  /// In the place of action `i` of the old row.
+  /// Appends `action` with the place of action `i` of the old row.
   void add(const Action& action, std::size_t i) {
     actions.push_back(action);
     if (!from_.places.empty()) places.push_back(from_.place(rank_, i));
@@ -31,7 +31,7 @@ class NewRow {
   std::uint32_t rank_;
 };
 
-/// `schedule` without empty slots, and each row as `make` makes it of the old one.
+/// Returns `schedule` without empty slots, with each row rebuilt by `make(old, new)`.
 template <typename Make>
 Schedule with_new_rows(const Schedule& schedule, const Make& make) {
   const Schedule from = without_empty(schedule);

@@ -1,15 +1,15 @@
-// An action that computes is an op on stream `compute`, a message a call on its communicator. A
-// message waits for what was computed before it, and what consumes a message waits for its receive,
-// not for what was posted behind that.
+// Host programs of a pipeline. A compute action becomes an op on stream `compute`, a message
+// becomes a call on its communicator. A message waits for all earlier computation. The consumer of
+// a message waits for its recv, not for calls posted after the recv.
 //
-// All actions of one kind and stage whose micro-batches go up (or down) one by one are one actor:
-// act k is its k-th micro-batch. A schedule of millions of actions has thousands of actors, and
-// their order takes 4 bytes for each action. Other actions have an actor each.
+// All actions of one kind and stage share an actor if their micro-batches have a constant step: op
+// k is the k-th micro-batch. A schedule of millions of actions has thousands of actors, and their
+// order takes 4 bytes per action. Other actions have an actor each.
 //
-// With collectives inside, an action is computed in parts, each an actor, with the calls between
-// them. Slots of several actions take their parts in turn, so that the calls of one run while the
-// other computes. An exchange in a ring is called ahead of the part that it runs beside. With ops,
-// each op is an actor instead: see stage_ops.hpp.
+// With collectives inside, an action is computed in parts, one actor each, with the calls between
+// them. The actions of a slot alternate their parts, so that the calls of one action overlap the
+// computation of the other. An exchange in a ring is called before the part that it overlaps. With
+// layer ops, each op is an actor instead: see stage_ops.hpp.
 #include "models/graph/pipeline.hpp"
 
 #include <algorithm>
@@ -29,10 +29,10 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::int64_t kShapeBytes = 24;  // three of 8 bytes
-constexpr std::size_t kActionKinds = 12;  // of actions
+constexpr std::int64_t kShapeBytes = 24;  // three numbers of 8 bytes
+constexpr std::size_t kActionKinds = 12;  // number of action kinds
 
-// Why an action shares no actor.
+// Reasons (bits) why an action does not share an actor.
 constexpr std::uint8_t kNotAlone = 0;
 constexpr std::uint8_t kLastOfStage = 1;
 constexpr std::uint8_t kFirstAfterUnshard = 2;
@@ -106,7 +106,7 @@ class Programs {
     }
   }
 
-  // Every collective is over a communicator or a group that there is.
+  // Whether the communicator or group of every collective exists.
   bool has_its_groups(Diagnostics& diagnostics) const {
     bool has_all = true;
     const auto check = [&](const StageCollective& one) {
@@ -122,7 +122,7 @@ class Programs {
     return has_all;
   }
 
-  // What those have that exchange in a ring.
+  // Finds the rings of all exchanges. Returns false after an error.
   bool find_rings(Diagnostics& diagnostics) {
     bool has_all = true;
     const auto find = [&](const StageCollective& one) {
@@ -147,7 +147,8 @@ class Programs {
     return has_all;
   }
 
-  // What of a row has an actor of its own for what is done within it, or what it waits for.
+  // Marks the actions of a row that need their own actor, because of the calls within or because of
+  // a wait for an unshard.
   void find_alone(std::uint32_t row) {
     if (pipeline_.collectives.empty()) return;
     alone_.emplace_back(schedule_.ranks[row].size(), kNotAlone);
@@ -194,7 +195,7 @@ class Programs {
     }
   }
 
-  // Acts of one actor take equally long, and each is all that is done for its action.
+  // Separates actors whose ops would take different times, or whose actions need several ops.
   void split_where_acts_differ() {
     for (std::size_t i = 0; i < kActionKinds; ++i) {
       const auto kind = static_cast<ActionKind>(i);
@@ -223,7 +224,7 @@ class Programs {
     return of ? of->of(stage % schedule_.depth(), micro_batch) : 0;
   }
 
-  // Messages of a group have no actor for their kind alone.
+  // Separates the messages of a group, because the group shares one actor.
   void collect_group(const Actions& actions, std::size_t i) {
     if (!is_message(actions[i].kind)) return;
     for (std::size_t part = i; part < slot_end(actions, i); ++part) {
@@ -233,8 +234,8 @@ class Programs {
     }
   }
 
-  // Act k of an actor waits for a fixed act k + n of another. Where receives come in another order
-  // than what consumes them, each has an actor for itself.
+  // Separates consumers whose recvs come in another order: op k of an actor can only wait for op k
+  // + n of another, with a fixed n.
   void split_where_inputs_differ(std::uint32_t stage) {
     for (const ActionKind kind :
          {ActionKind::kForward, ActionKind::kInputGrad, ActionKind::kBackward}) {
@@ -275,7 +276,7 @@ class Programs {
     graph_.threads[thread_].program.push_back(std::move(block));
   }
 
-  // As collapse() makes them.
+  // Adds the steps of the row, as a list under the condition of collapse().
   void add_steps(std::vector<ProgramStep>& steps) const {
     const std::size_t actors = graph_.actors.size() - first_of_row_;
     const bool is_list = list_.size() > actors;
@@ -293,7 +294,7 @@ class Programs {
     }
   }
 
-  // Of the slot that begins at `i`: nearly always another act of an actor that is there.
+  // Returns the actor of the slot that begins at `i`: nearly always an existing one.
   std::uint32_t actor_of(std::size_t i) {
     const ActionSort& all = sort(schedule_.ranks[row_][i]);
     return all.actor != kNoIndex && is_shared(row_, i) ? all.actor : new_actor(i);
@@ -316,7 +317,8 @@ class Programs {
     return is_message(action.kind) ? add_message(i, all, shared) : add_compute(i, shared);
   }
 
-  // What all kinds of actions have in common. A shared one is the first of its acts.
+  // Returns a template with the properties that all kinds of actions share. If `shared`, action `i`
+  // is the first of the actor's ops.
   ActorTemplate started(std::size_t i, bool shared) const {
     const Actions& actions = schedule_.ranks[row_];
     const Action& action = actions[i];
@@ -336,7 +338,7 @@ class Programs {
     return sorts_[action.stage * kActionKinds + static_cast<std::size_t>(action.kind)].numbers;
   }
 
-  // Of the action `i`. A layer does its collectives in their order, as often as they say.
+  // Returns the body of action `i`. Each layer makes its collectives in order, `times` calls each.
   ActionBody body_of(std::size_t i) const {
     const Action& action = schedule_.ranks[row_][i];
     const bool is_last = (alone(row_, i) & kLastOfStage) != 0;
@@ -359,7 +361,7 @@ class Programs {
     return body;
   }
 
-  // The first of the actors that do the slot which begins at `i`.
+  // Adds the actors of the slot that begins at `i`, and returns the first one.
   std::uint32_t add_compute(std::size_t i, bool shared) {
     const Actions& actions = schedule_.ranks[row_];
     if (!ops_.empty() && is_compute(actions[i].kind)) return add_ops(i, shared);
@@ -386,20 +388,20 @@ class Programs {
     return add_parts(head, bodies, steps);
   }
 
-  // The last ops of an action so far.
+  // The most recent ops of an action.
   struct LastOps {
-    std::uint32_t op = kNoIndex;        // neither a gradient of weights nor an exchange
-    std::uint32_t arrived = kNoIndex;   // an exchange for which the next one waits
-    std::uint32_t exchange = kNoIndex;  // one that runs beside the next
+    std::uint32_t op = kNoIndex;        // neither a weight gradient nor an exchange
+    std::uint32_t arrived = kNoIndex;   // exchange that the next op waits for
+    std::uint32_t exchange = kNoIndex;  // exchange that overlaps the next op
   };
 
-  // The ops of a slot, as they are launched. Each waits for the one of its action before it. What
-  // is behind the slot finds all of it done on stream `compute`, as it does in Megatron-LM.
+  // Adds the ops of a slot in launch order. Each op waits for the previous op of its action. Later
+  // slots find the whole slot done on stream `compute`, as in Megatron-LM.
   std::uint32_t add_ops(std::size_t i, bool shared) {
     const Actions& actions = schedule_.ranks[row_];
     const ActorTemplate like = started(i, shared);
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
-    std::vector<LastOps> all(slot_end(actions, i) - i);  // of each action
+    std::vector<LastOps> all(slot_end(actions, i) - i);  // per action
     for (const SlotOp& each : ops_of_slot(ops_, actions, i, pipeline_)) {
       const std::size_t at = i + each.action;
       const std::string of = " of " + (shared ? like.name : action_text(actions[at]));
@@ -413,7 +415,7 @@ class Programs {
     return first;
   }
 
-  // One op of the action at `at`, behind the `last` ones of it. Nothing for a ring of one rank.
+  // Adds one op of the action at `at`, after its `last` ops. Skips exchanges in a ring of one rank.
   void add_op(std::size_t at, const StageOp& op, const ActorTemplate& like, const std::string& name,
               const std::string& of, LastOps& last) {
     const Action& action = schedule_.ranks[row_][at];
@@ -447,8 +449,8 @@ class Programs {
     if (!op.weight_grad) last = {index, std::exchange(last.exchange, kNoIndex), kNoIndex};
   }
 
-  // An op on stream `compute` behind all of a slot, whose first op is `first`, if the last is not
-  // such a one.
+  // Adds an op on stream `compute` after all ops of the slot, which begins with op `first`, unless
+  // the last op of the slot already is one.
   void add_end_of_ops(const ActorTemplate& like, const std::vector<LastOps>& all,
                       std::uint32_t first) {
     ActorTemplate end = like;
@@ -463,7 +465,7 @@ class Programs {
     if (none || !end.after.empty() || graph_.actors.back().stream != compute_) add(std::move(end));
   }
 
-  // What the last backward of a stage starts in a layer, and does not wait for.
+  // Adds the collectives that the last backward of a stage starts in a layer without waiting.
   void add_buckets(std::size_t i, const ActorTemplate& like, const std::string& layer,
                    const std::string& of) {
     if ((alone(row_, i) & kLastOfStage) == 0) return;
@@ -484,7 +486,7 @@ class Programs {
     }
   }
 
-  // Of an action that computes nothing: its calls alone.
+  // Adds the calls of an action that computes nothing.
   std::uint32_t add_calls(const ActorTemplate& head, const ActionBody& body) {
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
     for (std::size_t i = 0; i < body.steps.size(); ++i) {
@@ -494,7 +496,7 @@ class Programs {
       call.name = head.name + " " + operation_name(collective.operation);
       if (body.steps.size() > 1) call.name += " " + std::to_string(i + 1);
       add_call(one, body.action, call);
-      // Weights are gathered ahead of what is computed; gradients must have been.
+      // Weights are gathered ahead of computation, but gradients must be computed first.
       if (collective.moment == StageMoment::kGradients) call.behind = compute_;
       add(std::move(call));
     }
@@ -507,7 +509,8 @@ class Programs {
         static_cast<std::uint32_t>(graph_.actors.size()) - first;
   }
 
-  // Bodies take turns; of each, a call stands behind a part, and the next part waits for it.
+  // Adds the parts of the bodies in turns. In each body, a call follows a part, and the next part
+  // waits for the call.
   std::uint32_t add_parts(const ActorTemplate& head, std::vector<ActionBody>& bodies,
                           std::size_t steps) {
     const std::string name = head.name;
@@ -552,12 +555,13 @@ class Programs {
     return first;
   }
 
-  // On one stream it does so anyway.
+  // Makes `actor` wait for `before`. On the same stream, the launch order suffices.
   void wait_for(std::uint32_t before, ActorTemplate& actor) const {
     if (graph_.actors[before].stream != actor.stream) actor.after.push_back({before, 0});
   }
 
-  // An exchange on the stream of `like`, which says what it waits for; the last of its actors.
+  // Adds an exchange on the stream of `like`, which holds its dependencies. Returns the last of its
+  // actors.
   std::uint32_t add_ring(const StageCollective& ring, std::uint32_t communicator,
                          const Action& action, ActorTemplate like, const std::string& name,
                          const std::string& of) {
@@ -591,7 +595,7 @@ class Programs {
     return moment == StageMoment::kForward || moment == StageMoment::kBackward;
   }
 
-  // Makes `actor` a call of this collective, within `action`.
+  // Makes `actor` a call of the collective `one` within `action`.
   void add_call(std::size_t one, const Action& action, ActorTemplate& actor) const {
     add_call(pipeline_.collectives[one], communicator_of_[one], action, actor);
   }
@@ -619,7 +623,7 @@ class Programs {
     return call;
   }
 
-  // Behind all that the rank computes.
+  // Adds calls that follow all computation of the rank.
   void add_step_calls(std::size_t one) {
     const StageCollective& collective = pipeline_.collectives[one];
     if (collective.moment != StageMoment::kStep) return;
@@ -634,7 +638,7 @@ class Programs {
     }
   }
 
-  // The calls of the last unshard of its stage.
+  // Makes `actor` wait for the calls of its stage's last unshard.
   void wait_for_unshard(const Action& action, ActorTemplate& actor) const {
     const ActionSort& unshards =
         sorts_[action.stage * kActionKinds + static_cast<std::size_t>(ActionKind::kUnshard)];
@@ -645,7 +649,8 @@ class Programs {
     }
   }
 
-  // Unless it was computed on this rank, or comes from outside.
+  // Makes `actor` wait for its input, unless this rank computes the input or the input comes from
+  // outside.
   void wait_for_input(const Action& part, ActorTemplate& actor) {
     const ActionKind kind = receive_for(part.kind);
     if (kind == ActionKind::kNone) return;
@@ -678,8 +683,8 @@ class Programs {
     actor.step->calls.push_back(std::move(call));
   }
 
-  // The messages of the slot that begins at `i`, as one group. With an exchange of shapes before
-  // it: three numbers each way, for which the host waits, and then for the device.
+  // Adds the messages of the slot that begins at `i` as one group. Before a group, a shape exchange
+  // sends three numbers in each direction; the host waits for it, then for the device.
   std::uint32_t add_group(std::size_t i) {
     const Actions& actions = schedule_.ranks[row_];
     const std::size_t end = slot_end(actions, i);
@@ -721,7 +726,7 @@ class Programs {
     const bool next =
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvBackward;
     const std::uint32_t other = next ? action.stage + 1 : action.stage - 1;
-    const std::uint32_t peer = schedule_.rank_of_stage[other];  // its row
+    const std::uint32_t peer = schedule_.rank_of_stage[other];  // row of the peer
     const bool send = is_send(action.kind);
     CallTemplate call;
     call.place = place_of(i);
@@ -735,12 +740,12 @@ class Programs {
     const std::uint32_t earlier = std::min(action.stage, other);
     call.bytes = Expr::constant(amount(pipeline_.message_bytes, earlier, action.micro_batch));
     call.sized = pipeline_.message_bytes.has_value();
-    // Of a buffered message the send takes all its time: a receive that comes late waits no more.
+    // The send of a buffered message takes the whole time; a late recv takes none.
     const bool waits = send || pipeline_.messages != MessageModel::kDir;
     call.takes =
         Expr::constant(waits ? amount(pipeline_.message_ns, earlier, action.micro_batch) : 0);
     call.timed = graph_.cluster && pipeline_.message_bytes && !pipeline_.message_ns;
-    // A schedule may send in another order than it receives: then what arrives is the wrong thing.
+    // The tag reveals a schedule that sends in another order than it receives.
     call.tag = std::to_string(send ? action.stage : other) +
                action_word(forward ? ActionKind::kForward : ActionKind::kBackward);
     call.tag_numbers = Numbering{action.micro_batch, 0};
@@ -752,7 +757,7 @@ class Programs {
     return place.line == 0 ? pipeline_.place : place;
   }
 
-  // The rank of the same pipeline that does `row`.
+  // Returns the rank that runs `row` in the same pipeline.
   Expr rank_of_row(std::uint32_t row) const {
     if (pipeline_.row_of_rank.empty()) return Expr::constant(row);
     const std::int64_t rows = std::int64_t{row} - row_;
@@ -773,17 +778,17 @@ class Programs {
   TaskGraph& graph_;
   std::vector<RankSet> ranks_of_rows_;
   PipelineLinks links_;
-  std::vector<std::uint32_t> communicator_of_;  // of each collective
+  std::vector<std::uint32_t> communicator_of_;  // per collective
   std::map<const StageCollective*, std::uint32_t> communicator_of_op_;
-  std::map<std::string, Ring> rings_;             // by what they are over
-  std::vector<std::vector<std::uint8_t>> alone_;  // of each row; none without collectives
+  std::map<std::string, Ring> rings_;             // keyed by StageCollective::over
+  std::vector<std::vector<std::uint8_t>> alone_;  // per row; empty without collectives
   std::vector<ActionSort> sorts_;                 // by stage and kind
   bool has_layers_;                               // some stage has several
   std::vector<std::uint32_t> unshards_ = std::vector<std::uint32_t>(schedule_.stages, 0);  // so far
   std::uint32_t thread_ = kNoIndex;
   std::uint32_t compute_ = kNoIndex;
-  std::uint32_t row_ = 0;            // whose program is made
-  std::size_t first_of_row_ = 0;     // of its actors
+  std::uint32_t row_ = 0;            // row of the current program
+  std::size_t first_of_row_ = 0;     // its first actor
   std::vector<std::uint32_t> list_;  // its actors so far
 };
 

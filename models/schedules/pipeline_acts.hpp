@@ -1,4 +1,4 @@
-// Which acts of a plan do a pipeline schedule.
+// The ops of a plan that run a pipeline schedule.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,14 @@
 
 namespace pipesim::models {
 
-/// The acts that do a slot of a row: the k-th (from 0) of `first`, of `last`, and of the actors
-/// between them.
+/// The ops of a slot: op `k` (from 0) of each actor from `first` to `last`.
 struct SlotActs {
   sim::ActorId first;
   sim::ActorId last;
   std::uint32_t k = 0;
 };
 
-/// The first of the actors of a slot that computes; not valid where all are calls.
+/// Returns the first actor of a slot that computes; not valid if all are calls.
 inline sim::ActorId first_that_computes(const sim::Plan& plan, const SlotActs& acts) {
   for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
     if (plan.actors[sim::ActorId{id}].role == sim::Role::kOp) return sim::ActorId{id};
@@ -27,10 +26,10 @@ inline sim::ActorId first_that_computes(const sim::Plan& plan, const SlotActs& a
   return sim::ActorId();
 }
 
-/// Where the slots of all ranks stand in a plan.
+/// The ops of the slots of all ranks in a plan.
 class PipelineActs {
  public:
-  /// Keeps both.
+  /// Keeps references to both arguments.
   PipelineActs(const Pipeline& pipeline, const Lowered& lowered)
       : pipeline_(pipeline), lowered_(lowered), threads_(pipeline.rank_count()) {
     const sim::Plan& plan = lowered.plan;
@@ -44,8 +43,8 @@ class PipelineActs {
     return pipeline_.schedule.ranks[pipeline_.row_of(rank)];
   }
 
-  /// Calls `visit` for each slot of the row of `rank`, in order, but for those that are empty: with
-  /// where it begins in the row, and its SlotActs.
+  /// Calls `visit` for each non-empty slot of the row of `rank`, in order, with the index of the
+  /// slot in the row and its SlotActs.
   template <typename Visit>
   void for_each_slot(std::uint32_t rank, const Visit& visit) const {
     const Actions& actions = row(rank);
@@ -53,7 +52,7 @@ class PipelineActs {
     std::size_t slot = 0;
     for (const sim::ThreadId thread_id : threads_[rank]) {
       const sim::Thread& thread = plan.threads[thread_id];
-      std::vector<Met> actors;  // of the thread, as its program counts them
+      std::vector<Met> actors;  // actors of the thread so far, by position after its first actor
       for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
         const sim::ActorId id = plan.act(thread, i);
         const std::uint32_t index = id.value - thread.first_actor.value;
@@ -64,7 +63,7 @@ class PipelineActs {
         Met& actor = actors[index];
         if (actor.parts == 0) continue;
         while (slot < actions.size() && actions[slot].none()) ++slot;
-        if (slot == actions.size()) return;  // what stands behind the schedule
+        if (slot == actions.size()) return;  // steps after the schedule
         visit(slot, SlotActs{id, sim::ActorId{id.value + actor.parts - 1}, actor.acts++});
         i += actor.parts - 1;
         slot = slot_end(actions, slot);
@@ -72,7 +71,8 @@ class PipelineActs {
     }
   }
 
-  /// How many actors, one behind the other, do the slots that begin with this one; 0: none does.
+  /// Returns the number of consecutive actors of the slots that begin with this actor; 0 if none
+  /// do.
   std::uint32_t parts_of(sim::ActorId id) const {
     const std::uint32_t from = lowered_.actor_template[id];
     const bool made = from >= pipeline_.first_actor && from < pipeline_.end_actor;
@@ -81,7 +81,7 @@ class PipelineActs {
   }
 
  private:
-  // An actor, as it is met on the way through a program.
+  // An actor found in a program.
   struct Met {
     std::uint32_t parts = 0;
     std::uint32_t acts = 0;  // so far

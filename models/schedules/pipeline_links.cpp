@@ -10,9 +10,9 @@
 namespace pipesim::models {
 namespace {
 
-// The runtime's own queues hold a whole step here: what a schedule promises is not about them.
+// Lets launch queues hold a whole step, because a schedule does not consider their limits.
 constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
-constexpr const char* kWorld = "world";  // the group of all ranks
+constexpr const char* kWorld = "world";  // name of the group of all ranks
 
 }  // namespace
 
@@ -66,7 +66,7 @@ std::uint32_t PipelineLinks::between(std::uint32_t from, std::uint32_t to, bool 
       name = "pipeline";
       break;
     case MessageModel::kOverlap:
-      // Of two ranks, the second sends over WORLD in Megatron-LM.
+      // In Megatron-LM, the second of two ranks sends over WORLD.
       name = pipeline_.schedule.ranks.size() == 2 && from == 1 ? kWorld : "pipeline";
       break;
   }
@@ -89,7 +89,7 @@ std::uint32_t PipelineLinks::between(std::uint32_t from, std::uint32_t to, bool 
   return found->second;
 }
 
-// The communicator, whose calls have a stream from here on.
+// Returns the communicator, after giving its calls a stream.
 std::uint32_t PipelineLinks::with_stream(std::uint32_t communicator) {
   CommunicatorTemplate& used = graph_.communicators[communicator];
   if (used.stream == kNoIndex) used.stream = stream(calls_stream(used.name));
@@ -106,7 +106,7 @@ std::uint32_t PipelineLinks::add_communicator(std::uint32_t group) {
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
 }
 
-// Each of `rows` of each pipeline.
+// Returns one list per pipeline, with the ranks that run `rows`.
 std::vector<std::vector<std::uint32_t>> PipelineLinks::lists_of(
     const std::vector<std::uint32_t>& rows) const {
   std::vector<std::vector<std::uint32_t>> lists;
@@ -117,7 +117,8 @@ std::vector<std::vector<std::uint32_t>> PipelineLinks::lists_of(
   return lists;
 }
 
-// Made if it is not there: that of the group `pipeline` of a job with more dimensions may be.
+// Returns the communicator of `group`. A job with more dimensions can already have one for the
+// group `pipeline`; otherwise makes it.
 std::uint32_t PipelineLinks::communicator_of_messages(Group group) {
   const auto named = [&](const auto& item) { return item.name == group.name; };
   const auto given = graph_.groups.begin() + static_cast<std::ptrdiff_t>(given_groups_);

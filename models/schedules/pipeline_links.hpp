@@ -1,5 +1,4 @@
-// The streams, groups and communicators that the programs of a pipeline use. Those that are not
-// there yet are made.
+// Streams, groups and communicators of a pipeline's programs, created if they do not exist.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +14,15 @@ namespace pipesim::models {
 
 class PipelineLinks {
  public:
-  /// Keeps both.
+  /// Keeps references to both arguments.
   PipelineLinks(const Pipeline& pipeline, TaskGraph& graph);
 
   std::uint32_t stream(const std::string& name);
 
-  /// The communicator of this name, or one for the group.
+  /// Returns the communicator called `name`, or one for the group called `name`.
   std::uint32_t over(const std::string& name);
 
-  /// The communicator of messages from one row to another, of forwards or of backwards.
+  /// Returns the communicator of messages from row `from` to row `to`, for forwards or backwards.
   std::uint32_t between(std::uint32_t from, std::uint32_t to, bool forward);
 
  private:
@@ -34,8 +33,8 @@ class PipelineLinks {
 
   const Pipeline& pipeline_;
   TaskGraph& graph_;
-  RankSet first_row_;         // where pipelines begin
-  std::size_t given_groups_;  // those from there on are ours
+  RankSet first_row_;         // first rank of each pipeline
+  std::size_t given_groups_;  // number of groups that existed before
   std::map<std::string, std::uint32_t> communicators_;
   std::map<std::string, std::uint32_t> streams_;
 };

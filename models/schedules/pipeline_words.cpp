@@ -1,4 +1,4 @@
-// What a pipeline says of itself: the words of its messages and moments, its rows, its times.
+// Names of a pipeline's message models, moments and ring orders; ranks of its rows; durations.
 #include <algorithm>
 #include <cstddef>
 #include <utility>

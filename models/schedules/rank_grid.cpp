@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<const char*, kDimensions> kWords = {"tp", "cp", "ep", "dp", "pp"};
 
-// One way to see the ranks as a grid.
+// A layout of the ranks as a grid.
 class Axes {
  public:
   Axes(const std::array<Dimension, kDimensions>& order,
@@ -29,7 +29,8 @@ class Axes {
     return rank / stride(dimension) % size(dimension);
   }
 
-  /// Ranks that differ in these dimensions only share a list. Lists and their members ascend.
+  /// Returns a group: ranks that differ only in `dimensions` share a list. Lists and their members
+  /// are in ascending order.
   Group group(std::string name, std::initializer_list<Dimension> dimensions) const {
     Group result;
     result.name = std::move(name);

@@ -1,9 +1,9 @@
-// How the ranks of a job are laid out over its parallel dimensions, and the groups that follow.
+// The layout of a job's ranks over its parallel dimensions, and the resulting groups.
 //
-// Ranks are a grid: the dimension named first in the order varies fastest. Experts have a grid of
-// their own over the same ranks. That is what RankGenerator and initialize_model_parallel of
-// Megatron-LM do (megatron/core/parallel_state.py); the device mesh of torchtitan is the same grid
-// in the default order (torchtitan/distributed/parallel_dims.py).
+// Ranks form a grid: the dimension named first in the order varies fastest. Experts have a separate
+// grid over the same ranks. RankGenerator and initialize_model_parallel of Megatron-LM use the same
+// layout (megatron/core/parallel_state.py); the device mesh of torchtitan is the same grid in the
+// default order (torchtitan/distributed/parallel_dims.py).
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct ParallelSizes {
   std::uint32_t context = 1;
   std::uint32_t data = 1;
   std::uint32_t pipeline = 1;
-  std::uint32_t expert = 1;         // these ranks are taken from tensor x context x data
+  std::uint32_t expert = 1;         // taken from the ranks of tensor x context x data
   std::uint32_t expert_tensor = 1;  // ranks that share each expert
   std::array<Dimension, kDimensions> order = {Dimension::kTensor, Dimension::kContext,
                                               Dimension::kExpert, Dimension::kData,
@@ -34,21 +34,22 @@ struct ParallelSizes {
   std::uint64_t ranks() const { return std::uint64_t{tensor} * context * data * pipeline; }
 };
 
-/// "tp-cp-ep-dp-pp", as Megatron writes it. Dimensions that it leaves out come last. Nothing where
-/// a word is none of the five, or stands there twice.
+/// Parses "tp-cp-ep-dp-pp", Megatron-LM's notation. Omitted dimensions come last. Returns nullopt
+/// if a word is unknown or repeated.
 std::optional<std::array<Dimension, kDimensions>> find_dimension_order(std::string_view text);
 
-/// The reverse of find_dimension_order().
+/// Returns the notation that find_dimension_order() parses.
 std::string dimension_order_text(const std::array<Dimension, kDimensions>& order);
 
 struct RankGrid {
-  std::uint32_t pipeline_stride = 1;       // from a rank to the same one of the next stage
-  std::vector<std::uint32_t> row_of_rank;  // its place in its pipeline
+  std::uint32_t pipeline_stride = 1;  // distance from a rank to its counterpart in the next stage
+  std::vector<std::uint32_t> row_of_rank;  // position of each rank in its pipeline
   std::vector<Group> groups;               // indexed, without places
 };
 
-/// The grid with the groups `tensor`, `context`, `data`, `data_context`, `expert`, `expert_data`
-/// and `pipeline`. Nothing where there is none; `problem` then says why. At most 2^32 - 1 ranks.
+/// Returns the grid with the groups `tensor`, `context`, `data`, `data_context`, `expert`,
+/// `expert_data` and `pipeline`. If the sizes do not fit, returns nullopt and sets `problem`. At
+/// most 2^32 - 1 ranks.
 std::optional<RankGrid> make_rank_grid(const ParallelSizes& sizes, std::string& problem);
 
 }  // namespace pipesim::models

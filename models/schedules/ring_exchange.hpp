@@ -1,5 +1,5 @@
-// Exchanges with the neighbors in a ring of ranks: each sends to the next of its list and receives
-// from the one before it, as attention does with context parallel ranks (TransformerEngine,
+// Exchanges between neighbors in a ring of ranks. Each rank sends to the next rank of its list and
+// receives from the previous one, as attention does with context parallelism (TransformerEngine,
 // transformer_engine/pytorch: flash_attn_p2p_communicate; Megatron-LM's cp_comm_type p2p).
 #pragma once
 
@@ -13,17 +13,18 @@ namespace pipesim::models {
 
 struct Ring {
   std::uint32_t size = 1;
-  Expr next;  // ranks
+  Expr next;  // rank of the next neighbor
   Expr previous;
 };
 
-/// That of the lists of a group. Nothing where its ranks are not evenly spaced, all lists alike:
-/// then no formula says which rank is next.
+/// Returns the ring that the lists of a group form. Returns nullopt unless the ranks of all lists
+/// have the same even spacing: otherwise no formula gives the next rank.
 std::optional<Ring> ring_of(const Group& group);
 
-/// How many exchanges an attention has, unless `collective` says it: while it computes its own
-/// block, keys and values of the first other one come, and so on for each. In the backward their
-/// gradients go all the way round. None in a ring of one rank.
+/// Returns the number of exchanges per attention; `collective` can state it. Each exchange brings
+/// the keys and values of another rank, while the rank computes with its present block. In the
+/// backward, the gradients of keys and values travel once around the ring. A ring of one rank has
+/// no exchanges.
 std::uint32_t exchanges_of(const StageCollective& collective, const Ring& ring);
 
 }  // namespace pipesim::models

@@ -14,7 +14,7 @@ Actions in_rounds(const ScheduleShape& shape, std::uint32_t rank, const RoundsRu
   const std::uint32_t size = per_round(shape);
   const std::uint32_t all = all_acts(shape);
   const std::uint32_t warm_up = std::min(rule.warm_up, all);
-  // The i-th forward, and the i-th backward, from 0.
+  // Returns the micro-batch of the i-th forward and of the i-th backward, from 0.
   const auto micro_batch = [&](std::uint32_t i) {
     return i / (size * shape.chunks) * size + i % size;
   };

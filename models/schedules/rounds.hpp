@@ -1,4 +1,4 @@
-// What interleaved 1F1B and the zero-bubble schedules that grew out of it have in common.
+// The common part of interleaved 1F1B and the zero-bubble schedules derived from it.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,24 @@
 
 namespace pipesim::models::schedules {
 
-/// The one rule by which these schedules differ, for one rank.
+/// The parameters in which these schedules differ, for one rank.
 struct RoundsRule {
-  std::uint32_t warm_up = 0;             // forwards before the first backward; at most all
+  std::uint32_t warm_up = 0;             // forwards before the first backward, if there are enough
   std::int64_t empty_after_warm_up = 0;  // empty slots, if above 0
-  bool split = false;                    // backwards in two halves ...
-  std::uint32_t delay = 0;               // ... of which the second comes so many later
+  bool split = false;                    // backwards are split into halves
+  std::uint32_t delay = 0;  // weight gradients lag by this number of backwards, if `split`
 };
 
-/// Micro-batches per round: PyTorch makes as many rounds as there are ranks in them.
+/// Returns the number of micro-batches per round. As in PyTorch, there are micro_batches / ranks
+/// rounds, at least 1.
 std::uint32_t per_round(const ScheduleShape& shape);
 
-/// Forwards of a rank, of all its stages.
+/// Returns the number of forwards of a rank, over all its stages.
 std::uint32_t all_acts(const ScheduleShape& shape);
 
-/// The actions of `rank`: after the warm-up a forward and a backward in turn, then backwards.
-/// Stages of the rank take turns, a round each: forwards from its first, backwards from its last.
+/// Returns the actions of `rank`: the warm-up, then forwards and backwards in turn, then the
+/// remaining backwards. The stages of the rank take turns of one round each: forwards start with
+/// its first stage, backwards with its last.
 Actions in_rounds(const ScheduleShape& shape, std::uint32_t rank, const RoundsRule& rule);
 
 }  // namespace pipesim::models::schedules

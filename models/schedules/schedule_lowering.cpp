@@ -18,9 +18,9 @@ namespace pipesim::models {
 namespace {
 
 constexpr std::size_t kStagesAhead = 3;
-constexpr std::size_t kAhead = 8;  // actions that are fetched ahead: more than a cache line
+constexpr std::size_t kAhead = 8;  // actions fetched ahead: more than a cache line
 
-// What a forward or backward needs from another stage has come by message, or was done here.
+// Whether the inputs of an action from other stages have arrived or were computed on its rank.
 bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet& done) {
   const std::uint32_t stage = action.stage;
   const std::uint32_t m = action.micro_batch;
@@ -38,9 +38,9 @@ bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet&
   return true;
 }
 
-// As PyTorch: in each round all ranks have a turn, each does a slot if it has what that needs, and
-// messages stand where both were in that round. An empty slot takes a turn. To be quick, who waits
-// has no turn until a message comes.
+// Adds messages as PyTorch does. In each round, every rank has a turn and runs a slot if its inputs
+// are available. A message is placed at the current position of both its ranks. An empty slot takes
+// a turn. For speed, a rank that waits has no turns until a message arrives.
 class SendRecv {
  public:
   explicit SendRecv(const Schedule& from)
@@ -58,7 +58,7 @@ class SendRecv {
     result_.rank_of_stage = from.rank_of_stage;
     result_.ranks.resize(from.ranks.size());
     result_.places.resize(from.places.size());
-    // Beside each forward or gradient there may be a send and a receive.
+    // Each forward or gradient can have a send and a recv.
     for (std::uint32_t rank = 0; rank < from.ranks.size(); ++rank) {
       std::size_t count = 0;
       for (const Action& action : from.ranks[rank]) {
@@ -91,14 +91,14 @@ class SendRecv {
   }
 
  private:
-  using Turns = std::vector<std::uint64_t>;  // a bit for each rank
+  using Turns = std::vector<std::uint64_t>;  // one bit per rank
   static constexpr std::size_t kBits = 64;
 
   static void give_turn(Turns& turns, std::uint32_t rank) {
     turns[rank / kBits] |= std::uint64_t{1} << rank % kBits;
   }
 
-  // False if nobody ever has a turn again.
+  // Starts the next round. Returns false if no rank has a turn again.
   bool next_round() {
     now_.swap(later_);
     const bool any = std::any_of(now_.begin(), now_.end(), [](auto turns) { return turns != 0; });
@@ -141,7 +141,7 @@ class SendRecv {
     return true;
   }
 
-  // All that no rank does, and all inputs from there.
+  // Counts as done before the schedule: all actions that no rank lists, and all inputs from them.
   void find_done_before() {
     here_ = ActionSet(from_);
     for (const Actions& row : from_.ranks) {
@@ -193,7 +193,7 @@ class SendRecv {
   void add(std::uint32_t rank, const Action& action, Place place) {
     Actions& row = result_.ranks[rank];
     row.push_back(action);
-    // Turns go from row to row, and when the rank has its next one, the cache has none of its own.
+    // Turns alternate between rows, so a row has left the cache before the next turn of its rank.
     __builtin_prefetch(row.data() + std::min(row.size() + kAhead, row.capacity()), 1);
     if (!result_.places.empty()) result_.places[rank].push_back(place);
   }
@@ -217,21 +217,21 @@ class SendRecv {
 
   const Schedule& from_;
   std::vector<std::size_t> next_;
-  Turns now_;  // who has yet to try in this round, and who in the next
+  Turns now_;  // ranks with a turn in this round; in the next round: `later_`
   Turns later_;
-  std::uint32_t turn_ = 0;  // of this rank
+  std::uint32_t turn_ = 0;  // rank with the current turn
   std::size_t round_ = 0;
-  std::vector<std::size_t> resumes_;  // the round in which its empty slots are over
+  std::vector<std::size_t> resumes_;  // by rank: the round in which its empty slots end
   std::priority_queue<std::pair<std::size_t, std::uint32_t>,
                       std::vector<std::pair<std::size_t, std::uint32_t>>, std::greater<>>
-      pauses_;  // those that last for more than a turn, by when they end
+      pauses_;  // pauses of more than a turn: last round, rank
   ActionSet done_;
-  ActionSet here_;  // of a partial schedule, what it has; a backward as its gradient of the input
+  ActionSet here_;  // actions of a partial schedule; a backward counts as its input gradient
   Schedule result_;
 };
 
-// The stages that a rank works on next, at most `kStagesAhead`, each once. (Both stages of actions
-// that overlap count, so there may be one more.)
+// Returns the next stages of a rank, at most `kStagesAhead`, each once. Both stages of overlapping
+// actions count, so there can be one more.
 std::vector<std::uint32_t> next_stages(const Actions& actions, std::size_t from) {
   std::vector<std::uint32_t> stages;
   for (std::size_t i = from; i < actions.size(); ++i) {
@@ -265,7 +265,7 @@ class DryRun {
       }
       if (!more) return steps;
       if (!progress) return std::nullopt;
-      // What a later rank has just done may let an earlier one go on in the same step.
+      // Progress of a later rank can let an earlier rank continue in the same step.
       for (const std::uint32_t rank : idle) step(rank);
     }
   }
@@ -322,12 +322,12 @@ ActionSet messages_of(const Schedule& schedule) {
   return messages;
 }
 
-// The messages between two actions of a row, which it writes in the order that is asked for.
+// The messages between two actions of a row, written in the requested order.
 class Between {
  public:
   Between(const ActionSet& known, MessageOrder order) : known_(known), order_(order) {}
 
-  /// The sends or the receives of the actions from `first` to before `end` that a schedule has.
+  /// Adds the sends or the recvs of the actions in [first, end) that the schedule has.
   void add(const Actions& actions, std::size_t first, std::size_t end, bool sends) {
     for (std::size_t i = first; i < end; ++i) {
       const Action message = message_of(actions[i], sends);
@@ -336,7 +336,7 @@ class Between {
   }
 
   void finish(NewRow& row) {
-    // Sends of what was just computed come first as they are.
+    // Without this, sends of the results just computed come first.
     if (order_ == MessageOrder::kRecvFirst) {
       std::stable_partition(messages_.begin(), messages_.end(),
                             [](const auto& message) { return !is_send(message.first.kind); });
@@ -348,10 +348,11 @@ class Between {
  private:
   const ActionSet& known_;
   MessageOrder order_;
-  std::vector<std::pair<Action, std::size_t>> messages_;  // and beside which action of the old row
+  // Messages, each with the index of its action in the old row.
+  std::vector<std::pair<Action, std::size_t>> messages_;
 };
 
-// What the rank at the other end does of a message.
+// Returns the matching send or recv of a message.
 Action other_end(const Action& message) {
   switch (message.kind) {
     case ActionKind::kSendForward:
@@ -371,14 +372,14 @@ bool is_input_of(const Action& receive, const Action& action) {
                                                            : gives_gradient(action.kind));
 }
 
-// Receives of a row that are still to be placed.
+// Recvs of a row that are not placed yet.
 class OpenReceives {
  public:
   OpenReceives(const Actions& actions, NewRow& row) : actions_(actions), row_(row) {}
 
   void add(std::size_t i) { open_.push_back(i); }
 
-  /// Places those of which `which` is true, in their order.
+  /// Places the recvs for which `which` is true, in order.
   template <typename Which>
   void receive(const Which& which) {
     std::vector<std::size_t> left;
@@ -398,8 +399,8 @@ class OpenReceives {
   std::vector<std::size_t> open_;
 };
 
-// `schedule` with each receive directly before the slot that uses it. `before` sees each other
-// action before its slot, and may place receives earlier.
+// Returns `schedule` with each recv directly before the slot that uses it. Calls `before` for each
+// other action before its slot; `before` can place recvs earlier.
 template <typename Before>
 Schedule with_late_receives(const Schedule& schedule, const Before& before) {
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
@@ -420,7 +421,7 @@ Schedule with_late_receives(const Schedule& schedule, const Before& before) {
   });
 }
 
-// Where messages stand in the rows of a schedule.
+// The positions of messages in the rows of a schedule.
 class MessagePlaces {
  public:
   explicit MessagePlaces(const Schedule& schedule) : schedule_(schedule) {

@@ -1,6 +1,6 @@
-// From what ranks compute to what they also send and receive: the passes by which PyTorch lowers a
-// schedule (torch/distributed/pipelining: _add_unshard_reshard, _add_reduce_grad, _merge_bw,
-// _add_send_recv), and the dry run with which it looks for deadlocks (_simulate_comms_compute).
+// Lowering of schedules: PyTorch's passes that add communication to computation
+// (torch/distributed/pipelining: _add_unshard_reshard, _add_reduce_grad, _merge_bw,
+// _add_send_recv), and the dry run that detects deadlocks (_simulate_comms_compute).
 #pragma once
 
 #include <cstddef>
@@ -15,63 +15,67 @@
 
 namespace pipesim::models {
 
-/// Whether it is the sending or the receiving end of a message.
+/// Whether `kind` sends, or receives, a message.
 bool is_send(ActionKind kind);
 bool is_receive(ActionKind kind);
-/// What brings the input of a forward or backward, or sends its result; of others kNone.
+/// Returns the message that brings the input of a forward or backward or, if `send`, sends its
+/// result; kNone for other actions.
 Action message_of(const Action& action, bool send);
 
-/// An input gradient directly before its weight gradient becomes one backward. Empty slots go.
+/// Merges each input gradient directly before its weight gradient into one backward. Drops empty
+/// slots.
 Schedule merge_backwards(const Schedule& schedule);
 
-/// Before each action the weights of the next three stages of its rank are there. Empty slots go.
+/// Adds unshards and reshards: before each action, the weights of the next three stages of its rank
+/// are available. Drops empty slots.
 Schedule add_unshard_reshard(const Schedule& schedule);
 
-/// After the last backward of a stage its gradients are reduced. Empty slots go.
+/// Adds the reduction of a stage's gradients after its last backward. Drops empty slots.
 Schedule add_reduce_grad(const Schedule& schedule);
 
-/// Adds sends and receives between stages on different ranks. In rounds, each rank in turn does its
-/// next action, if what that needs has been received or done by then; what it gives is sent at
-/// once, and the receive stands where the other rank is at that moment. So all sends and receives
-/// follow one order in which they can all be done, one after the other. Between what a partial
-/// schedule has and what was done before, nothing is sent. Empty slots take part in
-/// rounds and go. Nothing, and an error, where no rank can do its next action. `schedule` is valid
-/// and has no messages.
+/// Adds sends and recvs between stages on different ranks. In rounds, each rank in turn runs its
+/// next action if its inputs have been received or computed. The result is sent at once, and the
+/// recv is placed at the current position of the other rank. So all sends and recvs follow one
+/// order in which they can complete one after another. A partial schedule exchanges no messages
+/// with actions done before it. Empty slots take part in rounds and are dropped. If no rank can run
+/// its next action, reports an error and returns nullopt. `schedule` is valid and has no messages.
 std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics);
 
-/// Each recv directly before what uses it, as `defer_pp_recv` (pytorch#188833); but before a rank
-/// sends to a higher rank, it receives what that one sends before it receives this
-/// (pytorch#178815). Otherwise both of a pair could send first. `schedule` has messages.
+/// Moves each recv directly before its use, as `defer_pp_recv` does (pytorch#188833). Before a rank
+/// sends to a higher rank, it receives every message that the higher rank sends before it receives
+/// this one (pytorch#178815). Otherwise both ranks of a pair could send first. `schedule` has
+/// messages.
 Schedule defer_receives(const Schedule& schedule);
 
-/// With messages where Megatron-LM has them (megatron/core/pipeline_parallel): recvs directly
-/// before what uses them or, where ranks have several stages, behind the forward or backward before
-/// that. `overlap`: messages that stand together are in the order of `_p2p_ops`, by the parity of
-/// the rank. Otherwise they are slots in the order of `_batched_p2p_ops`: a send and the recv from
-/// the same neighbor or, where ranks have several stages, all, those of a forward in the steady
-/// state together with those of the backward after it. `schedule` has messages.
+/// Moves messages to their places in Megatron-LM (megatron/core/pipeline_parallel): recvs directly
+/// before their use or, if ranks have several stages, after the previous forward or backward. With
+/// `overlap`, adjacent messages have the order of `_p2p_ops`, which depends on the parity of the
+/// rank. Otherwise, adjacent messages form slots in the order of `_batched_p2p_ops`: a send and the
+/// recv from the same neighbor or, if ranks have several stages, all of them. In the steady state,
+/// the messages of a forward join the ones of the next backward. `schedule` has messages.
 Schedule in_megatron_order(const Schedule& schedule, bool overlap);
 
-/// Where sends and receives stand in a row.
+/// The places of sends and recvs in a row.
 enum class MessageOrder : std::uint8_t {
-  kInTurn,     // as add_send_recv() puts them
-  kDeferred,   // see defer_receives()
-  kSendFirst,  // a send behind what it sends, a receive ahead of what needs it; sends first
-  kRecvFirst,  // likewise, receives first
+  kInTurn,    // as add_send_recv() places them
+  kDeferred,  // see defer_receives()
+  // Sends directly after their actions, recvs directly before theirs; sends come first.
+  kSendFirst,
+  kRecvFirst,  // the same, but recvs come first
 };
 
 std::optional<MessageOrder> find_message_order(std::string_view name);
 std::vector<std::string> message_order_names();
 
-/// Moves the messages of `schedule`, which come from add_send_recv(), to where `order` has them.
+/// Moves the messages of `schedule`, which come from add_send_recv(), to their places in `order`.
 Schedule reorder_messages(Schedule schedule, MessageOrder order);
 
-/// Without sends whose recv was done before the partial `schedule`, and recvs whose send was.
+/// Returns a partial `schedule` without the messages whose matching send or recv was done before.
 Schedule without_half_messages(const Schedule& schedule);
 
-/// How many steps the dry run of PyTorch takes: per step each rank does one action, if it can.
-/// Sends never wait in it. Nothing where it comes to a halt, or meets what it cannot do: FSDP and
-/// overlap.
+/// Returns the number of steps of PyTorch's dry run. In each step, every rank runs one action, if
+/// possible; sends never wait. Returns nullopt if the dry run stops making progress, or if it does
+/// not support an action (FSDP, overlap).
 std::optional<std::size_t> dry_run_steps(const Schedule& schedule);
 
 }  // namespace pipesim::models

@@ -9,7 +9,7 @@
 namespace pipesim::models {
 namespace {
 
-// The ops of one action of a slot, in one layer.
+// An action of a slot, with its ops in one layer.
 struct SlotSide {
   std::uint32_t action = 0;
   std::uint32_t layers = 1;
@@ -49,7 +49,7 @@ std::vector<SlotSide> sides_of(const LayerOps& ops, const Actions& actions, std:
   return sides;
 }
 
-// One layer of all sides, each op with its side.
+// Returns the ops of one layer of all sides, each with its side.
 std::vector<std::pair<const SlotSide*, const StageOp*>> ops_of_layer(
     const LayerOps& ops, const std::vector<SlotSide>& sides) {
   std::vector<std::pair<const SlotSide*, const StageOp*>> result;
@@ -61,7 +61,7 @@ std::vector<std::pair<const SlotSide*, const StageOp*>> ops_of_layer(
     }
     return result;
   }
-  // What begins with a call is first: it can run beside all that the others compute.
+  // Actions that begin with a call come first: the call can overlap all computation of the others.
   std::vector<const SlotSide*> turns;
   for (const bool calls : {true, false}) {
     for (const SlotSide& side : sides) {

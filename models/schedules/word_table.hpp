@@ -1,4 +1,4 @@
-// Values of an enumeration with the words of the scenario format for them.
+// Tables of enumeration values and their words in the scenario format.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
-// ZB-V as its authors make it (Qi et al., arXiv 2401.10241;
+// ZB-V as its authors generate it (Qi et al., arXiv 2401.10241;
 // sail-sg/zero-bubble-pipeline-parallelism at 39f2c186, zbv.py): two stages per rank, the second on
-// the way back, one action at a time where it leaves the smallest bubble by the given costs, with
-// at most the memory of 1F1B. Four preferences are tried, each again with what bubbles it found
-// allowed for, and the best is taken. Action by action the same as theirs, for memory that is freed
-// by the weight gradient.
+// the way back. The generator places one action at a time, where it leaves the smallest bubble for
+// the given costs, within the memory of 1F1B. It tries four preferences, repeats each with the
+// bubbles of the previous attempt allowed, and keeps the best result. The result equals the
+// authors' action by action, if the weight gradient frees the memory.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -22,17 +22,17 @@ namespace {
 enum Work : std::uint8_t { kF, kB, kW };
 
 struct Preference {
-  bool fill_f = true;  // a weight gradient before a forward that would wait
-  bool fill_b = true;  // and before an input gradient of the first chunk
+  bool fill_f = true;  // put a weight gradient before a forward that would wait
+  bool fill_b = true;  // also before an input gradient of the first chunk
 };
 
 struct Result {
   std::vector<Actions> rows;
-  std::int64_t bubble = 0;            // the longest of all ranks
-  std::vector<std::int64_t> bubbles;  // of each rank
+  std::int64_t bubble = 0;            // maximum over all ranks
+  std::vector<std::int64_t> bubbles;  // per rank
 };
 
-// Chunk 0 of a gradient is the one that is done first: that of the second stage.
+// One run of the generator. Chunk 0 of a gradient is the one computed first: the second stage.
 class Attempt {
  public:
   Attempt(const ScheduleShape& shape, Preference preference, std::vector<std::int64_t> approved)
@@ -87,7 +87,7 @@ class Attempt {
     return state_[rank].done[kB][chunk];
   }
 
-  // The rank whose result an action needs; nothing for the first stage of its way.
+  // Returns the rank whose result an action needs; nullopt for the first stage in its direction.
   std::optional<std::uint32_t> source(std::uint32_t chunk, std::uint32_t rank) const {
     if (chunk == 0) return rank > 0 ? std::optional(rank - 1) : std::nullopt;
     return rank + 1 < ranks_ ? std::optional(rank + 1) : std::nullopt;
@@ -159,7 +159,7 @@ class Attempt {
     }
   }
 
-  // Forwards of the first chunk while the way back to `rank` takes longer.
+  // Adds forwards of the first chunk until the input of the way back reaches `rank`.
   void fill_until_input(std::uint32_t rank) {
     const std::int64_t input = end(kF, 1, rank + 1, 0) + shape_.costs.message_ns;
     const auto fits = [&] {
@@ -209,11 +209,11 @@ class Attempt {
     return std::nullopt;
   }
 
-  // Weight gradients, while the input of what comes next is not there.
+  // Adds weight gradients until the input of the next action is available.
   void fill_bubble(Work kind, std::uint32_t chunk, std::uint32_t rank, bool prefer) {
     Rank& here = state_[rank];
     const auto from = source(chunk, rank);
-    // Without a source the authors' index is -1: the end of the last weight gradient of all.
+    // Without a source, the authors' index is -1: the end of the very last weight gradient.
     const std::size_t last = end_.size() - 1;
     const auto input = [&] {
       const std::int64_t there =
@@ -228,7 +228,7 @@ class Attempt {
 
   const ScheduleShape& shape_;
   Preference preference_;
-  std::vector<std::int64_t> approved_;  // bubbles; empty: none are known
+  std::vector<std::int64_t> approved_;  // allowed bubbles; empty: none known
   std::int64_t most_approved_ = -1;
   std::uint32_t ranks_;
   std::uint32_t count_;
@@ -238,7 +238,7 @@ class Attempt {
   Result result_;
 };
 
-// Allowing for the bubbles that are there anyway, as long as that makes them smaller.
+// Repeats the attempt with its bubbles allowed, as long as the result improves.
 Result best_of(const ScheduleShape& shape, Preference preference) {
   Result best = Attempt(shape, preference, {}).run();
   while (true) {

@@ -1,16 +1,15 @@
-// Schedules that split the backward, and fill bubbles with gradients of weights, for which nobody
-// waits (Qi et al., "Zero Bubble Pipeline Parallelism", arXiv 2401.10241; "Pipeline Parallelism
-// with Controllable Memory", arXiv 2405.15362).
+// Schedules that split the backward, and fill bubbles with weight gradients, for which no other
+// rank waits (Qi et al., "Zero Bubble Pipeline Parallelism", arXiv 2401.10241; "Pipeline
+// Parallelism with Controllable Memory", arXiv 2405.15362).
 //
-// * ZB1P is the paper's H1 as PyTorch's ScheduleInterleavedZeroBubble has it: rank r puts the
-// weight
-//   gradients off by r micro-batches, so that every rank holds as many activations as the first of
-//   1F1B. Over several stages per rank likewise.
-// * H2 spends twice the memory: twice the forwards ahead, twice the delay. The paper draws it and
-//   gives its figures, but no rule; this rule is that of H1 with both numbers doubled, and comes
-//   out with the paper's figures for equal times: no bubble but for the start, 2p - 1 activations.
+// * ZB1P is the paper's H1 as in PyTorch's ScheduleInterleavedZeroBubble: rank r delays the weight
+//   gradients by r micro-batches, so that every rank holds the same number of activations as the
+//   first rank of 1F1B. The rule also applies to several stages per rank.
+// * H2 uses twice the memory: twice the forwards ahead, twice the delay. The paper draws H2 and
+//   gives its figures, but no rule. This rule doubles both numbers of H1. For equal times, it
+//   yields the paper's figures: no bubble except at the start, 2p - 1 activations.
 // * ZB-V: two stages per rank, the second on the way back (PyTorch's ScheduleZBVZeroBubble), in an
-//   order that follows no costs; zbv_greedy.cpp has the authors' own.
+//   order that ignores costs; zbv_greedy.cpp has the authors' order.
 #include <algorithm>
 
 #include "models/schedules/generators.hpp"
@@ -46,7 +45,7 @@ std::vector<Actions> zb_h2(const ScheduleShape& shape) {
 
 namespace {
 
-// One rank of ZB-V. A schedule of too few micro-batches is one of more with the rest left out.
+// One rank of ZB-V. With too few micro-batches, generates more and drops the surplus.
 class ZbvRank {
  public:
   ZbvRank(const ScheduleShape& shape, std::uint32_t rank)
