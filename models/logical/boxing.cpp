@@ -6,7 +6,7 @@
 namespace pipesim::models {
 namespace {
 
-// Whether the executor of collectives has one for this.
+// Whether the executor of collectives supports the change.
 bool has_collective(const Transition& change) {
   return !change.from.is_broadcast() && !change.to.is_partial_sum() &&
          !(change.from.is_partial_sum() && change.to.is_partial_sum());
@@ -19,7 +19,7 @@ std::string dispatcher_of(const ReducedChange& reduced, const Transition& change
   return change.over == Dimensions::kTensor ? "IntraGroup" : "InterGroup";
 }
 
-// The first builder of the chain that can do it, and why it is this one.
+// Returns the first builder of the chain that supports the change, and sets `why` to the reason.
 std::optional<BoxingBuilder> choose(const Transition& change, const BoxingEdge& edge,
                                     bool collective_boxing, std::string& why) {
   if (change.from == change.to) {
@@ -116,7 +116,7 @@ BoxingRoute boxing_route(const BoxingEdge& edge, Hierarchy hierarchy, bool colle
   if (transitions.empty())
     transitions.push_back({Sbp::broadcast(), Sbp::broadcast(), Dimensions::kBoth});
   for (std::size_t i = 0; i < transitions.size(); ++i) {
-    // All but the last step stay on the ranks that the tensor is on.
+    // All steps except the last one stay on the ranks of the tensor.
     BoxingEdge here = edge;
     if (i + 1 < transitions.size()) here.to_stage = edge.from_stage;
     std::string why;
@@ -187,7 +187,7 @@ std::vector<BoxingRow> boxing_rows(const LogicalGraph& graph) {
   std::vector<BoxingRow> rows;
   for (const std::uint32_t index : topological_order(graph)) {
     const LogicalOp& op = graph.ops[index];
-    if (op.kind == OpKind::kCollective) continue;  // told with what reads it
+    if (op.kind == OpKind::kCollective) continue;  // reported with its reader
     for (const LogicalInput& input : op.inputs) {
       if (input.control) continue;
       const LogicalOp& source = graph.ops[input.op];

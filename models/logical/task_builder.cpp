@@ -1,16 +1,15 @@
-// An op becomes one actor on all ranks of its stage. What it reads from the same ranks in the same
-// signature it reads from there; else boxing puts tasks in between:
+// Task builder: turns each op into one actor on all ranks of its stage. The actor reads tensors on
+// the same ranks in the same signature directly. For other tensors, boxing inserts tasks:
 //
-//   OneToOne          D2H on the giver, COMM_NET and H2D on the reader, for what is on another rank
-//   SliceBoxing       the same for each piece, and a task that joins (or adds up) them
+//   OneToOne          for another rank: D2H on the producer, COMM_NET and H2D on the reader
+//   SliceBoxing       the same for each piece, and a task that joins (or adds up) the pieces
 //   CollectiveBoxing  one collective on the thread NCCL
-//   NaiveB2P          the tensor itself on the first rank of a group, on the others a task that
-//                     gives zeros; it takes nothing of the tensor but its order, by a control
-//                     register of the giver on its own rank
+//   NaiveB2P          the tensor itself on the first rank of a group, and a task that gives zeros
+//                     on the other ranks; a control register of the producer on its own rank orders
+//                     the zeros
 //
-// Streams are OneFlow's: COMPUTE and what hints say; H2D, D2H, COMM_NET (on the rank that
-// receives), NCCL; CPU_COMPUTE for host tasks. The user's input and output have threads of their
-// own.
+// Streams are OneFlow's: COMPUTE and the streams of hints; H2D, D2H, COMM_NET (on the receiving
+// rank), NCCL; CPU_COMPUTE for host tasks. The user's input and output have separate threads.
 #include "models/logical/task_builder.hpp"
 
 #include <algorithm>
@@ -34,7 +33,7 @@ namespace {
 constexpr std::int64_t kOpsOfAutomaticGating = 1000;  // #8455
 constexpr std::size_t kStreamsOfAutomaticGating = 2;
 
-// Where a tensor is: a register, of this stage's ranks.
+// The location of a tensor: a register on the ranks of a stage.
 struct Source {
   std::uint32_t actor = kNoIndex;
   std::uint32_t reg = 0;
@@ -43,14 +42,14 @@ struct Source {
   std::int64_t acts = 1;  // per step
 };
 
-// Where a tensor is wanted, and by what.
+// The location that needs a tensor, and the place of its reader in the file.
 struct Target {
   std::uint32_t stage = 0;
   bool on_host = false;
   Place place;
 };
 
-// What an actor reads so far.
+// The reads of an actor so far.
 using Reads = std::vector<ReadTemplate>;
 
 class TaskBuilder {
@@ -136,7 +135,7 @@ class TaskBuilder {
     return groups_[name] = static_cast<std::uint32_t>(graph_.groups.size() - 1);
   }
 
-  // OneFlow keys communicators by their ranks and the stream's hint.
+  // Returns the communicator of a group and a stream hint: OneFlow keys communicators by both.
   std::uint32_t communicator(std::uint32_t group, const std::string& stream) {
     const std::string name = graph_.groups[group].name + "-" + stream;
     const std::uint32_t known = index_of(graph_.communicators, name);
@@ -149,7 +148,7 @@ class TaskBuilder {
     return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
   }
 
-  // A buffer may stand where its reader does; it has no hint of its own then.
+  // Gives buffers the stream of their reader, if they ask for it; they have no own stream hint.
   void find_streams_of_readers() {
     for (LogicalOp& op : graph_.logical->ops) {
       for (const LogicalInput& input : op.inputs) {
@@ -264,7 +263,7 @@ class TaskBuilder {
     actor.collective = std::move(collective);
   }
 
-  // The time of a collective follows from its bytes where there is a cluster.
+  // Sets the time of a collective. With a cluster, the time follows from the bytes.
   void set_time(const TensorType& type, const NdSbp& from, std::int64_t takes,
                 CollectiveTemplate& collective, ActorTemplate& actor) const {
     collective.bytes = type.bytes_on_a_rank(from, hierarchy_);
@@ -286,7 +285,8 @@ class TaskBuilder {
     return streams.size() < kStreamsOfAutomaticGating || ops < kOpsOfAutomaticGating;
   }
 
-  // A control register of its own for each reader, as in OneFlow. That of a tick is its output.
+  // Makes `reader` wait for `producer` through a separate control register, as in OneFlow. For a
+  // tick, uses its output.
   void add_order(const LogicalOp& from, std::uint32_t producer, std::uint32_t reader) {
     if (from.kind == OpKind::kAccTick) {
       graph_.actors[reader].reads.push_back(
@@ -307,7 +307,7 @@ class TaskBuilder {
     return read;
   }
 
-  // A read of the op `op`, which takes one slot per so many acts.
+  // Returns `read` as a read of `op`: with its place, and the rate of its kind.
   static ReadTemplate placed(ReadTemplate read, const LogicalOp& op) {
     read.place = op.place;
     if (op.kind == OpKind::kRepeat || op.kind == OpKind::kUnpack) {
@@ -352,7 +352,7 @@ class TaskBuilder {
     }
   }
 
-  // The tensor of `source` where it is wanted, changed.
+  // Returns the changed tensor of `source` at `target`.
   Source boxed(const BoxingStep& step, const Source& source, const Target& target,
                const LogicalOp& from, const LogicalOutput& tensor) {
     const auto key = std::make_tuple(source.actor, source.reg, target.stage, step.change.over,
@@ -389,7 +389,7 @@ class TaskBuilder {
 
   std::uint32_t add_slice_boxing(const BoxingStep& step, const Source& source, const Target& target,
                                  const LogicalOp& from) {
-    // A copy is cut where it is; all else is put together from the whole group.
+    // A copy is cut in place; other tensors are joined from the whole group.
     const std::uint32_t pieces = step.change.from.is_broadcast() ? 1 : size_of(step.change.over);
     Reads reads;
     for (std::uint32_t distance = 0; distance < pieces; ++distance) {
@@ -404,7 +404,8 @@ class TaskBuilder {
     return add_actor(std::move(actor), {false, target.stage, source.acts});
   }
 
-  // The zeros on all ranks of a group but the first, which reads the tensor.
+  // Adds zeros on all ranks of a group except the first, which reads the tensor. With `all_zeros`,
+  // the first rank gets zeros as well.
   void add_partial_sum(const BoxingStep& step, const Source& source, const LogicalOp& op,
                        const LogicalOp& from, const LogicalOutput& tensor, bool all_zeros,
                        Reads& reads) {
@@ -429,7 +430,7 @@ class TaskBuilder {
     if (options_.partial_sums_name_tensor) {
       set_kind(zeros, "zeros", 1);
     } else {
-      zeros.reads.push_back(read_of(source, zeros.on));  // a bare edge: it names no tensor
+      zeros.reads.push_back(read_of(source, zeros.on));  // a bare edge: names no tensor
       zeros.reads.back().needs.emplace();
       zeros.reads.back().place = op.place;
     }
@@ -441,7 +442,8 @@ class TaskBuilder {
     reads.push_back(placed(read_of({made, 0, op.stage, false, source.acts}, on), op));
   }
 
-  // A repeat gives its control registers back with its data (#8226: has as many of them).
+  // Sets the slots of a repeat's control register, which drains with the data (#8226: `times`
+  // slots).
   void set_control_of(const LogicalOp& from, RegisterTemplate& reg) const {
     if (from.kind != OpKind::kRepeat) return;
     const std::int64_t slots = logical_.decisions.repeat_control_slots;
@@ -449,14 +451,14 @@ class TaskBuilder {
     reg.drain_every = Expr::constant(from.times);
   }
 
-  // The rank of stage `from` that is to it as the own one is to `to`.
+  // Returns the rank in stage `from` that corresponds to the own rank in stage `to`.
   Expr like(std::uint32_t from, std::uint32_t to) const {
     const auto distance = (std::int64_t{from} - std::int64_t{to}) * hierarchy_.size();
     return Expr::binary(distance < 0 ? Expr::Op::kSubtract : Expr::Op::kAdd, Expr::rank(),
                         Expr::constant(distance < 0 ? -distance : distance));
   }
 
-  // The same, `steps` ranks on around its group.
+  // Returns the rank `steps` further around its group than like() returns.
   Expr around(std::uint32_t from, std::uint32_t to, Dimensions over, std::uint32_t steps) const {
     const auto number = [](std::int64_t value) { return Expr::constant(value); };
     using Op = Expr::Op;
@@ -467,7 +469,7 @@ class TaskBuilder {
         Op::kModulo,
         stride == 1 ? Expr::rank() : Expr::binary(Op::kDivide, Expr::rank(), number(stride)),
         number(size));
-    // Past the last it goes on with the first.
+    // The rank after the last one is the first.
     const Expr wraps = Expr::binary(Op::kGreaterEqual, seat, number(size - steps));
     const Expr forward = Expr::binary(Op::kAdd, own, number(std::int64_t{steps} * stride));
     const Expr back =
@@ -475,8 +477,8 @@ class TaskBuilder {
     return Expr::select(wraps, back, forward);
   }
 
-  // `source`, where it is wanted: what is on another rank goes over the host
-  // (TaskGraph::GetProxyNode). `steps` is how far around the group over `over` the giver is.
+  // Returns `source` at `target`. Data from another rank go over the host
+  // (TaskGraph::GetProxyNode). `steps`: distance of the producer around the group over `over`.
   Source moved(const Source& source, const Target& target, const LogicalOp& from, Dimensions over,
                std::uint32_t steps) {
     const bool same_rank = source.stage == target.stage && steps == 0;
@@ -494,7 +496,7 @@ class TaskBuilder {
     return at;
   }
 
-  // A copy task, which all share that want it.
+  // Returns the result of a copy task, which all its readers share.
   Source copied(const Source& source, const std::string& how, const LogicalOp& from,
                 const Target& target, const Expr* rank, const std::string& where) {
     const auto key = std::make_tuple(source.actor, source.reg, where);
@@ -520,7 +522,7 @@ class TaskBuilder {
   Diagnostics& diagnostics_;
   const Hierarchy hierarchy_;
   std::vector<std::uint32_t> actors_;  // by op
-  std::uint64_t placed_ = 0;           // actors, on all ranks
+  std::uint64_t placed_ = 0;           // number of actors, over all ranks
   std::vector<ChainLink> links_;       // by actor
   std::map<std::string, std::uint32_t> groups_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, Source> copies_;

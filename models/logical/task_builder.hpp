@@ -1,5 +1,5 @@
-// From the ops of a model to the actors of a task graph: OneFlow's TaskGraph (core/graph/ at
-// a90c81d589), and what its plan adds about memory.
+// Construction of a task graph's actors from the ops of a model: OneFlow's TaskGraph (core/graph/
+// at a90c81d589), and the memory constraints that its plan adds.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace pipesim::models {
 
-/// What build-tasks may be told.
+/// Options of build-tasks.
 struct TaskOptions {
-  bool zeros_on_all_ranks = false;       // of NaiveB2P: the first rank of a group has none
-  std::int64_t zeros_slots = 1;          // of a BoxingZeros
+  bool zeros_on_all_ranks = false;       // for NaiveB2P: no rank of a group gets the tensor
+  std::int64_t zeros_slots = 1;          // for each BoxingZeros
   bool partial_sums_name_tensor = true;  // #8052
-  bool memory_guard = true;              // of the memory that a chain shares
+  bool memory_guard = true;              // for the memory that a chain shares
 };
 
 /// Makes the actors of all ops of `graph.logical`, with the streams, groups and communicators that
-/// they need. Ops are taken in topological order, and what boxing puts in stands before its reader.
-/// False, with errors, where an edge cannot be boxed.
+/// they need. Ops are handled in topological order; boxing tasks precede their reader. If an edge
+/// cannot be boxed, reports an error and returns false.
 bool build_tasks(TaskGraph& graph, const TaskOptions& options, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models
