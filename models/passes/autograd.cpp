@@ -1,8 +1,8 @@
-// The backward, and the optimizer behind it: for each forward op one that reads the gradient of
-// what that gives, what was saved, and its variables, and gives their gradients.
+// The backward and the optimizer. Each forward op gets a gradient op. It reads the gradient of the
+// op's output, the saved tensor and the variables, and gives the gradients of input and variables.
 //
-// The gradient of a repeat is an accumulate (OneFlow's acc, called <repeat>_grad there); that of an
-// unpack would be a pack, but the user's input needs no gradient.
+// The gradient of a repeat is an accumulate (OneFlow's acc, named <repeat>_grad). The gradient of
+// an unpack would be a pack, but the user's input needs no gradient.
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,8 +60,8 @@ class Backward {
     return graph_.ops[input.op].outputs[input.output].type;
   }
 
-  // As it was given, so that nothing has to be boxed. What begins the backward reads the output of
-  // its forward op, whatever it saves.
+  // Adds the saved tensor and the variables as inputs. A saved tensor keeps its signature, so no
+  // boxing is needed. The first op of the backward always reads the output of its forward op.
   void add_saved(const ModelOp& model_op, std::uint32_t forward, LogicalOp& op) const {
     const LogicalOp& of = graph_.ops[forward];
     LogicalInput saved = {forward, 0, of.outputs.front().signature};
@@ -77,7 +77,7 @@ class Backward {
     }
   }
 
-  // From the gradient of each micro-batch to the updated variable.
+  // Adds the ops from the gradient of each micro-batch to the updated variable.
   void add_gradient_of(std::uint32_t source, const ModelVariable& variable, std::uint32_t output) {
     const bool repeats = graph_.ops[source].kind == OpKind::kRepeat;
     const std::uint32_t weights = repeats ? graph_.ops[source].inputs.front().op : source;
@@ -111,7 +111,7 @@ class Backward {
   }
 
   LogicalGraph& graph_;
-  std::uint32_t last_ = kNoIndex;  // what gives the gradient of what the next op gave
+  std::uint32_t last_ = kNoIndex;  // op that gives the gradient of the next op's output
 };
 
 void run_autograd(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnostics) {

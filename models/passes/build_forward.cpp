@@ -1,5 +1,5 @@
-// The ops of the forward, with their variables: a chain from the user's input to the user's output,
-// as OneFlow's tracing of nn.Graph makes it.
+// The ops of the forward with their variables: a chain from the user's input to the user's output,
+// as OneFlow's tracing of nn.Graph creates it.
 #include <set>
 #include <string>
 #include <utility>
@@ -64,7 +64,7 @@ class ForwardBuilder {
     last_ = graph_.add(std::move(op));
   }
 
-  // What is cut has an axis to cut, and equal parts.
+  // Checks that a split tensor has the axis, and that its parts are equal.
   void check(const std::string& what, const LogicalOutput& output, Place place) {
     const std::vector<std::int64_t>& shape = output.type.shape;
     std::vector<std::int64_t> parts(shape.size(), 1);
@@ -88,7 +88,7 @@ class ForwardBuilder {
     }
   }
 
-  // Once for layers that one place in the file stands for.
+  // Reports an error, but only once for all layers with the same place in the file.
   void tell(Place place, std::string message) {
     if (place.line == 0 || told_.insert(place).second) {
       diagnostics_.error(place, Code::kSignature, std::move(message));

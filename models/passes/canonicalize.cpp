@@ -1,4 +1,4 @@
-// Nothing that goes has a part in a run: its fingerprint stays.
+// Removes only parts that take no part in a run, so the fingerprint does not change.
 #include "models/graph/graph_edit.hpp"
 #include "models/passes/shipped_passes.hpp"
 

@@ -1,8 +1,8 @@
-// A step of several micro-batches: the user's input is unpacked, each variable repeated, and what
-// the user gets is packed. Gradients are added up where autograd meets a repeat.
+// A step of several micro-batches: the user's input is unpacked, each variable is repeated, and the
+// user's output is packed. autograd adds up the gradients of each repeat.
 //
-// OneFlow does it while it traces (core/framework/op_interpreter/lazy_op_interpreter.cpp). With one
-// micro-batch there is nothing to do.
+// OneFlow does the same during tracing (core/framework/op_interpreter/lazy_op_interpreter.cpp).
+// With one micro-batch, the pass does nothing.
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace pipesim::models {
 namespace {
 
-// Puts an op of this kind behind `source`: all that reads that reads the new op.
+// Inserts an op of this kind after `source`. All readers of `source` then read the new op.
 void put_behind(LogicalGraph& graph, std::uint32_t source, OpKind kind, std::string name,
                 std::int64_t takes) {
   const std::int64_t times = graph.training.accumulation;
@@ -39,7 +39,7 @@ void put_behind(LogicalGraph& graph, std::uint32_t source, OpKind kind, std::str
   }
 }
 
-// Puts a pack between the output and what it reads, where that is.
+// Inserts a pack between the output and its source, on the stage of the source.
 void put_pack(LogicalGraph& graph, std::uint32_t output) {
   const std::uint32_t source = graph.ops[output].inputs.front().op;
   LogicalOp op;

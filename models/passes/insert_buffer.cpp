@@ -1,7 +1,8 @@
-// An edge from `from` to `to` becomes two, with a buffer between them: an op of no duration that
-// hands on what it gets, and holds as many as it has slots. It stands where the reader does and
-// reads as that did, from the same ranks; the reader then reads the buffer of its own rank. If the
-// reader took a slot once per so many acts, it still does, and the buffer acts for each.
+// Replaces an edge from `from` to `to` by two edges with a buffer between them: an op of no
+// duration that passes its input on and holds one input per slot. The buffer is on the ranks of the
+// reader and reads from the same ranks as the reader did; the reader then reads the buffer of its
+// own rank. A reader that took a slot once per several ops still does; the buffer runs once per
+// slot.
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +17,7 @@ namespace {
 
 void insert(TaskGraph& graph, std::uint32_t to, std::size_t read_index, ActorTemplate buffer) {
   ReadTemplate& read = graph.actors[to].reads[read_index];
-  // A copy is as large, where one can say it in the terms of the buffer's own rank.
+  // A copy has the same size, if the buffer's own rank can express the size.
   const Boxed<Expr>& bytes = graph.actors[read.actor].registers[read.reg].bytes;
   const bool same = read.group == kNoIndex && bytes && !(read.rank && bytes->depends_on_rank());
   if (same) buffer.registers.front().bytes = bytes;
@@ -29,7 +30,7 @@ void insert(TaskGraph& graph, std::uint32_t to, std::size_t read_index, ActorTem
   read.rank.reset();
   read.group = kNoIndex;
   read.reg = 0;
-  // Before its reader, whose index is then one more.
+  // Inserts the buffer before its reader, whose index increases by 1.
   insert_actor(graph, to, std::move(buffer));
   graph.actors[to + 1].reads[read_index].actor = to;
 }
@@ -72,7 +73,7 @@ void run_insert_buffer(TaskGraph& graph, const PassOptions& options, Diagnostics
     const ReadTemplate& read = graph.actors[*to].reads[i];
     if (read.actor == *from && read.reg == *reg) reads.push_back(i);
   }
-  // Several are on different ranks, or from different ones, and get a buffer each.
+  // Several reads are on different ranks or from different ranks; each gets a buffer.
   for (const std::size_t read : reads) {
     buffer.name = free_name(graph.actors, name);
     insert(graph, (*to)++, read, buffer);

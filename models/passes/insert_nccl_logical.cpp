@@ -1,21 +1,21 @@
-// NCCL ops in the graph itself, each with its place in the order of its stage and its stream:
+// NCCL ops in the graph itself, with a fixed position in the order of their stage and a stream:
 // OneFlow's core/job_rewriter/insert_nccl_logical_op_pass.cpp.
 //
-// In each stage, ops that data joins and that act equally often make a subgraph; variables,
-// repeats, accumulates, packs and buffers are its borders. So the first stages have one for the
-// forward and one for the backward, and the last, which has no buffers between the two, has one for
-// both. The largest fixes how often the ops act; the others follow in their order, if they act as
-// often and do not overlap. In a subgraph
+// In each stage, ops that data connects and that run equally often form a subgraph; variables,
+// repeats, accumulates, packs and buffers are its borders. So each stage has one subgraph for the
+// forward and one for the backward, except the last stage: without buffers between the two, it has
+// one for both. The largest subgraph fixes how often the ops run. The others follow in order, if
+// they run equally often and do not overlap. In a subgraph
 //
-//   * all ops get one order, by control registers where no data gives it;
-//   * an edge that changes the signature gets an NCCL op behind its giver, if there is one for it
-//     (models/logical/boxing.hpp); what it leaves is boxed when tasks are built;
-//   * the ops get a stream of their own, NCCL_COMPUTE_0 and so on. But not those of the first
-//     subgraph, which stay on COMPUTE with the buffers. That is the other half of the Swin-T hang;
-//     #8226 takes the exception back.
+//   * all ops get one order, through control registers if data does not order them;
+//   * an edge that changes the signature gets an NCCL op after its producer, if one exists for the
+//     change (models/logical/boxing.hpp); build-tasks boxes the remaining edges;
+//   * the ops get a separate stream, NCCL_COMPUTE_0 and so on. The exception is the first subgraph,
+//     which stays on COMPUTE with the buffers. The exception is one half of the Swin-T hang, see
+//     pipeline_buffers.cpp for the other; #8226 removes it.
 //
-// What is reduced after an accumulate gets its NCCL ops too: they wait for the last op of the
-// backward, and for one another, so that they have one order as well.
+// Gradients that are reduced after an accumulate also get NCCL ops, which wait for the last op of
+// the backward and for one another, so that their order is fixed as well.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -64,7 +64,8 @@ class CollectiveInserter {
            (op.kind == OpKind::kCompute || op.kind == OpKind::kUpdate);
   }
 
-  // Ops that data joins, in topological order; the subgraphs in the order of their first op.
+  // Returns the ops that data connects, in topological order, as subgraphs sorted by their first
+  // op.
   std::vector<std::vector<std::uint32_t>> components(std::uint32_t stage) const {
     std::vector<std::uint32_t> parent(graph_.ops.size());
     std::iota(parent.begin(), parent.end(), 0);
@@ -112,7 +113,7 @@ class CollectiveInserter {
     return result;
   }
 
-  // One order, with the collectives in it. Returns all ops of the subgraph.
+  // Gives the subgraph one order, with collectives inserted. Returns all its ops.
   std::vector<std::uint32_t> insert_in(const std::vector<std::uint32_t>& subgraph) {
     std::vector<std::uint32_t> ops;
     for (const std::uint32_t op : subgraph) {
@@ -136,8 +137,8 @@ class CollectiveInserter {
     if (!known) inputs.push_back({before, 0, {}, true});
   }
 
-  // Between an op and what it reads. Nothing where none is needed, there is none, or one is there:
-  // then that is read.
+  // Makes an op read its input `i` through a collective, if the signature changes and NCCL has one.
+  // Returns the collective if it is new.
   std::optional<std::uint32_t> insert(std::uint32_t reader, std::size_t i) {
     const LogicalInput input = graph_.ops[reader].inputs[i];
     if (input.control) return std::nullopt;
@@ -177,7 +178,7 @@ class CollectiveInserter {
     return is_new ? std::optional(made) : std::nullopt;
   }
 
-  // The gradients that are summed up: P to B over the ranks, once per step.
+  // Inserts the collectives of accumulated gradients: P to B over the ranks, once per step.
   void insert_after_accumulation(std::uint32_t stage, std::uint32_t last_op) {
     std::uint32_t before = kNoIndex;
     const auto count = static_cast<std::uint32_t>(graph_.ops.size());
@@ -194,7 +195,7 @@ class CollectiveInserter {
     }
   }
 
-  // cast_to_tick, acc_tick and device_tick in one: once per step, when the backward is over.
+  // Adds one op for cast_to_tick, acc_tick and device_tick: once per step, after the backward.
   std::uint32_t add_tick(std::uint32_t stage, std::uint32_t last_op) {
     LogicalOp tick;
     tick.name = "AccTick-" + graph_.ops[last_op].name;

@@ -1,4 +1,4 @@
-// What the passes that make tasks of a model have in common.
+// Helpers of the passes that turn a model into tasks.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace pipesim::models {
 
-/// The model that `graph` still is, for the pass of this name, which is noted as done. nullptr,
-/// with an error, where there is none, what the pass builds on is missing, or it comes too late.
+/// Returns the model in `graph` and records `pass` as done. If there is no model, a required pass
+/// is missing, or `pass` comes too late, reports an error and returns nullptr.
 LogicalGraph* begin_model_pass(TaskGraph& graph, std::string_view pass, Diagnostics& diagnostics);
 
-/// How an op of a layer is called: block0-qk.
+/// Returns the name of a layer's op: block0-qk.
 std::string op_name(const ModelLayer& layer, const ModelOp& op);
 
-/// The forward op that was made of `op`, the one of this number in the model's layer `layer`, or
-/// kNoIndex: it has none.
+/// Returns the forward op made from op number `op` of the model's layer `layer`; kNoIndex if there
+/// is none.
 std::uint32_t forward_of(const LogicalGraph& graph, std::uint32_t layer, std::uint32_t op);
 
 }  // namespace pipesim::models

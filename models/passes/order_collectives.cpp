@@ -1,10 +1,10 @@
-// NCCL wants the calls of a device in one order on all ranks. Where data alone does not say which
-// of two collectives comes first, ranks may differ, and that is how hangs begin.
+// NCCL requires the calls of a device in the same order on all ranks. If data does not order two
+// collectives, ranks can choose different orders, and then they hang.
 //
-// The order is that of the data, and of the file where data leaves it open. Each collective then
-// waits for the one before it on its rank, through a control register of one slot: so the earlier
-// one cannot run ahead either, and the acts of all of them alternate: a#1 b#1 a#2 b#2 ... on every
-// rank. That costs overlap, which is the price of one order.
+// The order follows the data, and the file where data leaves it open. Each collective waits for the
+// previous one on its rank, through a control register of one slot. So the previous collective
+// cannot run ahead either, and the ops alternate: a#1 b#1 a#2 b#2 ... on every rank. The price of
+// one order is less overlap.
 #include <map>
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@
 namespace pipesim::models {
 namespace {
 
-// Actors after all that they read. What is on a cycle comes last, in the order of the file.
+// Returns the actors in topological order. Actors on a cycle come last, in file order.
 std::vector<std::uint32_t> data_order(const TaskGraph& graph) {
   const auto count = static_cast<std::uint32_t>(graph.actors.size());
   std::vector<std::uint32_t> order =
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> data_order(const TaskGraph& graph) {
   return order;
 }
 
-// How often an actor acts, by template, on the first of its ranks; 0 where it is on none.
+// Returns the number of ops of each actor template on its first rank; 0 if it is on no rank.
 std::vector<std::uint32_t> acts_of(const Lowered& lowered, std::size_t actors) {
   std::vector<std::uint32_t> acts(actors, 0);
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
@@ -50,7 +50,7 @@ void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnos
   if (!lowered) return;
   const std::vector<std::uint32_t> acts = acts_of(*lowered, graph.actors.size());
 
-  std::vector<std::uint32_t> last(graph.ranks, kNoIndex);  // collective on each rank, so far
+  std::vector<std::uint32_t> last(graph.ranks, kNoIndex);  // last collective on each rank
   for (const std::uint32_t index : data_order(graph)) {
     const ActorTemplate& actor = graph.actors[index];
     if (!actor.collective || actor.collective->group != *group) continue;

@@ -21,7 +21,7 @@ std::optional<std::int64_t> parsed_number(std::string_view text) {
 
 const std::string& PassOptions::text(std::string_view name) const {
   const auto found = values_.find(name);
-  PIPESIM_CHECK(found != values_.end());  // a pass asks for what it declares
+  PIPESIM_CHECK(found != values_.end());  // passes ask only for options that they declare
   return found->second;
 }
 

@@ -1,8 +1,8 @@
-// What a pass over the task graph is, and the registry that knows passes by name.
+// Passes over the task graph, and the registry that finds passes by name.
 //
 // A shipped pass is one file in this folder, which ends in a function that returns its Pass, and a
-// line in shipped_passes.cpp. A program of a user's own makes a registry of the shipped ones and
-// adds to it; nothing registers itself behind anybody's back. See docs/how-to/passes.md.
+// line in shipped_passes.cpp. A user's program makes a registry of the shipped passes and adds to
+// it; no pass registers itself. See docs/how-to/passes.md.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@
 
 namespace pipesim::models {
 
-/// What the value of an option is: any text, a whole number, or on/off.
+/// The type of an option's value: any text, an integer, or on/off.
 enum class OptionType : std::uint8_t { kText, kNumber, kTruth };
 
-/// An option as a pass declares it.
+/// An option that a pass declares.
 struct PassOption {
   std::string name;
   OptionType type = OptionType::kText;
-  std::optional<std::string> otherwise;  // its value where none is given; nothing: one must be
+  std::optional<std::string> otherwise;  // default value; empty: required
   std::string about;                     // one line
-  std::vector<std::string> one_of = {};  // of a text: the words that it may be; none: any
-  std::int64_t at_least = std::numeric_limits<std::int64_t>::min();  // of a number
+  std::vector<std::string> one_of = {};  // allowed words of a text; empty: any
+  std::int64_t at_least = std::numeric_limits<std::int64_t>::min();  // minimum of a number
 };
 
-/// The values of a pass's options: all that it declares are there, and are of their type.
+/// The values of a pass's options: one per declared option, of its type.
 class PassOptions {
  public:
   const std::string& text(std::string_view name) const;
   std::int64_t number(std::string_view name) const;
   bool truth(std::string_view name) const;
 
-  /// `text` must be of the option's type, see is_option_value().
+  /// Sets an option. `text` must be of the option's type, see is_option_value().
   void set(std::string name, std::string text) { values_[std::move(name)] = std::move(text); }
   bool has(std::string_view name) const { return values_.count(name) > 0; }
 
@@ -49,37 +49,37 @@ class PassOptions {
 /// Whether `text` is a value of `option`.
 bool is_option_value(std::string_view text, const PassOption& option);
 
-/// What its values are: "a whole number", "one of 'a' and 'b'".
+/// Describes the allowed values: "a whole number", "one of 'a' and 'b'".
 std::string option_values(const PassOption& option);
 
 /// A change of the task graph.
 struct Pass {
-  std::string name;                 // move-to-stream
+  std::string name;                 // for example move-to-stream
   std::string about;                // one line
-  std::vector<PassOption> options;  // the first may be given as `name=value`
+  std::vector<PassOption> options;  // `name=value` sets the first one
 
-  /// Changes `graph`, or says in `diagnostics` why it cannot. What it leaves is verified by others.
+  /// Changes `graph`, or reports in `diagnostics` why it cannot. run_passes() verifies the result.
   void (*run)(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) = nullptr;
 };
 
 class PassRegistry {
  public:
-  /// False, and nothing happens, if there is a pass of that name.
+  /// Adds a pass. Returns false and changes nothing if the name is taken.
   bool add(Pass pass);
 
-  /// The pass of this name, or nullptr. It stays where it is as long as the registry does.
+  /// Returns the pass called `name`, or nullptr. The pointer is valid as long as the registry.
   const Pass* find(std::string_view name) const;
 
   std::vector<std::string> names() const;
 
-  /// By name.
+  /// Returns all passes, sorted by name.
   const std::map<std::string, Pass, std::less<>>& all() const { return passes_; }
 
  private:
   std::map<std::string, Pass, std::less<>> passes_;
 };
 
-/// The passes that come with pipesim.
+/// Returns the passes that come with pipesim.
 PassRegistry shipped_passes();
 
 }  // namespace pipesim::models

@@ -21,7 +21,7 @@ class Parser {
   struct Given {
     std::string name;
     std::string value;
-    std::size_t at = 0;  // of its name, or of its value where that stands for it
+    std::size_t at = 0;  // position of the name, or of the value if there is no name
   };
 
   PassCall call();
@@ -41,7 +41,7 @@ class Parser {
   const PassRegistry& registry_;
   Diagnostics& diagnostics_;
   std::size_t at_ = 0;
-  bool is_complete_ = true;  // nothing that was given has been lost by a mistake
+  bool is_complete_ = true;  // false once a parse error has dropped a pass or an option
 };
 
 std::vector<PassCall> Parser::run() {
@@ -53,7 +53,7 @@ std::vector<PassCall> Parser::run() {
   return calls;
 }
 
-// What stands before the next sign, or in quotes.
+// Reads the text before the next sign, or the text in quotes.
 std::string Parser::word() {
   if (take('\'')) {
     const std::size_t end = text_.find('\'', at_);
@@ -135,7 +135,7 @@ void Parser::set_options(const Pass& pass, std::size_t at, const std::vector<Giv
       suggest_name(error(each.at, Code::kPassOption,
                          "pass '" + pass.name + "' has no option '" + each.name + "'"),
                    each.name, known);
-      is_complete_ = false;  // it may be a misspelt one that is needed
+      is_complete_ = false;  // a required option may be misspelled
     } else if (options.has(each.name)) {
       error(each.at, Code::kPassOption, "option '" + each.name + "'" + of_pass + " is given twice");
     } else if (!is_option_value(each.value, *declared)) {
@@ -159,7 +159,7 @@ void Parser::set_options(const Pass& pass, std::size_t at, const std::vector<Giv
   }
 }
 
-// Copies what is in `found`, each with a note of who is to blame.
+// Copies the diagnostics of `found`, each with `note`, which names the pass to blame.
 void blame(const Diagnostics& found, const std::string& note, Diagnostics& diagnostics) {
   for (const Diagnostic& item : found.sorted()) {
     Diagnostic& told = item.severity == Severity::kError

@@ -1,9 +1,9 @@
-// Several passes, one after the other, as people name them:
+// Sequences of passes, as users write them:
 //
 //   canonicalize,set-slots=Repeat:slots=4:register=ctrl
 //
-// Commas part the passes. Options follow a pass after colons; `pass=value` gives its first one. A
-// value in 'single quotes' may have any of these signs in it.
+// Commas separate passes. Options follow a pass after colons; `pass=value` sets its first option. A
+// value in 'single quotes' can contain any of these signs.
 #pragma once
 
 #include <functional>
@@ -18,28 +18,28 @@
 
 namespace pipesim::models {
 
-/// A pass with the values of its options.
+/// A pass with its option values.
 struct PassCall {
   const Pass* pass = nullptr;
   PassOptions options;
-  std::string text;  // as it was given
+  std::string text;  // as the user wrote it
 };
 
-/// The passes in `text`, which may be none. Nothing where it has mistakes: all are in
-/// `diagnostics`.
+/// Parses the list of passes in `text`, which can be empty. If it has mistakes, returns nullopt,
+/// and `diagnostics` has all of them.
 std::optional<std::vector<PassCall>> parse_passes(std::string_view text,
                                                   const PassRegistry& registry,
                                                   Diagnostics& diagnostics);
 
 struct PipelineOptions {
-  bool verify_each = true;  // else only before the first and after the last pass
-  std::function<void(const PassCall& call, const TaskGraph& graph)> after_each;  // may be empty
+  bool verify_each = true;  // false: only before the first and after the last pass
+  std::function<void(const PassCall& call, const TaskGraph& graph)> after_each;  // can be empty
 };
 
 /// Runs `calls` on `graph`, which must keep the rules of models/passes/verifier.hpp before and
-/// after. False where it does not, or a pass has refused; `diagnostics` then says which pass, and
-/// `graph` is neither what it was nor what it should be. A pipeline schedule is from then on only
-/// the programs that it stands for: passes may change them.
+/// after. If it does not, or if a pass fails, returns false; `diagnostics` names the pass, and
+/// `graph` is in an intermediate state. A pipeline schedule is reduced to its programs, because
+/// passes can change them.
 bool run_passes(TaskGraph& graph, const std::vector<PassCall>& calls,
                 const PipelineOptions& options, Diagnostics& diagnostics);
 

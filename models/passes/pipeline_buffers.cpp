@@ -1,15 +1,16 @@
 // Buffers between stages, and between forward and backward, so that a stage can have several
-// micro-batches in flight. OneFlow's core/job_rewriter/pipeline_buffer_pass.cpp, with its sizes; S
-// is the number of stages. Nothing to do with one stage, or one micro-batch.
+// micro-batches in flight. Follows OneFlow's core/job_rewriter/pipeline_buffer_pass.cpp. The sizes
+// are OneFlow's, in slots; S is the number of stages. With one stage or one micro-batch, the pass
+// does nothing.
 //
-//   forward to backward   not in the last stage, not from a repeat or a buffer: 2 S at the reader
-//   host to device        in the forward, from the first stage to the last or the first: 2 S there
-//   forward to forward    from stage s to t > s: 1 at the giver, then t - s at the reader
-//   backward to backward  from stage s to t < s: 1 at the giver, then 1 at the reader
+//   forward to backward   not in the last stage, not from a repeat or buffer: 2 S at the reader
+//   host to device        forward, from the first stage to the last or first: 2 S at the reader
+//   forward to forward    from stage s to t > s: 1 at the producer, then t - s at the reader
+//   backward to backward  from stage s to t < s: 1 at the producer, then 1 at the reader
 //
-// One buffer per tensor and stage: what else reads the tensor there reads it too. The pass runs
-// before the one that gives streams to forward and backward, so a buffer has none of theirs: it is
-// on COMPUTE, also where its reader is not. That is half of the Swin-T hang.
+// There is one buffer per tensor and stage; all readers of the tensor on the stage share it. The
+// pass runs before insert-nccl-logical gives streams to forward and backward. So a buffer is on
+// COMPUTE, even if its reader is not. The buffers on COMPUTE are one half of the Swin-T hang.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -28,8 +29,8 @@ class BufferInserter {
 
   void run() {
     const auto count = static_cast<std::uint32_t>(graph_.ops.size());
-    // All of the first sort first: OneFlow's pass has two loops, and the first to come names the
-    // size of a buffer that both want.
+    // Handles all edges of the first kind first. OneFlow's pass has two loops, and the first loop
+    // sets the size of a buffer that both need.
     for (const bool first : {true, false}) {
       for (std::uint32_t reader = 0; reader < count; ++reader) {
         for (std::size_t i = 0; i < graph_.ops[reader].inputs.size(); ++i) {
@@ -77,7 +78,7 @@ class BufferInserter {
     }
   }
 
-  // What brings a tensor to a stage is counted in the progress of its reader's pass.
+  // Inserts a buffer on the stage of the reader. `counts`: it counts in the progress of its pass.
   void put_at_reader(std::uint32_t reader, std::size_t i, std::int64_t slots, bool counts) {
     const std::uint32_t stage = graph_.ops[reader].stage;
     const LogicalInput tensor = tensor_of(graph_.ops[reader].inputs[i]);
@@ -125,7 +126,7 @@ class BufferInserter {
     graph_.ops[reader].inputs[i].output = 0;
   }
 
-  // What was first given, where a buffer is read.
+  // Returns the original tensor, if the input is a buffer.
   LogicalInput tensor_of(const LogicalInput& input) const {
     const LogicalOp& op = graph_.ops[input.op];
     return op.kind == OpKind::kBuffer ? tensor_of(op.inputs.front()) : input;

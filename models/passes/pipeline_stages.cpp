@@ -1,7 +1,7 @@
-// Which stage each layer is in: what a layer says, and equal shares of those that say nothing. The
-// first op of a stage reads what the stage before gives through an op of its own stage, as the
-// user's to_global() makes it (hierarchical_parallel_cast), so that its gradient has what it saved
-// where it is.
+// The stage of each layer: the layer's own setting, or an equal share for layers without one. The
+// first op of a stage reads the previous stage through an extra op on its own stage, as the user's
+// to_global() creates it (hierarchical_parallel_cast). So the saved tensor is on the stage of the
+// gradient op that reads it.
 //
 // OneFlow's FixPipelineStageIdPass gives all ops of one placement one stage; here a stage is a
 // placement.
@@ -15,7 +15,7 @@
 namespace pipesim::models {
 namespace {
 
-// The stage of each layer; none where it cannot be.
+// Returns the stage of each layer; empty after an error.
 std::vector<std::uint32_t> stages_of_layers(const LogicalGraph& graph, Diagnostics& diagnostics) {
   const std::int64_t stages = graph.layout.stages;
   std::int64_t open = 0;
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> stages_of_layers(const LogicalGraph& graph, Diagnosti
   return result;
 }
 
-// An op at the head of a stage, between `reader` and what it reads from the stage before.
+// Adds an op at the head of a stage, between `reader` and its input from the previous stage.
 void add_cast(LogicalGraph& graph, std::uint32_t reader) {
   const LogicalInput input = graph.ops[reader].inputs.front();
   const LogicalOp& source = graph.ops[input.op];

@@ -1,4 +1,4 @@
-// One function for each pass of this folder, in the file of its name.
+// One function per pass of this folder, defined in the file of the same name.
 #pragma once
 
 #include "models/passes/pass.hpp"

@@ -14,7 +14,7 @@ namespace {
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-// "in line 3", or nothing for what was made in code.
+// Returns "`what` is in line 3", or an empty string for a graph built in code.
 std::string line_note(const std::string& what, Place place) {
   return place.line == 0 ? std::string() : what + " is in " + line_text(place);
 }
@@ -43,7 +43,7 @@ class References {
   std::size_t links() const { return graph_.cluster ? graph_.cluster->links.size() : 0; }
   std::size_t interfaces() const { return graph_.cluster ? graph_.cluster->interfaces.size() : 0; }
 
-  // `index` is one of `count`; kNoIndex stands for nothing and is fine where that may be.
+  // Checks that `index` is below `count`, or kNoIndex if `may_be_none`.
   void check(std::uint32_t index, std::size_t count, bool may_be_none, const std::string& whose,
              const char* what, Place place) {
     if ((index == kNoIndex && may_be_none) || index < count) return;
@@ -330,7 +330,7 @@ void Verifier::check_actor(const ActorTemplate& actor) {
   }
 }
 
-// The names of `tensors` in a sentence.
+// Returns the names of `tensors` for use in a sentence.
 std::string listed(const ShortList<std::string>& tensors) {
   std::string text = tensors.empty() ? "none" : "";
   for (const std::string& tensor : tensors) {
@@ -352,9 +352,9 @@ void Verifier::check_tensors() {
   }
 }
 
-// The check of OneFlow's TaskEdge (task_node.cpp, CheckRegstLbiValid): as many registers as tensors
-// are on an edge, and they match by name. Its message was "TaskEdge lbi and regst NOT match", with
-// the two numbers, and left the reader to find the edge.
+// Compares an edge with its register, as OneFlow's TaskEdge does (task_node.cpp,
+// CheckRegstLbiValid): both must have the same tensors, by name. OneFlow's message is "TaskEdge lbi
+// and regst NOT match" with the two numbers, and does not name the edge.
 void Verifier::check_edge(const ActorTemplate& reader, const ReadTemplate& read) {
   if (!read.needs) return;
   const ActorTemplate& producer = graph_.actors[read.actor];
@@ -393,7 +393,7 @@ bool verify(const TaskGraph& graph, Diagnostics& diagnostics) {
   if (good()) verifier.check_form();
   if (good()) verifier.check_tensors();
   if (!good()) return false;
-  // What lowering warns of is for those who run.
+  // Warnings of the lowering matter only for runs, so verify() drops them.
   Diagnostics of_lowering;
   if (lower(graph, of_lowering)) return true;
   for (const Diagnostic& item : of_lowering.sorted()) {
