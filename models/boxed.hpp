@@ -1,4 +1,4 @@
-// An optional value that is kept apart, so that what has none stays small.
+// An optional value in separate storage, so that an empty one stays small.
 #pragma once
 
 #include <memory>
@@ -7,14 +7,14 @@
 
 namespace pipesim::models {
 
-/// As std::optional, in the size of a pointer. A copy has a value of its own.
+/// Like std::optional, but the size of a pointer. Copies are deep.
 template <typename T>
 class Boxed {
  public:
   Boxed() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): as std::optional
   Boxed(T value) : value_(std::make_unique<T>(std::move(value))) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): likewise
+  // NOLINTNEXTLINE(google-explicit-constructor): as std::optional
   Boxed(std::optional<T> value) {
     if (value) value_ = std::make_unique<T>(std::move(*value));
   }

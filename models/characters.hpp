@@ -1,4 +1,4 @@
-// Characters: of ASCII, and of UTF-8.
+// Characters in ASCII and UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@ namespace pipesim::models {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Whether it is a letter of ASCII or a digit.
+/// Whether `c` is an ASCII letter or digit.
 constexpr bool is_alphanumeric(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// `text` with '#' in place of each number: what the names of equal layers have in common.
+/// Returns `text` with '#' for each number, so that the names of equal layers become equal.
 inline std::string without_numbers(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -25,12 +25,12 @@ inline std::string without_numbers(std::string_view text) {
   return result;
 }
 
-/// Whether this byte of UTF-8 continues a character.
+/// Whether `c` continues a UTF-8 character.
 constexpr bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xc0U) == 0x80;
 }
 
-/// How many bytes the character of UTF-8 at `at` takes, or 0 where there is none.
+/// Returns the number of bytes of the UTF-8 character at `at`; 0 if there is no valid one.
 inline std::size_t character_size(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -53,7 +53,7 @@ inline std::size_t character_size(std::string_view text, std::size_t at) {
   return 0;
 }
 
-/// Adds a code point in UTF-8; U+FFFD for a number that is none.
+/// Appends a code point in UTF-8; U+FFFD if `code` is invalid.
 inline void append_character(std::string& text, std::uint32_t code) {
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
   const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };

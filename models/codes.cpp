@@ -26,8 +26,8 @@ constexpr std::array kTopics = std::to_array<std::string_view>({
     "Collective algorithms",
 });
 
-// The examples are proved by tests/unit/app/cli/codes_test.cpp: what the '-' lines give has this
-// code, and what the '+' lines give has no mistake.
+// tests/unit/app/cli/codes_test.cpp proves the examples: the '-' lines produce the code, and the
+// '+' lines are correct.
 constexpr std::array kCodes = std::to_array<CodeInfo>({
     {Code::kYamlSyntax, "invalid YAML",
      "The file is not valid YAML. A bracket or quote that is not closed is often reported a "

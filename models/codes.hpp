@@ -1,5 +1,5 @@
-// The kinds of mistakes that pipesim reports, each with an id such as E0201, which messages show
-// and `pipesim help E0201` explains. docs/reference/errors.md is made from this registry.
+// Kinds of mistakes that pipesim reports. Each kind has an id such as E0201, which messages show
+// and `pipesim help E0201` explains. docs/reference/errors.md is generated from this registry.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,9 @@
 
 namespace pipesim::models {
 
-/// The value is the number of the id; its hundreds are the topic. Numbers are never used again for
-/// another kind.
+/// The number of an id; its hundreds are the topic. Numbers are never reused for another kind.
 enum class Code : std::uint16_t {
-  kNone = 0,  // what `pipesim lint` finds has the name of a rule instead
+  kNone = 0,  // findings of `pipesim lint` have the name of a rule instead
 
   kYamlSyntax = 101,
   kInvalidUtf8,
@@ -146,26 +145,26 @@ enum class Code : std::uint16_t {
 struct CodeInfo {
   Code code;
   std::string_view title;    // without a full stop
-  std::string_view about;    // what is wrong, and what to do: a few sentences
-  std::string_view example;  // as a diff whose '-' lines have the mistake; empty: none
+  std::string_view about;    // the mistake and its remedy, in a few sentences
+  std::string_view example;  // a diff whose '-' lines have the mistake; can be empty
 };
 
-/// All of them, by id.
+/// Returns all codes, sorted by id.
 std::span<const CodeInfo> all_codes();
 
-/// "E0201".
+/// Returns the id, such as "E0201".
 std::string code_id(Code code);
 
-/// Where to read more about it, as a help line.
+/// Returns the help line that points to `pipesim help ID`.
 std::string code_help(Code code);
 
-/// What the ids of a topic are about; `code` is any of them.
+/// Returns the title of the topic that `code` belongs to.
 std::string_view code_topic(Code code);
 
-/// By its id, in upper or lower case. Null if there is none.
+/// Returns the code with this id, in upper or lower case; null if there is none.
 const CodeInfo* find_code(std::string_view id);
 
-/// What the user asked for cannot be done. The message says why, and `help` what to do.
+/// An error in a user's request. The message names the reason, and `help` the remedy.
 class UserError : public std::runtime_error {
  public:
   UserError(Code code, const std::string& message, std::string help = {})

@@ -30,7 +30,7 @@ std::string printable(std::string_view text) {
 
 bool has_control_characters(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_plain = text[i] >= 0x20 && text[i] < 0x7f;  // as nearly all are
+    const bool is_plain = text[i] >= 0x20 && text[i] < 0x7f;  // true for nearly all characters
     if (!is_plain && control_character_size(text, i) > 0) return true;
   }
   return false;

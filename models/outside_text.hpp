@@ -1,4 +1,4 @@
-// Text that others wrote, of which a terminal or a page must do nothing but show it.
+// Text from outside the program, which a terminal or page must only display.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +8,21 @@
 
 namespace pipesim::models {
 
-/// Whether `text` has what a terminal acts on instead of showing it: the control characters of C0
-/// and C1 (U+0000 to U+001F, U+007F to U+009F), and those that change the direction of writing
-/// (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
+/// Whether `text` has characters that a terminal acts on instead of displaying: the control
+/// characters of C0 and C1 (U+0000 to U+001F, U+007F to U+009F), and characters that change the
+/// direction of writing (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
 bool has_control_characters(std::string_view text);
 
-/// How many bytes from `at` on are one of these characters; 0: none is there.
+/// Returns the number of bytes of such a character at `at`; 0 if there is none.
 std::size_t control_character_size(std::string_view text, std::size_t at);
 
-/// `text` with '?' for each byte of these.
+/// Returns `text` with '?' for each byte of such a character.
 std::string printable(std::string_view text);
 
-/// Text of a dump, a log, a stack or a program: printable, since it is made so as it comes in, and
-/// the compiler refuses what could add to it later. A field of evidence is of this type, so that no
-/// reader can pass on what a file says as it stands there; wherever a string can be read or shown,
-/// so can this.
+/// Text of a dump, a log, a stack or a program, always printable. The constructor replaces control
+/// characters, and the compiler rejects operations that could add some later. Fields of evidence
+/// have this type, so that no reader can pass on raw text of a file. An OutsideText can be read and
+/// shown wherever a string can.
 class OutsideText : public std::string {
  public:
   OutsideText() = default;
@@ -30,9 +30,9 @@ class OutsideText : public std::string {
   OutsideText(std::string raw) : std::string(std::move(raw)) {
     if (has_control_characters(*this)) std::string::operator=(printable(*this));
   }
-  // NOLINTNEXTLINE(google-explicit-constructor): likewise
+  // NOLINTNEXTLINE(google-explicit-constructor): it takes the place of a string
   OutsideText(std::string_view raw) : OutsideText(std::string(raw)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): likewise
+  // NOLINTNEXTLINE(google-explicit-constructor): it takes the place of a string
   OutsideText(const char* raw) : OutsideText(std::string(raw)) {}
 
   const char& operator[](std::size_t at) const { return std::string::operator[](at); }

@@ -3,8 +3,8 @@
 
 namespace pipesim::models {
 
-/// What every report has as `schema`: raised when a key of one changes its meaning or goes. New
-/// keys may come without.
+/// Value of `schema` in every report. Increases when a key changes its meaning or disappears, but
+/// not for new keys.
 inline constexpr int kReportSchema = 1;
 
 }  // namespace pipesim::models

@@ -1,4 +1,4 @@
-// A list in the size of a pointer, so that the many things that hold none or one stay small.
+// A list in the size of a pointer, because most lists hold no item or one item.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace pipesim::models {
 
-/// As std::vector where it has the same members, with a third of its size: how many items there are
-/// stands before the first of them. At most 4 billion.
+/// A vector with a third of the size of std::vector and the most common of its members. The number
+/// of items is stored before the first item; the maximum is 4 billion.
 template <typename T>
 class ShortList {
  public:
@@ -29,7 +29,7 @@ class ShortList {
   ShortList() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): as among containers of the standard library
   ShortList(std::initializer_list<T> items) { append(items.begin(), items.end()); }
-  // NOLINTNEXTLINE(google-explicit-constructor): what others gather in a vector
+  // NOLINTNEXTLINE(google-explicit-constructor): callers collect items in a vector
   ShortList(std::vector<T> items) {
     append(std::move_iterator(items.begin()), std::move_iterator(items.end()));
   }
@@ -68,7 +68,8 @@ class ShortList {
   }
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
-    T item{std::forward<Arguments>(arguments)...};  // may be made of one that is in here
+    // Made before reserve(), because the arguments can refer to an item of this list.
+    T item{std::forward<Arguments>(arguments)...};
     if (head_ == nullptr || head_->size == head_->capacity) reserve(size() == 0 ? 1 : 2 * size());
     T* const added = new (end()) T(std::move(item));
     ++head_->size;
@@ -96,7 +97,7 @@ class ShortList {
     std::uint32_t capacity;
   };
 
-  // Items follow the head, aligned as any of them needs.
+  // Items follow the head, aligned for any T.
   static constexpr std::size_t kHead = sizeof(Head);
   static T* items_of(Head* head) {
     static_assert(alignof(T) <= kHead);
