@@ -13,9 +13,9 @@ namespace pipesim::bench {
 /// The point at which a pipeline hangs.
 enum class Hang : std::uint8_t {
   kNone,
-  kAtStart,  // messages share a stream per rank, and rank 0 receives the first gradient before it
-             // sends
-  kAtEnd,    // rank 0 receives the last gradient before it sends the last activation
+  // Messages share a stream per rank, and rank 0 receives the first gradient before it sends.
+  kAtStart,
+  kAtEnd,  // rank 0 receives the last gradient before it sends the last activation
 };
 
 /// Returns a 1F1B schedule: forwards of 1 ms, backwards of 2 ms, messages without duration. It has

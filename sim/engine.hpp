@@ -46,10 +46,9 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the run
   std::uint64_t max_events =
       std::numeric_limits<std::uint64_t>::max();  // limit that ends the run like `stop`
-  Time until = kEndOfTime;                        // time of the last events to run
-  ActorId until_actor{};                          // ends the run with the moment at which this
-                                                  // actor
-  std::uint32_t until_k = 0;                      // enters this op
+  Time until = kEndOfTime;                        // time of the last events
+  ActorId until_actor{};                          // ends the run on entering op `until_k`
+  std::uint32_t until_k = 0;                      // number of the op of `until_actor`
   std::vector<ActorId> last_times_of{};  // actors that keep the times of their last op only
   // Events to run first, one after another, each at its own time or at once if that is past;
   // nullptr: none. If given, host threads do only one thing per event (docs/explanation/check.md).
@@ -64,12 +63,12 @@ inline bool is_stopped(const RunOptions& options) {
   return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
 }
 
-/// A host thread enters an op or returns from it (rules 3.6).
+/// An entry of the log: a host thread enters an op or returns from it (rule 3.6).
 struct LogEntry {
   Time time;
   ActorId actor;
   std::uint32_t k = 0;
-  bool after = false;  // the thread returns from the op
+  bool after = false;  // whether the thread returns from the op
 
   friend constexpr bool operator==(const LogEntry&, const LogEntry&) = default;
 };
@@ -113,7 +112,7 @@ struct RankDeath {
   RankId rank;
   Time at;
   DeathCause cause = DeathCause::kAtTime;
-  bool after_rest = false;  // after the run was quiescent except for timers
+  bool after_rest = false;  // whether the run was quiescent except for timers
   ActorId actor;            // the op in which the rank died, if any
   std::uint32_t k = 0;
 
@@ -143,8 +142,7 @@ struct Outcome {
   std::uint64_t acts_done = 0;
   std::uint64_t events = 0;          // number of events handled: a measure of work, not a result
   std::uint64_t order_steps = 0;     // number of events of RunOptions::order that happened
-  bool in_fixed_order = false;       // whether run_in_fixed_order ran the plan, which handles no
-                                     // events
+  bool in_fixed_order = false;       // the run was in fixed order, without events
   RankDigests digests;               // one per rank of the plan, for Fingerprint
   std::vector<Mismatch> mismatches;  // in the order of detection
   std::vector<DeviceError> device_errors;

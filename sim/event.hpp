@@ -9,7 +9,7 @@ enum class EventKind : std::uint32_t {
   kOpEnds,          // target: the stream whose head has run its time
   kCollectiveEnds,  // target: the collective
   kRoundEnds,       // target: the communicator whose current sequence number has run its time
-  kPairEnds,        // target: the channel on which a send and a receive have met
+  kPairEnds,        // target: the channel on which a send and a recv have met
   kCallEnds,        // target: the call, a buffered send or a recv that has its message
   kThreadWakes,     // target: the thread
   kOpStarts,        // target: the stream whose head takes a slot (Stepper only)

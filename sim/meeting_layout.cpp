@@ -37,8 +37,8 @@ class Layout {
   Plan& plan_;
   IdVector<ChannelId, MeetingId> of_channel_;
   IdVector<CommunicatorId, MeetingId> of_communicator_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> joins_;  // key: member,
-                                                                            // connection
+  // Key: member, connection.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> joins_;
   std::vector<Coming> coming_;
 };
 
@@ -162,9 +162,8 @@ std::optional<Connections> connect_by_size(Plan& plan) {
   const auto connects = [&](const Call& call) {
     return call.kind == CallKind::kCollective && plan.communicators[call.communicator].connects;
   };
-  std::map<std::pair<CommunicatorId, std::uint32_t>, std::int64_t> sizes;  // size per
-                                                                           // (communicator,
-                                                                           // connection)
+  // Sizes by (communicator, connection).
+  std::map<std::pair<CommunicatorId, std::uint32_t>, std::int64_t> sizes;
   bool several = false;
   for (const Call& call : plan.calls) {
     if (!connects(call)) continue;

@@ -74,15 +74,16 @@ struct alignas(64) Actor {
   StreamId stream;
   CollectiveId collective;  // not valid: an ordinary op
   Role role = Role::kOp;
-  bool immediate = false;     // messages to its own thread leave at launch, not at the end [5]
-  bool blocking = false;      // its thread stays in the launch until the op is done [3.5]
-  bool in_lines : 1 = false;  // its ops join lines [9.3]
-  bool waits_for_streams : 1 = false;  // its ops can wait for other streams [5.4]
-  bool sends_at_launch : 1 = false;    // some of its messages leave at launch
+  bool immediate = false;     // whether messages to its own thread leave at launch [5]
+  bool blocking = false;      // whether its thread stays in the launch until the op is done [3.5]
+  bool in_lines : 1 = false;  // whether its ops join lines [9.3]
+  bool waits_for_streams : 1 = false;  // whether its ops can wait for other streams [5.4]
+  bool sends_at_launch : 1 = false;    // whether some of its messages leave at launch
   bool sends_at_end : 1 = false;
-  std::uint32_t wanted = 0;  // number of ops it can be ready for: `acts`, plus one for a source
-                             // that waits for outside input [3.1]
-  std::uint32_t calls = 0;   // kCalls: range in Plan::calls: [calls, calls_end)
+  // Number of ops it can be ready for: `acts`, plus one for a source that waits for outside input
+  // [3.1].
+  std::uint32_t wanted = 0;
+  std::uint32_t calls = 0;  // kCalls: range in Plan::calls: [calls, calls_end)
   std::uint32_t calls_end = 0;
   StreamId behind;           // starts only after all earlier launches on this stream are done [5.4]
   std::uint32_t afters = 0;  // kOp, kCalls: range in Plan::afters: [afters, afters_end)
@@ -95,17 +96,16 @@ struct alignas(64) Actor {
   std::uint32_t lines = 0;  // kCalls: range in Plan::actor_lines: [lines, lines_end)
   std::uint32_t lines_end = 0;
   Duration launch_overhead;  // on the host thread, before each launch
-  Duration timeout;          // host steps: timeout; 0: none [10.5]
+  Duration timeout;          // host steps only; 0: none [10.5]
   Duration watchdog;         // shortest timeout of its communicators
   RankId rank;
   std::uint32_t acts = 0;       // number of its ops
   std::uint32_t room = 0;       // kOp, kCalls: kernel slots that an op needs on its device [5.3]
   std::uint32_t gang = 1;       // slots that an op takes at a time; divides `room`
-  bool collects = false;        // kCalls: one of its calls is collective
-  SignalId signal;              // kRecord, kWait, kAwait, kSet
-  LockId lock;                  // kLock, kUnlock
-  CommunicatorId communicator;  // kCreate: the communicator; kMeet: one that must be initialized
-                                // first, or none
+  bool collects = false;        // kCalls: whether one of its calls is collective
+  SignalId signal;              // kRecord, kWait, kAwait and kSet only
+  LockId lock;                  // kLock and kUnlock only
+  CommunicatorId communicator;  // kCreate; kMeet: one to initialize first, or none
   std::uint32_t times = 0;      // kAwait, signal set by hosts: number of firings to wait for
   std::uint32_t streams = 0;    // kSynchronize, kMeet: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
@@ -121,11 +121,9 @@ struct Register {
   ActorId producer;
   std::uint32_t slots = 1;
   std::uint32_t acts_per_slot = 1;
-  std::uint32_t drain_every = 0;  // at multiples of this op number, all slots must be free; 0:
-                                  // never
-  bool control = false;           // carries no data, only order
-  EdgeId in_place;                // the input whose memory this output reuses; not valid: none
-                                  // [4.4]
+  std::uint32_t drain_every = 0;  // interval, in ops, at which all slots must be free; 0: never
+  bool control = false;           // whether it carries no data, only order
+  EdgeId in_place;                // the input whose memory it reuses, if any [4.4]
   std::uint32_t edges = 0;        // range in Plan::edges: [edges, edges_end)
   std::uint32_t edges_end = 0;
 };
@@ -140,20 +138,17 @@ struct alignas(32) Edge {
   ActorId consumer;
   ThreadId consumer_thread;
   std::uint32_t acts_per_slot = 1;
-  bool data_at_launch = false;  // the message to the consumer leaves when the producer launches
-  bool ack_at_launch = false;   // the acknowledgement leaves when the consumer launches
+  bool data_at_launch = false;  // whether the message to the consumer leaves at launch
+  bool ack_at_launch = false;   // whether the acknowledgement leaves at the consumer's launch
   RegisterId in_place;          // the consumer's output that keeps this slot, if any [4.4]
 };
 
 struct Stream {
   RankId rank;
-  std::uint32_t launch_queue = 1024;  // limit of launched ops that are not done; a further launch
-                                      // blocks [3.4]
-  bool shares_queue = false;          // uses the launch queue of its device, shared by all its
-                                      // streams
-  DeviceId device;                    // not valid: the host does the calls on this stream
-  std::uint32_t hardware_queue = 0;   // index of a hardware queue of its device, if their number is
-                                      // limited
+  std::uint32_t launch_queue = 1024;  // maximum number of unfinished launches [3.4]
+  bool shares_queue = false;          // whether it uses its device's launch queue
+  DeviceId device;                    // not valid: the host does its calls
+  std::uint32_t hardware_queue = 0;   // index, if their number on the device is limited
   std::uint32_t dependents = 0;       // range in Plan::dependents: [dependents, dependents_end)
   std::uint32_t dependents_end = 0;
 };
@@ -171,14 +166,12 @@ struct Device {
   RankId rank;
   std::uint32_t hardware_queues = 0;
   std::uint32_t resident = 0;      // kernel slots; a running op holds `room` of them
-  std::uint32_t wanted = 0;        // maximum number of slots that the first ops of all streams need
-                                   // together
-  std::uint32_t launch_queue = 0;  // limit of the launch queue that all its streams share; 0: each
-                                   // stream has its own [3.4]
+  std::uint32_t wanted = 0;        // maximum for the first ops of all its streams
+  std::uint32_t launch_queue = 0;  // limit for all its streams; 0: one queue per stream [3.4]
   LaunchOrder order = LaunchOrder::kNone;
-  bool holds_queues = false;   // an op leaves its hardware queue when it ends, not when it starts
-  bool any_queue = false;      // the assignment of streams to hardware queues is unknown
-  bool records_queue = false;  // a record waits in a hardware queue until it starts
+  bool holds_queues = false;   // whether an op leaves its hardware queue at its end, not its start
+  bool any_queue = false;      // whether the assignment of streams to hardware queues is unknown
+  bool records_queue = false;  // whether a record waits in a hardware queue until it starts
   std::uint32_t streams = 0;   // range in Plan::device_streams: [streams, streams_end), ascending
   std::uint32_t streams_end = 0;
 
@@ -248,23 +241,19 @@ struct Call {
   ActorId actor;
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
-  bool eager = false;        // sends: completes without its recv (buffered)
-  bool fatal = false;        // its rank dies when the call would be done [10.2]
-  Flow flow = Flow::kAll;    // collective calls
-  std::uint8_t steps = 0;    // sends and flows: steps of a buffer; 0: the data does not fit [9.4,
-                             // 9.5]
-  ChannelId channel;         // sends and recvs
-  LinkId link;               // sends and recvs: the link of the message, if it can be down [10.4]
-  ChainId chain;             // chain of its op; not valid: no call of the op holds others back
-  std::uint32_t stage = 0;   // stage in its chain: the call waits until all calls of earlier stages
-                             // are done
-  std::uint32_t member = 0;  // own rank: index in Plan::communicator_ranks
-  std::uint32_t peer = 0;    // sends and recvs: the other rank, an index like `member`; flows:
-                             // the root
-  std::uint32_t tag = 0;     // sends and recvs: tag of the first op,
+  bool eager = false;            // sends: whether it completes without its recv (buffered)
+  bool fatal = false;            // whether its rank dies when the call would be done [10.2]
+  Flow flow = Flow::kAll;        // collective calls only
+  std::uint8_t steps = 0;        // sends, flows: steps of a buffer; 0: does not fit [9.4, 9.5]
+  ChannelId channel;             // sends and recvs only
+  LinkId link;                   // sends and recvs: link of the message, if it can be down [10.4]
+  ChainId chain;                 // chain of its op, if calls of the op hold others back
+  std::uint32_t stage = 0;       // index in its chain; the call waits for all earlier stages
+  std::uint32_t member = 0;      // own rank: index in Plan::communicator_ranks
+  std::uint32_t peer = 0;        // sends and recvs: index of the other rank; flows: of the root
+  std::uint32_t tag = 0;         // sends and recvs: tag of the first op,
   std::uint32_t tag_step = 0;    // and its increment per op, modulo 2^32
-  std::uint32_t connection = 0;  // collective calls: id of the connection that the first use sets
-                                 // up [9.7]
+  std::uint32_t connection = 0;  // collective calls: what its first use connects [9.7]
   Signature signature;
 
   bool from_any() const { return kind == CallKind::kReceive && peer == kAnyPeer; }
@@ -293,8 +282,7 @@ struct Channel {
   CommunicatorId communicator;
   std::uint32_t from = 0;  // indices in Plan::communicator_ranks, or kAnyPeer
   std::uint32_t to = 0;
-  ChannelId any;              // the channel of recvs from any rank that this channel is a source
-                              // of; not valid: none
+  ChannelId any;              // the channel of any-rank recvs that it is a source of
   std::uint32_t sources = 0;  // range in Plan::sources: [sources, sources_end), by rank
   std::uint32_t sources_end = 0;
 };
@@ -333,8 +321,7 @@ struct Meeting {
   CommunicatorId communicator;
   std::uint32_t ranks = 0;  // range in Plan::meeting_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
-  std::uint32_t users = 0;  // range in Plan::meeting_users: actors that come to the meeting, by
-                            // rank and id
+  std::uint32_t users = 0;  // range in Plan::meeting_users: its actors, by rank and id
   std::uint32_t users_end = 0;
 };
 
@@ -352,13 +339,11 @@ struct MeetingUser {
 };
 
 struct Communicator {
-  bool at_first_use = false;      // initialized at first use; else at the start [3.3]
-  bool waits_for_device = false;  // initialization also waits for the queued ops of the members'
-                                  // devices
-  bool connects = false;          // messages and collectives connect at first use [9.7]
-  bool open = false;              // ranks can leave a sequence number that others have not reached
-                                  // [9.4]
-  bool on_host = false;           // hosts do its calls (gloo, MPI) [9.4, 9.5]
+  bool at_first_use = false;      // whether it is initialized at first use, not at the start [3.3]
+  bool waits_for_device = false;  // whether its init waits for the members' devices
+  bool connects = false;          // whether messages and collectives connect at first use [9.7]
+  bool open = false;              // whether ranks can be at different sequence numbers [9.4]
+  bool on_host = false;           // whether hosts do its calls (gloo, MPI) [9.4, 9.5]
   LinkId link;                    // link of its collectives, if it can be down [10.4]
   Duration timeout;               // watchdog timeout of ops that use it [10.5]; 0: none
   Duration creation_timeout;
@@ -387,8 +372,7 @@ struct Death {
 /// The timeouts of the runtime [10.5].
 struct Guards {
   Duration poll;                    // period of the watchdog's checks; 0: it checks at any time
-  Duration launcher;                // delay from a death until the launcher ends all ranks of the
-                                    // host; 0: never
+  Duration launcher;                // delay from a death to the end of its host; 0: never
   std::vector<std::uint32_t> host;  // host of each rank; required with a launcher
 };
 
@@ -416,7 +400,7 @@ struct Plan {
   IdVector<ChainId, Chain> chains;
   IdVector<LineId, Line> lines;
   std::vector<CallId> chained;            // grouped by chain
-  IdVector<ChannelId, Channel> channels;  // used by calls
+  IdVector<ChannelId, Channel> channels;  // channels used by calls
   std::vector<ChannelId> sources;         // grouped by the channel of recvs from any rank
   IdVector<LinkId, Link> links;           // links that can be down
   IdVector<MeetingId, Meeting> meetings;
@@ -424,8 +408,7 @@ struct Plan {
   std::vector<std::uint32_t> program;       // offset of the actor of each op, see act()
   std::vector<Member> members;              // grouped by collective
   std::vector<RankId> communicator_ranks;   // grouped by communicator
-  std::vector<LinkId> arrival_links;        // parallel to communicator_ranks: the link over which
-                                            // the rank arrives at the init
+  std::vector<LinkId> arrival_links;        // by communicator_ranks: link on which a rank arrives
   std::vector<ActorId> communicator_users;  // grouped by communicator
   std::vector<StreamId> device_streams;     // grouped by device
   std::vector<StreamId> synchronized;       // grouped by actor
@@ -435,13 +418,11 @@ struct Plan {
   std::vector<RankId> meeting_ranks;        // grouped by meeting
   std::vector<MeetingUser> meeting_users;   // grouped by meeting
   std::uint32_t join_count = 0;             // number of distinct Need::join
-  std::vector<StreamId> dependents;         // grouped by stream: streams with ops that wait for it,
-                                            // ascending
+  std::vector<StreamId> dependents;         // grouped by stream: streams that wait for it
   std::vector<Death> deaths;
   Guards guards;
   bool open = false;            // whether some communicator is open
-  bool faulty = false;          // whether faults or timeouts (docs/reference/rules.md, 10) can
-                                // occur
+  bool faulty = false;          // whether faults or timeouts (rules.md, 10) can occur
   std::uint64_t act_count = 0;  // number of ops of all actors
 
   IdRange<RegisterId> registers_of(ActorId actor) const {
@@ -495,19 +476,19 @@ struct ActorSpec {
 struct StepSpec {
   Role role = Role::kWork;
   ThreadId thread;
-  StreamId stream;  // roles with a stream
+  StreamId stream;  // roles with a stream only
   Duration launch_overhead;
   std::uint32_t acts = 1;
-  bool blocking = false;  // roles with a stream
+  bool blocking = false;  // roles with a stream only
   OutsideInput input;
   SignalId signal;
   LockId lock;
   CommunicatorId communicator;
   std::uint32_t times = 0;
-  Duration timeout;  // host steps
+  Duration timeout;  // host steps only
   MeetingId meeting;
-  std::uint32_t room = 1;  // kCalls
-  std::uint32_t gang = 1;  // kCalls
+  std::uint32_t room = 1;  // kCalls only
+  std::uint32_t gang = 1;  // kCalls only
 };
 
 struct CallSpec {
@@ -515,14 +496,14 @@ struct CallSpec {
   CallKind kind = CallKind::kCollective;
   RankId peer;  // sends and recvs: the other rank (not valid: from any rank); flows: the root
   bool eager = false;
-  Flow flow = Flow::kAll;  // collective calls
+  Flow flow = Flow::kAll;  // collective calls only
   std::uint8_t steps = 0;  // sends and flows; at most kChannelSteps
   Signature signature;
-  std::uint32_t connection = 0;  // collective calls
+  std::uint32_t connection = 0;  // collective calls only
   std::uint32_t tag = 0;
   std::uint32_t tag_step = 0;
   Duration takes;
-  LinkId link;  // sends and recvs
+  LinkId link;  // sends and recvs only
   bool fatal = false;
 };
 

@@ -70,7 +70,8 @@ const Round& State::round_of(const Call& call) const {
   return all.rounds[seqs[call.member] - 1 - all.passed];
 }
 
-// Counts along the ring of members, starting at the root or at the member after it.
+// Returns the position along the ring of members, which starts at the root or at the member after
+// it.
 std::uint32_t State::place_in(const Plan& plan, const Round& round, std::uint32_t member) {
   const Call& first = plan.calls[round.first.call];
   const Communicator& communicator = plan.communicators[first.communicator];
@@ -120,7 +121,7 @@ bool State::waits_for(const Plan& plan, const Call& call, std::uint32_t other) c
   return flows(plan, round, call.member, other) && !has_room(plan, call, other);
 }
 
-// Equivalent to !waits_for() for each other member, without a loop over the members of a ring.
+// Whether waits_for() is false for every other member. Needs no loop over the members of a ring.
 bool State::waits_for_none(const Plan& plan, const Call& call) const {
   const Round& round = round_of(call);
   const Call& first = plan.calls[round.first.call];

@@ -33,10 +33,10 @@ enum class Step : std::uint8_t {
 
 /// The activity of a thread.
 enum class ThreadMode : std::uint8_t {
-  kIdle,     // has nothing to read
+  kIdle,     // nothing to read
   kWaking,   // a wake is pending
-  kRunning,  // is running right now
-  kBlocked,  // is in an op, at a step; a wake may be pending once the step is over
+  kRunning,  // running right now
+  kBlocked,  // in an op, at a step; a wake may be pending once the step is over
 };
 
 /// A message in an inbox: the id of its subject, with its kind in the top two bits.
@@ -107,10 +107,10 @@ static_assert(sizeof(StreamItem) == 8);
 /// The blocks of all queues. A position is block number * kWords + index of the item in the block.
 class StreamBlocks {
  public:
-  static constexpr std::uint32_t kWords = 8;           // words per block, each of the size of an
-                                                       // item
-  static constexpr std::uint32_t kItems = kWords - 1;  // items per block; the last word is the
-                                                       // number of the next block
+  // Words per block, each of the size of an item.
+  static constexpr std::uint32_t kWords = 8;
+  // Items per block; the last word is the number of the next block.
+  static constexpr std::uint32_t kItems = kWords - 1;
 
   /// Adds a block that is its own successor, and returns its number.
   std::uint32_t add() {
@@ -250,7 +250,7 @@ class StreamQueue {
   std::uint32_t last_ = kNoBlock;   // position for the next item
 };
 
-/// `count` consecutive ops of a stream launched at `time`.
+/// A group of `count` consecutive ops of a stream, launched at `time`.
 struct Launches {
   Time time = kNever;
   std::uint32_t count = 0;
@@ -361,12 +361,11 @@ class LaunchTimes {
 
 struct ThreadState {
   Ring<Message> inbox;
-  ActorId at;  // the current actor, in whose op the thread is blocked if it is blocked
+  ActorId at;  // the current actor; if blocked, the thread is blocked in its op
   ThreadMode mode = ThreadMode::kIdle;
   Step step = Step::kNone;
   std::uint32_t next_act = 0;  // programs: index of the next op
-  std::uint32_t needed = 0;    // kAwait: firings of the signal to wait for; kMeet: number of the
-                               // meeting to wait for
+  std::uint32_t needed = 0;    // kAwait: firings to wait for; kMeet: meeting to wait for
   std::uint32_t marks = 0;     // kSynchronize, kMeet: marks still in streams
   std::uint32_t unmet = 0;     // meetings to wait for
   ThreadId next_in_line;
@@ -397,9 +396,8 @@ struct Sent {
 struct Round {
   Sent first;                 // first call to arrive
   std::uint32_t arrived = 0;  // number of ranks that have arrived
-  std::uint32_t in_flow = 0;  // number of consecutive ranks of the flow, from its first one, that
-                              // have arrived
-  bool mismatched = false;    // if set, the sequence number never completes
+  std::uint32_t in_flow = 0;  // length of the prefix of the flow that has arrived
+  bool mismatched = false;    // whether it can never complete
 };
 
 /// The sequence numbers of an open communicator at which some ranks have arrived.
@@ -491,8 +489,8 @@ class State {
   IdVector<StreamId, StreamState> streams;
   StreamBlocks blocks;  // items of all stream queues
   IdVector<ThreadId, ThreadState> threads;
-  IdVector<CollectiveId, std::uint32_t> members_started;  // of the current instance
-  IdVector<CollectiveId, std::uint8_t> hangs;             // 1 on a link that is down (10.4)
+  IdVector<CollectiveId, std::uint32_t> members_started;  // in the current instance
+  IdVector<CollectiveId, std::uint8_t> hangs;             // 1: on a link that is down (10.4)
   IdVector<CommunicatorId, CommunicatorState> communicators;
   IdVector<SignalId, SignalState> signals;
   IdVector<LockId, LockState> locks;
@@ -502,17 +500,13 @@ class State {
   IdVector<ChainId, ChainState> chains;
   IdVector<LineId, Ring<StreamId>> lines;  // stream of each op, in launch order
   IdVector<MeetingId, MeetingState> meetings;
-  std::vector<std::uint32_t> came;    // parallel to Plan::meeting_ranks: number of arrivals
-  std::vector<std::uint32_t> joined;  // by Need::join: number of the arrival of its rank; 0: not
-                                      // yet
-  std::vector<std::uint8_t> arrived;  // parallel to Plan::communicator_ranks: 1 if the rank has
-                                      // arrived at the init
-  std::vector<CallId> in_round;       // parallel to Plan::communicator_ranks: the call that has
-                                      // arrived at the sequence number
-  // State of open communicators; empty if the plan has none.
+  std::vector<std::uint32_t> came;    // by Plan::meeting_ranks: number of arrivals
+  std::vector<std::uint32_t> joined;  // by Need::join: number of the arrival; 0: not yet
+  std::vector<std::uint8_t> arrived;  // by Plan::communicator_ranks: 1 if arrived at the init
+  std::vector<CallId> in_round;       // by Plan::communicator_ranks: the arrived call
+  // Open communicators only; empty if the plan has none.
   IdVector<CommunicatorId, Rounds> rounds;
-  std::vector<std::uint32_t> seqs;  // parallel to Plan::communicator_ranks: number of sequence
-                                    // numbers reached
+  std::vector<std::uint32_t> seqs;  // by Plan::communicator_ranks: sequence numbers reached
   IdVector<RankId, Health> health;
 
   /// Returns the state before the first event.

@@ -25,8 +25,7 @@ std::string answer_name(Answer answer);
 
 struct CheckOptions {
   std::uint64_t max_states = 200'000;  // maximum number of remembered branch points per reading
-  std::uint64_t max_states_after_hang = 5'000;  // maximum number of further ones after the first
-                                                // hang
+  std::uint64_t max_states_after_hang = 5'000;  // the same after the first hang
   std::uint64_t max_ways = 1000;  // maximum number of combinations of a scenario's choices
 };
 

@@ -34,8 +34,7 @@ class Error : public std::runtime_error {
   const std::vector<Mistake>& mistakes() const { return *mistakes_; }
 
  private:
-  std::shared_ptr<const std::vector<Mistake>> mistakes_;  // shared, because copying an exception
-                                                          // must not throw
+  std::shared_ptr<const std::vector<Mistake>> mistakes_;  // shared: copying must not throw
 };
 
 /// An immutable task graph. Copies share the graph, so copying is cheap; passes make new graphs.

@@ -51,8 +51,7 @@ struct Wait {
 struct Root {
   std::string text;                   // "rank 3"
   std::optional<std::uint32_t> rank;  // nullopt: the outside
-  std::uint32_t waiting = 0;          // number of ops that wait for the root, directly or
-                                      // indirectly
+  std::uint32_t waiting = 0;          // ops that wait for it, directly or indirectly
 };
 
 /// The progress of a rank in a phase, a program or a stream.
@@ -64,8 +63,7 @@ struct Progress {
 
 struct RankState {
   std::uint32_t rank = 0;
-  bool spins = false;  // whether a started collective waits for its peers: the device appears 100 %
-                       // busy
+  bool spins = false;  // a started collective waits for peers: the device looks 100 % busy
   bool dead = false;
   std::vector<Progress> progress;
 };

@@ -24,7 +24,8 @@ bool Engine::create_communicators(ThreadId id) {
   return true;
 }
 
-// Rule 3.3.
+// Rule 3.3: arrives at an initialization, if needed, and sets its timeout. Returns false if the
+// thread is blocked.
 bool Engine::create_communicator(ThreadId id, CommunicatorId communicator) {
   if (state_.communicators[communicator].exists || arrive_at_creation(id, communicator)) {
     return true;
@@ -116,7 +117,7 @@ void Engine::begin_stage(ChainId id) {
   for (std::uint32_t i = first; i < first + chain.left; ++i) activate(plan_.chained[i]);
 }
 
-// Rule 9.3.
+// Rule 9.3: activates a call.
 inline void Engine::activate(CallId id) {
   state_.calls[id] = CallStage::kActive;
   switch (plan_.calls[id].kind) {
@@ -129,7 +130,8 @@ inline void Engine::activate(CallId id) {
   }
 }
 
-// Rule 9.4: a collective call arrives at the current sequence number.
+// Rule 9.4: adds a collective call to the current sequence number, and runs it with all ranks if
+// they have arrived.
 void Engine::arrive(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
@@ -148,7 +150,7 @@ void Engine::arrive(CallId id) {
   run_round(call);
 }
 
-// Rule 9.4: all ranks of the communicator run their calls together.
+// Rule 9.4: runs the arrived calls of all ranks together.
 void Engine::run_round(const Call& call) {
   const Communicator& communicator = plan_.communicators[call.communicator];
   Duration takes;
@@ -222,7 +224,7 @@ void Engine::come(ChannelId id) {
   if (state_.channels[any].receiver.valid()) find_source(any);
 }
 
-// Rule 9.5: a recv from any rank takes the earliest send; ties go to the lowest rank, because
+// Rule 9.5: gives a recv from any rank the earliest send; ties go to the lowest rank, because
 // sources are sorted by rank.
 void Engine::find_source(ChannelId any) {
   const Channel& channel = plan_.channels[any];
@@ -239,7 +241,7 @@ void Engine::find_source(ChannelId any) {
   if (first.valid() && !one_by_one_) take_source(first);
 }
 
-// Rule 9.5: a recv from any rank takes a send of this source.
+// Rule 9.5: gives a recv from any rank a send of this source.
 void Engine::take_source(ChannelId id) {
   const Channel& any = plan_.channels[plan_.channels[id].any];
   for (std::uint32_t i = any.sources; i < any.sources_end && one_by_one_; ++i) {
@@ -255,7 +257,7 @@ void Engine::take_source(ChannelId id) {
   meet(id);
 }
 
-// Rule 9.5: a recv takes the oldest message of its channel. The buffer can then have space for a
+// Rule 9.5: gives a recv the oldest message of its channel. The buffer can then have space for a
 // waiting send.
 void Engine::take_message(ChannelId id, CallId receiver) {
   ChannelState& channel = state_.channels[id];

@@ -87,7 +87,7 @@ class Engine {
   inline void take_inputs(ActorId id, std::uint32_t k, std::uint32_t& missing);
   inline void take_credits(ActorId id, std::uint32_t k, std::uint32_t& missing);
 
-  // Rule 3.1.
+  // Whether the next op of the actor is ready (rule 3.1).
   bool ready(ActorId id) const {
     const Actor& actor = plan_.actors[id];
     const ActorState& state = state_.actors[id];
@@ -141,7 +141,7 @@ class Engine {
     return first;
   }
 
-  // Rule 11: durations.
+  // Durations (rule 11).
   Duration varied(Draw what, std::uint32_t id, std::uint64_t k, Duration plain) const {
     return varies_ ? options_.jitter.of(what, id, k, plain) : plain;
   }
@@ -275,7 +275,7 @@ class Engine {
   const Plan& plan_;
   const RunOptions& options_;
   const bool watches_enters_;
-  const bool one_by_one_;  // run one op or read one message per wake of a thread
+  const bool one_by_one_;  // whether a wake of a thread runs one op or reads one message only
   const bool varies_;
   const bool limits_;  // whether some device is limited
   State state_;
@@ -299,8 +299,8 @@ class Engine {
   std::vector<LogEntry> log_;
 };
 
-// Prefetches the state for the next events: in a large run it is mostly outside the near caches.
-// Fetches a stream first, and later the data that the stream refers to.
+// Prefetches state for the next events, because the state of a large run is mostly outside the near
+// caches. Fetches a stream first, and later the data that the stream refers to.
 inline void Engine::prefetch_next() const {
   if (const Event* event = queue_.ahead(kFar); event != nullptr) {
     if (event->kind == EventKind::kOpEnds) {
@@ -323,7 +323,7 @@ inline void Engine::prefetch_next() const {
   }
 }
 
-// Rule 2.
+// Handles an event (rule 2).
 inline void Engine::handle(Event event) {
   switch (event.kind) {
     case EventKind::kOpEnds:
@@ -356,7 +356,7 @@ inline void Engine::handle(Event event) {
   }
 }
 
-// Rule 8.
+// Records the times of an op (rule 8).
 inline void Engine::keep_times(ActorId actor, std::uint32_t k, const ActTimes& times) {
   const ThreadId thread = plan_.actors[actor].thread;
   const std::uint32_t number = actor.value - plan_.threads[thread].first_actor_of_rank.value;
@@ -366,7 +366,7 @@ inline void Engine::keep_times(ActorId actor, std::uint32_t k, const ActTimes& t
   kept = {times.launch, times.start, times.end, kept.enter};
 }
 
-// Rule 3.6.
+// Logs the return from an op (rule 3.6).
 inline void Engine::note_return(ActorId id) {
   if (!options_.keep_log) return;
   log_.push_back({queue_.now(), id, state_.actors[id].launched - 1, true});
@@ -385,7 +385,7 @@ inline ActorId Engine::receiver(Message message) const {
   return plan_.edges[message.edge()].producer;
 }
 
-// Rule 4.3.
+// Counts a message that a thread has read (rule 4.3).
 inline void Engine::count(Message message) {
   if (message.kind() == Message::Kind::kData) {
     const EdgeId edge = message.edge();

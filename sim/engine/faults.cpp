@@ -8,14 +8,14 @@ namespace pipesim::sim {
 // ---------------------------------------------------------------------------------------------
 // Deaths and errors
 
-// Rule 10.2.1.
+// Rule 10.2.1: sets the timers of the plan's deaths.
 void Engine::set_timers_of_plan() {
   for (std::uint32_t i = 0; i < plan_.deaths.size(); ++i) {
     timers_.push({plan_.deaths[i].at, TimerKind::kDeath, i});
   }
 }
 
-// Rule 10.2: a rank dies, once.
+// Rule 10.2: kills a rank, once.
 void Engine::die(RankId rank, Time at, DeathCause cause, ActorId actor, std::uint32_t k) {
   if (dead(rank)) return;
   state_.health[rank] = Health::kDead;
@@ -33,8 +33,8 @@ void Engine::die_in(ThreadId id, DeathCause cause) {
   die(plan_.threads[id].rank, queue_.now(), cause, thread.at, launched - (completing ? 1 : 0));
 }
 
-// Rules 10.2.2 and 10.3: whether the rank dies as the thread is about to launch or to run a host
-// step.
+// Rules 10.2.2 and 10.3: whether the rank dies when the thread is about to launch an op or to run a
+// host step.
 bool Engine::dies_now(ThreadId id) {
   const ActorId actor = state_.threads[id].at;
   if (state_.actors[actor].launched == plan_.actors[actor].dies_at) {
@@ -69,7 +69,7 @@ void Engine::fail(ActorId actor) {
   }
 }
 
-// Rule 10.2.
+// Rule 10.2: whether some rank of the communicator is dead.
 bool Engine::any_dead(CommunicatorId id) const {
   const Communicator& communicator = plan_.communicators[id];
   const auto ranks = plan_.communicator_ranks.begin();
@@ -86,7 +86,7 @@ bool Engine::stopped_op(StreamId id) {
   return true;
 }
 
-// Rules 10.2 and 10.3, for a collective.
+// Rules 10.2 and 10.3: the same for a collective.
 bool Engine::stopped_collective(CollectiveId id) {
   const Collective& collective = plan_.collectives[id];
   const auto begin = plan_.members.begin() + collective.members;
@@ -104,7 +104,7 @@ bool Engine::stopped_collective(CollectiveId id) {
   return any;
 }
 
-// Rules 10.2 and 10.3, for a sequence number of collective calls.
+// Rules 10.2 and 10.3: the same for the collective calls at a sequence number.
 bool Engine::stopped_round(CommunicatorId id) {
   const Communicator& communicator = plan_.communicators[id];
   bool fatal = false;
@@ -121,7 +121,7 @@ bool Engine::stopped_round(CommunicatorId id) {
   return fatal;
 }
 
-// Rules 10.2 and 10.3, for a send and its recv, or for one of them.
+// Rules 10.2 and 10.3: the same for a send and its recv, or for one of them.
 bool Engine::stopped_calls(std::initializer_list<CallId> calls) {
   bool fatal = false;
   for (const CallId id : calls) {
@@ -146,7 +146,7 @@ void Engine::hang(CallId id, LinkId link) {
 // ---------------------------------------------------------------------------------------------
 // Timers
 
-// Rule 10.5.
+// Rule 10.5: fires a timer.
 void Engine::fire(Timer timer) {
   switch (timer.kind) {
     case TimerKind::kDeath:

@@ -44,7 +44,7 @@ bool Engine::connect(ThreadId id) {
       if (heartbeat.ns > 0) set_creation_timeout(id, heartbeat);
       return false;
     }
-    // One event at a time: events of the other threads can happen before this thread's next step.
+    // In a stepper, events of the other threads can happen before this thread's next step.
     if (was_last && one_by_one_) {
       wake(id);
       return false;
@@ -53,7 +53,7 @@ bool Engine::connect(ThreadId id) {
   return true;
 }
 
-// Rule 9.7: the thread comes to the meeting of a `meet` step, at every op.
+// Rule 9.7: sends the thread of a `meet` step to its meeting.
 bool Engine::meet(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Need& need = plan_.needs[plan_.actors[thread.at].needs];
@@ -64,8 +64,8 @@ bool Engine::meet(ThreadId id) {
   return !one_by_one_;
 }
 
-// Rule 9.7: the thread comes for time `number` of its rank. Returns true if all ranks have come
-// `number` times, so the thread need not wait.
+// Rule 9.7: records the arrival of a thread for time `number` of its rank. Returns true if all
+// ranks have come `number` times, so that the thread need not wait.
 bool Engine::come(ThreadId id, const Need& need, std::uint32_t number, bool is_new) {
   const Meeting& meeting = plan_.meetings[need.meeting];
   MeetingState& state = state_.meetings[need.meeting];
@@ -78,7 +78,7 @@ bool Engine::come(ThreadId id, const Need& need, std::uint32_t number, bool is_n
   return false;
 }
 
-// Rule 9.7: all ranks have met again; wakes the threads whose meeting has taken place.
+// Rule 9.7: counts a meeting of all ranks, and wakes the threads that waited for it.
 void Engine::finish_meeting(MeetingId id) {
   const Meeting& meeting = plan_.meetings[id];
   MeetingState& state = state_.meetings[id];
@@ -100,7 +100,7 @@ void Engine::finish_meeting(MeetingId id) {
   state.blocked.resize(kept);
 }
 
-// Rule 10.2.
+// Rule 10.2: whether some rank of the meeting is dead.
 bool Engine::any_dead(const Meeting& meeting) const {
   const auto ranks = plan_.meeting_ranks.begin();
   return std::any_of(ranks + meeting.ranks, ranks + meeting.ranks_end,

@@ -4,7 +4,7 @@
 
 namespace pipesim::sim {
 
-// Rule 9.4: a call arrives on an open communicator. Its arrival can let calls run at its sequence
+// Rule 9.4: adds a call on an open communicator. Its arrival can let calls run at its sequence
 // number and at earlier ones.
 void Engine::arrive_in_open(CallId id) {
   const Call& call = plan_.calls[id];
@@ -59,7 +59,7 @@ void Engine::run_alone(CallId id) {
   queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kCallEnds, id.value});
 }
 
-// Rule 9.4: a call that ran alone is done; its rank leaves the sequence number.
+// Rule 9.4: takes a call that ran alone off its sequence number.
 void Engine::leave_open(const Call& call) { state_.in_round[call.member] = CallId(); }
 
 }  // namespace pipesim::sim

@@ -4,7 +4,7 @@
 
 namespace pipesim::sim {
 
-// Rule 2, for a stepper: one event at a time, in an order given by the caller.
+// Rule 2, for a stepper: handles one event at a time, in an order given by the caller.
 void Engine::begin(std::vector<Event>& pending) {
   send_start_messages();
   queue_.drain(pending);

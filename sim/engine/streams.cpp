@@ -9,7 +9,7 @@ namespace pipesim::sim {
 // ---------------------------------------------------------------------------------------------
 // Messages
 
-// Rule 2: start messages.
+// Rule 2: sends the start messages.
 void Engine::send_start_messages() {
   for (const ActorId id : ids_of(plan_.actors)) {
     const Actor& actor = plan_.actors[id];
@@ -78,7 +78,7 @@ void Engine::count_ack(EdgeId edge) {
   if (reg.in_place.valid()) acknowledge_in_place(reg.in_place);
 }
 
-// Rules 4.2 and 3.1.
+// Rules 4.2 and 3.1: returns a credit; the producer's next op can become ready.
 void Engine::return_credit(RegisterId reg_id) {
   const Register& reg = plan_.registers[reg_id];
   RegisterState& state = state_.registers[reg_id];
@@ -101,7 +101,7 @@ void Engine::acknowledge_in_place(EdgeId edge) {
 // ---------------------------------------------------------------------------------------------
 // Launches
 
-// Rule 3.5.
+// Rule 3.5: launches the actor's next op.
 void Engine::launch(ActorId id) {
   const Actor& actor = plan_.actors[id];
   ActorState& state = state_.actors[id];
@@ -188,7 +188,7 @@ inline void Engine::advance(StreamId id) {
   }
 }
 
-// Rules 5.4 and 9.3: whether the op at the head waits for other streams. If so, it cannot start
+// Rules 5.4 and 9.3: whether the op at the head waits for other streams. If so, the op cannot start
 // before `until` ops of stream `by` are done or, if `by` is not valid, before it is the first of
 // all its lines.
 inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const {
@@ -214,7 +214,7 @@ inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const 
   return false;
 }
 
-// Rules 5.4 and 9.3.
+// Rules 5.4 and 9.3: whether the op at the head waits for other streams.
 bool Engine::held(StreamId id) const {
   StreamId by;
   std::uint32_t until = 0;
@@ -244,7 +244,7 @@ inline void Engine::release_dependents(StreamId id) {
     } else if (waits && limited(plan_.streams[other].device)) {
       dispatch(plan_.streams[other].device);
     } else if (waits) {
-      start_head(other);  // it waited for its line and can be first now
+      start_head(other);  // waited for its line and can be first now
     }
   }
 }

@@ -15,7 +15,7 @@ Step step_after(Step step) {
 
 }  // namespace
 
-// Rule 3.2.
+// Rule 3.2: runs a woken thread.
 void Engine::run_thread(ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
@@ -154,8 +154,8 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
   return Step::kNone;
 }
 
-// Rules 3.3 and 9.7: runs the waits of an actor's first op for other hosts. Returns the step that
-// blocks the thread, or kNone.
+// Rules 3.3 and 9.7: joins the hosts of other ranks before an actor's first op, by communicator
+// init and connection. Returns the step that blocks the thread, or kNone.
 inline Step Engine::join_hosts(ThreadId id) {
   const ActorId at = state_.threads[id].at;
   if (joins_[at] == 0) return Step::kNone;
@@ -165,7 +165,7 @@ inline Step Engine::join_hosts(ThreadId id) {
   return Step::kNone;
 }
 
-// Rule 3.4: starts the launch overhead. Returns false if it is 0.
+// Rule 3.4: starts the launch overhead. Returns false if the overhead is 0.
 inline bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
   if (actor.launch_overhead.ns == 0 && !varies_) return false;
   const ActorId at = state_.threads[id].at;
@@ -176,7 +176,7 @@ inline bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
   return true;
 }
 
-// Rule 3.2: takes outside input. Returns false if the thread must wait for it.
+// Rule 3.2: takes an item of outside input. Returns false if the thread must wait for the item.
 bool Engine::wait_for_input(ThreadId id) {
   const ActorId actor = state_.threads[id].at;
   const OutsideInput& input = plan_.actors[actor].input;
@@ -198,8 +198,8 @@ bool Engine::wait_for_input(ThreadId id) {
 // ---------------------------------------------------------------------------------------------
 // Host programs
 
-// Rule 9.1: runs a host step. Returns false if the step must wait; the event it waits for wakes the
-// thread.
+// Rule 9.1: runs a host step. Returns false if the step must wait for an event, which then wakes
+// the thread.
 bool Engine::do_host_step(ThreadId id) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   switch (actor.role) {
@@ -243,7 +243,7 @@ inline void Engine::finish_host_step(ThreadId id) {
   note_return(thread.at);
 }
 
-// Rule 9.1: `synchronize`.
+// Rule 9.1: runs `synchronize`. Returns false if the thread must wait.
 bool Engine::synchronize(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Actor& actor = plan_.actors[thread.at];
@@ -256,7 +256,7 @@ bool Engine::synchronize(ThreadId id) {
   return thread.marks == 0;
 }
 
-// Rule 9.1: `await`.
+// Rule 9.1: runs `await`. Returns false if the thread must wait.
 bool Engine::await(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Actor& actor = plan_.actors[thread.at];
@@ -267,7 +267,7 @@ bool Engine::await(ThreadId id) {
   return false;
 }
 
-// Rule 9.1: `lock`.
+// Rule 9.1: runs `lock`. Returns false if the thread must wait.
 bool Engine::lock(ThreadId id) {
   LockState& lock = state_.locks[plan_.actors[state_.threads[id].at].lock];
   if (!lock.holder.valid()) {
@@ -278,7 +278,7 @@ bool Engine::lock(ThreadId id) {
   return false;
 }
 
-// Rule 9.1: `unlock`.
+// Rule 9.1: runs `unlock`.
 void Engine::unlock(LockId id) {
   LockState& lock = state_.locks[id];
   lock.holder = lock.waiting.empty() ? ThreadId() : leave(lock.waiting);

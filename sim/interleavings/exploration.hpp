@@ -53,8 +53,7 @@ struct ExploreOptions {
   // For tests: false uses the devices exactly as the plan describes them, even if the plan leaves
   // their behavior open.
   bool open_devices = true;
-  std::uint64_t max_queue_runs = 2'000;     // maximum number of assignments of streams to hardware
-                                            // queues to try
+  std::uint64_t max_queue_runs = 2'000;     // assignments of streams to hardware queues to try
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the exploration
   ExploreProgress* progress = nullptr;      // updated from time to time
 };

@@ -122,8 +122,7 @@ class Search {
   std::vector<Wait> waits_;           // one per op and way; some are impossible
   std::vector<std::uint8_t> possible_;
   IdVector<StreamId, std::vector<Act>> meetings_;   // ops of collectives, per stream
-  IdVector<ThreadId, std::vector<Act>> creations_;  // ops that can initialize a communicator, per
-                                                    // thread
+  IdVector<ThreadId, std::vector<Act>> creations_;  // per thread: ops that can run an init
   std::vector<std::uint32_t> component_;
   std::vector<std::uint8_t> in_cycle_;  // per node: whether its component has a cycle
   std::vector<std::uint32_t> path_;

@@ -32,8 +32,8 @@ StubbornSets::StubbornSets(const Plan& plan)
   }
   for (std::vector<ActorId>& takers : takers_) {
     if (takers.size() < 2)
-      takers.clear();  // messages to a single actor have the same effect in
-                       // any order
+      // Messages to a single actor have the same effect in any order.
+      takers.clear();
   }
   find_blocking();
   for (const Edge& edge : plan.edges) {
@@ -677,8 +677,8 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
 // Adds the needs of a place in a device's launch queue: every running op there can free a place.
 bool StubbornSets::add_need_of_room(DeviceId id, std::uint32_t depth) {
   const Device& device = plan_.devices[id];
-  std::uint32_t kept = state_->devices[id].unfinished;  // places reserved for threads that have not
-                                                        // launched yet
+  // Places reserved for threads that have not launched yet.
+  std::uint32_t kept = state_->devices[id].unfinished;
   for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
     const StreamState& stream = state_->streams[plan_.device_streams[i]];
     kept -= stream.launched - stream.done;

@@ -48,8 +48,7 @@ class StubbornSets {
     std::vector<Push> pushes;
     std::vector<std::uint32_t> touches;  // resources whose order of use matters
     ThreadId thread;                     // the thread that wakes, if any
-    ChannelId any;                       // the channel whose recv from any rank takes a message, if
-                                         // any
+    ChannelId any;                       // the channel of a recv from any rank that takes a message
     LockId held;                         // the lock that the thread would have to wait for, if any
   };
   // A launch or an end of an actor that uses a resource.
@@ -122,19 +121,15 @@ class StubbornSets {
 
   const Plan& plan_;
   HappensBefore happens_before_;
-  bool all_disturb_ = false;                         // whether the plan has effects that are not
-                                                     // modeled
-  IdVector<ThreadId, std::vector<ActorId>> takers_;  // per thread: actors whose message order may
-                                                     // matter
-  IdVector<ActorId, std::uint8_t> may_block_;        // per actor: whether its thread can block in a
-                                                     // launch
+  bool all_disturb_ = false;                         // whether some effects are not modeled
+  IdVector<ThreadId, std::vector<ActorId>> takers_;  // per thread: actors whose order may matter
+  IdVector<ActorId, std::uint8_t> may_block_;        // per actor: whether a launch can block
   IdVector<ActorId, std::uint8_t> sends_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_end_;
   std::vector<std::vector<Use>> users_;  // per resource
   IdVector<DeviceId, Resource> device_resources_;
-  IdVector<ChannelId, std::vector<ActorId>> senders_;  // per channel of recvs from any rank: actors
-                                                       // with sends
+  IdVector<ChannelId, std::vector<ActorId>> senders_;  // per any-rank channel: actors that send
   IdVector<LockId, std::uint8_t> paired_;              // whether only the holder releases the lock
 
   // Data of the current state:
@@ -144,8 +139,7 @@ class StubbornSets {
   std::vector<Place> places_;              // nodes of the pending events, in the order of events
   std::vector<std::uint32_t> pending_at_;  // by node: the first pending event with this node
   std::vector<Seed> seeds_;
-  std::vector<std::uint8_t> outgrown_;  // 1: a set with this event would not be smaller than the
-                                        // best
+  std::vector<std::uint8_t> outgrown_;  // 1: sets with this event are too large
   std::vector<std::uint8_t> is_member_;
   std::vector<std::uint32_t> members_;
 };

@@ -20,8 +20,8 @@ namespace pipesim::sim {
 enum class Short : std::uint8_t {
   kNone,
   kCompute,
-  kSend,     // buffered
-  kReceive,  // of buffered messages
+  kSend,     // a single buffered send
+  kReceive,  // a single recv of a buffered message
 };
 
 inline constexpr std::uint32_t kNone = 0xffffffff;
@@ -34,10 +34,10 @@ struct Op {
   Role role = Role::kOp;
   Short kind = Short::kNone;
   bool blocking = false;
-  bool plain_entry = true;  // no input and no overhead precedes the launch
+  bool plain_entry = true;  // whether neither input nor overhead precedes the launch
   bool is_collective = false;
-  bool joins = false;      // its next op is the first that can block on hosts of other ranks
-  bool keeps_all = false;  // keeps the times of all its ops
+  bool joins = false;      // whether its next op is the first that can block on other hosts
+  bool keeps_all = false;  // whether the times of all its ops are kept
   StreamId stream;
   StreamId behind;
   std::uint32_t done = 0;
@@ -224,11 +224,10 @@ class FixedOrderRun {
   std::vector<std::uint32_t> came_;    // like State::came
   std::vector<std::uint32_t> joined_;  // like State::joined
   IdVector<SignalId, SignalRun> signals_;
-  std::vector<KeptEnds> ends_;                     // of actors that others wait for
+  std::vector<KeptEnds> ends_;                     // ends of actors that others wait for
   std::vector<std::vector<std::int64_t>> queues_;  // ends of the ops in each queue, as a ring
   std::vector<DeviceQueueRun> device_queues_;
-  std::vector<CallId> round_calls_;  // parallel to Plan::communicator_ranks: the call that has
-                                     // arrived
+  std::vector<CallId> round_calls_;  // the arrived call, parallel to Plan::communicator_ranks
   ReadySet queue_;                   // threads that can continue
   ThreadId turn_;
   bool failed_ = false;

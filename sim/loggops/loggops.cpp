@@ -47,8 +47,7 @@ struct Lanes {
 struct Line {
   Lanes lanes;
   Time looked_at = kNever;
-  std::uint32_t first_turn = kNothing;  // turn of the event that will check the line; kNothing:
-                                        // none
+  std::uint32_t first_turn = kNothing;  // turn of the pending check; kNothing: none
   Heap<Waiting> waiting;
 };
 

@@ -28,7 +28,7 @@ struct LogGopsOp {
   std::uint64_t size = 0;  // bytes of a message; nanoseconds of a calculation
   std::uint32_t rank = 0;
   std::uint32_t peer = 0;  // sends and recvs: the other rank; recvs: kAnyPeer for any rank
-  std::uint32_t tag = 0;   // sends and recvs
+  std::uint32_t tag = 0;   // sends and recvs only
   LogGopsKind kind = LogGopsKind::kCalculate;
   std::uint8_t cpu = 0;
   std::uint8_t nic = 0;
@@ -47,8 +47,7 @@ struct LogGopsProgram {
   std::vector<LogGopsOp> ops;                            // grouped by rank
   std::vector<std::uint32_t> dependents_begin;           // one more than ops
   std::vector<std::uint32_t> dependents;                 // indices of ops, with or without kAtStart
-  std::vector<std::uint32_t> required;                   // per op: number of times it is a
-                                                         // dependent
+  std::vector<std::uint32_t> required;                   // per op: its number of dependencies
   IdVector<RankId, std::uint32_t> rank_begin, rank_end;  // per rank: range in `ops`
   bool has_wildcards = false;                            // whether kAnyPeer or kAnyTag occurs
   bool many_units = false;                               // whether a cpu or nic other than 0 occurs

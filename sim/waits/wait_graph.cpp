@@ -322,7 +322,7 @@ void WaitGraphBuilder::add_record(WaitKind kind, SignalId id, std::uint32_t need
   PIPESIM_CHECK(false, {"signal", id.value});
 }
 
-// 9.6.4
+// 9.6.4: adds the edges of a blocked host step.
 void WaitGraphBuilder::add_host_step_edges(ActorId id) {
   const Actor& actor = plan_.actors[id];
   switch (actor.role) {
@@ -343,7 +343,7 @@ void WaitGraphBuilder::add_host_step_edges(ActorId id) {
     case Role::kSet:
     case Role::kUnlock:
     case Role::kCreate:
-      break;  // no wait at this step
+      break;  // these roles do not wait at this step
   }
 }
 
@@ -416,7 +416,7 @@ void WaitGraphBuilder::add_launch_edges(ActorId actor, Step step) {
     case Step::kNone:
     case Step::kOverhead:
     case Step::kCompletion:
-      break;  // temporary, or not a launch
+      break;  // temporary steps, or no launch
   }
 }
 

@@ -26,7 +26,7 @@ WaitKind kind_of(MeetingKind kind) {
 
 }  // namespace
 
-// 9.6.3
+// 9.6.3: adds the edges of an actor's active calls.
 void WaitGraphBuilder::add_calls(ActorId actor) {
   for (const CallId id : plan_.calls_of(actor)) {
     const CallStage stage = state_.calls[id];
