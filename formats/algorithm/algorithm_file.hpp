@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxAlgorithmBytes = std::size_t{256} << 20;
 std::optional<models::CollectiveAlgorithm> read_algorithm(const std::string& text,
                                                           models::Diagnostics& diagnostics);
 
-/// Read one of the two formats.
+/// Reads one of the two formats.
 std::optional<models::CollectiveAlgorithm> read_msccl_xml(const std::string& text,
                                                           models::Diagnostics& diagnostics);
 std::optional<models::CollectiveAlgorithm> read_mscclpp_plan(const std::string& text,

@@ -567,7 +567,7 @@ class MscclXmlReader {
   std::uint32_t skipped_from_ = 0;  // depth of an unknown element
   std::uint32_t rank_ = 0;
   std::vector<bool> rank_seen_;
-  bool open_dependencies_ = false;  // dependencies of `nop`s before the next step
+  bool open_dependencies_ = false;  // whether `nop`s before the next step have dependencies
   std::vector<DependencyPlace> dependency_places_;
   bool too_long_ = false, too_many_ = false;
 };

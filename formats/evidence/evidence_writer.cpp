@@ -1,6 +1,6 @@
-// The simulated communicators match calls in call order, as NCCL does. So the scenario must begin
-// each communicator with the same call on all ranks: a call that one member has completed is
-// omitted on all members.
+// The simulated communicators match calls in call order, as NCCL does. So each communicator must
+// begin with the same call on all ranks. If one member has completed a call, the scenario omits the
+// call on all members.
 #include "formats/evidence/evidence_writer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,8 @@
-// PyTorch's own reports of a hang in the output of a job: the watchdog's desync report, ranks
-// missing from a monitoredBarrier, output of the dump analyzer, and mismatched calls.
+// PyTorch's own reports of a hang in the output of a job:
+// * the watchdog's desync report;
+// * ranks missing from a monitoredBarrier;
+// * the output of the dump analyzer;
+// * mismatched calls.
 #pragma once
 
 #include <cstdint>

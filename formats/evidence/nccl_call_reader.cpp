@@ -137,8 +137,8 @@ models::ProcessId process_id(const NcclProcess& process) {
 
 }  // namespace
 
-// Returns ranks in communicators of `size` if they are ranks of the job. This holds if these
-// communicators have the same processes and number them like each other and like the labels.
+// Returns ranks in communicators of `size` if they are ranks of the job: the communicators must
+// have the same processes, and number them like each other and like the labels.
 std::map<std::string, std::uint32_t> NcclCallReader::ranks_in_largest(std::uint32_t size) const {
   std::map<std::string, std::uint32_t> result;
   std::map<std::string, std::set<std::string>> members;  // by hash

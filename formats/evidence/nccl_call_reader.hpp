@@ -28,8 +28,8 @@ class NcclCallReader {
   bool empty() const { return calls_ == 0; }
 
   /// The calls of all communicators whose lines can be matched: by their `Init COMPLETE` lines, or
-  /// by their size and order. A call counts as done if all known members made a later call or this
-  /// one. `files` are those of the evidence.
+  /// by their size and order. A call that all known members made counts as done. `files` are those
+  /// of the evidence.
   models::Evidence evidence(const std::vector<std::string>& files) const;
 
   /// Notes on facts that these lines do not show.

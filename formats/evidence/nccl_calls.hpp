@@ -49,7 +49,8 @@ struct NcclCommunicator {
   std::optional<std::uint32_t> rank;  // rank in the communicator
   std::uint32_t ranks = 0;            // 0: unknown
   models::OutsideText hash;           // empty: unknown
-  bool from_start = false;            // its initialization was logged, so its first call is known
+  // whether its initialization was logged, so that its first call is known
+  bool from_start = false;
 };
 
 struct NcclProcess {
@@ -67,8 +68,8 @@ struct NcclGroup {
   std::map<std::uint32_t, std::pair<const NcclProcess*, std::string>> members;  // by job rank
   std::map<std::uint32_t, std::uint32_t> job_rank;  // by rank in the communicator
   bool from_start = true;
-  bool numbered = false;  // opCount numbers its calls
-  bool joined = true;     // its members certainly share one communicator
+  bool numbered = false;  // whether opCount numbers its calls
+  bool joined = true;     // whether its members certainly share one communicator
 
   /// Whether calls of its members can be matched, by their order or by their numbers.
   bool is_aligned() const { return joined && (from_start || numbered); }

@@ -1,6 +1,9 @@
-// The lines of PyTorch's watchdog and of NCCL in the output of a job that hangs: timeouts with the
-// numbers of works, the progress of ranks, communicator initializations, links that do not answer,
-// and the errors in which ranks ended.
+// The lines of PyTorch's watchdog and of NCCL in the output of a job that hangs:
+// * timeouts, with the sequence numbers of works;
+// * the progress of ranks;
+// * communicator initializations;
+// * links that do not answer;
+// * the errors in which ranks ended.
 #pragma once
 
 #include <cstddef>

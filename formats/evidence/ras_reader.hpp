@@ -16,7 +16,7 @@ namespace pipesim::formats {
 
 inline constexpr std::size_t kMaxRasBytes = std::size_t{64} << 20;
 
-/// Combines the reports of one job. Counts are launches by hosts: a rank with a smaller count lags;
+/// Combines the reports of one job. Counts are launches by hosts. A rank with a smaller count lags;
 /// a rank with a larger count waits for the lagging rank or has run ahead. RAS does not count sends
 /// and recvs.
 class RasReader {
@@ -26,8 +26,8 @@ class RasReader {
             const std::string& name = {});
 
   /// Ranks come from the processes in `known`, or from a communicator that spans the job. Other
-  /// processes that block the job are in `unplaced`. A difference of one launch can disappear by
-  /// itself. It counts only if `hangs` (the job is known to hang) or a second report repeats it.
+  /// processes that block the job are in `unplaced`. A difference of one launch can disappear, so
+  /// it counts only if `hangs` (the job is known to hang) or if a second report repeats it.
   models::Evidence evidence(bool hangs, const models::KnownJob& known = {}) const;
 
   /// Notes on other facts in the reports.

@@ -79,7 +79,7 @@ class RasText {
   std::vector<RasReport> reports_;
   RasReport report_;
   Section section_ = Section::kNone;
-  bool known_ = false;                // a line of a report was found
+  bool known_ = false;                // whether a line of a report was found
   bool dead_ = false;                 // whether the following processes are dead
   std::vector<std::uint32_t> sizes_;  // sizes of communicators by group number
   std::uint32_t listed_ = 0;          // communicators of all groups

@@ -1,6 +1,6 @@
-// Reads stacks of one or many processes: output of `py-spy dump` (text or JSON), Python's
-// faulthandler, torch.distributed's debug server and gdb, also with labels of srun or pdsh, and of
-// `pipesim run --stacks`.
+// Reads stacks of one or many processes from the output of these tools, also with labels of srun or
+// pdsh: `py-spy dump` (text or JSON), Python's faulthandler, torch.distributed's debug server, gdb,
+// and `pipesim run --stacks`.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ inline constexpr std::size_t kMaxStackBytes = std::size_t{256} << 20;
 
 /// Combines the stacks of several files, without launchers and data workers. The rank of a process
 /// comes from the first of these sources:
-/// * the label of its lines (`3: `, `[host:3]`, `=== Rank 3 ===`) or the text in them (`rank 3
-///   of`);
+/// * the label of its lines (`3: `, `[host:3]`, `=== Rank 3 ===`) or their text (`rank 3 of`);
 /// * the number at the end of the file name, if the file has one process;
+/// * its pid, if other evidence has the rank of this pid;
 /// * an option of its command (`--rank 3`), if each process has a different value; `--local_rank=3`
 ///   is the rank on its host;
 /// * its order among the remaining processes.

@@ -1,7 +1,7 @@
 // Reads the text in one pass, without tokens. After a mistake, the reader skips the rest of the
 // line, so that one run reports several mistakes.
 //
-// Dependencies are collected per rank. When the rank closes, they are sorted by the op that others
+// Collects the dependencies of a rank. At the end of the rank, sorts them by the op that others
 // depend on.
 #include "formats/goal/goal_reader.hpp"
 

@@ -163,8 +163,7 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
     return;
   }
   thread.last_launched = told;
-  // If the beginning of a log is missing, it can have a line after a launch without the line
-  // before.
+  // Logs can lack their beginning, so a line after a launch may have no line before it.
   op.entered = std::max(op.entered, op.launched);
   const auto open = std::find(thread.open.rbegin(), thread.open.rend(), at->second);
   if (open != thread.open.rend()) thread.open.erase(std::next(open).base());

@@ -146,7 +146,8 @@ struct Read {
   bool control = false;
   std::int64_t away = 0;  // rank of the producer minus rank of the reader
   std::vector<std::uint32_t> ranks;
-  bool in_place = false;  // the reader's first output uses this memory; this read must come first
+  // whether the reader's first output uses this memory; such a read comes first
+  bool in_place = false;
 };
 
 struct Actor {

@@ -40,7 +40,7 @@ struct Table {
   std::string name;
   std::string size;  // macro of the array size; empty: a single number
   std::vector<std::uint32_t> numbers;
-  bool wide = false;  // always a short
+  bool wide = false;  // whether the type is short even if the other tables have bytes
 };
 
 class Tables {
@@ -473,8 +473,8 @@ std::size_t Tables::size_of(const std::string& macro) const {
   return std::find_if(sizes_.begin(), sizes_.end(), is_it)->second;
 }
 
-// Returns an upper bound of the state size in SPIN: 16 bytes for the data of one object, 2 for a
-// place in a queue, 32 for a process or queue.
+// Returns an upper bound of the state size in SPIN. It counts 16 bytes for the data of one object,
+// 2 for a place in a queue, and 32 for a process or queue.
 std::size_t Tables::bytes_of_state() const {
   std::size_t things = 0;
   for (const char* macro : {"THREADS", "STREAMS", "ACTORS", "REGISTERS", "EDGES", "COLLECTIVES",

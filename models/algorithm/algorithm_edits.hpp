@@ -13,8 +13,8 @@ namespace pipesim::models {
 AlgoBlock& block_of(CollectiveAlgorithm& algorithm, std::uint32_t rank, std::uint32_t block);
 
 /// Moves the next step of the same thread block in the other direction (a receive for a send)
-/// before `ref`, and updates dependencies on the steps in between. Returns the old index of the
-/// step, or nullopt if no step can be moved.
+/// before `ref`. Updates dependencies on the steps in between. Returns the old index of the step,
+/// or nullopt if no step can be moved.
 std::optional<std::uint32_t> move_opposite(CollectiveAlgorithm& algorithm, const AlgoStepRef& ref);
 
 /// The same for MSCCL++: moves the next signal before `ref`, which is a wait.

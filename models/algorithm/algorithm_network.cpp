@@ -252,7 +252,8 @@ AlgoCell describe_cell(const CollectiveAlgorithm& algorithm, const AlgoMemory& m
         (chunk - layout.packets) % std::max(1U, algorithm.ranks[result.rank].scratch_chunks);
     return result;
   }
-  // In place, a cell is named by the larger of the two buffers, which is the one that files use.
+  // In place, the larger of the two buffers names a cell. If the sizes are equal, the input does,
+  // as in files.
   const bool by_output = algorithm.collective == AlgoCollective::kAllGather;
   if (chunk >= layout.scratch) {
     result.buffer = AlgoBuffer::kScratch;

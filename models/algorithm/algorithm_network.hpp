@@ -29,7 +29,8 @@ struct AlgoCounter {
   std::uint32_t peer = 0;  // the rank that raises the counter
   // MSCCL: index of the connection; otherwise in CollectiveAlgorithm::channels
   std::uint32_t channel = 0;
-  bool contested = false;  // several thread blocks take from it, so their order can matter
+  // whether several thread blocks take from it, so that their order can matter
+  bool contested = false;
 };
 
 /// The condition that `counter` reaches `count`. A counter of kind kSlot may lag by the number of
@@ -52,7 +53,7 @@ struct AlgoNode {
   std::uint32_t step = kNoAlgoIndex;  // index in its block; kNoAlgoIndex: begin or end of a launch
   std::uint32_t launch = 0;
   std::uint32_t lane = 0;  // nodes of one lane run in order
-  bool relaxed = false;    // its waits and signals do not order data
+  bool relaxed = false;    // whether its waits and signals order no data
   std::uint32_t needs_begin = 0;
   std::uint32_t posts_begin = 0;
   std::uint32_t moves_begin = 0;
@@ -103,8 +104,8 @@ struct AlgoNetwork {
   std::vector<AlgoConnection> connections;
   std::uint32_t lanes = 0;
   std::uint32_t launches = 1;
-  bool searched_only = false;   // has a contested counter
-  bool uneven_barrier = false;  // more thread blocks reach a barrier than it waits for
+  bool searched_only = false;   // whether it has a contested counter
+  bool uneven_barrier = false;  // whether more thread blocks reach a barrier than it waits for
 
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes.size() - 1); }
   std::uint32_t block_count() const { return static_cast<std::uint32_t>(blocks.size() - 1); }

@@ -65,8 +65,8 @@ class EdgeFinder {
     if (options_.relaxed || !network_.nodes[node].relaxed) from.push_back(node);
   }
 
-  // Adds the edges of a counter that several blocks raise: for each block, the raises that must
-  // have happened even if all other blocks have made all of theirs.
+  // Adds the edges of a counter that several blocks raise. A raise of one block comes before the
+  // wait for certain if all raises of the other blocks together are too few.
   void add_of_several(std::uint32_t count, std::uint32_t waiter,
                       const std::vector<std::uint32_t>& all,
                       std::vector<std::uint32_t>& from) const {

@@ -425,8 +425,8 @@ class Timer {
     return ports[std::size_t{rank} * cluster_.links.size() + link];
   }
 
-  // Sends a message; through a switch, it can have several senders or receivers. Returns when its
-  // senders are done.
+  // Sends a message and returns when its senders are done. Through a switch, a message can have
+  // several senders or receivers.
   When send(When start, const std::vector<std::uint32_t>& from,
             const std::vector<std::uint32_t>& to, std::uint64_t bytes) {
     ++messages_;

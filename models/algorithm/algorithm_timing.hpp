@@ -3,12 +3,12 @@
 // Uses the latency-bandwidth model (Hockney; see models/lowering/cost.hpp). A message of s bytes
 // over a link of latency a and bandwidth B occupies its sender for s/B, and arrives a after its
 // last byte. Over links of one class, a rank sends one message at a time and receives one at a
-// time, in the order in which they became ready: the single port of Thakur, Rabenseifner and Gropp.
-// Receiving and summing a message costs nothing; work within a rank takes the time of its `device`
-// link.
+// time, in the order in which they became ready. This is the single-port model of Thakur,
+// Rabenseifner and Gropp. Receiving and summing a message costs nothing; work within a rank takes
+// the time of its `device` link.
 //
-// MSCCL cuts a message if its chunks do not fit a slot: the thread blocks repeat all steps for each
-// piece, without a barrier in between (microsoft/msccl b23e9cd,
+// MSCCL cuts a message if its chunks do not fit a slot. The thread blocks then repeat all steps for
+// each piece, without a barrier in between (microsoft/msccl b23e9cd,
 // src/collectives/device/msccl_interpreter.h).
 #pragma once
 
@@ -29,7 +29,7 @@ struct AlgoTimingOptions {
 
 /// The reason why a part of the critical path did not begin earlier.
 enum class AlgoCause : std::uint8_t {
-  kStart,       // it is the first part
+  kStart,       // the first part of the path
   kOrder,       // the previous step of its thread block
   kMessage,     // data to receive, or a packet
   kSlot,        // its connection was full
@@ -44,7 +44,8 @@ struct AlgoPathPart {
   std::uint32_t round = 0;                      // piece of a message that is cut, from 0
   std::uint32_t from = 0, to = 0;               // ranks; equal: work on the rank
   std::uint32_t link = 0;                       // index in Cluster::links
-  bool over_link = false;                       // false: work on a rank without a `device` link
+  // whether it uses a link: work on a rank without a `device` link uses none
+  bool over_link = false;
   std::uint64_t bytes = 0;
   std::int64_t begin_ns = 0;
   std::int64_t latency_ns = 0;  // the part of the latency on the path
@@ -93,9 +94,9 @@ void set_protocol_latencies(Cluster& cluster, AlgoProtocol protocol);
 /// LL128 a flag of 8 bytes with each 120 bytes.
 std::uint64_t bytes_with_flags(std::uint64_t bytes, AlgoProtocol protocol);
 
-/// Returns the factor from the message's bytes per second to the bytes per second of each link
-/// (NVIDIA/nccl-tests, doc/PERFORMANCE.md, "bus bandwidth"): 2(n-1)/n for an all-reduce, (n-1)/n
-/// for an all-gather, reduce-scatter and all-to-all. Returns nullopt for other collectives.
+/// Returns the factor from the message's bandwidth to that of each link (NVIDIA/nccl-tests,
+/// doc/PERFORMANCE.md, "bus bandwidth"). The factor is 2(n-1)/n for an all-reduce, and (n-1)/n for
+/// an all-gather, reduce-scatter and all-to-all. Returns nullopt for other collectives.
 std::optional<double> bus_bandwidth_factor(const CollectiveAlgorithm& algorithm);
 
 }  // namespace pipesim::models

@@ -119,17 +119,17 @@ struct AlgoStep {
   std::vector<AlgoRange> targets;
   // MSCCL
   std::vector<AlgoDependency> dependencies;
-  bool publishes = false;   // hasdep
+  bool publishes = false;   // whether the step releases waiters (hasdep)
   std::uint32_t count = 0;  // cnt, also for a step that uses only one buffer
   // MSCCL++
   std::vector<AlgoChannelId> channels;  // on the rank itself
-  bool port = false;                    // done by a proxy instead of the block's threads
-  std::uint32_t part = 0;               // tbg_info: the part of each range that this block does
+  bool port = false;       // whether a proxy does the step instead of the block's threads
+  std::uint32_t part = 0;  // tbg_info: the part of each range that this block does
   std::uint32_t parts = 1;
   std::uint32_t barrier = 0;
   std::uint32_t barrier_blocks = 0;
   std::vector<std::uint32_t> semaphores;  // on the rank
-  bool in_pipeline = false;               // repeated for each unit of a pipeline
+  bool in_pipeline = false;               // whether each unit of a pipeline repeats the step
   std::uint32_t pipeline = 0;             // adjacent steps with the same number form one pipeline
 };
 

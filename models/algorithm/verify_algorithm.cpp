@@ -469,7 +469,7 @@ class Verifier {
   const VerifyOptions& options_;
   const bool xml_;
   std::uint32_t most_per_slot_ = 1, least_per_slot_ = 1;  // over the range of sizes
-  bool completes_ = false;                                // with unlimited slots
+  bool completes_ = false;  // whether it completes with unlimited slots
   VerifyReport report_;
 };
 

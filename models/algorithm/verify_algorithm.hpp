@@ -62,14 +62,15 @@ struct LeftOver {
   std::uint32_t from = 0, to = 0;  // ranks
   std::uint32_t channel = 0;
   std::uint32_t sent = 0, taken = 0;
-  bool sizes_differ = false;  // the two steps disagree on the size: `sent` and `taken` are chunks
+  // whether `sent` and `taken` are the different sizes of two steps, in chunks
+  bool sizes_differ = false;
   AlgoStepRef sender, receiver;
 };
 
 /// An output chunk with a result other than the collective's.
 struct WrongChunk {
   std::uint32_t rank = 0, chunk = 0;
-  bool unwritten = false;           // a part of the chunk was never written
+  bool unwritten = false;           // whether a part of the chunk was never written
   std::vector<AlgoInput> missing;   // at most 4, as in the other lists
   std::vector<AlgoInput> foreign;   // inputs that do not belong there
   std::vector<AlgoInput> repeated;  // added more than once
@@ -89,7 +90,7 @@ struct DifferentSum {
 struct TriedChange {
   std::string what;
   AlgoVerdict verdict = AlgoVerdict::kCorrect;
-  bool helps = false;  // the changed algorithm has no known fault
+  bool helps = false;  // whether the changed algorithm has no known fault
 };
 
 // Created once per run: the order of the questions matters more than its size.

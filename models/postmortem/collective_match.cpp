@@ -201,8 +201,8 @@ class Checker {
 
   struct Sight {
     std::vector<std::uint32_t> calls;  // indexes, in the order of CollectiveCheck::called
-    bool done = false;                 // on at least one rank
-    bool pending = false;              // on at least one rank
+    bool done = false;                 // whether the call is done on a rank
+    bool pending = false;              // whether the call is pending on a rank
   };
 
   CollectiveCheck look_at(const CollectiveKey& key);

@@ -1,21 +1,21 @@
 // Evidence shows which calls are not done, but not why. The graph has the waits that are certain,
 // and the most likely ones if the certain ones explain nothing:
 //
-// 1. A call cannot end while a member of its group has not made it. It waits for the current call
-// of that member (assuming that the host waits for its device). If nothing is pending on the
-// member, it waits for the rank itself, which is a root.
+// 1. A call cannot end while a member of its group has not made it. The call waits for the current
+//   call of that member, because its host is assumed to wait for its device. If nothing is pending
+//   on the member, the call waits for the rank itself, which is a root.
 // 2. The calls of one stream (a group, or a pair of ranks for sends and recvs) complete in order. A
-// later call waits for the first pending call of its stream.
+//   later call waits for the first pending call of its stream.
 // 3. A call that all members have made waits for the members whose stream has an earlier pending
-// call.
+//   call.
 // 4. If the call is first in all streams and still pending, the device of a member is blocked in an
-// earlier call of another stream. This is an assumption, and its edges have their own kind. Without
-// the member's order of calls, there is no such edge; nor is there one for the position of a host
-// among several calls. An overtaken call (a later call is done) blocks no other stream.
+//   earlier call of another stream. Edges for this assumption have their own kind. If the member's
+//   order of calls is unknown, the graph has no such edge, and no edge that depends on which of
+//   several calls its host is in. An overtaken call (a later call is done) blocks no other stream.
 // 5. If no rule explains a call, the members that may not have made it are suspects; no verdict
-// rests on suspects. If all members made it, the evidence does not explain the hang.
+//   rests on suspects. If all members made it, the evidence does not explain the hang.
 // 6. A member whose process is dead, or failed by itself, is a root. A member whose stack shows it
-// elsewhere before a missing call is also a root, whatever it called before.
+//   elsewhere before a missing call is also a root, whatever it called before.
 //
 // A device that stopped with an error marks nothing as done, while its peers, with its data, go
 // further. Its calls wait only for the device itself.
@@ -533,8 +533,8 @@ void Diagnoser::decide_verdict() {
   }
 }
 
-// Describes the roots. The example of a root is a direct wait, preferably a certain one, and then
-// preferably one in a collective, because other ranks also wait there.
+// Describes the roots. The example for a root is a direct wait, preferably a certain one. Among
+// those, a wait in a collective is better: other ranks also wait in it.
 void Diagnoser::describe_roots() {
   std::vector<std::uint32_t> first(graph_.nodes.size(), kNone);
   for (std::uint32_t i = 0; i < graph_.edges.size(); ++i) {

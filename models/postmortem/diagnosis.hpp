@@ -39,9 +39,9 @@ struct DiagnosisRoot {
 /// is unknown. Never blamed.
 struct Suspect {
   std::uint32_t rank = 0;
-  bool behind = false;             // has not made the call; its stack shows it waiting elsewhere
-  std::uint32_t waiting = 0;       // calls that may wait for it
-  Wait first;                      // an example
+  bool behind = false;        // whether it has not made the call and waits elsewhere, by its stack
+  std::uint32_t waiting = 0;  // calls that may wait for it
+  Wait first;                 // an example
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
   EvidencePlace place;             // the source of the waiting call
 };
@@ -50,7 +50,7 @@ struct Suspect {
 struct RankStanding {
   std::uint32_t rank = 0;
   bool has_dump = false;
-  bool spins = false;         // a collective that waits for peers has started on its device
+  bool spins = false;         // whether a collective that waits for peers has started on its device
   std::uint32_t pending = 0;  // calls that are not done
   std::optional<ActInfo> at;  // the current call
 };
@@ -62,7 +62,7 @@ struct GroupStanding {
   std::int64_t called = -1;          // sequence number of the last call; -1: unknown
   std::int64_t completed = -1;       // -1: none; kUncounted: not known
   std::uint32_t pending = 0;
-  bool at_least = false;  // the ranks may have called more
+  bool at_least = false;  // whether the ranks may have called more
 };
 
 struct Diagnosis {

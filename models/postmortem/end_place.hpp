@@ -42,7 +42,7 @@ EndPlace end_place(const StackDiagnosis& diagnosis, std::string name);
 struct EndDifference {
   bool verdict = false;
   bool blamed = false;
-  bool ranks = false;                // the numbers of ranks differ
+  bool ranks = false;                // whether the numbers of ranks differ
   std::vector<std::uint32_t> waits;  // ranks that wait in only one of the two hangs
   std::vector<std::uint32_t> at;  // ranks in different calls, if both ends use the same vocabulary
 

@@ -23,7 +23,8 @@ using TensorSizes = std::vector<std::vector<std::int64_t>>;
 struct RecordedOp {
   std::uint64_t record = 0;  // position in the call order of this rank
   OutsideText name;          // "all_reduce", "send", "recv"
-  bool message = false;      // a send or recv, from `source` to `target` (ranks of the job)
+  // whether it is a send or recv, from `source` to `target` (ranks of the job)
+  bool message = false;
   std::uint32_t source = 0;
   std::uint32_t target = 0;
   TensorSizes input_sizes;
@@ -47,7 +48,7 @@ struct EvidencePlace {
 /// One call of a rank: a single operation, or several coalesced ones.
 struct RecordedCall {
   std::uint32_t group = 0;  // index in Evidence::groups
-  bool messages = false;  // a call of sends and recvs, which has its own numbering: see `sequence`
+  bool messages = false;  // whether it consists of sends and recvs, which have their own numbering
   // counts collectives of the group, or this rank's sends and recvs in it
   std::uint64_t sequence = 0;
   std::uint32_t repeat = 0;  // number of earlier calls with the same sequence number; usually 0
@@ -65,8 +66,8 @@ struct EvidenceGroup {
   OutsideText name;  // empty: its calls do not give the name
   OutsideText description;
   std::vector<std::uint32_t> ranks;
-  bool all_members = true;  // false: the group may have more members
-  bool in_dumps = true;     // the evidence of a complete rank has all its calls in this group
+  bool all_members = true;  // whether the group has no further members
+  bool in_dumps = true;  // whether the evidence of a complete rank has all its calls in this group
 };
 
 /// Value of a count that the evidence does not give.
@@ -78,13 +79,13 @@ struct GroupProgress {
   std::int64_t called = -1;  // -1: none
   std::int64_t started = -1;
   std::int64_t completed = -1;  // kUncounted: not given
-  bool at_least = false;        // the rank may have called more
+  bool at_least = false;        // whether the rank may have called more
   EvidencePlace place;
 };
 
 /// The position of a rank's host thread, from its stack.
 struct HostStanding {
-  bool waits = false;  // for other ranks, or for its device
+  bool waits = false;  // whether it waits for other ranks or for its device
   OutsideText at;      // "load_config (data.py:40)"
   EvidencePlace place;
 };
@@ -119,11 +120,12 @@ struct ProcessStanding {
 };
 
 struct RankEvidence {
-  bool has_dump = false;  // the evidence has some of its calls
+  bool has_dump = false;  // whether the evidence has calls of the rank
   // the evidence has all of its calls; otherwise a missing call may have been made
   bool complete = true;
-  bool may_wait = false;  // may be blocked in one of `calls`: nothing shows whether they are done
-  OutsideText source;     // the file
+  // whether the rank may be blocked in one of `calls`, because their state is unknown
+  bool may_wait = false;
+  OutsideText source;                   // the file
   std::vector<RecordedCall> calls;      // ordered by record number
   std::vector<GroupProgress> progress;  // sorted by group; some groups may be missing
   std::optional<HostStanding> host;

@@ -1,7 +1,7 @@
 // A log shows which ops were launched, and whether a thread is inside a launch. The graph has only
 // the waits that follow from these facts. A member that launched or entered op k of a collective
 // waits for the members that have not entered it. Each such member is in an earlier launch, or
-// waits in another collective. A log does not show which ranks wait for data, so a rank without
+// waits in another collective. A log does not show which ranks wait for data. So a rank without
 // waits is a root only if no other rank has launched fewer ops.
 #include "models/postmortem/launch_log.hpp"
 

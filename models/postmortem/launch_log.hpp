@@ -53,7 +53,7 @@ struct LaunchLogHints {
   /// is not listed is a collective, with the groups of `groups`, if its name contains "nccl".
   std::map<std::string, std::vector<std::vector<std::uint32_t>>> collectives;
   std::vector<std::vector<std::uint32_t>> groups;
-  bool only_these = false;  // `collectives` is the full list
+  bool only_these = false;  // whether `collectives` is the full list
 };
 
 /// The progress of a rank in one column.

@@ -34,7 +34,7 @@ struct ThreadStack {
 struct StackDumps {
   OutsideText name;  // title of the report
   std::vector<ThreadStack> threads;
-  bool numbered = false;  // some processes did not give their rank and got one by their order
+  bool numbered = false;  // whether some processes got their rank from their order
   std::map<std::uint32_t, OutsideText> names;  // of the ranks numbered this way: "process 41"
   std::map<std::uint32_t, OutsideText> pids;   // of the other ranks, if known
   std::vector<OutsideText> files;
@@ -92,10 +92,11 @@ struct StackDiagnosis {
 bool waits_for_others(WaitPlace place);
 
 /// Groups threads of one name by equal stacks. If a rank has a main thread, only this thread
-/// counts; if it waits for the backward pass or another thread, the working thread counts instead.
+/// counts. If the main thread waits for the backward pass or another thread, the working thread
+/// counts instead.
 StackDiagnosis diagnose(const StackDumps& dumps);
 
-/// Converts stacks to calls: each waiting rank is in the first call of a group for its op, and the
+/// Converts stacks to calls. Each waiting rank is in the first call of a group for its op, and the
 /// stragglers have not made this call. Without stragglers, there are no calls.
 Evidence stack_evidence(const StackDumps& dumps, const StackDiagnosis& diagnosis);
 

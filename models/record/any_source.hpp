@@ -12,8 +12,8 @@ bool has_any_source(const Record& record, RecordRules rules);
 Record with_recorded_sources(Record record);
 
 /// Whether a rank calls a recv while an earlier recv of the same group and tag may be pending, and
-/// receives from any source with this tag. gloo can serve the later recv first; on a simulated
-/// communicator it comes second.
+/// receives from any source with this tag. In gloo, the later recv can be served first; on a
+/// simulated communicator, the earlier recv comes first.
 bool may_overtake_recvs(const Record& record);
 
 }  // namespace pipesim::models

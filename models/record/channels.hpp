@@ -19,8 +19,8 @@ struct Channel {
   std::string name;
   std::vector<std::vector<std::uint32_t>> lists;
   bool used = false;
-  bool on_host = false;            // host threads run the calls
-  bool is_gloo = false;            // the calls follow gloo's rules
+  bool on_host = false;            // whether host threads run the calls
+  bool is_gloo = false;            // whether the calls follow gloo's rules
   std::uint32_t group = kNotSaid;  // for an additional channel: the first channel of its group
 
   /// The list that contains `rank`, or nullptr.
@@ -90,8 +90,8 @@ class Channels {
   RecordRules rules_;
   std::vector<Channel> channels_;
   std::vector<std::uint32_t> of_group_;
-  // Additional channels of a group (by its first channel), for calls that are pending together; and
-  // the additional channel of each collective, by group and sequence number.
+  // Additional channels for calls that are pending together, by the first channel of the group.
+  // Then the additional channel of each collective, by group and sequence number.
   std::map<std::uint32_t, std::vector<std::uint32_t>> beside_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> of_collective_;
   std::set<std::pair<std::uint32_t, std::int64_t>> sums_differ_;

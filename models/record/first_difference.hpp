@@ -13,8 +13,10 @@ namespace pipesim::models {
 /// mismatch itself. Returns nullopt if all recorded calls match.
 ///
 /// Calls from two places can match by design. The two places are partners, and no difference, if
-/// three conditions hold: each matches only the other, they match more than once, and neither rank
-/// calls from the other's place.
+/// three conditions hold:
+/// * each place matches only the other;
+/// * they match more than once;
+/// * neither rank calls from the other's place.
 std::optional<FirstDifference> first_difference(const Record& record);
 
 }  // namespace pipesim::models

@@ -29,7 +29,7 @@ struct HostCall {
   std::uint32_t shared = kNotSaid;  // channel of its group, if a parameter chooses between the two
   RecordPeer peer;
   std::int64_t bytes = 0;
-  bool sized = false;  // for a collective: whether `bytes` is known; 0 is then a size
+  bool sized = false;  // for a collective: whether `bytes` is known, so that 0 is a size
   std::string type;
 };
 
@@ -51,9 +51,9 @@ struct HostStep {
   };
 
   Kind kind = Kind::kCalls;
-  bool later = false;              // not recorded: see record_ends.hpp
-  bool blocking = true;            // for a call: whether the host waits for it
-  bool assumed = false;            // belongs to an assumed wait, which was not recorded
+  bool later = false;    // whether the step was not recorded: see record_ends.hpp
+  bool blocking = true;  // for a call: whether the host waits for it
+  bool assumed = false;  // whether the step belongs to an assumed wait, which was not recorded
   std::uint32_t place = kNotSaid;  // index in Record::places
   std::string thread;              // thread name; empty: the main thread
   // Channel of kCreate and kSplit, or of the calls whose stream this step uses.
@@ -69,7 +69,7 @@ struct HostStep {
 /// All programs. Equal steps share a number.
 struct HostPrograms {
   RecordRules rules = RecordRules::kOwn;
-  bool device = false;  // NCCL does some calls, and devices take part
+  bool device = false;  // whether NCCL does some of the calls, on devices
   Channels channels;
   std::vector<HostStep> steps;
   std::vector<std::vector<std::uint32_t>> ranks;  // step numbers
@@ -77,7 +77,7 @@ struct HostPrograms {
   std::vector<std::vector<std::uint32_t>> entries{};
   bool has_pairs = false;  // whether parameter p2p chooses the channel of some sends
   bool has_kernels = false;
-  bool lazy = true;  // under NCCL: no group initialized its communicator when it was created
+  bool lazy = true;  // under NCCL: whether no group initialized its communicator when created
 };
 
 HostPrograms host_programs(const Record& record, RecordRules rules);

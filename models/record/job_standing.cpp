@@ -18,8 +18,8 @@ using EntryKind = RecordEntry::Kind;
 // A call of one rank: group in the record, whether it is a send or recv, number as in dumps.
 using CallNumber = std::tuple<std::uint32_t, bool, std::int64_t>;
 
-// Returns the group of the record for each group of the evidence: the group with the same members
-// and, if there are several, the same name, or else the next unused one.
+// Returns the group of the record for each group of the evidence. Groups correspond if they have
+// the same members. Among several such groups, the name decides, or else the order.
 std::vector<std::uint32_t> same_groups(const Record& record, const Evidence& evidence) {
   std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> by_members;
   for (std::uint32_t i = 0; i < record.groups.size(); ++i) {

@@ -37,7 +37,7 @@ struct RecordFrame {
   OutsideText at;
   OutsideText in;
   OutsideText call;
-  bool library = false;         // in an installed package
+  bool library = false;         // whether the line is in an installed package
   std::uint32_t up = kNotSaid;  // caller's frame, in Record::frames
 
   friend auto operator<=>(const RecordFrame&, const RecordFrame&) = default;
@@ -55,8 +55,8 @@ struct RecordGroup {
   std::vector<std::uint32_t> ranks;  // in the order of their group ranks
   OutsideText description;           // description in torch: "mesh_tp"; may be empty
   std::uint32_t place = kNotSaid;    // line that created it
-  bool eager = false;                // NCCL initializes its communicator at once
-  bool nccl = false;                 // backend: NCCL or gloo
+  bool eager = false;                // whether NCCL initializes its communicator at once
+  bool nccl = false;                 // whether its backend is NCCL; otherwise gloo
 
   /// The index of `rank` in `ranks`, or kNotSaid.
   std::uint32_t position(std::uint32_t rank) const;
@@ -92,19 +92,19 @@ struct RecordEntry {
 
   Kind kind = Kind::kNote;
   Operation operation = Operation::kAllReduce;  // kCall
-  bool sync = false;                            // the call waits for its own completion
-  bool blocks_host = false;                     // the host waits, although the backend is NCCL
-  bool made_up = false;                         // its result is made up
-  bool later = false;                           // not recorded: see record_ends.hpp
-  bool sized = false;                           // `bytes` is given; 0 is then a size
-  bool any_source = false;                      // a recv from any source
-  bool read_made_up = false;        // kNote: reads a made-up value; `bytes` is the size of its call
-  bool never = false;               // kPoll: never returns true
-  bool at_exit = false;             // kWait: at the exit of the process, or of its group
-  bool differs = false;             // kStoreSet: another rank had set another value
-  bool timed_out = false;           // kWait, kStoreGet: the host gave up waiting
-  bool store_barrier = false;       // kNewGroup, kInit: ends in a store barrier of all ranks
-  std::uint32_t line = 0;           // line in the rank's file
+  bool sync = false;                            // whether the call waits for its own completion
+  bool blocks_host = false;   // whether the host waits, although the backend is NCCL
+  bool made_up = false;       // whether its result is made up
+  bool later = false;         // whether it was not recorded: see record_ends.hpp
+  bool sized = false;         // whether `bytes` is given, so that 0 is a size
+  bool any_source = false;    // whether it is a recv from any source
+  bool read_made_up = false;  // kNote: whether it reads a made-up value, of a call of `bytes` bytes
+  bool never = false;         // kPoll: whether it never returns true
+  bool at_exit = false;       // kWait: whether it runs at the exit of the process or of its group
+  bool differs = false;       // kStoreSet: whether another rank had set another value
+  bool timed_out = false;     // kWait, kStoreGet: whether the host gave up waiting
+  bool store_barrier = false;  // kNewGroup, kInit: whether it ends in a store barrier of all ranks
+  std::uint32_t line = 0;      // line in the rank's file
   std::uint32_t place = kNotSaid;   // index in Record::places
   std::uint32_t frame = kNotSaid;   // innermost frame, in Record::frames
   std::uint32_t group = kNotSaid;   // index in Record::groups
@@ -164,7 +164,7 @@ struct Record {
   std::int64_t limit = 0;      // largest value to exchange, in bytes; 0: not given
   std::int64_t steps = 0;      // step limit of the recording; 0: not given
   std::int64_t seconds = 0;    // limit of the recording without progress, in seconds; 0: not given
-  bool waits_assumed = false;  // waits for calls were not recorded: see record_of_dumps.hpp
+  bool waits_assumed = false;  // whether waits for calls were not recorded: see record_of_dumps.hpp
   std::vector<RecordPlace> places;
   std::vector<RecordFrame> frames;  // callers precede callees
   std::vector<RecordGroup> groups;

@@ -40,7 +40,7 @@ std::string thread_text(const Record& record, const RecordEntry& entry) {
 struct KeyCalls {
   FirstCalls first;
   std::map<std::uint32_t, std::int64_t> last;  // [thread]: index of its last call
-  bool race = false;                           // two calls of different threads have no known order
+  bool race = false;  // whether two calls of different threads have no known order
 };
 
 // Returns the calls of the first key for which threads race; empty if none do.

@@ -25,8 +25,8 @@ std::string thread_name(const std::string& label);
 std::vector<std::string> threads_that_call(const Record& record);
 
 /// Reports the threads whose order decides which calls match under these rules, in the same form.
-/// gloo matches the collectives of a group by sequence number, and sends by group, ranks and tag.
-/// NCCL runs kernels in launch order, across all groups.
+/// Under gloo's rules, collectives match by group and sequence number, and sends by group, ranks
+/// and tag. Under NCCL's rules, kernels run in launch order, across all groups.
 std::vector<std::string> threads_that_race(const Record& record, RecordRules rules);
 
 }  // namespace pipesim::models
