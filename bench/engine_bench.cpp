@@ -36,8 +36,8 @@ void run_plan(benchmark::State& state, const sim::Plan& plan, EngineKind engine,
   state.counters["acts"] = static_cast<double>(acts);
 }
 
-// Cached, because a benchmark is called several times until it knows its number of iterations, and
-// making a plan of many ranks takes far longer than running it.
+// Cached, because a benchmark is called several times until it knows its number of iterations.
+// Making a plan of many ranks takes far longer than running it.
 const sim::Plan& pipeline(const benchmark::State& state, Hang hang = Hang::kNone) {
   static std::map<std::tuple<std::int64_t, std::int64_t, Hang>, sim::Plan> made;
   const auto [found, is_new] = made.try_emplace({state.range(0), state.range(1), hang});

@@ -64,8 +64,8 @@ void equal_times(benchmark::State& state) {
 }
 BENCHMARK(equal_times)->Arg(8)->Arg(64)->Arg(1024)->Arg(16'384)->Arg(262'144);
 
-// Each op that ends wakes a host thread at the same instant, and the thread launches the next op:
-// two events per op, one of which is never a future event.
+// Each op that ends wakes a host thread at the same instant, and the thread launches the next op.
+// So each op has two events, one of which is never a future event.
 void with_wakes(benchmark::State& state) {
   Numbers numbers;
   EventQueue queue = filled(static_cast<std::uint32_t>(state.range(0)), numbers);

@@ -33,7 +33,7 @@ sim::Plan plan_of(const models::TaskGraph& graph);
 /// Returns `plan` with one tag for all messages instead of one tag per message.
 sim::Plan with_one_tag(sim::Plan plan);
 
-/// Returns a plan with threads of order arrival: on each rank, a chain of `length` actors from a
+/// Returns a plan with threads of order arrival. Each rank has a chain of `length` actors from a
 /// source with `acts` ops, connected by registers of two slots. The last actor of each rank feeds
 /// the first one of the next rank.
 sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts);

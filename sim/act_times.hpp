@@ -25,7 +25,6 @@ struct ActTimes {
 /// The times of a plan's ops: 32 bytes per op. Some actors keep only their last op.
 class ActTimesTable {
  public:
-  /// Creates an empty table.
   ActTimesTable() = default;
 
   /// Keeps the times of all ops of each actor; for actors in `last_only`, only of the last op.

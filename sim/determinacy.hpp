@@ -9,10 +9,10 @@ namespace pipesim::sim {
 /// nullptr, every timing ends the same way and matches the same ops, so one run is enough.
 ///
 /// In such a plan each thread runs a fixed list of ops, one thread feeds each stream, and counting
-/// settles every wait: the n-th call of each rank, the n-th message, the n-th record, the n-th slot
-/// of a register. The plan is a Kahn network (G. Kahn, "The semantics of a simple language for
-/// parallel programming", 1974): the next step of one part never depends on which of two other
-/// parts was faster. Cost: O(plan), independent of the number of ops.
+/// settles every wait: for the n-th call of a rank, message, record or slot of a register. The plan
+/// is a Kahn network (G. Kahn, "The semantics of a simple language for parallel programming",
+/// 1974): the next step of one part never depends on which of two other parts was faster. Cost:
+/// O(plan), independent of the number of ops.
 const char* determinacy_obstacle(const Plan& plan);
 
 }  // namespace pipesim::sim

@@ -11,7 +11,7 @@ namespace pipesim::sim {
 
 /// Assumptions about unspecified device behavior.
 struct DeviceReading {
-  /// Each device runs ops with collective calls one at a time, in launch order: a device may lack
+  /// Each device runs ops with collective calls one at a time, in launch order. A device may lack
   /// slots for two such ops, and all ranks must agree on the order.
   bool serial_collectives = false;
   /// All streams of a device share one launch queue; its limit is the largest of theirs.

@@ -38,7 +38,6 @@ struct RunProgress {
   }
 };
 
-/// Options of a run.
 struct RunOptions {
   EngineKind engine = EngineKind::kAuto;
   bool keep_act_times = false;              // fill Outcome::act_times (32 bytes per op)
@@ -82,8 +81,8 @@ enum class RunEnd : std::uint8_t {
   kInterrupted,  // RunOptions::stop or `max_events` ended the run
 };
 
-/// Two matched ops that differ: the first collective call at a sequence number and a call that does
-/// not match it, or a send and the recv that got its message.
+/// Two matched ops that differ: a send and its recv, or two collective calls at one sequence
+/// number, the first one and a call that does not match it.
 struct Mismatch {
   bool message = false;
   ActorId first;

@@ -1,10 +1,10 @@
 // Runs a plan without an event queue if timing decides no order in it.
 //
 // In such a plan each thread runs a fixed list of ops, one thread feeds each stream, and counting
-// settles every wait: the n-th call of each rank, the n-th message, the n-th record. So the times
-// of all ops follow from one another by sums and maxima, in any order of computation (a Kahn
-// network; "max-plus"). The run follows each thread's list until a time is unknown, and returns to
-// the list once the time is known.
+// settles every wait: for the n-th call of a rank, message or record. So the times of all ops
+// follow from one another by sums and maxima, in any order of computation (a Kahn network;
+// "max-plus"). The run follows each thread's list until a time is unknown, and returns to the list
+// once the time is known.
 //
 // This run computes how such a plan completes, not how it hangs: if it cannot continue, the event
 // engine runs the plan. tests/twin/fixed_order_test.cpp compares the two.

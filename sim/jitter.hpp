@@ -32,9 +32,9 @@ struct Jitter {
 
   /// Returns the duration that replaces `plain`. With `permille`: an integer from plain - part to
   /// plain + part, at least 0, for part = plain * permille / 1000; so 0 stays 0. With `free`: an
-  /// integer from 0 to 2^23 - 2 ns, small magnitudes about as often as large ones, so that events
-  /// that can happen in either order do. All durations of one `id` share half of the magnitude, so
-  /// that some ids are always slow.
+  /// integer from 0 to 2^23 - 2 ns. Small magnitudes are about as frequent as large ones, so that
+  /// events happen in either order. All durations of one `id` share half of the magnitude, so that
+  /// some ids are always slow.
   constexpr Duration of(Draw what, std::uint32_t id, std::uint64_t k, Duration plain) const {
     if (!free && plain.ns == 0) return plain;
     const std::uint64_t of_what = mixed(mixed(seed, 0), static_cast<std::uint64_t>(what));

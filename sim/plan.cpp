@@ -629,8 +629,8 @@ void PlanBuilder::chain_calls() {
   }
 }
 
-// Sets the stages of an actor's calls per communicator: first the collective calls, one per stage,
-// then sends and recvs by epoch; the n-th send to (or recv from) a rank has epoch n.
+// Sets the stages of an actor's calls per communicator. The collective calls come first, one per
+// stage, then sends and recvs by epoch. The n-th send to (or recv from) a rank has epoch n.
 void PlanBuilder::chain_calls_of(ActorId actor) {
   using Sort = std::tuple<CommunicatorId, CallKind, std::uint32_t>;
   std::map<CommunicatorId, std::uint32_t> collectives;

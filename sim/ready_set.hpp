@@ -1,5 +1,5 @@
-// A set of small integers that returns the largest first, in a few instructions: a tree of bits, in
-// which each bit says whether any of the 64 bits below it is set.
+// A set of small integers that returns the largest first, in a few instructions. The set is a tree
+// of bits, in which each bit says whether any of the 64 bits below it is set.
 #pragma once
 
 #include <bit>

@@ -21,7 +21,7 @@ struct Moment {
 };
 
 /// A run without times: any pending event can be next. Host threads do one thing per event: launch
-/// an op, do a host step, or read a message; the last rank to arrive at a communicator init
+/// an op, do a host step, or read a message. The last rank to arrive at a communicator init
 /// continues in a separate event. So every timing of the plan is an interleaving of these events
 /// (docs/explanation/check.md). Not for plans with faults, because faults have times.
 class Stepper {
@@ -35,7 +35,6 @@ class Stepper {
   /// The events that can happen next; empty if the run is over.
   const std::vector<Event>& pending() const { return pending_; }
   std::uint64_t acts_done() const;
-  /// Whether the run has had a mismatch.
   bool mismatched() const;
 
   /// Executes event `i` of pending().

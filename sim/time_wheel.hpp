@@ -1,6 +1,6 @@
 // A queue of items by key, smallest key first: a radix heap with digits of six bits, which is also
-// a hierarchy of timing wheels (Ahuja et al., "Faster algorithms for the shortest path problem",
-// 1990; Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987).
+// a hierarchy of timing wheels. (Ahuja et al., "Faster algorithms for the shortest path problem",
+// 1990; Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987.)
 //
 // Unlike a heap, the queue never compares two items: a comparison is unpredictable, and a
 // mispredicted branch costs more than all other work. In return, keys must not decrease: no key is

@@ -29,7 +29,6 @@ struct CheckOptions {
   std::uint64_t max_ways = 1000;  // maximum number of combinations of a scenario's choices
 };
 
-/// The result of a check.
 struct CheckResult {
   Answer answer = Answer::kUndecided;
   std::string report;  // report of `pipesim check`, with an explanation of the hang if there is one

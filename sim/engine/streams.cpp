@@ -188,8 +188,8 @@ inline void Engine::advance(StreamId id) {
   }
 }
 
-// Rules 5.4 and 9.3: whether the op at the head waits for other streams. If so, the op cannot start
-// before `until` ops of stream `by` are done or, if `by` is not valid, before it is the first of
+// Rules 5.4 and 9.3: whether the op at the head waits for other streams. If `by` is valid, the op
+// cannot start before `until` ops of stream `by` are done. Otherwise it waits to be the first of
 // all its lines.
 inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const {
   const StreamItem& head = state_.streams[id].items.front();

@@ -184,9 +184,10 @@ class HappensBefore::Calls {
   std::map<Key, List> lists_;
 };
 
-// Adds edges for calls. If one program makes all calls of a rank on a communicator, the n-th call
-// of one rank meets the n-th call of the other, unless the receiving rank also receives from any
-// rank. Each sequence number is a separate node: after the launches it needs, before the ends.
+// Adds edges for calls. If one program makes all calls of each rank on a communicator, the n-th
+// call of one rank meets the n-th call of the other. This does not hold if the receiving rank also
+// receives from any rank. Each sequence number is a separate node: after the launches it needs,
+// before the ends.
 void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
   const Calls calls(plan);
   std::map<std::pair<std::uint32_t, std::size_t>, Node> rounds;
@@ -280,9 +281,9 @@ bool HappensBefore::add_streams(const Plan& plan, Edges& edges) const {
   return any;
 }
 
-// Adds edges for inboxes, which are first in, first out: if all messages for an op arrive before a
-// message that another op of the thread needs, the first op is launched first. Returns true if an
-// edge was added.
+// Adds edges for inboxes, which are first in, first out. An op is launched first if all its
+// messages arrive before a message that another op of the thread needs. Returns true if an edge was
+// added.
 bool HappensBefore::add_inboxes(const Plan& plan, Edges& edges) const {
   IdVector<ThreadId, std::vector<ActorId>> takers(plan.threads.size());
   for (const ActorId id : ids_of(plan.actors)) {

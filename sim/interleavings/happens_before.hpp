@@ -12,9 +12,9 @@ namespace pipesim::sim {
 /// The two events of an op. A host step has only one event.
 enum class Phase : std::uint8_t { kLaunch, kEnd };
 
-/// Calls f(sender, act, phase) for each launch or end that sends a message needed by op `k` of an
-/// actor: the data of its inputs and the acknowledgements of its outputs. `act` has 64 bits and can
-/// exceed the sender's work; the message then never arrives.
+/// Calls f(sender, act, phase) for each launch or end whose message op `k` of an actor needs: the
+/// data of its inputs, and the acknowledgements of its outputs. `act` has 64 bits and can exceed
+/// the sender's work; the message then never arrives.
 template <typename F>
 void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
   const Actor& actor = plan.actors[id];
@@ -41,10 +41,10 @@ void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
   }
 }
 
-/// A partial order of the launches and ends of all ops that every run keeps, for any timing: data
-/// before its reader, a credit before the op that needs it, a program in its order, a stream in
-/// launch order if that order is certain. The relation is sound but not complete: all its pairs are
-/// true, but some true pairs are missing.
+/// A partial order of the launches and ends of all ops that every run keeps, for any timing. It
+/// contains: data before its reader; a credit before the op that needs it; a program in its order;
+/// a stream in launch order if that order is certain. The relation is sound but not complete: all
+/// its pairs are true, but some true pairs are missing.
 class HappensBefore {
  public:
   /// A launch or end of an op; all ends of one instance of a collective share a node.

@@ -280,8 +280,9 @@ void Search::add_peers(Wait& wait) {
   }
 }
 
-// Whether wait `a` is compatible with `b`: false if a node that has happened in `a` needs a node
-// missing in `b`, if a stream would have two heads, or if a thread would be blocked in two ops.
+// Whether wait `a` is compatible with `b`. False if a node that has happened in `a` needs a node
+// missing in `b`. Also false if a stream would have two heads, or a thread would be blocked in two
+// ops.
 bool Search::half_fits(const Wait& a, const Wait& b) const {
   for (const Node missing : b.missing) {
     for (const Node happened : a.happened) {

@@ -229,7 +229,7 @@ void StubbornSets::use_creations() {
   }
 }
 
-// Adds a resource per meeting to which several threads of one rank come: their order determines the
+// Adds a resource per meeting to which several threads of one rank come. Their order determines the
 // number of each arrival, and which op comes first for a common `join`.
 void StubbornSets::use_meetings() {
   for (const Meeting& meeting : plan_.meetings) {
@@ -398,8 +398,8 @@ bool StubbornSets::disturbs_nothing(const Effects& effects) {
 
 // Chooses a stubborn set, or leaves `chosen` empty if only the set of all events would do. A set of
 // one event needs no branch point and is preferred. Otherwise takes the smallest set of the first
-// rank that has one, so that independent work of ranks is followed rank by rank and its states add
-// up. With the globally smallest set, the search would alternate between ranks, and states would
+// rank that has one. So independent work of ranks is followed rank by rank, and its states add up.
+// With the globally smallest set, the search would alternate between ranks, and states would
 // multiply.
 void StubbornSets::choose_closed(std::vector<std::uint32_t>& chosen) {
   const std::uint32_t count = static_cast<std::uint32_t>(pending_->size());
@@ -754,9 +754,9 @@ bool StubbornSets::comes_after(const Effects& effects, Node node) const {
                      [&](Node own) { return happens_before_.before(own, node); });
 }
 
-// Whether it does not matter which of the two ops its thread launches first: only their own streams
-// see the launches. The order matters if a launch sends messages, because the inbox mixes them with
-// messages from the end of the other op, or if other threads use the same resource.
+// Whether it does not matter which of the two ops its thread launches first, because only their own
+// streams see the launches. The order matters if a launch sends messages: the inbox mixes them with
+// messages from the end of the other op. It also matters if other threads use the same resource.
 bool StubbornSets::commute(ActorId a, ActorId b) const {
   const Actor& left = plan_.actors[a];
   const Actor& right = plan_.actors[b];

@@ -96,10 +96,10 @@ LogGopsOutcome run(const LogGopsProgram& program, const LogGopsParameters& param
                    const LogGopsOptions& options = {});
 
 /// Returns the wait-for graph of a quiescent run with work left. Every op that is not done is a
-/// node. An op waits for its dependencies. A started send or recv waits for its peer: the n-th
+/// node. An op waits for its dependencies. A started send or recv waits for its peer. The n-th
 /// waiting op, in start order, waits for the n-th matching op that has not started, by rank and
-/// position. If no such op is left, it waits for the rank that should have it; a recv from any rank
-/// waits for the outside.
+/// position. If no such op is left, the edge leads to the rank that should have it or, for a recv
+/// from any rank, to the outside.
 WaitGraph wait_graph(const LogGopsProgram& program, const LogGopsOutcome& outcome);
 
 /// Returns the completed sends whose message no recv has taken, in program order.

@@ -1,9 +1,9 @@
 // The wait-for graph of a quiescent state, in the order of docs/reference/rules.md, section 7.
 //
-// While edges are added, node numbers are computed: the ops of an actor that can be nodes (launched
-// and not done, and the next one) are consecutive, so op k of actor a has the number first_node(a)
-// + k - done(a); then come all ranks, then the outside. A last pass keeps the nodes that exist or
-// are waited for. Memory and time are linear in the number of stuck ops plus edges.
+// While edges are added, node numbers are computed. The ops of an actor that can be nodes (launched
+// and not done, and the next one) are consecutive: op k of actor a has the number first_node(a) + k
+// - done(a). All ranks follow, then the outside. A last pass keeps the nodes that exist or are
+// waited for. Memory and time are linear in the number of stuck ops plus edges.
 //
 // tests/twin tests the graph on random plans.
 #include "sim/wait_graph.hpp"

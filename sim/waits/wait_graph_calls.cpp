@@ -56,8 +56,8 @@ void WaitGraphBuilder::add_call(CallId id) {
   add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
 }
 
-// Adds the edges of a recv from any rank, an ANY set: the ranks that still have a send for it or,
-// if there are none, all other ranks.
+// Adds the edges of a recv from any rank, an ANY set. They lead to the ranks that still have a send
+// for it or, if there are none, to all other ranks.
 void WaitGraphBuilder::add_sources(const Call& call) {
   Call wanted = call;
   wanted.kind = CallKind::kSend;
