@@ -148,7 +148,7 @@ struct Stream {
   std::uint32_t launch_queue = 1024;  // maximum number of unfinished launches [3.4]
   bool shares_queue = false;          // whether it uses its device's launch queue
   DeviceId device;                    // not valid: the host does its calls
-  std::uint32_t hardware_queue = 0;   // index, if their number on the device is limited
+  std::uint32_t hardware_queue = 0;   // index on its device, if the number is limited
   std::uint32_t dependents = 0;       // range in Plan::dependents: [dependents, dependents_end)
   std::uint32_t dependents_end = 0;
 };
@@ -166,7 +166,7 @@ struct Device {
   RankId rank;
   std::uint32_t hardware_queues = 0;
   std::uint32_t resident = 0;      // kernel slots; a running op holds `room` of them
-  std::uint32_t wanted = 0;        // maximum for the first ops of all its streams
+  std::uint32_t wanted = 0;        // slots that the first ops of all its streams need at most
   std::uint32_t launch_queue = 0;  // limit for all its streams; 0: one queue per stream [3.4]
   LaunchOrder order = LaunchOrder::kNone;
   bool holds_queues = false;   // whether an op leaves its hardware queue at its end, not its start

@@ -367,7 +367,7 @@ struct ThreadState {
   std::uint32_t next_act = 0;  // programs: index of the next op
   std::uint32_t needed = 0;    // kAwait: firings to wait for; kMeet: meeting to wait for
   std::uint32_t marks = 0;     // kSynchronize, kMeet: marks still in streams
-  std::uint32_t unmet = 0;     // meetings to wait for
+  std::uint32_t unmet = 0;     // number of meetings to wait for
   ThreadId next_in_line;
   // Timers (10.5): of the current host step, and of the communicator init that blocks the thread.
   Time step_timeout = kNever;
@@ -447,7 +447,7 @@ enum class CallStage : std::uint8_t {
   kRunning,
   kHangs,  // runs forever on a link that is down (10.4)
   kShort,  // a recv that waits forever for more data than its send had (9.5)
-  kDone,   // done; its op is not
+  kDone,   // done, until the next op starts
 };
 
 /// The health of a rank (10.2, 10.3).

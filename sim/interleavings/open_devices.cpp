@@ -2,8 +2,8 @@
 //
 // Kernel slots: if collectives of several communicators can be on a device at once, neither the
 // number of slots nor the start order is known. NCCL requires one order of calls on all ranks. A
-// plan that completes when each device runs its collectives one at a time, in launch order, has
-// such an order; otherwise the plan can hang.
+// plan has such an order if it completes when each device runs its collectives one at a time, in
+// launch order. Otherwise the plan may hang.
 //
 // Launch queues: each stream may have one, or all streams of a device may share one. A plan that
 // completes with a queue per stream is also tried with a queue per device, which holds fewer
