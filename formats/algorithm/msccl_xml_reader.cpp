@@ -48,9 +48,9 @@ constexpr std::uint32_t kMaxChannels = 1024;
 constexpr std::size_t kMaxErrors = 20;
 
 struct XmlPosition {
-  std::int64_t line;    // from 1
-  std::int64_t column;  // from 0
-  std::int64_t byte;    // from 0; -1 if unknown
+  std::int64_t line;    // line, from 1
+  std::int64_t column;  // column, from 0
+  std::int64_t byte;    // byte position, from 0; -1 if unknown
 };
 
 // Returns the beginning of the current event. Newer versions of Expat deprecate the functions of
@@ -117,7 +117,8 @@ class MscclXmlReader {
   static void XMLCALL on_end(void* self, const XML_Char* /*name*/) {
     static_cast<MscclXmlReader*>(self)->end();
   }
-  // Algorithm files need no entities, and entities can blow up a small file.
+  // Rejects document types: algorithm files need no entities, and entities can blow up a small
+  // file.
   static void XMLCALL on_doctype(void* self, const XML_Char* /*name*/, const XML_Char* /*system*/,
                                  const XML_Char* /*public_id*/, int /*has_subset*/) {
     auto& reader = *static_cast<MscclXmlReader*>(self);

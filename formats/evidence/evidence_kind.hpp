@@ -18,17 +18,18 @@ enum class EvidenceKind : std::uint8_t {
   kRas,
 };
 
-/// The names of the kinds for users, in the order of the enumeration: "flight-recorder" and so on.
+/// Returns the names of the kinds for users, in the order of the enumeration: "flight-recorder" and
+/// so on.
 const std::vector<std::string>& evidence_kinds();
 
-/// The kind with this name, or nullopt.
+/// Returns the kind with this name, or nullopt.
 std::optional<EvidenceKind> find_evidence_kind(std::string_view name);
 
 /// Detects the kind from the content of a file, or from its first kilobytes. Returns nullopt if no
 /// kind matches.
 std::optional<EvidenceKind> known_kind_of_evidence(std::string_view text);
 
-/// The same, except that unknown content counts as a dump of the Flight Recorder, whose reader
+/// Detects the kind as above. Unknown content counts as a dump of the Flight Recorder, whose reader
 /// reports the mistake.
 EvidenceKind kind_of_evidence(std::string_view beginning);
 

@@ -379,7 +379,7 @@ void HangReports::add_fingerprints(models::Evidence& evidence) const {
     const Fingerprint* fingerprint;
     models::EvidencePlace place;
   };
-  std::map<std::uint32_t, Call> calls;        // by rank
+  std::map<std::uint32_t, Call> calls;        // calls by rank
   std::map<std::uint32_t, std::uint32_t> of;  // union-find parent of each rank, by group
   const auto first_of = [&](std::uint32_t rank) {
     while (of.at(rank) != rank) rank = of.at(rank);

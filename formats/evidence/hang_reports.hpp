@@ -31,7 +31,7 @@ class HangReports {
   /// Takes a line of such a report. Returns false for other lines.
   bool take(const LogLine& line, const models::EvidencePlace& place);
 
-  /// One more than the largest job rank in the reports.
+  /// Returns one more than the largest job rank in the reports.
   std::uint32_t ranks() const;
 
   /// Adds the reported facts. `evidence` has all ranks.
@@ -94,7 +94,7 @@ class HangReports {
   Desync desync_;
   std::map<std::uint32_t, models::EvidencePlace> barrier_waits_;    // ranks that wait in a barrier
   std::map<std::uint32_t, models::EvidencePlace> barrier_missing_;  // ranks that did not arrive
-  // this rank's reports number ranks in a group, not in the job
+  // This rank's reports number ranks in a group, not in the job.
   std::optional<std::uint32_t> numbered_by_;
   std::vector<FrTrace> traces_;
   std::vector<Difference> differences_;

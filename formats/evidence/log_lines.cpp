@@ -189,7 +189,7 @@ std::string_view word_after(std::string_view text, std::string_view key, std::st
 }
 
 std::string_view label_of(std::string_view line) {
-  constexpr std::size_t kMaxLabels = 4;  // of a collector, of a launcher, a time
+  constexpr std::size_t kMaxLabels = 4;  // labels of a collector and a launcher, and a time stamp
   constexpr std::array kForms = {time_size, word_label,    compose_label,
                                  ray_label, bracket_label, stream_label};
   std::size_t size = 0;

@@ -141,7 +141,7 @@ models::ProcessId process_id(const NcclProcess& process) {
 // have the same processes, and number them like each other and like the labels.
 std::map<std::string, std::uint32_t> NcclCallReader::ranks_in_largest(std::uint32_t size) const {
   std::map<std::string, std::uint32_t> result;
-  std::map<std::string, std::set<std::string>> members;  // by hash
+  std::map<std::string, std::set<std::string>> members;  // process names by hash
   std::set<std::uint32_t> used;
   for (const auto& [name, process] : processes_) {
     for (const auto& [address, it] : process.communicators) {

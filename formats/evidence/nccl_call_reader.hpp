@@ -27,16 +27,16 @@ class NcclCallReader {
 
   bool empty() const { return calls_ == 0; }
 
-  /// The calls of all communicators whose lines can be matched: by their `Init COMPLETE` lines, or
-  /// by their size and order. A call that all known members made counts as done. `files` are those
-  /// of the evidence.
+  /// Returns the calls of all communicators whose lines can be matched: by their `Init COMPLETE`
+  /// lines, or by their size and order. A call that all known members made counts as done. `files`
+  /// are those of the evidence.
   models::Evidence evidence(const std::vector<std::string>& files) const;
 
   /// Notes on facts that these lines do not show.
   std::vector<models::OutsideText> notes() const;
 
-  /// Host programs with these calls, in their order, on their streams. The scenario expects the
-  /// result of `diagnosis`.
+  /// Returns host programs with these calls, in their order, on their streams. The scenario expects
+  /// the result of `diagnosis`.
   std::string scenario(const models::Diagnosis& diagnosis) const;
 
  private:

@@ -44,8 +44,8 @@ class CallProgram {
  private:
   void add(const NcclCall& call, YamlNode& list);
 
-  std::map<std::string, const NcclGroup*> group_of_;  // by address
-  std::map<std::string, std::string> stream_of_;      // by address
+  std::map<std::string, const NcclGroup*> group_of_;  // groups by address
+  std::map<std::string, std::string> stream_of_;      // stream names by address
   std::map<std::string, std::size_t> streams_;        // stream numbers
 };
 

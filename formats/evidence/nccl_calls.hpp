@@ -49,7 +49,7 @@ struct NcclCommunicator {
   std::optional<std::uint32_t> rank;  // rank in the communicator
   std::uint32_t ranks = 0;            // 0: unknown
   models::OutsideText hash;           // empty: unknown
-  // whether its initialization was logged, so that its first call is known
+  // Whether its initialization was logged, so that its first call is known.
   bool from_start = false;
 };
 
@@ -57,7 +57,7 @@ struct NcclProcess {
   models::OutsideText name;           // "host:pid"
   std::optional<std::uint32_t> told;  // rank in the job, from a label
   std::uint32_t device = 0;
-  std::map<std::string, NcclCommunicator> communicators;  // by address
+  std::map<std::string, NcclCommunicator> communicators;  // communicators by address
   std::vector<NcclCall> calls;
 };
 
@@ -65,8 +65,9 @@ struct NcclProcess {
 struct NcclGroup {
   models::OutsideText name;
   std::uint32_t size = 0;
-  std::map<std::uint32_t, std::pair<const NcclProcess*, std::string>> members;  // by job rank
-  std::map<std::uint32_t, std::uint32_t> job_rank;  // by rank in the communicator
+  // Processes and addresses by job rank.
+  std::map<std::uint32_t, std::pair<const NcclProcess*, std::string>> members;
+  std::map<std::uint32_t, std::uint32_t> job_rank;  // job rank by rank in the communicator
   bool from_start = true;
   bool numbered = false;  // whether opCount numbers its calls
   bool joined = true;     // whether its members certainly share one communicator

@@ -42,7 +42,7 @@ class NcclLogReader {
   /// or numbers.
   std::vector<models::OutsideText> notes() const;
 
-  /// The calls that NCCL logged itself; `evidence` does not contain them.
+  /// Returns the calls that NCCL logged itself; `evidence` does not contain them.
   const NcclCallReader& calls() const { return calls_; }
   models::Evidence call_evidence() const { return calls_.evidence(files_); }
 
@@ -117,13 +117,13 @@ class NcclLogReader {
   std::vector<Work> works_;
   std::vector<Count> counts_;
   std::map<GroupRank, std::uint32_t> rank_of_local_;
-  std::map<std::string, std::string> descriptions_;  // by group name
+  std::map<std::string, std::string> descriptions_;  // descriptions by group name
   std::map<std::string, Creation> creations_;
   std::uint32_t most_ranks_ = 0;  // largest size of a communicator
   HangReports reports_;
   NcclCallReader calls_;
   std::map<std::uint32_t, Failure> failures_;
-  // count by text, "status 12 from peer 10.0.0.3"
+  // Count by text: "status 12 from peer 10.0.0.3".
   std::map<std::string, std::uint64_t> link_errors_;
 };
 

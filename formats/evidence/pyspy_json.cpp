@@ -62,7 +62,7 @@ std::string short_file(std::string_view path) {
                                                       : path.substr(before + 1));
 }
 
-// Each array ends at a line that closes it.
+// Finds the arrays by their last lines, which have only the closing bracket.
 std::optional<std::vector<std::vector<PySpyThread>>> read_pyspy_json(const std::string& text) {
   const auto parsed = [&](std::size_t begin, std::size_t end) {
     JsonProblem problem;

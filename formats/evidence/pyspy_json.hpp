@@ -12,7 +12,7 @@ namespace pipesim::formats {
 
 struct PySpyThread {
   std::string pid;
-  std::string command;  // of the process
+  std::string command;  // command line of the process
   std::string name;     // name or id
   bool active = false;
   std::vector<models::StackFrame> frames;  // innermost first

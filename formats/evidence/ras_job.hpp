@@ -26,14 +26,14 @@ class RasJob {
   /// Returns the number of a member in the last report.
   std::uint32_t number_of(const RasCommunicator& communicator, const RasMember& member);
 
-  /// The count of numbers in use.
+  /// Returns the count of numbers in use.
   std::uint32_t size() const { return ranks_ + static_cast<std::uint32_t>(names_.size()); }
 
-  /// The name of a number that is not a rank: "rank 3 of communicator ab12 (process 41 on node1,
-  /// GPU 3)".
+  /// Returns the name of a number that is not a rank: "rank 3 of communicator ab12 (process 41 on
+  /// node1, GPU 3)".
   const std::string& name_of(std::uint32_t number) const { return names_[number - ranks_]; }
 
-  /// The rank of a process, if known.
+  /// Returns the rank of a process, if known.
   std::optional<std::uint32_t> rank_of(const models::ProcessId& process) const;
 
  private:

@@ -50,7 +50,7 @@ struct RasCommunicator {
 };
 
 struct RasReport {
-  std::map<std::string, RasCommunicator> communicators;  // by hash
+  std::map<std::string, RasCommunicator> communicators;  // communicators by hash
   std::uint32_t gpus = 0;                                // GPUs of the job; 0: unknown
   std::vector<models::ProcessStanding> lost;             // lost processes of unknown rank
   std::vector<models::OutsideText> notes;                // other facts, as text

@@ -20,7 +20,7 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxFrames = 1000;  // per thread
+constexpr std::size_t kMaxFrames = 1000;  // frames per thread
 constexpr std::size_t kMaxThreads = 1'000'000;
 constexpr const char* kMainThread = "MainThread";
 
@@ -275,7 +275,7 @@ bool StackReader::read_json(const std::string& text, models::Diagnostics& diagno
     return false;
   }
   for (std::vector<PySpyThread>& dump : *dumps) {
-    std::map<std::string, Stream> streams;  // by process
+    std::map<std::string, Stream> streams;  // streams by process
     for (PySpyThread& it : dump) {
       Stream& stream = streams[it.pid];
       if (!stream.process) {

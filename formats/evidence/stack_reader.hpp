@@ -33,7 +33,7 @@ class StackReader {
   /// Reads a file. Returns false, with an error, if the file has no stack.
   bool read(const std::string& text, const std::string& path, models::Diagnostics& diagnostics);
 
-  /// The number of ignored lines.
+  /// Returns the number of ignored lines.
   std::uint64_t other_lines() const { return other_lines_; }
 
   /// Sets facts from other evidence: the number of ranks of the job, and the ranks of processes by

@@ -22,7 +22,7 @@ class GoalLabels {
     used_ = 0;
   }
 
-  /// The op with this label, or kNone.
+  /// Returns the op with this label, or kNone.
   std::uint32_t find(std::string_view label) const {
     const Slot& slot = slots_[slot_of(label)];
     return slot.generation == generation_ ? slot.op : kNone;
@@ -48,14 +48,14 @@ class GoalLabels {
     std::uint32_t op = kNone;
   };
 
-  // FNV-1a with its upper half mixed in, because labels differ in their last digits.
+  // Computes FNV-1a and mixes in its upper half, because labels differ in their last digits.
   static std::uint32_t hash(std::string_view label) {
     std::uint32_t value = 2166136261;
     for (const char c : label) value = (value ^ static_cast<unsigned char>(c)) * 16777619;
     return value ^ value >> 15;
   }
 
-  // The slot of the label, or an empty one, which has another generation.
+  // Returns the slot of the label, or an empty slot, which has another generation.
   std::size_t slot_of(std::string_view label) const {
     const std::uint32_t wanted = hash(label);
     std::size_t at = wanted & (slots_.size() - 1);

@@ -17,12 +17,12 @@ class GoalNames {
  public:
   GoalNames(const GoalFile& file, std::string_view text);
 
-  /// The label of the op; without a label, the kind and the line: "send@12".
+  /// Returns the label of the op or, without a label, its kind and line: "send@12".
   std::string name(sim::ActorId op) const;
 
   models::Place place(sim::ActorId op) const;
 
-  /// The statement without its label: "send 1024b to 1 tag 7".
+  /// Returns the statement without its label: "send 1024b to 1 tag 7".
   std::string_view statement(sim::ActorId op) const;
 
  private:

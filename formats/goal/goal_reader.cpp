@@ -126,8 +126,8 @@ class GoalReader {
   GoalFile file_;
   LogGopsProgram& program_ = file_.program;
   GoalLabels labels_;
-  std::vector<Dependency> dependencies_;  // of the current rank
-  std::vector<std::uint32_t> opened_;     // per rank: line where it begins, or 0
+  std::vector<Dependency> dependencies_;  // dependencies of the current rank
+  std::vector<std::uint32_t> opened_;     // first line of each rank, or 0
   std::optional<std::uint32_t> rank_;     // the current rank
   std::uint32_t open_line_ = 0;           // line where the current rank begins
 };
@@ -306,7 +306,7 @@ bool GoalReader::close_rank(const char* behind) {
   const std::uint32_t first = program_.rank_begin[rank];
   const auto end = static_cast<std::uint32_t>(program_.ops.size());
   program_.rank_end[rank] = end;
-  // already has the end of the last op
+  // Already has the end of the last op.
   std::vector<std::uint32_t>& begins = program_.dependents_begin;
   const std::uint32_t before = begins.back();
   begins.resize(std::size_t{end} + 1, 0);

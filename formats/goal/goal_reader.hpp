@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxGoalBytes = 0xffffffff;
 
 struct GoalFile {
   sim::LogGopsProgram program;
-  std::vector<std::uint32_t> offsets;  // per op: position of its statement in the text
+  std::vector<std::uint32_t> offsets;  // position of each op's statement in the text
 };
 
 /// Reads the program in `text`. Ops are numbered in text order. Returns nullopt after mistakes;

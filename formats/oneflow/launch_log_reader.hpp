@@ -18,7 +18,7 @@ namespace pipesim::formats {
 /// The largest file that is read, in bytes.
 inline constexpr std::size_t kMaxLogBytes = std::size_t{1} << 30;
 
-/// The rank at the end of a log's file name: `rank_3.log`.
+/// Returns the rank at the end of a log's file name: `rank_3.log`.
 std::optional<std::uint32_t> rank_of_log(const std::string& path);
 
 /// Combines the lines of one or several files. Lines of all ranks may be mixed; other lines are
@@ -30,7 +30,7 @@ class LaunchLogReader {
   /// unknown.
   bool read(const std::string& text, const std::string& path, models::Diagnostics& diagnostics);
 
-  /// The number of ignored lines.
+  /// Returns the number of ignored lines.
   std::uint64_t other_lines() const { return other_lines_; }
 
   models::LaunchLog take() { return std::move(log_); }

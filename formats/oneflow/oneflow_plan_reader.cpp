@@ -229,7 +229,7 @@ class PlanReader {
   const TextProto& tree_;
   Diagnostics& diagnostics_;
   OneflowPlan plan_;
-  std::map<std::pair<std::int64_t, std::string>, Index> ops_;  // by job and name
+  std::map<std::pair<std::int64_t, std::string>, Index> ops_;  // ops by job and name
   std::map<std::int64_t, Place> places_;                       // places of tasks, by id
 };
 

@@ -38,7 +38,7 @@ struct PlanTask {
   models::OutsideText op_type;      // user op: "repeat"; boxing: "kOpTypeAllReduce"; copy: "H2D"
   models::OutsideText stream_hint;  // "NCCL_COMPUTE_0"
   std::int64_t times = 0;           // count of a repeat, acc, pack or unpack; 0: not given
-  std::vector<std::int64_t> hierarchy;  // of its placement: {2, 2}
+  std::vector<std::int64_t> hierarchy;  // dimensions of its placement: {2, 2}
   std::vector<PlanRegister> registers;  // produced registers, by their names in the plan
   struct Taken {
     std::int64_t id = 0;
@@ -48,7 +48,7 @@ struct PlanTask {
 };
 
 struct OneflowPlan {
-  std::vector<PlanTask> tasks;  // in the order of the file
+  std::vector<PlanTask> tasks;  // tasks in file order
 };
 
 /// Reads the plan in `text`. Returns nullopt after mistakes, which `diagnostics` lists.

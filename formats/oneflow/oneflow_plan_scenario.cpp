@@ -146,7 +146,7 @@ struct Read {
   bool control = false;
   std::int64_t away = 0;  // rank of the producer minus rank of the reader
   std::vector<std::uint32_t> ranks;
-  // whether the reader's first output uses this memory; such a read comes first
+  // Whether the reader's first output uses this memory; such a read comes first.
   bool in_place = false;
 };
 
@@ -197,10 +197,10 @@ class PlanWriter {
   std::uint32_t ranks_ = 0;
   std::int64_t acc_ = 0;                  // micro-batches; 0: not given
   std::vector<std::uint32_t> order_;      // tasks in plan order
-  std::map<std::int64_t, Label> labels_;  // by register id
+  std::map<std::int64_t, Label> labels_;  // labels by register id
   std::set<std::int64_t> read_;           // registers that have a consumer
-  std::vector<std::string> streams_;      // per task
-  std::vector<std::uint32_t> actor_of_;   // per task
+  std::vector<std::string> streams_;      // stream of each task
+  std::vector<std::uint32_t> actor_of_;   // actor of each task
   std::vector<Actor> actors_;
   using Lists = std::vector<std::vector<std::uint32_t>>;
   std::vector<std::pair<std::string, Lists>> groups_;

@@ -26,7 +26,7 @@ struct TextProtoField {
   std::string_view name;   // an extension's name includes the brackets
   std::string_view value;  // raw text: strings include their quotes; empty for a message
   std::uint32_t line = 0;
-  std::uint32_t column = 0;                   // of the name, in bytes
+  std::uint32_t column = 0;                   // column of the name, in bytes
   std::uint32_t end = 0;                      // index after the last nested field
   TextProtoKind kind = TextProtoKind::kWord;  // numbers are words
 };
@@ -39,16 +39,18 @@ class TextProto {
   const TextProtoField& operator[](Index field) const { return fields_[field]; }
   models::Place place(Index field) const { return {fields_[field].line, fields_[field].column}; }
 
-  /// The fields with this name in `message`, in order.
+  /// Returns the fields with this name in `message`, in order.
   std::vector<Index> all(Index message, std::string_view name) const;
-  /// The last field with this name, the one that protobuf uses.
+  /// Returns the last field with this name; protobuf also uses the last one.
   std::optional<Index> find(Index message, std::string_view name) const;
-  /// The field at a path of names, such as {"op_conf", "name"}.
+  /// Returns the field at a path of names, such as {"op_conf", "name"}.
   std::optional<Index> find(Index message, std::initializer_list<std::string_view> path) const;
 
-  /// The content of a string, with escapes resolved; for other fields, the raw value.
+  /// Returns the content of a string, with escapes resolved. For other fields, returns the raw
+  /// value.
   std::string text(Index field) const;
-  /// The integer value (decimal, 0x.., 0..); nullopt if it is not an integer or does not fit.
+  /// Returns the integer value (decimal, 0x.., 0..), or nullopt if it is not an integer or does not
+  /// fit.
   std::optional<std::int64_t> integer(Index field) const;
 
  private:

@@ -56,7 +56,7 @@ class Tables {
     add_queues();
   }
 
-  /// The command that compiles the model, and the macros.
+  /// Returns the command that compiles the model, and the macros.
   std::string sizes() const;
   std::string text() const;
   bool too_large() const {
@@ -424,7 +424,7 @@ void Tables::add_queues() {
     sums[place] += more;
   };
   for (const sim::Actor& actor : plan_.actors) {
-    add_to(inbox, actor.thread.value, 1);  // for the start message
+    add_to(inbox, actor.thread.value, 1);  // the start message
     if (actor.stream.valid()) add_to(queue, actor.stream.value, actor.acts);
     if (actor.role == Role::kSynchronize) ++synchronizes;
   }

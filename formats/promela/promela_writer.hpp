@@ -11,7 +11,7 @@
 
 namespace pipesim::formats {
 
-/// Why `plan` cannot be written, as the end of a sentence ("it has ..."); empty if it can.
+/// Returns why `plan` cannot be written, as the end of a sentence ("it has ..."); empty if it can.
 std::string promela_obstacle(const sim::Plan& plan);
 
 /// Returns the tables of `plan`, one per line. The generic model reads such a file at run time. The

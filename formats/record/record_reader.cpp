@@ -33,7 +33,7 @@ using RecordJson = nlohmann::ordered_json;
 using EntryKind = RecordEntry::Kind;
 
 constexpr std::int64_t kMaxRecordRanks = 1 << 16;
-// the largest that all JSON readers keep exact
+// The largest that all JSON readers keep exact.
 constexpr std::int64_t kMaxInteger = std::int64_t{1} << 53;
 constexpr int kRecordVersion = 1;
 
@@ -293,7 +293,7 @@ class RankReader {
   std::uint32_t file_;
   Diagnostics& diagnostics_;
   RankRecord rank_;
-  Ids frames_;  // by place id
+  Ids frames_;  // frames by place id
   Ids groups_;
   // Number of groups created with this name and these ranks.
   std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t> made_;
@@ -513,7 +513,7 @@ void RankReader::read_group_entry(Fields& fields, RecordEntry& entry) {
   if (entry.kind == EntryKind::kDestroy) return;
   entry.number = fields.integer("key", 0, kMaxInteger, -1);
   entry.store_barrier = fields.truth("store_barrier");
-  fields.truth("split");  // in records without a parent
+  fields.truth("split");  // a key of records without a parent
   entry.parent = id(fields, "parent", groups_, "group", kNotSaid);
   if (entry.parent == kNotSaid) return;
   const models::RecordGroup& parent = record_.groups[entry.parent];

@@ -25,7 +25,7 @@ struct RecordText {
   std::string text;
 };
 
-/// The rank of a file with this name: "rank3.jsonl". Returns nullopt for other names.
+/// Returns the rank of a file with this name: "rank3.jsonl". Returns nullopt for other names.
 std::optional<std::uint32_t> rank_of_record_file(std::string_view name);
 
 /// Reads a record from its files: first record.json, then those of the ranks, in any order. A place

@@ -170,7 +170,7 @@ YamlNode RecordWriter::communicators() const {
 
 // Returns the programs, sorted by the first rank of each.
 YamlNode RecordWriter::programs() const {
-  std::map<Members, Members> ranks_of;  // by program
+  std::map<Members, Members> ranks_of;  // ranks by program
   for (std::uint32_t rank = 0; rank < rank_count(); ++rank) {
     ranks_of[programs_.ranks[rank]].push_back(rank);
   }

@@ -523,7 +523,7 @@ void Merger::add(FlightRecorderDump& dump) {
   evidence_.files.emplace_back(dump.path);
   add_status(dump, rank);
   for (models::GroupProgress& progress : rank.progress) progress.place = place;
-  std::map<std::uint32_t, std::size_t> last;  // per group: index of its last call
+  std::map<std::uint32_t, std::size_t> last;  // index of the last call of each group
   for (FlightRecorderDump::Entry& entry : dump.entries) {
     const std::uint32_t group = group_of(dump.rank, entry.group);
     models::RecordedOp op = std::move(entry.op);

@@ -32,7 +32,7 @@ struct FlightRecorderDump {
     std::int64_t group_id = -1;  // id in this process: the key of `status`
     bool messages = false;
     std::uint64_t sequence = 0;      // counts collectives, or sends and recvs
-    std::uint32_t local_source = 0;  // for a send or recv: rank in the group
+    std::uint32_t local_source = 0;  // sender's rank in the group, for a send or recv
     std::uint32_t local_target = 0;
     models::OutsideText at;
   };
@@ -40,12 +40,12 @@ struct FlightRecorderDump {
   std::string path;
   models::OutsideText version;
   std::vector<Group> groups;
-  std::map<std::int64_t, models::GroupProgress> status;  // by group_id; `group` is not set
+  std::map<std::int64_t, models::GroupProgress> status;  // counters by group_id; `group` is not set
   std::vector<Entry> entries;                            // ordered by record number
 };
 
-/// The rank of a dump by its file name: `nccl_trace_rank_3`, `_dump_3.json`. Returns nullopt for
-/// other names.
+/// Returns the rank of a dump by its file name: `nccl_trace_rank_3`, `_dump_3.json`. Returns
+/// nullopt for other names.
 std::optional<std::uint32_t> rank_of_dump(const std::string& path);
 
 /// Reads one dump. `rank` comes from the file name; a rank in the dump overrides it. Returns

@@ -48,7 +48,7 @@ class PickleReader {
     return std::move(value_);
   }
 
-  /// The position of the last opcode.
+  /// Returns the position of the last opcode.
   std::size_t at() const { return at_; }
 
  private:

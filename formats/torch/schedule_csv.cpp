@@ -236,7 +236,7 @@ class ScheduleParser {
   std::optional<std::pair<Action, Place>> new_word_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> backwards_;  // stage, micro-batch
   std::set<std::pair<std::uint32_t, std::uint32_t>> weights_;
-  std::vector<bool> is_bw_;  // per action, in order
+  std::vector<bool> is_bw_;  // one entry per action, in order
 };
 
 }  // namespace

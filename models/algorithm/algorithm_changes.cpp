@@ -334,8 +334,8 @@ class Changes {
     AlgoStepRef first, second;
   };
 
-  // The file does not show which of two racing steps should come first, so both orders are tried
-  // for each race.
+  // Tries both orders of each race, because the file does not show which of two racing steps should
+  // come first.
   void try_dependencies() {
     std::vector<Order> orders;
     tries_ = 0;

@@ -208,7 +208,7 @@ class Runner {
 
   const AlgoNetwork& network_;
   const std::uint32_t slots_;
-  std::vector<std::uint32_t> first_waiter_;  // per counter: a list of blocks
+  std::vector<std::uint32_t> first_waiter_;  // list of waiting blocks, per counter
   std::vector<std::uint32_t> next_waiter_;
   std::vector<std::uint32_t> taken_;  // number taken from each contested counter
   std::vector<std::uint32_t> ready_;

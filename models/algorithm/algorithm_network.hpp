@@ -29,7 +29,7 @@ struct AlgoCounter {
   std::uint32_t peer = 0;  // the rank that raises the counter
   // MSCCL: index of the connection; otherwise in CollectiveAlgorithm::channels
   std::uint32_t channel = 0;
-  // whether several thread blocks take from it, so that their order can matter
+  // Whether several thread blocks take from it, so that their order can matter.
   bool contested = false;
 };
 
@@ -62,7 +62,7 @@ struct AlgoNode {
 
 struct AlgoNetworkBlock {
   std::uint32_t rank = 0;
-  // index in its rank; kNoAlgoIndex: the stream's kernels around the launches
+  // Index in its rank; kNoAlgoIndex: the stream's kernels around the launches.
   std::uint32_t block = 0;
   std::uint32_t nodes_begin = 0;
 };
@@ -87,7 +87,8 @@ struct AlgoMemory {
   std::uint32_t parts = 1;                // cells per chunk
   std::vector<std::uint32_t> rank_begin;  // first cell of each rank, then the end; includes packets
   std::uint32_t cell_count = 0;           // includes the cells of messages, which follow all ranks
-  std::uint32_t input_chunks = 0, output_chunks = 0;  // of the collective, the same on all ranks
+  // Chunks of the collective, the same on all ranks.
+  std::uint32_t input_chunks = 0, output_chunks = 0;
 };
 
 struct AlgoNetwork {
@@ -156,8 +157,8 @@ inline constexpr std::uint32_t kUnlimitedSlots = 0xffffffff;
 struct AlgoRun {
   bool completed = false;
   std::vector<std::uint32_t> order;   // nodes in the order in which they ran
-  std::vector<std::uint32_t> next;    // per block: its next node
-  std::vector<std::uint32_t> counts;  // per counter
+  std::vector<std::uint32_t> next;    // next node of each block
+  std::vector<std::uint32_t> counts;  // value of each counter
 };
 
 /// Runs `network` in one order. Linear in nodes, needs and posts.
@@ -168,7 +169,7 @@ enum class AlgoSearch : std::uint8_t { kNone, kHangs, kGaveUp };
 struct AlgoSearchResult {
   AlgoSearch found = AlgoSearch::kNone;
   std::uint64_t states = 0;
-  AlgoRun hang;  // if `found` is kHangs
+  AlgoRun hang;  // a run that hangs, if `found` is kHangs
 };
 AlgoSearchResult search_orders(const AlgoNetwork& network, std::uint32_t slots,
                                std::uint64_t max_states);

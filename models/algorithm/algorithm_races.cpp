@@ -97,7 +97,7 @@ class EdgeFinder {
 
   const AlgoNetwork& network_;
   const AlgoRaceOptions& options_;
-  std::vector<std::vector<std::uint32_t>> posted_;  // per counter: one node for each raise
+  std::vector<std::vector<std::uint32_t>> posted_;  // one node for each raise, per counter
 };
 
 struct Access {
@@ -267,9 +267,9 @@ class RaceFinder {
   const std::vector<std::uint32_t>& order_;
   const AlgoRaceOptions options_;
   const AlgoEdges edges_;
-  std::vector<std::vector<Access>> accesses_;  // per rank
-  std::vector<std::uint32_t> lane_at_;  // per lane: index in the current batch, or kNoAlgoIndex
-  // by node and lane: accesses of the lane that come before
+  std::vector<std::vector<Access>> accesses_;  // accesses per rank
+  std::vector<std::uint32_t> lane_at_;  // index of each lane in the current batch, or kNoAlgoIndex
+  // Number of earlier accesses of a lane, by node and lane.
   std::vector<std::int16_t> small_clocks_;
   std::vector<std::int32_t> large_clocks_;
   std::uint32_t first_cell_ = 0;

@@ -528,17 +528,17 @@ class Timer {
   const std::uint32_t slots_;
   const bool xml_;
   const std::uint64_t chunk_bytes_;
-  const std::uint64_t piece_bytes_;  // of a chunk, in one round
+  const std::uint64_t piece_bytes_;  // bytes of a chunk in one round
   std::uint64_t rounds_ = 1;
-  std::vector<std::vector<When>> posted_;  // per counter
-  std::vector<std::uint64_t> taken_;       // per contested counter
+  std::vector<std::vector<When>> posted_;  // times of the raises, per counter
+  std::vector<std::uint64_t> taken_;       // number of takes, per contested counter
   std::vector<std::uint64_t> posts_per_round_;
-  std::vector<std::uint32_t> first_waiter_;  // per counter: a list of blocks
+  std::vector<std::uint32_t> first_waiter_;  // list of waiting blocks, per counter
   std::vector<std::uint32_t> next_waiter_;
   std::vector<std::uint32_t> woken_;
   std::vector<Block> blocks_;
-  std::vector<When> node_done_;  // in the current round
-  std::vector<Port> sends_;      // by rank and link
+  std::vector<When> node_done_;  // end of each node in the current round
+  std::vector<Port> sends_;      // ports by rank and link
   std::vector<Port> receives_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, When> data_arrival_;
   std::vector<Work> works_;

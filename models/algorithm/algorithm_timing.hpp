@@ -44,7 +44,7 @@ struct AlgoPathPart {
   std::uint32_t round = 0;                      // piece of a message that is cut, from 0
   std::uint32_t from = 0, to = 0;               // ranks; equal: work on the rank
   std::uint32_t link = 0;                       // index in Cluster::links
-  // whether it uses a link: work on a rank without a `device` link uses none
+  // Whether it uses a link: work on a rank without a `device` link uses none.
   bool over_link = false;
   std::uint64_t bytes = 0;
   std::int64_t begin_ns = 0;
@@ -67,7 +67,7 @@ struct AlgoTiming {
   std::uint64_t chunk_bytes = 0;
   std::uint64_t rounds = 1;  // passes over all steps
   std::uint64_t messages = 0;
-  std::vector<AlgoPathPart> path;       // from begin to end
+  std::vector<AlgoPathPart> path;       // parts from begin to end
   std::optional<AlgoPortLoad> busiest;  // the port that is busy longest
 };
 

@@ -46,16 +46,17 @@ class AlgoValues {
   static constexpr std::uint32_t kMaxCount = 1'000'000;
   Parts parts(AlgoValue value) const;
 
-  /// "((0+1)+2)": the ranks whose inputs were added, in this order. At most `most` characters.
+  /// Returns the sum as text: "((0+1)+2)" has the ranks whose inputs were added, in this order. At
+  /// most `most` characters.
   std::string tree(AlgoValue value, std::size_t most) const;
 
-  /// The first step that reads an unwritten cell: node and cell, or kNoAlgoIndex for both.
+  /// Returns the first step that reads an unwritten cell: node and cell, or kNoAlgoIndex for both.
   std::uint32_t unwritten_node() const { return unwritten_node_; }
   std::uint32_t unwritten_cell() const { return unwritten_cell_; }
 
  private:
   struct Sum {
-    AlgoValue left = 0, right = 0;  // for an input: its index + 1, and 0
+    AlgoValue left = 0, right = 0;  // operands; for an input, its index + 1 and 0
     bool by_switch = false;
   };
   void do_move(const AlgoNetwork& network, std::uint32_t node, std::uint32_t m);

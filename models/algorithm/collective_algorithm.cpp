@@ -66,7 +66,8 @@ std::size_t read_sources(AlgoStepKind kind) {
   return one ? 1 : kAllRanges;
 }
 
-// Only ops with an "s" send a sum to other ranks: `res`, `rres`, `respkt`, `recspkt`.
+// Returns the number of written ranges. Only ops with an "s" send a sum to other ranks: `res`,
+// `rres`, `respkt`, `recspkt`.
 std::size_t written_targets(AlgoStepKind kind) {
   switch (kind) {
     case AlgoStepKind::kPlanCopy:

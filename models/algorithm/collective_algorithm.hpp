@@ -74,18 +74,18 @@ enum class AlgoStepKind : std::uint8_t {
 };
 inline constexpr int kAlgoStepKindCount = 38;
 
-/// "rrcs", "put": the name of a kind in its format.
+/// Returns the name of a kind in its format: "rrcs", "put".
 std::string_view step_name(AlgoStepKind kind);
 
-/// The kind with this name in a format, or nullopt.
+/// Returns the kind with this name in a format, or nullopt.
 std::optional<AlgoStepKind> find_step_kind(AlgoFormat format, std::string_view name);
 
 /// Whether a step of MSCCL sends, or receives.
 bool sends(AlgoStepKind kind);
 bool receives(AlgoStepKind kind);
 
-/// The number of ranges of `src_buff` that MSCCL++'s executor reads, and of `dst_buff` that it
-/// writes. It ignores later ranges.
+/// Returns the number of ranges of `src_buff` that MSCCL++'s executor reads, and of `dst_buff` that
+/// it writes. The executor ignores later ranges.
 std::size_t read_sources(AlgoStepKind kind);
 std::size_t written_targets(AlgoStepKind kind);
 
@@ -122,13 +122,13 @@ struct AlgoStep {
   bool publishes = false;   // whether the step releases waiters (hasdep)
   std::uint32_t count = 0;  // cnt, also for a step that uses only one buffer
   // MSCCL++
-  std::vector<AlgoChannelId> channels;  // on the rank itself
+  std::vector<AlgoChannelId> channels;  // channels of the rank itself
   bool port = false;       // whether a proxy does the step instead of the block's threads
   std::uint32_t part = 0;  // tbg_info: the part of each range that this block does
   std::uint32_t parts = 1;
   std::uint32_t barrier = 0;
   std::uint32_t barrier_blocks = 0;
-  std::vector<std::uint32_t> semaphores;  // on the rank
+  std::vector<std::uint32_t> semaphores;  // semaphores of the rank
   bool in_pipeline = false;               // whether each unit of a pipeline repeats the step
   std::uint32_t pipeline = 0;             // adjacent steps with the same number form one pipeline
 };
@@ -136,7 +136,7 @@ struct AlgoStep {
 inline constexpr std::uint32_t kNoPeer = 0xffffffff;
 
 struct AlgoBlock {
-  std::uint32_t id = 0;  // as in the file, from 0; equals the index in its rank
+  std::uint32_t id = 0;  // id in the file, from 0; equals the index in its rank
   Place place;
   std::uint32_t send_peer = kNoPeer;  // MSCCL
   std::uint32_t receive_peer = kNoPeer;
@@ -146,7 +146,7 @@ struct AlgoBlock {
 
 struct AlgoRank {
   Place place;
-  std::uint32_t input_chunks = 0;  // as declared
+  std::uint32_t input_chunks = 0;  // declared chunks
   std::uint32_t output_chunks = 0;
   std::uint32_t scratch_chunks = 0;
   std::vector<AlgoBlock> blocks;
@@ -181,12 +181,12 @@ struct CollectiveAlgorithm {
   std::uint32_t block_count() const;
 };
 
-/// The most messages in flight on a connection within a node. NCCL_STEPS is 8; a message of Simple
-/// takes 4 of them (MSCCL_CHUNKSTEPS 4, MSCCL_SLICESTEPS 2 of microsoft/msccl b23e9cd).
+/// Returns the most messages in flight on a connection within a node. NCCL_STEPS is 8; a message of
+/// Simple takes 4 of them (MSCCL_CHUNKSTEPS 4, MSCCL_SLICESTEPS 2 of microsoft/msccl b23e9cd).
 std::uint32_t protocol_slots(AlgoProtocol protocol);
 
-/// The bytes that fit into one slot, with the default buffer sizes: Simple 4 MiB / 8 * 4, LL 512
-/// KiB / 8 / 2, LL128 576,000.
+/// Returns the bytes that fit into one slot, with the default buffer sizes: Simple 4 MiB / 8 * 4,
+/// LL 512 KiB / 8 / 2, LL128 576,000.
 std::uint64_t slot_bytes(AlgoProtocol protocol);
 
 /// MSCCL's limit for the chunks of one step (MSCCL_MAX_COUNT, exclusive).
@@ -195,16 +195,16 @@ inline constexpr std::uint32_t kMaxStepCount = 72;
 /// The largest message if MSCCL's file does not declare it (microsoft/msccl).
 inline constexpr std::uint64_t kMaxUndeclaredBytes = std::uint64_t{128} << 20;
 
-/// The number of chunks of a step that fit into one slot for a message of `bytes`: 1 to 71.
+/// Returns the number of chunks of a step that fit into one slot for a message of `bytes`: 1 to 71.
 std::uint32_t chunks_per_slot(const CollectiveAlgorithm& algorithm, std::uint64_t bytes);
 
-/// The smallest message for which at most `chunks` chunks fit into one slot.
+/// Returns the smallest message, in bytes, for which at most `chunks` chunks fit into one slot.
 std::uint64_t smallest_message(const CollectiveAlgorithm& algorithm, std::uint32_t chunks);
 
-/// "Simple".
+/// Returns the name of a protocol: "Simple".
 std::string_view protocol_name(AlgoProtocol protocol);
 
-/// "rcs i[3]", "put i[0..2) to rank 1 s[4..6)": a step of `rank`, as reports show it.
+/// Returns a step of `rank` as reports show it: "rcs i[3]", "put i[0..2) to rank 1 s[4..6)".
 std::string step_text(const CollectiveAlgorithm& algorithm, std::uint32_t rank,
                       const AlgoStep& step);
 

@@ -108,7 +108,7 @@ class MscclNetwork {
     const AlgoConnection* out = nullptr;
     std::uint32_t received = 0;
     std::uint32_t sent = 0;
-    // dependencies of `nop`s, for the next step that begins a transfer
+    // Dependencies of `nop`s, for the next step that begins a transfer.
     std::vector<AlgoDependency> pending;
     std::uint32_t last = kNoAlgoIndex;  // last node
   };
@@ -212,9 +212,9 @@ class MscclNetwork {
   const std::uint32_t per_slot_;
   NetworkBuilder build_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> connection_of_;
-  std::vector<std::vector<Message>> messages_;  // per connection
-  std::vector<Published> published_;            // per block
-  std::vector<std::uint32_t> first_block_;      // per rank
+  std::vector<std::vector<Message>> messages_;  // messages per connection
+  std::vector<Published> published_;            // published steps per block
+  std::vector<std::uint32_t> first_block_;      // first block per rank
   std::uint32_t unwritten_ = 0;
 };
 

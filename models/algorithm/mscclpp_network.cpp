@@ -354,9 +354,9 @@ class MscclppNetwork {
   const bool surrounded_;
   NetworkBuilder build_;
   std::vector<std::uint32_t> signals_;                  // counter of each channel
-  std::vector<std::vector<std::uint32_t>> semaphores_;  // per rank
-  std::vector<std::uint32_t> launched_;                 // per rank
-  std::vector<std::uint32_t> ended_;                    // per rank and launch
+  std::vector<std::vector<std::uint32_t>> semaphores_;  // counters per rank
+  std::vector<std::uint32_t> launched_;                 // counter per rank
+  std::vector<std::uint32_t> ended_;                    // counter per rank and launch
   std::uint32_t unheard_ = 0;
   // (rank, barrier, use) to counter; (rank, barrier, block) to number of uses.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> barriers_;
@@ -367,7 +367,7 @@ class MscclppNetwork {
   std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> takers_;
   // State of the current block:
   std::uint32_t rank_ = 0, block_ = 0, launch_ = 0;
-  std::uint32_t unit_ = kNoAlgoIndex;  // of the current pipeline
+  std::uint32_t unit_ = kNoAlgoIndex;  // unit of the current pipeline
   std::uint32_t lanes_ = 0, first_lane_ = 0;
   std::vector<std::uint32_t> lane_last_;
   std::uint32_t joined_ = kNoAlgoIndex;

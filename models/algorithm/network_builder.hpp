@@ -72,7 +72,7 @@ class NetworkBuilder {
   }
 };
 
-/// Build the networks of MSCCL's steps and of MSCCL++'s ops, in the given memory layout.
+/// Builds the network of MSCCL's steps, or of MSCCL++'s ops, in the given memory layout.
 AlgoNetwork build_msccl_network(const CollectiveAlgorithm& algorithm,
                                 const AlgoNetworkOptions& options, AlgoMemory memory);
 AlgoNetwork build_mscclpp_network(const CollectiveAlgorithm& algorithm,

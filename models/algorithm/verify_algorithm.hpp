@@ -15,7 +15,7 @@
 namespace pipesim::models {
 
 struct VerifyOptions {
-  std::optional<std::uint32_t> slots;  // per connection, instead of the protocol's number
+  std::optional<std::uint32_t> slots;  // slots per connection, instead of the protocol's number
   std::optional<std::uint64_t> bytes;  // message size, instead of the declared range
   std::uint64_t max_states = 100'000;  // limit of the search, if the order of takers matters
 };
@@ -33,7 +33,7 @@ enum class AlgoVerdict : std::uint8_t {
   kUndecided,
 };
 
-/// "RANKS DIFFER".
+/// Returns the verdict in reports: "RANKS DIFFER".
 std::string_view verdict_words(AlgoVerdict verdict);
 
 enum class AlgoAnswer : std::uint8_t { kYes, kNo, kNotAsked, kUndecided };
@@ -62,7 +62,7 @@ struct LeftOver {
   std::uint32_t from = 0, to = 0;  // ranks
   std::uint32_t channel = 0;
   std::uint32_t sent = 0, taken = 0;
-  // whether `sent` and `taken` are the different sizes of two steps, in chunks
+  // Whether `sent` and `taken` are the different sizes of two steps, in chunks.
   bool sizes_differ = false;
   AlgoStepRef sender, receiver;
 };
@@ -106,7 +106,7 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::optional<std::uint64_t> hangs_from;     // smallest message that hangs, in bytes
   std::uint64_t min_bytes = 0, max_bytes = 0;  // the examined range
   bool range_declared = false;
-  std::uint32_t hang_chunks_per_slot = 0;  // for the smallest message that hangs
+  std::uint32_t hang_chunks_per_slot = 0;  // chunks per slot for the smallest message that hangs
   bool searched = false;  // whether orders of takers were searched, through `states` states
   std::uint64_t states = 0;
   bool uneven_barrier = false;

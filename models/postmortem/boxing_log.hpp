@@ -14,7 +14,7 @@ struct LoggedBoxing {
   std::size_t line = 0;
   OutsideText producer;
   OutsideText consumer;
-  OutsideText placement;  // of the consumer
+  OutsideText placement;  // placement of the consumer
   OutsideText from;       // "(B, B)"
   OutsideText to;
   OutsideText tensor;

@@ -20,7 +20,7 @@ enum class Match : std::uint8_t {
   kState,
 };
 
-/// "FULLY_MATCHED", the name that PyTorch's analyzer prints.
+/// Returns the name that PyTorch's analyzer prints: "FULLY_MATCHED".
 std::string_view match_name(Match match);
 
 struct MatchResult {
@@ -32,7 +32,7 @@ struct MatchResult {
 /// ranks, or are a matching send and recv.
 MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std::size_t members);
 
-/// The number of elements of all tensors of `sizes`.
+/// Returns the number of elements of all tensors of `sizes`.
 std::int64_t elements(const TensorSizes& sizes);
 
 /// The result of checking one collective.
@@ -45,7 +45,7 @@ enum class CheckResult : std::uint8_t {
   kUndecided,       // some members have no dump
 };
 
-/// "not all ranks joined".
+/// Returns the result in reports: "not all ranks joined".
 std::string_view check_name(CheckResult result);
 
 /// A rank whose call differs from the majority.
@@ -106,7 +106,7 @@ class CallIndex {
   /// `rank`.
   Called collective(std::uint32_t rank, const CollectiveKey& key, std::uint32_t* call) const;
 
-  /// The counters that `rank` itself logged for `group`, or nullptr.
+  /// Returns the counters that `rank` itself logged for `group`, or nullptr.
   const GroupProgress* progress(std::uint32_t rank, std::uint32_t group) const;
 
  private:
@@ -115,8 +115,8 @@ class CallIndex {
     std::uint32_t call;
   };
   const Evidence& evidence_;
-  std::vector<std::vector<Entry>> collectives_;  // per rank, sorted by key
-  std::vector<bool> has_messages_;               // per group
+  std::vector<std::vector<Entry>> collectives_;  // entries per rank, sorted by key
+  std::vector<bool> has_messages_;               // one flag per group
 };
 
 /// Checks all collectives of the evidence, ordered by key. Stops in each group at the first

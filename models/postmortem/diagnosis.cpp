@@ -129,7 +129,7 @@ class Diagnoser {
 
   const Evidence& evidence_;
   CallIndex index_;
-  std::vector<Pending> pending_;         // by rank, in call order
+  std::vector<Pending> pending_;         // pending calls by rank, in call order
   std::vector<std::uint32_t> first_of_;  // [rank]: index of its first call in pending_
   std::vector<std::uint32_t> front_;     // [rank]: the current call
   std::vector<std::uint32_t> stopped_;   // [rank]: the call in which its device stopped
@@ -142,8 +142,8 @@ class Diagnoser {
   std::size_t first_edge_ = 0;  // first edge of the current call
   std::vector<bool> misfits_;   // [group]: whether its calls mismatch
   WaitGraph graph_;
-  std::vector<std::optional<ActInfo>> needed_;  // per edge of the graph
-  std::vector<bool> unsure_;                    // per edge of the graph
+  std::vector<std::optional<ActInfo>> needed_;  // missing op of each edge of the graph
+  std::vector<bool> unsure_;                    // one flag per edge of the graph
   Diagnosis result_;
 };
 

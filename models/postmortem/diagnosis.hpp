@@ -20,7 +20,7 @@ enum class RootReason : std::uint8_t {
   kUnexplained,    // no rank: all members made the call, yet it does not end
 };
 
-/// "has not called".
+/// Returns the reason in reports: "has not called".
 std::string_view reason_name(RootReason reason);
 
 struct DiagnosisRoot {
@@ -30,7 +30,7 @@ struct DiagnosisRoot {
   Wait first;                      // an example of these waits
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
   EvidencePlace place;             // the source of the waiting call
-  // kDeviceStopped: a sequence number, in the group of `first`, that `peer` has done
+  // kDeviceStopped: a sequence number, in the group of `first`, that `peer` has done.
   std::uint64_t peer_came = 0;
   std::uint32_t peer = 0;  // kDeviceStopped: a peer that got further
 };
@@ -67,12 +67,12 @@ struct GroupStanding {
 
 struct Diagnosis {
   Explanation explanation;                // verdict, cycle, mismatches; kLimit: undecided
-  std::vector<Wait> waits;                // all of them
+  std::vector<Wait> waits;                // all waits
   std::vector<DiagnosisRoot> roots;       // the roots of the explanation, with reasons
   std::vector<Suspect> suspects;          // empty if there is a root, a cycle or a mismatch
   std::vector<ProcessStanding> unplaced;  // processes of unknown rank that are dead or may be roots
   std::vector<CollectiveCheck> checks;    // all checks, including matches
-  std::vector<RankStanding> ranks;        // of all ranks
+  std::vector<RankStanding> ranks;        // standings of all ranks
   std::vector<GroupStanding> groups;      // groups whose members differ or that have pending calls
   std::uint32_t pending = 0;              // calls that are not done
 };

@@ -23,14 +23,14 @@ enum class EndWords : std::uint8_t {
 };
 
 struct EndPlace {
-  OutsideText name;  // of the file or folder
+  OutsideText name;  // name of the file or folder
   EndWords words = EndWords::kOps;
   std::string verdict;
-  bool decided = true;             // for stacks: whether they show the ranks to blame
+  bool decided = true;             // whether the ranks to blame are known; false for some stacks
   std::set<std::uint32_t> blamed;  // ranks of the cycle; without a cycle, the root causes
-  std::vector<OutsideText> at;     // per rank: its current calls, without sequence numbers
-  std::vector<bool> waits;         // per rank: whether any of its ops is not done
-  std::vector<bool> known;         // per rank: whether evidence of it exists
+  std::vector<OutsideText> at;     // current calls of each rank, without sequence numbers
+  std::vector<bool> waits;         // whether any op of the rank is not done
+  std::vector<bool> known;         // whether evidence of the rank exists
 };
 
 /// Summarizes a hang; reports call it `name`.

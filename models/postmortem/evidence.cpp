@@ -7,7 +7,7 @@
 namespace pipesim::models {
 namespace {
 
-// PyTorch names groups by a number or a hash, and a bare number is too short to recognize.
+// Adds "pg" to a group name that is only a number: PyTorch names groups by a number or a hash.
 std::string short_name(const EvidenceGroup& group) {
   const bool number =
       !group.name.empty() && std::all_of(group.name.begin(), group.name.end(), is_digit);

@@ -23,7 +23,7 @@ using TensorSizes = std::vector<std::vector<std::int64_t>>;
 struct RecordedOp {
   std::uint64_t record = 0;  // position in the call order of this rank
   OutsideText name;          // "all_reduce", "send", "recv"
-  // whether it is a send or recv, from `source` to `target` (ranks of the job)
+  // Whether it is a send or recv, from `source` to `target` (ranks of the job).
   bool message = false;
   std::uint32_t source = 0;
   std::uint32_t target = 0;
@@ -33,7 +33,7 @@ struct RecordedOp {
   std::vector<OutsideText> output_types;
   CallState state = CallState::kScheduled;
 
-  /// The operation that the name stands for; nullopt for "coalesced".
+  /// Returns the operation that the name stands for; nullopt for "coalesced".
   std::optional<Operation> operation() const { return operation_in(name); }
   bool is_send() const { return name == "send"; }
   bool is_receive() const { return name == "recv"; }
@@ -42,18 +42,18 @@ struct RecordedOp {
 /// The source of a fact: a line of a file, or a whole file (for a dump).
 struct EvidencePlace {
   std::uint32_t file = kNoIndex;  // index in Evidence::files
-  std::uint64_t line = 0;         // from 1; 0: the whole file
+  std::uint64_t line = 0;         // line number, from 1; 0: the whole file
 };
 
 /// One call of a rank: a single operation, or several coalesced ones.
 struct RecordedCall {
   std::uint32_t group = 0;  // index in Evidence::groups
   bool messages = false;  // whether it consists of sends and recvs, which have their own numbering
-  // counts collectives of the group, or this rank's sends and recvs in it
+  // Counts collectives of the group, or this rank's sends and recvs in it.
   std::uint64_t sequence = 0;
   std::uint32_t repeat = 0;  // number of earlier calls with the same sequence number; usually 0
   bool coalesced = false;
-  std::vector<RecordedOp> ops;    // in call order, without the mark that ends coalescing
+  std::vector<RecordedOp> ops;    // ops in call order, without the mark that ends coalescing
   std::uint64_t last_record = 0;  // record number of the last op, or of the end mark
   OutsideText end_name;  // name of the end mark: "coalesced", "ALLGATHER_coalesced"; or empty
   CallState state = CallState::kScheduled;
@@ -107,7 +107,7 @@ struct ProcessId {
   friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
 };
 
-/// "process 41 on node1, GPU 3"; empty without a pid.
+/// Returns "process 41 on node1, GPU 3"; empty without a pid.
 OutsideText process_name(const ProcessId& id);
 
 /// The process of a rank.
@@ -121,9 +121,9 @@ struct ProcessStanding {
 
 struct RankEvidence {
   bool has_dump = false;  // whether the evidence has calls of the rank
-  // the evidence has all of its calls; otherwise a missing call may have been made
+  // The evidence has all of its calls; otherwise a missing call may have been made.
   bool complete = true;
-  // whether the rank may be blocked in one of `calls`, because their state is unknown
+  // Whether the rank may be blocked in one of `calls`, because their state is unknown.
   bool may_wait = false;
   OutsideText source;                   // the file
   std::vector<RecordedCall> calls;      // ordered by record number
@@ -138,21 +138,21 @@ struct Evidence {
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
   std::vector<OutsideText> files;   // files that contain the facts
-  // processes of unknown rank that others wait for, or may wait for
+  // Processes of unknown rank that others wait for, or may wait for.
   std::vector<ProcessStanding> unplaced;
 };
 
-/// "job.log:41", "dump_3"; empty if the place is unknown.
+/// Returns the place as "job.log:41" or "dump_3"; empty if the place is unknown.
 OutsideText place_text(const Evidence& evidence, const EvidencePlace& place);
 
 /// The largest number of ranks that a reader accepts.
 inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;
 
-/// "all_reduce dp", "all_to_all pg74": the op and its group, as reports name a call. Adds "pg" to a
-/// group name that is only a number, as PyTorch's are.
+/// Returns the op and its group, as reports name a call: "all_reduce dp", "all_to_all pg74". Adds
+/// "pg" to a group name that is only a number, as PyTorch's are.
 OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank);
 
-/// "TENSOR_MODEL_PARALLEL_GROUP (pg38)".
+/// Returns the name of a group in reports: "TENSOR_MODEL_PARALLEL_GROUP (pg38)".
 OutsideText group_name(const EvidenceGroup& group);
 
 }  // namespace pipesim::models

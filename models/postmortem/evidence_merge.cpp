@@ -67,7 +67,7 @@ class EvidenceMerger {
   Evidence& evidence_;
   std::vector<OutsideText>& notes_;
   std::uint32_t files_ = 0;
-  // per group of the other evidence: the index in `evidence_`
+  // Index in `evidence_` of each group of the other evidence.
   std::vector<std::uint32_t> group_of_;
 };
 

@@ -13,7 +13,7 @@ namespace pipesim::models {
 
 /// Facts about the job as a whole.
 struct KnownJob {
-  std::vector<std::pair<ProcessId, std::uint32_t>> processes;  // with their ranks
+  std::vector<std::pair<ProcessId, std::uint32_t>> processes;  // processes with their ranks
   std::uint32_t ranks = 0;                                     // 0: unknown
 };
 

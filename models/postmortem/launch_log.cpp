@@ -25,7 +25,7 @@ using sim::WaitNodeKind;
 struct Waiting {
   std::uint32_t rank;
   std::uint32_t op;   // index in the ops of the rank
-  std::uint32_t act;  // from 1
+  std::uint32_t act;  // execution of the op, from 1
   bool open;
   std::vector<std::uint32_t> missing;  // members that have not entered it
 };
@@ -65,7 +65,7 @@ class LogDiagnoser {
   std::vector<std::vector<std::string>> column_ops_;  // ops per column; empty: columns are streams
   std::vector<Waiting> waiting_;
   sim::WaitGraph graph_;
-  std::vector<std::optional<ActInfo>> needed_;  // per edge
+  std::vector<std::optional<ActInfo>> needed_;  // missing op of each edge
   LaunchLogDiagnosis result_;
 };
 

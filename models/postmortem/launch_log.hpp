@@ -27,7 +27,7 @@ struct LoggedOp {
 /// A host thread of one rank.
 struct LoggedThread {
   OutsideText name;
-  OutsideText last_entered;         // with its number: "F0#3"
+  OutsideText last_entered;         // op with its number: "F0#3"
   OutsideText last_launched;        // empty: none
   std::vector<std::uint32_t> open;  // ops of the rank that it entered and did not leave
 };
@@ -35,7 +35,7 @@ struct LoggedThread {
 struct LoggedRank {
   bool has_log = false;
   OutsideText source;         // the file with its first line
-  std::vector<LoggedOp> ops;  // in the order of their first lines
+  std::vector<LoggedOp> ops;  // ops in the order of their first lines
   std::vector<LoggedThread> threads;
 };
 
@@ -79,7 +79,7 @@ struct LaunchLogDiagnosis {
   std::vector<OutsideText> columns;
   std::vector<LoggedStanding> ranks;
   std::vector<std::uint32_t> behind;  // ranks with the fewest launched iterations, if ranks differ
-  // ranks of the cycle, else the root causes, else `behind` (if `has_groups`)
+  // Ranks of the cycle, else the root causes, else `behind` (if `has_groups`).
   std::vector<std::uint32_t> roots;
   std::vector<ActInfo> open;  // launches entered but not left
   bool has_groups = false;    // whether the members of collectives are known

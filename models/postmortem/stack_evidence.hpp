@@ -35,8 +35,8 @@ struct StackDumps {
   OutsideText name;  // title of the report
   std::vector<ThreadStack> threads;
   bool numbered = false;  // whether some processes got their rank from their order
-  std::map<std::uint32_t, OutsideText> names;  // of the ranks numbered this way: "process 41"
-  std::map<std::uint32_t, OutsideText> pids;   // of the other ranks, if known
+  std::map<std::uint32_t, OutsideText> names;  // names of the ranks numbered this way: "process 41"
+  std::map<std::uint32_t, OutsideText> pids;   // pids of the other ranks, if known
   std::vector<OutsideText> files;
   std::uint64_t helpers = 0;  // processes that are not ranks: launchers, data workers
 };
@@ -50,12 +50,12 @@ enum class WaitPlace : std::uint8_t {
   kDevice,
   kStore,
   kLock,
-  kInput,     // of data
+  kInput,     // input of data
   kMessages,  // an idle thread of an actor runtime
   kFinished,
 };
 
-/// "in a collective".
+/// Returns the place in reports: "in a collective".
 std::string_view place_name(WaitPlace place);
 
 struct StackGroup {
@@ -73,7 +73,7 @@ enum class StackVerdict : std::uint8_t {
   kUndecided,  // no rank is known to wait in a collective
 };
 
-/// "odd ones out".
+/// Returns the verdict in reports: "odd ones out".
 std::string_view verdict_name(StackVerdict verdict);
 
 struct StackDiagnosis {

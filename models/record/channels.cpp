@@ -106,7 +106,7 @@ std::uint32_t Channels::add_to_family(std::vector<std::uint32_t>& family, const 
 }
 
 void Channels::find_groups() {
-  // by source, because names can be cut
+  // Channels by source, because names can be cut.
   std::map<std::string, std::vector<std::uint32_t>> families;
   const RecordGroup* world = nullptr;
   for (const RecordGroup& group : record_.groups) {
@@ -238,7 +238,7 @@ void Channels::find_messages() {
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
     if (entry.any_source && !nccl(entry.group)) from_any_.insert(key_of(rank, entry));
   });
-  std::map<MessageKey, std::set<std::uint32_t>> keys;  // with their ranks
+  std::map<MessageKey, std::set<std::uint32_t>> keys;  // keys with their ranks
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
     std::set<std::uint32_t>& ranks = keys[key_of(rank, entry)];
     ranks.insert({rank, entry.peer});

@@ -21,9 +21,9 @@ struct Channel {
   bool used = false;
   bool on_host = false;            // whether host threads run the calls
   bool is_gloo = false;            // whether the calls follow gloo's rules
-  std::uint32_t group = kNotSaid;  // for an additional channel: the first channel of its group
+  std::uint32_t group = kNotSaid;  // first channel of the group, for an additional channel
 
-  /// The list that contains `rank`, or nullptr.
+  /// Returns the list that contains `rank`, or nullptr.
   const std::vector<std::uint32_t>* list_of(std::uint32_t rank) const;
 };
 
@@ -41,12 +41,12 @@ class Channels {
   const std::vector<Channel>& all() const { return channels_; }
   std::vector<Channel>& all() { return channels_; }
 
-  /// The channel of the collectives of a group, and of its batched sends and recvs.
+  /// Returns the channel of the collectives of a group, and of its batched sends and recvs.
   std::uint32_t of_group(std::uint32_t group) const { return of_group_[group]; }
 
-  /// The channel of a collective. gloo matches collectives by sequence number alone and runs two at
-  /// a time, which end in any order. So collectives that are pending together on some rank have
-  /// separate channels.
+  /// Returns the channel of a collective. gloo matches collectives by sequence number alone and
+  /// runs two at a time, which end in any order. So collectives that are pending together on some
+  /// rank have separate channels.
   std::uint32_t of_collective(const RecordEntry& entry) const;
 
   /// Whether some ranks call all_reduce and others reduce_scatter with this sequence number.
@@ -58,13 +58,13 @@ class Channels {
   /// other without need.
   bool in_one_line() const { return in_one_line_; }
 
-  /// The channel of a send or recv that `rank` calls.
+  /// Returns the channel of a send or recv that `rank` calls.
   std::uint32_t of_message(std::uint32_t rank, const RecordEntry& entry) const;
 
-  /// "the world group", "messages with rank 1": the purpose of the channel on `rank`.
+  /// Returns the purpose of the channel on `rank`: "the world group", "messages with rank 1".
   std::string text(std::uint32_t channel, std::uint32_t rank) const;
 
-  /// The channel of all ranks for the store; the first call adds it.
+  /// Returns the channel of all ranks for the store; the first call adds it.
   std::uint32_t store();
 
   /// Adds a channel with the properties of `like`. If `name` is taken, appends a number.

@@ -8,7 +8,7 @@ namespace pipesim::models {
 
 /// A step, or a repeated block.
 struct FoldedStep {
-  std::uint32_t step = 0;  // if `block` is empty
+  std::uint32_t step = 0;  // index of the step, if `block` is empty
   std::uint64_t times = 1;
   std::vector<FoldedStep> block;
 };

@@ -83,7 +83,7 @@ std::vector<std::string> keys_set_twice(const Record& record) {
 }
 
 std::vector<std::string> reads_of_made_up(const Record& record) {
-  std::map<std::pair<std::uint32_t, std::int64_t>, RankNumbers> reads;  // by place and bytes
+  std::map<std::pair<std::uint32_t, std::int64_t>, RankNumbers> reads;  // ranks by place and bytes
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       if (entry.read_made_up) reads[{entry.place, entry.bytes}].insert(rank);

@@ -152,7 +152,7 @@ class RankSteps {
     std::uint32_t channel = kNotSaid;
     std::uint32_t shared = kNotSaid;
     std::uint32_t slot = 0;
-    std::string stream;      // for an event of the user
+    std::string stream;      // stream of an event of the user
     std::size_t number = 0;  // index among all signals of the rank
   };
 
@@ -212,17 +212,17 @@ class RankSteps {
   JobNames& names_;
   HostPrograms& programs_;
   std::vector<std::uint32_t> steps_;
-  std::vector<std::uint32_t> entries_;                       // per step: its entry
+  std::vector<std::uint32_t> entries_;                       // entry of each step
   std::uint32_t now_ = kNotSaid;                             // the entry being converted
   std::vector<std::string> streams_;                         // names of streams
   std::set<std::int64_t> abandoned_;                         // works whose wait timed out at exit
-  std::unordered_map<std::int64_t, std::size_t> last_wait_;  // per work: the entry of its last wait
-  // per event record (by entry): the entry of its last wait
+  std::unordered_map<std::int64_t, std::size_t> last_wait_;  // entry of the last wait for each work
+  // Entry of the last wait for the event that an entry records.
   std::unordered_map<std::size_t, std::size_t> last_use_;
   std::unordered_map<std::int64_t, Signal> works_;
   std::set<std::pair<std::size_t, std::uint32_t>> waited_;  // numbers of signals, waiting streams
   std::size_t signals_ = 0;
-  // with the recording entry
+  // Signals of events, with the recording entry.
   std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;
   std::map<std::uint32_t, EventSlots> channel_slots_;
   std::map<std::string, EventSlots> stream_slots_;
@@ -238,7 +238,7 @@ void RankSteps::name_streams() {
 }
 
 void RankSteps::find_last_uses() {
-  std::unordered_map<std::uint32_t, std::size_t> recorded;  // per event: the entry that records it
+  std::unordered_map<std::uint32_t, std::size_t> recorded;  // last recording entry of each event
   PendingWorks pending;
   for (std::size_t i = 0; i < own_.entries.size(); ++i) {
     const RecordEntry& from = entry(i);
@@ -388,7 +388,7 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
     if (nccl(from)) call.shared = of_group;
     programs_.has_pairs = programs_.has_pairs || nccl(from);
   }
-  // NCCL's barrier is an all_reduce of one byte
+  // NCCL's barrier is an all_reduce of one byte.
   if (from.operation == Operation::kBarrier && nccl(from)) {
     call.operation = Operation::kAllReduce;
     call.bytes = 1;
@@ -396,7 +396,7 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
     call.type = "barrier";
   }
   if (!nccl(from) && programs_.channels.sums_differ(from)) {
-    // gloo's reduce_scatter is an all_reduce of its whole input
+    // gloo's reduce_scatter is an all_reduce of its whole input.
     call.operation = Operation::kAllReduce;
   }
   if (from.any_source && !nccl(from)) {

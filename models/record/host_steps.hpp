@@ -62,7 +62,7 @@ struct HostStep {
   std::uint32_t slot = 0;           // number of the channel's event, from 1; 0: `name` is the event
   std::int64_t number = 1;  // kCompute: kernels; kGet: times the key was set; kExit: exit code
   std::string name;         // an event, a key, an exception
-  std::string stream;       // if no channel gives it
+  std::string stream;       // stream, if no channel gives it
   std::vector<HostCall> calls;
 };
 

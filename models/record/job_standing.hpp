@@ -14,7 +14,7 @@ namespace pipesim::models {
 /// The position of a rank of the job in the record.
 enum class JobStanding : std::uint8_t {
   kUnknown,  // no evidence of its calls
-  kIn,       // in this call
+  kIn,       // current call
   kBefore,   // all its calls are done, and this call is next
   kAtEnd,    // all its calls are done, and the record has no further call
   kDiffers,  // the record has another call with this number
@@ -25,8 +25,8 @@ struct RankPlace {
   std::uint32_t rank = 0;
   JobStanding standing = JobStanding::kUnknown;
   std::string call;        // name in the job: "all_reduce dp#17"; for kBefore, its last call
-  std::int64_t steps = 0;  // for a call after the last step of the record: steps done before
-  const RecordEntry* entry = nullptr;  // in the record; for kIn, kBefore, kDiffers
+  std::int64_t steps = 0;  // steps done before a call after the last step of the record
+  const RecordEntry* entry = nullptr;  // entry in the record; for kIn, kBefore, kDiffers
 };
 
 /// Returns the place of each rank of the record. A number after the last number of the record is

@@ -27,8 +27,8 @@ struct RecordPlace {
   friend auto operator<=>(const RecordPlace&, const RecordPlace&) = default;
 };
 
-/// "train.py:20 backward", "train.py:56 main > evaluate, in accelerate/utils/operations.py:355
-/// _gpu_gather_one".
+/// Returns the text of a place: "train.py:20 backward", "train.py:56 main > evaluate, in
+/// accelerate/utils/operations.py:355 _gpu_gather_one".
 std::string place_text(const RecordPlace& place);
 
 /// A frame of a stack: a line, and the calling frame. Stacks share their outer frames. Frames of
@@ -43,7 +43,7 @@ struct RecordFrame {
   friend auto operator<=>(const RecordFrame&, const RecordFrame&) = default;
 };
 
-/// "rank 3", "ranks 0, 4..7".
+/// Returns the text of a list of ranks: "rank 3", "ranks 0, 4..7".
 std::string rank_list_text(const std::vector<std::uint32_t>& ranks);
 
 /// The backend whose rules decide the waits. kOwn: each group's own backend.
@@ -52,13 +52,13 @@ enum class RecordRules : std::uint8_t { kGloo, kNccl, kOwn };
 /// A process group. Groups of different machines are the same if their names and ranks agree.
 struct RecordGroup {
   OutsideText name;                  // name in torch: "0", "11"
-  std::vector<std::uint32_t> ranks;  // in the order of their group ranks
+  std::vector<std::uint32_t> ranks;  // members in the order of their group ranks
   OutsideText description;           // description in torch: "mesh_tp"; may be empty
   std::uint32_t place = kNotSaid;    // line that created it
   bool eager = false;                // whether NCCL initializes its communicator at once
   bool nccl = false;                 // whether its backend is NCCL; otherwise gloo
 
-  /// The index of `rank` in `ranks`, or kNotSaid.
+  /// Returns the index of `rank` in `ranks`, or kNotSaid.
   std::uint32_t position(std::uint32_t rank) const;
 
   bool under_nccl(RecordRules rules) const {
@@ -118,14 +118,14 @@ struct RecordEntry {
   std::uint32_t kernels = 0;        // kernels launched since the previous entry
   std::uint32_t batch = kNotSaid;
   std::int64_t tag = 0;
-  // kCall: sequence number; kStep: step number; kNewGroup: `key`; kStoreAdd: addend
+  // kCall: sequence number; kStep: step number; kNewGroup: `key`; kStoreAdd: addend.
   std::int64_t number = 0;
   std::int64_t result = 0;  // kStoreAdd: sum
   std::int64_t bytes = 0;
   std::int64_t work = -1;  // the call's work; -1: nothing waits for it
-  // kWait, kPoll, kDrop: works; all_to_all: bytes to each member, then bytes from each member
+  // kWait, kPoll, kDrop: works; all_to_all: bytes to each member, then bytes from each member.
   std::vector<std::int64_t> amounts;
-  // kCall: other threads, and the number of their calls that certainly precede this call
+  // kCall: other threads, and the number of their calls that certainly precede this call.
   std::vector<std::pair<std::uint32_t, std::int64_t>> after;
 };
 
@@ -174,7 +174,7 @@ struct Record {
   /// Whether a group, or the script itself, is under NCCL's rules, so that a device does the calls.
   bool uses_nccl(RecordRules rules) const;
 
-  /// The text of an entry's place; empty if it has none.
+  /// Returns the text of an entry's place; empty if it has none.
   std::string place_of(std::uint32_t place) const {
     return place == kNotSaid ? std::string() : place_text(places[place]);
   }

@@ -231,7 +231,7 @@ std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record&
                                                                    RecordRules rules) {
   using Ends = std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>;
   std::map<Ends, Inbox> inboxes;
-  // group, tag, receiver
+  // Group, tag, receiver.
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>> from_any;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const std::vector<RecordEntry>& entries = record.ranks[rank].entries;

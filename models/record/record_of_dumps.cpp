@@ -14,7 +14,7 @@ namespace pipesim::models {
 namespace {
 
 struct DumpType {
-  std::string_view name;  // in the spelling of c10::toString
+  std::string_view name;  // name in the spelling of c10::toString
   const char* type;
   std::int64_t bytes;
 };
@@ -200,8 +200,8 @@ void DumpWriter::add_rank(std::uint32_t rank) {
   }
 }
 
-// If sizes can differ between members (all_to_all, tensors of several sizes), uses the largest size
-// for all: a completed call did match.
+// Uses the largest size for all members if sizes can differ between members (all_to_all, tensors of
+// several sizes). A completed call did match.
 void DumpWriter::agree_on_sizes() {
   using Key = std::tuple<std::uint32_t, std::int64_t, Operation>;
   std::map<Key, std::int64_t> largest;

@@ -204,7 +204,7 @@ class EntryNames {
   const Record& record_;
   const RankRecord& own_;
   const HostPrograms& host_;
-  // per entry: its number among sends or recvs of the same pair
+  // Number of each entry among the sends or recvs of the same pair.
   std::vector<std::int64_t> messages_;
   std::unordered_map<std::int64_t, std::size_t> of_work_;
 };

@@ -71,7 +71,7 @@ FirstCalls racing(const RankRecord& rank, const KeyOf& key_of) {
 
 std::vector<std::string> sentences(const Record& record, const KeyOf& key_of) {
   constexpr std::size_t kMaxThreads = 4;
-  std::map<std::string, std::vector<std::uint32_t>> ranks_of;  // by text
+  std::map<std::string, std::vector<std::uint32_t>> ranks_of;  // ranks by text
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const FirstCalls calls = racing(record.ranks[rank], key_of);
     if (calls.empty()) continue;

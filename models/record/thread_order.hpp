@@ -18,7 +18,8 @@ inline constexpr const char* kThreadsBasis =
 inline constexpr const char* kRunningThreadsBasis =
     "the record ends while another thread of a rank runs, which may call what others wait for";
 
-/// The name of a thread, without the number that distinguishes threads of one name in a record.
+/// Returns the name of a thread, without the number that distinguishes threads of one name in a
+/// record.
 std::string thread_name(const std::string& label);
 
 /// Reports the threads that call into groups, by rank. One sentence each, without its period.
