@@ -1,11 +1,12 @@
-// The plan of a scenario in the words of tests/twin, and how its orders end, for second_test.py:
+// Prints the plan of a scenario in the format of tests/twin, and the ends of its interleavings, for
+// second_test.py:
 //
 //   plan_of plan FILE...       the plan of each, after a line "FILE"
 //   plan_of ends FILE [PATCH...]
 //
-// The latter prints four lines, "as planned", "one collective at a time", "one launch queue for a
-// device" and "run", each with whether some order completes, and whether some order hangs;
-// "unknown" if there are too many.
+// The second form prints four lines: "as planned", "one collective at a time", "one launch queue
+// for a device" and "run". Each says whether some interleaving completes, and whether some
+// interleaving hangs; "unknown" if there are too many.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

@@ -1,4 +1,4 @@
-"""Random scenarios without mistakes, as trees and as YAML."""
+"""Random scenarios without errors, as trees and as YAML."""
 
 import json
 
@@ -10,7 +10,7 @@ COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "barrier", "reduce_scat
 
 
 def yaml(tree, random, indent=0):
-    """Block style to a random depth, then flow style."""
+    """Returns the tree as YAML: block style to a random depth, then flow style."""
     if not isinstance(tree, (dict, list)) or not tree or (indent > 2 and random.random() < 0.6):
         return json.dumps(tree).replace("true", "on").replace("false", "off")
     lines = []
@@ -54,7 +54,7 @@ class Maker:
         return self.pick([1, 1, 2, 3, "two", "two - 1", "min(two, 1)", "if(rank == 0 and not fast, 2, 1)"])
 
     def ranks_form(self, chosen):
-        """Some way to say these ranks."""
+        """Returns a random notation for these ranks."""
         chosen = sorted(chosen)
         forms = [chosen, f"rank in {chosen}"]
         if chosen == list(range(self.ranks)):
@@ -98,7 +98,7 @@ class Maker:
         return tree
 
     def make_devices(self):
-        """What NCCL, PyTorch and CUDA do. Of small ones `check` would see all readings."""
+        """Adds settings of NCCL, PyTorch and CUDA."""
         self.tree["reading"] = self.pick(["contract", "real", "cold", "cold"])
         if self.chance(40):
             self.tree["backend"] = self.pick(BACKENDS)
@@ -246,7 +246,7 @@ class Maker:
         return self.room(call)
 
     def message(self):
-        """From rank 0 to rank 1, or round a ring."""
+        """Returns a send and a recv from rank 0 to rank 1, or around a ring."""
         if self.ranks < 2:
             return []
         if self.chance(50):
@@ -293,7 +293,7 @@ class Maker:
         if kind == 8:
             return [{"host": "h", "takes": self.time(), **({"launch_overhead": "1us"} if self.chance(40) else {})}]
         if kind == 9:
-            self.locks += 1  # each its own: a thread that takes one twice is a mistake
+            self.locks += 1  # a new lock each time: a thread that takes one twice is an error
             name = f"l{self.locks}"
             return [{"lock": name}, *self.steps(1), {"unlock": name}]
         if kind == 10:

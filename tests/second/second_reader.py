@@ -1,10 +1,10 @@
-"""A second reader of scenarios: from YAML to the plan of tests/twin, by docs/reference/scenario-format.md
-alone. It shares nothing with formats/ and models/.
+"""A second reader of scenarios: from YAML to the plan of tests/twin, by
+docs/reference/scenario-format.md alone. It shares nothing with formats/ and models/.
 
 It reads most of `actors` and of `programs`, with parameters, groups, threads, streams, devices, the
 initialization of communicators, readings and backends. It does not read clusters, faults,
-schedules, models, blocks with rank-dependent steps, or `after` of steps. What it reads has no
-mistakes.
+schedules, models, blocks with rank-dependent steps, or `after` of steps. It expects input without
+errors.
 """
 
 import re
@@ -12,7 +12,7 @@ import re
 COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce",
                "reduce_scatter", "scatter")
 ROOTED = ("broadcast", "gather", "reduce", "scatter")
-# Of a send, or of a collective with a root, through NCCL's buffers (docs/explanation/models.md).
+# NCCL's buffers for a send, or for a collective with a root (docs/explanation/models.md).
 CHANNELS, CHUNK, STEPS, LL, RING_CHANNELS = 32, 512 << 10, 8, 16 << 10, 16
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "B": 1, "KiB": 1 << 10,
          "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -22,7 +22,7 @@ TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?[A-Za-z]*)|(?P<name>[A-Za-z_]
 
 
 class Expression:
-    """Recursive descent: or, and, not, comparison, sum, product, sign."""
+    """An expression, parsed by recursive descent: or, and, not, comparison, sum, product, sign."""
 
     def __init__(self, text, names):
         self.tokens = [match for match in TOKEN.finditer(text)]
@@ -77,7 +77,9 @@ class Expression:
                     (left == right) == (sign == "=="))
 
     def members(self):
-        """Behind `in`: the name of a set, a number, a range, or a list of these."""
+        """Returns the ranks after `in`: the name of a set, a number, a range, or a list of
+        these.
+        """
         if not self.take("["):
             return self.some_members()
         result = []
@@ -143,7 +145,7 @@ def quantity(text):
 
 
 def steps_of(size, ranks):
-    """Of a message on NVLink; 0 if it does not fit."""
+    """Returns the steps of a message on NVLink; 0 if it does not fit."""
     channels = CHANNELS
     while channels > 1 and channels * ranks > CHANNELS:
         channels //= 2
@@ -182,13 +184,13 @@ class Reader:
         self.on_host = self.backend in ("gloo", "mpi")
         self.is_bound = self.value(tree.get("device_id"), None, False)
         self.pairs = set()
-        self.pair_streams = []  # of steps so far: group, ranks, name
+        self.pair_streams = []  # (group, ranks, name) of the steps so far
         self.by_pairs = self.backend == "nccl-lazy" or (self.backend == "nccl-legacy" and not self.is_bound)
 
     # Values
 
     def value(self, given, rank=None, default=None):
-        """A number, a time in ns, a size, on or off."""
+        """Evaluates a number, a time in ns, a size, on or off."""
         if given is None:
             return default
         if isinstance(given, (bool, int)):
@@ -208,7 +210,7 @@ class Reader:
         return given["else"]
 
     def word(self, given, default=None):
-        """A name of a stream, a group and so on."""
+        """Returns a name of a stream, a group and so on."""
         if given is None:
             return default
         if isinstance(given, dict):
@@ -234,7 +236,7 @@ class Reader:
         return [found[0][1]]
 
     def group(self, given):
-        """Lists of members."""
+        """Returns the member lists of a group."""
         if isinstance(given, dict):
             stride, size = given.get("stride", 1), given.get("size")
             lists, left = [], list(range(self.ranks))
@@ -251,7 +253,7 @@ class Reader:
     def list_of(self, group, rank):
         return next(i for i, members in enumerate(self.groups[group]) if rank in members)
 
-    # The task graph: actors and steps in the order of the file, each once for all of its ranks
+    # The task graph: actors and steps in file order, each once for all of its ranks
 
     def read(self):
         self.items, self.program_lists = [], {}
@@ -271,7 +273,8 @@ class Reader:
         return self.text()
 
     def add_steps(self, steps, ranks, thread, times):
-        """Puts steps into the programs of the ranks. The same step of a loop is one actor."""
+        """Adds steps to the programs of the ranks. All iterations of a loop share the actor of a
+        step."""
         for given in steps:
             its = [rank for rank in ranks if rank in self.rank_set(given.get("on"))
                    and self.value(given.get("when"), rank, True)]
@@ -287,7 +290,7 @@ class Reader:
                 its = [rank for rank in its if self.calls_on(rank, given["group"])]
             if self.is_messages(given):
                 its = [rank for rank in its if self.messages(rank, given)]
-            if not its:  # what no rank does names nothing
+            if not its:  # a step without ranks names nothing
                 continue
             for step, of in self.by_pair(given, its):
                 item = {"given": step, "on": of, "thread": thread, **self.step(step)}
@@ -298,7 +301,7 @@ class Reader:
                 self.items.append(item)
 
     def by_pair(self, given, ranks):
-        """The step as it is; with communicators of pairs, a step for each pair."""
+        """Returns the step unchanged or, if pairs have communicators, a step for each pair."""
         kind = next(iter(given))
         if self.by_pairs and kind == "synchronize":
             return self.by_pair_streams(given, ranks)
@@ -321,7 +324,7 @@ class Reader:
         return [({**given, kind: name}, found[name]) for name in names]
 
     def by_pair_streams(self, given, ranks):
-        """The host waits for the streams of a rank's pairs with that of their group."""
+        """Adds to a host's wait for a group's stream the streams of the rank's pairs."""
         named = given["synchronize"] if isinstance(given["synchronize"], list) else [given["synchronize"]]
         found = {}
         for rank in ranks:
@@ -344,7 +347,8 @@ class Reader:
         return "splits" in call or (next(iter(call)) in ("gather", "scatter") and not self.on_host)
 
     def messages(self, rank, call):
-        """Of a gather or scatter, or of an all_to_all with a part for each rank."""
+        """Returns the sends and recvs of a gather or scatter, or of an all_to_all with a part per
+        rank."""
         if "splits" not in call:
             return self.messages_with_root(rank, call)
         group = call["all_to_all"]
@@ -361,7 +365,8 @@ class Reader:
         return found
 
     def messages_with_root(self, rank, call):
-        """One of no bytes, or of a rank alone, stays a call."""
+        """Returns the sends and recvs of a call with a root. An empty call, or a rank alone, stays
+        a call."""
         kind = next(iter(call))
         group = call[kind]
         members = self.groups[group][self.list_of(group, rank)]
@@ -375,7 +380,7 @@ class Reader:
         return [{word: group, to: other, "bytes": part, **rest} for other in others]
 
     def step(self, given):
-        """Role, stream and what it names."""
+        """Returns the role, the stream and the names of a step."""
         kind = next(iter(given))
         if kind == "compute":
             return {"role": "op", "stream": given.get("stream", "compute")}
@@ -398,7 +403,7 @@ class Reader:
     # Threads and streams
 
     def name_threads(self):
-        """Which there are, in their order: those of `threads`, those of streams and actors, those of
+        """Collects streams and threads in order: from `threads`, from streams and actors, from
         programs."""
         self.streams, self.threads = {}, {}
         for name, given in self.tree.get("threads", {}).items():
@@ -442,7 +447,7 @@ class Reader:
     # Numbers
 
     def place(self):
-        """Ids rank by rank, and on a rank in the order of the file."""
+        """Assigns ids rank by rank, and on a rank in file order."""
         self.placed = [(rank, item) for rank in range(self.ranks) for item in self.items
                        if rank in item["on"]]
         self.ids = {(rank, id(item)): number for number, (rank, item) in enumerate(self.placed)}
@@ -455,7 +460,7 @@ class Reader:
             for stream in self.streams:
                 if any(self.stream_of(item) == stream for item in used):
                     self.stream_ids.append((rank, stream))
-        for rank, item in self.placed:  # those that one actor has alone
+        for rank, item in self.placed:  # threads and streams of a single actor
             if self.thread_of(item) is None:
                 self.thread_ids.append((rank, id(item)))
             if item["role"] == "op" and self.stream_of(item) is None:
@@ -472,13 +477,14 @@ class Reader:
     # Registers, edges and rates
 
     def outputs(self, given):
-        """The registers of an actor, in order: `out`, then those under `registers`."""
+        """Returns the registers of an actor, in order: `out`, then those of `registers`."""
         further = given.get("registers", {})
         out = {"slots": given.get("slots"), **further.get("out", {})}
         return {"out": out, **{name: of for name, of in further.items() if name != "out"}}
 
     def reads_of(self, rank, item):
-        """(producer, register, ops of the reader that share a slot) of an actor on a rank."""
+        """Returns the (producer, register, ops of the reader that share a slot) of an actor on a
+        rank."""
         found = []
         for key in ("reads", "after"):
             given = item["given"].get(key, [])
@@ -602,7 +608,7 @@ class Reader:
         return numbers
 
     def limits(self, rank, streams):
-        """Hardware queues, if streams share them, and slots of a device."""
+        """Returns the hardware queues, if streams share them, and the kernel slots of a device."""
         given = self.tree.get("device", {})
         usual = (4 if given.get("vendor") == "amd" else 8) if "programs" in self.tree else 0
         queues = self.value(given.get("hardware_queues"), rank, usual)
@@ -610,14 +616,14 @@ class Reader:
         return (queues if streams > queues else 0), resident
 
     def launches(self, rank):
-        """The launch queue of a device, for all its streams."""
+        """Returns the size of a device's launch queue, shared by all its streams."""
         return self.value(self.tree.get("device", {}).get("launch_queue"), rank, 0)
 
     def is_of_host(self, stream):
         return self.on_host and stream in self.groups
 
     def devices(self):
-        """One for each rank, if a program has a call anywhere or the device has limits."""
+        """Returns a device for each rank, if a program has a call or the device has limits."""
         calls = any(item.get("calls") for item in self.items)
         found, number = {}, 0
         for rank in range(self.ranks):
@@ -634,14 +640,16 @@ class Reader:
         return found
 
     def communicator(self, key, group, number):
-        """Made when something first needs it; actors without a name for theirs have one each."""
+        """Returns the communicator, added at its first use; each actor without a name gets its
+        own.
+        """
         if key is not None and (key, number) in self.shared:
             return self.shared[key, number]
         given = self.tree.get("communicators", {})
         is_cold = self.reading == "cold" and key is not None and not self.on_host
         usual = "first_use" if is_cold and not self.is_bound else "start"
         first_use = given.get("creation", usual) == "first_use" and not (self.on_host and key is not None)
-        if key in self.pairs and is_cold:  # never made at the start
+        if key in self.pairs and is_cold:  # pairs are never initialized at the start
             first_use = True
         waits = self.value(given.get("waits_for_device"), None, False)
         self.communicators.append((self.groups[group][number], first_use, waits and first_use, is_cold,
@@ -778,7 +786,7 @@ class Reader:
         return self.reading != "contract" and not self.on_host
 
     def flow_text(self, kind, root, size):
-        """Of calls with a root, who waits for whom."""
+        """Returns the dependencies of a call with a root."""
         if self.backend == "gloo" and kind in ("broadcast", "gather", "scatter"):
             return ", flow %d of rank %d, steps 0" % (3 if kind == "broadcast" else 4, root)
         number = {"broadcast": 1, "reduce": 2}.get(kind, 0)
@@ -788,5 +796,5 @@ class Reader:
 
 
 def plan_text(tree):
-    """The plan's lines, in which operations, types, tags and connections are `:NAME`."""
+    """Returns the plan's lines; operations, types, tags and connections are `:NAME`."""
     return Reader(tree).read()

@@ -1,9 +1,9 @@
-"""Scenarios made at random: the plan that the program makes of each is that of a second reader, and
-what check, fix and reduce say of the small ones is what every order of their events says.
+"""Random scenarios: the program and a second reader must make the same plan of each. For the small
+ones, check, fix and reduce must agree with a search of all interleavings.
 
     second_test.py PLAN_OF PIPESIM
 
-PIPESIM_SECOND_FILES and PIPESIM_SECOND_FIRST_SEED choose others.
+PIPESIM_SECOND_FILES and PIPESIM_SECOND_FIRST_SEED choose other scenarios.
 """
 
 import glob
@@ -31,7 +31,9 @@ NAMED = re.compile(r"(operation|connection|type|tag) (:?[^,]*)")
 
 
 def same_line(ours, theirs, names):
-    """The numbers that ours has for operations, types and tags are names in theirs: one for one."""
+    """Whether the lines match: our numbers of operations, types and tags correspond to their
+    names.
+    """
     if NAMED.sub(r"\1", ours) != NAMED.sub(r"\1", theirs):
         return False
     for (kind, number), (_, name) in zip(NAMED.findall(ours), NAMED.findall(theirs)):
@@ -87,14 +89,14 @@ class Second(unittest.TestCase):
             self.assertEqual(len(ours), len(theirs), path)
 
     def ends(self, path, *patches):
-        """How all orders end: as planned, with one collective at a time, and with one launch queue
-        for a device; and the run."""
+        """Returns the ends of all interleavings: as planned, with one collective at a time, and
+        with one launch queue for a device; and the end of the run."""
         run = self.run_it(PLAN_OF, "ends", path, *patches)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         return [line.partition(":")[2].split() for line in run.stdout.splitlines()]
 
     def answer(self, path, *patches):
-        """What check has to say, or nothing where there are too many orders."""
+        """Returns the answer that check must give, or None if there are too many interleavings."""
         planned, one_at_a_time, one_queue, _ = self.ends(path, *patches)
         if "unknown" in planned + one_at_a_time + one_queue:
             return None

@@ -1,8 +1,8 @@
-"""Problems for CI: annotations of GitHub, SARIF and JUnit, of files with faults.
+"""Annotations for CI: GitHub's format, SARIF and JUnit, for files with errors.
 
     annotations_test.py PROGRAM
 
-With PIPESIM_SARIF_SCHEMA=FILE, OASIS's JSON schema of SARIF 2.1.0, the logs are validated against it.
+If PIPESIM_SARIF_SCHEMA names OASIS's JSON schema of SARIF 2.1.0, the logs are validated with it.
 """
 
 import json
@@ -65,7 +65,8 @@ class Annotations(unittest.TestCase):
         return done.stdout
 
     def faults_of_github(self, text):
-        """(level, file, line, column, rule) of each command; each has a message and help."""
+        """Returns (level, file, line, column, rule) of each annotation; checks its message and
+        help."""
         faults = []
         for line in text.splitlines():
             level, properties, message = re.fullmatch(r"::(error|warning) (.*?)::(.*)", line).groups()
@@ -101,7 +102,7 @@ class Annotations(unittest.TestCase):
             import jsonschema
 
             jsonschema.validate(log, json.loads(pathlib.Path(schema).read_text("utf-8")))
-        # What section 3.13 and those after it require.
+        # Required by section 3.13 and the sections after it.
         self.assertEqual("2.1.0", log["version"])
         self.assertIsInstance(log["runs"], list)
         for one in log["runs"]:
@@ -147,7 +148,7 @@ class Annotations(unittest.TestCase):
 
 
 class Action(unittest.TestCase):
-    """The commands of action.yml, run by bash as GitHub's runner does."""
+    """Runs the commands of action.yml in bash, as GitHub's runner does."""
 
     def steps(self):
         action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))

@@ -1,6 +1,6 @@
-"""A browser for tests: Chromium, by the protocol of WebDriver that chromedriver speaks.
+"""A browser for tests: Chromium, controlled by chromedriver through the WebDriver protocol.
 
-Only the standard library, since a driver's protocol is JSON over HTTP (w3.org/TR/webdriver2).
+Uses only the standard library, because the protocol is JSON over HTTP (w3.org/TR/webdriver2).
 """
 
 import json
@@ -11,13 +11,13 @@ import time
 import urllib.error
 import urllib.request
 
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # how the protocol marks an element
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the protocol's key for an element
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Home": "\ue011", "End": "\ue010",
         "Left": "\ue012", "Up": "\ue013", "Right": "\ue014", "Down": "\ue015", "Control": "\ue009"}
 
 
 def why_not():
-    """Why there is no browser here, or None."""
+    """Returns the reason why no browser can run, or None."""
     if shutil.which("chromedriver") is None:
         return "chromedriver is not here; it comes with the package chromium-driver"
     if chromium() is None:
@@ -37,7 +37,7 @@ def free_port():
 
 
 class Browser:
-    """One window. Use it in a `with`."""
+    """One browser window. Use it in a `with`."""
 
     def __enter__(self):
         port = free_port()
@@ -71,7 +71,7 @@ class Browser:
         raise RuntimeError("chromedriver does not answer")
 
     def begin(self):
-        # Without a sandbox, since tests of CI run as root in a container.
+        # No sandbox, because CI runs the tests as root in a container.
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                      "--hide-scrollbars", "--force-prefers-reduced-motion"]
         options = {"args": arguments, "binary": chromium()}
@@ -108,11 +108,11 @@ class Browser:
         self.call("POST", "/url", {"url": path.as_uri()})
 
     def js(self, script, *arguments):
-        """What the script returns."""
+        """Returns the result of the script."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def frame(self):
-        """Waits until what was asked for is drawn."""
+        """Waits until pending changes are drawn."""
         self.call("POST", "/execute/async",
                   {"script": "const done = arguments[0];"
                              "requestAnimationFrame(() => requestAnimationFrame(() => done()));",
@@ -131,7 +131,7 @@ class Browser:
                       "actions": list(steps)})
 
     def centre(self, selector):
-        """Where the middle of an element is in the window, after scrolling there."""
+        """Scrolls an element into view and returns its center in the window."""
         return self.js("const found = document.querySelector(arguments[0]);"
                        "if (!found) throw new Error(`no ${arguments[0]}`);"
                        "const seen = (box) => box.top >= 0 && box.bottom <= innerHeight;"
@@ -144,7 +144,7 @@ class Browser:
         x, y = self.centre(selector)
         self.frame()
         x, y = self.centre(selector)
-        # From elsewhere: a mouse that does not move hovers over nothing new.
+        # Starts elsewhere: a mouse that does not move triggers no hover.
         self.pointer({"type": "pointerMove", "duration": 0, "x": x + 3, "y": y},
                      {"type": "pointerMove", "duration": 20, "x": x, "y": y})
 
@@ -180,7 +180,8 @@ class Browser:
         self.touch([(x, y), (x + dx // 2, y + dy // 2), (x + dx, y + dy)])
 
     def spread(self, selector, before, after):
-        """Two fingers beside the middle of an element, so far from it, move apart or together."""
+        """Moves two fingers apart or together: from `before` to `after` pixels from an element's
+        center."""
         x, y = self.centre(selector)
         self.touch([(x - before, y), (x - (before + after) // 2, y), (x - after, y)],
                    [(x + before, y), (x + (before + after) // 2, y), (x + after, y)])
@@ -196,7 +197,7 @@ class Browser:
         self.actions(*([keys] if with_control else []), wheel)
 
     def press(self, *keys):
-        """Keys by name ("Tab") or as they are ("+"), for what has the focus."""
+        """Presses keys by name ("Tab") or character ("+"), in the focused element."""
         steps = []
         for key in keys:
             value = KEYS.get(key, key)
@@ -211,11 +212,11 @@ class Browser:
         self.frame()
 
     def console(self):
-        """What was said on the console since the last call."""
+        """Returns the console messages since the last call."""
         return [entry["message"] for entry in self.call("POST", "/se/log", {"type": "browser"})]
 
     def addresses(self):
-        """All addresses that were asked for since the last call."""
+        """Returns all addresses requested since the last call."""
         found = []
         for entry in self.call("POST", "/se/log", {"type": "performance"}):
             message = json.loads(entry["message"])["message"]

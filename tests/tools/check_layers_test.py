@@ -1,4 +1,5 @@
-"""tools/check_layers.py on small trees: what it must let through and what it must not."""
+"""tools/check_layers.py on small trees: includes that it must accept, and includes that it must
+reject."""
 
 import pathlib
 import subprocess
@@ -8,7 +9,7 @@ import unittest
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "check_layers.py"
 
-# A tree that keeps every rule.
+# A tree without violations.
 GOOD = {
     "sim/time.hpp": "#pragma once\n#include <cstdint>\n",
     "sim/engine.cpp": '#include "sim/time.hpp"\n\n#include <vector>\n',
@@ -32,7 +33,7 @@ GOOD = {
 
 class CheckLayers(unittest.TestCase):
     def run_on(self, files):
-        """Exit code and output for a tree of these files on top of the good one."""
+        """Returns exit code and output for the good tree with these files added or replaced."""
         with tempfile.TemporaryDirectory() as root:
             for path, text in {**GOOD, **files}.items():
                 file = pathlib.Path(root, path)
@@ -144,7 +145,7 @@ class CheckLayers(unittest.TestCase):
             '#include "sim/time.hpp"\n',
             "1: error: include/pipesim must not include 'sim/time.hpp': it may use nothing of ours",
         )
-        # The one that shows models does not show more.
+        # The header that exposes models exposes nothing else.
         self.assert_fails(
             "include/pipesim/task_graph.hpp",
             '#include "viz/dot.hpp"\n',

@@ -2,8 +2,8 @@
 
     commands_test.py PROGRAM
 
-The page has a row for each command, with a link to its section. The tables of that section, or its line
-"Options:", name all options of the command and no others.
+The page has a row for each command, with a link to its section. The tables of this section, or its
+line "Options:", name all options of the command and no others.
 """
 
 import pathlib
@@ -25,12 +25,12 @@ def pipesim(*options):
 
 
 def options_of(command):
-    """The options of a command in the words of its help, without letters."""
+    """Returns the long options in the help of a command."""
     return set(re.findall(r"^  (?:-\w, |    )(--[\w-]+)", pipesim("help", command), re.MULTILINE))
 
 
 def sections():
-    """The text of each section, by its title."""
+    """Returns the text of each section, by title."""
     return dict(part.split("\n", 1) for part in PAGE.split("\n## ")[1:])
 
 

@@ -1,10 +1,9 @@
-"""The completion of shells, in the shells themselves.
+"""Shell completion, in the shells themselves.
 
     completion_test.py PROGRAM
 
-bash is given the words that readline would give it, where it breaks them at =, and says what it would
-offer. What has to be offered comes from --help, --params and the messages of the program, and from the
-folder.
+bash gets the words that readline would pass, split at =, and prints its suggestions. The expected
+suggestions come from the program's --help, --params and messages, and from the folder.
 """
 
 import os
@@ -29,7 +28,7 @@ def run(*arguments):
 
 
 def options_of(command):
-    """Pairs (-o or nothing, --output) of its --help."""
+    """Returns the pairs (short option or empty, long option) of a command's --help."""
     return re.findall(r"^  (?:(-\w), |    )(--[\w-]+)", run("help", command).split("\nExamples:\n")[0], re.M)
 
 
@@ -38,7 +37,7 @@ def commands():
 
 
 def broken(word):
-    """As readline does it: `acc=2` is three words, and the last may be empty."""
+    """Splits a word as readline does: `acc=2` is three words, and the last can be empty."""
     return [part for part in re.split("(=)", word) if part]
 
 
@@ -60,11 +59,11 @@ class Bash(unittest.TestCase):
         (cls.work / "schedule.csv").write_text("0F0,0B0\n")
 
     def offered(self, *words, breaks=True, program=PROGRAM, environment=None):
-        """What is offered for the last of the words."""
+        """Returns the suggestions for the last of the words."""
         given = [str(program)]
         for word in words:
             given += (broken(word) if breaks else [word]) or [""]
-        # Some people take = out of the breaks.
+        # Some users remove = from the word breaks.
         at = BREAKS if breaks else BREAKS.replace("=", "")
         code = 'source "$1"; COMP_WORDBREAKS=$2; shift 2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
         code += '_pipesim; if ((${#COMPREPLY[@]} > 0)); then printf "%s\\n" "${COMPREPLY[@]}"; fi'
@@ -116,7 +115,7 @@ class Bash(unittest.TestCase):
         self.assertEqual(["sub"], self.offered("run", "x", "--log-dir", ""))
         self.assertEqual(["broken.yaml"], self.offered("draw", "x", "-o", "b"))
         self.assertEqual(["sub"], self.offered("fix", "x", "-o", ""))
-        # A value of which nothing is known is no place for files.
+        # An option with an arbitrary value suggests no files.
         self.assertEqual([], self.offered("run", "x", "--until", ""))
 
     def test_parameters_of_the_scenario(self):
@@ -125,20 +124,20 @@ class Bash(unittest.TestCase):
         self.assertGreater(len(names), 5)
         self.assertEqual([f"{name}=" for name in names], self.offered("run", SWIN, "--set", ""))
         self.assertEqual(["bwd_dst_buffer="], self.offered("run", SWIN, "--set", "bwd_d"))
-        # readline puts what is offered behind the =.
+        # readline inserts the suggestion after the =.
         values = ["forward", "backward", "own"]
         self.assertEqual(values, self.offered("run", SWIN, "--set", "bwd_dst_buffer="))
         self.assertEqual(["own"], self.offered("run", SWIN, "--set", "bwd_dst_buffer=o"))
         self.assertEqual(["own"], self.offered("run", SWIN, "--set=bwd_dst_buffer=o"))
         self.assertEqual(values, self.offered("sweep", "--seeds", "4", SWIN, "--vary", "bwd_dst_buffer="))
-        # The file may come behind other options with files.
+        # The file can follow other options with files.
         self.assertEqual(
             ["acc="], self.offered("run", "--patch", "broken.yaml", "--json", SWIN, "--set", "acc=2", "--set", "acc"))
         for name in ("a\\ file.yaml", '"a file.yaml"'):
             self.assertEqual(["other="], self.offered("run", name, "--set", ""))
         home = {"HOME": str(ROOT)}
         self.assertEqual(["acc="], self.offered("run", "~/scenarios/swin_2x2x2.yaml", "--set", "acc", environment=home))
-        # Of a schedule of PyTorch those of the scenario that is made of it.
+        # A PyTorch schedule has the parameters of the scenario made from it.
         self.assertIn("forward=", self.offered("run", "schedule.csv", "--set", ""))
 
     def test_where_words_are_not_broken_all_of_it_is_offered(self):
@@ -156,7 +155,7 @@ class Bash(unittest.TestCase):
         self.assertEqual([], self.offered("run", SWIN, "--set", "", program="no/such/pipesim"))
 
     def test_parameters_of_a_large_job_come_at_once(self):
-        # 4,000 ranks with 64 micro-batches: to read all of it takes seconds.
+        # 4,000 ranks with 64 micro-batches: reading the whole schedule takes seconds.
         text = (ROOT / "scenarios/pipeline_1f1b.yaml").read_text("utf-8")
         text = text.replace("stages: {default: 4", "stages: {default: 4000")
         (self.work / "large.yaml").write_text(text, "utf-8")

@@ -1,10 +1,11 @@
-"""Text from outside reaches no output as a terminal, a page or an editor would act on it.
+"""No output contains control characters from input text that a terminal, a page or an editor would
+obey.
 
     control_characters_test.py PROGRAM
 
-Each word of each sample is followed by ESC, U+009B (CSI), U+202E (writing from right to left) and
-U+2066, one word at a time and all of them at once, and whatever the commands then print and write
-is searched for these.
+The test appends ESC, U+009B (CSI), U+202E (right-to-left override) and U+2066 to each word of each
+sample, one word at a time and all of them at once. It searches everything that the commands print
+and write for these characters.
 """
 
 import json
@@ -63,7 +64,7 @@ def scenario(name):
     ]
 
 
-# What is copied from tests/golden, or written; the commands.
+# Per sample: the folder copied from tests/golden, or the text to write, and the commands.
 SAMPLES = {
     "dumps": ("diagnose_cycle/dumps", diagnose("flight-recorder", "in")),
     "dumps as a program": ("check_dumps/job", [["check", "in"], ["run", "in"], ["import", "record", "in"]]),
@@ -93,7 +94,8 @@ def texts_in(value, change):
 
 
 def hostile(text, words):
-    """`text` with HOSTILE behind each of these words; of JSON in texts only, escaped; of YAML escaped."""
+    """Returns `text` with HOSTILE after each of these words. JSON: only in strings, escaped; YAML:
+    escaped."""
     change = lambda part: WORD.sub(lambda m: m[0] + HOSTILE if m[0] in words else m[0], part)
     try:
         lines = [text] if text.lstrip().startswith("[") else text.splitlines()
@@ -123,7 +125,7 @@ class ControlCharacters(unittest.TestCase):
         }
 
     def run_on(self, files, words, commands):
-        """How many commands printed something of the words."""
+        """Returns the number of commands that printed a changed word."""
         shown = 0
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
@@ -156,7 +158,7 @@ class ControlCharacters(unittest.TestCase):
                 shown = self.run_on(files, set(words), commands)
                 for word in words:
                     shown += self.run_on(files, {word}, commands)
-                # Else the samples say nothing: what was put in did not come out at all.
+                # A sample is useless if no output contains any of its words.
                 self.assertGreater(shown, 0)
 
 

@@ -1,4 +1,4 @@
-"""The documentation and the code name the same things, and links lead somewhere."""
+"""The documentation and the code use the same names, and links resolve."""
 
 import pathlib
 import re
@@ -17,7 +17,7 @@ def read(path):
 
 
 def anchors(markdown):
-    """Of the headings of a page, as GitHub names them."""
+    """Returns the anchors of a page's headings, as GitHub names them."""
     titles = re.findall(r"^#+ (.*)$", markdown, re.M)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -49,14 +49,14 @@ class Docs(unittest.TestCase):
                     self.assertRegex(text, rf"(#|arXiv ){re.escape(number)}\b")
 
     def test_every_key_of_json_is_on_its_page(self):
-        # What prints JSON for users; pages, traces and SARIF have formats of their own.
+        # Sources that print JSON for users; pages, traces and SARIF have their own formats.
         sources = [path for folder in ("json", "text", "evidence") for path in (ROOT / "viz" / folder).glob("*.cpp")
                    if "Json" in path.read_text(encoding="utf-8") and path.stem != "sarif"]  # fmt: skip
         self.assertGreater(len(sources), 10)
         keys = re.compile(r'\{"(\w+)",(?! "\w+", &)|\bjson\["(\w+)"\]')
         names = {first or second for path in sources for first, second in keys.findall(self.json_code(path))}
         self.assertGreater(len(names), 200)
-        # A key stands in backquotes by itself, or as the last part of where it is.
+        # A key is in backquotes by itself, or as the last part of its path.
         page = re.sub(r"^```.*?^```$", "", read("docs/reference/json.md"), flags=re.M | re.S)
         told = {name for code in re.findall(r"`([^`]+)`", page)
                 for name in re.findall(r"(?:^|\.)(\w+)(?:\[\w?\])?(?=$|\.)", code)}  # fmt: skip
@@ -64,7 +64,7 @@ class Docs(unittest.TestCase):
 
     @staticmethod
     def json_code(path):
-        """Of a source that prints text, too, only the functions that make JSON."""
+        """Returns the functions that make JSON, even of a source that also prints text."""
         text = path.read_text(encoding="utf-8")
         if path.stem.endswith(("_json", "json_report")):
             return text
@@ -94,7 +94,7 @@ class Docs(unittest.TestCase):
 
     def test_links_lead_to_every_page(self):
         pages = [ROOT / "README.md"]
-        for page in pages:  # which grows
+        for page in pages:  # the list grows
             for link in re.findall(r"\]\(([^)#]+\.md)", page.read_text(encoding="utf-8")):
                 found = (page.parent / link).resolve()
                 if found not in pages and ROOT in found.parents:

@@ -1,14 +1,15 @@
-"""The examples of the documentation do what the page shows.
+"""The examples of the documentation print the output that the page shows.
 
     examples_test.py PROGRAM...
 
-A block that begins with ```console holds commands, each after "$ ", and below each what it prints. They
-run at the root of the sources, with each PROGRAM called by its name.
+A block that begins with ```console has commands, each after "$ ", followed by its output. The
+commands run at the root of the sources, with each PROGRAM called by its name.
 
-A page may also show files: a block that begins with ```yaml ring.yaml is the file of that name. The commands
-of such a page run in a folder of its own, in the order of the page, where each file is as it was last shown.
+A page can also show files: a block that begins with ```yaml ring.yaml is the file ring.yaml. The
+commands of such a page run in a separate folder, in the order of the page, with each file as last
+shown.
 
-With PIPESIM_UPDATE_GOLDEN=1 the pages are rewritten to show what is printed now: look at the diff.
+PIPESIM_UPDATE_GOLDEN=1 rewrites the pages to show the current output: read the diff.
 """
 
 import os
@@ -27,14 +28,14 @@ UPDATE = os.environ.get("PIPESIM_UPDATE_GOLDEN") == "1"
 
 
 def blocks(page):
-    """Of each block of a page what stands behind its ```, as words, and its text."""
+    """Yields, for each block of a page, the words after its ``` and its text."""
     text = page.read_text(encoding="utf-8")
     for words, block in re.findall(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
         yield words.split(), block
 
 
 def examples(block):
-    """Pairs of a command and what it prints."""
+    """Yields pairs of a command and its output."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
         yield command, output
@@ -54,7 +55,7 @@ class Examples(unittest.TestCase):
         self.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "LC_ALL": "C"}
 
     def folder_of(self, page):
-        """Where the commands of a page run."""
+        """Returns the folder in which the commands of a page run."""
         if all(len(words) < 2 for words, _ in blocks(page)):
             return ROOT
         folder = self.folder / page.stem
@@ -62,7 +63,7 @@ class Examples(unittest.TestCase):
         return folder
 
     def run_page(self, page):
-        """How many commands the page has; all of them do as it says."""
+        """Checks the commands of a page. Returns their number."""
         count = 0
         text = page.read_text(encoding="utf-8")
         folder = self.folder_of(page)

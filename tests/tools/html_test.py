@@ -1,5 +1,5 @@
-"""The pages of `--html` (run, check, sweep, diff) in a browser: they open without errors, ask for
-nothing, and do what they say, in narrow and wide windows, light and dark, with mouse, keys and touch.
+"""The pages of `--html` (run, check, sweep, diff) in a browser: they open without errors, request
+nothing, and work in narrow and wide windows, light and dark, with mouse, keys and touch.
 
     html_test.py PROGRAM
 """
@@ -32,7 +32,7 @@ PAGES = {
     "stopped": ("scenarios/swin_2x2x2.yaml", "--until", "20us"),
 }
 
-# All ranks but two do the same: one never calls the collective, one is late.
+# All ranks except two do the same: one never calls the collective, one is late.
 ALIKE = """
 schema: 1
 name: alike
@@ -45,7 +45,7 @@ programs:
       - {compute: F, takes: {case: rank, 37: 90us, else: 10us}, stream: compute, at: "train.py:12"}
       - {all_reduce: dp, stream: comm, when: rank != 5, takes: 5us, at: "train.py:15"}
 """
-# Of `pipesim check`.
+# Pages of `pipesim check`.
 CHECKS = {
     "proved": ("scenarios/pipeline_1f1b.yaml",),
     "possible": ("scenarios/buffer_on_the_wrong_stream.yaml",),
@@ -53,7 +53,7 @@ CHECKS = {
     "faults": ("scenarios/rank_segfault.yaml",),
 }
 
-# Of `pipesim sweep` and `pipesim diff`.
+# Pages of `pipesim sweep` and `pipesim diff`.
 OTHERS = {
     "sweep": ("sweep", "scenarios/swin_2x2x2.yaml", "--vary", "acc=1..40", "--vary", "zeros_slots=1..2",
               "--vary", "jitter=0,10%", "--seeds", "2", "-j", "2"),
@@ -63,7 +63,7 @@ OTHERS = {
 SIZES = ((400, 812), (1400, 900))
 SCHEMES = ("light", "dark")
 
-# Of labels of the timeline: pairs that lie on each other.
+# Returns the pairs of timeline labels that overlap.
 OVERLAPS = """
   const boxes = [...document.querySelectorAll("#timeline-frame .label, #timeline-frame .axis text")]
       .map((label) => [label.textContent, label.getBoundingClientRect()]);
@@ -125,7 +125,7 @@ class Html(unittest.TestCase):
                     " of('stroke'), of('fill')];")
                 self.assertTrue(any("k-forward" in kind for kind in kinds), kinds)
                 self.assertEqual(["none"], strokes)
-                self.assertGreater(len(fills), 1)  # forward and backward differ
+                self.assertGreater(len(fills), 1)  # forward and backward have different colors
 
     def texts(self, selector):
         return self.browser.js(
@@ -148,7 +148,7 @@ class Html(unittest.TestCase):
     def test_it_opens_without_errors_and_asks_for_nothing(self):
         for name, path in self.pages.items():
             self.assertLess(path.stat().st_size, 3_500_000 if name == "many" else 1_000_000, name)
-            # Nothing is elsewhere in the dark, so one width is enough there.
+            # The dark scheme moves nothing, so one width is enough for it.
             for width, height, scheme in ((375, 812, "light"), (400, 812, "dark"), (1400, 900, "light")):
                 with self.subTest(page=name, width=width, scheme=scheme):
                     browser = self.browser
@@ -175,7 +175,7 @@ class Html(unittest.TestCase):
         self.open("crash")
         self.assertIn("rank 9 died at 15 ms", self.texts("#broken li")[0])
         self.assertIn("rank 9 is dead", self.texts("#roots li")[0])
-        # Where it died is what the timeline begins with.
+        # The timeline starts with the rank that died.
         self.assertIn("rank 9", self.ranks_of_lanes())
 
     def test_a_check_says_what_it_answers_in_each_reading(self):
@@ -185,10 +185,10 @@ class Html(unittest.TestCase):
         self.assertEqual(["contract", "real", "cold"], [row[0] for row in rows])
         self.assertEqual(["hang certain"] + ["runs, thanks to NCCL's buffers"] * 2, [row[2] for row in rows])
         self.assertTrue(rows[0][3].startswith("deadlock at "), rows[0])
-        # Who waits for whom, of the one that hangs.
+        # The cycle of the reading that hangs.
         self.assertIn("rank 1", rows[0][4].lower())
         self.assertEqual(["", ""], [row[4] for row in rows[1:]])
-        # No order was searched for, because all end so. One of them is here.
+        # The search is skipped, because all interleavings end alike; the page shows one of them.
         steps = self.texts("#steps li")
         self.assertTrue(self.shown("#steps"))
         self.assertRegex(steps[0], r"^rank \d: .+#1 is (launched|entered|done)$")
@@ -209,7 +209,7 @@ class Html(unittest.TestCase):
     def test_the_interleaving_of_a_check_can_be_walked_through(self):
         browser = self.open("possible")
         self.assertEqual(["hang possible"], self.texts("#verdict"))
-        self.assertFalse(self.shown("#readings"))  # it has one
+        self.assertFalse(self.shown("#readings"))  # there is only one reading
         listed = subprocess.run([PROGRAM, "check", CHECKS["possible"][0], "--order", "-"], cwd=ROOT, check=False,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
         steps = [step["what"] for step in json.loads(listed)["steps"]]
@@ -227,7 +227,7 @@ class Html(unittest.TestCase):
         self.assertEqual(f"Step {len(steps)}: {steps[-1]}", browser.js("return document.getElementById('live').textContent;"))
         browser.js("document.querySelector('#steps li:nth-child(3)').click();")
         self.assertEqual([steps[2]], selected())
-        # Its op is what the page shows.
+        # The page shows the op of this step.
         name = steps[2].split(": ")[1].split(" ")[0]
         self.assertIn(name, browser.js("return document.getElementById('selection').innerText;"))
 
@@ -250,7 +250,7 @@ class Html(unittest.TestCase):
         self.assertIn("queued behind nccl-1998#3", self.tooltip())
         browser.hover("#graph-frame g.edge[data-name='rank 1 Repeat#3->rank 1 Zeros#2'] text")
         self.assertIn("waits for Zeros#2 to free a slot of register 'ctrl'", self.tooltip())
-        # The first chip of rank 0 is what stands in front of its stream.
+        # The first chip of rank 0 is the op at the head of its stream.
         browser.hover("#timeline-frame .chip.cycle")
         self.assertIn("queued behind nccl-1998#3", self.tooltip())
         browser.hover("#timeline-frame .slice.k-forward[data-slice]")
@@ -280,7 +280,7 @@ class Html(unittest.TestCase):
         browser = self.open("swin")
         browser.click("#table-cycle tbody tr:nth-child(8) button")
         self.both_ends_are_shown("rank 0 nccl-2108#1", "rank 0 B0#1")
-        # And to where they can be seen: a picture is in the window.
+        # The click also scrolls the picture into the window.
         self.assertTrue(browser.js(
             "const box = document.getElementById('graph-frame').getBoundingClientRect();"
             "return box.top < innerHeight / 2 && box.bottom > innerHeight / 2;"))
@@ -288,7 +288,7 @@ class Html(unittest.TestCase):
         browser.click("#graph-frame g.edge[data-name='rank 1 F1#3->rank 1 Repeat#3'] text")
         self.both_ends_are_shown("rank 1 F1#3", "rank 1 Repeat#3")
         self.assertTrue(self.texts("#selection")[0].startswith("Wait 3 of the cycle"))
-        # The last one closes the circle.
+        # The last wait closes the cycle.
         browser.click("#table-cycle tbody tr:nth-child(10) button")
         self.both_ends_are_shown("rank 0 BdstBuf#1", "rank 0 nccl-1998#3")
         browser.js("[...document.querySelectorAll('#selection button')]"
@@ -306,7 +306,7 @@ class Html(unittest.TestCase):
         self.assertEqual(["rank 0 BdstBuf#1"], self.selected_nodes())
         self.assertEqual(["rank 0 nccl-1998#3"], self.selected_nodes("end"))
         self.assertEqual(["BdstBuf#1"], self.texts("#waits tr.selected td:nth-child(3)"))
-        browser.click("#timeline-frame .chip.cycle")  # the same act
+        browser.click("#timeline-frame .chip.cycle")  # the same op
         self.assertEqual(["rank 0 BdstBuf#1"], self.selected_nodes())
 
     def test_without_a_cycle_the_roots_are_strong(self):
@@ -317,7 +317,7 @@ class Html(unittest.TestCase):
         browser.click("#graph-frame g.node[data-name='rank 9']")
         self.assertEqual(["rank 0 all_reduce world#1"], self.selected_nodes())
         self.assertIn("waits for rank 9, which died", " ".join(self.texts("#selection")))
-        # What spins goes on to spin: its slice ends with the picture, not with what happened last.
+        # A spinning op keeps spinning: its slice ends with the picture, not with the last progress.
         ends = browser.js("""
           const strong = [...document.querySelectorAll("#timeline-frame .slice[data-cycle]")];
           const moment = document.querySelector("#timeline-frame .lanes .moment").getBoundingClientRect();
@@ -336,7 +336,7 @@ class Html(unittest.TestCase):
         browser.type_in("#rank-filter", "8")
         self.assertEqual(["there is no rank 8, only 0 to 7"], self.texts("#ranks-help"))
         self.assertEqual(["rank 1", "rank 6", "rank 7"], self.ranks_of_lanes())
-        # Who goes to an act of another rank sees it.
+        # A link to an op of another rank shows this rank.
         browser.click("#table-cycle tbody tr:nth-child(9) button")
         self.assertEqual(["rank 0", "rank 1", "rank 6", "rank 7"], self.ranks_of_lanes())
         browser.js("document.querySelectorAll('#rank-buttons button')[0].click();")  # All
@@ -361,7 +361,7 @@ class Html(unittest.TestCase):
             browser.click("#timeline-frame text[data-fold]")
             browser.frame()
             self.assertEqual(folded, self.ranks_of_lanes())
-            # A rank that another one stands for has the same to show as it has.
+            # A folded rank shows the same content as its representative.
             browser.type_in("#rank-filter", "61")
             browser.frame()
             self.assertEqual([prefix + "61"], self.ranks_of_lanes())
@@ -420,10 +420,10 @@ class Html(unittest.TestCase):
             "return document.querySelector('#table-actors th[aria-sort]').getAttribute('aria-sort');"))
         browser.js("document.querySelector(arguments[0]).click();", missing)
         self.assertEqual(sorted(numbers(), reverse=True), numbers())
-        self.assertEqual(460 - 284, sum(numbers()))  # of the verdict: so many acts are not done
+        self.assertEqual(460 - 284, sum(numbers()))  # the verdict's number of ops that are not done
         browser.js("document.querySelector(arguments[0]).click();", missing)
         self.assertEqual(before, self.texts("#table-actors tbody tr"))
-        # By name, with numbers as people count.
+        # Sorted by name, with numbers in numeric order.
         self.open("large")
         browser.js("document.querySelector('#actors .more-rows').click();"
                    "document.querySelector('#table-actors thead th:nth-child(2) button').click();")
@@ -462,13 +462,13 @@ class Html(unittest.TestCase):
         browser.js("document.getElementById('graph-frame').focus();")
         browser.press("Down")
         first = browser.js("return document.querySelector('#graph-frame .focused').dataset.name;")
-        self.assertEqual("rank 0 nccl-1998#3", first)  # the first of the cycle
+        self.assertEqual("rank 0 nccl-1998#3", first)  # the first op of the cycle
         browser.press("Down", "Enter")
         second = browser.js("return document.querySelector('#graph-frame .focused').dataset.name;")
         self.assertNotEqual(first, second)
         self.assertEqual([second] if second.count("#") else [], self.selected_nodes())
 
-        # In a table Enter selects what has the focus, which stays there.
+        # In a table, Enter selects the focused row, which keeps the focus.
         browser.js("document.querySelector('#table-cycle tbody tr:nth-child(4) button').focus();")
         browser.press("Enter")
         self.assertEqual(["rank 1 Repeat#3", "rank 1 Zeros#2"], self.selected_nodes())
@@ -505,8 +505,8 @@ class Html(unittest.TestCase):
         moved = browser.js(view)
         self.assertEqual(near.split()[2:], moved.split()[2:])
         self.assertLess(float(moved.split()[0]), float(near.split()[0]))
-        self.assertEqual([], self.selected_nodes())  # a drag is no click
-        # Without Control the wheel is the page's.
+        self.assertEqual([], self.selected_nodes())  # a drag is not a click
+        # Without Control, the wheel scrolls the page.
         browser.wheel("#graph-frame", 200, with_control=False)
         self.assertEqual(moved, browser.js(view))
 
@@ -523,7 +523,7 @@ class Html(unittest.TestCase):
     def test_each_rank_can_be_reached(self):
         for width in (400, 1400):
             prefix = "" if width == 400 else "rank "
-            # 512 ranks of which each does something else, and 16,384 that do few different things.
+            # 512 ranks that all differ, and 16,384 ranks with few distinct programs.
             for name, ranks in (("many", 512), ("folded", 16384)):
                 browser = self.open(name, width)
                 for rank in (ranks // 2 + 1, ranks - 1):
@@ -531,7 +531,7 @@ class Html(unittest.TestCase):
                     browser.frame()
                     self.assertEqual([f"{prefix}{rank}"], self.ranks_of_lanes())
                     self.assertNotEqual([], self.texts("#timeline-frame .slice"), (name, rank))
-                # By a button all of them come one after the other.
+                # Buttons page through all ranks.
                 browser.js("document.querySelectorAll('#rank-buttons button')[0].click();")
                 seen = []
                 for _ in range(2):
@@ -540,7 +540,7 @@ class Html(unittest.TestCase):
                 browser.js("document.querySelector('#rank-buttons [aria-label=\"Show the ranks before\"]').click();")
                 seen.append(browser.js("return document.getElementById('rank-filter').value;"))
                 self.assertEqual(["0-31", "32-63", "0-31"], seen)
-                # And by a search.
+                # A search finds them as well.
                 browser.type_in("#op-search", f"rank {ranks - 3}")
                 browser.press("Enter")
                 browser.frame()
@@ -582,17 +582,18 @@ class Html(unittest.TestCase):
         self.assertEqual(("rgb(255, 255, 255)", True), (light, light != dark))
         browser.click("#theme")
         self.assertEqual(light, browser.js(background))
-        browser.open(self.pages["swin"])  # the choice is kept
+        browser.open(self.pages["swin"])  # the choice persists
         self.assertEqual(light, browser.js(background))
 
     def views(self, name):
-        """The page in narrow and wide windows, light and dark."""
+        """Yields the page in narrow and wide windows, light and dark."""
         for width, height in SIZES:
             for scheme in SCHEMES:
                 yield self.open(name, width, height, scheme)
 
     def test_text_can_be_read_in_light_and_dark(self):
-        # The contrast of WCAG 2: 4.5 for text. What is transparent has the colour of what is behind it.
+        # WCAG 2 requires a contrast of 4.5 for text. A transparent background has the color
+        # underneath.
         faint = """
           const light = (text) => {
             const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255)
@@ -623,13 +624,14 @@ class Html(unittest.TestCase):
     def test_a_sweep_says_which_settings_hang(self):
         for browser in self.views("sweep"):
             self.assertEqual(["some do not complete"], self.texts("#verdict"))
-            # acc <= 2 completes with one slot of Zeros, acc <= 3 with two: see swin_2x2x2.yaml.
+            # acc <= 2 completes with one slot of Zeros, acc <= 3 with two slots: see
+            # swin_2x2x2.yaml.
             rows = [self.texts(f"#table-endings tbody tr:nth-child({i}) td")[:2] for i in (1, 2, 3, 4)]
             self.assertEqual([["acc=1,2", "completes"], ["acc=3 zeros_slots=2", "completes"]],
                              [row for row in rows if row[1] == "completes"])
             self.assertEqual({("acc=4..40", "A"), ("acc=3 zeros_slots=1", "A")},
                              {tuple(row) for row in rows if row[1] != "completes"})
-            # 160 settings: the first of them, until all are asked for.
+            # 160 settings: only the first ones, until the user asks for all.
             self.assertEqual(60, len(self.texts("#table-settings tbody tr")))
             browser.js("document.querySelector('#settings .more-rows').click();")
             self.assertEqual(160, len(self.texts("#table-settings tbody tr")))
@@ -680,8 +682,8 @@ class Html(unittest.TestCase):
 
     def test_fingers_do_what_a_mouse_does(self):
         for browser in self.views("swin"):
-            # A tap selects, and shows no tooltip that would hide what is below the finger.
-            # (A narrow window has a part of the graph.)
+            # A tap selects, without a tooltip that would hide the content below the finger. (A
+            # narrow window shows a part of the graph.)
             browser.js("document.getElementById('graph').scrollIntoView();")
             node = browser.js("""
               return [...document.querySelectorAll("#graph-frame g.node.on-cycle")].find((found) => {
@@ -700,7 +702,7 @@ class Html(unittest.TestCase):
             browser.tap("#timeline-frame .chip.cycle")
             self.assertEqual(["rank 0 BdstBuf#1"], self.selected_nodes())
             browser.tap("#selection .close")
-            # Two fingers zoom, one moves sideways; up and down is the page's.
+            # Two fingers zoom, one finger moves sideways; vertical moves scroll the page.
             browser.js("document.getElementById('timeline').scrollIntoView();")
             whole = self.ticks()
             browser.spread("#timeline-frame", 30, 120)
@@ -719,7 +721,7 @@ class Html(unittest.TestCase):
     def test_it_can_be_printed(self):
         browser = self.open("swin", scheme="dark")
         drawn = len(self.texts("#timeline-frame text.rank"))
-        self.assertLess(drawn, 8)  # the others are below what is seen
+        self.assertLess(drawn, 8)  # the others are outside the visible part
         browser.js("dispatchEvent(new Event('beforeprint'));")
         browser.media("dark", "print")
         self.assertEqual(8, len(self.texts("#timeline-frame text.rank")))

@@ -1,6 +1,6 @@
-"""Ctrl-C ends the program also where no simulation listens to it.
+"""Ctrl-C ends the program even if no simulation handles it.
 
-    interrupt_test.py PROGRAM
+interrupt_test.py PROGRAM
 """
 
 import fcntl
@@ -16,7 +16,7 @@ PROGRAM = sys.argv.pop(1)
 
 
 def unread(pipe):
-    """How many bytes nobody has read yet."""
+    """Returns the number of unread bytes in a pipe."""
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))[0]
 
 
@@ -28,7 +28,7 @@ class Interrupt(unittest.TestCase):
             run.stdin.write(b"schema: 1\n")
             run.stdin.flush()
             deadline = time.monotonic() + 60
-            # It reads on for as long as the pipe is open.
+            # The program reads as long as the pipe is open.
             while unread(run.stdin) > 0 and time.monotonic() < deadline:
                 time.sleep(0.01)
             run.send_signal(signal.SIGINT)

@@ -1,6 +1,6 @@
-"""The XML of `pipesim test --junit` is well-formed, says what happened, and has no times in it.
+"""The XML of `pipesim test --junit` is well-formed, reports the results, and contains no times.
 
-    junit_test.py PROGRAM
+junit_test.py PROGRAM
 """
 
 import pathlib
@@ -13,7 +13,7 @@ import xml.etree.ElementTree
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 
 SCENARIOS = {
-    # Whatever may stand in a file can come into a message: quotes, brackets, what XML has not.
+    # Any text of a file can end up in a message: quotes, brackets, characters that XML forbids.
     "a & <b>.yaml": b"""schema: 1
 params: {w: {default: 'a<"&', one_of: ['a<"&', "\xc3\xa4"]}}
 actors: {a: {source: 3, takes: 2us}}

@@ -1,6 +1,6 @@
-"""Labels of wait-for graphs keep off all arrows and nodes, in the layout that Graphviz gives them.
+"""Labels of wait-for graphs overlap no arrows or nodes in Graphviz's layout.
 
-    labels_test.py PROGRAM
+labels_test.py PROGRAM
 """
 
 import json
@@ -19,11 +19,11 @@ GRAPHS = [[str(path.relative_to(ROOT))] for path in sorted((ROOT / "scenarios").
     ["tests/pictures/two_cycles.yaml"],
     ["tests/pictures/two_cycles.yaml", "--set", "job_ranks=64"],
 ]
-SPACE = 0.278  # as wide as a space of Helvetica, in parts of the size
+SPACE = 0.278  # width of a space in Helvetica, relative to the font size
 
 
 def boxes(edge):
-    """What the lines of a label cover, without the spaces that keep it away: (left, low, right, high, text)."""
+    """Returns (left, low, right, high, text) of the lines of a label, without padding spaces."""
     found, size = [], 0
     for op in edge.get("_ldraw_", []):
         if op["op"] == "F":
@@ -39,7 +39,7 @@ def boxes(edge):
 
 
 def curve(edge, steps=60):
-    """Points of its Bezier curves."""
+    """Returns points on the Bezier curves of an edge."""
     for op in edge.get("_draw_", []):
         for k in range(0, len(op.get("points", [])) - 3, 3):
             a, b, c, d = op["points"][k : k + 4]
@@ -63,7 +63,8 @@ def overlaps(graph):
             if "pos" not in node or "width" not in node:
                 continue
             x, y = map(float, node["pos"].split(","))
-            across, up = float(node["width"]) * 36, float(node["height"]) * 36  # half, in points
+            # Half sizes, in points.
+            across, up = float(node["width"]) * 36, float(node["height"]) * 36
             if left < x + across and right > x - across and low < y + up and high > y - up:
                 found.append((text, node["name"]))
     return found, labels

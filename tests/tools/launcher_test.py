@@ -1,4 +1,4 @@
-"""The launcher ./pipesim in a small tree, with a pretended CMake that "builds" in no time."""
+"""The launcher ./pipesim in a small tree, with a fake CMake that "builds" at once."""
 
 import os
 import pathlib
@@ -80,7 +80,7 @@ class Launcher(unittest.TestCase):
         )
 
     def calls_made(self):
-        """What was called since the last time."""
+        """Returns the calls since the last time."""
         calls = self.calls.read_text("utf-8").split() if self.calls.exists() else []
         self.calls.write_text("", "utf-8")
         return calls
@@ -131,7 +131,7 @@ class Launcher(unittest.TestCase):
     def test_a_failed_build_runs_nothing_and_names_the_log(self):
         self.launch()
         (self.root / "sim/a.hpp").touch()
-        for _ in range(2):  # the program of before must not be used the next time either
+        for _ in range(2):  # the old program must not be used the next time either
             done = self.launch(BUILD_STATUS="1")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             log = self.root / "build/user/log"

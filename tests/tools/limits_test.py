@@ -1,9 +1,10 @@
-"""What is too large, broken or full is answered with a message and an exit code (docs/reference/limits.md).
+"""Input that is too large or broken, or a full disk, gives a message and an exit code
+(docs/reference/limits.md).
 
     limits_test.py PROGRAM
 
-Inputs are made here, as large as they have to be and no larger. Memory is limited, so that a reader
-that takes all that it is given fails.
+The test generates inputs that are just large enough. It limits memory, so that a reader that keeps
+all its input fails.
 """
 
 import json
@@ -19,12 +20,12 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 SWIN = os.path.abspath("scenarios/swin_2x2x2.yaml")
 DUMPS = os.path.abspath("tests/golden/diagnose_cycle/dumps")
-# The sanitizers of the preset asan want terabytes of addresses.
+# The sanitizers of the preset asan reserve terabytes of addresses.
 MOST_MEMORY = 4 << 30 if b"__asan_init" not in open(PROGRAM, "rb").read() else resource.RLIM_INFINITY
 
 
 def limited(most_bytes=None):
-    """What a process does before it becomes the program."""
+    """Returns the function that a process runs before it becomes the program."""
 
     def apply():
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
@@ -76,7 +77,7 @@ class Limits(unittest.TestCase):
         self.scenario_refused("nested more than 100 deep", "- " * 100_000)
         self.scenario_refused("error[E0107]: nested more than 100 deep", "schema: 1\nactors: " + "[" * 20_000_000)
         self.scenario_refused("error[E0107]: nested more than 100 deep", "a: " + "{b: " * 5_000_000)
-        # Those that are closed, and those in a text, are none of this.
+        # Closed brackets, and brackets in texts, do not count.
         text = "schema: 1\nabout: |\n  %s\nactors: {a: {source: 1, about: '%s'}}\n" % ("[" * 5000, "[]" * 20_000)
         self.assertEqual(self.run_it("run", self.write("good.yaml", text)).returncode, 0)
 
@@ -97,13 +98,13 @@ class Limits(unittest.TestCase):
         self.write("record/record.json", '{"record": 1, "world": 1}')
         self.write("record/rank0.jsonl", '{"record": 1, "rank": 0, "world": 1}\n{"call": ' + deep)
         self.check_refused("rank0.jsonl:2:109: error[E0107]: " + message, "check", "record")
-        # Brackets in texts open nothing.
+        # Brackets in texts do not count.
         self.write("record/record.json", '{"record": 1, "world": 1, "torch": "%s\\"{"}' % ("[" * 1000))
         self.write("record/rank0.jsonl", '{"record": 1, "rank": 0, "world": 1}\n{"end": "finished"}')
         self.assertEqual(self.run_it("check", "record").returncode, 0)
 
     def test_many_changes(self):
-        # A minute and more when each was looked for among all before it.
+        # A search among all earlier changes took more than a minute.
         new = "".join("  +a%d: {source: 1}\n" % i for i in range(100_000))
         patch = self.write("patch.yaml", "patch: 1\nactors:\n" + new + "  a: ~\n  +a: {source: 2}\n")
         scenario = self.write("scenario.yaml", "schema: 1\nactors: {a: {source: 1}}\n")
@@ -192,7 +193,7 @@ class Limits(unittest.TestCase):
             "schema: 1\nparallel: {data: 2}\nmodel:\n  input: {shape: [1000000]}\n  layers:\n"
             "    - {name: b, count: 60000, ops: {x: {takes: 1us}}}\n")
 
-    # ---- What is no file, and what never ends
+    # ---- Inputs that are not files or never end
 
     def test_endless_input(self):
         self.check_refused("/dev/zero: error[E0107]: a scenario can have at most 128 MiB", "run", "/dev/zero")
@@ -210,7 +211,7 @@ class Limits(unittest.TestCase):
             with open(SWIN, "rb") as scenario, open(pipe, "wb") as end:
                 end.write(scenario.read())
             self.assertIn(b"DEADLOCK", run.stdout.read())
-        # A folder is searched for files, and a pipe in it is none: nobody would write to it.
+        # A folder is searched for files. A pipe in it is not one: nobody writes to it.
         self.assertNotEqual(self.run_it("test", self.folder.name).returncode, 0)
 
     # ---- Disks that are full
@@ -237,7 +238,7 @@ class Limits(unittest.TestCase):
                 run = self.run_it(*arguments, most_bytes=100)
                 self.assertIn(b"File too large", run.stderr)
                 self.assertEqual(run.returncode, 74)
-                # The file of a sweep is added to, and holds what was done until then.
+                # The file of a sweep is extended, so it keeps the finished runs.
                 left = [] if arguments[0] != "sweep" else ["x"]
                 self.assertEqual(os.listdir(self.folder.name), left)
 
@@ -258,7 +259,7 @@ class Limits(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (-signal.SIGPIPE, b""))
 
     def test_no_half_of_a_file_is_left_by_a_signal(self):
-        # The trace of four million acts takes seconds to write.
+        # The trace of four million ops takes seconds to write.
         scenario = self.write("scenario.yaml", "schema: 1\nactors:\n  a: {source: 2000000, takes: 1us}\n"
                                                "  b: {reads: [a], takes: 1us}\n")
         for number, code in ((signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)):
@@ -271,7 +272,7 @@ class Limits(unittest.TestCase):
                 run.send_signal(number)
                 found = run.wait(60)
             if found == 0:
-                continue  # it was faster than this test
+                continue  # the program finished before the signal
             self.assertEqual(found, code)
             self.assertEqual(os.listdir(self.folder.name), ["scenario.yaml"])
 
@@ -279,7 +280,8 @@ class Limits(unittest.TestCase):
         return any(name.endswith(".tmp") for name in os.listdir(self.folder.name))
 
     def test_a_planted_link_is_not_followed(self):
-        # exec keeps the process id, so this plants a link of the name that output once had.
+        # exec keeps the process id, so this plants a link with the temporary name that an earlier
+        # version used.
         victim = self.write("victim", "precious")
         run = subprocess.run(["sh", "-c", 'ln -s "$1" "$2.$$.tmp"; exec "$3" run "$4" --dot "$2"', "sh",
                               victim, self.path("out.dot"), PROGRAM, SWIN],

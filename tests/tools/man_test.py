@@ -1,6 +1,6 @@
-"""The man pages say what --help says, in roff of which groff and man have nothing to complain.
+"""The man pages have the content of --help, in roff without warnings from groff and man.
 
-    man_test.py PROGRAM
+man_test.py PROGRAM
 """
 
 import os
@@ -21,7 +21,7 @@ def run(*command, **options):
 
 
 def pages():
-    """Pairs of a command (nothing: the program) and its page."""
+    """Yields pairs of a command (None: the program) and its page."""
     names = run(PROGRAM, "help", "--list").stdout.split()
     assert len(names) > 10
     for name in [None, *names]:
@@ -60,7 +60,7 @@ class Pages(unittest.TestCase):
             with self.subTest(page=name):
                 text = rendered(page)
                 help_text = run(PROGRAM, *(["help", name] if name else ["--help"])).stdout
-                # Whole lines: what is to be copied must come out as it is.
+                # Compares whole lines, because users copy them.
                 for line in help_text.splitlines():
                     line = re.sub(r"^(pipesim|Usage|Exit status): |^Examples:$", "", line)
                     self.assertIn(re.sub(" +", " ", line.strip()), text)

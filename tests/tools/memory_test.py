@@ -1,9 +1,9 @@
-"""How much memory an input takes while it is read: at most so many times its size
-(docs/reference/limits.md).
+"""Memory for reading an input: at most a fixed multiple of its size (docs/reference/limits.md).
 
     memory_test.py PROGRAM
 
-Inputs are of small values, which take most. What a small input takes is subtracted.
+The inputs consist of small values, which need the most memory. The memory for a small input is
+subtracted.
 """
 
 import json
@@ -17,11 +17,11 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
 BYTES = 1_500_000
-# As docs/reference/limits.md has it: of actors, of short actors and steps, of the shortest reads, of
-# files that pipesim wrote itself, of empty lists in a pickle, of all others.
+# Limits of docs/reference/limits.md: actors, short actors and steps, the shortest reads, files
+# written by pipesim itself, empty lists in a pickle, all others.
 SCENARIO, SHORT, SHORTEST, OWN, EMPTY, OTHER = 14, 22, 33, 34, 30, 14
 
-# A process of its own: what a child takes at most counts what its parent had when it was made.
+# Runs in a separate process, because a child's peak includes the memory of its parent at the fork.
 MEASURE = """
 import os, sys
 files = [(os.POSIX_SPAWN_OPEN, fd, '/dev/null', os.O_WRONLY, 0) for fd in (1, 2)]
@@ -88,7 +88,7 @@ def empty_lists(count):
 
 
 def brackets(count):
-    """Refused, and before each has taken memory."""
+    """Refused before each bracket has taken memory."""
     return "[" * count
 
 
@@ -110,7 +110,7 @@ def one_text(count):
 
 
 def dump(count, description="default_pg"):
-    """As PyTorch pickles it: a text that is there once more is one of those before."""
+    """Returns a dump as PyTorch pickles it: a repeated text is a reference."""
     group = ["0", description]
     entries = [{"record_id": i, "pg_id": 0, "process_group": group, "collective_seq_id": i, "p2p_seq_id": 0, "op_id": i,
                 "profiling_name": "nccl:all_reduce", "time_created_ns": 1732500000000000000 + i, "input_sizes": [[4096]],
@@ -120,18 +120,18 @@ def dump(count, description="default_pg"):
 
 
 def shared_texts(count):
-    """Almost as much as is allowed of each entry."""
+    """Uses almost the allowed length of texts per entry."""
     return dump(count, "d" * 120)
 
 
 def aliases(count):
-    """Each line of 45 bytes stands for about as many values as are allowed."""
+    """Returns lines of 45 bytes, each of which expands to about the allowed number of values."""
     head = "schema: 1\nactors: {a: {source: 1}}\nprograms:\n  do:\n    - &s {compute: k, takes: 1us}\n"
     return repeated("    - *s  # %(i)034d\n", count, head)
 
 
 def alias_texts(count):
-    """Texts of 60 bytes: about as much as is allowed."""
+    """Returns texts of 60 bytes: about the allowed length."""
     head = "schema: 1\nname: &x %s\nprograms:\n  do:\n" % ("A" * 50)
     return repeated("    - {compute: *x, takes: %(i)dns}\n", count, head)
 
@@ -194,7 +194,7 @@ def report(count):
 
 
 def sweep(count):
-    """Lines with the checksum of their text (FNV-1a), so that they are taken."""
+    """Returns lines with the checksum of their text (FNV-1a), so that the reader accepts them."""
     def line(value):
         text = json.dumps(value, separators=(",", ":"))[:-1]
         total = 0xCBF29CE484222325
@@ -216,7 +216,8 @@ def rank_calls(count):
 
 
 def oneflow_plan(count):
-    """Without a type the last task makes it no plan: the scenario of one takes what that takes."""
+    """The last task has no type, which makes the plan invalid: the scenario of a plan would need
+    more memory."""
     task = "task { task_type: kRepeat machine_id: 0 thrd_id: 1 task_id: %(i)d job_id: 0 }\n"
     return repeated(task, count, tail="task { task_id: -1 machine_id: 0 thrd_id: 1 }\n")
 

@@ -1,6 +1,6 @@
-"""mpirun spreads a sweep over processes, which know their shard from it (docs/how-to/sweep.md).
+"""mpirun spreads a sweep over processes, which derive their shard from it (docs/how-to/sweep.md).
 
-    mpirun_test.py PROGRAM
+mpirun_test.py PROGRAM
 """
 
 import os
@@ -29,7 +29,7 @@ class Mpirun(unittest.TestCase):
 
             shards = run("mpirun", "--oversubscribe", "-np", "2", PROGRAM, "sweep", *TIMINGS,
                          "--shard", "auto", "-o", "part{shard}.jsonl")
-            # Runs that hang are no failure of a shard, for which mpirun would stop the others.
+            # Hanging runs do not fail a shard; a failure would make mpirun stop the others.
             self.assertEqual(0, shards.returncode, shards.stderr.decode())
             self.assertIn(b"shard 1/2: 32 runs done", shards.stdout)
             self.assertIn(b"shard 2/2: 31 runs done", shards.stdout)

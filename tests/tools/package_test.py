@@ -1,12 +1,13 @@
-"""The Debian packages hold what they should, and what is in them works wherever it is unpacked.
+"""The Debian packages have the right content, which works wherever it is unpacked.
 
     package_test.py --build DIR --cmake PATH --compiler PATH --flags FLAGS --build-type TYPE
 
-Makes the packages from the build in DIR, which is not built again. Without dpkg-dev nothing is tested, and
-without lintian all but what that says; `tools/setup test` installs both.
+Makes the packages from the build in DIR, without building again. Without dpkg-dev, everything is
+skipped; without lintian, only its checks are. `tools/setup test` installs both.
 
-With PIPESIM_CHROOT=MIRROR, for instance http://deb.debian.org/debian, they are also installed by apt in a
-fresh system of this release, which debootstrap makes. This takes root and some minutes.
+With PIPESIM_CHROOT=MIRROR, for instance http://deb.debian.org/debian, apt also installs the
+packages in a fresh system of this release, made by debootstrap. This needs root and takes some
+minutes.
 """
 
 import argparse
@@ -42,7 +43,7 @@ OPTIONS = arguments()
 
 
 def run(*command, code=0, **options):
-    """What the command prints. It has to exit with `code`."""
+    """Returns the output of the command, which must exit with `code`."""
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, encoding="utf-8", check=False, **options,
@@ -53,7 +54,7 @@ def run(*command, code=0, **options):
 
 
 def make_packages(folder):
-    """The packages, made in this folder, in the order of their names."""
+    """Makes the packages in this folder. Returns them sorted by name."""
     cpack = pathlib.Path(OPTIONS.cmake).with_name("cpack")
     run(
         str(cpack), "--config", "CPackConfig.cmake", "-B", str(folder), cwd=OPTIONS.build,
@@ -77,14 +78,14 @@ class Package(unittest.TestCase):
         cls.usr = cls.root / "usr"
 
     def pipesim(self, *options, **more):
-        """What the unpacked program prints, which finds nothing but itself."""
+        """Returns the output of the unpacked program, which finds no other program in PATH."""
         return run(
             str(self.usr / "bin/pipesim"), *options, cwd=self.usr / "share/pipesim",
             env={"PATH": str(self.usr / "bin")}, **more,
         )  # fmt: skip
 
     def fields(self, package):
-        """The control fields of a package."""
+        """Returns the control fields of a package."""
         lines = run("dpkg-deb", "-f", str(package)).splitlines()
         return dict(line.split(": ", 1) for line in lines if re.match(r"[\w-]+: ", line))
 
@@ -94,7 +95,7 @@ class Package(unittest.TestCase):
         for field in fields:
             self.assertRegex(field["Maintainer"], r"^pipesim developers <[^ >]+@[^ >]+>$")
             self.assertEqual("deterministic simulator of distributed training runtimes", field["Description"])
-        # The libraries that the program is linked with, and those for who links the archive.
+        # The libraries that the program is linked with, and those for users of the archive.
         self.assertRegex(fields[1]["Depends"], r"\blibc6 .*\blibyaml-cpp")
         self.assertRegex(fields[0]["Depends"], r"\blibyaml-cpp-dev\b")
 
@@ -104,7 +105,7 @@ class Package(unittest.TestCase):
         if OPTIONS.flags:
             self.skipTest("made with flags of somebody, such as those of sanitizers")
         ignored = []
-        # Where somebody asked for this place, or the build folder is older than our choice of it.
+        # The user asked for this place, or the build folder is older than the current default.
         if (self.usr / "lib/pkgconfig").exists():
             ignored = ["--suppress-tags", "pkg-config-unavailable-for-cross-compilation"]
         run(

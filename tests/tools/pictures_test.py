@@ -1,8 +1,8 @@
-"""The pictures of the documentation are those that the program draws.
+"""The pictures of the documentation equal those that the program draws.
 
     pictures_test.py PROGRAM
 
-What Graphviz lays out differs from version to version, so of these the nodes and edges are compared;
+Graphviz's layouts differ between versions, so for these pictures only nodes and edges are compared;
 all others have the same bytes.
 """
 
@@ -20,12 +20,12 @@ PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 
 
 def parts(svg):
-    """The names of nodes and edges, which Graphviz writes as titles, and all texts."""
+    """Returns the names of nodes and edges, which Graphviz writes as titles, and all texts."""
     return sorted(re.findall(r"<(?:title|text)[^>]*>([^<]*)<", svg))
 
 
 def read(path):
-    """Without the version, which each has at its foot."""
+    """Returns the picture without the version in its footer."""
     return re.sub(r"pipesim \d[\w.+-]*:", "pipesim VERSION:", path.read_text(encoding="utf-8"))
 
 

@@ -1,6 +1,6 @@
-"""What takes long shows how far it is, on a terminal only.
+"""Long operations show their progress, on a terminal only.
 
-    progress_test.py PROGRAM
+progress_test.py PROGRAM
 """
 
 import os
@@ -16,7 +16,7 @@ import unittest
 PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Runs for minutes if it is let.
+# Would run for minutes.
 LONG = b"schema: 1\nactors:\n  a: {source: 4000000000, takes: 1us}\n"
 
 
@@ -51,7 +51,7 @@ class ProgressLine(unittest.TestCase):
             self.assertEqual(run.wait(60), 130)
         os.close(ours)
         self.assertRegex(shown, rb"\d+\.\d of 4000\.0 million ops, .* simulated")
-        # Nothing of it stays, and the report follows.
+        # The progress line is erased, and the report follows.
         self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-100:])
         self.assertIn(b"LIMIT (interrupted)", report)
 
@@ -70,7 +70,7 @@ class ProgressLine(unittest.TestCase):
             os.close(ours)
 
     def test_a_diagnosis_says_what_it_reads(self):
-        # Of a pipe nothing comes for longer than it takes to show the line.
+        # The pipe delivers nothing for longer than the delay of the progress line.
         with tempfile.TemporaryDirectory() as work:
             pipe = pathlib.Path(work, "dump_0")
             os.mkfifo(pipe)
@@ -89,12 +89,12 @@ class ProgressLine(unittest.TestCase):
                     pass
                 self.assertEqual(run.wait(60), 2)
             os.close(ours)
-            # What is wrong comes after the line, which is gone.
+            # The error comes after the erased progress line.
             self.assertRegex(shown, rb"\r\x1b\[K[^\r]*dump_0[^\r]*error")
 
     def test_not_in_a_pipe(self):
         with start(subprocess.PIPE, "xterm") as run:
-            time.sleep(1.5)  # it would show by now
+            time.sleep(1.5)  # longer than the delay of the line
             run.send_signal(signal.SIGINT)
             run.stdout.read()
             self.assertEqual(run.stderr.read(), b"")

@@ -1,5 +1,5 @@
-"""Reports are read in a terminal: no line of one is wider than 80 columns, and large jobs need no
-more lines than small ones.
+"""Reports are read in a terminal: no line is wider than 80 columns, and large jobs need no more
+lines than small ones.
 
     report_width_test.py PROGRAM
 """
@@ -41,7 +41,7 @@ class ReportWidth(unittest.TestCase):
     def check(self, *arguments):
         text = report(*arguments)
         for line in text.splitlines():
-            # Commands and patches are there to be copied, so they are not broken.
+            # Commands and patches are not broken, because users copy them.
             if not line.lstrip().startswith("pipesim ") and not re.match(r"     (actors|schedule): | +- \{", line):
                 with self.subTest(arguments=arguments):
                     self.assertLessEqual(len(line), WIDTH, line)
@@ -81,7 +81,7 @@ class ReportWidth(unittest.TestCase):
                 lines[ranks] = self.check("run", str(path)).count("\n")
             unfolded = self.check("run", str(path), "--all").count("\n")
         self.assertLess(lines[8], 40)
-        # Longer numbers may break a line more.
+        # Longer numbers can break a few more lines.
         self.assertLessEqual(lines[512], lines[8] + 3)
         self.assertGreater(unfolded, 2000)
 

@@ -1,10 +1,11 @@
-"""The JSON Schema of scenarios accepts what the program accepts, and refuses what it can see is wrong.
+"""The JSON Schema of scenarios accepts whatever the program accepts, and rejects the errors that it
+can detect.
 
     schema_test.py PROGRAM
 
-That its keys are those of the readers is tests/unit/formats/keys/keys_test.cpp. Here whole
-files are held against it, and the probes of tests/support/schema_probes.txt with mistakes in them.
-YAML is read as editors read it: by the core schema of YAML 1.2, where `on` is a word.
+tests/unit/formats/keys/keys_test.cpp compares its keys with those of the readers. This test checks
+whole files, and the probes of tests/support/schema_probes.txt with errors in them. It reads YAML as
+editors do: by the core schema of YAML 1.2, in which `on` is a word.
 """
 
 import json
@@ -49,7 +50,7 @@ VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 
 
 def mistakes(text):
-    """What the schema says about a scenario."""
+    """Returns the schema's errors for a scenario."""
     return [f"{'/'.join(map(str, error.absolute_path))}: {error.message[:200]}" for error in VALIDATOR.iter_errors(yaml.load(text, Loader))]
 
 
@@ -59,7 +60,8 @@ def understood(path):
 
 
 def probes():
-    """Names in the schema, each with a scenario where @ is where a further key of such a map can stand."""
+    """Returns names in the schema, each with a scenario that has @ at the place of another key of
+    such a map."""
     lines = (ROOT / "tests/support/schema_probes.txt").read_text(encoding="utf-8").splitlines()
     return [tuple(line.split(" ", 1)) for line in lines]
 
@@ -70,7 +72,7 @@ def keys_of(name):
 
 
 def references(value):
-    """All `$ref` in a part of the schema."""
+    """Yields all `$ref` in a part of the schema."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from [inner] if key == "$ref" else references(inner)
@@ -84,7 +86,7 @@ class Schema(unittest.TestCase):
         jsonschema.Draft7Validator.check_schema(SCHEMA)
 
     def test_every_reference_resolves(self):
-        """An editor offers no keys at all where one does not."""
+        """An editor suggests no keys at all if one reference is dangling."""
         defined = {f"#/definitions/{name}" for name in SCHEMA["definitions"]}
         used = set(references(SCHEMA))
         self.assertGreater(len(used), 100)
@@ -142,7 +144,7 @@ class Schema(unittest.TestCase):
         for name, probe in probes():
             for key in keys_of(name):
                 if re.search(rf"\b{key}:", probe):
-                    continue  # a key that stands there already
+                    continue  # the key is already there
                 with self.subTest(object=name, key=key):
                     self.assertNotEqual([], mistakes(probe.replace("@", f"{key}: {NO_VALUE_HAS_THIS_TYPE}")))
 

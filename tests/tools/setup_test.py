@@ -1,4 +1,4 @@
-"""tools/setup with a pretended system: nothing is installed and nobody is asked."""
+"""tools/setup with a fake system: installs nothing and asks nobody."""
 
 import os
 import pathlib
@@ -9,9 +9,9 @@ import unittest
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "setup"
 
-# Commands of the real system that the script and the pretended commands use.
+# Commands of the real system that the script and the fake commands use.
 REAL = ("bash", "cat", "env", "grep", "head", "sed", "sort", "touch")
-# What stands for tools that came in another way than as a package.
+# Tools that were installed in another way than as a package.
 COMPILERS = ("g++", "ninja", "pkg-config")
 
 
@@ -24,7 +24,8 @@ class Setup(unittest.TestCase):
         self.bin.mkdir()
         for name in REAL:
             (self.bin / name).symlink_to(self.which(name))
-        # Installed packages and package lists are files; apt-get writes to both and keeps a log.
+        # Files hold the installed packages and the package lists; apt-get writes both and logs its
+        # calls.
         self.installed = self.root / "installed"
         self.listed = self.root / "listed"
         self.log = self.root / "log"
@@ -68,11 +69,11 @@ class Setup(unittest.TestCase):
             check=False,
             start_new_session=True,  # without a terminal
         )
-        self.assertEqual(done.stdout, "")  # it belongs to the program
+        self.assertEqual(done.stdout, "")  # standard output belongs to the program
         return done.returncode, done.stderr
 
     def run_on_terminal(self, answer):
-        """As run_setup, with a terminal on which somebody types `answer`."""
+        """Runs like run_setup, on a terminal where a user types `answer`."""
         try:
             child, terminal = pty.fork()
         except OSError as error:
@@ -85,7 +86,7 @@ class Setup(unittest.TestCase):
                 output += chunk
                 if chunk.rstrip().endswith(b"[Y/n]"):
                     os.write(terminal, answer)
-        except OSError:  # how Linux tells that the other side has closed
+        except OSError:  # Linux's sign that the other side has closed
             pass
         _, status = os.waitpid(child, 0)
         os.close(terminal)

@@ -1,6 +1,6 @@
-"""A sweep as a process: threads, shards, Ctrl-C; and files that others can read.
+"""A sweep as a process: threads, shards, Ctrl-C; and output files for other programs.
 
-    sweep_test.py PROGRAM
+sweep_test.py PROGRAM
 """
 
 import csv
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 SWIN = ROOT / "scenarios" / "swin_2x2x2.yaml"
 
-# Long enough that it can be stopped on the way.
+# Long enough to be stopped midway.
 LONG = """schema: 1
 streams: {s: {}}
 actors:

@@ -1,4 +1,4 @@
-"""tools/test_summary.py: the sum over builds, and what it calls skipped."""
+"""tools/test_summary.py: the sum over builds, and its list of skipped tests."""
 
 import pathlib
 import subprocess
@@ -22,7 +22,9 @@ NOT_STARTED = (
 
 class TestSummary(unittest.TestCase):
     def sum_of(self, builds):
-        """Exit code and lines for builds, each with its list of test cases (None: no file)."""
+        """Returns exit code and lines for builds, each with its list of test cases (None: no
+        file).
+        """
         with tempfile.TemporaryDirectory() as root:
             paths = []
             for name, tests in builds.items():

@@ -1,8 +1,8 @@
-"""What is too large for a file of the tree is refused in words, and so is what cannot be written.
+"""A file that is too large or cannot be written gives an error message.
 
     too_large_test.py PROGRAM
 
-The files are sparse, or made of one thing over and over.
+The files are sparse, or repeat one item.
 """
 
 import os
@@ -23,7 +23,7 @@ class TooLarge(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def told(self, *arguments, code=2, out=subprocess.DEVNULL):
-        """The first line that the program says of a mistake."""
+        """Returns the first line of the program's error."""
         run = subprocess.run(
             [PROGRAM, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
             stderr=subprocess.PIPE, check=False,

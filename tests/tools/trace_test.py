@@ -1,10 +1,10 @@
-"""Traces keep the rules of the trace event format and the conventions of PyTorch's profiler.
+"""Traces follow the trace event format and the conventions of PyTorch's profiler.
 
     trace_test.py PROGRAM
 
-Every shipped scenario is written as one trace, as one for each rank, and compressed. The rules come
-from the documentation of the format (the JSON of Chrome's trace viewer), from what Perfetto's
-importer drops, and from what HTA reads; docs/how-to/trace.md names them.
+Every shipped scenario is written as one trace, as one per rank, and compressed. The rules come from
+the documentation of the format (the JSON of Chrome's trace viewer), from events that Perfetto's
+importer drops, and from fields that HTA reads; docs/how-to/trace.md names them.
 """
 
 import gzip
@@ -20,14 +20,14 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.yaml"))
-# As HTA's, hta/common/types.py: what is communication and what memory.
+# HTA's patterns for communication and memory, from hta/common/types.py.
 COMMUNICATION = re.compile(r"(^nccl.*)|(^hip)|(^hccl)|(.*ncclKernel.*)")
 MEMORY = re.compile(r"(^Memcpy)|(^Memset)|(^dma)")
 OF_A_DEVICE = {"kernel", "gpu_memcpy"}
 CATEGORIES = OF_A_DEVICE | {"cpu_op", "cuda_runtime", "user_annotation", "wait"}
 STEP = "ProfilerStep#1"
 
-# Rank 2 computes for longer than the others before they meet.
+# Rank 2 computes for longer than the others before their collective.
 STRAGGLER = """
 schema: 1
 name: straggler
@@ -49,12 +49,12 @@ def run(*arguments, code=(0, 1)):
 
 
 def ns(number):
-    """Microseconds with three decimals, as text, in whole nanoseconds."""
+    """Returns whole nanoseconds from microseconds with three decimals, as text."""
     return int(number.replace(".", ""))
 
 
 class Exact(str):
-    """A number as it stands in the file: a double cannot hold nanoseconds of a long run."""
+    """A number as written in the file: a double cannot hold the nanoseconds of a long run."""
 
 
 def load(text):
@@ -62,7 +62,7 @@ def load(text):
 
 
 class Checker:
-    """Holds one trace to the rules; each method fails by an assertion of the test case."""
+    """Checks one trace; each method fails by an assertion of the test case."""
 
     def __init__(self, case, trace):
         self.case = case
@@ -114,7 +114,7 @@ class Checker:
                 case.assertIn(event["s"], "gpt")
 
     def check_names(self):
-        """Each process and thread that has slices has a name and a place."""
+        """Each process and thread with slices has a name and a position."""
         named = {}
         for event in self.events:
             if event["ph"] == "M":
@@ -129,7 +129,7 @@ class Checker:
                 self.case.assertIn((pid, tid), named[what])
 
     def check_nesting(self):
-        """Slices of a thread nest, and stand in the file with the outer one first."""
+        """Slices of a thread nest; the file has the outer slice first."""
         for lane in self.lanes.values():
             open_slices = []
             last = 0
@@ -143,13 +143,14 @@ class Checker:
                 open_slices.append(end)
 
     def enclosing(self, event, seen):
-        """The slices that are open at a flow's end, of those before it in the file."""
+        """Returns the slices that are open at a flow's end and earlier in the file."""
         time = ns(event["ts"])
         return [inner for begin, end, inner in self.lanes[event["pid"], event["tid"]]
                 if begin <= time < end and id(inner) in seen]
 
     def check_flows(self):
-        """Each end binds to a slice, and there is one of each, in order of time and of the file."""
+        """Each flow has one start and one end, each bound to a slice, in order of time and of the
+        file."""
         case = self.case
         seen, starts, ends = set(), {}, {}
         for event in self.events:
@@ -182,7 +183,7 @@ class Checker:
         for event in (e for lane in self.lanes.values() for _, _, e in lane):
             args = event["args"]
             is_kernel = event["cat"] in OF_A_DEVICE
-            case.assertEqual(is_kernel, "stream" in args, event)  # by this HTA knows them
+            case.assertEqual(is_kernel, "stream" in args, event)  # HTA recognizes kernels by this
             if event["cat"] == "wait" and "for_ever" in args:
                 case.assertEqual(len(args["waits_for"]), len(args["how"]))
                 case.assertTrue(args["waits_for"])
@@ -202,7 +203,8 @@ class Checker:
 
 
     def check_launches(self):
-        """As HTA finds the step of a kernel: by its launch, which is in a step of its rank."""
+        """Finds the step of each kernel as HTA does: through its launch, which is in a step of its
+        rank."""
         case = self.case
         slices = [event for lane in self.lanes.values() for _, _, event in lane]
         steps = {}
@@ -226,8 +228,9 @@ class Checker:
 
 
 def stragglers(traces, count):
-    """What HTA's find_stragglers_with_late_start_comm_kernels does, of one step: the ranks whose
-    last long collective starts last, of the stream and name whose lengths differ most."""
+    """Does the same as HTA's find_stragglers_with_late_start_comm_kernels for one step: returns the
+    ranks whose last long collective starts last, on the stream and of the name with the largest
+    difference in length."""
     last, begin, end = {}, None, None
     for rank, trace in traces.items():
         slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
@@ -271,7 +274,7 @@ class Traces(unittest.TestCase):
                 events = trace["traceEvents"]
                 flows |= {event["cat"] for event in events if event["ph"] == "s"}
                 kernels |= {event["cat"] for event in events if event["ph"] == "X"}
-                # The same bytes again, compressed and not.
+                # The same bytes again, compressed and uncompressed.
                 packed = plain.with_suffix(".json.gz")
                 run("run", scenario, "--trace", packed)
                 self.assertEqual(text, gzip.decompress(packed.read_bytes()))
@@ -281,7 +284,8 @@ class Traces(unittest.TestCase):
         self.assertEqual(CATEGORIES, kernels)
 
     def check_end(self, report, trace):
-        """The moment of the hang, and that each wait of the cycle can be found in its lane."""
+        """Checks the moment of the hang, and that the lane of each wait of the cycle shows the
+        wait."""
         verdicts = [e for e in trace["traceEvents"] if e["ph"] == "i" and e["cat"] == "verdict"]
         if report["verdict"] == "completed":
             self.assertEqual([], verdicts)
@@ -295,7 +299,7 @@ class Traces(unittest.TestCase):
             self.assertTrue(any(e["pid"] == rank and e["args"].get("on_cycle") for e in waits))
 
     def check_ranks(self, scenario, folder, whole):
-        """A file for each rank, with what the whole one has of it."""
+        """Checks the file of each rank, which has the rank's part of the whole trace."""
         pattern = folder / "rank{rank}.json.gz"
         run("run", scenario, "--trace", pattern)
         world = whole["distributedInfo"]["world_size"]
@@ -311,7 +315,7 @@ class Traces(unittest.TestCase):
         self.assertEqual(world, len(list(folder.glob("rank*"))))
 
     def test_what_breaks_a_rule_is_seen(self):
-        """The checker above can fail: each of these changes to a good trace is one that it names."""
+        """The checker above can fail: it reports each of these changes to a good trace."""
         text = run("run", "scenarios/two_groups_opposite_order.yaml", "--trace", "-").stdout
 
         def first(trace, **wanted):

@@ -1,7 +1,7 @@
-"""Imported first by tests that read YAML: makes `yaml` importable, and `jsonschema` with it.
+"""Imported first by tests that read YAML: makes `yaml` and `jsonschema` importable.
 
-Runs the test again with Debian's Python where this one lacks them. Without any, the test ends as
-skipped, and with PIPESIM_SETUP=yes, as .ci/run sets it, as failed.
+Reruns the test with Debian's Python if this Python lacks them. If no Python has them, the test ends
+as skipped, or as failed with PIPESIM_SETUP=yes, which .ci/run sets.
 """
 
 import os
@@ -11,7 +11,7 @@ try:
     import jsonschema  # noqa: F401
     import yaml  # noqa: F401
 except ImportError:
-    system = "/usr/bin/python3"  # the one that packages are installed for
+    system = "/usr/bin/python3"  # the Python of the installed packages
     if sys.executable != system and "PIPESIM_PYTHON" not in os.environ and os.path.exists(system):
         os.execve(system, [system, *sys.argv], dict(os.environ, PIPESIM_PYTHON=system))
     if os.environ.get("PIPESIM_SETUP") == "yes":

@@ -1,9 +1,9 @@
-"""What users read says things as the glossary does.
+"""Texts for users follow the glossary.
 
     words_test.py PROGRAM
 
-Each entry of WORDS is a regular expression for wording to avoid, with what to write instead. Code in backquotes
-and code blocks is not wording, so keys, options and values stay as they are.
+Each entry of WORDS is a regular expression for wording to avoid, and its replacement. Code in
+backquotes and code blocks is not wording, so keys, options and values stay as they are.
 """
 
 import pathlib
@@ -85,25 +85,25 @@ WORDS = {
 }
 BAD = re.compile(r"(?<![\w-])(?:" + "|".join(WORDS) + r")(?![\w-])", re.IGNORECASE | re.MULTILINE)
 
-# Where such a word is a name: of OneFlow's eager mode, of a key of the scenario format or of JSON, of what a
-# test made up.
+# Places where such a word is a name: OneFlow's eager mode, a key of the scenario format or of JSON,
+# a name in a test.
 NAMES = re.compile(
     r"known here: [^$]*?\n(?=\S)|eager boxings?|LogGOPSim: eager|'(?:guards|eager|act|guard(?:\.\w+)?)'|\b(?:guards|eager|act):"
-    # Values of JSON, which programs know.
+    # Values of JSON, which programs depend on.
     r"|(?m:^(?:no circle|other orders hang|odd ones out|not at rest|at an act|communicator creation)$)"
     r"|(?m:^guards \w+$)|:register=guard\b|\bregisters that guard\b"
     r'|"acts?":|\bacts\.yaml|:register=guard\b|(?m:^ ?guard$)'
 )
-# What users wrote themselves: commands, and the lines of their files that stand above a caret.
+# Texts written by users: commands, and lines of their files above a caret.
 QUOTED = re.compile(r"^(?:\$ .*|.*\n +\^)$", re.MULTILINE)
 
-# What else users read. False only while its texts are being rewritten.
+# Other texts for users. False only while these texts are being rewritten.
 REPORTS = True  # expected outputs, pictures, and the examples of the pages
 HELP = True  # --help, man pages, and what `pipesim new` writes
 
 
 def prose(markdown, samples):
-    """A page without code. With `samples`, what its examples print counts."""
+    """Returns a page without code. With `samples`, the output of its examples counts."""
     def block(found):
         return "\n" + found[2] if samples and found[1] == "console" else "\n"
 
@@ -114,13 +114,14 @@ def prose(markdown, samples):
 
 
 def comments(yaml):
-    """Of a scenario: its comments, and what it says its parameters are."""
+    """Returns the comments of a scenario, and its descriptions of parameters."""
     about = [text.strip("'\"") for text in re.findall(r"\babout: *('[^']*'|\"[^\"]*\"|[^,}\n]*)", yaml)]
     return re.sub(r"`[^`]*`", "``", "\n".join([*re.findall(r"(?:^|\s)# (.*)", yaml), *about]))
 
 
 def sentences(code):
-    """The string literals of C++, JavaScript or Python that read as text: two words or more."""
+    """Returns the string literals of C++, JavaScript or Python that read as text: two words or
+    more."""
     code = re.sub(r"^ *(?://|#(?!include)).*$|^#include.*$", "", code, flags=re.MULTILINE)
     code = re.sub(r'"\s*\n\s*"', "", code)  # one literal on several lines
     literals = re.findall(r'"((?:[^"\\\n]|\\.)*)"', code)
@@ -132,7 +133,7 @@ def sentences(code):
 class Words(unittest.TestCase):
     def check(self, name, text):
         text = NAMES.sub("", text)
-        # A phrase may go on in the next line.
+        # A phrase can continue on the next line.
         flat = re.sub(r"\n(?:[ #>*-]*)(?=\w)", " ", text)
         found = [f"'{hit[0]}' in ...{flat[max(0, hit.start() - 40):hit.end() + 40]}..." for hit in BAD.finditer(flat)]
         with self.subTest(text=name):

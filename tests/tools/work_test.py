@@ -1,10 +1,10 @@
-"""How work grows with the input, in instructions: the same number of calls takes about the same,
-however they are laid out over ranks and steps.
+"""Growth of work with the input, in instructions: the same number of calls takes about the same
+amount, however the calls are spread over ranks and steps.
 
     work_test.py PROGRAM
 
-callgrind counts, so that neither the machine nor what else it does matters. Skipped without valgrind
-(`tools/setup test`), and of a program with sanitizers.
+callgrind counts, so that the machine and its load do not matter. Skipped without valgrind
+(`tools/setup test`), and for programs with sanitizers.
 """
 
 import os
@@ -26,7 +26,7 @@ import inputs  # noqa: E402 - found by the line above
 
 
 def instructions(arguments, function=None):
-    """From start to exit, or within a function of models/."""
+    """Returns the instructions from start to exit, or within a function of models/."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "callgrind")
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}"]
@@ -52,7 +52,7 @@ class Work(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def of_record(self, function, *options):
-        """The instructions of a function, of a record made by bench/make_record.py."""
+        """Returns the instructions of a function, for a record made by bench/make_record.py."""
         made = self.folder / "record"
         shutil.rmtree(made, ignore_errors=True)
         subprocess.run(
@@ -79,7 +79,7 @@ class Work(unittest.TestCase):
         self.assertLess(many, 2 * few)
 
     def test_replicas_share_a_digest(self):
-        """All that is left of a replica is a few looks at each of its ranks, not at its ops."""
+        """A replica costs a few looks at each of its ranks, and none at its ops."""
 
         def run(micro_batches, data):
             file = self.folder / "job.yaml"
