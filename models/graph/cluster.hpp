@@ -2,7 +2,8 @@
 // ranks. models/lowering/cost.hpp derives the times of collectives and messages from the cluster.
 //
 // Links are classes: all NVLinks of a cluster are one entry with one latency and one bandwidth.
-// Each pair of ranks has a link to itself: concurrent transfers of other ranks do not slow it down.
+// Each pair of ranks has a separate link, which concurrent transfers of other ranks do not slow
+// down.
 #pragma once
 
 #include <array>
@@ -31,8 +32,8 @@ struct LinkClass {
 
 /// Returns all link classes, with their default figures.
 ///
-/// Latencies are the ones of NCCL's ring with the protocol Simple (NVIDIA/nccl b6475625fb,
-/// src/graph/tuning.cc, `hwLat`). Bandwidths are the ones that NCCL assumes (069a3d4f95,
+/// The latencies are NCCL's for a ring with the protocol Simple (NVIDIA/nccl b6475625fb,
+/// src/graph/tuning.cc, `hwLat`). The bandwidths are NCCL's assumptions (069a3d4f95,
 /// src/graph/topo.h): device LOC_BW; nvlink 18 links of SM90_NVLINK_BW, an H100; pcie twice PCI_BW
 /// (Gen3 x16), so Gen4 x16; shared_memory SRP_QPI_BW, the path to another socket; infiniband four
 /// times NET_BW (100 Gb/s), so NDR; ethernet a tenth of NET_BW, 10 GbE.

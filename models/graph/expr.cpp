@@ -132,7 +132,7 @@ Expr Expr::folded(Program steps) {
 
 std::optional<std::int64_t> Expr::value(std::uint32_t rank, std::string* why) const {
   if (is_constant()) return value_.constant;
-  // Most programs are short, and up to a million ranks evaluate them: avoids the heap.
+  // Avoids the heap: most programs are short, and up to a million ranks evaluate them.
   constexpr std::size_t kFewSteps = 16;
   std::array<std::int64_t, kFewSteps> few;
   std::vector<std::int64_t> many;

@@ -116,7 +116,7 @@ class Expr {
   Held value_ = {.constant = 0};
 };
 
-/// An expression in the size of a pointer, for values that are nearly always `kUsual` and not
+/// An expression in the size of a pointer, which nearly always is the constant `kUsual` and not
 /// written by the user.
 template <std::int64_t kUsual>
 class UsualExpr {

@@ -28,14 +28,14 @@ struct RankFault {
   friend bool operator==(const RankFault&, const RankFault&) = default;
 };
 
-/// A class of links that is down or slow, between two hosts or between any two.
+/// A class of links that is down or slow, between two given hosts or between any two.
 struct LinkFault {
   Place place;
   std::uint32_t link = 0;  // index in Cluster::links
   std::optional<std::pair<std::uint32_t, std::uint32_t>> hosts;
   std::int64_t down_ns = 0;  // start of the outage
   std::int64_t retry_ns = 0;
-  std::int64_t slower = 0;  // factor of the slowdown; 0: the link is down
+  std::int64_t slower = 0;  // slowdown factor; 0: the link is down
 
   friend bool operator==(const LinkFault&, const LinkFault&) = default;
 };
@@ -58,7 +58,7 @@ struct DeniedFault {
   Place place;
   std::uint32_t communicator = 0;  // index in TaskGraph::communicators
   std::string what;
-  std::int64_t slower = 0;  // factor of the slowdown of the fallback; 0: readers die
+  std::int64_t slower = 0;  // slowdown factor of the fallback; 0: no fallback, readers die
 
   friend bool operator==(const DeniedFault&, const DeniedFault&) = default;
 };
@@ -79,7 +79,7 @@ struct GuardRules {
   std::int64_t heartbeat_ns = 0;   // for hosts that connect at first use
   std::int64_t store_ns = 0;       // for host waits: keys, communicator init, host calls
   std::int64_t launcher_ns = 0;    // from a death until the launcher kills the other ranks
-  bool launcher_ends_job = false;  // kills all ranks of the job, not only the ones on the host
+  bool launcher_ends_job = false;  // the launcher kills the whole job, not only its host's ranks
 
   friend bool operator==(const GuardRules&, const GuardRules&) = default;
 };

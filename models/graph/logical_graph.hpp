@@ -41,8 +41,10 @@ struct ModelVariable {
   Place place;
   TensorType type;
   NdSbp signature = {Sbp::broadcast(), Sbp::broadcast()};
-  NdSbp gradient = {Sbp::partial_sum(), Sbp::partial_sum()};  // as the op's gradient gives it
-  NdSbp like = {Sbp::broadcast(), Sbp::broadcast()};  // as the op's gradient reads the weights
+  // Signature in which the op's gradient gives the variable's gradient.
+  NdSbp gradient = {Sbp::partial_sum(), Sbp::partial_sum()};
+  // Signature in which the op's gradient reads the weights.
+  NdSbp like = {Sbp::broadcast(), Sbp::broadcast()};
   bool read_by_gradient = true;
 
   friend bool operator==(const ModelVariable&, const ModelVariable&) = default;
@@ -52,7 +54,7 @@ struct ModelVariable {
 /// output.
 enum class Saved : std::uint8_t { kInput, kOutput, kNothing };
 
-/// An op of a layer, as the user gave it. It reads the op before it.
+/// An op of a layer, as the user gave it. Its input is the op before it in the layer.
 struct ModelOp {
   std::string name;
   Place place;
@@ -127,15 +129,15 @@ struct Training {
 /// The kind of an op in the logical graph.
 enum class OpKind : std::uint8_t {
   kInput,       // the user's input, once per step, on the host
-  kUnpack,      // 1:N
+  kUnpack,      // cuts one input into N outputs
   kVariable,    // weights
-  kRepeat,      // 1:N
+  kRepeat,      // gives one input N times
   kCompute,     // an op of a layer, or its gradient
   kBuffer,      // identity_buffer
-  kCollective,  // an NCCL op put in by insert-nccl-logical
-  kAccumulate,  // N:1
-  kAccTick,     // N:1, order only
-  kPack,        // N:1
+  kCollective,  // an NCCL op inserted by insert-nccl-logical
+  kAccumulate,  // adds up N inputs
+  kAccTick,     // order only: one output per N inputs
+  kPack,        // joins N inputs into one output
   kOutput,      // the output for the user, on the host
   kUpdate,      // updates a variable, by the optimizer
 };

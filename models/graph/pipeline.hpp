@@ -85,9 +85,9 @@ enum class RingOrder : std::uint8_t {
 std::optional<RingOrder> find_ring_order(std::string_view name);
 std::vector<std::string> ring_order_names();
 
-/// A collective of the ranks that share a stage, or exchanges in a ring of those ranks. The calls
-/// split the surrounding computation into parts: one before the first call and one after each call.
-/// An exchange overlaps the part after it, and the next part waits for the exchange.
+/// A collective of the ranks that share a stage, or exchanges among these ranks in a ring. The
+/// calls split the surrounding computation into parts: one before the first call and one after each
+/// call. An exchange overlaps the part after it, and the next part waits for the exchange.
 struct StageCollective {
   Place place;
   Operation operation = Operation::kAllReduce;
@@ -119,7 +119,7 @@ struct Pipeline {
   Place place;
   Schedule schedule;             // valid, with messages
   std::vector<StageCost> costs;  // per stage or, if they differ, per stage and micro-batch
-  bool costs_differ = false;     // by micro-batch: see Schedule::index()
+  bool costs_differ = false;     // costs are per stage and micro-batch, see Schedule::index()
   // Duration of a slot that overlaps a forward with a backward, looked up by the forward; empty:
   // the sum of the two.
   std::optional<StageAmounts> overlap_ns;

@@ -99,7 +99,7 @@ struct RankRun {
 };
 
 /// Splits `numbers`, a RankSet or an ascending vector, into few runs of equal steps. Two numbers
-/// that are not adjacent do not form a run, because the second one may start a longer run.
+/// that are not adjacent do not form a run, because the second one can start a longer run.
 template <typename Numbers>
 std::vector<RankRun> runs_of(const Numbers& numbers) {
   std::vector<RankRun> runs;

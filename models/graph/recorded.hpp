@@ -16,10 +16,10 @@ struct CallOfRanks {
   std::vector<std::uint32_t> ranks;  // ascending
   OutsideText call;  // "all_gather, 8 B of int64"; empty: the ranks make no such call
   OutsideText at;    // line of the call; without a call, the ranks' action instead
-  std::vector<OutsideText> lines{};  // call stack, the caller's last
+  std::vector<OutsideText> lines{};  // lines of the call stack, the caller's last
 };
 
-/// The first call on a group that differs between ranks, before a mismatched call.
+/// The first call on a group that differs between ranks, up to the first mismatched call.
 struct FirstDifference {
   OutsideText group;        // "the world group", "group [0, 1] of tp_dp.py:8"
   std::int64_t number = 0;  // number of the call, from 1

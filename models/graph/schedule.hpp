@@ -97,7 +97,8 @@ struct Schedule {
   std::vector<std::uint32_t> rank_of_stage;
 
   std::uint32_t depth() const { return stages / pipelines; }
-  // Most schedules have one pipeline, and each action asks: a division would be too slow.
+  // Avoids the division for one pipeline, as most schedules have: each action calls these
+  // functions.
   bool is_first(std::uint32_t stage) const {
     return pipelines == 1 ? stage == 0 : stage % depth() == 0;
   }
@@ -112,7 +113,7 @@ struct Schedule {
   std::size_t index(const Action& action) const { return index(action.stage, action.micro_batch); }
   std::size_t index_count() const { return std::size_t{stages} * micro_batches; }
 
-  /// Returns the place where an action was read, if it was.
+  /// Returns the place of an action in its file; an empty place if the schedule was generated.
   Place place(std::uint32_t rank, std::size_t i) const {
     return places.empty() ? Place() : places[rank][i];
   }

@@ -3,7 +3,8 @@
 // All parts are templates: one actor, with its name and its place in the file, represents all its
 // ranks and all its ops. Lowering turns the task graph into a plan.
 //
-// Equality of task graphs includes places; compare without_places() of both to ignore them.
+// Equality of task graphs includes places. To ignore places, compare the results of
+// without_places().
 #pragma once
 
 #include <cstdint>
@@ -283,7 +284,7 @@ struct StepTemplate {
   bool only_cold = false;                 // kSynchronize: no effect unless the reading is cold
   bool cooperative = false;               // kOp, kCalls: all CTAs start together
   std::uint32_t cluster = 1;  // kOp, kCalls: CTAs that start together, if not cooperative
-  Boxed<Expr> ctas;           // kOp, kCalls; empty: 0, or the communicators' CTAs
+  Boxed<Expr> ctas;           // kOp, kCalls; empty: 0 for kernels, the communicators' for calls
   std::string dies;           // kWork: cause of death, if its rank dies here; else empty
   std::optional<std::int64_t> timeout_ns;  // for host steps; 0: none
 
@@ -337,7 +338,7 @@ struct ActorTemplate {
   std::uint32_t behind = kNoIndex;  // a stream: all ops launched there earlier must be done
   std::uint32_t phase = kNoIndex;   // index in TaskGraph::phases
   ShortList<RegisterTemplate> registers;
-  ShortList<ReadTemplate> reads;  // data and control, in order
+  ShortList<ReadTemplate> reads;  // data before control, in order
 
   friend bool operator==(const ActorTemplate&, const ActorTemplate&) = default;
 };

@@ -1,7 +1,8 @@
-// Boxing: moves a tensor from the signature and ranks of its producer to the ones of its reader.
+// Boxing: the tasks that bring a tensor from the signature and ranks of its producer to the
+// signature and ranks of its reader.
 //
-// Follows OneFlow's task graph (core/graph/boxing/ at a90c81d589): the change of signature is
-// reduced, the dispatcher chooses the groups of ranks, and each group uses the first builder of a
+// Follows OneFlow's task graph (core/graph/boxing/ at a90c81d589). The change of signature is
+// reduced, and the dispatcher chooses the groups of ranks. Each group uses the first builder of a
 // chain that supports the change.
 #pragma once
 
@@ -18,7 +19,8 @@
 namespace pipesim::models {
 
 /// The builders of the one-dimensional chain, in order. OneFlow's names end in SubTskGphBuilder.
-/// B21 and NaiveB2B are missing, because they change the number of ranks, and stages do not.
+/// B21 and NaiveB2B are missing: they change the number of ranks, but all stages have the same
+/// number.
 enum class BoxingBuilder : std::uint8_t {
   kOneToOne,          // each rank reads from its counterpart
   kCollectiveBoxing,  // one collective of the boxing executor

@@ -24,7 +24,7 @@ struct ChainLink {
 /// `ctrl`. With `memory_guard`, the first task of a chain with shared memory gets a control
 /// register `guard` of one slot to each sink. A sink reads the chain and feeds no other reader of
 /// the chain (core/job/intra_job_mem_sharing_util.cpp). So the chain starts the next micro-batch
-/// once the sinks have taken the present one.
+/// once the sinks have taken the current one.
 void add_chain_order(TaskGraph& graph, const std::vector<ChainLink>& links, bool memory_guard);
 
 /// Adds the control register `name` to `producer`, and makes `reader` wait for it.

@@ -148,7 +148,7 @@ class TaskBuilder {
     return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
   }
 
-  // Gives buffers the stream of their reader, if they ask for it; they have no own stream hint.
+  // Gives the stream of the reader to buffers that ask for it. Such buffers have no stream hint.
   void find_streams_of_readers() {
     for (LogicalOp& op : graph_.logical->ops) {
       for (const LogicalInput& input : op.inputs) {
@@ -352,7 +352,7 @@ class TaskBuilder {
     }
   }
 
-  // Returns the changed tensor of `source` at `target`.
+  // Returns the tensor of `source` after the change of `step`, at `target`.
   Source boxed(const BoxingStep& step, const Source& source, const Target& target,
                const LogicalOp& from, const LogicalOutput& tensor) {
     const auto key = std::make_tuple(source.actor, source.reg, target.stage, step.change.over,
@@ -458,7 +458,7 @@ class TaskBuilder {
                         Expr::constant(distance < 0 ? -distance : distance));
   }
 
-  // Returns the rank `steps` further around its group than like() returns.
+  // Returns the rank of like(), moved `steps` ranks around its group.
   Expr around(std::uint32_t from, std::uint32_t to, Dimensions over, std::uint32_t steps) const {
     const auto number = [](std::int64_t value) { return Expr::constant(value); };
     using Op = Expr::Op;
@@ -477,7 +477,7 @@ class TaskBuilder {
     return Expr::select(wraps, back, forward);
   }
 
-  // Returns `source` at `target`. Data from another rank go over the host
+  // Returns the tensor of `source` at `target`. Data from another rank go over the host
   // (TaskGraph::GetProxyNode). `steps`: distance of the producer around the group over `over`.
   Source moved(const Source& source, const Target& target, const LogicalOp& from, Dimensions over,
                std::uint32_t steps) {

@@ -12,9 +12,9 @@ namespace pipesim::models {
 /// Options of build-tasks.
 struct TaskOptions {
   bool zeros_on_all_ranks = false;       // for NaiveB2P: no rank of a group gets the tensor
-  std::int64_t zeros_slots = 1;          // for each BoxingZeros
+  std::int64_t zeros_slots = 1;          // of each BoxingZeros
   bool partial_sums_name_tensor = true;  // #8052
-  bool memory_guard = true;              // for the memory that a chain shares
+  bool memory_guard = true;  // protects the memory that a chain shares, see add_chain_order()
 };
 
 /// Makes the actors of all ops of `graph.logical`, with the streams, groups and communicators that

@@ -16,8 +16,8 @@ struct RatedEdge {
   std::uint32_t acts_per_take = 1;
 };
 
-/// A reason why the equations have no solution. For kUneven and kContradiction, `edge` is where
-/// they fail.
+/// A reason why the equations have no solution. For kUneven and kContradiction, `edge` is the edge
+/// that fails.
 struct BalanceError {
   enum class Kind : std::uint8_t {
     kUneven,         // the ops of one end give a fractional number for the other end

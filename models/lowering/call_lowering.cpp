@@ -141,7 +141,7 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
 void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t list,
                                  sim::CallSpec& spec) {
   const CommunicatorTemplate& communicator = graph_.communicators[index];
-  // A schedule decides for its own messages, whatever the reading.
+  // A schedule decides whether its messages are buffered, whatever the reading.
   const bool never_waits = communicator.eager_bytes == std::numeric_limits<std::int64_t>::max();
   if (communicator.on_host || never_waits) {
     spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
@@ -248,7 +248,7 @@ void CallLowering::set_peer(ActorId id, const CallTemplate& from, std::uint32_t 
 
 // Derives the time of a call from its bytes and the cluster.
 void CallLowering::set_time(ActorId id, const CallTemplate& from, sim::CallSpec& spec) {
-  if (diagnostics_.has_errors()) return;  // the error may concern its peer or size
+  if (diagnostics_.has_errors()) return;  // the error can concern its peer or size
   std::string why;
   const auto time = call_times_.of(from, placement_.rank_of(id), spec, &why);
   if (!time) {

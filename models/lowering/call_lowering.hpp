@@ -49,7 +49,7 @@ class CallLowering {
   /// reports an error at `place` and returns kNoIndex.
   std::uint32_t list_of(sim::ActorId id, std::uint32_t communicator, Place place);
 
-  /// Returns a new communicator if `communicator` is kNoIndex, else the one of the list.
+  /// Returns a new communicator if `communicator` is kNoIndex, else the list's communicator.
   sim::CommunicatorId communicator_of(std::uint32_t communicator, std::uint32_t list,
                                       std::uint32_t group);
 

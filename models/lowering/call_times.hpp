@@ -13,8 +13,9 @@
 
 namespace pipesim::models {
 
-/// Computes times on the graph's cluster, which must exist, and caches the links of each list of a
-/// group. Times are in nanoseconds. If a time cannot be computed, returns nullopt and sets `why`.
+/// A calculator of call times on the graph's cluster, which must exist. Caches the links of each
+/// list of a group. Times are in nanoseconds. If a time cannot be computed, of() returns nullopt
+/// and sets `why`.
 class CallTimes {
  public:
   explicit CallTimes(const TaskGraph& graph) : graph_(graph) {}

@@ -12,8 +12,8 @@
 
 namespace pipesim::models {
 
-/// Determines the faults that affect the parts of a plan. Creates a link of the plan only when
-/// something uses it.
+/// The faults that affect each part of a plan. A link of the plan is created only when something
+/// uses it.
 class FaultLowering {
  public:
   FaultLowering(const TaskGraph& graph, sim::PlanBuilder& builder)
@@ -28,8 +28,8 @@ class FaultLowering {
   /// Returns the link of a message between two ranks, if that link can be down.
   sim::LinkId link_of_message(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
 
-  /// Returns the factor by which a message is slower, or a collective: the factor of the slowest
-  /// link between neighbors.
+  /// Return the slowdown factor of a message, or of a collective. For a collective, this is the
+  /// largest factor between neighbors.
   std::int64_t slower(std::uint32_t communicator, std::uint32_t a, std::uint32_t b) const;
   std::int64_t slower(std::uint32_t communicator, const std::vector<std::uint32_t>& members) const;
 

@@ -414,7 +414,8 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   if (!on_host(step.role)) spec.stream = stream_of(rank, from.stream);
   spec.launch_overhead = {diagnostics_.number(from.launch_overhead, rank, 0, kMaxNs, from.place,
                                               "the launch overhead", " ns")};
-  if (step.role == sim::Role::kWork) {  // to the engine, both are time of the host thread
+  // To the engine, launch overhead and duration are both host thread time.
+  if (step.role == sim::Role::kWork) {
     spec.launch_overhead.ns +=
         diagnostics_.number(from.takes, rank, 0, kMaxNs - spec.launch_overhead.ns, from.place,
                             "the time it takes", " ns");

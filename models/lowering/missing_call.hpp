@@ -36,7 +36,7 @@ struct MissingCall {
 std::optional<MissingCall> missing_call(const TaskGraph& graph, const Lowered& lowered,
                                         const CallsOfRank& more, const CallsOfRank& fewer);
 
-/// The collective calls of all programs of a job. The arguments of the constructor must outlive it.
+/// The collective calls of all programs of a job. Keeps references to `graph` and `lowered`.
 class CollectiveCalls {
  public:
   CollectiveCalls(const TaskGraph& graph, const Lowered& lowered);

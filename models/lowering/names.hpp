@@ -15,7 +15,7 @@ inline std::string host_name(const TaskGraph& graph, std::uint32_t rank) {
   return graph.cluster ? graph.cluster->host_name(graph.cluster->host_of_rank[rank]) : "node0";
 }
 
-/// Looks up names in the task graph of a plan. Both must outlive it.
+/// A lookup of names in the task graph of a plan. Keeps references to `graph` and `lowered`.
 class Names {
  public:
   Names(const TaskGraph& graph, const Lowered& lowered) : graph_(graph), lowered_(lowered) {}

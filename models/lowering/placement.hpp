@@ -18,7 +18,7 @@ class Placement {
   Placement(const TaskGraph& graph, RankDiagnostics& diagnostics)
       : graph_(graph), diagnostics_(diagnostics) {}
 
-  /// Places all actors and connects their reads. The other members are valid only if this reports
+  /// Places all actors and connects their reads. The other members are valid only if run() reports
   /// no errors.
   void run();
 
@@ -27,7 +27,7 @@ class Placement {
   std::uint32_t rank_of(sim::ActorId id) const { return placed_[id].rank; }
   const ActorTemplate& actor(sim::ActorId id) const { return graph_.actors[template_of(id)]; }
 
-  /// Returns the index of its host thread in TaskGraph::threads, or kNoIndex.
+  /// Returns the index of an actor's host thread in TaskGraph::threads, or kNoIndex.
   std::uint32_t thread_of(sim::ActorId id) const {
     const ActorTemplate& from = actor(id);
     if (from.thread != kNoIndex) return from.thread;

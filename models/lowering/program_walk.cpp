@@ -87,8 +87,8 @@ bool may_need(const TaskGraph& graph, const std::vector<std::set<std::uint32_t>>
   if (events) return true;
   if (on_host(ra) && on_host(rb)) return hosts_may_need(rb, ra);
   if (on_host(ra) || on_host(rb)) {
-    // A host step can depend on launched work only if it waits, and callers are meant to move
-    // waits. A later launch can use the results of host computation.
+    // A host step depends on launched work only if it waits; waits count as movable. A later launch
+    // can use the results of host computation.
     return !is_host_wait(ra) && !is_host_wait(rb) && ra == Role::kWork;
   }
   const bool calls = ra == Role::kCalls && rb == Role::kCalls;

@@ -109,7 +109,7 @@ void Programs::check_counts(const std::vector<std::int64_t>& acts) {
                                   " times on " + rank_text(placement_.rank_of(id)));
     }
   }
-  program_counts_.clear();  // large for a large graph: one entry per step and rank
+  program_counts_.clear();  // frees one entry per step and rank
 }
 
 void Programs::check_size(const std::vector<std::int64_t>& acts) {
@@ -183,7 +183,7 @@ void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts)
 }
 
 // Reports uses of a communicator after a call destroyed it. Stops at the first error of a program,
-// because in a loop every later use would be one.
+// because in a loop every later use would be an error.
 void Programs::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts) {
   std::map<std::uint32_t, Place> destroyed;
   const auto is_gone = [&](std::uint32_t communicator, Place place) {

@@ -56,7 +56,7 @@ class Programs {
    private:
     const std::vector<ProgramStep>& program_;
     std::vector<std::uint32_t> of_many_;
-    std::vector<std::uint32_t> of_rank_;  // for `rank`: from first_[rank] to first_[rank + 1]
+    std::vector<std::uint32_t> of_rank_;  // steps of `rank`: [first_[rank], first_[rank + 1])
     std::vector<std::uint32_t> first_;
   };
 

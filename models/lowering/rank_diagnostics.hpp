@@ -17,7 +17,7 @@ inline constexpr std::int64_t kMaxNs = std::numeric_limits<std::int64_t>::max();
 
 inline std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
 
-/// Reports a mistake that many ranks share for one of them only.
+/// A reporter of mistakes that many ranks share: reports each mistake for one rank only.
 class RankDiagnostics {
  public:
   explicit RankDiagnostics(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}

@@ -127,8 +127,8 @@ bool Folder::knows_all() const {
     if (!actor.step) return true;
     return std::none_of(actor.step->calls.begin(), actor.step->calls.end(),
                         [&](const CallTemplate& call) {
-                          // The ranks of a host destroy a communicator together; in a tree,
-                          // each rank has its own position.
+                          // The ranks of a host destroy a communicator together; in gloo's
+                          // broadcast tree, each rank has its own position.
                           return call.operation == Operation::kDestroy ||
                                  (call.operation == Operation::kBroadcast &&
                                   graph_.communicators[call.communicator].is_gloo);
@@ -136,7 +136,7 @@ bool Folder::knows_all() const {
   });
 }
 
-// Collects the groups whose lists matter: the ones that communicate.
+// Collects the groups that communicate, because their lists matter.
 void Folder::use_groups() {
   for (const ActorTemplate& actor : graph_.actors) {
     if (actor.collective) groups_.insert(actor.collective->group);
@@ -200,9 +200,9 @@ void Folder::split_by_blocks(const std::vector<ProgramStep>& steps) {
   }
 }
 
-// Collects the peer rules without duplicates: a block repeats a send for each phase, so many calls
-// of a large job share a rule. Does not search for duplicates among rules of one rank: a rank can
-// have as many rules as the job has ranks, so the search costs more than it saves.
+// Collects the peer rules without duplicates: a block repeats a send for each phase, so in a large
+// job many calls share a rule. Rules of one rank are not compared: a rank can have a rule per rank
+// of the job, so the search would cost more than it saves.
 void Folder::find_peer_rules() {
   std::unordered_map<const std::uint32_t*, std::vector<PeerRule>> known;
   for (const ActorTemplate& actor : graph_.actors) {
@@ -374,7 +374,8 @@ std::optional<RankFolding> Folder::kept() {
   return folding;
 }
 
-// Whether a recv accepts any sender: the rank number then decides which sender it takes.
+// Whether a recv accepts any sender. Its choice depends on rank numbers, so equal ranks can behave
+// differently.
 bool Folder::receives_from_any() const {
   return std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& actor) {
     return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
@@ -394,7 +395,7 @@ bool Folder::agrees_on_roots() const {
       for (const std::uint32_t rank : actor.on) {
         const std::uint32_t list = group.list_of(rank);
         const std::optional<std::int64_t> root = call.peer->value(rank);
-        if (list == kNoIndex || !root) return false;  // invalid
+        if (list == kNoIndex || !root) return false;  // invalid, reported by lowering
         if (roots[list].value_or(*root) != *root) return false;
         roots[list] = root;
       }

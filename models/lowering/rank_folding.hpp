@@ -21,16 +21,18 @@ struct RankFolding {
   std::vector<std::uint32_t> copies() const;
 };
 
-/// Folds a job of host programs. Ranks are equal if they have the same steps with the same figures,
-/// their peers are equal and see them as the same peer, and the lists of their groups have the same
-/// number of ranks per class. The result is the coarsest equitable partition, found by refinement
-/// (R. Paige and R. Tarjan, "Three Partition Refinement Algorithms", 1987). The kept ranks include
-/// the peers of each kept rank, and one rank of each class in each of its lists.
+/// Folds a job of host programs. Two ranks are equal if they have the same steps with the same
+/// figures. In addition, their peers must be equal and see them as the same peer, and the lists of
+/// their groups must have the same number of ranks per class. The classes are the coarsest
+/// equitable partition, found by refinement (R. Paige and R. Tarjan, "Three Partition Refinement
+/// Algorithms", 1987). The kept ranks include the peers of each kept rank, and one rank of each
+/// class in each of its lists.
 ///
 /// Assume that timing decides nothing in the plan (sim::determinacy_obstacle). If the kept ranks
 /// complete on their own, the whole plan completes, and each rank acts at the times of its
-/// representative: an op waits only for ops of the same classes, whose times the kept ranks have.
-/// If the kept ranks hang, run the whole plan, because reports must name the blocked ranks.
+/// representative. The reason: an op waits only for ops of the same classes, whose times the kept
+/// ranks have. If the kept ranks hang, run the whole plan, because reports must name the blocked
+/// ranks.
 ///
 /// Returns nullopt if folding saves little, or if ranks depend on each other in unsupported ways:
 /// reads, faults, keys that all ranks share. Cost: O(ranks) per round of the refinement.

@@ -1,5 +1,6 @@
-// The backward and the optimizer. Each forward op gets a gradient op. It reads the gradient of the
-// op's output, the saved tensor and the variables, and gives the gradients of input and variables.
+// The backward and the optimizer. Each forward op gets a gradient op, which reads the gradient of
+// the op's output, the saved tensor and the variables. The gradient op gives the gradients of input
+// and variables.
 //
 // The gradient of a repeat is an accumulate (OneFlow's acc, named <repeat>_grad). The gradient of
 // an unpack would be a pack, but the user's input needs no gradient.

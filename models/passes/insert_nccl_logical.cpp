@@ -3,19 +3,19 @@
 //
 // In each stage, ops that data connects and that run equally often form a subgraph; variables,
 // repeats, accumulates, packs and buffers are its borders. So each stage has one subgraph for the
-// forward and one for the backward, except the last stage: without buffers between the two, it has
-// one for both. The largest subgraph fixes how often the ops run. The others follow in order, if
-// they run equally often and do not overlap. In a subgraph
+// forward and one for the backward. Only the last stage has one subgraph for both, because no
+// buffers separate them there. The largest subgraph fixes how often the ops run. The others follow
+// in order, if they run equally often and do not overlap. In a subgraph
 //
 //   * all ops get one order, through control registers if data does not order them;
 //   * an edge that changes the signature gets an NCCL op after its producer, if one exists for the
 //     change (models/logical/boxing.hpp); build-tasks boxes the remaining edges;
 //   * the ops get a separate stream, NCCL_COMPUTE_0 and so on. The exception is the first subgraph,
-//     which stays on COMPUTE with the buffers. The exception is one half of the Swin-T hang, see
-//     pipeline_buffers.cpp for the other; #8226 removes it.
+//     which stays on COMPUTE with the buffers. This exception is one half of the Swin-T hang (see
+//     pipeline_buffers.cpp for the other half); #8226 removes the exception.
 //
-// Gradients that are reduced after an accumulate also get NCCL ops, which wait for the last op of
-// the backward and for one another, so that their order is fixed as well.
+// Gradients that are reduced after an accumulate also get NCCL ops. These ops wait for the last op
+// of the backward and for one another, so their order is fixed.
 #include <algorithm>
 #include <map>
 #include <numeric>

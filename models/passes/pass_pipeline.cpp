@@ -135,7 +135,7 @@ void Parser::set_options(const Pass& pass, std::size_t at, const std::vector<Giv
       suggest_name(error(each.at, Code::kPassOption,
                          "pass '" + pass.name + "' has no option '" + each.name + "'"),
                    each.name, known);
-      is_complete_ = false;  // a required option may be misspelled
+      is_complete_ = false;  // the name can be a misspelled required option
     } else if (options.has(each.name)) {
       error(each.at, Code::kPassOption, "option '" + each.name + "'" + of_pass + " is given twice");
     } else if (!is_option_value(each.value, *declared)) {

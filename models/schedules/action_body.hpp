@@ -78,7 +78,7 @@ struct BodyStep {
 /// An action of a slot, with its computation split into parts by calls.
 struct ActionBody {
   Action action;
-  std::vector<BodyStep> steps;    // a last part follows them
+  std::vector<BodyStep> steps;    // one more part follows the last step
   std::int64_t takes_ns = 0;      // computation time of all parts together
   std::uint32_t done = 0;         // number of parts done
   std::uint32_t call = kNoIndex;  // actor that the next part waits for

@@ -4,8 +4,8 @@
 //
 // A pattern of two forwards and two input gradients, six slots long, repeats for each micro-batch,
 // and weight gradients take the free slots. Then actions move to earlier free slots, as far as
-// their inputs and the memory of their rank allow. The first pass moves actions of the whole
-// schedule with weight gradients, the second pass only the end without them. The authors' program
+// their inputs and the memory of their rank allow. The first pass moves actions including weight
+// gradients; the second pass, without weight gradients, moves only the end. The authors' program
 // does the same (sail-sg/zero-bubble-pipeline-parallelism, zbv_greedy.py), and the result is equal
 // action by action. Costs have no effect: all actions take one slot.
 #include <algorithm>
@@ -95,7 +95,8 @@ class Line {
   }
 
  private:
-  // The memory after a slot. While weight gradients are not placed, open ones take the free slots.
+  // The memory after a slot. While weight gradients are not placed, open ones count as placed in
+  // the free slots.
   struct State {
     std::int32_t held = 0;
     std::int32_t open = 0;
@@ -281,7 +282,7 @@ class Lines {
   std::vector<Line> lines_;
 };
 
-// Returns one row, with weight gradients of the second stage before the ones of the first.
+// Returns one row. Weight gradients of the second stage come before the first stage's.
 Actions row_of(const Line& line, std::uint32_t rank, const ScheduleShape& shape) {
   const std::uint32_t first = rank;
   const std::uint32_t second = shape.stages - 1 - rank;
@@ -292,7 +293,7 @@ Actions row_of(const Line& line, std::uint32_t rank, const ScheduleShape& shape)
   std::sort(slots.begin(), slots.end());
   Actions row;
   std::array<std::uint32_t, 4> done{};
-  std::array<std::uint32_t, 2> weights{};  // done for the second stage, for the first
+  std::array<std::uint32_t, 2> weights{};  // number done: second stage, first stage
   for (const auto& [time, kind] : slots) {
     if (kind == kWeights) {
       const std::uint32_t of = weights[0] < done[kSecondGrad] ? 0 : 1;

@@ -1,11 +1,11 @@
 // DualPipe and DualPipeV (DeepSeek-AI, github.com/deepseek-ai/DualPipe at 3da1bbea, dualpipe.py and
 // dualpipev.py; DeepSeek-V3, arXiv 2412.19437; DualPipeV also as PyTorch's ScheduleDualPipeV).
 //
-// Both schedules run the same eight phases on a rank with two stages: chunk 0 on the way there and
-// chunk 1 on the way back. In the middle, a forward of one chunk overlaps a backward of the other
-// chunk. In DualPipeV, the way back is the second half of the same model. In DualPipe, the way back
-// is a second pipeline in the opposite direction: rank r of 2n runs the DualPipeV row of rank
-// min(r, 2n-1-r) of n, and each pipeline has half of the micro-batches.
+// Both schedules run the same eight phases on a rank with two stages: chunk 0 on the way down the
+// ranks and chunk 1 on the way back. In the middle, a forward of one chunk overlaps a backward of
+// the other chunk. In DualPipeV, the way back is the second half of the same model. In DualPipe,
+// the way back is a second pipeline in the opposite direction: rank r of 2n runs the DualPipeV row
+// of rank min(r, 2n-1-r) of n, and each pipeline has half of the micro-batches.
 #include <algorithm>
 #include <cstddef>
 
@@ -45,7 +45,8 @@ class DualPipeRank {
  private:
   void add_steady(std::uint32_t times) {
     for (std::uint32_t i = 0; i < times; ++i) {
-      // On the last rank, the first two do not overlap, which makes the bubble smaller.
+      // On the last rank, the first forward and backward do not overlap: this makes the bubble
+      // smaller.
       if (i == 0 && rank_ == ranks_ - 1) {
         add_forward(0);
         add_backward(1, false);

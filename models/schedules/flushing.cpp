@@ -10,8 +10,8 @@
 // * looped BFS (Lamy-Poirier, arXiv 2211.05953; PyTorch's ScheduleLoopedBFS): all micro-batches of
 //   a stage before the next stage of the rank, backwards in reverse.
 //
-// Empty slots are in PyTorch's positions. They only align the rows of a table, assuming that a
-// backward takes as long as a forward.
+// Empty slots are in PyTorch's positions. Their only use is to align the rows of a table, assuming
+// that a backward takes as long as a forward.
 #include <algorithm>
 #include <cstddef>
 #include <utility>

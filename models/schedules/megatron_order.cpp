@@ -162,8 +162,8 @@ class MegatronRow {
     if (message != kNoIndex) into.push_back(message);
   }
 
-  // Places messages of a partial row without a matching action: sends of earlier results come
-  // first, recvs of unused inputs last.
+  // Places the messages of a partial row that belong to none of its actions: sends of earlier
+  // results come first, recvs of unused inputs last.
   void take_leftovers() {
     std::vector<bool> known(actions_.size(), false);
     for (std::size_t i = 0; i < actions_.size(); ++i) {
@@ -249,9 +249,9 @@ class MegatronRow {
     return 2 * (job_.ranks - 1 - row_.rank()) + (chunks - 1) * group + (job_.combined ? 1 : 0);
   }
 
-  // Whether the messages after the slot wait for later ones. Without overlap, the messages after a
-  // forward of the steady state are sent with the ones after the next backward. A slot that
-  // computes neither is skipped.
+  // Whether the messages after the slot wait for later messages. Without overlap, the messages
+  // after a forward of the steady state are sent together with the messages after the next
+  // backward. A slot with neither forward nor backward is skipped.
   bool is_held(std::size_t begin, std::size_t end) const {
     bool forward = false;
     for (std::size_t i = begin; i < end; ++i) {

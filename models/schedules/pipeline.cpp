@@ -30,7 +30,7 @@ namespace pipesim::models {
 namespace {
 
 constexpr std::int64_t kShapeBytes = 24;  // three numbers of 8 bytes
-constexpr std::size_t kActionKinds = 12;  // number of action kinds
+constexpr std::size_t kActionKinds = 12;
 
 // Reasons (bits) why an action does not share an actor.
 constexpr std::uint8_t kNotAlone = 0;
@@ -195,7 +195,8 @@ class Programs {
     }
   }
 
-  // Separates actors whose ops would take different times, or whose actions need several ops.
+  // Gives actions separate actors if their ops would take different times, or if an action needs
+  // several ops.
   void split_where_acts_differ() {
     for (std::size_t i = 0; i < kActionKinds; ++i) {
       const auto kind = static_cast<ActionKind>(i);
@@ -224,7 +225,7 @@ class Programs {
     return of ? of->of(stage % schedule_.depth(), micro_batch) : 0;
   }
 
-  // Separates the messages of a group, because the group shares one actor.
+  // Marks the messages of a group as irregular, because the group has one actor.
   void collect_group(const Actions& actions, std::size_t i) {
     if (!is_message(actions[i].kind)) return;
     for (std::size_t part = i; part < slot_end(actions, i); ++part) {
@@ -234,8 +235,8 @@ class Programs {
     }
   }
 
-  // Separates consumers whose recvs come in another order: op k of an actor can only wait for op k
-  // + n of another, with a fixed n.
+  // Gives consumers separate actors if their recvs come in another order: op k of an actor can only
+  // wait for op k + n of another, with a fixed n.
   void split_where_inputs_differ(std::uint32_t stage) {
     for (const ActionKind kind :
          {ActionKind::kForward, ActionKind::kInputGrad, ActionKind::kBackward}) {
@@ -449,8 +450,8 @@ class Programs {
     if (!op.weight_grad) last = {index, std::exchange(last.exchange, kNoIndex), kNoIndex};
   }
 
-  // Adds an op on stream `compute` after all ops of the slot, which begins with op `first`, unless
-  // the last op of the slot already is one.
+  // Adds an op on stream `compute` after all ops of the slot, unless the slot already ends with
+  // one. `first` is the first op of the slot.
   void add_end_of_ops(const ActorTemplate& like, const std::vector<LastOps>& all,
                       std::uint32_t first) {
     ActorTemplate end = like;
@@ -683,8 +684,8 @@ class Programs {
     actor.step->calls.push_back(std::move(call));
   }
 
-  // Adds the messages of the slot that begins at `i` as one group. Before a group, a shape exchange
-  // sends three numbers in each direction; the host waits for it, then for the device.
+  // Adds the messages of the slot that begins at `i` as one group. With a shape exchange, three
+  // numbers in each direction precede the group; the host waits for them, then for the device.
   std::uint32_t add_group(std::size_t i) {
     const Actions& actions = schedule_.ranks[row_];
     const std::size_t end = slot_end(actions, i);
@@ -783,8 +784,9 @@ class Programs {
   std::map<std::string, Ring> rings_;             // keyed by StageCollective::over
   std::vector<std::vector<std::uint8_t>> alone_;  // per row; empty without collectives
   std::vector<ActionSort> sorts_;                 // by stage and kind
-  bool has_layers_;                               // some stage has several
-  std::vector<std::uint32_t> unshards_ = std::vector<std::uint32_t>(schedule_.stages, 0);  // so far
+  bool has_layers_;                               // some stage has several layers
+  // Number of unshards so far, by stage.
+  std::vector<std::uint32_t> unshards_ = std::vector<std::uint32_t>(schedule_.stages, 0);
   std::uint32_t thread_ = kNoIndex;
   std::uint32_t compute_ = kNoIndex;
   std::uint32_t row_ = 0;            // row of the current program

@@ -63,7 +63,7 @@ class PipelineActs {
         Met& actor = actors[index];
         if (actor.parts == 0) continue;
         while (slot < actions.size() && actions[slot].none()) ++slot;
-        if (slot == actions.size()) return;  // steps after the schedule
+        if (slot == actions.size()) return;  // only steps after the schedule are left
         visit(slot, SlotActs{id, sim::ActorId{id.value + actor.parts - 1}, actor.acts++});
         i += actor.parts - 1;
         slot = slot_end(actions, slot);

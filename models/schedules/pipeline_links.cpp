@@ -10,7 +10,7 @@
 namespace pipesim::models {
 namespace {
 
-// Lets launch queues hold a whole step, because a schedule does not consider their limits.
+// Launch queue length that holds a whole step, because a schedule does not consider queue limits.
 constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
 constexpr const char* kWorld = "world";  // name of the group of all ranks
 
@@ -117,8 +117,8 @@ std::vector<std::vector<std::uint32_t>> PipelineLinks::lists_of(
   return lists;
 }
 
-// Returns the communicator of `group`. A job with more dimensions can already have one for the
-// group `pipeline`; otherwise makes it.
+// Returns the communicator of `group`, made if missing. A job with more dimensions can already have
+// a communicator of the group `pipeline`.
 std::uint32_t PipelineLinks::communicator_of_messages(Group group) {
   const auto named = [&](const auto& item) { return item.name == group.name; };
   const auto given = graph_.groups.begin() + static_cast<std::ptrdiff_t>(given_groups_);

@@ -38,9 +38,9 @@ bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet&
   return true;
 }
 
-// Adds messages as PyTorch does. In each round, every rank has a turn and runs a slot if its inputs
-// are available. A message is placed at the current position of both its ranks. An empty slot takes
-// a turn. For speed, a rank that waits has no turns until a message arrives.
+// PyTorch's algorithm that adds messages. In each round, every rank has a turn and runs a slot if
+// its inputs are available. A message is placed at the current positions of its two ranks. An empty
+// slot takes a turn. For speed, a rank that waits has no turns until a message arrives.
 class SendRecv {
  public:
   explicit SendRecv(const Schedule& from)
@@ -193,7 +193,8 @@ class SendRecv {
   void add(std::uint32_t rank, const Action& action, Place place) {
     Actions& row = result_.ranks[rank];
     row.push_back(action);
-    // Turns alternate between rows, so a row has left the cache before the next turn of its rank.
+    // Prefetches the row: turns go from row to row, so the row leaves the cache before the next
+    // turn of its rank.
     __builtin_prefetch(row.data() + std::min(row.size() + kAhead, row.capacity()), 1);
     if (!result_.places.empty()) result_.places[rank].push_back(place);
   }
@@ -217,14 +218,14 @@ class SendRecv {
 
   const Schedule& from_;
   std::vector<std::size_t> next_;
-  Turns now_;  // ranks with a turn in this round; in the next round: `later_`
+  Turns now_;  // ranks with a turn in this round; `later_`: in the next round
   Turns later_;
   std::uint32_t turn_ = 0;  // rank with the current turn
   std::size_t round_ = 0;
-  std::vector<std::size_t> resumes_;  // by rank: the round in which its empty slots end
+  std::vector<std::size_t> resumes_;  // round in which its empty slots end, by rank
   std::priority_queue<std::pair<std::size_t, std::uint32_t>,
                       std::vector<std::pair<std::size_t, std::uint32_t>>, std::greater<>>
-      pauses_;  // pauses of more than a turn: last round, rank
+      pauses_;  // pauses of more than one turn: round of the next turn, rank
   ActionSet done_;
   ActionSet here_;  // actions of a partial schedule; a backward counts as its input gradient
   Schedule result_;

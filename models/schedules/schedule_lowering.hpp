@@ -41,10 +41,10 @@ Schedule add_reduce_grad(const Schedule& schedule);
 /// its next action, reports an error and returns nullopt. `schedule` is valid and has no messages.
 std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics);
 
-/// Moves each recv directly before its use, as `defer_pp_recv` does (pytorch#188833). Before a rank
-/// sends to a higher rank, it receives every message that the higher rank sends before it receives
-/// this one (pytorch#178815). Otherwise both ranks of a pair could send first. `schedule` has
-/// messages.
+/// Moves each recv directly before its use, as `defer_pp_recv` does (pytorch#188833). Exception:
+/// before a rank sends to a higher rank, it receives every message that the higher rank sends
+/// before the matching recv (pytorch#178815). Otherwise both ranks of a pair could send first.
+/// `schedule` has messages.
 Schedule defer_receives(const Schedule& schedule);
 
 /// Moves messages to their places in Megatron-LM (megatron/core/pipeline_parallel): recvs directly
@@ -52,14 +52,14 @@ Schedule defer_receives(const Schedule& schedule);
 /// `overlap`, adjacent messages have the order of `_p2p_ops`, which depends on the parity of the
 /// rank. Otherwise, adjacent messages form slots in the order of `_batched_p2p_ops`: a send and the
 /// recv from the same neighbor or, if ranks have several stages, all of them. In the steady state,
-/// the messages of a forward join the ones of the next backward. `schedule` has messages.
+/// the messages of a forward join the messages of the next backward. `schedule` has messages.
 Schedule in_megatron_order(const Schedule& schedule, bool overlap);
 
 /// The places of sends and recvs in a row.
 enum class MessageOrder : std::uint8_t {
   kInTurn,    // as add_send_recv() places them
   kDeferred,  // see defer_receives()
-  // Sends directly after their actions, recvs directly before theirs; sends come first.
+  // Sends directly after their actions, recvs directly before their use; sends come first.
   kSendFirst,
   kRecvFirst,  // the same, but recvs come first
 };

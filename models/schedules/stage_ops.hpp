@@ -13,17 +13,17 @@
 
 namespace pipesim::models {
 
-/// An op of a layer. It waits for the previous op of its action, not counting weight gradients: no
-/// op of the action waits for them.
+/// An op of a layer, which waits for the previous op of its action. Exception: no op of the action
+/// waits for a weight gradient.
 struct StageOp {
   Place place;
   std::string name;
   bool weight_grad = false;
   StageAmounts takes_ns{{0}};           // for ops that compute
-  std::optional<StageCollective> call;  // for all other ops
+  std::optional<StageCollective> call;  // for ops that communicate
 
   bool by_micro_batch() const { return call ? call->by_micro_batch() : takes_ns.by_micro_batch(); }
-  /// The stated time. The time of a call can also follow from its size and the cluster.
+  /// Returns the stated time. The time of a call can also follow from its size and the cluster.
   std::int64_t takes(std::uint32_t stage, std::uint32_t micro_batch) const;
 };
 
@@ -61,7 +61,7 @@ struct SlotOp {
 std::vector<SlotOp> ops_of_slot(const LayerOps& ops, const Actions& actions, std::size_t begin,
                                 const Pipeline& pipeline);
 
-/// Does the same as add_pipeline() without `ops`, but runs forwards and backwards op by op.
+/// Adds `pipeline` like add_pipeline() without `ops`, but runs forwards and backwards op by op.
 bool add_pipeline(Pipeline pipeline, const LayerOps& ops, TaskGraph& graph,
                   Diagnostics& diagnostics);
 

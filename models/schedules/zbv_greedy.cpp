@@ -1,9 +1,9 @@
 // ZB-V as its authors generate it (Qi et al., arXiv 2401.10241;
 // sail-sg/zero-bubble-pipeline-parallelism at 39f2c186, zbv.py): two stages per rank, the second on
-// the way back. The generator places one action at a time, where it leaves the smallest bubble for
-// the given costs, within the memory of 1F1B. It tries four preferences, repeats each with the
-// bubbles of the previous attempt allowed, and keeps the best result. The result equals the
-// authors' action by action, if the weight gradient frees the memory.
+// the way back. The generator places one action at a time, so that the bubble stays as small as
+// possible for the given costs, within the memory of 1F1B. The generator tries four preferences,
+// repeats each preference with the bubbles of the previous attempt allowed, and keeps the best
+// result. The result equals the authors' action by action, if the weight gradient frees the memory.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -23,7 +23,7 @@ enum Work : std::uint8_t { kF, kB, kW };
 
 struct Preference {
   bool fill_f = true;  // put a weight gradient before a forward that would wait
-  bool fill_b = true;  // also before an input gradient of the first chunk
+  bool fill_b = true;  // also before an input gradient of the first chunk that would wait
 };
 
 struct Result {
@@ -159,7 +159,7 @@ class Attempt {
     }
   }
 
-  // Adds forwards of the first chunk until the input of the way back reaches `rank`.
+  // Adds forwards of the first chunk until the first input of the second chunk reaches `rank`.
   void fill_until_input(std::uint32_t rank) {
     const std::int64_t input = end(kF, 1, rank + 1, 0) + shape_.costs.message_ns;
     const auto fits = [&] {

@@ -6,8 +6,8 @@
 //   gradients by r micro-batches, so that every rank holds the same number of activations as the
 //   first rank of 1F1B. The rule also applies to several stages per rank.
 // * H2 uses twice the memory: twice the forwards ahead, twice the delay. The paper draws H2 and
-//   gives its figures, but no rule. This rule doubles both numbers of H1. For equal times, it
-//   yields the paper's figures: no bubble except at the start, 2p - 1 activations.
+//   gives its figures, but no rule. This rule doubles both numbers of H1, and yields the paper's
+//   figures for equal times: no bubble except at the start, 2p - 1 activations.
 // * ZB-V: two stages per rank, the second on the way back (PyTorch's ScheduleZBVZeroBubble), in an
 //   order that ignores costs; zbv_greedy.cpp has the authors' order.
 #include <algorithm>
