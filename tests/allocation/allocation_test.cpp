@@ -1,6 +1,6 @@
-// A run allocates for its queues until they have the size that it needs, and then no more: ten
-// times the acts need not one allocation more. Counted by an operator new of this program's own,
-// which is why the test has a program to itself.
+// A run allocates until its queues have the size that they need, and then no more: ten times the
+// ops need no further allocation. The program counts with its own operator new, so it contains only
+// this test.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -23,8 +23,9 @@ void* counted(std::size_t size) {
   return memory;
 }
 
-// Two ranks, each a source, an op, a collective over both and a sink, with data and control
-// registers of few slots, gated and immediate messages, and creation at first use.
+// Returns a plan of two ranks, each with a source, an op, a collective over both and a sink, with
+// data and control registers of few slots, gated and immediate messages, and initialization at
+// first use.
 Plan plan_of(std::uint32_t acts, ThreadOrder order) {
   PlanBuilder builder(2);
   std::vector<Member> members;
@@ -85,7 +86,7 @@ void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
-// Libraries that g++ has compiled call these; clang 14 does not declare them.
+// Libraries compiled by g++ call these; clang 14 does not declare them.
 void operator delete(void* memory, std::size_t size) noexcept;
 void operator delete[](void* memory, std::size_t size) noexcept;
 void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }

@@ -1,9 +1,9 @@
-"""The installed library serves a project outside of the tree.
+"""The installed library serves a project outside of the source tree.
 
     consumer_test.py --build DIR --cmake PATH --compiler PATH --flags FLAGS --build-type TYPE
 
-Installs the build in DIR into a folder of its own, copies this project and examples/own_pass.cpp to
-another, and builds it there: by CMake, and one file of it by what pkg-config says.
+Installs the build in DIR into a temporary folder, copies this project and examples/own_pass.cpp to
+another, and builds it there with CMake, and one file of it with the flags of pkg-config.
 """
 
 import argparse
@@ -31,7 +31,7 @@ OPTIONS = arguments()
 
 
 def run(*command, cwd, codes=(0,), env=None):
-    """What the command prints. It has to exit with one of `codes`."""
+    """Returns the output of the command, which must exit with one of `codes`."""
     done = subprocess.run(
         command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", check=False,
@@ -50,13 +50,13 @@ class Consumer(unittest.TestCase):
         cls.addClassCleanup(temporary.cleanup)
         folder = pathlib.Path(temporary.name).resolve()
         cls.project = folder / "a project"
-        # Installed in one place and used in another: nothing in it may say where it was.
+        # Installed in one place and used in another: no file may contain the first path.
         installed = folder / "installed"
         run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", str(installed), cwd=folder)
         cls.prefix = installed.rename(folder / "moved")
         shutil.copytree(OURS, cls.project)
         shutil.copy(ROOT / "examples/own_pass.cpp", cls.project)
-        # Folders that a project may well have, and that are none of ours.
+        # Folders with the names of ours, as a project may have them.
         for name in ("models/graph/task_graph.hpp", "sim/time.hpp"):
             file = cls.project / name
             file.parent.mkdir(parents=True)
@@ -76,9 +76,9 @@ class Consumer(unittest.TestCase):
         self.assertIn("All tests passed", output)
 
     def test_a_test_that_fails_shows_the_report(self):
-        # How many tests failed, of Catch2 2; 42, of Catch2 3.
+        # The number of failed tests in Catch2 2; 42 in Catch2 3.
         output = run("build/scheduler_tests", "[.fails]", cwd=self.project, codes=(1, 42))
-        # Catch2 breaks long lines.
+        # Catch2 wraps long lines.
         output = re.sub(r"\s+", " ", output)
         for part in (
             "REQUIRE_THAT( run(step()), completes() ) with expansion:",
@@ -111,7 +111,7 @@ class Consumer(unittest.TestCase):
         self.assertTrue(zsh.read_text("utf-8").startswith("#compdef pipesim\n"))
 
     def test_no_file_says_where_it_was_made(self):
-        # Not the archive and the program: with debug information they say where the sources lie.
+        # Not the archive and the program: their debug information contains source paths.
         for file in self.prefix.rglob("*"):
             if file.suffix in (".cmake", ".pc", ".hpp"):
                 self.assertNotIn(str(ROOT), file.read_text("utf-8"), file)

@@ -1,4 +1,4 @@
-// Tests of a scheduler pass, as in a project that makes one. docs/how-to/library.md shows this
+// Tests of a scheduler pass, as in a project that develops one. docs/how-to/library.md shows this
 // file.
 #include <chrono>
 #include <cstdint>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Two ranks; the gradient passes through `buffer`, which is on the stream of the forward.
+// Returns two ranks; the gradient passes through `buffer`, which is on the stream of the forward.
 Graph step(std::uint32_t slots = 2) {
   GraphBuilder job("step", 2);
   job.micro_batches(3).group("tp").stream("forward").stream("backward");
@@ -43,7 +43,7 @@ Graph step(std::uint32_t slots = 2) {
   return job.build();
 }
 
-// The pass: a buffer runs where its reader does.
+// The pass: moves a buffer to the stream of its reader.
 void move_buffers(models::TaskGraph& graph, models::Diagnostics& diagnostics) {
   const auto buffer = find_actor(graph, "buffer", diagnostics);
   if (!buffer) return;
@@ -54,7 +54,7 @@ void move_buffers(models::TaskGraph& graph, models::Diagnostics& diagnostics) {
   }
 }
 
-// A generator of collective algorithms: two ranks swap their chunks.
+// Generates a collective algorithm: two ranks swap their chunks.
 std::string all_gather() {
   std::string text =
       R"(<algo name="swap" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" )"

@@ -1,6 +1,6 @@
-// The determinism contract within one process, and against the numbers that every earlier build
-// gave: fingerprints.tsv. A number there changes only with an entry under Results in CHANGELOG.md.
-// That the numbers are right, and not only the same, is the twin's word (tests/scenarios).
+// The determinism contract within one process, and across builds: fingerprints.tsv has the numbers
+// of every earlier build. A number there changes only with an entry under Results in CHANGELOG.md.
+// The twin (tests/scenarios) checks that the numbers are right, not only unchanged.
 #include <map>
 #include <sstream>
 #include <string>
@@ -15,7 +15,7 @@ using namespace pipesim;
 
 namespace {
 
-// "acc=2 bwd_dst_buffer=own", or "-" for none.
+// Returns "acc=2 bwd_dst_buffer=own", or "-" without settings.
 std::string key_of(const testing::Settings& settings) {
   std::string key;
   for (const auto& [name, value] : settings) {

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Seeds one fault after the other and sees whether the test that it names catches it.
+"""Seeds one fault after another and checks that the test named by the fault catches it.
 
-faults.txt is the list, and says how it is written. For each fault the changed sources are compiled
-(of a changed header: the sources that include it, those of a room as one), linked with the objects
-of the tests, and the test that the fault names must fail. A crash or an endless run is a
-failure too. Without a fault each of these tests must pass, here on few of its plans: CTest runs
-them on all.
+faults.txt is the list, and documents its format. For each fault, the script compiles the changed
+sources (for a changed header: the sources that include it, and those of one folder together), links
+them with the objects of the tests, and expects the named test to fail. A crash or an endless run
+also counts as a failure. Without a fault, each of these tests must pass, here on few of its plans:
+CTest runs them on all.
 
-CTest calls it as "faults" in builds with g++ and without sanitizers (CMakeLists.txt here); by hand,
-with the file that CMake has written:
+CTest calls the script as "faults" in builds with g++ and without sanitizers (see CMakeLists.txt).
+By hand, use the file that CMake has written:
 
     tests/faults/run_faults.py build/release/tests/faults/link_inputs.txt [--only 'part of a name']
 
-A run tries a thirtieth of them. Which one depends on the commit, so that all have their turn.
+A run tries a thirtieth of the faults, selected by the commit, so that all have their turn.
 PIPESIM_FAULTS=all tries all; do so after a change to sim/, models/lowering/ or tests/twin/.
 """
 
@@ -37,12 +37,14 @@ DEFAULT_TEST = "the engine and the twin agree *"
 FLAGS = ["-std=c++20", "-O1", "-DNDEBUG", "-ffp-contract=off", "-w"]
 INCLUDE = re.compile(r'^#include "(sim/[^"]+)"', re.MULTILINE)
 
-# A test takes some seconds. A fault can make a run endless, or fill the memory. These seconds are
-# those of the processor: on a busy machine, a run that takes long would count as caught.
+# Limits of a test, which normally takes some seconds. A fault can make a run endless, or fill the
+# memory. The limit is processor time: otherwise, a slow run on a busy machine would count as
+# caught.
 SECONDS = 90
 BYTES = 2 << 30
 
-# Plans of which all orders are tried: fewer than in a run of the tests, which has longer.
+# Plans of which all interleavings are searched: fewer than in a normal run of the tests, which has
+# more time.
 PLANS = {"PIPESIM_ORDERS_PLANS": "2000"}
 FEW_PLANS = {
     "PIPESIM_ORDERS_PLANS": "100",
@@ -69,7 +71,7 @@ class Fault:
 
 
 class Mistake(Exception):
-    """In the list of faults, or in what the runner is given."""
+    """An error in the list of faults, or in the arguments of the runner."""
 
 
 def read_faults(path):
@@ -98,7 +100,9 @@ def read_faults(path):
 
 
 def check(faults, path):
-    """Names are unique, and each text to find stands exactly once in its source."""
+    """Checks that names are unique, and that each text to find occurs exactly once in its
+    source.
+    """
     mistakes = []
     names = set()
     for fault in faults:
@@ -122,7 +126,7 @@ def check(faults, path):
 
 
 def with_fault(source, changes):
-    """The source with all changes made, none of which sees what another has put in."""
+    """Returns the source with all changes made; no change sees the text of another."""
     text = ""
     done = 0
     for change in sorted(changes, key=lambda change: source.index(change.find)):
@@ -133,7 +137,7 @@ def with_fault(source, changes):
 
 
 def includes_of_sim():
-    """For each file of sim/ the files of sim/ that it includes, directly or not."""
+    """Returns the files of sim/ that each file of sim/ includes, directly or not."""
     direct = {
         str(path.relative_to(ROOT)): set(INCLUDE.findall(path.read_text()))
         for path in (ROOT / "sim").rglob("*.?pp")
@@ -156,7 +160,7 @@ class Runner:
         self.includes = includes_of_sim()
 
     def build(self, folder, texts):
-        """The tests, with these texts in place of the files of these names."""
+        """Builds the tests with these texts in place of the files of these names."""
         program = folder / "tests"
         for file, text in texts.items():
             copy = folder / file
@@ -167,17 +171,17 @@ class Runner:
             for file, included in self.includes.items()
             if file.endswith(".cpp") and (file in texts or included & texts.keys())
         ]
-        # Outside sim/ a room is one object, so all of it is replaced.
+        # Outside sim/, the sources of a folder are one object, so all of them are replaced.
         for room in {pathlib.Path(file).parent for file in texts if not file.startswith("sim/")}:
             changed += [file.relative_to(ROOT) for file in (ROOT / room).glob("*.cpp")]
         changed.sort(key=lambda file: (file.parent, file))
-        # As in a build: one translation unit takes a third of the time of its sources.
+        # Like the build, uses one translation unit per folder, which takes a third of the time.
         units = []
         for room, files in itertools.groupby(changed, key=lambda file: file.parent):
             units.append(folder / f"room_{len(units)}_{room.name}.cpp")
             paths = [folder / file if str(file) in texts else ROOT / file for file in files]
             units[-1].write_text("".join(f'#include "{path}"\n' for path in paths))
-        # What is compiled here stands first, so that the linker takes no other definition.
+        # The new objects come first, so that the linker uses no other definition.
         command = [self.compiler, *FLAGS, f"-I{folder}", f"-I{ROOT}", "-o", str(program)]
         done = subprocess.run(
             command + [str(unit) for unit in units] + self.link_inputs,
@@ -191,7 +195,7 @@ class Runner:
         return program
 
     def run(self, program, test, plans):
-        """How the test failed, in words; None if it passed."""
+        """Returns a description of the test's failure; None if it passed."""
 
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
@@ -240,7 +244,7 @@ class Runner:
 
 
 def share_of(faults):
-    """Those whose turn it is at this commit."""
+    """Returns the faults that this commit selects."""
     if os.environ.get("PIPESIM_FAULTS") == "all":
         return faults
     done = subprocess.run(
@@ -252,7 +256,8 @@ def share_of(faults):
 
 
 def run_all(runner, faults, jobs):
-    """Prints a line per fault; returns how many were not caught or could not be tried."""
+    """Prints a line per fault; returns the number of faults that were not caught or could not be
+    tried."""
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(runner.try_fault, fault) for fault in faults]

@@ -1,9 +1,9 @@
-"""Gathers inputs for the fuzz targets from what the repository has anyway.
+"""Gathers inputs for the fuzz targets from existing files of the repository.
 
     tests/fuzz/corpus.py FOLDER
 
-Makes FOLDER/TARGET/NAME for each target: sample files, and every text in the source of the tests of
-a reader, which is where its odd cases stand. Nothing of it is kept in the repository. Also makes
+Makes FOLDER/TARGET/NAME for each target: sample files, and every text in the tests of a reader,
+because these contain its odd cases. Nothing is kept in the repository. Also makes
 FOLDER/scenario.dict, the keys of the scenario format.
 """
 
@@ -25,7 +25,7 @@ SCENARIO_TESTS = [
     "docs/**/*.md",
 ]
 
-# Target: files that are inputs; C++ files whose texts are.
+# For each target: files that are inputs, and C++ files whose literals are inputs.
 SOURCES = {
     "scenario": (SCENARIOS, SCENARIO_TESTS + ["tests/unit/formats/yaml/patch_test.cpp"]),
     "plan": (SCENARIOS, SCENARIO_TESTS),
@@ -69,7 +69,7 @@ SOURCES = {
     "boxing": (["tests/golden/*/*.csv"], ["tests/unit/formats/oneflow/boxing_reader_test.cpp"]),
 }
 
-# Of formats that no file in the repository has.
+# Inputs in formats that no file of the repository has.
 WRITTEN = {
     "order": ['{"pipesim_order": 1, "scenario": "x", "settings": [["acc", "4"]], "count": 2,\n'
               ' "steps": [\n  {"event": "thread wakes", "id": 3, "what": "rank 0: a#1"},\n'
@@ -83,7 +83,7 @@ LONGEST = 64 << 10
 
 
 def unescaped(text):
-    """What a C++ literal stands for."""
+    """Returns the bytes of a C++ literal."""
     try:
         return ast.literal_eval('b"' + text.encode("unicode_escape").decode().replace("\\\\", "\\") + '"')
     except (SyntaxError, ValueError):
@@ -91,12 +91,12 @@ def unescaped(text):
 
 
 def examples_in(page):
-    """The blocks of code in Markdown."""
+    """Returns the code blocks of a Markdown page."""
     return [block.encode() for block in re.findall(r"^```\w*\n(.*?)^```", page, re.DOTALL | re.MULTILINE)]
 
 
 def texts_in(source):
-    """The literals of C++, those with only white space between them as one."""
+    """Returns the literals of C++ source; adjacent literals are joined."""
     result, end = [], -1
     for found in TEXT.finditer(source):
         raw = found.group("raw")
@@ -120,7 +120,8 @@ def inputs_of(target):
         with open(path, "rb") as file:
             inputs.append(file.read())
         by_folder.setdefault(os.path.dirname(path), []).append(inputs[-1])
-    # Files of one folder are often of one job: the ranks of a dump, a scenario and its patches.
+    # Files of one folder often belong to one job: the dumps of its ranks, or a scenario and its
+    # patches.
     inputs += [b"\n%%%\n".join(all) for all in by_folder.values() if len(all) > 1]
     for path in files_of(tests):
         with open(path, encoding="utf-8") as file:

@@ -1,5 +1,5 @@
-// What real jobs leave behind. An input is several files, with lines "%%%" between them: rank 0's,
-// rank 1's and so on.
+// Evidence of real jobs. An input is several files, separated by lines "%%%": rank 0's, rank 1's
+// and so on.
 #include <set>
 #include <string>
 
@@ -32,7 +32,7 @@
 namespace pipesim::fuzz {
 namespace {
 
-// A job's ranks are as many as the largest that is named, and each is shown.
+// A job has all ranks up to the largest rank number, and a report shows each of them.
 constexpr std::size_t kMaxRanks = 2'000;
 
 void explain(const models::Evidence& evidence) {
@@ -57,7 +57,7 @@ void explain(const models::Evidence& evidence) {
   if (!scenario.empty()) require_scenario(scenario);
 }
 
-// What the ranks called as their programs, and where the same job stands in them.
+// Writes the calls of the ranks as programs, and prints the job's position in them.
 void run_again(const models::Evidence& evidence) {
   if (evidence.ranks.size() > kMaxRanks) return;
   const models::DumpedRecord dumped = models::record_of_dumps(evidence);

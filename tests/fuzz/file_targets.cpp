@@ -1,4 +1,4 @@
-// Files of our own and of other tools: schedules, programs, plans, what commands have saved.
+// Files of pipesim and of other tools: schedules, programs, plans, saved results of commands.
 #include <atomic>
 #include <stdexcept>
 #include <string>
@@ -92,7 +92,8 @@ void goal(const std::string& bytes) {
     report.all_waits.push_back(models::describe_wait(result, edge));
   }
   require_printable(viz::text_report(report, {}));
-  constexpr std::uint32_t kMostRanks = 10'000;  // 14 bytes make a million, an object of JSON each
+  // 14 bytes can declare a million ranks, each a JSON object.
+  constexpr std::uint32_t kMostRanks = 10'000;
   if (graph.ranks <= kMostRanks) viz::json_report(report);
 }
 
@@ -103,7 +104,7 @@ void plan_dump(const std::string& bytes) {
   require(scenario.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
   show(diagnostics, bytes);
   if (!scenario) return;
-  models::Diagnostics unheard;  // rates may not balance: that is the plan's
+  models::Diagnostics unheard;  // unbalanced rates are an error of the plan
   formats::read_scenario(*scenario, {}, unheard);
   show(unheard, *scenario);
 }
@@ -130,7 +131,7 @@ void order(const std::string& bytes) {
   require(again && formats::write_order(*again) == text, "an order reads otherwise");
 }
 
-// A sweep whose cases are all there, or are taken as what did not run.
+// Shows a sweep; cases that its file lacks count as not run.
 void show_sweep(const formats::SweepFile& file) {
   constexpr std::uint64_t kMaxCases = 300;
   const models::ParameterGrid& grid = file.head.grid;
@@ -175,7 +176,8 @@ void report(const std::string& bytes) {
   show(diagnostics, bytes);
 }
 
-// What completes with any number of slots is timed, or says why not; the path is the whole time.
+// Times an algorithm that completes with any number of slots, or reports why it cannot. The path
+// must cover the whole time.
 void time(const models::CollectiveAlgorithm& algorithm) {
   const models::Cluster cluster =
       models::usual_cluster(static_cast<std::uint32_t>(algorithm.ranks.size()));
@@ -198,7 +200,7 @@ void time(const models::CollectiveAlgorithm& algorithm) {
   }
 }
 
-// The pictures and the page of an algorithm.
+// Draws the pictures and the page of an algorithm.
 void show_algorithm(const viz::VerifyView& view) {
   models::AlgoNetworkOptions how;
   how.in_place = view.algorithm.in_place;
@@ -216,7 +218,7 @@ void show_algorithm(const viz::VerifyView& view) {
   }
 }
 
-// Both formats of collective algorithms: what is read can be verified, changed and shown.
+// Reads both formats of collective algorithms, then verifies, changes and shows the result.
 void algorithm(const std::string& bytes) {
   models::Diagnostics diagnostics;
   const auto read = formats::read_algorithm(bytes, diagnostics);
@@ -235,11 +237,11 @@ void algorithm(const std::string& bytes) {
     show_algorithm(view);
     time(*read);
   } catch (const std::length_error&) {
-    // Larger than our limits: the command says so.
+    // The input exceeds a limit, and the command reports it.
   }
 }
 
-// Parts are of rank 0, rank 1 and so on; the last is record.json.
+// The parts are rank 0, rank 1 and so on; the last part is record.json.
 void record(const std::string& bytes) {
   std::vector<std::string> texts = parts(bytes);
   std::vector<formats::RecordText> files = {

@@ -1,5 +1,5 @@
-// libFuzzer's side: the environment variable FUZZ_TARGET says which target runs, so that one
-// program has to be linked for all.
+// libFuzzer's entry point. The environment variable FUZZ_TARGET selects the target, so that one
+// program is enough.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

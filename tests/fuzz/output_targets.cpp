@@ -1,5 +1,5 @@
-// What the command draws and writes of a scenario that it has run: pictures, pages, traces, reports
-// and files, each read again as far as something of ours reads it.
+// Outputs of a simulated scenario: pictures, pages, traces, reports and files. Each is read back if
+// a reader exists.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -52,10 +52,10 @@
 namespace pipesim::fuzz {
 namespace {
 
-// What Graphviz lays out in well under a second.
+// Limit for pictures, so that Graphviz's layout takes well under a second.
 constexpr std::uint64_t kMaxLaidOut = 40;
 
-// What fix and check are asked of.
+// Limit for fix and check.
 constexpr std::uint64_t kMaxSearched = 60;
 
 viz::Report report_of(const models::TaskGraph& graph, const models::Simulation& run) {
@@ -67,7 +67,7 @@ viz::Report report_of(const models::TaskGraph& graph, const models::Simulation& 
   return report;
 }
 
-// Nothing where the picture is refused, with a message that says why.
+// Returns the picture, or an empty string if drawing refuses it with a message.
 template <typename Draw>
 std::string drawn(const Draw& draw) {
   try {
@@ -158,7 +158,7 @@ void write_views(const models::TaskGraph& graph, const models::Simulation& run) 
   viz::run_logs(graph, run.lowered, run.outcome);
 }
 
-// What is asked of single ops.
+// Writes the answers about single ops.
 void write_answers(const models::TaskGraph& graph, const models::Simulation& run) {
   const std::uint32_t count = std::min<std::uint32_t>(run.lowered.plan.actors.size(), 20);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -184,7 +184,7 @@ void write_files(const std::string& bytes, const formats::Scenario& scenario,
     require(formats::read_state(*saved, diagnostics) == state, "a state reads otherwise");
   }
   if (!scenario.graph.pipeline || scenario.graph.pipeline->schedule.index_count() > 2'000) return;
-  // A CSV file says how many stages, ranks and micro-batches there are only by naming them.
+  // A CSV file shows the numbers of stages, ranks and micro-batches only through their names.
   const std::string csv = formats::write_schedule(scenario.graph.pipeline->schedule);
   models::Diagnostics of_rows;
   const auto again = formats::read_schedule(formats::schedule_rows(csv), 1, of_rows);
@@ -219,7 +219,7 @@ void write_check(const formats::Scenario& scenario, const models::Simulation& ru
   require(again && formats::write_order(*again) == text, "an order reads otherwise");
 }
 
-// Every patch that is offered can be read again where it was read before.
+// Checks that every suggested patch can be read in place of the old ones.
 void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   const std::vector<std::string> texts = parts(bytes);
   formats::ReadOptions options;
@@ -254,7 +254,7 @@ void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   require_json(viz::fix_json(*report, view));
 }
 
-// Of the run and one with other timing; of the graph and the one before its patches.
+// Compares the run with a run of other timing, and the graph with the graph without its patches.
 void write_differences(const std::string& bytes, const formats::Scenario& scenario,
                        const models::Simulation& run) {
   const models::TaskGraph& graph = scenario.graph;
@@ -276,7 +276,7 @@ void write_differences(const std::string& bytes, const formats::Scenario& scenar
   require_printable(viz::difference_page(difference, nullptr, nullptr, "fuzz"));
 }
 
-// What `test` says of the expectations of a scenario.
+// Writes the results of `test` for the expectations of a scenario.
 void write_results(const formats::Scenario& scenario, const models::Simulation& run) {
   std::vector<viz::TestResult> results;
   for (const models::Expectation& expectation : scenario.expectations) {

@@ -1,11 +1,11 @@
-// Runs fuzz targets over files, with any compiler: what was found once must not come back.
+// Runs fuzz targets over files, with any compiler, so that old findings do not come back.
 //
 //   fuzz_replay --list
 //   fuzz_replay TARGET FILE_OR_FOLDER...
 //   fuzz_replay TARGET --mutate TIMES CURRENT FILE_OR_FOLDER...
 //
-// The last also runs each input changed so many times, in the same ways each time: a short fuzz
-// run for compilers without libFuzzer. What is run is in the file CURRENT before.
+// The last form also runs TIMES deterministic mutations of each input: a short fuzz run for
+// compilers without libFuzzer. It writes each input to the file CURRENT before running it.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace {
 using pipesim::fuzz::Target;
 using pipesim::twin::Random;
 
-// What numbers of a file become.
+// Replacements for numbers in a file.
 constexpr std::array<std::string_view, 9> kNumbers = {
     "0", "1", "-1", "255", "65536", "4294967296", "9223372036854775807", "-999999999", "1e999"};
 
@@ -44,7 +44,7 @@ void change_number(std::string& text, Random& random) {
   text.replace(begin, end - begin, kNumbers[below(random, kNumbers.size())]);
 }
 
-// From an input alone, so that one more sample does not change what is done to the others.
+// Depends only on the input, so that a new sample does not change the mutations of others.
 std::size_t seed_of(std::string_view bytes) {
   std::size_t seed = 1;
   for (const char byte : bytes) seed = seed * 1'099'511'628'211U + static_cast<unsigned char>(byte);
@@ -99,7 +99,7 @@ std::string bytes_of(const std::string& path) {
 
 struct Mutations {
   int times = 0;
-  std::string current;  // the file
+  std::string current;  // path of the file CURRENT
 };
 
 int replay(const Target& target, const Mutations& mutations,
@@ -108,7 +108,7 @@ int replay(const Target& target, const Mutations& mutations,
   std::string before;
   for (const std::string& file : files) {
     const std::string bytes = bytes_of(file);
-    std::fprintf(stderr, "%s\n", file.c_str());  // so that a crash says where
+    std::fprintf(stderr, "%s\n", file.c_str());  // names the input of a crash
     target.run(bytes);
     for (int k = 0; k < mutations.times; ++k) {
       Random random(seed_of(bytes) + static_cast<std::size_t>(k));

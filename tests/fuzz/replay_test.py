@@ -1,5 +1,5 @@
-"""The fuzz targets over samples, over what was found before, and over both changed at random, in the
-same ways each time: nothing of it may be a finding.
+"""Runs the fuzz targets over samples, over earlier findings, and over deterministic mutations of
+both. None may be a finding.
 
     replay_test.py FUZZ_REPLAY
 """
@@ -10,14 +10,14 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "1")  # of each input
-FEWEST = 20  # inputs of a target: with fewer corpus.py does not find its sources any more
+MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "1")  # per input
+FEWEST = 20  # inputs per target; fewer mean that corpus.py no longer finds its sources
 
 
 def main(replay):
     targets = subprocess.run([replay, "--list"], check=True, capture_output=True, text=True)
     failed = []
-    # Thousands of small files, which a disk would be slow at.
+    # Thousands of small files, for which a disk is slow.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as corpus:
         subprocess.run([sys.executable, "-B", os.path.join(HERE, "corpus.py"), corpus], check=True)
@@ -28,7 +28,7 @@ def main(replay):
             current = os.path.join(corpus, "current")
             arguments = [replay, target, "--mutate", MUTATIONS, current] + folders
             run = subprocess.run(arguments, capture_output=True, check=False)
-            # The last input that it names is the one that ended it.
+            # The last input named in the output caused the crash.
             print("%s: %d inputs, exit code %d" % (target, inputs, run.returncode))
             if run.returncode != 0 or inputs < FEWEST:
                 failed.append(target)

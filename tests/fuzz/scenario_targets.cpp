@@ -1,4 +1,4 @@
-// Scenarios: read, changed by patches, written, laid out, run and explained.
+// Scenarios: read, patched, written, lowered, run and explained.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -46,7 +46,7 @@
 namespace pipesim::fuzz {
 namespace {
 
-// What a fuzzer should not wait for: legal, and larger than what finds mistakes.
+// Limits that keep fuzzing fast: larger inputs are legal, but find no more errors.
 constexpr std::uint64_t kMaxActors = 5'000;
 constexpr std::uint64_t kMaxActs = 50'000;
 constexpr std::uint64_t kMaxActsOfTwin = 500;
@@ -100,10 +100,10 @@ void read_and_write(const std::string& bytes) {
   models::Diagnostics diagnostics;
   require(models::verify_references(graph, diagnostics),
           "a reader's graph names what is not there");
-  graph.pipeline.reset();  // its programs are written instead
+  graph.pipeline.reset();  // the writer writes its programs instead
   const std::string text = formats::write_scenario(graph);
   const auto again = formats::read_scenario(text, {}, diagnostics);
-  if (!again) return;  // names of types that only a model has, and so on: the lowering tells
+  if (!again) return;  // for example names of types that only a model has; lowering reports these
   require(formats::write_scenario(again->graph) == text, "written twice, it differs");
 }
 
@@ -142,7 +142,7 @@ void plan(const std::string& bytes) {
   if (formats::promela_obstacle(lowered->plan).empty()) formats::promela_tables(lowered->plan);
 }
 
-// The engine's sweep, its events, and the twin have to agree.
+// Runs the plan in fixed order and by events, and in the twin: all must agree.
 void run(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto ours = simulate(bytes, scenario, {.engine = sim::EngineKind::kEvents});
@@ -187,12 +187,12 @@ void explain(const std::string& bytes) {
   viz::TraceWriter(graph, *run, timeline, flows).write([](std::string_view) {});
   for (const models::Expectation& expectation : scenario->expectations) {
     models::unmet(expectation, graph, *run);
-    if (parts(bytes).size() > 1) continue;  // places are in other texts
+    if (parts(bytes).size() > 1) continue;  // the places refer to other texts
     formats::update_figures(bytes, formats::figures_of(expectation, graph, *run, true));
   }
 }
 
-// What is left of a hang has to be the same hang.
+// Reduces a hang: the result must be the same hang.
 void reduce(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto run = simulate(bytes, scenario, {});
@@ -227,7 +227,7 @@ void reduce(const std::string& bytes) {
   require(nlohmann::json::accept(viz::reduce_json(*small, scenario->graph.name)), "no JSON");
 }
 
-// What stands behind options of the command line.
+// Parses values of command-line options.
 void query(const std::string& bytes) {
   app::parse_act(bytes);
   app::parse_until(bytes);
@@ -238,7 +238,7 @@ void query(const std::string& bytes) {
     require(models::parse_jitter(models::jitter_text(*jitter)) == jitter,
             "a jitter reads otherwise when it is written");
   }
-  // Ten million values are legal, and take long.
+  // Ten million values are legal, but slow.
   const bool is_long = std::search_n(bytes.begin(), bytes.end(), 6, '0', [](char c, char) {
                          return c >= '0' && c <= '9';
                        }) != bytes.end();

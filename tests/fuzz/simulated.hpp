@@ -1,4 +1,4 @@
-// A scenario of a fuzz target's input, read and run as far as a fuzzer should wait for it.
+// Reads and runs the scenario of a fuzz target's input, within the limits for fuzzing.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace pipesim::fuzz {
 
 std::uint64_t acts_of(const sim::Plan& plan);
 
-/// Nothing where the input has mistakes, or is too large. `scenario` is what was read.
+/// Returns nullopt if the input has errors or is too large. `scenario` receives the result of the
+/// reader.
 std::optional<models::Simulation> simulate(const std::string& bytes,
                                            std::optional<formats::Scenario>& scenario,
                                            const sim::RunOptions& options);

@@ -1,5 +1,5 @@
-// Fuzz targets: functions that are given any bytes, and must come back. What they find is read by
-// the same readers, and shown by the same printers, as in the command.
+// Fuzz targets: functions that take any bytes and must return. They read inputs with the readers of
+// the command, and print errors with its printers.
 //
 // fuzzer.cpp runs them in libFuzzer; replay.cpp runs them over files, with any compiler.
 #pragma once
@@ -19,7 +19,7 @@ struct Target {
   void (*run)(const std::string& bytes);
 };
 
-/// All of them.
+/// Returns all targets.
 std::vector<Target> targets();
 
 std::vector<Target> scenario_targets();
@@ -27,19 +27,20 @@ std::vector<Target> file_targets();
 std::vector<Target> output_targets();
 std::vector<Target> evidence_targets();
 
-/// Ends the process, as a finding, unless `good`.
+/// Ends the process with a finding unless `good`.
 void require(bool good, std::string_view what);
 
-/// Reports go to terminals: nothing in them may be a control character but ends of lines.
+/// Requires that a report has no control characters except line ends, because it goes to a
+/// terminal.
 void require_printable(std::string_view text);
 
-/// Prints mistakes in `text` as the command does.
+/// Prints errors in `text` as the command does.
 void show(const models::Diagnostics& diagnostics, const std::string& text);
 
-/// What came out of a reader is a scenario without mistakes.
+/// Requires that a reader's output is a scenario without errors.
 void require_scenario(const std::string& text);
 
-/// The parts of an input that stands for several files: between lines "%%%". At least one.
+/// Returns the parts of an input of several files, separated by lines "%%%"; at least one.
 std::vector<std::string> parts(const std::string& bytes);
 
 }  // namespace pipesim::fuzz

@@ -1,16 +1,17 @@
-"""Runs one golden case and compares what the program says with what the case expects.
+"""Runs one golden case and compares the program's output with the expectation.
 
     run_golden.py PROGRAM CASE
 
 A case is a folder with `args` (one argument per line; the program runs in the folder) and any of
-`stdout`, `stderr`, `exit`, `graph.dot` (a file that the run writes as out.dot): a file's presence is
-the expectation. Without `exit`, 0 is expected; without `stderr`, silence.
+`stdout`, `stderr`, `exit` and `graph.dot` (a file that the run writes as out.dot). A file's
+presence is the expectation. Without `exit`, the exit status must be 0; without `stderr`, standard
+error must be empty.
 
-Instead of `args` it may have `commands`: a command line in each line, as a shell reads it, perhaps
-with NAME=VALUE of the environment before it; OUT is a folder for what they write, and VERSION
-stands for that of the program. Then `stdout` and
-`stderr` have what all of them say, each below its line, and all of them end with `exit`.
-PIPESIM_UPDATE_GOLDEN=1 writes what was found into the files that are there; read the diff.
+Instead of `args`, a case can have `commands`: one command line per line, as a shell reads it,
+optionally preceded by NAME=VALUE for the environment. OUT is a folder for output files, and VERSION
+is the program's version. `stdout` and `stderr` then have the output of all commands, each below its
+command line, and all commands must end with `exit`. PIPESIM_UPDATE_GOLDEN=1 writes the actual
+output into the existing files; read the diff.
 """
 
 import difflib
@@ -26,9 +27,9 @@ import tempfile
 
 
 def run(program, case, args, given):
-    """(stdout, stderr, exit) of one command line."""
+    """Returns (stdout, stderr, exit) of one command line."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
-    for name, value in os.environ.items():  # those of the sanitizers
+    for name, value in os.environ.items():  # of the sanitizers
         if name.endswith("SAN_OPTIONS"):
             environment[name] = value
     run = subprocess.run(
@@ -39,7 +40,7 @@ def run(program, case, args, given):
 
 
 def run_commands(program, case, work):
-    """The same of all lines of `commands`; with exits that differ, all of them."""
+    """Returns the same for all lines of `commands`; if exits differ, all of them."""
     stdout, stderr, exits = b"", b"", []
     version = run(program, case, ["--version"], {})[0].split()[-1]
     for line in (case / "commands").read_text(encoding="utf-8").splitlines():
@@ -74,7 +75,8 @@ def main():
     defaults = {"exit": b"0\n", "stderr": b""}
     differs = False
     for name, text in found.items():
-        text = re.sub(rb"pipesim \d[\w.+-]*:", b"pipesim VERSION:", text)  # what made a report
+        # The command that made a report.
+        text = re.sub(rb"pipesim \d[\w.+-]*:", b"pipesim VERSION:", text)
         path = case / name
         if not path.exists() and name not in defaults:
             continue

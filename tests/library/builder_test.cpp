@@ -1,4 +1,4 @@
-// Task graphs that are built in code.
+// Task graphs built in code.
 #include <chrono>
 #include <string>
 
@@ -75,7 +75,7 @@ TEST_CASE("an actor can be described bit by bit", "[library][builder]") {
   CHECK(graph.name() == "step");
   CHECK(graph.ranks() == 1);
   CHECK_THAT(run(graph), takes(3006us));
-  b.slots(0);  // what is built before stays as it is
+  b.slots(0);  // graphs built earlier do not change
   CHECK_THAT(run(graph), completes());
 }
 

@@ -1,4 +1,4 @@
-// Every interleaving of a graph that was made in code.
+// Every interleaving of a graph made in code.
 #include "pipesim/check.hpp"
 
 #include <chrono>
@@ -41,29 +41,29 @@ TEST_CASE("of a scenario in a file open choices are tried, both ways on each ran
       "params: {skip: {default: off, choice: each_rank}}\n"
       "programs:\n  do:\n    - {when: not skip, all_reduce: g, bytes: 4KiB, takes: 1us}\n"
       "    - {synchronize: device}\n");
-  // As it is read nobody skips. Where one rank does, the other waits for it.
+  // In the file's setting, no rank skips the call. If one rank skips it, the other waits.
   CHECK(check(load_scenario(path)).proved());
   const CheckResult all = check_scenario(path);
   CHECK(all.answer == Answer::kHangPossible);
   CHECK(all.report.find("skip") != std::string::npos);
-  // The command adds the line that says what was called.
+  // The command appends a line with its own arguments.
   CHECK(testing::command({"check", path}).out.rfind(all.report, 0) == 0);
   CHECK_FALSE(never_hangs().match(all));
-  // What is set is not tried the other way: nobody calls, or nobody leaves out the call.
+  // A given setting is not varied: all ranks skip the call, or none does.
   CHECK(check_scenario(path, {{"skip", "on"}}).proved());
   CHECK(check_scenario(path, {{"skip", "off"}}).proved());
   CHECK(check_scenario(path, {{"skip", "rank == 1"}}).answer == Answer::kHangCertain);
-  // Fewer ways than there are prove nothing.
+  // Checking only some of the ways proves nothing.
   CheckOptions options;
   options.max_ways = 1;
   CHECK(check_scenario(path, {}, options).answer == Answer::kUndecided);
-  // Without choices it is check() of the graph.
+  // Without choices, check_scenario() equals check() of the graph.
   const std::string other = "scenarios/buffer_on_the_wrong_stream.yaml";
   CHECK(check_scenario(other).report == check(load_scenario(other)).report);
 }
 
-// Rank 2 has nothing for rank 0 and gets nothing from it, and comes late: it waits for a message of
-// rank 0, which stands behind rank 0's exchange.
+// Rank 2 exchanges no bytes with rank 0 and is late. It waits for a message of rank 0, which is
+// queued behind rank 0's exchange.
 TEST_CASE("an answer says what it assumes, as the command does", "[library][check]") {
   const testing::Folder folder;
   const std::string parts =
@@ -92,7 +92,7 @@ TEST_CASE("an answer says what it assumes, as the command does", "[library][chec
     CHECK(result.json.find("otherwise this can hang") != std::string::npos);
     CHECK(by_command.rfind(result.report, 0) == 0);
   }
-  // Of a graph that was changed nobody knows the other one.
+  // A changed graph exists in one variant of the empty parts only, so the other is not checked.
   const CheckResult changed = check(run_passes(graph, "canonicalize"));
   CHECK(changed.json.find("otherwise this was not checked") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// The matchers for Catch2: what they let through, and what they say.
+// The matchers for Catch2: the results that they accept, and their messages.
 #include <chrono>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Passes as a program runs them.
+// Passes, called from a program.
 #include <string>
 
 #include "pipesim/catch2.hpp"

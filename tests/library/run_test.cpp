@@ -1,4 +1,4 @@
-// What a program learns of a run.
+// The results of a run, as a program sees them.
 #include <chrono>
 #include <sstream>
 #include <string>

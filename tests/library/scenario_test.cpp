@@ -1,4 +1,4 @@
-// Scenarios as a program loads them. The tests run at the root of the sources.
+// Scenarios loaded by a program. The tests run at the root of the sources.
 #include <string>
 
 #include "pipesim/catch2.hpp"

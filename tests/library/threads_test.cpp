@@ -1,4 +1,4 @@
-// Threads build, run and report graphs side by side, and get what one of them alone gets.
+// Threads build, run and report graphs in parallel, with the same results as a single thread.
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,7 +16,7 @@ const std::vector<std::string> kScenarios = {
     "nccl_order_1f1b_send_first",
 };
 
-// All that a result says, and what is thrown of a mistake.
+// Returns all texts of the results, and the message of the exception for an error.
 std::vector<std::string> reports() {
   std::vector<std::string> found;
   for (const std::string& name : kScenarios) {
@@ -37,7 +37,7 @@ std::vector<std::string> reports() {
 }  // namespace
 
 TEST_CASE("threads check side by side", "[library][threads]") {
-  // Of each method: by one run, without potential cycles, by exploration and by search.
+  // One scenario per method: a single run, no potential cycles, exploration and search.
   const auto answers = [] {
     std::vector<std::string> found;
     for (const char* name : {"pipeline_1f1b", "two_groups_opposite_order", "swin_2x2x2",

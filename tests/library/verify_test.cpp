@@ -1,4 +1,4 @@
-// A collective algorithm, as a program that has it as text verifies it.
+// Verification of a collective algorithm that a program has as text.
 #include "pipesim/verify.hpp"
 
 #include <algorithm>

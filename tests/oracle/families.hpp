@@ -1,4 +1,4 @@
-// The plans that are what the models of this folder, written by hand, are.
+// Plans that are equal to the hand-written models of this folder.
 #pragma once
 
 #include "sim/plan.hpp"
@@ -10,20 +10,21 @@ struct OneFOneB {
   std::uint32_t micro_batches = 2;
   std::uint32_t capacity = 1;  // of a channel; 0: rendezvous
   bool greedy = false;         // the first stage does all forwards first
-  bool paired = false;         // sends and receives of the steady state are groups; of rendezvous
+  bool paired = false;         // rendezvous only: the steady state groups sends and recvs
 };
 
-/// one_f_one_b.pml: a rank for each stage. A channel with room is a register, which sends fill and
-/// receives empty.
+/// Returns the plan of one_f_one_b.pml: a rank for each stage. A buffered channel is a register,
+/// which sends fill and recvs empty.
 sim::Plan one_f_one_b(const OneFOneB& what);
 
-/// philosophers.pml: threads of one rank that take locks. `ordered`: the last one takes his other
-/// fork first. `tables`: so many ranks do the same, each with threads and locks of its own.
+/// Returns the plan of philosophers.pml: threads of one rank that take locks. `ordered`: the last
+/// one takes his other fork first. `tables`: number of ranks with the same program, each with its
+/// own threads and locks.
 sim::Plan philosophers(std::uint32_t count, std::uint32_t rounds, bool ordered,
                        std::uint32_t tables = 1);
 
-/// collectives.pml: on each rank one stream for all collectives; each is given to it when its input
-/// is there. `ordered`: by a program instead.
+/// Returns the plan of collectives.pml: each rank has one stream for all collectives, and launches
+/// each when its input arrives. `ordered`: a program launches them instead.
 sim::Plan collectives(std::uint32_t ranks, std::uint32_t count, bool ordered);
 
 }  // namespace pipesim::oracle

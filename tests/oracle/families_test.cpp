@@ -1,5 +1,5 @@
-// Three families that hang or do not, at growing size: each is a model that was written by hand,
-// for SPIN, and a plan that says the same thing.
+// Three families of plans that hang or complete, in growing sizes: each has a hand-written model
+// for SPIN and an equal plan.
 #include "tests/oracle/families.hpp"
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace pipesim::oracle {
 namespace {
 
-/// A model that SPIN finds no way out of some state of, hangs.
+/// Explores a hand-written model; an invalid end state is a hang.
 Verdict explore_by_hand(const std::string& model, const std::string& defines) {
   const testing::Folder folder;
   const std::string output = run_command(
@@ -34,7 +34,7 @@ Verdict explore_by_hand(const std::string& model, const std::string& defines) {
 
 constexpr std::uint64_t kMaxStates = 50000;
 
-/// formats/promela/plan.pml says how much room it has.
+/// Whether a plan fits into the limits of formats/promela/plan.pml.
 bool fits_generic_model(const sim::Plan& plan) {
   return plan.threads.size() <= 8 && plan.streams.size() <= 8 && plan.actors.size() <= 32;
 }
@@ -106,7 +106,7 @@ TEST_CASE("1F1B with bounded channels and with rendezvous is as SPIN finds it by
     }
     add({stages, micro_batches, 0, false, true}, false);
   }
-  // The second stage keeps one micro-batch, and each of the two channels C.
+  // The second stage holds one micro-batch, and each of the two channels C.
   for (const std::uint32_t capacity : {1U, 2U}) {
     add({2, 2 * capacity + 1, capacity, true}, false);
     add({2, 2 * capacity + 2, capacity, true}, true);
@@ -125,12 +125,12 @@ TEST_CASE("philosophers dine as SPIN finds it by hand", "[oracle]") {
   compare("philosophers.pml", cases);
 }
 
-// What the reductions save, without SPIN.
+// Effect of the reductions, without SPIN.
 TEST_CASE("the reductions leave few branch points of these families", "[oracle]") {
   const sim::Exploration dinner = sim::explore(philosophers(6, 2, true));
   CHECK(dinner.answer == sim::Answer::kProved);
   CHECK(dinner.states < 6'000);
-  // What ranks do apart from each other adds up.
+  // The work of independent ranks adds up instead of multiplying.
   CHECK(sim::explore(philosophers(5, 2, true, 3)).states <
         4 * sim::explore(philosophers(5, 2, true)).states);
   for (std::uint32_t capacity = 0; capacity <= 2; ++capacity) {

@@ -1,8 +1,8 @@
-// Our answers against those of SPIN, a model checker: whether a plan can hang in some order of its
-// steps, and whether in all. Plans are random and small, and of many the order decides.
+// Compares our answers with SPIN, a model checker: whether a plan hangs in some interleaving, and
+// whether in all. Plans are random and small; the outcome of many depends on the interleaving.
 //
-// A third opinion is the engine's: each of its runs, with times drawn by chance, is one of the
-// orders, so its end must be one that is possible.
+// The engine is a third opinion: each of its runs with random times is one interleaving, so its end
+// must be a possible one.
 //
 // PIPESIM_ORACLE_PLANS and PIPESIM_ORACLE_FIRST_SEED choose other plans, for a long run or to
 // repeat one: PIPESIM_ORACLE_FIRST_SEED=123 PIPESIM_ORACLE_PLANS=1.
@@ -38,7 +38,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-/// Other times for the same plan: some of them many times longer than others.
+/// Draws other times for the same plan; some are many times longer than others.
 void draw_times(twin::Spec& spec, twin::Random& random) {
   const int usual = 100 * random.between(1, 4);
   const auto time = [&] {
@@ -54,7 +54,7 @@ void draw_times(twin::Spec& spec, twin::Random& random) {
   }
 }
 
-/// How runs with random times end.
+/// Returns the ends of runs with random times.
 Verdict verdict_of_runs(const twin::Spec& spec, std::uint64_t seed) {
   Verdict verdict;
   twin::Random random(seed);
@@ -78,7 +78,7 @@ sim::Answer answer_of(const Verdict& verdict) {
   return verdict.completes ? sim::Answer::kHangPossible : sim::Answer::kHangCertain;
 }
 
-/// How pipesim explores: as it does by itself, without random orders first, and every order.
+/// Settings of an exploration: the default, without random walks first, and every interleaving.
 struct Way {
   std::string name;
   std::uint32_t walks = 0;
@@ -93,14 +93,15 @@ const std::vector<Way>& ways() {
 
 sim::Exploration explore(const sim::Plan& plan, const Way& way) {
   sim::ExploreOptions options;
-  options.max_states_after_hang = options.max_states;  // whether all hang is asked, too
+  // So that it also finds whether all interleavings hang.
+  options.max_states_after_hang = options.max_states;
   options.walks = way.walks;
   options.reduce = way.reduce;
   options.open_devices = false;
   return sim::explore(plan, options);
 }
 
-/// Runs the order that was found to hang; without one, the plan as it is.
+/// Runs the interleaving that was found to hang; if there is none, the plan as it is.
 bool hangs_as_found(const sim::Plan& plan, const sim::Exploration& found) {
   sim::RunOptions options;
   if (!found.hang.empty()) options.order = &found.hang;
@@ -111,7 +112,7 @@ bool hangs_as_found(const sim::Plan& plan, const sim::Exploration& found) {
 
 using Counts = std::map<std::string, std::uint64_t>;
 
-/// Compares so many plans, made from seeds; what they were.
+/// Compares `plans` plans made from seeds. Returns counts of their outcomes.
 Counts compare(const std::function<std::optional<twin::Spec>(std::uint64_t)>& made,
                std::uint64_t plans) {
   const std::uint64_t first = from_environment("PIPESIM_ORACLE_FIRST_SEED", kFirstSeed);
@@ -122,7 +123,7 @@ Counts compare(const std::function<std::optional<twin::Spec>(std::uint64_t)>& ma
     const std::optional<twin::Spec> spec = made(seed);
     if (!spec) continue;
     const sim::Plan plan = twin::to_plan(*spec);
-    // First uses, flows and lines of several streams are not in the model.
+    // First uses, flows and lines over several streams are not in the model.
     if (!formats::promela_obstacle(plan).empty()) {
       ++counts["not in the model"];
       continue;
@@ -163,14 +164,14 @@ TEST_CASE("SPIN and pipesim agree on the orders of random plans", "[oracle]") {
   const std::uint64_t plans = from_environment("PIPESIM_ORACLE_PLANS", kPlans);
   Counts counts = compare(twin::small_spec, plans);
   if (plans < kPlans) return;
-  // Otherwise agreeing would say little.
+  // Each outcome must be frequent, or agreement would prove little.
   CHECK(counts["never hangs"] * 4 >= plans);
   CHECK((counts["can hang and can complete"] + counts["always hangs"]) * 5 >= plans * 2);
   CHECK(counts["can hang and can complete"] * 5 >= plans);
   CHECK(counts["answered by one run"] * 20 >= plans);
 }
 
-// Epochs of groups, buffers and devices, which few of the plans above have.
+// Epochs of groups, buffers and devices, which are rare in the plans above.
 TEST_CASE("SPIN and pipesim agree on groups, buffers and devices", "[oracle]") {
   if (!has_spin()) return;
   const std::uint64_t plans = from_environment("PIPESIM_ORACLE_PLANS", kPlans);
@@ -191,7 +192,7 @@ TEST_CASE("a plan written whole says what the generic model says of it", "[oracl
     const Verdict verdict = ask_spin(plan, kMaxStates);
     if (verdict.gave_up || ++seen[verdict.hangs ? "can hang" : "never hangs"] > 2) continue;
     INFO("seed " << seed);
-    // The first line says how to go on.
+    // The first line of the text contains the commands that run the model.
     const std::string text = formats::write_promela(plan);
     std::string command = text.substr(3, text.find(" */") - 3);
     command.replace(command.find("FILE"), 4, "plan.pml");

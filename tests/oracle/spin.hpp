@@ -8,27 +8,27 @@
 
 namespace pipesim::oracle {
 
-/// What SPIN says of all orders of a plan.
+/// SPIN's answer about all interleavings of a plan.
 struct Verdict {
-  bool completes = false;  // some order does all work
-  bool hangs = false;      // some order comes to rest with work left, or with calls that do not fit
-  std::uint64_t states = 0;  // that it has stored
-  bool gave_up = false;      // more than it was allowed: the rest holds for what it saw
+  bool completes = false;    // some interleaving does all work
+  bool hangs = false;        // some interleaving ends with work left, or has mismatched calls
+  std::uint64_t states = 0;  // number of stored states
+  bool gave_up = false;      // hit its limit: the rest covers only the explored part
 };
 
-/// Whether SPIN was there when the tests were built. If not, says that the test is skipped.
+/// Whether SPIN was found when the tests were built. If not, reports the test as skipped.
 bool has_spin();
 
-/// Explores `plan`, which formats::promela_obstacle() has nothing against, with the generic model.
-/// Throws std::runtime_error with what SPIN said where it does not answer: the plan may be too
-/// large for the generic model.
+/// Explores `plan` with the generic model; formats::promela_obstacle() must accept the plan. Throws
+/// std::runtime_error with SPIN's output if there is no answer: the plan may be too large for the
+/// generic model.
 Verdict ask_spin(const sim::Plan& plan, std::uint64_t most_states);
 
-/// Runs a command of the shell and returns what it prints, both streams. Throws where its exit
-/// code is not among those that are `fine`, a string of digits.
+/// Runs a shell command and returns its output, both streams. Throws if its exit code is not a
+/// digit of `fine`.
 std::string run_command(const std::string& command, const std::string& fine = "0");
 
-/// The number that stands before `words` in `text`. Throws where there is none.
+/// Returns the number before `words` in `text`. Throws if there is none.
 std::uint64_t number_before(const std::string& text, const std::string& words);
 
 }  // namespace pipesim::oracle

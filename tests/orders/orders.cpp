@@ -11,8 +11,8 @@
 namespace pipesim::twin {
 namespace {
 
-/// A plan in which everything waits for an event: launches have an overhead, and no item is there
-/// when it is asked for. When an event happens, its time means nothing.
+/// Returns a plan in which every step is an event: launches have an overhead, and outside items
+/// arrive late. The times of events have no meaning.
 Spec without_times(Spec spec) {
   for (Actor& actor : spec.actors) {
     actor.takes = 1;
@@ -24,7 +24,7 @@ Spec without_times(Spec spec) {
   return spec;
 }
 
-/// All that a state holds and that can matter later, as text.
+/// The parts of a state that can matter later, as text.
 class StateText {
  public:
   explicit StateText(const Machine& machine) : machine_(machine) {
@@ -198,7 +198,7 @@ class StateText {
     }
   }
 
-  /// Of ops that are not done.
+  /// Adds the call states of ops that are not done.
   void add_of_acts() {
     for (const auto& [act, states] : machine_.calls) {
       if (machine_.is_done(act)) continue;
@@ -248,7 +248,7 @@ class Orders {
 
  private:
   void follow(Machine& machine) {
-    machine.log.clear();  // no rule reads these two, and copies would be larger
+    machine.log.clear();  // no rule reads these two, and they make copies larger
     machine.branches.clear();
     if (!seen_.insert(StateText(machine).take()).second) return;
     if (seen_.size() > max_states_) {

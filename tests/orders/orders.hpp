@@ -1,7 +1,7 @@
-// Every order of the events of a small plan, one by one: what `check` has to agree with.
+// Every interleaving of a small plan, one by one: `check` must agree with this search.
 //
-// It knows the rules of the machine (machine.hpp) and nothing of sim/: no stubborn sets, no
-// happens-before, no hash. Two states are the same if all that they hold is.
+// It uses only the rules of the machine (machine.hpp), nothing from sim/: no stubborn sets, no
+// happens-before, no hash. Two states are equal if all their contents are.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 namespace pipesim::twin {
 
 struct Ends {
-  bool completes = false;  // some order
-  bool hangs = false;      // some order: work is left, or calls do not match
-  bool stuck = false;      // some order: work is left
-  bool all = false;        // no order was left out
+  bool completes = false;  // some interleaving completes
+  bool hangs = false;      // in some interleaving, work is left or calls do not match
+  bool stuck = false;      // in some interleaving, work is left
+  bool all = false;        // every interleaving was searched
   std::size_t states = 0;
 };
 
-/// How the orders of a plan without faults end. Each op, launch, wake-up and item of outside input
-/// takes any time. Gives up at `max_states`.
+/// Returns the ends of all interleavings of a plan without faults. Each op, launch, wake-up and
+/// outside item takes any time. Gives up at `max_states`.
 Ends ends_of_all_orders(const Spec& spec, std::size_t max_states);
 
 }  // namespace pipesim::twin

@@ -1,9 +1,9 @@
-// The exploration against every order of a plan, one by one (orders.hpp), on plans of at most 12
-// ops: it finds a hang if and only if there is one, and a completion likewise, with and without its
-// reductions, and never by its random walks.
+// Compares the exploration with a search of every interleaving, one by one (orders.hpp), on plans
+// of at most 12 ops. The exploration must find a hang or a completion if and only if there is one,
+// with and without its reductions, and with no random walks.
 //
-// PIPESIM_ORDERS_PLANS and PIPESIM_ORDERS_FIRST_SEED choose other plans. By default 2,000 are
-// compared; the presets of CI compare 200.
+// PIPESIM_ORDERS_PLANS and PIPESIM_ORDERS_FIRST_SEED choose other plans. The default is 2,000
+// plans; the presets of CI compare 200.
 #include "tests/orders/orders.hpp"
 
 #include <algorithm>
@@ -37,8 +37,8 @@ int acts_of(const Spec& spec) {
   return acts;
 }
 
-/// What decides most: launch queues that fill, devices without room, threads that several actors
-/// share.
+/// Makes a plan tight, which changes outcomes most: full launch queues, devices with few kernel
+/// slots, threads shared by several actors.
 void make_tight(Spec& spec, Random& random) {
   for (Stream& stream : spec.streams) {
     if (random.chance(20)) stream.launch_queue = 1;
@@ -47,7 +47,7 @@ void make_tight(Spec& spec, Random& random) {
     if (random.chance(30)) device.resident = 1;
     if (random.chance(20)) device.launch_queue = random.between(1, 2);
   }
-  // No op needs more room than there is.
+  // No op may need more kernel slots than its device has.
   for (Actor& actor : spec.actors) {
     if (actor.stream < 0) continue;
     const int device = spec.streams[static_cast<std::size_t>(actor.stream)].device;
@@ -74,7 +74,8 @@ sim::Answer answer_of(const Ends& ends) {
 
 sim::ExploreOptions options(bool reduce, bool look_for_cycles) {
   sim::ExploreOptions options;
-  options.max_states_after_hang = options.max_states;  // whether all hang is asked, too
+  // So that it also finds whether all interleavings hang.
+  options.max_states_after_hang = options.max_states;
   options.walks = 0;
   options.open_devices = false;
   options.reduce = reduce;
@@ -94,7 +95,7 @@ void compare(const Spec& spec, const Ends& ends, std::uint64_t seed) {
 
 }  // namespace
 
-// Found by long runs: what few plans need.
+// Plans found by long runs, which need rare cases.
 TEST_CASE("check says what all orders of plans that were found say", "[twin]") {
   for (const std::uint64_t seed : {114220U, 116399U}) {
     const std::optional<Spec> spec = plan_of(seed);

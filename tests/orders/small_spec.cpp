@@ -1,7 +1,7 @@
-// Two kinds of plans: the small ones of tests/twin, without what SPIN is not told of
-// (tests/oracle); and plans made here, in which several things become ready in any order on threads
-// and streams that they share. States multiply from rank to rank, so plans of many ranks must have
-// few acts.
+// Two kinds of plans: small plans of tests/twin, without features that the SPIN model lacks
+// (tests/oracle); and plans made by this file, in which several ops become ready in any order on
+// shared threads and streams. States multiply from rank to rank, so plans of many ranks must have
+// few ops.
 #include "tests/orders/small_spec.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace pipesim::twin {
 namespace {
 
-// As the generic model has room, or less.
+// Limits of the generic model, or lower.
 constexpr int kMaxHosts = 8;  // also communicators and collectives
 constexpr int kMaxCalls = 20;
 constexpr int kMaxActors = 24;
@@ -43,7 +43,7 @@ bool is_small(const Spec& spec) {
          count_of(spec.edges) <= kMaxActors && count_of(spec.registers) <= kMaxActors;
 }
 
-/// The streams of each rank on a device that has not room for all of them.
+/// Puts the streams of each rank on a device that cannot run all of them at once.
 void add_devices(Spec& spec, Random& random) {
   Device kind;
   kind.hardware_queues = random.pick<int>({0, 1, 1, 2});
@@ -69,7 +69,7 @@ class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed ^ 0x0dde75) {}
 
-  /// Collectives whose members become ready in any order, on threads of order arrival mostly.
+  /// Makes collectives whose members become ready in any order, mostly on threads of order arrival.
   Spec make_collectives() {
     spec_.ranks = random_.pick<int>({2, 2, 2, 3, 3, 4});
     add_hosts(random_.chance(85) ? 0 : 30);
@@ -80,7 +80,7 @@ class Generator {
     return spec_;
   }
 
-  /// Actors of one or two ranks that share threads and streams, and how much of what is in flight.
+  /// Makes actors of one or two ranks that share threads, streams and credits.
   Spec make_chains() {
     spec_.ranks = 2;
     add_hosts(random_.pick<int>({0, 0, 30}));
@@ -90,7 +90,7 @@ class Generator {
     return spec_;
   }
 
-  /// Threads of order program that take locks, and send and receive while they hold them.
+  /// Makes threads of order program that take locks, and send and receive while they hold them.
   Spec make_locks() {
     spec_.ranks = random_.pick<int>({2, 2, 3});
     std::vector<int> everybody;
@@ -117,7 +117,7 @@ class Generator {
     return spec_;
   }
 
-  /// Messages, mostly to one rank, which takes most of them from any.
+  /// Makes sends, mostly to one rank, which receives most of them from any rank.
   Spec make_any_source() {
     spec_.ranks = random_.pick<int>({3, 3, 4});
     std::vector<int> everybody;
@@ -135,8 +135,8 @@ class Generator {
     return spec_;
   }
 
-  /// Groups of messages and collectives. What stands behind a call, in its group or on its device,
-  /// may be what it waits for.
+  /// Makes groups of sends, recvs and collectives. A call can wait for another call that is queued
+  /// behind it, in its group or on its device.
   Spec make_groups() {
     spec_.ranks = random_.pick<int>({2, 2, 2, 3});
     std::vector<int> everybody;
@@ -214,8 +214,8 @@ class Generator {
     return count_of(spec_.registers) - 1;
   }
 
-  /// Something that gives the actor its input: with as many acts, or twice as many of which two
-  /// fill a slot, or half as many whose slot is used twice.
+  /// Adds a producer for the actor: with the same number of ops; with twice as many, of which two
+  /// fill a slot; or with half as many, whose slot is used twice.
   void feed(int consumer) {
     const int acts = at(spec_.actors, consumer).acts;
     const int rank = at(spec_.threads, at(spec_.actors, consumer).thread).rank;
@@ -235,7 +235,7 @@ class Generator {
     }
   }
 
-  /// Another consumer of a register with one slot per act.
+  /// Adds another consumer of a register with one slot per op.
   void add_sink(int reg, int acts) {
     const int producer = at(spec_.registers, reg).producer;
     const int rank = at(spec_.threads, at(spec_.actors, producer).thread).rank;
@@ -276,7 +276,7 @@ class Generator {
     }
   }
 
-  /// From actor to actor; a register may reuse the slot before it.
+  /// Adds a chain of actors; a register can reuse the slot before it.
   void add_chain(int rank) {
     int acts = random_.between(1, 3);
     int last = add_actor(rank, acts);
@@ -328,7 +328,7 @@ class Generator {
     return spec_.actors.back();
   }
 
-  /// A thread takes one or both locks of its rank, in any order.
+  /// Adds a step in which a thread takes one or both locks of its rank, in any order.
   void add_locked(int thread) {
     std::vector<int> locks = of_rank(spec_.locks, at(spec_.threads, thread).rank);
     random_.shuffle(locks);
@@ -343,7 +343,7 @@ class Generator {
     }
   }
 
-  /// Each communicator has a stream of its own.
+  /// Adds a call; each communicator has its own stream.
   void add_call(int communicator, int rank, CallKind kind, int peer, bool eager) {
     Call call;
     call.communicator = communicator;
@@ -354,7 +354,7 @@ class Generator {
     const int stream = at(of_rank(spec_.streams, rank), communicator);
     Actor& step = add_step(Role::kCalls, thread, stream);
     step.calls = {call};
-    // The act before it may be one that its thread does while it holds a lock.
+    // Swaps the call with a random step, perhaps into the range of a lock.
     std::vector<int>& list = spec_.threads.at(static_cast<std::size_t>(thread)).list;
     if (count_of(list) > 1 && random_.chance(60)) {
       std::swap(list.back(), list.at(static_cast<std::size_t>(random_.below(count_of(list)))));
@@ -400,7 +400,7 @@ class Generator {
     step.blocking = random_.chance(15);
   }
 
-  /// Up to three messages between two ranks, each of which makes a group of its calls, or not.
+  /// Adds up to three messages between two ranks; each rank may make one group of its calls.
   void add_exchange() {
     const int from = random_.below(spec_.ranks);
     const int to = (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks;
@@ -448,7 +448,7 @@ class Generator {
   int first_use_percent_ = 0;
 };
 
-/// Most plans of tests/twin are too large.
+/// Returns a plan of tests/twin; most are too large.
 Spec some_of_twin(std::uint64_t seed) {
   constexpr std::uint64_t kTries = 20;
   Spec spec;
@@ -480,7 +480,7 @@ std::optional<Spec> spec_with_groups(std::uint64_t seed) {
   Spec spec = Generator(seed ^ 0x6709).make_groups();
   Random random(seed ^ 0xde71ce);
   if (random.chance(60)) add_devices(spec, random);
-  for (Device& device : spec.devices) device.launch_queue = 0;  // SPIN is not told of it
+  for (Device& device : spec.devices) device.launch_queue = 0;  // the SPIN model lacks it
   if (!is_small(spec)) return std::nullopt;
   return spec;
 }

@@ -1,5 +1,5 @@
-// Plans are run and explored in several threads at once: nothing of sim/ is shared between them.
-// With -fsanitize=thread this is where a race would be seen.
+// Runs and explores plans in several threads at once, which must share nothing in sim/.
+// -fsanitize=thread reports races in this test.
 #include <cstdint>
 #include <thread>
 #include <utility>
@@ -22,7 +22,7 @@ struct Found {
   friend bool operator==(const Found&, const Found&) = default;
 };
 
-/// Events of the run, and the answer over all orders, of each plan.
+/// Returns the events of the run and the answer over all interleavings, for each plan.
 Found found_of(const std::vector<sim::Plan>& plans) {
   sim::ExploreOptions options;
   options.max_states = 300;

@@ -1,9 +1,9 @@
-"""The wheel runs anywhere: in each Python that is here, in other systems, and without any system.
+"""The wheel runs anywhere: in each installed Python, on other systems, and in an empty root folder.
 
     wheel_test.py WHEEL
 
-tests/wheel/run builds the wheel and runs this with the Python that has pip and auditwheel. All that
-is installed comes from the wheel: pip has no index, and PATH has only the system's folders.
+tests/wheel/run builds the wheel and runs this test with the Python that has pip and auditwheel.
+Everything installed comes from the wheel: pip has no index, and PATH has only the system's folders.
 """
 
 import glob
@@ -38,7 +38,7 @@ def test_job(record):
 
 
 def run(*command, code=0, **options):
-    """What the command prints on both streams. It has to exit with `code`."""
+    """Returns the output of the command on both streams. The command must exit with `code`."""
     done = subprocess.run(
         list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, check=False, **{"env": {"PATH": BARE_PATH}, **options},
@@ -53,7 +53,7 @@ def version_of(python):
 
 
 def pythons():
-    """One interpreter of each version from the oldest on, of the system and of pyenv."""
+    """Returns one interpreter of each supported version, of the system and of pyenv."""
     found = {}
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     for path in [*glob.glob("/usr/bin/python3.*"), *glob.glob(f"{pyenv}/versions/*/bin/python3")]:
@@ -63,7 +63,9 @@ def pythons():
 
 
 def with_torch():
-    """Interpreters that have torch: the system's, and the one that the tests of the recorder use."""
+    """Returns the interpreters with torch: the system's, and the one for the tests of the
+    recorder.
+    """
     candidates = ["/usr/bin/python3", *glob.glob(str(ROOT / "build/torch-*/bin/python"))]
     return [
         python for python in candidates
@@ -79,7 +81,7 @@ class Wheel(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name).resolve()
 
     def install(self, python, name="venv"):
-        """An environment with nothing but the wheel, and what `python` has if that is asked for."""
+        """Returns an environment with only the wheel."""
         venv = self.folder / name
         run(python, "-m", "venv", "--without-pip", venv)
         run(sys.executable, "-m", "pip", "--python", venv / "bin/python", "install", "--no-index", WHEEL)
@@ -122,7 +124,7 @@ class Wheel(unittest.TestCase):
             "licenses/third_party/LGPL-2.1",
         ):
             self.assertEqual(1, sum(name.endswith(ending) for name in names), ending)
-        # Each library of the table has the license that the table names.
+        # Each library in the table has the license that the table states.
         linked = re.findall(r"\]\((\S+)\) \| \S+ \| \d\S* \|", text)
         self.assertGreater(len(linked), 7)
         for license in linked:
@@ -167,7 +169,7 @@ class Wheel(unittest.TestCase):
         for number, python in enumerate(found):
             with self.subTest(python=python):
                 venv = self.install(python, f"torch{number}")
-                # What `python` has, so torch.
+                # Adds the packages of `python`, and so torch.
                 others = run(python, "-c", "import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])")
                 [packages] = venv.glob("lib/python3*/site-packages")
                 (packages / "torch.pth").write_text(others)
