@@ -144,7 +144,7 @@ enum class Code : std::uint16_t {
 
 struct CodeInfo {
   Code code;
-  std::string_view title;    // without a full stop
+  std::string_view title;    // short phrase without a full stop
   std::string_view about;    // the mistake and its remedy, in a few sentences
   std::string_view example;  // a diff whose '-' lines have the mistake; can be empty
 };

@@ -25,7 +25,7 @@ std::optional<Algorithm> find_algorithm(std::string_view name);
 struct LinkClass {
   std::string name;
   std::int64_t latency_ns = 0;
-  std::int64_t bytes_per_second = 1;  // in one direction; at least 1
+  std::int64_t bytes_per_second = 1;  // bandwidth in one direction; at least 1
 
   friend bool operator==(const LinkClass&, const LinkClass&) = default;
 };
@@ -45,7 +45,7 @@ std::vector<std::string> link_names();
 
 /// A network interface that every host has.
 struct NetworkInterface {
-  std::string name;                   // for example eth0
+  std::string name;                   // name, for example eth0
   std::optional<std::uint32_t> link;  // index in Cluster::links; empty: leads nowhere
 
   friend bool operator==(const NetworkInterface&, const NetworkInterface&) = default;
@@ -55,11 +55,11 @@ struct NetworkInterface {
 /// a host and that indices are in range.
 struct Cluster {
   std::vector<std::string> hosts;  // names
-  std::uint32_t devices = 1;       // per host
+  std::uint32_t devices = 1;       // number of devices per host
   std::vector<std::uint32_t> host_of_rank;
-  std::vector<std::uint32_t> device_of_rank;  // local to the host of the rank
+  std::vector<std::uint32_t> device_of_rank;  // device index within the host
   std::vector<LinkClass> links;
-  std::optional<std::uint32_t> device_link;  // index in links: used inside a device
+  std::optional<std::uint32_t> device_link;  // link inside a device: index in links
   std::vector<std::uint32_t> inside_host;    // indices in links; the first is used
   std::vector<std::uint32_t> between_hosts;
   Algorithm algorithm = Algorithm::kRing;

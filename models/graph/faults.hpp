@@ -21,7 +21,7 @@ struct RankFault {
   RankSet ranks;
   std::string what;           // "segfault", "illegal memory access"
   bool device_error = false;  // the op ends in an error, which surfaces later
-  std::optional<Expr> at;     // ns; if empty, the fault strikes at an op:
+  std::optional<Expr> at;     // time in ns; if empty, the fault strikes at an op:
   std::uint32_t actor = 0;    // index in TaskGraph::actors
   std::uint32_t act = 0;      // number of the op, from 0
 
@@ -74,11 +74,11 @@ struct Faults {
 
 /// The timeouts of the runtime; 0: none.
 struct GuardRules {
-  std::int64_t watchdog_ns = 0;    // for calls on devices, from their launch
+  std::int64_t watchdog_ns = 0;    // limit for calls on devices, from their launch
   std::int64_t poll_ns = 0;        // interval at which the watchdog checks
-  std::int64_t heartbeat_ns = 0;   // for hosts that connect at first use
-  std::int64_t store_ns = 0;       // for host waits: keys, communicator init, host calls
-  std::int64_t launcher_ns = 0;    // from a death until the launcher kills the other ranks
+  std::int64_t heartbeat_ns = 0;   // limit for hosts that connect at first use
+  std::int64_t store_ns = 0;       // limit for host waits: keys, communicator init, host calls
+  std::int64_t launcher_ns = 0;    // delay from a death until the launcher kills the other ranks
   bool launcher_ends_job = false;  // the launcher kills the whole job, not only its host's ranks
 
   friend bool operator==(const GuardRules&, const GuardRules&) = default;

@@ -58,12 +58,12 @@ enum class Saved : std::uint8_t { kInput, kOutput, kNothing };
 struct ModelOp {
   std::string name;
   Place place;
-  std::int64_t takes_ns = 0;  // for one micro-batch on one rank
+  std::int64_t takes_ns = 0;  // duration for one micro-batch on one rank
   std::int64_t gradient_takes_ns = 0;
   bool only_backward = false;  // takes no part in the forward
   NdSbp in = {Sbp::split(0), Sbp::broadcast()};
   NdSbp out = {Sbp::split(0), Sbp::broadcast()};
-  TensorType type;      // of the output
+  TensorType type;      // type of the output
   NdSbp gradient_in{};  // signature in which its gradient reads the gradient of `out`
   NdSbp gradient_out{};
   Saved saves = Saved::kInput;
@@ -84,16 +84,16 @@ struct ModelLayer {
 
 /// Durations of the ops that passes insert, per op.
 struct SystemCosts {
-  std::int64_t input_ns = 0;  // of the user's data, per step
-  std::int64_t copy_ns = 0;   // per D2H, H2D or COMM_NET copy
+  std::int64_t input_ns = 0;  // user's data, per step
+  std::int64_t copy_ns = 0;   // each D2H, H2D or COMM_NET copy
   std::int64_t buffer_ns = 0;
   std::int64_t repeat_ns = 0;
   std::int64_t zeros_ns = 0;
   std::int64_t accumulate_ns = 0;
-  std::int64_t pack_ns = 0;        // also for unpack
-  std::int64_t slice_ns = 0;       // for boxing by copies
-  std::int64_t collective_ns = 0;  // without a cluster
-  std::int64_t update_ns = 0;      // per variable, by the optimizer
+  std::int64_t pack_ns = 0;        // pack or unpack
+  std::int64_t slice_ns = 0;       // boxing by copies
+  std::int64_t collective_ns = 0;  // collective, without a cluster
+  std::int64_t update_ns = 0;      // optimizer, per variable
 
   friend bool operator==(const SystemCosts&, const SystemCosts&) = default;
 };
@@ -169,19 +169,19 @@ struct LogicalOp {
   Place place;
   OpKind kind = OpKind::kCompute;
   OpPass pass = OpPass::kForward;
-  std::uint32_t layer = 0;  // in Model::layers
+  std::uint32_t layer = 0;  // index in Model::layers
   std::uint32_t model_op = 0xffffffff;
   std::uint32_t stage = 0;
   bool on_host = false;
   bool counts = true;                           // its executions count for the progress of its pass
-  std::int64_t takes_ns = 0;                    // per execution
+  std::int64_t takes_ns = 0;                    // duration of an execution
   std::int64_t acts = 1;                        // executions per step
   std::int64_t times = 1;                       // ratio, for kinds with a rate
-  std::int64_t slots = 1;                       // for buffers
+  std::int64_t slots = 1;                       // number of slots of a buffer
   std::string stream;                           // a hint; empty: the stream of its kind
-  bool stream_of_reader = false;                // for buffers: uses the stream of its reader
-  Operation operation = Operation::kAllReduce;  // for collectives
-  std::string form;                             // for collectives: (*S0)2(*B)
+  bool stream_of_reader = false;                // a buffer uses the stream of its reader
+  Operation operation = Operation::kAllReduce;  // operation of a collective
+  std::string form;                             // change of signature of a collective: (*S0)2(*B)
   Dimensions over = Dimensions::kBoth;
   std::uint32_t gradient_of = 0xffffffff;  // a forward op, or a repeat or an unpack
   std::vector<LogicalInput> inputs;

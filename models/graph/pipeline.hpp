@@ -39,17 +39,18 @@ struct StageCost {
   std::int64_t forward_ns = 0;
   std::int64_t input_grad_ns = 0;
   std::int64_t weight_grad_ns = 0;
-  std::int64_t activation_bytes = 0;  // per micro-batch, from its forward to its last gradient
-  std::int64_t weight_bytes = 0;      // held all the time
-  std::int64_t unsharded_bytes = 0;   // from each kUnshard to its kReshard
+  std::int64_t activation_bytes = 0;  // size per micro-batch, from its forward to its last gradient
+  std::int64_t weight_bytes = 0;      // size of the weights, held all the time
+  std::int64_t unsharded_bytes = 0;   // size held from each kUnshard to its kReshard
 
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
 /// Amounts per stage or, if they differ, per stage and micro-batch. A single value applies to all.
 struct StageAmounts {
-  std::vector<std::int64_t> values;  // per stage, or per stage and micro-batch (stage-major)
-  std::uint32_t micro_batches = 1;   // number of values per stage
+  // One value per stage, or per stage and micro-batch (stage-major).
+  std::vector<std::int64_t> values;
+  std::uint32_t micro_batches = 1;  // number of values per stage
 
   bool by_micro_batch() const { return micro_batches > 1; }
   std::int64_t of(std::uint32_t stage, std::uint32_t micro_batch) const {
@@ -95,7 +96,7 @@ struct StageCollective {
   RingOrder ring = RingOrder::kNone;
   StageMoment moment = StageMoment::kForward;
   std::uint32_t times = 1;            // calls per moment; 0: the number that a ring needs
-  std::optional<StageAmounts> bytes;  // per call
+  std::optional<StageAmounts> bytes;  // size per call
   std::optional<StageAmounts> takes_ns;
 
   std::string name() const;  // the name of the called operation
@@ -118,28 +119,29 @@ struct Pipeline {
 
   Place place;
   Schedule schedule;             // valid, with messages
-  std::vector<StageCost> costs;  // per stage or, if they differ, per stage and micro-batch
+  std::vector<StageCost> costs;  // costs per stage or, if they differ, per stage and micro-batch
   bool costs_differ = false;     // costs are per stage and micro-batch, see Schedule::index()
   // Duration of a slot that overlaps a forward with a backward, looked up by the forward; empty:
   // the sum of the two.
   std::optional<StageAmounts> overlap_ns;
   // Size of a message between neighboring stages of a pipeline.
   std::optional<StageAmounts> message_bytes;
-  std::optional<StageAmounts> message_ns;  // empty: follows from size and cluster, if known
+  // Duration; empty: follows from size and cluster, if known.
+  std::optional<StageAmounts> message_ns;
   MessageModel messages = MessageModel::kPg;
-  bool shape_exchange = false;  // before each group, ranks exchange shapes, and the host waits
+  bool shape_exchange = false;  // ranks exchange shapes before each group, and the host waits
   std::vector<StageCollective> collectives;
   std::vector<std::uint32_t> layers;  // layers per stage; empty: one each
   bool has_memory = false;            // activation or weight sizes are known
 
-  std::vector<std::uint32_t> row_of_rank;  // empty: rank r runs row r
+  std::vector<std::uint32_t> row_of_rank;  // row of each rank; empty: rank r runs row r
   std::uint32_t stride = 1;                // distance between the ranks of neighboring rows
 
   /// The templates of its actions, in TaskGraph::actors: [first_actor, end_actor). Set by
   /// add_pipeline.
   std::uint32_t first_actor = 0;
   std::uint32_t end_actor = 0;
-  /// For each of these actors, if it begins a slot: the number of parts (actors) of the slot.
+  /// The number of parts (actors) of the slot that begins with each of these actors.
   std::vector<std::uint32_t> parts;
 
   std::uint32_t row_of(std::uint32_t rank) const {

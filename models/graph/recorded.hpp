@@ -13,7 +13,7 @@ namespace pipesim::models {
 
 /// A call that some ranks make as the n-th call on a group.
 struct CallOfRanks {
-  std::vector<std::uint32_t> ranks;  // ascending
+  std::vector<std::uint32_t> ranks;  // in ascending order
   OutsideText call;  // "all_gather, 8 B of int64"; empty: the ranks make no such call
   OutsideText at;    // line of the call; without a call, the ranks' action instead
   std::vector<OutsideText> lines{};  // lines of the call stack, the caller's last
@@ -30,7 +30,7 @@ struct FirstDifference {
 
 /// Ranks of a recorded script that raised or exited with an error in the same way.
 struct FailedRanks {
-  std::vector<std::uint32_t> ranks;  // ascending
+  std::vector<std::uint32_t> ranks;  // in ascending order
   OutsideText what;                  // "raised ValueError", "exited with status 3"
   OutsideText message;               // "ValueError: loss is nan"; can be empty
   OutsideText at;                    // line; can be empty

@@ -20,7 +20,7 @@ struct Sbp {
   enum class Kind : std::uint8_t { kSplit, kBroadcast, kPartialSum };
 
   Kind kind = Kind::kBroadcast;
-  std::uint32_t axis = 0;  // for kSplit
+  std::uint32_t axis = 0;  // split axis, for kSplit
 
   static constexpr Sbp split(std::uint32_t axis) { return {Kind::kSplit, axis}; }
   static constexpr Sbp broadcast() { return {Kind::kBroadcast, 0}; }
@@ -76,7 +76,7 @@ struct Transition {
 /// A change of signature as reduced by OneFlow's InOutParallelDimReduce.
 struct ReducedChange {
   bool two_dimensional = false;     // both dimensions remain
-  std::vector<Transition> changes;  // empty: no change; if two, the inner (tensor) one first
+  std::vector<Transition> changes;  // changed dimensions; if two, the inner (tensor) one first
 };
 
 /// Drops dimensions of size 1, and merges two dimensions that change alike: (B, B) to (P, P) on 2 x

@@ -35,7 +35,7 @@ struct Action {
   ActionKind kind = ActionKind::kNone;
   bool overlaps_next = false;  // runs as one with the next action of its rank
   std::uint32_t stage = 0;
-  std::uint32_t micro_batch = 0;  // for empty slots: the number of further empty slots
+  std::uint32_t micro_batch = 0;  // number of further empty slots, for kNone
 
   bool none() const { return kind == ActionKind::kNone; }
 
@@ -87,9 +87,9 @@ std::string slot_text(const Actions& actions, std::size_t begin);
 /// stages of the second pipeline are numbered after the stages of the first. Each pipeline numbers
 /// its micro-batches separately.
 struct Schedule {
-  std::uint32_t stages = 0;         // over all pipelines
+  std::uint32_t stages = 0;         // total over all pipelines
   std::uint32_t pipelines = 1;      // divides `stages`
-  std::uint32_t micro_batches = 0;  // per pipeline
+  std::uint32_t micro_batches = 0;  // number per pipeline
   bool partial = false;  // the tail of a longer schedule: actions not listed were done before
   std::vector<Actions> ranks;
   // Parallel to `ranks`, for schedules read from a file; else empty.

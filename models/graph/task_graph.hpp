@@ -83,9 +83,9 @@ struct ProgramStep {
   Place place;
   std::uint32_t actor = kNoIndex;  // index in TaskGraph::actors, or kNoIndex
   std::int64_t times = 1;          // repetitions of a block
-  Boxed<RankSet> on;               // for a block: runs only on these ranks
+  Boxed<RankSet> on;               // ranks that run a block
   std::vector<ProgramStep> block;
-  ShortList<std::uint32_t> list;  // of actors, if the step is a list: 4 bytes per op
+  ShortList<std::uint32_t> list;  // actors of a list step: 4 bytes per op
 
   friend bool operator==(const ProgramStep&, const ProgramStep&) = default;
 };
@@ -120,7 +120,7 @@ enum class Vendor : std::uint8_t { kNvidia, kAmd };
 struct DeviceRule {
   Vendor vendor = Vendor::kNvidia;
   Expr hardware_queues;
-  bool has_queues = false;  // if false, see TaskGraph::hardware_queues() for the default
+  bool has_queues = false;  // hardware_queues is set; else see TaskGraph::hardware_queues()
   Expr resident;
   Expr sms;           // alternative to `resident`: an op takes one SM per CTA
   Expr launch_queue;  // shared by all its streams, replaces their own launch queues
@@ -139,8 +139,8 @@ struct RegisterTemplate {
   bool control = false;
   Expr slots = Expr::constant(1);
   UsualExpr<1> acts_per_slot;      // ops of the producer that fill one slot
-  UsualExpr<0> drain_every;        // see sim::Register
-  Boxed<Expr> bytes;               // per slot; empty: unknown
+  UsualExpr<0> drain_every;        // drain interval, see sim::Register
+  Boxed<Expr> bytes;               // size per slot; empty: unknown
   ShortList<std::string> carries;  // tensors; empty: unnamed
 
   friend bool operator==(const RegisterTemplate&, const RegisterTemplate&) = default;
@@ -152,7 +152,7 @@ struct ReadTemplate {
   std::uint32_t actor = kNoIndex;  // the producer
   std::uint32_t reg = 0;           // index in its registers
   std::uint32_t group = kNoIndex;  // reads from all members of the rank's list in this group
-  RankSet on;                      // only on these ranks of the consumer
+  RankSet on;                      // ranks of the consumer that read
   Boxed<Expr> rank;                // rank of the producer; empty: the consumer's own
   Expr acts_per_slot = Expr::constant(1);  // ops of the consumer that share one slot
   Boxed<ShortList<std::string>> needs;     // tensors; empty: all that the register carries
@@ -164,10 +164,11 @@ struct ReadTemplate {
 struct CollectiveTemplate {
   Place place;
   Operation operation = Operation::kAllReduce;
-  std::int64_t bytes = 0;  // given by one rank, see models/lowering/cost.hpp
+  std::int64_t bytes = 0;  // input of one rank, see models/lowering/cost.hpp
   std::uint32_t group = kNoIndex;
   std::uint32_t communicator = kNoIndex;  // kNoIndex: its own communicator
-  std::optional<Algorithm> algorithm;     // empty: the communicator's
+  // The time follows from bytes and cluster, not from ActorTemplate::takes.
+  std::optional<Algorithm> algorithm;
   bool timed = false;  // time follows from bytes and cluster, not from ActorTemplate::takes
 
   friend bool operator==(const CollectiveTemplate&, const CollectiveTemplate&) = default;
@@ -176,8 +177,8 @@ struct CollectiveTemplate {
 /// Outside input of a source, see sim::OutsideInput.
 struct OutsideInputTemplate {
   Expr items;
-  Expr first;  // ns
-  Expr every;  // ns
+  Expr first;  // time in ns
+  Expr every;  // interval in ns
 
   friend bool operator==(const OutsideInputTemplate&, const OutsideInputTemplate&) = default;
 };
@@ -191,7 +192,8 @@ enum class Reading : std::uint8_t {
 
 /// The time of communicator initialization.
 struct CreationRule {
-  // If false, communicators of programs initialize at first use in a cold run.
+  // An explicit setting; without it, communicators of programs initialize at first use in a cold
+  // run.
   bool said = false;
   bool at_first_use = false;
   bool waits_for_device = false;
@@ -202,7 +204,7 @@ struct CreationRule {
 /// The scenario's settings of PyTorch's process groups. Communicators and calls already reflect
 /// them, so two graphs do not differ in them.
 struct ProcessGroups {
-  std::string backend;  // empty: unknown
+  std::string backend;  // backend name; empty: unknown
   bool device_id = false;
   bool has_empty_parts = false;  // an all_to_all has parts of 0 bytes
   bool sends_them = false;       // empty parts are sent as messages
@@ -216,19 +218,20 @@ struct CommunicatorTemplate {
   Place place;
   std::uint32_t group = kNoIndex;
   CreationRule creation;
-  std::uint32_t stream = kNoIndex;           // default for its calls in programs
-  bool on_host = false;                      // its calls run on the host
-  bool is_gloo = false;                      // its calls follow gloo's rules
-  std::optional<std::int64_t> eager_bytes;   // for host calls: sends up to this size do not wait
-  std::optional<std::int64_t> p2p_channels;  // for NCCL; empty: the cluster's
-  std::optional<std::int64_t> p2p_channels_per_peer;  // for NCCL; empty: the cluster's
+  std::uint32_t stream = kNoIndex;                    // default for its calls in programs
+  bool on_host = false;                               // its calls run on the host
+  bool is_gloo = false;                               // its calls follow gloo's rules
+  std::optional<std::int64_t> eager_bytes;            // maximum size of host sends that do not wait
+  std::optional<std::int64_t> p2p_channels;           // NCCL setting; empty: the cluster's
+  std::optional<std::int64_t> p2p_channels_per_peer;  // NCCL setting; empty: the cluster's
   bool registered = false;             // user buffers are registered: sends bypass NCCL's buffers
   std::int64_t ctas = 16;              // CTAs (SMs) that each of its kernels holds
   std::optional<Algorithm> algorithm;  // empty: the cluster's
   std::vector<std::uint32_t> over;     // the only links of the cluster that it uses; empty: all
-  std::uint32_t interface = kNoIndex;  // in Cluster::interfaces: used to connect the ranks
-  std::int64_t port = 0;               // bootstrap port on the first member's host
-  std::optional<std::int64_t> timeout_ns;  // for its calls and its initialization
+  // Interface that connects the ranks: index in Cluster::interfaces.
+  std::uint32_t interface = kNoIndex;
+  std::int64_t port = 0;                   // bootstrap port on the first member's host
+  std::optional<std::int64_t> timeout_ns;  // timeout of its calls and its initialization
 
   friend bool operator==(const CommunicatorTemplate&, const CommunicatorTemplate&) = default;
 };
@@ -239,7 +242,7 @@ inline std::string calls_stream(const std::string& communicator) { return "nccl 
 /// A call on a communicator in a host program, see sim::Call.
 struct CallTemplate {
   Place place;
-  std::string name;  // for reports, of a call within a group; empty: unnamed
+  std::string name;  // name of a call within a group, for reports; empty: unnamed
   sim::CallKind kind = sim::CallKind::kCollective;
   Operation operation = Operation::kAllReduce;
   std::uint32_t communicator = kNoIndex;
@@ -250,10 +253,10 @@ struct CallTemplate {
   std::string tag;                     // purpose of a message; empty: unknown
   Boxed<Expr> tag_number;              // the tag, if it is a number
   Boxed<Numbering> tag_numbers;        // number appended to the tag of each op
-  Expr takes;                          // ns
+  Expr takes;                          // duration in ns
   std::optional<Algorithm> algorithm;  // empty: the communicator's
   bool timed = false;                  // time follows from bytes and cluster, not from `takes`
-  bool registered = false;             // for a send: bypasses NCCL's buffers
+  bool registered = false;             // a send bypasses NCCL's buffers
 
   bool from_any() const { return kind == sim::CallKind::kReceive && !peer; }
 
@@ -273,7 +276,7 @@ struct CallTemplate {
 /// The properties of an actor that is a step of a host program.
 struct StepTemplate {
   sim::Role role = sim::Role::kOp;
-  bool implied = false;            // generated from `after`; not a step that the user wrote
+  bool implied = false;            // generated from `after` or `one_thread`, not by the user
   std::string at;                  // location in the user's program
   ShortList<CallTemplate> calls;   // kCalls
   std::uint32_t event = kNoIndex;  // kRecord, kWait, kAwait, kSet: index in TaskGraph::events
@@ -286,7 +289,7 @@ struct StepTemplate {
   std::uint32_t cluster = 1;  // kOp, kCalls: CTAs that start together, if not cooperative
   Boxed<Expr> ctas;           // kOp, kCalls; empty: 0 for kernels, the communicators' for calls
   std::string dies;           // kWork: cause of death, if its rank dies here; else empty
-  std::optional<std::int64_t> timeout_ns;  // for host steps; 0: none
+  std::optional<std::int64_t> timeout_ns;  // timeout of a host step; 0: none
 
   friend bool operator==(const StepTemplate&, const StepTemplate&) = default;
 };
@@ -324,16 +327,16 @@ struct ActorTemplate {
   bool blocking = false;
   bool in_place = false;  // its first output reuses the memory of its first data input
   std::string_view kind;  // name of one of actor_kinds(), or empty
-  UsualExpr<1> times;     // for kinds with a rate
+  UsualExpr<1> times;     // ratio, for kinds with a rate
   RankSet on;
   std::uint32_t stream = kNoIndex;  // kNoIndex: its own stream
   std::uint32_t thread = kNoIndex;  // kNoIndex: the stream's thread
-  Expr takes;                       // ns; on its stream or, for a host step, on the thread
-  Expr launch_overhead;             // ns; on the thread, before each launch
-  Boxed<Expr> acts;  // number of ops of a source; for other actors it follows from their inputs
+  Expr takes;            // duration in ns; on its stream or, for a host step, on the thread
+  Expr launch_overhead;  // duration in ns; on the thread, before each launch
+  Boxed<Expr> acts;      // number of ops of a source; for other actors it follows from their inputs
   Boxed<OutsideInputTemplate> input;
   Boxed<CollectiveTemplate> collective;
-  Boxed<StepTemplate> step;         // for steps of a host program, which fixes the number of ops
+  Boxed<StepTemplate> step;         // a step of a host program, which fixes the number of ops
   ShortList<AfterTemplate> after;   // dependencies on other streams of its rank
   std::uint32_t behind = kNoIndex;  // a stream: all ops launched there earlier must be done
   std::uint32_t phase = kNoIndex;   // index in TaskGraph::phases
@@ -366,7 +369,7 @@ struct TaskGraph {
   std::vector<StreamTemplate> streams;
   std::vector<CommunicatorTemplate> communicators;
   DeviceRule device;
-  std::optional<Cluster> cluster;  // empty: only explicit durations count
+  std::optional<Cluster> cluster;  // cluster; empty: only explicit durations count
   Faults faults;
   GuardRules guards;
   std::uint32_t interface = kNoIndex;        // default for communicators
@@ -375,7 +378,7 @@ struct TaskGraph {
   std::vector<std::string> locks;   // separate on each rank
   std::vector<std::string> phases;  // units of a rank's progress: forward, backward
   std::vector<ActorTemplate> actors;
-  std::optional<Pipeline> pipeline;          // source of some of the programs
+  std::optional<Pipeline> pipeline;          // pipeline that some of the programs run
   std::optional<LogicalGraph> logical;       // a model whose tasks do not exist yet
   std::shared_ptr<const Recorded> recorded;  // the record that the scenario was made from
 

@@ -39,7 +39,7 @@ struct Source {
   std::uint32_t reg = 0;
   std::uint32_t stage = 0;
   bool on_host = false;
-  std::int64_t acts = 1;  // per step
+  std::int64_t acts = 1;  // ops per step
 };
 
 // The location that needs a tensor, and the place of its reader in the file.
@@ -521,9 +521,9 @@ class TaskBuilder {
   const TaskOptions& options_;
   Diagnostics& diagnostics_;
   const Hierarchy hierarchy_;
-  std::vector<std::uint32_t> actors_;  // by op
+  std::vector<std::uint32_t> actors_;  // indexed by op
   std::uint64_t placed_ = 0;           // number of actors, over all ranks
-  std::vector<ChainLink> links_;       // by actor
+  std::vector<ChainLink> links_;       // indexed by actor
   std::map<std::string, std::uint32_t> groups_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, Source> copies_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, Dimensions, std::string>, Source>

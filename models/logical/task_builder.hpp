@@ -11,8 +11,8 @@ namespace pipesim::models {
 
 /// Options of build-tasks.
 struct TaskOptions {
-  bool zeros_on_all_ranks = false;       // for NaiveB2P: no rank of a group gets the tensor
-  std::int64_t zeros_slots = 1;          // of each BoxingZeros
+  bool zeros_on_all_ranks = false;       // NaiveB2P gives the tensor to no rank of a group
+  std::int64_t zeros_slots = 1;          // slots of each BoxingZeros
   bool partial_sums_name_tensor = true;  // #8052
   bool memory_guard = true;  // protects the memory that a chain shares, see add_chain_order()
 };

@@ -79,7 +79,7 @@ class CallLowering {
   // Keyed by rank: for calls that do not wait for other ranks.
   std::map<std::uint32_t, sim::CommunicatorId> of_one_;
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
-  std::vector<std::uint8_t> called_;                    // by communicator: whether a step calls it
+  std::vector<std::uint8_t> called_;  // indexed by communicator: whether a step calls it
   std::map<std::string, std::uint32_t> numbers_;        // ids of operations, types and tags
   std::map<std::string, std::uint32_t> numbered_tags_;  // ids of tag texts before a number
   std::uint32_t tag_range_ = 1;

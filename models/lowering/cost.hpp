@@ -51,7 +51,7 @@ namespace pipesim::models {
 struct Route {
   std::uint32_t members = 1;
   std::int64_t ring_ns = 0;                // R above
-  std::int64_t ring_bytes_per_second = 1;  // of the slowest hop
+  std::int64_t ring_bytes_per_second = 1;  // bandwidth of the slowest hop
   std::int64_t any_ns = 0;                 // latency of the slowest link between any two members
   std::int64_t any_bytes_per_second = 1;
 };

@@ -84,7 +84,7 @@ class Lowering {
   Programs programs_;
   CallLowering calls_;
   Lowered lowered_;
-  std::vector<std::int64_t> acts_;  // by ActorId
+  std::vector<std::int64_t> acts_;  // indexed by ActorId
   // Keyed by rank, then template; empty for a rank that is not kept. `streams_` holds only the
   // streams that the rank uses, in order, because a job can have a stream per rank.
   std::vector<std::vector<sim::ThreadId>> threads_;
@@ -92,9 +92,10 @@ class Lowering {
   // Keyed by actor, then register.
   sim::IdVector<ActorId, std::vector<sim::PlanBuilder::Output>> outputs_;
   // Signals and locks of steps, made at first use. Keys that all ranks share have rank kNoIndex.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;  // by event and rank
-  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;      // by lock and rank
-  std::map<std::uint32_t, sim::StreamId> record_streams_;                     // by signal
+  // Keyed by event and rank.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;  // keyed by lock and rank
+  std::map<std::uint32_t, sim::StreamId> record_streams_;                 // keyed by signal
 };
 
 std::optional<Lowered> Lowering::run() {
@@ -289,7 +290,7 @@ void Lowering::make_workers() {
     if (communicator.is_gloo && collective) group_of[actor.stream] = communicator.group;
   }
   for (std::uint32_t rank = 0; rank < graph_.ranks && !group_of.empty(); ++rank) {
-    std::map<std::uint32_t, std::vector<sim::StreamId>> streams;  // by group
+    std::map<std::uint32_t, std::vector<sim::StreamId>> streams;  // keyed by group
     for (const auto& [stream, group] : group_of) {
       const sim::StreamId id = stream_of(rank, stream);
       if (id.valid()) streams[group].push_back(id);

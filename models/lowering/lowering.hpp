@@ -26,13 +26,13 @@ struct Lowered {
   sim::IdVector<sim::ActorId, std::uint32_t> actor_template;  // index in TaskGraph::actors
   // Index in streams; kNoIndex: an actor's own stream.
   sim::IdVector<sim::StreamId, std::uint32_t> stream_template;
-  sim::IdVector<sim::StreamId, std::uint32_t> stream_owner;  // for an own stream: index in actors
+  sim::IdVector<sim::StreamId, std::uint32_t> stream_owner;  // index in actors, for an own stream
   // Index in threads; kNoIndex: an actor's own thread.
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_template;
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_owner;
   // Index in the producer's registers.
   sim::IdVector<sim::RegisterId, std::uint32_t> register_template;
-  std::vector<std::string> link_names;  // by LinkId, see FaultLowering
+  std::vector<std::string> link_names;  // indexed by LinkId, see FaultLowering
 };
 
 /// Limit on the actors of all ranks together. Each takes some hundred bytes of a plan, and more in

@@ -136,7 +136,7 @@ CallsOfRank CollectiveCalls::of(sim::CommunicatorId communicator, std::uint32_t 
   const sim::Plan& plan = lowered_.plan;
   const Names names(graph_, lowered_);
   CallsOfRank result;
-  std::map<std::uint32_t, std::uint32_t> acts;  // by actor
+  std::map<std::uint32_t, std::uint32_t> acts;  // keyed by actor
   for (const sim::ThreadId id : threads_[rank]) {
     const sim::Thread& thread = plan.threads[id];
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {

@@ -58,8 +58,8 @@ class CollectiveCalls {
  private:
   const TaskGraph& graph_;
   const Lowered& lowered_;
-  std::vector<std::vector<sim::CallId>> calls_;      // by communicator
-  std::vector<std::vector<sim::ThreadId>> threads_;  // by rank
+  std::vector<std::vector<sim::CallId>> calls_;      // indexed by communicator
+  std::vector<std::vector<sim::ThreadId>> threads_;  // indexed by rank
 };
 
 }  // namespace pipesim::models

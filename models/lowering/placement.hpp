@@ -58,7 +58,7 @@ class Placement {
   const TaskGraph& graph_;
   RankDiagnostics& diagnostics_;
   sim::IdVector<sim::ActorId, Placed> placed_;
-  std::vector<std::vector<sim::ActorId>> placed_ids_;  // by template, parallel to its ranks
+  std::vector<std::vector<sim::ActorId>> placed_ids_;  // indexed by template, parallel to its ranks
   std::vector<RatedEdge> edges_;
   std::vector<const ReadTemplate*> edge_reads_;
 };

@@ -34,7 +34,7 @@ class Programs {
   void make(const std::vector<std::vector<sim::ThreadId>>& threads, sim::PlanBuilder& builder);
 
  private:
-  using Counts = std::unordered_map<std::uint32_t, std::int64_t>;  // by actor template
+  using Counts = std::unordered_map<std::uint32_t, std::int64_t>;  // keyed by actor template
 
   // An index of the program steps that a rank may run. In a pipeline, each rank has its own block.
   class StepsOfRanks {
@@ -73,9 +73,9 @@ class Programs {
   const TaskGraph& graph_;
   const Placement& placement_;
   RankDiagnostics& diagnostics_;
-  std::vector<StepsOfRanks> steps_;        // by thread template
-  std::vector<std::int64_t> list_counts_;  // by actor template; 0 between uses
-  std::int64_t program_acts_ = 0;          // of all programs
+  std::vector<StepsOfRanks> steps_;        // indexed by thread template
+  std::vector<std::int64_t> list_counts_;  // indexed by actor template; 0 between uses
+  std::int64_t program_acts_ = 0;          // total length of all programs
   // Keyed by thread template and rank.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Counts> program_counts_;
 };

@@ -333,7 +333,7 @@ void Folder::keep(std::uint32_t rank) {
 
 // Keeps one rank of each class in `list`, preferably one that is already kept.
 void Folder::keep_of_list(const std::vector<std::uint32_t>& list) {
-  std::map<std::uint32_t, std::uint32_t> chosen;  // by class
+  std::map<std::uint32_t, std::uint32_t> chosen;  // keyed by class
   for (const std::uint32_t rank : list) {
     const auto [known, is_new] = chosen.try_emplace(classes_[rank], rank);
     const auto order = [&](std::uint32_t of) { return std::pair(is_kept_[of] == 0, of); };

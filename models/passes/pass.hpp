@@ -26,7 +26,7 @@ struct PassOption {
   std::string name;
   OptionType type = OptionType::kText;
   std::optional<std::string> otherwise;  // default value; empty: required
-  std::string about;                     // one line
+  std::string about;                     // description in one line
   std::vector<std::string> one_of = {};  // allowed words of a text; empty: any
   std::int64_t at_least = std::numeric_limits<std::int64_t>::min();  // minimum of a number
 };
@@ -54,8 +54,8 @@ std::string option_values(const PassOption& option);
 
 /// A change of the task graph.
 struct Pass {
-  std::string name;                 // for example move-to-stream
-  std::string about;                // one line
+  std::string name;                 // name, for example move-to-stream
+  std::string about;                // description in one line
   std::vector<PassOption> options;  // `name=value` sets the first one
 
   /// Changes `graph`, or reports in `diagnostics` why it cannot. run_passes() verifies the result.

@@ -22,7 +22,7 @@ namespace pipesim::models {
 struct PassCall {
   const Pass* pass = nullptr;
   PassOptions options;
-  std::string text;  // as the user wrote it
+  std::string text;  // the user's text
 };
 
 /// Parses the list of passes in `text`, which can be empty. If it has mistakes, returns nullopt,

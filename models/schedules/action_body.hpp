@@ -54,7 +54,7 @@ inline bool is_within(StageMoment moment, ActionKind kind, bool is_last) {
 /// The actions of one kind in one stage, all on one rank. Overlapping actions are not included.
 struct ActionSort {
   std::uint32_t count = 0;
-  Numbering numbers;  // of the micro-batches, if `regular`
+  Numbering numbers;  // micro-batches, if `regular`
   bool regular = true;
   std::uint32_t actor = kNoIndex;                 // shared by all; kNoIndex: see `actors`
   std::map<std::uint32_t, std::uint32_t> actors;  // keyed by micro-batch

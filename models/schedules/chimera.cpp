@@ -15,7 +15,8 @@ namespace pipesim::models::schedules {
 
 std::vector<Actions> chimera(const ScheduleShape& shape) {
   const std::uint32_t depth = shape.stages;
-  const std::uint32_t unit = std::min(depth, shape.micro_batches) / 2;  // per direction
+  // Micro-batches per direction.
+  const std::uint32_t unit = std::min(depth, shape.micro_batches) / 2;
   const std::uint32_t count = shape.micro_batches / 2;
   std::vector<Actions> rows;
   for (std::uint32_t rank = 0; rank < depth; ++rank) {

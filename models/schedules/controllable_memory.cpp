@@ -20,7 +20,7 @@
 namespace pipesim::models::schedules {
 namespace {
 
-using Time = std::int32_t;  // in slots
+using Time = std::int32_t;  // unit: slots
 
 // The actions of a rank for each micro-batch, in order. kWeights stands for both weight gradients,
 // in the order of the input gradients.
@@ -147,7 +147,7 @@ class Line {
 
   std::array<std::vector<Time>, 5> times_;
   std::vector<std::uint8_t> slots_;  // kind of action per slot
-  std::vector<State> memory_;        // after each slot
+  std::vector<State> memory_;        // state after each slot
   std::vector<State> fresh_;
 };
 

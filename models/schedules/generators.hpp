@@ -47,10 +47,10 @@ struct ScheduleShape {
   std::uint32_t stages = 1;         // slices of the model; at least 1
   std::uint32_t micro_batches = 1;  // total over both directions; at least 1
   std::uint32_t chunks = 1;         // stages on each rank; at least 1
-  // For interleaved 1F1B: micro-batches that a chunk takes in a row, as in Megatron-LM; 0: as in
+  // Micro-batches that a chunk of interleaved 1F1B takes in a row, as in Megatron-LM; 0: as in
   // PyTorch.
   std::uint32_t group = 0;
-  bool combined = false;  // with a group: a forward and a backward run as one
+  bool combined = false;  // a forward and a backward run as one, if `group` is set
   ScheduleCosts costs = {};
 
   std::uint32_t ranks() const { return stages / chunks; }

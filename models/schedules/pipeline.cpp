@@ -402,7 +402,7 @@ class Programs {
     const Actions& actions = schedule_.ranks[row_];
     const ActorTemplate like = started(i, shared);
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
-    std::vector<LastOps> all(slot_end(actions, i) - i);  // per action
+    std::vector<LastOps> all(slot_end(actions, i) - i);  // one entry per action
     for (const SlotOp& each : ops_of_slot(ops_, actions, i, pipeline_)) {
       const std::size_t at = i + each.action;
       const std::string of = " of " + (shared ? like.name : action_text(actions[at]));
@@ -779,11 +779,11 @@ class Programs {
   TaskGraph& graph_;
   std::vector<RankSet> ranks_of_rows_;
   PipelineLinks links_;
-  std::vector<std::uint32_t> communicator_of_;  // per collective
+  std::vector<std::uint32_t> communicator_of_;  // one entry per collective
   std::map<const StageCollective*, std::uint32_t> communicator_of_op_;
   std::map<std::string, Ring> rings_;             // keyed by StageCollective::over
-  std::vector<std::vector<std::uint8_t>> alone_;  // per row; empty without collectives
-  std::vector<ActionSort> sorts_;                 // by stage and kind
+  std::vector<std::vector<std::uint8_t>> alone_;  // one list per row; empty without collectives
+  std::vector<ActionSort> sorts_;                 // indexed by stage and kind
   bool has_layers_;                               // some stage has several layers
   // Number of unshards so far, by stage.
   std::vector<std::uint32_t> unshards_ = std::vector<std::uint32_t>(schedule_.stages, 0);

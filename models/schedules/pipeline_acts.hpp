@@ -84,12 +84,12 @@ class PipelineActs {
   // An actor found in a program.
   struct Met {
     std::uint32_t parts = 0;
-    std::uint32_t acts = 0;  // so far
+    std::uint32_t acts = 0;  // number so far
   };
 
   const Pipeline& pipeline_;
   const Lowered& lowered_;
-  std::vector<std::vector<sim::ThreadId>> threads_;  // by rank
+  std::vector<std::vector<sim::ThreadId>> threads_;  // indexed by rank
 };
 
 }  // namespace pipesim::models

@@ -44,7 +44,7 @@ std::string dimension_order_text(const std::array<Dimension, kDimensions>& order
 struct RankGrid {
   std::uint32_t pipeline_stride = 1;  // distance from a rank to its counterpart in the next stage
   std::vector<std::uint32_t> row_of_rank;  // position of each rank in its pipeline
-  std::vector<Group> groups;               // indexed, without places
+  std::vector<Group> groups;               // groups after index(), without places
 };
 
 /// Returns the grid with the groups `tensor`, `context`, `data`, `data_context`, `expert`,

@@ -10,7 +10,7 @@ namespace pipesim::models::schedules {
 /// The parameters in which these schedules differ, for one rank.
 struct RoundsRule {
   std::uint32_t warm_up = 0;             // forwards before the first backward; at most all
-  std::int64_t empty_after_warm_up = 0;  // empty slots, if above 0
+  std::int64_t empty_after_warm_up = 0;  // number of empty slots, if above 0
   bool split = false;                    // backwards are split into halves
   std::uint32_t delay = 0;  // weight gradients lag by this number of backwards, if `split`
 };

@@ -19,8 +19,8 @@ struct StageOp {
   Place place;
   std::string name;
   bool weight_grad = false;
-  StageAmounts takes_ns{{0}};           // for ops that compute
-  std::optional<StageCollective> call;  // for ops that communicate
+  StageAmounts takes_ns{{0}};           // duration of an op that computes
+  std::optional<StageCollective> call;  // call of an op that communicates
 
   bool by_micro_batch() const { return call ? call->by_micro_batch() : takes_ns.by_micro_batch(); }
   /// Returns the stated time. The time of a call can also follow from its size and the cluster.

@@ -29,7 +29,7 @@ struct Preference {
 struct Result {
   std::vector<Actions> rows;
   std::int64_t bubble = 0;            // maximum over all ranks
-  std::vector<std::int64_t> bubbles;  // per rank
+  std::vector<std::int64_t> bubbles;  // bubble per rank
 };
 
 // One run of the generator. Chunk 0 of a gradient is the one computed first: the second stage.
@@ -213,7 +213,7 @@ class Attempt {
   void fill_bubble(Work kind, std::uint32_t chunk, std::uint32_t rank, bool prefer) {
     Rank& here = state_[rank];
     const auto from = source(chunk, rank);
-    // Without a source, the authors' index is -1: the end of the very last weight gradient.
+    // If there is no source, the authors' index is -1: the end of the very last weight gradient.
     const std::size_t last = end_.size() - 1;
     const auto input = [&] {
       const std::int64_t there =
