@@ -59,8 +59,7 @@ class Expr {
     return *this;
   }
   ~Expr() {
-    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): it does not see that a move clears the
-    // mark
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): a move clears the mark
     if (!is_constant()) delete value_.program;
   }
 
