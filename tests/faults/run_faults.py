@@ -65,7 +65,7 @@ class Fault:
     line: int
     name: str
     rule: str = ""
-    file: str = ""  # of the next change
+    file: str = ""  # file of the next change
     test: str = DEFAULT_TEST
     changes: list = dataclasses.field(default_factory=list)
 

@@ -29,7 +29,7 @@ import tempfile
 def run(program, case, args, given):
     """Returns (stdout, stderr, exit) of one command line."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
-    for name, value in os.environ.items():  # of the sanitizers
+    for name, value in os.environ.items():  # sanitizer options
         if name.endswith("SAN_OPTIONS"):
             environment[name] = value
     run = subprocess.run(

@@ -8,7 +8,7 @@ namespace pipesim::oracle {
 struct OneFOneB {
   std::uint32_t stages = 2;
   std::uint32_t micro_batches = 2;
-  std::uint32_t capacity = 1;  // of a channel; 0: rendezvous
+  std::uint32_t capacity = 1;  // capacity of a channel; 0: rendezvous
   bool greedy = false;         // the first stage does all forwards first
   bool paired = false;         // rendezvous only: the steady state groups sends and recvs
 };

@@ -12,8 +12,8 @@ namespace pipesim::twin {
 
 struct Ends {
   bool completes = false;  // some interleaving completes
-  bool hangs = false;      // in some interleaving, work is left or calls do not match
-  bool stuck = false;      // in some interleaving, work is left
+  bool hangs = false;      // some interleaving leaves work undone or has mismatched calls
+  bool stuck = false;      // some interleaving leaves work undone
   bool all = false;        // every interleaving was searched
   std::size_t states = 0;
 };

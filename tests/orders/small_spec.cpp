@@ -17,7 +17,7 @@ namespace pipesim::twin {
 namespace {
 
 // Limits of the generic model, or lower.
-constexpr int kMaxHosts = 8;  // also communicators and collectives
+constexpr int kMaxHosts = 8;  // limit of communicators and collectives as well
 constexpr int kMaxCalls = 20;
 constexpr int kMaxActors = 24;
 

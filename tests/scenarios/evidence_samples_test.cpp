@@ -20,7 +20,7 @@ namespace {
 struct Sample {
   std::string file;
   std::string verdict;
-  Ranks blamed;            // by name
+  Ranks blamed;            // ranks that the report blames
   Ranks suspects;          // after "not enough, because"
   std::string in_account;  // a part of the text report
 };

@@ -77,7 +77,7 @@ TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]
   CHECK(has(patches, "set: {bwd_dst_buffer: own}\n"));           // #8087
   CHECK(has(patches, "set: {forward_stream: own}\n"));           // #8226, first part
   CHECK(has(patches, "set: {repeat_ctrl_credits: 3}\n"));        // #8226, second part
-  CHECK(has(patches, "set: {nccl_use_compute_stream: off}\n"));  // what OneFlow's engineers advised
+  CHECK(has(patches, "set: {nccl_use_compute_stream: off}\n"));  // advice of OneFlow's engineers
   CHECK_FALSE(has(patches, "set: {comm_creation: start}\n"));
   CHECK_FALSE(has(patches, "communicators: {creation: start}\n"));
   CHECK(report["partial"].empty());

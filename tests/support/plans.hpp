@@ -19,7 +19,7 @@ struct PlanAlgorithm {
   std::string more{};  // further keys
   bool in_place = false;
   int input = 1, output = 1, scratch = 1;  // chunks of every rank
-  std::vector<int> semaphores{};           // of every rank
+  std::vector<int> semaphores{};           // initial values, the same on every rank
   std::vector<std::vector<std::vector<PlanOp>>> ranks{};
 };
 

@@ -209,7 +209,7 @@ class Html(unittest.TestCase):
     def test_the_interleaving_of_a_check_can_be_walked_through(self):
         browser = self.open("possible")
         self.assertEqual(["hang possible"], self.texts("#verdict"))
-        self.assertFalse(self.shown("#readings"))  # there is only one reading
+        self.assertFalse(self.shown("#readings"))  # a single reading
         listed = subprocess.run([PROGRAM, "check", CHECKS["possible"][0], "--order", "-"], cwd=ROOT, check=False,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
         steps = [step["what"] for step in json.loads(listed)["steps"]]

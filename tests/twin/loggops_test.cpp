@@ -42,7 +42,7 @@ struct Told {
 
 struct Sketch {
   int ranks = 1;
-  std::vector<Op> ops;     // by rank
+  std::vector<Op> ops;     // sorted by rank
   std::vector<Told> told;  // dependencies in file order
 };
 

@@ -432,7 +432,7 @@ std::vector<Message> Machine::messages_of(Act act) const {
   return messages;
 }
 
-/// [4.3]
+/// Counts a message [4.3].
 void Machine::count(const Message& message) {
   if (message.kind == MessageKind::kData) {
     const bool is_new = change(available, message.edge).insert(message.slot).second;
@@ -441,7 +441,7 @@ void Machine::count(const Message& message) {
   if (message.kind == MessageKind::kAcknowledgement) count_acknowledgement(message);
 }
 
-/// [4.2]
+/// Counts an acknowledgement [4.2].
 void Machine::count_acknowledgement(const Message& message) {
   const int r = edge(message.edge).reg;
   std::map<int, std::set<int>>& out = change(slots_out, r);
@@ -456,7 +456,7 @@ void Machine::count_acknowledgement(const Message& message) {
   if (reg(r).in_place >= 0) acknowledge_in_place(r, message.slot);
 }
 
-/// [4.4]
+/// The register with edges that reuses this input, or -1 [4.4].
 int Machine::reused_by(int e) const {
   for (int r : at(registers_of_actor, edge(e).consumer)) {
     if (has_edges(r) && in_place_edge(spec, r) == e) return r;

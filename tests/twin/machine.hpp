@@ -42,15 +42,15 @@ enum class MessageKind { kStart, kData, kAcknowledgement };
 struct Message {
   MessageKind kind = MessageKind::kStart;
   int to = 0;     // the receiving actor
-  int edge = -1;  // of data and acknowledgements
+  int edge = -1;  // edge of data and acknowledgements
   int slot = -1;
 };
 
 /// An entry of a stream [5.2]: an op, or one of three kinds of marks.
 struct Entry {
   std::optional<Act> act;
-  std::optional<Message> acknowledgement;  // of an input used in place [4.4]
-  int communicator = -1;                   // whose initialization waits for the devices [3.3]
+  std::optional<Message> acknowledgement;  // acknowledgement of an input used in place [4.4]
+  int communicator = -1;                   // initialization that waits for the devices [3.3]
   int synchronizes = -1;                   // the thread that waits for the mark [9.1]
 };
 
@@ -136,7 +136,7 @@ struct StreamState {
 
 struct CommunicatorState {
   bool exists = false;
-  std::set<int> arrived;         // ranks
+  std::set<int> arrived;         // ranks that have arrived
   std::vector<int> blocked;      // blocked threads, longest first
   std::set<int> streams_marked;  // streams whose mark has not left
 };
@@ -165,7 +165,7 @@ struct SignalState {
 };
 
 struct LockState {
-  std::optional<int> holder;  // a thread
+  std::optional<int> holder;  // thread that holds the lock
   std::deque<int> line;
 };
 
@@ -317,9 +317,9 @@ class Machine {
   std::optional<Act> first_act(int stream) const;
   /// Streams that share the launch queue of a stream [3.4].
   std::vector<int> streams_of_queue(int stream) const;
-  std::optional<int> next_in_program(int thread) const;  // an actor
+  std::optional<int> next_in_program(int thread) const;  // actor of the next op
   bool all_arrived(int communicator) const;
-  int arrival_link_of(int communicator, int rank) const;  // [10.4], or -1
+  int arrival_link_of(int communicator, int rank) const;  // link [10.4], or -1
   // The first one that the op must initialize.
   std::optional<int> missing_communicator(Act act) const;
   std::vector<int> ranks_of(const MeetingKey& meeting) const;  // [9.7]
@@ -356,23 +356,23 @@ class Machine {
   std::vector<std::vector<int>> registers_of_actor;
   std::vector<std::vector<int>> inputs_of_actor;
   std::vector<std::vector<int>> edges_of_register;
-  std::vector<std::set<int>> dependents_of_stream;  // streams [5.4]
+  std::vector<std::set<int>> dependents_of_stream;  // streams that can wait for it [5.4]
 
   std::int64_t now = 0;
   std::int64_t last_progress = 0;
-  std::map<Act, Times> times;  // of launched ops
+  std::map<Act, Times> times;  // times of launched ops
   std::vector<int> launched;   // number of launched ops, by actor
   std::vector<int> done;
   std::vector<ThreadState> threads;
   std::vector<StreamState> streams;
   std::vector<CommunicatorState> communicators;
-  std::vector<std::set<int>> available;  // by edge: the slots that its consumer can use
+  std::vector<std::set<int>> available;  // slots that the consumer can use, per edge
   /// For each register: the slots that hold a credit, with the edges that have acknowledged them.
   std::vector<std::map<int, std::set<int>>> slots_out;
   std::vector<DeviceState> devices;
   std::vector<SignalState> signals;
   std::vector<LockState> locks;
-  std::vector<RoundState> rounds;  // by communicator
+  std::vector<RoundState> rounds;  // state per communicator
   // For each open communicator and sequence number: the calls that have arrived, in order.
   std::map<int, std::vector<std::vector<CallRef>>> seqs;
   std::map<ChannelKey, ChannelState> channels;
@@ -382,14 +382,14 @@ class Machine {
   std::map<MeetingKey, int> met;  // number of times
   /// Number of the time for which a rank came to a connection, by connection [9.7].
   std::map<std::pair<MeetingKey, std::pair<int, int>>, int> connections;
-  std::map<Act, std::vector<CallState>> calls;  // of ops that have started
-  std::map<Act, int> needs;                     // by `wait` op: how often its event must fire
+  std::map<Act, std::vector<CallState>> calls;  // call states of ops that have started
+  std::map<Act, int> needs;                     // number of firings that a `wait` op needs
   /// For each op that stays behind a stream: the ops on this stream at its launch [5.4].
   std::map<Act, std::vector<Act>> stays_behind;
   std::vector<Mismatch> mismatches;
   std::vector<RankState> ranks;
-  std::vector<Died> deaths;           // in order of time
-  std::map<Act, int> acts_that_hang;  // of collectives, by op: the link it hangs on [10.4]
+  std::vector<Died> deaths;           // sorted by time
+  std::map<Act, int> acts_that_hang;  // the link on which each op of a collective hangs [10.4]
   std::vector<LogLine> log;
   /// Rare branches of the rules that this run took, for the statistics of the tests.
   mutable std::set<std::string> branches;

@@ -131,7 +131,7 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std:
     acts.push_back(ref.act);
   }
   takes = std::max<std::int64_t>(0, takes - less);
-  const CallRef* counts = &together.front();  // in a pair of send and recv, the send
+  const CallRef* counts = &together.front();  // the send of a pair
   for (const CallRef& ref : together) {
     const bool smaller = rank_of(ref.act.actor) < rank_of(counts->act.actor);
     if (round_of >= 0 && smaller) counts = &ref;

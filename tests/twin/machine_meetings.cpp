@@ -13,7 +13,7 @@ bool Machine::all_arrived(int c) const {
   return at(communicators, c).arrived.size() == at(spec.communicators, c).ranks.size();
 }
 
-/// Also for [9.1] and [9.3].
+/// The first communicator that the op must initialize, also for [9.1] and [9.3].
 std::optional<int> Machine::missing_communicator(Act act) const {
   std::vector<int> needed;
   const Actor& its_actor = actor(act.actor);

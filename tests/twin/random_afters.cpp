@@ -137,7 +137,7 @@ class AfterGenerator {
     if (!others.empty()) change(spec_.actors, actor).behind = random_.pick(others);
   }
 
-  /// Removes ops of a step without edges that has several, so that others can be ahead of it.
+  /// Removes one op of a step that has several and no edges, so that others can be ahead of it.
   void take_acts_away() {
     const std::vector<int> kernels = actors_that(
         spec_, [](const Actor& actor) { return actor.kind == "kernel" && actor.acts > 1; });

@@ -723,14 +723,15 @@ class ProgramGenerator {
   int other_stream_percent_ = 0;
   int perturb_percent_ = 0;
   int favourite_ = -1;                     // an operation, or -1
-  std::vector<std::vector<int>> threads_;  // by rank: threads with programs of steps
+  std::vector<std::vector<int>> threads_;  // threads with programs of steps, per rank
   std::vector<std::vector<int>> streams_;
-  std::vector<std::vector<int>> lists_;  // by thread: its steps
+  std::vector<std::vector<int>> lists_;  // steps per thread
   std::vector<int> lock_is_held_;        // 0 or 1
   std::vector<int> signal_streams_;
-  std::vector<int> sets_;  // by event
+  std::vector<int> sets_;  // number of sets per event
   int first_communicator_ = 0;
-  std::map<std::pair<int, int>, std::pair<int, int>> places_;  // by (communicator, rank)
+  // Thread and stream per (communicator, rank).
+  std::map<std::pair<int, int>, std::pair<int, int>> places_;
 };
 
 }  // namespace

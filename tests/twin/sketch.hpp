@@ -115,7 +115,7 @@ inline std::vector<std::string> deaths_of(const Result& result) {
 }
 
 using Lines = std::set<std::string>;
-using Deaths = std::vector<std::string>;  // in order of time
+using Deaths = std::vector<std::string>;  // sorted by time
 
 inline Call collective_call(int communicator, int operation, std::int64_t takes) {
   Call call;

@@ -96,14 +96,14 @@ struct Call {
   int peer = -1;  // rank of a send or recv (-1: from any rank); root of a flow
   bool eager = false;
   Flow flow = Flow::kAll;
-  int steps = 0;       // of a rendezvous send [9.5], or of a flow
-  int connection = 0;  // of a collective call [9.7]
+  int steps = 0;       // buffer steps of a rendezvous send [9.5] or a flow
+  int connection = 0;  // connection of a collective call [9.7]
   Signature signature;
-  std::int64_t tag = 0;       // of a send or recv, op 0
+  std::int64_t tag = 0;       // tag of a send or recv, op 0
   std::int64_t tag_step = 0;  // added by each op, modulo 2^32
   std::int64_t takes = 0;
   bool fatal = false;
-  int link = -1;  // of a send or recv
+  int link = -1;  // link of a send or recv
 };
 
 /// Op k starts only after op k + `ahead` of this actor is done [5.4].
@@ -123,20 +123,20 @@ struct Actor {
   OutsideInput outside;
   int collective = -1;
   Role role = Role::kOp;
-  int signal = -1;                // kRecord, kWait, kAwait, kSet
+  int signal = -1;                // event of kRecord, kWait, kAwait, kSet
   int times = 0;                  // kAwait of an event that hosts set
-  int lock = -1;                  // kLock, kUnlock
-  int communicator = -1;          // kCreate; kMeet, or none
-  int meeting = -1;               // kMeet
-  std::vector<Call> calls;        // kCalls
-  std::vector<int> synchronized;  // kSynchronize, kMeet: streams, ascending
-  std::vector<After> afters;      // kOp, kCalls
-  int behind = -1;                // kOp, kCalls: a stream [5.4]
+  int lock = -1;                  // lock of kLock, kUnlock
+  int communicator = -1;          // communicator of kCreate; of kMeet, or none
+  int meeting = -1;               // meeting of kMeet
+  std::vector<Call> calls;        // calls of kCalls
+  std::vector<int> synchronized;  // streams of kSynchronize and kMeet, ascending
+  std::vector<After> afters;      // waits of kOp and kCalls [5.4]
+  int behind = -1;                // stream that kOp and kCalls stay behind [5.4]
   int dies_at = -1;               // number of an op; -1: never
-  int fails_at = -1;              // kOp
-  int room = 1;                   // kOp, kCalls: slots [5.3]
+  int fails_at = -1;              // number of a kOp op; -1: never
+  int room = 1;                   // kernel slots of kOp and kCalls [5.3]
   int gang = 1;                   // slots taken at a time
-  std::int64_t timeout = 0;       // of a host step; 0: none
+  std::int64_t timeout = 0;       // timeout of a host step; 0: none
   std::string kind;               // why the generator made it; only for statistics and dumps
 };
 
@@ -175,7 +175,7 @@ struct Communicator {
   int link = -1;
   std::int64_t timeout = 0;
   std::int64_t creation_timeout = 0;
-  std::vector<int> links = {};  // by rank of `ranks`: the link over which it arrives; or empty
+  std::vector<int> links = {};  // link over which each of `ranks` arrives; or empty
   bool connects = false;        // connects for its calls at first use [9.7]
   std::int64_t heartbeat = 0;   // timeout of threads that connect
   bool on_host = false;         // hosts run its calls [9.4, 9.5]
@@ -193,7 +193,7 @@ struct Death {
 };
 
 struct Link {
-  int a = 0;  // a rank
+  int a = 0;  // rank at this end
   int b = 0;
   std::int64_t down = 0;
   std::int64_t retry = 0;  // 0: unnoticed

@@ -5,7 +5,7 @@
 namespace pipesim::twin {
 namespace {
 
-/// [8]
+/// Returns a mixed hash of the words [8].
 std::uint64_t mixed(std::initializer_list<std::int64_t> words) {
   std::uint64_t h = 0x9e3779b97f4a7c15ULL;
   for (const std::int64_t word : words) {
@@ -15,7 +15,7 @@ std::uint64_t mixed(std::initializer_list<std::int64_t> words) {
   return h;
 }
 
-/// [8]
+/// Returns the fingerprint of a run [8].
 std::uint64_t fingerprint(const Machine& machine, Verdict verdict) {
   std::vector<int> first_actors(static_cast<std::size_t>(machine.spec.ranks), -1);
   for (int a = count_of(machine.spec.actors); a-- > 0;) {
@@ -35,7 +35,7 @@ std::uint64_t fingerprint(const Machine& machine, Verdict verdict) {
   return f ^ (f >> 32);
 }
 
-/// [6]
+/// Whether all ops are done [6].
 bool is_completed(const Machine& machine) {
   for (int a = 0; a < count_of(machine.spec.actors); ++a) {
     if (at(machine.done, a) < machine.actor(a).acts) return false;

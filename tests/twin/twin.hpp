@@ -29,11 +29,11 @@ struct Result {
   Verdict verdict = Verdict::kStarved;
   std::int64_t last_progress = 0;
   std::int64_t acts_done = 0;
-  std::map<Act, Times> times;        // of launched ops
-  std::vector<LogLine> log;          // in the order of writing
+  std::map<Act, Times> times;        // times of launched ops
+  std::vector<LogLine> log;          // in writing order
   WaitEdges waits;                   // kStuck
-  std::vector<Mismatch> mismatches;  // in the order of recording
-  std::vector<Died> deaths;          // in order of time
+  std::vector<Mismatch> mismatches;  // in recording order
+  std::vector<Died> deaths;          // sorted by time
   std::uint64_t fingerprint = 0;
   std::set<std::string> branches;  // rare branches of the rules
 };

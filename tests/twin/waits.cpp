@@ -73,7 +73,7 @@ class Waits {
     return m_.is_dead(rank) ? rank_node(rank) : act_node(act);
   }
 
-  /// "The node of act (A, k)".
+  /// "The node of op (A, k)".
   Node node_of(Act act) const {
     if (m_.is_dead(m_.rank_of(act.actor))) return node_here(act);
     if (m_.was_launched(act)) {
@@ -142,7 +142,7 @@ class Waits {
     }
   }
 
-  /// Rules 1 and 2.
+  /// Adds the edges of a launched op: rules 1 and 2.
   void visit_launched(Act act) {
     const Node first = first_act_of(m_.actor(act.actor).stream);
     if (first != act_node(act)) {
@@ -180,7 +180,7 @@ class Waits {
     if (hangs != m_.acts_that_hang.end()) add_failed_link(act, hangs->second);
   }
 
-  /// Rule 5.
+  /// Adds the edges of an op that is at the head of its stream but has not started: rule 5.
   void visit_not_started(Act act) {
     for (const Act& other : m_.awaited_by(act)) {
       m_.branches.insert(m_.was_launched(other) ? "7 act of another stream is launched"
@@ -201,7 +201,7 @@ class Waits {
       m_.branches.insert("7 several reasons not to start");
   }
 
-  /// Rule 3.
+  /// Adds the edges of an op in which its thread is blocked: rule 3.
   void visit_blocked_thread(Act act, Step step) {
     switch (step) {
       case Step::kOutsideInput:
@@ -262,7 +262,7 @@ class Waits {
     }
   }
 
-  /// [9.7]
+  /// Adds the edges of an op whose thread waits at meetings [9.7].
   void visit_meetings(Act act) {
     for (const Coming& coming : at(m_.threads, m_.actor(act.actor).thread).waits_at) {
       const MeetingKey& meeting = coming.meeting;
@@ -294,7 +294,7 @@ class Waits {
                        [&](const Call& call) { return call.communicator == communicator; });
   }
 
-  /// Rule 4.
+  /// Adds the edges of an op that its thread has not entered: rule 4.
   void visit_not_entered(Act act) {
     for (int e : at(m_.inputs_of_actor, act.actor)) visit_input(act, e);
     for (int r : at(m_.registers_of_actor, act.actor)) {
@@ -402,7 +402,7 @@ class Waits {
 
   // Steps [9.6] -----------------------------------------------------------------------------------
 
-  /// Rule 1.
+  /// Adds the edges of an op that waits for its device: rule 1.
   void visit_room(Act act) {
     const int stream = m_.actor(act.actor).stream;
     const int d = at(m_.spec.streams, stream).device;
@@ -436,7 +436,7 @@ class Waits {
     add(act, node_here(at(signal.records, need - 1)), kind);
   }
 
-  /// Rule 3.
+  /// Adds the edges of an op with calls: rule 3.
   void visit_calls(Act act) {
     for (int i = 0; i < count_of(m_.actor(act.actor).calls); ++i) {
       const CallState state = m_.call_state({act, i});
@@ -640,7 +640,7 @@ class Waits {
   }
 
   Machine& m_;
-  WaitEdges found_;          // of the visited op
+  WaitEdges found_;          // edges of the visited op
   std::set<Act> explained_;  // ops explained by a mismatched call of a rank that is gone
   WaitEdges edges_;
 };

@@ -134,7 +134,7 @@ TEST_CASE("a timeline shows a part, as wide as asked, on a dark page", "[app][dr
   CHECK(contains(part, ">20 ms<"));
   CHECK(contains(part, ">30 ms<"));
   CHECK_FALSE(contains(part, ">60 ms<"));
-  CHECK_FALSE(contains(part, "<title>0F0:"));  // from 0 to 2 ms
+  CHECK_FALSE(contains(part, "<title>0F0:"));  // 0F0 runs from 0 to 2 ms
   CHECK(number_at(drawn(scenario, "timeline", "png", {"--width", "1200"}), 16) == 1200);
   for (const std::string what : {"timeline", "wait-for", "tasks", "stages", "memory"}) {
     const std::string light = drawn({"scenarios/swin_2x2x2.yaml"}, what, "svg");

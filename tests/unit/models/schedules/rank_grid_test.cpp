@@ -18,7 +18,7 @@ namespace {
 struct Layout {
   const char* order;
   std::uint32_t tensor, context, data, pipeline, expert, expert_tensor;
-  std::uint64_t hash;  // of all groups, as hash_of() computes it; 0: Megatron refuses the row
+  std::uint64_t hash;  // hash_of() all groups; 0: Megatron refuses the row
 };
 
 constexpr Layout kLayouts[] = {

@@ -1,10 +1,10 @@
-// Forwards and backwards op by op. Orders are those of Megatron-LM's TransformerLayerSchedulePlan
+// Forwards and backwards op by op. The orders come from Megatron-LM's TransformerLayerSchedulePlan
 // (megatron/core/models/common/model_chunk_schedule_plan.py at 01cf4fb5):
 //
 //   comm_stream: combine_bwd | dispatch_fwd->dispatch_bwd   | combine_fwd
 //   comp_stream: attn_fwd    | mlp_bwd->mlp_bwd_dw->mlp_fwd | attn_bwd
 //
-// Times are worked out by hand, in the comments.
+// The comments derive the times by hand.
 #include "models/schedules/stage_ops.hpp"
 
 #include <algorithm>

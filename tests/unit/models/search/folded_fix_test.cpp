@@ -216,7 +216,7 @@ TEST_CASE("with few ranks for all, the same fixes are found") {
   }
 }
 
-// Only scenarios with a parameter for the number of ranks, with many ranks.
+// Compares each scenario; if it has a parameter for the number of ranks, also with many ranks.
 TEST_CASE("shipped scenarios are fixed with few ranks as with all") {
   Counts counts;
   for (const std::string& path : scenario_paths()) {

@@ -151,7 +151,7 @@ TEST_CASE("a message of no bytes is counted as one byte less than one", "[sim][l
                       "recv 0b from 0\n}\n");
   CHECK(ran.done(0) == 9);
   CHECK(ran.start(1) == 18);
-  CHECK(ran.done(2) == 119);  // of the two parallel ops, the one of 1 ns counts
+  CHECK(ran.done(2) == 119);  // the op of 1 ns, of the two parallel ones
 }
 
 TEST_CASE("the end of time ends a run", "[sim][loggops]") {
