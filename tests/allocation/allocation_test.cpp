@@ -23,7 +23,7 @@ void* counted(std::size_t size) {
   return memory;
 }
 
-// Returns a plan of two ranks, each with a source, an op, a collective over both and a sink, with
+// Returns a plan of two ranks, each with a source, an op, a collective over both and a sink. It has
 // data and control registers of few slots, gated and immediate messages, and initialization at
 // first use.
 Plan plan_of(std::uint32_t acts, ThreadOrder order) {

@@ -2,8 +2,8 @@
 
     consumer_test.py --build DIR --cmake PATH --compiler PATH --flags FLAGS --build-type TYPE
 
-Installs the build in DIR into a temporary folder, copies this project and examples/own_pass.cpp to
-another, and builds it there with CMake, and one file of it with the flags of pkg-config.
+Installs the build in DIR into a temporary folder, and copies this project and examples/own_pass.cpp
+to another. Builds them there with CMake, and one file of them with the flags of pkg-config.
 """
 
 import argparse

@@ -15,8 +15,8 @@ std::optional<Spec> small_spec(std::uint64_t seed);
 /// Returns host programs of three or four ranks that send to each other, and receive from any rank.
 Spec spec_with_any_source(std::uint64_t seed);
 
-/// Returns groups of several stages, with and without buffers, mostly on devices with few hardware
-/// queues, few kernel slots or a launch order [5.3, 9.3, 9.5]; nullopt if the plan is not small.
+/// Returns groups of several stages, with and without buffers; nullopt if the plan is not small.
+/// Most have devices with few hardware queues, few kernel slots or a launch order [5.3, 9.3, 9.5].
 std::optional<Spec> spec_with_groups(std::uint64_t seed);
 
 }  // namespace pipesim::twin

@@ -245,7 +245,7 @@ TEST_CASE("room for one kernel: two communicators in opposite order hang, room f
 TEST_CASE("in one hardware queue a wait holds up what other streams have",
           "[scenarios][programs]") {
   // Rank 0's stream `a` waits for an event of stream `nccl g`. With one hardware queue, the call on
-  // h is queued behind this wait, and rank 1 calls g only after its call on h is done.
+  // h is queued behind this wait. Rank 1 calls g only after its call on h is done.
   const std::string zero = step("all_reduce: g") +
                            step("compute: next, stream: a, after: [nccl g]") +
                            step("all_reduce: h");

@@ -1,6 +1,6 @@
 // Hangs of public reports, tests/reports/*.yaml. The fix of the authors is among the first that
-// `fix` prints, each fix marked as proved is proved, and `lint` finds the cause that the report
-// names. The rows were written from the reports; docs/how-to/fix.md lists them.
+// `fix` prints. Each fix marked as proved is proved. `lint` finds the cause that the report names.
+// The rows were written from the reports; docs/how-to/fix.md lists them.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -21,7 +21,7 @@ BYTES = 1_500_000
 # written by pipesim itself, empty lists in a pickle, all others.
 SCENARIO, SHORT, SHORTEST, OWN, EMPTY, OTHER = 14, 22, 33, 34, 30, 14
 
-# Runs in a separate process, because a child's peak includes the memory of its parent at the fork.
+# Runs in a separate process, because a child's peak includes its parent's memory at the spawn.
 MEASURE = """
 import os, sys
 files = [(os.POSIX_SPAWN_OPEN, fd, '/dev/null', os.O_WRONLY, 0) for fd in (1, 2)]

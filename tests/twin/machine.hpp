@@ -206,7 +206,7 @@ struct ChannelKey {
 struct ChannelState {
   std::deque<CallRef> messages;
   std::set<CallRef> in_buffer;     // sends with steps that run or are messages
-  std::optional<CallRef> send;     // waits for room or for a recv
+  std::optional<CallRef> send;     // waits for free steps or for a recv
   std::optional<CallRef> receive;  // has no message and no send yet
   std::deque<std::int64_t> came;   // when each message, and then the waiting send, was there
 };

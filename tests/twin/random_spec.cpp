@@ -1,7 +1,7 @@
 // Actors are added one after the other. Each draws a kind and, if it needs data, an existing
-// register. The number of slots that the register fills in the whole run (ops of its producer / Np)
-// limits the possible numbers of ops of the new actor. So rates balance by construction. Rings come
-// last: an edge from a later actor to an earlier one, if the rates allow it.
+// register. The number of slots that the register fills in the whole run is the ops of its producer
+// / Np. It limits the possible numbers of ops of the new actor, so rates balance by construction.
+// Rings come last: an edge from a later actor to an earlier one, if the rates allow it.
 #include "tests/twin/random_spec.hpp"
 
 #include <algorithm>

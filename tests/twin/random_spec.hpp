@@ -24,10 +24,11 @@ void add_random_afters(Spec& spec, Random& random);
 /// often coincide, or miss each other by one.
 void add_random_faults(Spec& spec, Random& random);
 
-/// Adds threads with host programs [9] and what they use; some of them hang. The plan may already
-/// have actors. The programs come from one global order of operations, in which all of them can be
-/// done. Hangs and mismatches come from streams, devices, locks and events that this order ignores,
-/// and from the few steps that are swapped, dropped or changed afterwards.
+/// Adds threads with host programs [9], and the devices, events and locks that they use; some of
+/// them hang. The plan may already have actors. The programs come from one global order of
+/// operations, in which all of them can be done. Hangs and mismatches come from streams, devices,
+/// locks and events that this order ignores. They also come from the few steps that are swapped,
+/// dropped or changed afterwards.
 void add_random_programs(Spec& spec, Random& random);
 
 }  // namespace pipesim::twin

@@ -301,8 +301,7 @@ TEST_CASE("by hand: the order of messages in an inbox is part of a state", "[twi
 }
 
 // `left` and `right` use different streams and block nothing. But the messages that they send at
-// launch are in the inbox in launch order, and this is also the order of the two collectives on one
-// stream.
+// launch are in the inbox in launch order. The two collectives on one stream have the same order.
 TEST_CASE("by hand: the order of launches is that of messages that leave at launch", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int early = add_gated(sketch, 0, sketch.add_stream(0));

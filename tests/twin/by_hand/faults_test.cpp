@@ -417,8 +417,8 @@ TEST_CASE("twin by hand: the launcher ends the host of a dead rank", "[twin]") {
                                     "rank 0 at 8: launcher", "rank 3 at 8: launcher"});
 }
 
-// Four timers at 10: a thread of rank 0, the watchdog of rank 1, a link error of rank 2 (its
-// buffered send hangs from 0 on), and the list, which names rank 3.
+// Four timers at 10: a thread of rank 0; the watchdog of rank 1; a link error of rank 2, whose
+// buffered send hangs from 0 on; and the list, which names rank 3.
 TEST_CASE("twin by hand: timers of one time come in their order", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 4;

@@ -55,7 +55,7 @@ TEST_CASE("twin by hand: flows share the eight steps of a buffer", "[twin]") {
   CHECK(times_of(result, {last, 0}) == Times{0, 10, 25});
 }
 
-// Rank 1 is missing: in the second broadcast, the root waits for room in its buffer.
+// Rank 1 is missing: in the second broadcast, the root waits for free steps in its buffer.
 TEST_CASE("twin by hand: who never takes a flow is waited for", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 8, 5)});

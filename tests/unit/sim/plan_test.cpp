@@ -17,8 +17,8 @@ using namespace pipesim::sim;
 namespace {
 
 // Rank 0 has streams 0 to 3, rank 1 has stream 4; each rank has a program. Actors 0, 1 and 2 have
-// three ops each, on streams 0, 1 and 2. Actor 3 has two ops on stream 3, actor 4 is on rank 1,
-// actor 5 is a record on stream 3, actor 6 a step of the host, and actor 7 calls on stream 3.
+// three ops each, on streams 0, 1 and 2. Actor 3 has two ops on stream 3, and actor 4 is on rank 1.
+// Actor 5 is a record on stream 3, actor 6 a step of the host, and actor 7 calls on stream 3.
 PlanBuilder some_builder() {
   PlanBuilder builder(2);
   for (const std::uint32_t rank : {0U, 1U}) {

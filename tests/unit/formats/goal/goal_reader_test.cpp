@@ -28,7 +28,8 @@ std::string mistakes_in(const std::string& text) {
   return viz::diagnostic_text(diagnostics, "a.goal", text, false);
 }
 
-// Ops as "0 send 10 1 7 0 0", then dependencies as "1>0 2~0"; ~ depends on the start.
+// Returns the ops as "0 send 10 1 7 0 0", then the dependencies: "1>0" if op 1 depends on the end
+// of op 0, "2~0" if op 2 depends on its start.
 std::string text_of(const sim::LogGopsProgram& program) {
   std::string text;
   const auto number = [](std::uint32_t value) {

@@ -1,5 +1,4 @@
-// Returns the ops as "0 send 10 1 7 0 0", then the dependencies: "1>0" if op 1 depends on the end
-// of op 0, "2~0" on its start.
+// The tables of keys, the readers and the reference page agree.
 #include "formats/keys/keys.hpp"
 
 #include <algorithm>

@@ -440,7 +440,7 @@ TEST_CASE("changed plans are found wrong, or all orders of them are right",
         ++noticed;
       }
       if (report.verdict == AlgoVerdict::kDeadlock) CHECK(all.hangs);
-      // A race does not show as a fault in every interleaving.
+      // A race can exist although no interleaving shows a fault.
       if (report.verdict != AlgoVerdict::kRace && report.verdict != AlgoVerdict::kUndecided) {
         CHECK((report.verdict == AlgoVerdict::kCorrect) == all.good());
       }

@@ -175,9 +175,8 @@ TEST_CASE("each kernel has a launch, in the step of its rank", "[viz][trace]") {
               "1 1000000: 0-0 cuda_runtime cudaLaunchKernel", "1 1: 0-4 kernel f"});
 }
 
-// The message enters the buffer from 0 to 5 us. The recv, which starts at 1 us, takes the message
-// as it arrives, and then the rest of its own 7 us, so it does not wait. The flow is drawn while
-// both run.
+// The message enters the buffer from 0 to 5 us. The recv starts at 1 us and takes the message as it
+// arrives, and then the rest of its 7 us, so it does not wait. The flow is drawn while both run.
 TEST_CASE("a message flows from its send to where it is received", "[viz][trace]") {
   const Trace trace(
       "schema: 1\nreading: real\nranks: 2\ngroups: {pp: all}\ncommunicators: {named: {p: {group: "
