@@ -1,6 +1,6 @@
 // Compares the exploration with a search of every interleaving, one by one (orders.hpp), on plans
 // of at most 12 ops. The exploration must find a hang or a completion if and only if one exists.
-// That must hold with and without its reductions, and without random walks.
+// Its answer must be right with and without its reductions, and without random walks.
 //
 // PIPESIM_ORDERS_PLANS and PIPESIM_ORDERS_FIRST_SEED choose other plans. The default is 2,000
 // plans; the presets of CI compare 200.
