@@ -22,7 +22,7 @@ Command schema_command() {
       .usage = {""},
       .description = {"Prints the JSON Schema (draft-07) of scenario files. With it, an editor "
                       "completes keys, shows what they mean and marks mistakes. A scenario next to "
-                      "the schema names it in a comment:",
+                      "the schema names it in a comment above its first key:",
                       "# yaml-language-server: $schema=scenario.schema.json"},
       .examples = {"pipesim schema > scenario.schema.json"},
       .exit_status = "0 success, 2 invalid usage",

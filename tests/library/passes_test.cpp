@@ -64,10 +64,10 @@ TEST_CASE("a function that breaks a rule or refuses is named", "[library][passes
             inside.actors.push_back(inside.actors.back());
           });
         }) ==
-        "scenarios/buffer_on_the_wrong_stream.yaml:23:3: error[E0708]: there are two actors "
+        "scenarios/buffer_on_the_wrong_stream.yaml:24:3: error[E0708]: there are two actors "
         "'reduce'\n"
         "    reduce: {phase: backward, stream: backward, takes: 1us, collective: {a...\n"
-        "    ^\n  help: the first is in line 23\n"
+        "    ^\n  help: the first is in line 24\n"
         "  help: pass 'copy' broke this rule: before it the graph kept it\n");
   CHECK(error_of([] {
           run_pass(hang(), "lost",

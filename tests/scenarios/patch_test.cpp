@@ -31,8 +31,8 @@ TEST_CASE("a scenario as a patch of itself changes nothing", "[scenarios][patch]
     INFO(path);
     const std::string text = testing::file_text(path);
     std::string patch = text;
-    const std::string schema = "\nschema: 1 ";
-    patch.replace(patch.find(schema), schema.size(), "\npatch: 1 ");
+    const std::string schema = "\nschema: 1\n";
+    patch.replace(patch.find(schema), schema.size(), "\npatch: 1\n");
     CHECK(patched(text, patch) == formats::write_scenario(testing::load(path).graph));
   }
 }
