@@ -1,75 +1,76 @@
-# pipesim_add_library(<module> SOURCES <file>... HEADERS <file>... [OPTIMIZE <level>]
+# pipesim_add_library(<module> [OPTIMIZE <level>] [EXCLUDE <file>...] [GENERATED <file>...]
+#                     [PRECOMPILED <header>... | PRECOMPILED_BY <module>]
 #                     [PUBLIC_DEPS <target>...] [PRIVATE_DEPS <target>...])
 #
-# OPTIMIZE is the optimization level of a release build, by default CMake's (3). Code that runs once
-# per report takes longer to optimize than the optimization saves.
+# Makes the library pipesim_<module>, alias pipesim::<module>, of all sources and headers in the
+# current folder and below, except those of EXCLUDE (paths relative to the folder). A build notices
+# added and removed files. The headers are a file set: the target all_verify_interface_header_sets
+# compiles each of them alone.
 #
-# Adds one library per folder: the target pipesim_<module> and the alias pipesim::<module>. Files
-# are listed, not globbed, so that a build notices changes of the list. The headers are a file set:
-# the target all_verify_interface_header_sets compiles each header alone.
+# OPTIMIZE is the level of a release build if it is not CMake's (3): code that runs once for each
+# report takes longer to compile at that level than it will ever save. PRECOMPILED are headers, next
+# to those of the standard library, that most sources include; PRECOMPILED_BY is the module, compiled
+# with the same flags, whose precompiled headers serve this one.
 function(pipesim_add_library module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OPTIMIZE" "SOURCES;HEADERS;PUBLIC_DEPS;PRIVATE_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OPTIMIZE;PRECOMPILED_BY"
+                        "EXCLUDE;GENERATED;PRECOMPILED;PUBLIC_DEPS;PRIVATE_DEPS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pipesim_add_library(${module}): unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
+  set(folder "${CMAKE_CURRENT_SOURCE_DIR}")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*.cpp")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*.hpp")
+  list(REMOVE_ITEM sources ${arg_EXCLUDE})
 
   set(target pipesim_${module})
-  if(arg_SOURCES)
-    add_library(${target} STATIC ${arg_SOURCES})
-    target_link_libraries(${target} PUBLIC ${arg_PUBLIC_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
-    target_compile_features(${target} PUBLIC cxx_std_20)
-    target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES
-                                    ${arg_HEADERS})
-    pipesim_use_flags(${target})
-    if(arg_OPTIMIZE)
-      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${arg_OPTIMIZE}>)
-    endif()
-    pipesim_use_unity(${target} ${arg_SOURCES})
-  else() # headers only, or a folder without sources so far
-    add_library(${target} INTERFACE)
-    target_link_libraries(${target} INTERFACE ${arg_PUBLIC_DEPS})
-    target_compile_features(${target} INTERFACE cxx_std_20)
-    target_sources(${target} INTERFACE FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES
-                                       ${arg_HEADERS})
-  endif()
+  add_library(${target} STATIC ${sources} ${arg_GENERATED})
   add_library(pipesim::${module} ALIAS ${target})
+  target_link_libraries(${target} PUBLIC ${arg_PUBLIC_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES
+                                  ${headers})
+  pipesim_use_flags(${target})
+  if(arg_OPTIMIZE)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${arg_OPTIMIZE}>)
+  endif()
+  if(PIPESIM_UNITY)
+    pipesim_use_unity(${target} ${sources})
+    if(arg_PRECOMPILED_BY)
+      target_precompile_headers(${target} REUSE_FROM pipesim_${arg_PRECOMPILED_BY})
+    else()
+      target_precompile_headers(${target} PRIVATE ${pipesim_precompiled} ${arg_PRECOMPILED})
+    endif()
+  endif()
 endfunction()
 
-# Compiles the sources of a subfolder as one translation unit, because most of the compile time goes
-# into shared headers. So names in anonymous namespaces must be unique within a subfolder.
+# The headers that nearly every folder includes. A source still includes what it uses: the preset
+# dev and clang-tidy compile each source alone, without these.
+set(pipesim_precompiled
+    <algorithm>
+    <array>
+    <functional>
+    <map>
+    <memory>
+    <optional>
+    <set>
+    <span>
+    <string>
+    <string_view>
+    <unordered_map>
+    <utility>
+    <variant>
+    <vector>)
+
+# Compiles the sources of a folder as one translation unit, since most of the time goes into headers
+# that they share. So names in anonymous namespaces are unique within a folder.
 function(pipesim_use_unity target)
-  if(NOT PIPESIM_UNITY)
-    return()
-  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # Headers that nearly every subfolder includes. A source must still include what it uses: the
-  # presets dev and tidy compile each source separately.
-  target_precompile_headers(
-    ${target}
-    PRIVATE
-      <algorithm>
-      <array>
-      <functional>
-      <map>
-      <memory>
-      <optional>
-      <set>
-      <span>
-      <string>
-      <string_view>
-      <unordered_map>
-      <utility>
-      <variant>
-      <vector>)
   foreach(source IN LISTS ARGN)
-    cmake_path(GET source PARENT_PATH room)
-    if(NOT room)
-      set(room ground)
+    cmake_path(GET source PARENT_PATH group)
+    string(REPLACE "/" "_" group "${group}")
+    if(NOT group)
+      set(group top)
     endif()
-    cmake_path(IS_ABSOLUTE source generated)
-    if(NOT generated)
-      string(REPLACE "/" "_" room "${room}")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room})
-    endif()
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
   endforeach()
 endfunction()

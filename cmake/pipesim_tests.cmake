@@ -11,15 +11,19 @@ endif()
 # a test that needs it must not skip itself; the test then fails.
 set(pipesim_skip_pattern "(^|\n)SKIPPED: ")
 
-# pipesim_add_tests(<name> [OPTIMIZED] SOURCES <file>... [PRECOMPILED <header>...]
+# pipesim_add_tests(<name> [OPTIMIZED] [SOURCES <file>...]
+#                   [PRECOMPILED <header>... | PRECOMPILED_BY <name>]
 #                   [DEPS <target>...] LABELS <label>... [TIMEOUT <s>])
 #
-# Makes the program <name>_tests. Each test case becomes a CTest test called "<name>: <test case>",
-# with the given labels. A test case with the tag [shared] also has the label `shared`: it needs
-# ../shared and skips itself without it. OPTIMIZED compiles the program's own code with
-# optimization, for long-running tests. PRECOMPILED lists headers that most sources include.
+# Makes the program <name>_tests of all *_test.cpp in the current folder and below, and of SOURCES.
+# Each test case becomes a CTest test called "<name>: <test case>", with the given labels. A test case
+# with the tag [shared] also has the label `shared`: it needs ../shared and skips itself without it.
+# OPTIMIZED compiles the program's own code with optimization, for long-running tests. PRECOMPILED
+# lists headers that most sources include; PRECOMPILED_BY names the program, compiled with the same
+# flags, whose precompiled headers serve this one.
 function(pipesim_add_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT" "SOURCES;PRECOMPILED;DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT;PRECOMPILED_BY"
+                        "SOURCES;PRECOMPILED;DEPS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pipesim_add_tests(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -28,16 +32,21 @@ function(pipesim_add_tests name)
   endif()
 
   set(target ${name}_tests)
-  add_executable(${target} ${arg_SOURCES})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp")
+  add_executable(${target} ${sources} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${arg_DEPS} Catch2::Catch2WithMain)
   pipesim_use_flags(${target})
   # Catch2's macros compile slowly, especially with optimization, and run in no time, so tests are
   # compiled without. The code under test is compiled as the preset says.
-  target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp")
-  if(PIPESIM_UNITY) # without unity builds, each source must include what it uses
-    list(TRANSFORM arg_PRECOMPILED PREPEND "${PROJECT_SOURCE_DIR}/")
-    target_precompile_headers(${target} PRIVATE ${arg_PRECOMPILED})
+  if(PIPESIM_UNITY AND arg_PRECOMPILED_BY)
+    target_precompile_headers(${target} REUSE_FROM ${arg_PRECOMPILED_BY}_tests)
+  else()
+    target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp")
+    if(PIPESIM_UNITY) # without unity builds, each source must include what it uses
+      list(TRANSFORM arg_PRECOMPILED PREPEND "${PROJECT_SOURCE_DIR}/")
+      target_precompile_headers(${target} PRIVATE ${arg_PRECOMPILED})
+    endif()
   endif()
   if(NOT arg_OPTIMIZED)
     target_compile_options(${target} PRIVATE -O0)

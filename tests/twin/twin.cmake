@@ -1,22 +1,9 @@
 # The second implementation of docs/reference/rules.md, which shares no code with the engine, and the random
 # plans: for all tests that compare the two.
 include_guard(GLOBAL)
-add_library(
-  twin STATIC
-  "${CMAKE_CURRENT_LIST_DIR}/from_plan.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/machine.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/machine_calls.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/machine_faults.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/machine_meetings.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/machine_steps.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/random_afters.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/random_faults.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/random_program.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/random_spec.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/spec.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/to_plan.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/twin.cpp"
-  "${CMAKE_CURRENT_LIST_DIR}/waits.cpp")
+file(GLOB twin_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.cpp")
+list(FILTER twin_sources EXCLUDE REGEX "_test\\.cpp$")
+add_library(twin STATIC ${twin_sources})
 target_include_directories(twin PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(twin PUBLIC pipesim::sim)
 pipesim_use_flags(twin)
