@@ -11,7 +11,7 @@ namespace pipesim::formats {
 
 /// The expected kind of file, for messages about other text.
 struct JsonKind {
-  std::string_view name;  // name with its article: "a state file"
+  std::string_view name;  // name with its article: "a report"
   models::Code code;      // code of mistakes in the file
   const char* hint;       // advice added to each mistake; null: none
 };

@@ -583,8 +583,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "A warning: a send of the GOAL file has no recv with its source, tag and size.", ""},
 
     {Code::kOwnFile, "invalid file of pipesim",
-     "The file is not the kind that was asked for (a saved state, a report, an order, runs "
-     "of a sweep), or it was cut off or edited. Write it again.",
+     "The file is not the kind that was asked for (a report, an order, runs of a sweep), "
+     "or it was cut off or edited. Write it again.",
      ""},
     {Code::kOtherRun, "file of another run",
      "The file belongs to another scenario, other settings or another sweep. Use those it "

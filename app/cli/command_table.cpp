@@ -8,8 +8,7 @@ namespace pipesim::app {
 
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups = {
-      {"Run and explain",
-       {run_command(), why_command(), explain_command(), draw_command(), diff_command()}},
+      {"Run and explain", {run_command(), why_command(), draw_command(), diff_command()}},
       {"Verify",
        {check_command(), test_command(), lint_command(), sweep_command(), verify_command()}},
       {"Fix and reduce", {fix_command(), reduce_command()}},

@@ -91,9 +91,9 @@ bool completes(const models::CollectiveAlgorithm& algorithm, std::uint64_t bytes
 
 void refuse_options_of_scenarios(const Arguments& arguments) {
   for (const char* option :
-       {"set",    "set-a",    "set-b",      "patch",  "rules",   "params",  "until",    "engine",
-        "jitter", "seed",     "save-state", "stacks", "log",     "log-dir", "schedule", "replay",
-        "trace",  "timeline", "html",       "dot",    "loggops", "by-class"}) {
+       {"set",    "set-a",  "set-b",    "patch",  "rules", "params",  "until",
+        "engine", "jitter", "seed",     "stacks", "log",   "log-dir", "schedule",
+        "replay", "trace",  "timeline", "html",   "dot",   "loggops", "by-class"}) {
     if (!arguments.declares(option) || !arguments.has(option)) continue;
     throw UsageError(models::Code::kOptionConflict,
                      fmt::format("'--{}' cannot be used with a collective algorithm", option),

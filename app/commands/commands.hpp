@@ -11,7 +11,6 @@ Command compare_command();
 Command diagnose_command();
 Command diff_command();
 Command draw_command();
-Command explain_command();
 Command fix_command();
 Command import_command();
 Command lint_command();

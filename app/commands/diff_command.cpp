@@ -9,12 +9,10 @@
 #include "app/exit_codes.hpp"
 #include "app/input/record_input.hpp"
 #include "app/input/scenario_input.hpp"
-#include "app/input/state_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 #include "formats/files/report_file.hpp"
-#include "formats/files/state_file.hpp"
 #include "models/measure/graph_difference.hpp"
 #include "models/measure/run_difference.hpp"
 #include "viz/html/difference_page.hpp"
@@ -25,7 +23,7 @@ namespace {
 
 using Settings = std::vector<formats::Setting>;
 
-/// Run to compare: from a scenario, a saved state, or a report of `pipesim run --json`. A report
+/// Run to compare: from a scenario or a report of `pipesim run --json`. A report
 /// holds only the end of its run.
 struct Run {
   std::string name;
@@ -46,40 +44,19 @@ void run_scenario(TextInput& input, const Settings& settings, const sim::RunOpti
   run.interrupted = run.simulation->outcome.end == sim::RunEnd::kInterrupted;
 }
 
-void run_state(TextInput& input, const sim::RunOptions& options, const Console& console, Run& run) {
-  const formats::SavedState state =
-      input.require(formats::read_state(input.text(), input.diagnostics()));
-  Rerun rerun = run_again(state, run.name, "see 'pipesim explain'", options, input, console);
-  if (!rerun.interrupted && rerun.simulation.explanation.fingerprint != state.fingerprint) {
-    input.fail(models::Code::kSchema,
-               fmt::format("saved by pipesim {}, which simulates it differently: see 'pipesim "
-                           "explain'",
-                           state.made_by));
-  }
-  run.scenario = std::move(rerun.scenario);
-  run.simulation = std::move(rerun.simulation);
-  run.interrupted = rerun.interrupted;
-}
-
 Run run_of_file(TextInput input, const std::string& shown, const Settings& settings,
                 const Console& console) {
   Run run;
   run.name = shown;
-  const formats::RunFile kind = formats::run_file_kind(input.text());
-  if (kind != formats::RunFile::kScenario && !settings.empty()) {
+  const bool is_report = formats::looks_like_report(input.text());
+  if (is_report && !settings.empty()) {
     input.fail(models::Code::kOptionConflict, "'--set' only applies to scenarios");
   }
   const sim::RunOptions options = {.keep_act_times = true, .keep_log = true};
-  switch (kind) {
-    case formats::RunFile::kScenario:
-      run_scenario(input, settings, options, console, run);
-      break;
-    case formats::RunFile::kState:
-      run_state(input, options, console, run);
-      break;
-    default:
-      run.end = input.require(formats::read_report(input.text(), input.diagnostics()));
-      break;
+  if (is_report) {
+    run.end = input.require(formats::read_report(input.text(), input.diagnostics()));
+  } else {
+    run_scenario(input, settings, options, console, run);
   }
   for (const auto& [name, value] : settings) run.name += fmt::format(" --set {}={}", name, value);
   if (run.simulation) run.end = models::end_figures(run.simulation->explanation);
@@ -112,7 +89,6 @@ int run_diff(const Arguments& arguments, const Console& console) {
 
   const bool record_first = is_record_path(files.front());
   const std::string rules = rules_of(arguments, record_first ? files.front() : files.back());
-  static_assert(formats::kMaxStateBytes == formats::kMaxReportBytes);
   const auto read = [&](const std::string& path) {
     return is_record_path(path) ? read_scenario_text(path, console, rules)
                                 : TextInput::read(path, formats::kMaxReportBytes, console);
@@ -169,7 +145,7 @@ Command diff_command() {
       .description =
           {"Compares two runs: what differs between their task graphs, how they end, where they "
            "first differ, what got slower, and what was reordered on a stream. A and B are "
-           "scenarios, states that 'pipesim run --save-state' saved, or reports of 'pipesim run "
+           "scenarios, or reports of 'pipesim run "
            "--json', whose ends alone are compared; '-' reads standard input. Without B, A is "
            "compared with itself under the settings of each side.",
            "Of two collective algorithms (MSCCL's XML, plans of MSCCL++), the times are compared, "

@@ -96,8 +96,8 @@ std::string read_loggops(const std::string& text, sim::LogGopsParameters& parame
 
 int run_goal(const Arguments& arguments, const Console& console) {
   for (const char* option :
-       {"set", "patch", "params", "until", "engine", "jitter", "seed", "save-state", "stacks",
-        "log", "log-dir", "schedule", "replay", "trace", "timeline", "html"}) {
+       {"set", "patch", "params", "until", "engine", "jitter", "seed", "stacks", "log", "log-dir",
+        "schedule", "replay", "trace", "timeline", "html"}) {
     if (!arguments.has(option)) continue;
     throw UsageError(models::Code::kOptionConflict,
                      fmt::format("'--{}' cannot be used with a GOAL file", option),

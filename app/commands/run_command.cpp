@@ -15,9 +15,7 @@
 #include "app/output/progress.hpp"
 #include "app/output/read_back.hpp"
 #include "app/output/views.hpp"
-#include "app/version.hpp"
 #include "formats/files/order_file.hpp"
-#include "formats/files/state_file.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "viz/table.hpp"
 
@@ -41,23 +39,6 @@ std::string parameter_table(const formats::Scenario& scenario) {
         {parameter.name, formats::to_text(parameter.value), can_be, one_line(parameter.about)});
   }
   return table.text();
-}
-
-formats::SavedState state_of(const ScenarioInput& input, const std::optional<Until>& until,
-                             const models::Simulation& simulation) {
-  formats::SavedState state;
-  state.made_by = version();
-  state.path = input.path();
-  state.scenario = input.text();
-  state.patches = input.patches();
-  state.settings = input.settings();
-  if (until) state.until = until->text;
-  state.jitter = simulation.jitter;
-  state.interrupted = simulation.outcome.end == sim::RunEnd::kInterrupted;
-  state.events = simulation.outcome.events;
-  state.verdict = simulation.explanation.verdict;
-  state.fingerprint = simulation.explanation.fingerprint;
-  return state;
 }
 
 // The order of events for --replay.
@@ -131,12 +112,11 @@ int run_run(const Arguments& arguments, const Console& console) {
     throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",
                      "names of GOAL files end in .goal");
   }
-  arguments.exclude("replay", {"until", "save-state", "engine", "jitter", "seed"});
+  arguments.exclude("replay", {"until", "engine", "jitter", "seed"});
   ScenarioFiles files = scenario_files(arguments);
   const std::optional<Until> until = until_option(arguments);
   const sim::Jitter variation = jitter(arguments);
-  const auto state_path = arguments.text("save-state");
-  Views asked = views(arguments, state_path == "-");
+  Views asked = views(arguments);
   check_one_standard_input({path, arguments.text("replay").value_or("")});
 
   const std::optional<Replay> replay = read_replay(arguments, console);
@@ -159,7 +139,7 @@ int run_run(const Arguments& arguments, const Console& console) {
     input.fail(models::Code::kNothingToDo, "--schedule: the scenario has no pipeline schedule");
   }
   const bool folds = asked.only_report() && !until && !variation.varies() && !replay &&
-                     !state_path && engine_option(arguments) == sim::EngineKind::kAuto;
+                     engine_option(arguments) == sim::EngineKind::kAuto;
   if (const auto run = folds ? run_folded(scenario.graph, console) : std::nullopt) {
     input.report();
     return show(scenario.graph, *run, input.path(), asked, console);
@@ -178,13 +158,6 @@ int run_run(const Arguments& arguments, const Console& console) {
   }());
   if (replay) check_replayed(*replay, simulation.outcome, input);
   input.report();
-  // The state is saved before any slow work, to survive a later failure.
-  if (state_path) {
-    const formats::SavedState state = state_of(input, until, simulation);
-    const std::string text = input.require(formats::write_state(state, input.diagnostics()));
-    require_state(text, state);
-    write_or_print(*state_path, text, console.out);
-  }
   return show(scenario.graph, simulation, input.path(), asked, console);
 }
 
@@ -194,11 +167,6 @@ Command run_command() {
   OptionGroup scenario = scenario_options();
   scenario.options.push_back(
       {.name = "params", .about = "List the parameters of the scenario and exit"});
-  OptionGroup files = report_file_options();
-  files.options.push_back({.name = "save-state",
-                           .value = "FILE",
-                           .about = "Save the end state for 'pipesim explain' ('-' prints it "
-                                    "instead of the report)"});
   return {
       .name = "run",
       .about = "Simulate a scenario: does it hang, and why",
@@ -235,7 +203,7 @@ Command run_command() {
                               "L=2500,o=1500,g=1000,G=6,O=0,S=65535)"}}},
                   algorithm_options(),
                   report_options(),
-                  std::move(files),
+                  report_file_options(),
                   general_options()},
       .examples = {"pipesim run scenarios/swin_2x2x2.yaml",
                    "pipesim run scenarios/swin_2x2x2.yaml --set acc=2",

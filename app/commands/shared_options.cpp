@@ -188,9 +188,8 @@ OptionGroup report_file_options() {
         .about = "Write the pipeline schedule that ran in PyTorch's CSV format"}}};
 }
 
-Views views(const Arguments& arguments, bool state_is_printed) {
+Views views(const Arguments& arguments) {
   Views result;
-  result.quiet = state_is_printed;
   result.json = arguments.has("json");
   result.by_class = arguments.has("by-class");
   if (result.by_class && !result.json) {
@@ -211,8 +210,7 @@ Views views(const Arguments& arguments, bool state_is_printed) {
                                          {result.stacks, "--stacks"},
                                          {result.timeline, "--timeline"},
                                          {result.log_path == "-", "--log -"},
-                                         {result.trace_path == "-", "--trace -"},
-                                         {result.quiet, "--save-state -"}}) {
+                                         {result.trace_path == "-", "--trace -"}}) {
     if (!is_asked) continue;
     if (printed != nullptr) {
       throw UsageError(models::Code::kOptionConflict,

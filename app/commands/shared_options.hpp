@@ -62,8 +62,7 @@ unsigned jobs(const Arguments& arguments);
 OptionGroup report_options();
 OptionGroup report_file_options();
 
-/// Returns the requested views. With `state_is_printed`, standard output has the saved state
-/// instead of a report.
-Views views(const Arguments& arguments, bool state_is_printed);
+/// Returns the requested views.
+Views views(const Arguments& arguments);
 
 }  // namespace pipesim::app

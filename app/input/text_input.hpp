@@ -20,13 +20,9 @@ class ReportedMistakes : public std::exception {};
 
 class TextInput {
  public:
-  /// Takes the text of a file. `patches` are further files that contain places of diagnostics.
-  TextInput(std::string shown_path, std::string text, const Console& console,
-            std::vector<formats::PatchText> patches = {})
-      : shown_path_(std::move(shown_path)),
-        text_(std::move(text)),
-        patches_(std::move(patches)),
-        console_(console) {}
+  /// Takes the text of a file.
+  TextInput(std::string shown_path, std::string text, const Console& console)
+      : shown_path_(std::move(shown_path)), text_(std::move(text)), console_(console) {}
 
   /// Reads the file; see read_file(). Throws FileError.
   static TextInput read(const std::string& path, std::size_t max_bytes, const Console& console);
@@ -64,7 +60,7 @@ class TextInput {
  protected:
   std::string shown_path_;  // path as shown in messages
   std::string text_;
-  std::vector<formats::PatchText> patches_;
+  std::vector<formats::PatchText> patches_;  // further files that contain places of diagnostics
   const Console& console_;
   models::Diagnostics diagnostics_;
 };

@@ -28,22 +28,6 @@ constexpr const char* kReport = "this is a bug of pipesim: please report it with
 
 }  // namespace
 
-void require_state(const std::string& text, const formats::SavedState& state) {
-  models::Diagnostics why;
-  std::optional<formats::SavedState> read = formats::read_state(text, why);
-  if (read && read->patches.size() == state.patches.size()) {
-    // Paths are only shown, and the file replaces their bytes that are not UTF-8.
-    read->path = state.path;
-    for (std::size_t i = 0; i < state.patches.size(); ++i) {
-      read->patches[i].path = state.patches[i].path;
-    }
-    // The file stores no jitter if durations do not vary.
-    if (!state.jitter.varies() && !read->jitter.varies()) read->jitter = state.jitter;
-    if (*read == state) return;
-  }
-  refuse("the state", why);
-}
-
 void require_order(const std::string& text, const formats::SavedOrder& order) {
   models::Diagnostics why;
   const std::optional<formats::SavedOrder> read = formats::read_order(text, why);

@@ -5,13 +5,11 @@
 #include <string>
 
 #include "formats/files/order_file.hpp"
-#include "formats/files/state_file.hpp"
 #include "models/graph/schedule.hpp"
 
 namespace pipesim::app {
 
 /// Throws InputError if `text` does not read back as the given value.
-void require_state(const std::string& text, const formats::SavedState& state);
 void require_order(const std::string& text, const formats::SavedOrder& order);
 void require_schedule(const std::string& text, const models::Schedule& schedule);
 

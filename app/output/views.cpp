@@ -114,16 +114,11 @@ std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& sim
 
 std::string made_by(const Arguments& arguments) {
   static const std::vector<std::string> written = {
-      "output",     "html",    "dot",     "draw",       "wait-for", "trace",
-      "log",        "log-dir", "csv",     "plot",       "json",     "by-class",
-      "junit",      "order",   "promela", "schedule",   "stacks",   "timeline",
-      "save-state", "color",   "jobs",    "as-scenario"};
-  return made_by(arguments.words_without(written));
-}
-
-std::string made_by(const std::vector<std::string>& words) {
+      "output",  "html",     "dot",    "draw",     "wait-for", "trace", "log",
+      "log-dir", "csv",      "plot",   "json",     "by-class", "junit", "order",
+      "promela", "schedule", "stacks", "timeline", "color",    "jobs",  "as-scenario"};
   constexpr std::size_t kMaxLength = 300;  // a shell expands dumps/* to a long list
-  std::string text = viz::command_line_text(words);
+  std::string text = viz::command_line_text(arguments.words_without(written));
   if (text.size() > kMaxLength) text = text.substr(0, text.rfind(' ', kMaxLength)) + " ...";
   return fmt::format("pipesim {}: {}", version(), text);
 }
@@ -194,7 +189,6 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     const std::string log = viz::run_log(graph, simulation.lowered, simulation.outcome);
     if (write_or_print(*views.log_path, log, console.out)) return exit_code(explanation);
   }
-  if (views.quiet) return exit_code(explanation);
   if (views.stacks) {
     console.out << viz::stack_dump(explanation, shown_path);
     return exit_code(explanation);

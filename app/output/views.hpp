@@ -23,7 +23,6 @@ namespace pipesim::app {
 /// The views that the user asks for. A path `-` is standard output, which takes only one output: by
 /// default the report as text.
 struct Views {
-  bool quiet = false;     // something else uses standard output
   bool json = false;      // the report as JSON
   bool by_class = false;  // JSON with one item for identical ranks
   bool stacks = false;    // positions of host threads
@@ -41,8 +40,8 @@ struct Views {
   /// Whether only the report is wanted, as text or as JSON by class. Neither form says much about a
   /// run that completes.
   bool only_report() const {
-    return !quiet && (!json || by_class) && !stacks && !all && !dot_path && !schedule_path &&
-           !need_log() && !need_timeline();
+    return (!json || by_class) && !stacks && !all && !dot_path && !schedule_path && !need_log() &&
+           !need_timeline();
   }
   bool need_log() const { return log_path || log_folder; }
   bool need_timeline() const { return timeline || trace_path || html_path; }
@@ -51,9 +50,6 @@ struct Views {
 /// Returns the version and the command line: "pipesim 0.1: pipesim run a.yaml --set acc=2". Omits
 /// options that only select the outputs.
 std::string made_by(const Arguments& arguments);
-
-/// The same for a command and its words.
-std::string made_by(const std::vector<std::string>& words);
 
 /// Returns made_by() as the last line of a text report.
 std::string last_line(std::string_view made_by, const Console& console);

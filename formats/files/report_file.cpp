@@ -97,14 +97,11 @@ RunEndFigures figures(const Json& json) {
 
 }  // namespace
 
-RunFile run_file_kind(const std::string& text) {
+bool looks_like_report(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || text[first] != '{') return RunFile::kScenario;
+  if (first == std::string::npos || text[first] != '{') return false;
   constexpr std::size_t kBeginning = 1000;
-  const std::string beginning = text.substr(first, kBeginning);
-  if (beginning.find("\"pipesim_state\"") != std::string::npos) return RunFile::kState;
-  if (beginning.find("\"fingerprint\"") != std::string::npos) return RunFile::kReport;
-  return RunFile::kScenario;
+  return text.substr(first, kBeginning).find("\"fingerprint\"") != std::string::npos;
 }
 
 std::optional<RunEndFigures> read_report(const std::string& text,

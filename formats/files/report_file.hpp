@@ -12,11 +12,8 @@ namespace pipesim::formats {
 /// Size limit of a report.
 inline constexpr std::size_t kMaxReportBytes = std::size_t{256} << 20;
 
-/// Kinds of file that describe a run.
-enum class RunFile : std::uint8_t { kScenario, kState, kReport };
-
-/// Returns the apparent kind of `text`, judged only by the names of its first keys.
-RunFile run_file_kind(const std::string& text);
+/// Whether `text` appears to be a report, judged only by the names of its first keys.
+bool looks_like_report(const std::string& text);
 
 /// Returns the end of the report's run. nullopt if `text` is not a report; `diagnostics` gets the
 /// reason.

@@ -51,7 +51,6 @@ SOURCES = {
                    "tests/unit/models/algorithm/verify_algorithm_test.cpp"]),
     "plan_dump": (["tests/golden/*/job_step_plan"], ["tests/unit/formats/oneflow/oneflow_*_test.cpp",
                                                      "tests/unit/formats/oneflow/text_proto_test.cpp"]),
-    "state": ([], ["tests/unit/formats/files/state_file_test.cpp"]),
     "order": ([], ["tests/unit/formats/files/order_file_test.cpp"]),
     "sweep": ([], ["tests/unit/formats/files/sweep_file_test.cpp"]),
     "report": (["tests/golden/*json/stdout"], ["tests/unit/formats/files/report_file_test.cpp"]),

@@ -10,7 +10,6 @@
 #include "formats/algorithm/algorithm_file.hpp"
 #include "formats/files/order_file.hpp"
 #include "formats/files/report_file.hpp"
-#include "formats/files/state_file.hpp"
 #include "formats/files/sweep_file.hpp"
 #include "formats/goal/goal_names.hpp"
 #include "formats/goal/goal_reader.hpp"
@@ -109,17 +108,6 @@ void plan_dump(const std::string& bytes) {
   show(unheard, *scenario);
 }
 
-void state(const std::string& bytes) {
-  models::Diagnostics diagnostics;
-  const auto read = formats::read_state(bytes, diagnostics);
-  require(read.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
-  show(diagnostics, bytes);
-  if (!read) return;
-  const auto text = formats::write_state(*read, diagnostics);
-  require(text.has_value(), "a state that was read cannot be written");
-  require(formats::read_state(*text, diagnostics) == read, "a state reads otherwise");
-}
-
 void order(const std::string& bytes) {
   models::Diagnostics diagnostics;
   const auto read = formats::read_order(bytes, diagnostics);
@@ -169,7 +157,7 @@ void sweep(const std::string& bytes) {
 }
 
 void report(const std::string& bytes) {
-  formats::run_file_kind(bytes);
+  formats::looks_like_report(bytes);
   models::Diagnostics diagnostics;
   const auto read = formats::read_report(bytes, diagnostics);
   require(read.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
@@ -269,9 +257,8 @@ void record(const std::string& bytes) {
 }  // namespace
 
 std::vector<Target> file_targets() {
-  return {{"schedule", schedule}, {"goal", goal},           {"plan_dump", plan_dump},
-          {"state", state},       {"order", order},         {"sweep", sweep},
-          {"report", report},     {"algorithm", algorithm}, {"record", record}};
+  return {{"schedule", schedule}, {"goal", goal},     {"plan_dump", plan_dump}, {"order", order},
+          {"sweep", sweep},       {"report", report}, {"algorithm", algorithm}, {"record", record}};
 }
 
 }  // namespace pipesim::fuzz

@@ -86,7 +86,6 @@ class Limits(unittest.TestCase):
         for head, *arguments in (
             ("", "diagnose", "flight-recorder", "in_0"),
             ('{"name": ', "verify", "in_0"),
-            ('{"pipesim_state": 1, "x": ', "explain", "in_0"),
             ('{"fingerprint": ', "diff", SWIN, "in_0"),
             ('{"pipesim_order": 1, "x": ', "run", SWIN, "--replay", "in_0"),
             ('{"pipesim_sweep": 2, "x": ', "sweep", "--merge", "in_0"),
@@ -227,7 +226,7 @@ class Limits(unittest.TestCase):
         outputs = [
             ["run", SWIN, "--dot", "x"], ["run", SWIN, "--html", "x"], ["run", SWIN, "--trace", "x"],
             ["run", SWIN, "--trace", "x.gz"], ["run", SWIN, "--log", "x"],
-            ["run", SWIN, "--save-state", "x"], ["check", SWIN, "--order", "x"],
+            ["check", SWIN, "--order", "x"],
             ["check", SWIN, "--promela", "x"], ["draw", SWIN, "--what", "tasks", "-o", "x.svg"],
             ["test", SWIN, "--junit", "x"], ["new", "-o", "x"],
             ["diagnose", "flight-recorder", DUMPS, "--html", "x"],
@@ -307,7 +306,7 @@ class Limits(unittest.TestCase):
     def test_names_of_files_are_shown_without_control_characters(self):
         bad = self.write("bad\033[31m.yaml", "schema: 1\nranks: x\n")
         for arguments in (["run", bad], ["test", bad], ["lint", bad], ["run", bad + "x"],
-                          ["diagnose", "stacks", bad], ["explain", bad], ["run", bad, "--fo\033[31m"],
+                          ["diagnose", "stacks", bad], ["run", bad, "--fo\033[31m"],
                           ["sweep", bad], ["diff", bad, bad]):
             with self.subTest(arguments):
                 run = self.run_it(*arguments)

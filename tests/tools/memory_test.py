@@ -93,7 +93,7 @@ def brackets(count):
 
 
 def brackets_of_ours(count):
-    return '{"pipesim_state": 1, "fingerprint": "0", "pipesim_order": 1, "x": ' + "[" * count
+    return '{"fingerprint": "0", "pipesim_order": 1, "x": ' + "[" * count
 
 
 def json_lists(count):
@@ -173,12 +173,12 @@ def ras_text(count):
     return repeated("%(i)d  %(i)d  h  0  OK\n", count, "RAS\n")
 
 
-def state(count):
-    return json.dumps({"pipesim_state": 1, "steps": [0] * count})
+def report_of_numbers(count):
+    return json.dumps({"fingerprint": "0", "steps": [0] * count})
 
 
-def state_of_maps(count):
-    return json.dumps({"pipesim_state": 1, "steps": [{}] * count}, separators=(",", ":"))
+def report_of_maps(count):
+    return json.dumps({"fingerprint": "0", "steps": [{}] * count}, separators=(",", ":"))
 
 
 def order(count):
@@ -301,13 +301,12 @@ class Memory(unittest.TestCase):
             (brackets, OTHER, "record/rank0.jsonl", ["lint", "record"]),
             (brackets_of_ours, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
             (brackets_of_ours, OTHER, "in_0", ["verify", "in_0"]),
-            (brackets_of_ours, OTHER, "in_0", ["explain", "in_0"]),
             (brackets_of_ours, OTHER, "in_0", ["diff", "small.yaml", "in_0"]),
             (brackets_of_ours, OTHER, "in_0", ["run", "small.yaml", "--replay", "in_0"]),
             (brackets_of_ours, OTHER, "in_0", ["sweep", "--merge", "in_0"]),
             (ras_text, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
-            (state, OWN, "in_0", ["explain", "in_0"]),
-            (state_of_maps, OWN, "in_0", ["explain", "in_0"]),
+            (report_of_numbers, OWN, "in_0", ["diff", "small.yaml", "in_0"]),
+            (report_of_maps, OWN, "in_0", ["diff", "small.yaml", "in_0"]),
             (order, OTHER, "in_0", ["run", "small.yaml", "--replay", "in_0"]),
             (report, OTHER, "in_0", ["diff", "small.yaml", "in_0"]),
             (sweep, OTHER, "in_0", ["sweep", "--merge", "in_0"]),

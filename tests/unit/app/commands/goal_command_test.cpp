@@ -78,8 +78,7 @@ TEST_CASE("options of scenarios are refused for GOAL files, and the other way ro
   for (const char* option : {"--params", "--stacks"}) {
     CHECK(command({"run", "x.goal", option}).code == 2);
   }
-  for (const char* option :
-       {"--until", "--engine", "--save-state", "--log", "--log-dir", "--schedule"}) {
+  for (const char* option : {"--until", "--engine", "--log", "--log-dir", "--schedule"}) {
     CHECK(command({"run", "x.goal", option, "x"}).code == 2);
   }
   CHECK(command({"run", "x.yaml", "--loggops", "L=1"}).err ==

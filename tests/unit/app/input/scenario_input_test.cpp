@@ -65,26 +65,6 @@ TEST_CASE("run: files of patches", "[app][patch]") {
   CHECK(command({"run", "a.goal", "--patch", "b.yaml"}).code == 2);
 }
 
-TEST_CASE("explain and diff: a state has the patches of its run", "[app][patch]") {
-  const Folder folder;
-  const std::string state = folder / "state.json";
-  const std::string patch = "patch: 1\nactors: {Repeat: {about: other}}\n";
-  const auto run =
-      command({"run", kHang, "--patch", "-", "--save-state", state}, patch + "set: {acc: 2}\n");
-  CHECK(run.code == 0);
-  const auto again = command({"explain", state});
-  CHECK(again.code == 0);
-  CHECK(again.out == run.out);
-  CHECK(again.err.empty());
-  CHECK(command({"diff", state, kHang, "--set-b", "acc=2"}).code == 0);
-  const std::string set = folder / "set.json";
-  command({"run", kHang, "--set", "acc=2", "--save-state", set});
-  CHECK(command({"diff", state, set}).code == 0);
-  // Without its patch, the run is another run; the commands do not confuse the two.
-  command({"run", kHang, "--save-state", set});
-  CHECK(command({"diff", state, set}).code == 1);
-}
-
 TEST_CASE("lint: with a patch", "[app][patch][lint]") {
   CHECK(contains(command({"lint", kHang}).out, "[buffer-stream]"));
   const auto fixed = command({"lint", kHang, "--patch", "-"}, kFix);

@@ -1,4 +1,4 @@
-// The outputs of `run` in addition to its report, and their use by `explain`.
+// The outputs of `run` in addition to its report.
 #include "app/output/views.hpp"
 
 #include <atomic>
@@ -27,12 +27,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
-}
-
-std::string replaced(std::string text, const std::string& part, const std::string& by) {
-  const std::size_t at = text.find(part);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, part.size(), by);
 }
 
 const std::string kHang = "scenarios/swin_2x2x2.yaml";
@@ -90,9 +84,8 @@ TEST_CASE("a log is written for all ranks, for each, or printed", "[app][views]"
 }
 
 TEST_CASE("only one thing goes to standard output", "[app][views]") {
-  const std::vector<std::vector<std::string>> prints = {{"--json"},     {"--stacks"},
-                                                        {"--log", "-"}, {"--trace", "-"},
-                                                        {"--timeline"}, {"--save-state", "-"}};
+  const std::vector<std::vector<std::string>> prints = {
+      {"--json"}, {"--stacks"}, {"--log", "-"}, {"--trace", "-"}, {"--timeline"}};
   for (std::size_t a = 0; a < prints.size(); ++a) {
     for (std::size_t b = a + 1; b < prints.size(); ++b) {
       std::vector<std::string> arguments = {"run", kHang};
@@ -105,137 +98,23 @@ TEST_CASE("only one thing goes to standard output", "[app][views]") {
   }
   CHECK(command({"run", kHang, "--log-dir", "README.md"}).code == 74);
   CHECK(command({"run", kHang, "--log", "no/such/folder/x"}).code == 74);
-  CHECK(command({"run", kHang, "--save-state", "no/such/folder/x"}).code == 74);
-  CHECK(command({"run", kHang, "--save-state", "no/such/folder/x"}).out.empty());
+  CHECK(command({"run", kHang, "--trace", "no/such/folder/x"}).code == 74);
 }
 
-TEST_CASE("a saved state is explained as the run was", "[app][views]") {
-  const std::vector<std::vector<std::string>> runs = {
-      {"run", kHang},
-      {"run", kHang, "--set", "bwd_dst_buffer=forward", "--set", "bwd_dst_buffer=backward"},
-      {"run", kHang, "--until", "20us"},
-      {"run", kHang, "--until", "rank1:nccl-2108#1"},
-      {"run", "scenarios/deepspeed_loss_broadcast.yaml"},
-      {"run", "scenarios/launch_blocking_hangs.yaml"},
-      {"run", "scenarios/two_groups_opposite_order.yaml", "--set", "room=2"}};
-  const std::vector<std::vector<std::string>> views = {{},
-                                                       {"--json"},
-                                                       {"--json", "--all"},
-                                                       {"--stacks"},
-                                                       {"--log", "-"},
-                                                       {"--trace", "-"},
-                                                       {"--timeline"}};
-  const Folder folder;
-  const std::string file = folder / "state.json";
-  for (const std::vector<std::string>& run : runs) {
-    INFO(run[1]);
-    std::vector<std::string> save = run;
-    save.insert(save.end(), {"--save-state", file});
-    const CommandResult report = command(save);
-    CHECK(report.out == command(run).out);
-    CHECK(folder.files() == 1);
-    for (const std::vector<std::string>& view : views) {
-      std::vector<std::string> arguments = run;
-      arguments.insert(arguments.end(), view.begin(), view.end());
-      std::vector<std::string> explain = {"explain", file};
-      explain.insert(explain.end(), view.begin(), view.end());
-      const CommandResult expected = command(arguments);
-      const CommandResult found = command(explain);
-      CHECK(found.code == expected.code);
-      CHECK(found.out == expected.out);
-      CHECK(found.err == expected.err);
-    }
-    // The printed state can be piped.
-    save.back() = "-";
-    const CommandResult printed = command(save);
-    CHECK(printed.code == report.code);
-    CHECK(printed.out == testing::file_text(file));
-    CHECK(command({"explain", "-"}, printed.out).out == report.out);
-  }
-}
-
-TEST_CASE("a state keeps what came from standard input", "[app][views]") {
-  const CommandResult saved = command({"run", "-", "--save-state", "-"}, kLong);
-  CHECK(saved.code == 0);
-  CHECK(contains(saved.out, "\"path\": \"standard input\""));
-  CHECK(contains(command({"explain", "-", "--stacks"}, saved.out).out, "of standard input\n"));
-}
-
-TEST_CASE("an interrupted run is saved, and comes to the same event again", "[app][views]") {
+TEST_CASE("an interrupted run reports how far it came", "[app][views]") {
   const std::atomic<bool> interrupted{true};
   const CommandResult report = command({"run", "-"}, kLong, &interrupted);
-  const CommandResult saved = command({"run", "-", "--save-state", "-"}, kLong, &interrupted);
-  CHECK(saved.code == 130);
-  CHECK(contains(saved.out, "\"interrupted\": true"));
-  const CommandResult explained = command({"explain", "-"}, saved.out);
-  CHECK(explained.code == 130);
-  CHECK(explained.out == report.out);
-  CHECK(contains(explained.out, "LIMIT (interrupted)"));
-  // Interrupted at an earlier event, the rerun did not reach the saved end.
-  const std::string whole = command({"run", "-", "--save-state", "-"}, kLong).out;
-  const CommandResult early = command({"explain", "-"}, whole, &interrupted);
-  CHECK(early.code == 130);
-  CHECK(early.out.empty());
-  CHECK(early.err == "standard input: interrupted before the saved state was reached\n");
+  CHECK(report.code == 130);
+  CHECK(contains(report.out, "LIMIT (interrupted)"));
 }
 
-TEST_CASE("a state that comes out otherwise is refused", "[app][views]") {
-  const std::string state = command({"run", kHang, "--save-state", "-"}).out;
-  const std::string version = app::version();
-  const std::string made_by = "\"made_by\": \"" + version + "\"";
-  const CommandResult other = command(
-      {"explain", "-"},
-      replaced(replaced(state, made_by, "\"made_by\": \"0.0.1\""), "\"deadlock\"", "\"starved\""));
-  CHECK(other.code == 2);
-  CHECK(other.out.empty());
-  CHECK(contains(other.err, "standard input: error[E0108]: made by pipesim 0.0.1; this is " +
-                                version + ", which simulates it differently\n"));
-  CHECK(contains(other.err, "the file says starved, fingerprint"));
-  CHECK(contains(other.err, "here it is\n    deadlock, fingerprint"));
-  CHECK(contains(other.err, "open it with pipesim 0.0.1"));
-  const CommandResult same =
-      command({"explain", "-"}, replaced(state, "\"deadlock\"", "\"starved\""));
-  CHECK(contains(same.err, "standard input: error[E0108]: made by this version, pipesim " +
-                               version + ", but it simulates it differently\n"));
-  CHECK(contains(same.err, "the file was changed, or one of the two is a modified build"));
-  const CommandResult changed =
-      command({"explain", "-"}, replaced(state, "\"schema: 1 ", "\"schema: 2 "));
-  CHECK(changed.code == 2);
-  CHECK(contains(changed.err, kHang + " in standard input:"));
-  CHECK(contains(changed.err,
-                 "its scenario cannot be run: made by this version, pipesim " + version));
-  const CommandResult until = command(
-      {"explain", "-"}, replaced(state, "\"settings\"", "\"until\": \"noon\",\"settings\""));
-  CHECK(until.code == 2);
-  CHECK(contains(until.err, "'noon' does not name an op"));
-}
-
-TEST_CASE("usage mistakes of explain have their own words", "[app][views]") {
-  CHECK(contains(command({"explain"}).err, "'pipesim explain' needs a file"));
-  CHECK(contains(command({"explain", "x", "--set", "a=b"}).err,
-                 "unknown option '--set' for 'pipesim explain'"));
-  CHECK(contains(command({"explain", "--help"}).out, "Usage: pipesim explain FILE"));
-  CHECK(command({"explain", "no/such/file"}).code == 74);
-  CHECK(command({"explain", kHang}).code == 2);
-  CHECK(contains(command({"explain", kHang}).err, kHang + ":1:1: error[E1301]: not a state file"));
-}
-
-TEST_CASE("a run in a timing of its own says so, and is saved as it was", "[app][views]") {
+TEST_CASE("a run in a timing of its own says so", "[app][views]") {
   const std::vector<std::string> run = {"run", kHang, "--jitter", "50%", "--seed", "3"};
   const CommandResult found = command(run);
   CHECK(found.code == 1);
   CHECK(contains(found.out, "Durations vary by up to 50%: seed 3\n"));
   CHECK_FALSE(found.out == command({"run", kHang, "--jitter", "50%", "--seed", "4"}).out);
   CHECK(found.out == command(run).out);
-  std::vector<std::string> save = run;
-  save.insert(save.end(), {"--save-state", "-"});
-  const std::string state = command(save).out;
-  CHECK(contains(state, "\"jitter\": \"50%\",\n  \"seed\": 3,\n"));
-  CHECK(command({"explain", "-"}, state).out == found.out);
-  std::string other = state;
-  other.replace(other.find("50%"), 3, "50 ");
-  CHECK(contains(command({"explain", "-"}, other).err,
-                 "jitter must be 0, a percentage (10%, 0.5%) or free, found '50 '"));
   CHECK(contains(command({"run", kHang, "--jitter", "free", "--json"}).out,
                  "\"jitter\": \"free\",\n  \"seed\": 0,\n"));
 }
@@ -264,7 +143,7 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
       {{"run", kHang}, {"--dot", folder / "a.dot"}},
       {{"run", kHang, "--set", "acc=2", "--patch", "PATCH"}, {"--log-dir", folder / "logs"}},
       {{"run", kHang, "--reading", "cold", "--until", "20us", "--jitter", "10%", "--seed", "3"},
-       {"--save-state", folder / "state.json"}},
+       {"--trace", folder / "trace.json"}},
       {{"run", hang, "--loggops", "L=1000"}, {}},
       {{"run", algorithms + "ring.xml", "--bytes", "64MiB"}, {}},
       {{"run", "tests/golden/verify_samples/too_few_slots.xml"}, {}},
@@ -314,12 +193,6 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
     REQUIRE((result.code < 2 || result.code == 3));
     ends_with_command(result.out, shown, given.front() == "opt" ? "# " : "");
   }
-  // A saved state includes the command of its run.
-  ends_with_command(command({"explain", folder / "state.json"}).out,
-                    "run " + kHang + " --reading cold --until 20us --jitter 10% --seed 3", "");
-  const std::string saved = folder / "patched.json";
-  command({"run", kHang, "--patch", patch, "--save-state", saved});
-  CHECK(contains(command({"explain", saved}).out, " --patch patch.yaml\n"));
 }
 
 TEST_CASE("pages and reports as JSON have the command that made them", "[app][views]") {

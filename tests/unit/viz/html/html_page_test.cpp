@@ -245,19 +245,13 @@ TEST_CASE("a wait-for graph that nobody can read is folded, or else left out of 
   CHECK(contains(page, "The wait-for graph is left out"));
 }
 
-TEST_CASE("run and explain write the same page", "[viz][html][app]") {
+TEST_CASE("a page is small, and leaves the report as it is", "[viz][html][app]") {
   const Folder folder;
   const std::string hang = "scenarios/swin_2x2x2.yaml";
-  const testing::CommandResult run =
-      command({"run", hang, "--html", folder / "a.html", "--save-state", folder / "state.json"});
+  const testing::CommandResult run = command({"run", hang, "--html", folder / "a.html"});
   CHECK(run.code == 1);
   CHECK(run.out == command({"run", hang}).out);
-  const testing::CommandResult again =
-      command({"explain", folder / "state.json", "--html", folder / "b.html"});
-  CHECK(again.code == 1);
-  const std::string page = testing::file_text(folder / "a.html");
-  CHECK(page.size() < 1'000'000);
-  CHECK(page == testing::file_text(folder / "b.html"));
+  CHECK(testing::file_text(folder / "a.html").size() < 1'000'000);
 }
 
 TEST_CASE("every scenario has a page, and prints what it prints without", "[viz][html][app]") {
@@ -281,8 +275,7 @@ TEST_CASE("a page is written whatever is printed", "[viz][html][app]") {
                                                   {"--trace", "-"},
                                                   {"--stacks"},
                                                   {"--json"},
-                                                  {"--timeline"},
-                                                  {"--save-state", "-"}}) {
+                                                  {"--timeline"}}) {
     std::vector<std::string> arguments = {"run", hang};
     arguments.insert(arguments.end(), printed.begin(), printed.end());
     const std::string without = command(arguments).out;
