@@ -607,8 +607,6 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "interleaving that does.",
      R"(-$ pipesim reduce job.yaml
 )"},
-    {Code::kSpin, "cannot be written for SPIN",
-     "The Promela model has no faults and timeouts, and only as many ops as SPIN can hold.", ""},
     {Code::kPictureFormat, "unknown picture format",
      "The extension of the file selects the format: .svg, .png, .pdf or .dot.",
      R"(-$ pipesim draw job.yaml -o picture.jpeg

@@ -120,8 +120,7 @@ enum class Code : std::uint16_t {
   kNothingToDo = 1401,
   kEngine,
   kCannotReduce,
-  kSpin,
-  kPictureFormat,
+  kPictureFormat = 1405,
   kPictureSize,
   kGraphviz,
 

@@ -68,7 +68,6 @@ ROOMS = {
         "torch": ("yaml",),
         "goal": (),
         "algorithm": (),
-        "promela": (),
         "keys": ("yaml",),
         "scenario": ("yaml", "torch", "keys"),
         "edits": ("yaml", "scenario"),

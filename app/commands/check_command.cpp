@@ -19,7 +19,6 @@
 #include "app/output/read_back.hpp"
 #include "app/output/views.hpp"
 #include "formats/files/order_file.hpp"
-#include "formats/promela/promela_writer.hpp"
 #include "models/explain/folded_run.hpp"
 #include "models/record/any_source.hpp"
 #include "models/record/free_order.hpp"
@@ -221,7 +220,6 @@ struct CheckOptions {
   std::uint64_t max_ways = 0;
   std::uint64_t seconds = 0;  // time limit; 0: none
   std::optional<std::string> order_path;
-  std::optional<std::string> promela_path;
   std::optional<std::string> dot_path;
   std::optional<std::string> html_path;
 };
@@ -235,13 +233,11 @@ CheckOptions check_options(const Arguments& arguments) {
   options.max_ways = arguments.number("ways", 1, kMaxStates, kDefaultWays);
   options.seconds = arguments.number("seconds", 1, kMaxSeconds, 0);
   options.order_path = arguments.text("order");
-  options.promela_path = arguments.text("promela");
   options.dot_path = arguments.output_file("dot");
   options.html_path = arguments.output_file("html");
-  if (options.order_path == "-" && (options.promela_path == "-" || arguments.has("json"))) {
+  if (options.order_path == "-" && arguments.has("json")) {
     throw UsageError(models::Code::kOptionConflict,
-                     fmt::format("'{}' and '--order -' cannot be used together",
-                                 options.promela_path == "-" ? "--promela -" : "--json"),
+                     "'--json' and '--order -' cannot be used together",
                      "only one of them can go to standard output");
   }
   return options;
@@ -259,7 +255,6 @@ class CheckRun {
 
   int run() {
     lay_out();
-    if (options_.promela_path && write_promela()) return kExitGood;
     basis_.assign(scenario_.rests_on.begin(), scenario_.rests_on.end());
     check();
     const int code = exit_code_of(readings_, interrupted());
@@ -301,19 +296,6 @@ class CheckRun {
     job_ = input_.require(models::lay_out_job(scenario_.graph, input_.diagnostics()));
     scenario_.graph.reading = asked;
     input_.report();
-  }
-
-  // Writes all ranks, in the requested reading, as a Promela model. Returns whether the model went
-  // to standard output.
-  bool write_promela() {
-    const models::Lowered lowered =
-        input_.require(models::lower(scenario_.graph, input_.diagnostics()));
-    const std::string obstacle = formats::promela_obstacle(lowered.plan);
-    if (!obstacle.empty()) {
-      input_.fail(models::Code::kSpin, fmt::format("cannot be written for SPIN: {}", obstacle));
-    }
-    return write_or_print(*options_.promela_path, formats::write_promela(lowered.plan),
-                          console_.out);
   }
 
   void check() {
@@ -493,11 +475,7 @@ Command check_command() {
                      .value = "FILE",
                      .about = "Write a page with the answer of each reading and the interleaving, "
                               "step by step"},
-                    dot_option(),
-                    {.name = "promela",
-                     .value = "FILE",
-                     .about = "Also write a Promela model for SPIN that answers the same question "
-                              "('-' prints only the model)"}}},
+                    dot_option()}},
                   general_options()},
       .examples = {"pipesim check scenarios/swin_2x2x2.yaml --states 10000",
                    "pipesim check scenarios/pipeline_1f1b.yaml --set stages=512",

@@ -114,9 +114,9 @@ std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& sim
 
 std::string made_by(const Arguments& arguments) {
   static const std::vector<std::string> written = {
-      "output",  "html",     "dot",    "draw",     "wait-for", "trace", "log",
-      "log-dir", "csv",      "plot",   "json",     "by-class", "junit", "order",
-      "promela", "schedule", "stacks", "timeline", "color",    "jobs",  "as-scenario"};
+      "output",   "html",   "dot",      "draw",  "wait-for", "trace",      "log",
+      "log-dir",  "csv",    "plot",     "json",  "by-class", "junit",      "order",
+      "schedule", "stacks", "timeline", "color", "jobs",     "as-scenario"};
   constexpr std::size_t kMaxLength = 300;  // a shell expands dumps/* to a long list
   std::string text = viz::command_line_text(arguments.words_without(written));
   if (text.size() > kMaxLength) text = text.substr(0, text.rfind(' ', kMaxLength)) + " ...";

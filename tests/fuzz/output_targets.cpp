@@ -13,7 +13,6 @@
 
 #include "formats/edits/patch_writer.hpp"
 #include "formats/files/order_file.hpp"
-#include "formats/promela/promela_writer.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "models/explain/why.hpp"
@@ -168,9 +167,7 @@ void write_answers(const models::TaskGraph& graph, const models::Simulation& run
   }
 }
 
-void write_files(const formats::Scenario& scenario, const models::Simulation& run) {
-  const sim::Plan& plan = run.lowered.plan;
-  if (formats::promela_obstacle(plan).empty()) formats::write_promela(plan);
+void write_schedule(const formats::Scenario& scenario) {
   if (!scenario.graph.pipeline || scenario.graph.pipeline->schedule.index_count() > 2'000) return;
   // A CSV file shows the numbers of stages, ranks and micro-batches only through their names.
   const std::string csv = formats::write_schedule(scenario.graph.pipeline->schedule);
@@ -287,7 +284,7 @@ void write(const std::string& bytes) {
   if (!run) return;
   write_views(scenario->graph, *run);
   write_answers(scenario->graph, *run);
-  write_files(*scenario, *run);
+  write_schedule(*scenario);
   write_differences(bytes, *scenario, *run);
   write_results(*scenario, *run);
   if (scenario->graph.logical) require_printable(viz::boxing_csv(*scenario->graph.logical));

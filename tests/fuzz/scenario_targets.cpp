@@ -12,7 +12,6 @@
 #include "app/input/until.hpp"
 #include "formats/edits/figure_update.hpp"
 #include "formats/edits/unused_names.hpp"
-#include "formats/promela/promela_writer.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "formats/yaml/expression.hpp"
 #include "models/explain/remedies.hpp"
@@ -139,7 +138,6 @@ void plan(const std::string& bytes) {
   viz::lint_json(*findings, scenario->graph.name);
   show(viz::lint_diagnostics(*findings, scenario->graph.ranks), bytes);
   if (acts_of(lowered->plan) > kMaxActs) return;
-  if (formats::promela_obstacle(lowered->plan).empty()) formats::promela_tables(lowered->plan);
 }
 
 // Runs the plan in fixed order and by events, and in the twin: all must agree.

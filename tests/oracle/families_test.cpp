@@ -34,7 +34,7 @@ Verdict explore_by_hand(const std::string& model, const std::string& defines) {
 
 constexpr std::uint64_t kMaxStates = 50000;
 
-/// Whether a plan fits into the limits of formats/promela/plan.pml.
+/// Whether a plan fits into the limits of tests/oracle/plan.pml.
 bool fits_generic_model(const sim::Plan& plan) {
   return plan.threads.size() <= 8 && plan.streams.size() <= 8 && plan.actors.size() <= 32;
 }

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/promela/promela_writer.hpp"
 #include "sim/engine.hpp"
 #include "sim/interleavings/exploration.hpp"
+#include "tests/oracle/promela_writer.hpp"
 #include "tests/oracle/spin.hpp"
 #include "tests/orders/small_spec.hpp"
 #include "tests/support/catch.hpp"

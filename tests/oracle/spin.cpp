@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <sys/wait.h>
 
-#include "formats/promela/promela_writer.hpp"
+#include "tests/oracle/promela_writer.hpp"
 #include "tests/support/folder.hpp"
 
 namespace pipesim::oracle {

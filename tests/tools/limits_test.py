@@ -227,7 +227,7 @@ class Limits(unittest.TestCase):
             ["run", SWIN, "--dot", "x"], ["run", SWIN, "--html", "x"], ["run", SWIN, "--trace", "x"],
             ["run", SWIN, "--trace", "x.gz"], ["run", SWIN, "--log", "x"],
             ["check", SWIN, "--order", "x"],
-            ["check", SWIN, "--promela", "x"], ["draw", SWIN, "--what", "tasks", "-o", "x.svg"],
+            ["draw", SWIN, "--what", "tasks", "-o", "x.svg"],
             ["test", SWIN, "--junit", "x"], ["new", "-o", "x"],
             ["diagnose", "flight-recorder", DUMPS, "--html", "x"],
             ["sweep", SWIN, "--seeds", "30", "-o", "x"],

@@ -1,6 +1,6 @@
 // Collects all tables first, as names and numbers, because the largest number decides the width of
 // all. Sizes are those of the plan, and at least 1: Promela has no empty arrays.
-#include "formats/promela/promela_writer.hpp"
+#include "tests/oracle/promela_writer.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,7 @@
  * The text before this comment selects the plans:
  *   - No text: the tables are read at run time from the file that PIPESIM_PLAN names. This model is
  *     compiled once, for small plans; at its end, pan prints the number of quiescent states.
- *   - The tables of one plan (formats/promela/promela_writer.hpp): pan reports a violated assertion
+ *   - The tables of one plan (tests/oracle/promela_writer.hpp): pan reports a violated assertion
  *     if the plan can become quiescent with work left, or with mismatched calls.
  *
  * Tables are hidden: they never change, so they are not part of the state. The scratch variables of

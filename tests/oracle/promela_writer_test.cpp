@@ -1,4 +1,4 @@
-#include "formats/promela/promela_writer.hpp"
+#include "tests/oracle/promela_writer.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // Writes a plan as a model for SPIN, which explores all its interleavings:
 // docs/explanation/check.md.
 //
-// The rules are one text, formats/promela/plan.pml; only the tables differ between plans.
+// The rules are one text, tests/oracle/plan.pml; only the tables differ between plans.
 #pragma once
 
 #include <string>
