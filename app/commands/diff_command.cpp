@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "app/commands/algorithm_command.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/algorithm_input.hpp"
 #include "app/input/record_input.hpp"
 #include "app/input/scenario_input.hpp"
 #include "app/output/files.hpp"
@@ -70,10 +70,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
                      fmt::format("'pipesim diff' takes one file or two, found {}", files.size()),
                      "write 'pipesim diff A [B] [options]'");
   }
-  for (const std::string& path : files) {
-    if (takes_algorithm(arguments, path)) return diff_algorithms(arguments, console);
-  }
-  refuse_algorithm_options(arguments);
+  for (const std::string& path : files) refuse_algorithm(path);
   const auto html_path = arguments.output_file("html");
   const auto settings_of_side = [&](const char* option) {
     Settings all = arguments.settings("set");
@@ -147,12 +144,9 @@ Command diff_command() {
            "first differ, what got slower, and what was reordered on a stream. A and B are "
            "scenarios, or reports of 'pipesim run "
            "--json', whose ends alone are compared; '-' reads standard input. Without B, A is "
-           "compared with itself under the settings of each side.",
-           "Of two collective algorithms (MSCCL's XML, plans of MSCCL++), the times are compared, "
-           "for messages from 1 KiB to 256 MiB or for one size."},
+           "compared with itself under the settings of each side."},
       .options = {{"Settings",
                    {std::move(set), std::move(set_a), std::move(set_b), rules_option()}},
-                  algorithm_options(),
                   {"Report",
                    {json_option("the differences"),
                     {.name = "html",
@@ -163,8 +157,7 @@ Command diff_command() {
       .examples = {"pipesim diff scenarios/swin_2x2x2.yaml --set-b acc=2",
                    "pipesim diff before.yaml after.yaml --json",
                    "pipesim diff before.yaml after.yaml --html diff.html",
-                   "git show HEAD:job.yaml | pipesim diff - job.yaml",
-                   "pipesim diff ring.xml tree.xml --bytes 64MiB"},
+                   "git show HEAD:job.yaml | pipesim diff - job.yaml"},
       .exit_status =
           "0 the runs are the same, 1 they differ, 2 invalid input or usage, 74 a file "
           "could not be read or written, 130 interrupted",

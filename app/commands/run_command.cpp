@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/commands/algorithm_command.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/goal_command.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/algorithm_input.hpp"
 #include "app/input/until.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -106,8 +106,7 @@ int run_run(const Arguments& arguments, const Console& console) {
   if (is_goal_path(path) || (path == "-" && arguments.has("loggops"))) {
     return run_goal(arguments, console);
   }
-  if (takes_algorithm(arguments, path)) return run_algorithm(arguments, console);
-  refuse_algorithm_options(arguments);
+  refuse_algorithm(path);
   if (arguments.has("loggops")) {
     throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",
                      "names of GOAL files end in .goal");
@@ -175,10 +174,7 @@ Command run_command() {
           {"Simulates the scenario in FILE and reports whether it completes; if it "
            "hangs, who waits for whom, and why.",
            "FILE is a scenario, a pipeline schedule in PyTorch's CSV format (*.csv) or a "
-           "program in LogGOPSim's GOAL format (*.goal); '-' reads standard input.",
-           "FILE can also be a collective algorithm, MSCCL XML (*.xml) or an MSCCL++ execution "
-           "plan (*.json): then the report is its makespan and critical path for one message "
-           "size."},
+           "program in LogGOPSim's GOAL format (*.goal); '-' reads standard input."},
       .options = {std::move(scenario),
                   {"Run",
                    {{.name = "until",
@@ -201,7 +197,6 @@ Command run_command() {
                      .value = "PARAMETERS",
                      .about = "The network of a GOAL file (default: "
                               "L=2500,o=1500,g=1000,G=6,O=0,S=65535)"}}},
-                  algorithm_options(),
                   report_options(),
                   report_file_options(),
                   general_options()},
@@ -216,8 +211,7 @@ Command run_command() {
                    "pipesim run scenarios/swin_2x2x2.yaml --jitter 10% --seed 17",
                    "pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks",
                    "pipesim run schedule.csv --set forward=2ms --set messages=pg",
-                   "pipesim run allreduce.goal --loggops L=1000,G=1",
-                   "pipesim run allreduce.xml --bytes 64MiB"},
+                   "pipesim run allreduce.goal --loggops L=1000,G=1"},
       .exit_status =
           "0 it completes, 1 it hangs, 2 invalid input or usage, 3 undecided (a limit was "
           "reached first), 74 a file could not be read or written, 130 interrupted",

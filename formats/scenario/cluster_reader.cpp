@@ -348,30 +348,6 @@ std::optional<Cluster> read_cluster(const YamlValue& value, const ValueReader& v
   return ClusterReader(values, ranks).run(*picked);
 }
 
-std::optional<Cluster> read_cluster_text(const std::string& text, std::uint32_t ranks,
-                                         models::Diagnostics& diagnostics) {
-  const auto document = YamlDocument::parse(text, diagnostics);
-  if (!document) return std::nullopt;
-  YamlValue value = document->root();
-  bool is_scenario = false;
-  for (const YamlValue::Entry& entry : document->root().entries()) {
-    is_scenario = is_scenario || entry.key.text() == "schema";
-    if (entry.key.text() == "cluster") value = entry.value;
-  }
-  if (is_scenario && value.place() == document->root().place()) {
-    diagnostics.error({}, models::Code::kEmpty, "the scenario has no 'cluster'");
-    return std::nullopt;
-  }
-  Scope scope;
-  scope.ranks = ranks;
-  auto cluster = read_cluster(value, ValueReader(scope, diagnostics), ranks);
-  if (!cluster && !diagnostics.has_errors()) {
-    diagnostics.error(value.place(), models::Code::kEmpty, "there is no cluster here")
-        .notes.emplace_back("for example: cluster: {hosts: 2, devices: 8}");
-  }
-  return cluster;
-}
-
 std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueReader& values,
                                          const Cluster* cluster) {
   const std::vector<LinkClass> known(models::known_links().begin(), models::known_links().end());

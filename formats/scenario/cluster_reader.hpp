@@ -17,12 +17,6 @@ namespace pipesim::formats {
 std::optional<models::Cluster> read_cluster(const YamlValue& value, const ValueReader& values,
                                             std::uint32_t ranks);
 
-/// Reads a cluster from YAML: the value of `cluster:`, or a map with that key, such as a scenario.
-/// Ignores the map's other keys. nullopt without a cluster, or after an error, which `diagnostics`
-/// gets.
-std::optional<models::Cluster> read_cluster_text(const std::string& text, std::uint32_t ranks,
-                                                 models::Diagnostics& diagnostics);
-
 /// Reads one link class, or a list, and returns indices in the links of `cluster`. Without a
 /// cluster, only checks the names and returns an empty list.
 std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueReader& values,

@@ -45,7 +45,7 @@ SOURCES = {
                                          "tests/unit/app/commands/goal_command_test.cpp", "docs/reference/goal.md",
                                          "tests/scenarios/goal_test.cpp"]),
     "algorithm": (["tests/golden/verify_*/*.xml", "tests/golden/verify_*/*.json",
-                   "tests/golden/run_algorithm/*.xml", "tests/golden/errors_in_algorithms/*/*.xml",
+                   "tests/golden/errors_in_algorithms/*/*.xml",
                    "tests/golden/errors_in_algorithms/*/*.json"],
                   ["tests/unit/formats/algorithm/algorithm_file_test.cpp",
                    "tests/unit/models/algorithm/verify_algorithm_test.cpp"]),

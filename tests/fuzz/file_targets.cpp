@@ -20,7 +20,6 @@
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "models/algorithm/algorithm_network.hpp"
-#include "models/algorithm/algorithm_timing.hpp"
 #include "models/algorithm/verify_algorithm.hpp"
 #include "models/explain/loggops_explanation.hpp"
 #include "models/record/record_checks.hpp"
@@ -34,11 +33,9 @@
 #include "viz/html/html_page.hpp"
 #include "viz/html/sweep_page.hpp"
 #include "viz/json/json_report.hpp"
-#include "viz/json/timing_json.hpp"
 #include "viz/json/verify_json.hpp"
 #include "viz/text/sweep_text.hpp"
 #include "viz/text/text_report.hpp"
-#include "viz/text/timing_text.hpp"
 #include "viz/text/verify_text.hpp"
 
 namespace pipesim::fuzz {
@@ -164,30 +161,6 @@ void report(const std::string& bytes) {
   show(diagnostics, bytes);
 }
 
-// Times an algorithm that completes with any number of slots, or reports why it cannot. The path
-// must cover the whole time.
-void time(const models::CollectiveAlgorithm& algorithm) {
-  const models::Cluster cluster =
-      models::usual_cluster(static_cast<std::uint32_t>(algorithm.ranks.size()));
-  for (const std::uint64_t bytes : {std::uint64_t{1} << 10, std::uint64_t{1} << 24}) {
-    std::string why;
-    const auto timing =
-        models::time_algorithm(algorithm, cluster, {bytes, models::kUnlimitedSlots}, why);
-    require(timing.has_value() == why.empty(), "a time, and why there is none; or neither");
-    if (!timing) continue;
-    std::int64_t at = 0;
-    for (const models::AlgoPathPart& part : timing->path) {
-      require(part.begin_ns == at, "the critical path has a gap");
-      at += part.latency_ns + part.busy_ns;
-    }
-    require(at == timing->makespan_ns, "the critical path is not the makespan");
-    viz::TimingView view{"x", algorithm, cluster, *timing};
-    view.bytes = bytes;
-    require_printable(viz::timing_text(view, {}));
-    viz::timing_json(view);
-  }
-}
-
 // Draws the pictures and the page of an algorithm.
 void show_algorithm(const viz::VerifyView& view) {
   models::AlgoNetworkOptions how;
@@ -223,7 +196,6 @@ void algorithm(const std::string& bytes) {
     require_printable(viz::verify_text(view, {}));
     require(nlohmann::json::accept(viz::verify_json(view)), "what was written is no JSON");
     show_algorithm(view);
-    time(*read);
   } catch (const std::length_error&) {
     // The input exceeds a limit, and the command reports it.
   }

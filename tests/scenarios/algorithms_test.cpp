@@ -6,7 +6,6 @@
 #include <string>
 
 #include "formats/algorithm/algorithm_file.hpp"
-#include "models/algorithm/algorithm_timing.hpp"
 #include "models/algorithm/verify_algorithm.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
@@ -32,39 +31,6 @@ models::CollectiveAlgorithm read(const std::string& path) {
 }
 
 }  // namespace
-
-TEST_CASE("the files of others are timed", "[verify_algorithm]") {
-  const std::string folder = testing::shared_data("msccl/");
-  if (folder.empty()) return;
-  for (const char* file :
-       {"xml/azure_ncv4_ar_hier_12_Simple.xml", "xml/azure_ndv4_r48ll.xml",
-        "xml/lyd_allreduce_rec_doub_halv_Simple_gpu64_ins1.xml", "xml/rccl_alltoall-8n-0-9kb.xml",
-        "plan/allreduce.json", "plan/allreduce_packet.json",
-        "plan/dsl_allreduce_multi_nodes_2x2.json", "plan/dsl_alltoall_4.json"}) {
-    const models::CollectiveAlgorithm algorithm = read(folder + file);
-    const auto ranks = static_cast<std::uint32_t>(algorithm.ranks.size());
-    for (const std::uint64_t bytes : {1U << 13, 1U << 20, 1U << 22}) {
-      CAPTURE(file, bytes);
-      const std::uint32_t slots = algorithm.format == models::AlgoFormat::kMscclXml
-                                      ? models::protocol_slots(algorithm.protocol)
-                                      : models::kUnlimitedSlots;
-      std::string why;
-      const auto timing =
-          models::time_algorithm(algorithm, models::usual_cluster(ranks), {bytes, slots}, why);
-      REQUIRE(timing);
-      // The parts of the critical path follow one another, and no port is busy longer than the
-      // path.
-      std::int64_t at = 0;
-      for (const models::AlgoPathPart& part : timing->path) {
-        CHECK(part.begin_ns == at);
-        at += part.latency_ns + part.busy_ns;
-      }
-      CHECK(at == timing->makespan_ns);
-      REQUIRE(timing->busiest);
-      CHECK(timing->busiest->busy_ns <= timing->makespan_ns);
-    }
-  }
-}
 
 TEST_CASE("the files of others get the verdicts that are known", "[verify_algorithm]") {
   const std::string folder = testing::shared_data("msccl/");

@@ -137,7 +137,7 @@ TEST_CASE("mistakes of timings have words of their own", "[app][views]") {
 TEST_CASE("each report ends with the command that made it", "[app][views]") {
   const Folder folder;
   const std::string hang = "tests/golden/goal_deadlock/ring.goal";
-  const std::string algorithms = "tests/golden/run_algorithm/";
+  const std::string algorithms = "tests/golden/verify_samples/";
   // The words of each command, and additional options that only name output files.
   const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> commands = {
       {{"run", kHang}, {"--dot", folder / "a.dot"}},
@@ -145,11 +145,8 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
       {{"run", kHang, "--reading", "cold", "--until", "20us", "--jitter", "10%", "--seed", "3"},
        {"--trace", folder / "trace.json"}},
       {{"run", hang, "--loggops", "L=1000"}, {}},
-      {{"run", algorithms + "ring.xml", "--bytes", "64MiB"}, {}},
-      {{"run", "tests/golden/verify_samples/too_few_slots.xml"}, {}},
       {{"check", kHang, "--set", "acc=2", "--states", "10"}, {"--dot", folder / "b.dot"}},
       {{"diff", kHang, "--set-b", "acc=2"}, {}},
-      {{"diff", algorithms + "ring.xml", algorithms + "all_pairs.xml", "--bytes", "64KiB"}, {}},
       {{"reduce", "scenarios/buffer_on_the_wrong_stream.yaml"}, {"-o", folder / "small.yaml"}},
       {{"lint", kHang, "--ignore", "partial-sum"}, {}},
       {{"why", kHang, "rank 7 H2#4"}, {}},
@@ -157,7 +154,8 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
       {{"compare", "tests/golden/compare_record/record", "tests/golden/compare_record/later"}, {}},
       {{"opt", kHang, "--passes", "canonicalize"}, {}},
       {{"test", "scenarios/rank_segfault.yaml", "--quiet"}, {"--junit", folder / "a.xml"}},
-      {{"verify", algorithms + "ring.xml"}, {}},
+      {{"verify", algorithms + "pair.xml"}, {}},
+      {{"verify", algorithms + "too_few_slots.xml", "--bytes", "64MiB"}, {}},
       {{"fix", "scenarios/buffer_on_the_wrong_stream.yaml"}, {}},
       {{"diagnose", "tests/golden/diagnose_cycle/dumps"}, {"--color", "never"}},
   };

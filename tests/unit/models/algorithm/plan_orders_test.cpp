@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "formats/algorithm/algorithm_file.hpp"
-#include "models/algorithm/algorithm_timing.hpp"
 #include "models/algorithm/verify_algorithm.hpp"
 #include "tests/support/algorithms.hpp"
 #include "tests/support/catch.hpp"
@@ -493,25 +492,4 @@ TEST_CASE("a hang of a plan gets proposals that were tried", "[models][verify_pl
     }
   }
   CHECK(first_change(of) == "num_threadblocks 2 in barrier 0 of rank 0");
-}
-
-TEST_CASE("puts, gets, packets and signals take the time of their links",
-          "[models][algorithm_timing]") {
-  models::Cluster cluster = models::usual_cluster(2);
-  cluster.links = {{"nvlink", 1000, 1'000'000'000}};
-  cluster.inside_host = {0};
-  cluster.between_hosts.clear();
-  cluster.device_link.reset();
-  const auto makespan = [&](const PlanAlgorithm& plan, std::uint64_t bytes) {
-    std::string why;
-    const auto timing = models::time_algorithm(read(plan), cluster, {bytes}, why);
-    REQUIRE(timing);
-    return timing->makespan_ns;
-  };
-  // One signal per rank, then the data together with the second signal.
-  CHECK(makespan(put_all_reduce(), 3000) == 1000 + (1000 + 3000));
-  // Packets carry a flag for each word; no signal precedes them.
-  CHECK(makespan(packet_all_reduce(true), 3000) == 1000 + 2 * 3000);
-  // Signals, a read of half the message, signals.
-  CHECK(makespan(get_all_gather(), 3000) == 1000 + (1000 + 1500) + 1000);
 }
