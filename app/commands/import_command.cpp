@@ -10,7 +10,6 @@
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/made_scenario.hpp"
-#include "app/output/read_back.hpp"
 #include "formats/oneflow/oneflow_plan_scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
@@ -27,9 +26,7 @@ std::string import_schedule(const Arguments& arguments, const std::string& path,
   const models::Schedule schedule =
       input.require(read_schedule_file(input.text(), reading, input.diagnostics()));
   if (!arguments.has("csv")) return formats::pipeline_scenario(schedule, scenario_name_of(path));
-  std::string text = formats::write_schedule(schedule);
-  require_schedule(text, schedule);
-  return text;
+  return formats::write_schedule(schedule);
 }
 
 std::string import_plan(const std::string& path, const Console& console) {

@@ -13,7 +13,6 @@
 #include "app/input/until.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
-#include "app/output/read_back.hpp"
 #include "app/output/views.hpp"
 #include "formats/files/order_file.hpp"
 #include "models/graph/diagnostics.hpp"

@@ -13,7 +13,6 @@
 #include "app/exit_codes.hpp"
 #include "app/input/scenario_files.hpp"
 #include "app/output/files.hpp"
-#include "app/output/read_back.hpp"
 #include "app/output/views.hpp"
 #include "app/workers.hpp"
 #include "formats/edits/figure_update.hpp"
@@ -237,10 +236,7 @@ std::vector<models::Place> update_file(const TestFile& file, const Test* begin, 
     figures.insert(figures.end(), test->figures.begin(), test->figures.end());
   }
   const formats::UpdatedText updated = formats::update_figures(file.text, figures);
-  if (updated.text != file.text) {
-    require_updated(updated.text, file.shown);
-    write_file(file.path, updated.text);
-  }
+  if (updated.text != file.text) write_file(file.path, updated.text);
   return updated.refused;
 }
 

@@ -7,7 +7,6 @@
 
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
-#include "app/output/read_back.hpp"
 #include "app/output/trace_files.hpp"
 #include "app/version.hpp"
 #include "formats/torch/schedule_csv.hpp"
@@ -165,9 +164,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     write_file(*views.dot_path, dot_of_end(graph, simulation, views.all, views.made_by));
   }
   if (views.schedule_path && graph.pipeline) {
-    const std::string text = formats::write_schedule(graph.pipeline->schedule);
-    require_schedule(text, graph.pipeline->schedule);
-    write_file(*views.schedule_path, text);
+    write_file(*views.schedule_path, formats::write_schedule(graph.pipeline->schedule));
   }
   if (views.log_folder) {
     write_logs(*views.log_folder, viz::run_logs(graph, simulation.lowered, simulation.outcome));

@@ -219,3 +219,18 @@ TEST_CASE("an imported schedule reads back to the same rows", "[scenarios][sched
     }
   }
 }
+
+TEST_CASE("the schedule of each scenario reads back as it was written", "[schedules]") {
+  for (const std::string& path : testing::scenario_paths()) {
+    const formats::Scenario scenario = testing::load(path);
+    if (!scenario.graph.pipeline) continue;
+    INFO(path);
+    const Schedule& schedule = scenario.graph.pipeline->schedule;
+    models::Diagnostics diagnostics;
+    const auto again =
+        formats::read_schedule(formats::schedule_rows(formats::write_schedule(schedule)),
+                               schedule.pipelines, diagnostics, schedule.partial);
+    REQUIRE(again.has_value());
+    CHECK(again->ranks == schedule.ranks);
+  }
+}

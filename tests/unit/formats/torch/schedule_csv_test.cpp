@@ -39,6 +39,7 @@ TEST_CASE("a schedule file is written as it was read", "[formats][schedule_csv]"
   CHECK(schedule.rank_of_stage == std::vector<std::uint32_t>{0, 1, 1, 0});
   CHECK(schedule.has_messages());
   CHECK(formats::write_schedule(schedule) == text);
+  CHECK(schedule_in(formats::write_schedule(schedule)).ranks == schedule.ranks);
 }
 
 TEST_CASE("spaces, quotes, line ends and a byte order mark do not matter",
