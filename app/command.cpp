@@ -85,7 +85,8 @@ void check_values(const Option& option, const Words& values) {
     }
     throw UsageError(models::Code::kOptionValue,
                      fmt::format("invalid value '{}' for '--{}'", value, option.name),
-                     choice_help(value, option.choices));
+                     option.removed.contains(value) ? option.removed.at(value)
+                                                    : choice_help(value, option.choices));
   }
 }
 

@@ -34,6 +34,7 @@ struct Option {
   std::vector<std::string> choices{};  // all possible values, if they can be listed
   std::string otherwise{};             // default value
   bool repeats = false;                // can be given several times
+  std::map<std::string, std::string> removed{};  // former choices, with what to do instead
 };
 
 struct OptionGroup {

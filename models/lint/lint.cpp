@@ -117,11 +117,8 @@ const std::vector<LintRule>& lint_rules() {
        {"torchrec#4149", "nccl#899"}},
       {kHostSync, "a host that waits between collectives of two groups", {"torchrec#4149"}},
       {kSendSync,
-       "a host that waits for a message before it calls what the other end comes after",
+       "two hosts that each wait for a send before they call the recv of the other's",
        {"Megatron-LM#167", "Megatron-LM#420"}},
-      {kFirstUse,
-       "hosts that block each other in first messages, first collectives and initializations",
-       {"pytorch#94819", "pytorch#108378", "nccl#783", "nccl#750", "Fuser#5855"}},
       {kCommunicatorOrder,
        "calls of two communicators by threads of a rank that nothing orders",
        {"nccl#195", "nccl#208", "nccl#522"}},
@@ -167,7 +164,6 @@ std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics
   lint_splits(graph, *lowered, findings);
   lint_messages(graph, *lowered, findings);
   lint_waits(graph, *lowered, findings);
-  lint_hosts(graph, *lowered, findings);
   findings = folded(std::move(findings));
   put_in_order(findings);
   return findings;

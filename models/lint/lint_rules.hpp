@@ -23,7 +23,6 @@ inline constexpr std::string_view kMessageSize = "message-size";
 inline constexpr std::string_view kGroupOrder = "group-order";
 inline constexpr std::string_view kHostSync = "host-sync";
 inline constexpr std::string_view kSendSync = "send-sync";
-inline constexpr std::string_view kFirstUse = "first-use";
 inline constexpr std::string_view kCommunicatorOrder = "communicator-order";
 inline constexpr std::string_view kDeviceRoom = "device-room";
 inline constexpr std::string_view kUnused = "unused";  // formats/edits/unused_names.hpp
@@ -57,10 +56,6 @@ void lint_messages(const TaskGraph& graph, const Lowered& lowered,
 
 /// Checks rules send-sync, communicator-order, shadowed-group.
 void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
-
-/// Checks rules first-use, send-sync for cases that no other rule reports. Call after all other
-/// rules.
-void lint_hosts(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
 /// Puts `text` in single quotes.
 inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
