@@ -577,4 +577,16 @@ std::string edge_text(const Wait& wait) {
   return text;
 }
 
+std::string reading_about(models::Reading reading) {
+  switch (reading) {
+    case models::Reading::kContract:
+      return "a send may block until its recv, as NCCL documents";
+    case models::Reading::kReal:
+      return "sends complete into NCCL's buffers";
+    case models::Reading::kCold:
+      break;
+  }
+  return "a fresh job, in which ranks connect at first use";
+}
+
 }  // namespace pipesim::viz

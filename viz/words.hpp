@@ -118,4 +118,7 @@ std::string wait_text(const models::Wait& wait);
 /// The same without its target, for an arrow to the target: "needs data from".
 std::string edge_text(const models::Wait& wait);
 
+/// Describes a reading: "sends complete into NCCL's buffers".
+std::string reading_about(models::Reading reading);
+
 }  // namespace pipesim::viz

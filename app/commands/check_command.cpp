@@ -14,6 +14,7 @@
 #include "app/commands/job_choices.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/record_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
@@ -22,6 +23,7 @@
 #include "models/record/any_source.hpp"
 #include "models/record/free_order.hpp"
 #include "models/search/check.hpp"
+#include "models/search/event_order.hpp"
 #include "models/search/readings.hpp"
 #include "viz/html/check_page.hpp"
 #include "viz/json/check_json.hpp"
@@ -117,9 +119,10 @@ void undecide(models::ReadingsReport& found, Judgement& judged, std::string head
 // Weakens a hang of a record with recvs from any source, under gloo's rules. The script's reaction
 // to a message depends on its sender, and was recorded for one sender only. A hang that only
 // another sender leads to is therefore undecided. Adds to the basis of the answer.
-void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& options,
-                      models::ReadingsReport& found, Judgement& judged) {
-  const models::Record& record = input.record()->record();
+void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
+                      const sim::ExploreOptions& options, models::ReadingsReport& found,
+                      Judgement& judged) {
+  const models::Record& record = recorded.record();
   if (!models::has_any_source(record, RecordInput::rules_of(input.rules()))) return;
   if (found.answer == models::JobAnswer::kUndecided) return;
   if (found.answer == models::JobAnswer::kProved) {
@@ -129,13 +132,14 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
         "as in this recording");
     return;
   }
-  const auto scenario = input.read_variant(models::with_recorded_sources(record));
+  const auto scenario = input.read_variant(
+      recorded.scenario_of(models::with_recorded_sources(record), input.rules()));
   models::Diagnostics ignored;
   auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
   if (!lowered) return;
-  models::CheckReport recorded = models::check(scenario->graph, std::move(*lowered), options);
-  if (recorded.exploration.answer != sim::Answer::kProved) return;
-  found.check = std::move(recorded);
+  models::CheckReport as_recorded = models::check(scenario->graph, std::move(*lowered), options);
+  if (as_recorded.exploration.answer != sim::Answer::kProved) return;
+  found.check = std::move(as_recorded);
   undecide(found, judged, "it hangs only if another sender comes first");
   judged.basis.push_back(
       fmt::format("a recv from any source received from one rank here; with another sender this "
@@ -160,13 +164,14 @@ void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport&
 
 // Weakens a proof of a record that keeps no Work of some sends, under gloo's rules. Timing decides
 // whether such a message is delivered, so a hang is possible.
-void judge_dropped_sends(const ScenarioInput& input, const sim::ExploreOptions& options,
-                         models::ReadingsReport& found) {
-  const models::Record& record = input.record()->record();
+void judge_dropped_sends(const ScenarioInput& input, const RecordInput& recorded,
+                         const sim::ExploreOptions& options, models::ReadingsReport& found) {
+  const models::Record& record = recorded.record();
   const bool nccl = RecordInput::rules_of(input.rules()) == models::RecordRules::kNccl;
   if (nccl || found.answer != models::JobAnswer::kProved) return;
   if (models::dropped_sends(record).empty()) return;
-  const auto scenario = input.read_variant(models::with_cancelled_sends(record));
+  const auto scenario =
+      input.read_variant(recorded.scenario_of(models::with_cancelled_sends(record), input.rules()));
   models::Diagnostics ignored;
   auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
   if (!lowered) return;
@@ -320,9 +325,9 @@ class CheckRun {
     };
     readings_ = check_one(scenario_.graph);
     Judgement judged{basis_};
-    if (input_.record() != nullptr) {
-      judge_any_source(input_, options, readings_, judged);
-      judge_dropped_sends(input_, options, readings_);
+    if (const RecordInput* record = record_of(input_.foreign_job())) {
+      judge_any_source(input_, *record, options, readings_, judged);
+      judge_dropped_sends(input_, *record, options, readings_);
     }
     check_other_ways(check_one, options.stop);
     judge_scenario(scenario_.undecided, readings_, judged);
@@ -385,15 +390,16 @@ class CheckRun {
       hang.emplace(report_of_end(graph(), *hanging, arguments_.has("all")));
       hang->alike = check.alike;
     }
+    const RecordInput* record = record_of(input_.foreign_job());
     const viz::CheckView view{graph(),
                               check,
                               hang ? &*hang : nullptr,
                               options_.max_states,
                               check.exploration.stopped && !interrupted(),
-                              input_.record() != nullptr,
+                              record != nullptr,
                               std::move(basis_),
                               all_readings() ? &readings_ : nullptr,
-                              input_.record() != nullptr && input_.record()->of_dumps(),
+                              record != nullptr && record->of_dumps(),
                               ways_ ? std::optional(ways_->view) : std::nullopt,
                               relies_on_buffers(),
                               undecided_};

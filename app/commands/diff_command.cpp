@@ -6,8 +6,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/algorithm_input.hpp"
-#include "app/input/record_input.hpp"
+#include "app/input/input_kinds.hpp"
 #include "app/input/scenario_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -70,7 +69,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
                      fmt::format("'pipesim diff' takes one file or two, found {}", files.size()),
                      "write 'pipesim diff A [B] [options]'");
   }
-  for (const std::string& path : files) refuse_algorithm(path);
+  for (const std::string& path : files) require_scenario(path);
   const auto html_path = arguments.output_file("html");
   const auto settings_of_side = [&](const char* option) {
     Settings all = arguments.settings("set");
@@ -84,11 +83,11 @@ int run_diff(const Arguments& arguments, const Console& console) {
                      "give a second file, or '--set-b NAME=VALUE'");
   }
 
-  const bool record_first = is_record_path(files.front());
+  const bool record_first = is_foreign_path(files.front());
   const std::string rules = rules_of(arguments, record_first ? files.front() : files.back());
   const auto read = [&](const std::string& path) {
-    return is_record_path(path) ? read_scenario_text(path, console, rules)
-                                : TextInput::read(path, formats::kMaxReportBytes, console);
+    return is_foreign_path(path) ? read_scenario_text(path, console, rules)
+                                 : TextInput::read(path, formats::kMaxReportBytes, console);
   };
   const TextInput a = read(files.front());
   // The same path twice is read once: standard input can be read only once.

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "app/exit_codes.hpp"
+#include "app/input/scenario_input.hpp"
 #include "app/input/text_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -92,6 +93,10 @@ std::string read_loggops(const std::string& text, sim::LogGopsParameters& parame
     if (!problem.empty()) return problem;
   }
   return {};
+}
+
+bool takes_goal(const Arguments& arguments, const std::string& path) {
+  return is_goal_path(path) || (path == "-" && arguments.has("loggops"));
 }
 
 int run_goal(const Arguments& arguments, const Console& console) {

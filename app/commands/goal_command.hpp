@@ -12,6 +12,10 @@ namespace pipesim::app {
 /// values. Returns an error message, or an empty string.
 std::string read_loggops(const std::string& text, sim::LogGopsParameters& parameters);
 
+/// Whether `path` is a GOAL file, or standard input with --loggops: standard input has no extension
+/// that selects the format.
+bool takes_goal(const Arguments& arguments, const std::string& path);
+
 /// Executes `pipesim run` for a GOAL file. Returns the exit status. Throws UsageError, FileError
 /// and ReportedMistakes.
 int run_goal(const Arguments& arguments, const Console& console);

@@ -6,11 +6,10 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/record_input.hpp"
+#include "app/input/input_kinds.hpp"
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/made_scenario.hpp"
-#include "formats/oneflow/oneflow_plan_scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
 
@@ -29,27 +28,15 @@ std::string import_schedule(const Arguments& arguments, const std::string& path,
   return formats::write_schedule(schedule);
 }
 
-std::string import_plan(const std::string& path, const Console& console) {
-  TextInput input = TextInput::read(path, formats::kMaxPlanBytes, console);
-  if (input.text().size() > formats::kMaxPlanBytes) {
-    input.fail(models::Code::kLimit, "larger than a plan dump of 512 MiB");
-  }
-  const auto plan = input.require(formats::read_oneflow_plan(input.text(), input.diagnostics()));
-  std::string scenario =
-      input.require(formats::plan_scenario(plan, scenario_name_of(path), input.diagnostics()));
-  input.report();
-  return scenario;
-}
-
 std::string import_record(const Arguments& arguments, const std::string& path,
                           const Console& console) {
-  if (!is_record_path(path)) {
+  if (!is_foreign_path(path)) {
     throw InputError(models::Code::kRecordRanks,
                      fmt::format("'{}' is not a directory; a record is one", path));
   }
-  const RecordInput record(path, console);
-  record.report_findings(console);
-  return record.scenario(arguments.text("rules").value_or(""));
+  const auto job = read_foreign_job(path, console);
+  job->report_findings(console);
+  return job->scenario(arguments.text("rules").value_or(""));
 }
 
 int run_import(const Arguments& arguments, const Console& console) {
@@ -81,9 +68,12 @@ int run_import(const Arguments& arguments, const Console& console) {
   }
   arguments.require("fsdp", "lower");
   const std::string& path = given.back();
-  const std::string result = form == "record"         ? import_record(arguments, path, console)
-                             : form == "oneflow-plan" ? import_plan(path, console)
-                                                      : import_schedule(arguments, path, console);
+  const auto kinds = import_kinds();
+  const auto kind = std::find_if(kinds.begin(), kinds.end(),
+                                 [&](const ImportKind& each) { return form == each.name; });
+  const std::string result = kind != kinds.end() ? kind->scenario(path, console)
+                             : form == "record"  ? import_record(arguments, path, console)
+                                                 : import_schedule(arguments, path, console);
   if (!arguments.has("csv")) require_readable(result, shown_path(path));
   write_or_print(arguments.text("output").value_or("-"), result, console.out);
   return kExitGood;

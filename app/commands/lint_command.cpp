@@ -16,8 +16,8 @@
 #include "viz/json/lint_json.hpp"
 #include "viz/text/annotations.hpp"
 #include "viz/text/diagnostic_text.hpp"
+#include "viz/text/junit.hpp"
 #include "viz/text/lint_text.hpp"
-#include "viz/text/test_text.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::app {
@@ -56,7 +56,7 @@ Findings findings_of(const ScenarioInput& input, const formats::Scenario& scenar
     std::move(more.begin(), more.end(), std::back_inserter(findings));
   };
   append(findings_of_model(input));
-  if (input.record() == nullptr) {
+  if (input.foreign_job() == nullptr) {
     append(formats::unused_names(input.text(), input.patches(), scenario.graph));
   }
   models::put_in_order(findings);
@@ -81,7 +81,7 @@ Linted lint_file(const ScenarioFiles& files, const Arguments& arguments, const C
   result.findings = findings_of(input, *scenario, std::move(*found), arguments);
   const Findings& findings = result.findings;
   const std::uint32_t ranks = scenario->graph.ranks;
-  const auto annotations = viz::annotations_of(findings, ranks, input.sources());
+  const auto annotations = viz::lint_annotations(findings, ranks, input.sources());
   result.annotations.insert(result.annotations.end(), annotations.begin(), annotations.end());
   if (arguments.has("json")) result.data = viz::lint_json(findings, scenario->graph.name);
   result.report = input.excerpts(viz::lint_diagnostics(findings, ranks), console.out_colour);

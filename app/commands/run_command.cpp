@@ -6,10 +6,9 @@
 #include <fmt/ranges.h>
 
 #include "app/commands/commands.hpp"
-#include "app/commands/goal_command.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/algorithm_input.hpp"
+#include "app/input/input_kinds.hpp"
 #include "app/input/until.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -101,11 +100,10 @@ sim::EngineKind engine_option(const Arguments& arguments) {
 
 int run_run(const Arguments& arguments, const Console& console) {
   const std::string& path = arguments.one_file();
-  // Standard input has no extension that selects the format.
-  if (is_goal_path(path) || (path == "-" && arguments.has("loggops"))) {
-    return run_goal(arguments, console);
+  for (const RunKind& kind : run_kinds()) {
+    if (kind.takes(arguments, path)) return kind.run(arguments, console);
   }
-  refuse_algorithm(path);
+  require_scenario(path);
   if (arguments.has("loggops")) {
     throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",
                      "names of GOAL files end in .goal");

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/input/input_kinds.hpp"
 #include "app/version.hpp"
 #include "models/search/jitter.hpp"
 #include "viz/json/sarif.hpp"
@@ -80,7 +81,7 @@ void refuse_goal(const std::string& path, const Arguments& arguments) {
 
 std::string rules_of(const Arguments& arguments, const std::string& path) {
   if (!arguments.declares("rules") || !arguments.has("rules")) return {};
-  if (is_record_path(path)) return arguments.value("rules");
+  if (is_foreign_path(path)) return arguments.value("rules");
   throw UsageError(models::Code::kOptionConflict, "'--rules' is for records",
                    "scenarios do not need it");
 }

@@ -19,7 +19,9 @@
 #include "formats/scenario/scenario.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/measure/expectation.hpp"
+#include "viz/text/command_text.hpp"
 #include "viz/text/diagnostic_text.hpp"
+#include "viz/text/junit.hpp"
 #include "viz/text/test_text.hpp"
 
 namespace pipesim::app {

@@ -1,4 +1,4 @@
-// Records and dumps as scenarios: folders that `pipesim record` wrote, or dumps of a real job.
+// Records as scenarios: folders that `pipesim record` wrote.
 #pragma once
 
 #include <memory>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/input/foreign_job.hpp"
 #include "app/output/console.hpp"
 #include "formats/record/record_reader.hpp"
 #include "models/graph/task_graph.hpp"
@@ -20,25 +21,30 @@ bool is_record_path(const std::string& path);
 /// Whether the path holds a record rather than dumps.
 bool has_record(const std::string& path);
 
+/// Returns the folder of a record, given the folder or the file that describes the record.
+std::string record_folder(const std::string& path);
+
 /// A record, its own findings, and its scenario.
-class RecordInput {
+class RecordInput : public ForeignJob {
  public:
   /// Reads the files of the folder. Throws FileError and InputError; prints mistakes in the files,
   /// then throws ReportedMistakes.
   RecordInput(const std::string& path, const Console& console);
+
+  /// Takes a record from another source in the folder `path`. `basis` is the basis of the verdict,
+  /// in words.
+  RecordInput(std::string path, models::Record record, std::vector<std::string> basis);
 
   const models::Record& record() const { return *record_; }
 
   /// Whether the record was made from dumps of a real job.
   bool of_dumps() const { return record_->waits_assumed; }
 
-  /// Returns the scenario of the record. `rules` is "gloo", "nccl", or empty for the backend of
-  /// each group in the script.
-  std::string scenario(const std::string& rules) const;
-
-  /// Returns names for the steps of that scenario, read as `graph`.
+  std::string scenario(const std::string& rules) const override;
   std::shared_ptr<const models::Recorded> names(const std::string& rules,
-                                                const models::TaskGraph& graph) const;
+                                                const models::TaskGraph& graph) const override;
+  void report_findings(const Console& console,
+                       const models::Recorded* names = nullptr) const override;
 
   /// Returns the scenario of `record`, a variant of this record.
   std::string scenario_of(const models::Record& record, const std::string& rules) const;
@@ -46,17 +52,16 @@ class RecordInput {
   /// Returns the rules named `rules`; see scenario().
   static models::RecordRules rules_of(const std::string& rules);
 
-  /// Prints the record's findings before anything runs. Skips lines that differ before a mismatched
-  /// call if reports with `names` already lead with them.
-  void report_findings(const Console& console, const models::Recorded* names = nullptr) const;
-
  private:
-  void read_record(const std::string& about, const Console& console);
-  void read_dumps(const Console& console);
-
   std::string path_;
   std::shared_ptr<const models::Record> record_;
   std::vector<std::string> basis_;  // the basis of the verdict, in words
 };
+
+/// Reads a record as a job; see RecordInput.
+std::unique_ptr<const ForeignJob> read_record_job(const std::string& path, const Console& console);
+
+/// Returns `job` if it is a record, else null.
+const RecordInput* record_of(const ForeignJob* job);
 
 }  // namespace pipesim::app

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "app/input/record_input.hpp"
+#include "app/input/input_kinds.hpp"
 #include "app/output/files.hpp"
 #include "formats/scenario/scenario.hpp"
 
@@ -68,7 +68,7 @@ std::vector<std::string> scenario_paths(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   std::set<std::string> seen;
   for (const std::string& path : from) {
-    const bool folder = path != "-" && fs::is_directory(path, error) && !has_record(path);
+    const bool folder = path != "-" && fs::is_directory(path, error) && !has_foreign_job(path);
     for (const std::string& file :
          folder ? scenarios_below(path) : std::vector<std::string>{path}) {
       if (seen.insert(fs::path(file).lexically_normal().string()).second) files.push_back(file);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/input/input_kinds.hpp"
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "formats/torch/schedule_csv.hpp"
@@ -10,9 +11,9 @@
 namespace pipesim::app {
 namespace {
 
-TextInput scenario_of(const RecordInput& record, const std::string& path, const std::string& rules,
+TextInput scenario_of(const ForeignJob& job, const std::string& path, const std::string& rules,
                       const Console& console) {
-  return {shown_path(path) + " as a scenario", record.scenario(rules), console};
+  return {shown_path(path) + " as a scenario", job.scenario(rules), console};
 }
 
 }  // namespace
@@ -24,7 +25,9 @@ bool is_goal_path(const std::string& path) {
 
 TextInput read_scenario_text(const std::string& path, const Console& console,
                              const std::string& rules) {
-  if (is_record_path(path)) return scenario_of(RecordInput(path, console), path, rules, console);
+  if (is_foreign_path(path)) {
+    return scenario_of(*read_foreign_job(path, console), path, rules, console);
+  }
   return TextInput::read(
       path, is_schedule_path(path) ? formats::kMaxScheduleBytes : formats::kMaxScenarioBytes,
       console);
@@ -36,9 +39,9 @@ ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
       rules_(files.rules),
       is_schedule_(is_schedule_path(files.path)),
       settings_(files.settings) {
-  if (is_record_path(files.path)) record_.emplace(files.path, console);
-  TextInput input = record_ ? scenario_of(*record_, files.path, files.rules, console)
-                            : read_scenario_text(files.path, console);
+  if (is_foreign_path(files.path)) job_ = read_foreign_job(files.path, console);
+  TextInput input = job_ ? scenario_of(*job_, files.path, files.rules, console)
+                         : read_scenario_text(files.path, console);
   shown_path_ = input.title();
   text_ = input.take_text();
   for (const std::string& patch : files.patches) {
@@ -59,19 +62,18 @@ std::optional<formats::Scenario> ScenarioInput::try_read() {
   }
   std::optional<formats::Scenario> scenario =
       formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_});
-  if (!record_) return scenario;
-  // A patch can add and remove steps, so a patched scenario has no names from the record.
+  if (!job_) return scenario;
+  // A patch can add and remove steps, so a patched scenario has no names from the job.
   std::shared_ptr<const models::Recorded> names;
-  if (scenario && patches_.empty()) names = record_->names(rules_, scenario->graph);
-  record_->report_findings(console_, names.get());
+  if (scenario && patches_.empty()) names = job_->names(rules_, scenario->graph);
+  job_->report_findings(console_, names.get());
   if (scenario) scenario->graph.recorded = std::move(names);
   return scenario;
 }
 
-std::optional<formats::Scenario> ScenarioInput::read_variant(const models::Record& variant) const {
+std::optional<formats::Scenario> ScenarioInput::read_variant(const std::string& text) const {
   models::Diagnostics ignored;
-  return formats::read_scenario(record_->scenario_of(variant, rules_), settings_, ignored,
-                                {.patches = patches_});
+  return formats::read_scenario(text, settings_, ignored, {.patches = patches_});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_model(models::Diagnostics& diagnostics) const {

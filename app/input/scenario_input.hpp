@@ -1,11 +1,12 @@
 // The scenario of a command: its file, patches that change it, and settings.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "app/input/record_input.hpp"
+#include "app/input/foreign_job.hpp"
 #include "app/input/text_input.hpp"
 #include "app/output/console.hpp"
 #include "formats/scenario/scenario.hpp"
@@ -47,11 +48,11 @@ class ScenarioInput : public TextInput {
   /// The same, but on mistakes returns nullopt and keeps them in diagnostics().
   std::optional<formats::Scenario> try_read();
 
-  /// Returns the record that contains the scenario, or null.
-  const RecordInput* record() const { return record_ ? &*record_ : nullptr; }
+  /// Returns the job of another tool that the scenario was made from, or null.
+  const ForeignJob* foreign_job() const { return job_.get(); }
 
-  /// Reads a variant of the record instead, with the same patches and settings.
-  std::optional<formats::Scenario> read_variant(const models::Record& variant) const;
+  /// Reads `text`, another scenario of the same job, with the same patches and settings.
+  std::optional<formats::Scenario> read_variant(const std::string& text) const;
 
   /// Returns the value of --rules.
   const std::string& rules() const { return rules_; }
@@ -69,7 +70,7 @@ class ScenarioInput : public TextInput {
 
  private:
   std::string path_;
-  std::optional<RecordInput> record_;
+  std::unique_ptr<const ForeignJob> job_;
   std::string rules_;
   bool is_schedule_ = false;
   std::vector<formats::Setting> settings_;

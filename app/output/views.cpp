@@ -20,8 +20,8 @@
 #include "viz/html/html_page.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/summary.hpp"
+#include "viz/text/command_text.hpp"
 #include "viz/text/terminal_timeline.hpp"
-#include "viz/text/test_text.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 

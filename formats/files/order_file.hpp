@@ -8,7 +8,7 @@
 
 #include "formats/scenario/scenario.hpp"
 #include "models/graph/diagnostics.hpp"
-#include "models/search/check.hpp"
+#include "models/search/event_order.hpp"
 
 namespace pipesim::formats {
 

@@ -147,4 +147,25 @@ TaskGraph without_places(TaskGraph graph) {
   return graph;
 }
 
+std::string_view reading_name(Reading reading) {
+  switch (reading) {
+    case Reading::kContract:
+      return "contract";
+    case Reading::kReal:
+      return "real";
+    case Reading::kCold:
+      break;
+  }
+  return "cold";
+}
+
+bool has_readings(const TaskGraph& graph) {
+  return std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
+    return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                                     [&](const CallTemplate& call) {
+                                       return !graph.communicators[call.communicator].on_host;
+                                     });
+  });
+}
+
 }  // namespace pipesim::models

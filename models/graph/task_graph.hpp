@@ -190,6 +190,9 @@ enum class Reading : std::uint8_t {
   kCold,      // sends complete into buffers; first use connects the ranks
 };
 
+/// Returns the name of a reading: "contract", "real" or "cold".
+std::string_view reading_name(Reading reading);
+
 /// The time of communicator initialization.
 struct CreationRule {
   // An explicit setting; without it, communicators of programs initialize at first use in a cold
@@ -407,5 +410,8 @@ std::uint32_t find_act(const ActorTemplate& actor, std::uint32_t acts, const Act
 
 /// Returns `graph` with all places cleared.
 TaskGraph without_places(TaskGraph graph);
+
+/// Whether programs of `graph` have NCCL calls; without NCCL calls, all readings are equal.
+bool has_readings(const TaskGraph& graph);
 
 }  // namespace pipesim::models

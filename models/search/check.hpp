@@ -43,11 +43,6 @@ CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOp
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr);
 
-/// Explores a folded job with the plan `few`. Returns a result only if timing decides nothing: all
-/// ranks then end like their representatives in every interleaving. `usual`: as for sim::explore().
-std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
-                                               const sim::Outcome* usual = nullptr);
-
 /// Whether representative ranks can show a hang: in prose that names no folded rank.
 enum class FoldHangs : bool { kNo, kYes };
 
@@ -62,26 +57,5 @@ std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
 /// as lower_all() does.
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr, FoldHangs fold_hangs = FoldHangs::kNo);
-
-/// A step of an interleaving: its event, and the event in words ("rank 0: F0#1 ends").
-struct OrderStep {
-  sim::Event event;
-  std::string what;
-};
-
-/// Describes the events of `order`, one after another. Stops before an event that cannot happen.
-std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
-                                      const std::vector<sim::Event>& order);
-
-/// Describes the events of `run` by time, with its own durations and faults (describe_order()
-/// supports neither). `run` must have kept the times of its ops. Returns an empty list if the plan
-/// has more than `limit` ops.
-std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,
-                                      std::size_t limit);
-
-/// Returns an interleaving of `plan` that always takes the oldest pending event. If timing decides
-/// nothing, every interleaving ends in the same way. `plan` must not have faults. Returns an empty
-/// list if the interleaving is longer than `limit`.
-std::vector<sim::Event> any_order(const sim::Plan& plan, std::size_t limit);
 
 }  // namespace pipesim::models

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "models/explain/simulation.hpp"
-#include "models/search/check.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -114,6 +113,19 @@ bool explain_run(const TaskGraph& graph, JobRun& run) {
   }
   run.explanation = explain(graph, std::get<Lowered>(run.job), run.outcome);
   return true;
+}
+
+std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
+                                               const sim::Outcome* usual) {
+  // Representative ranks are enough if one run decides, but not for a search.
+  options.max_steps = 0;
+  sim::Exploration found = sim::explore_in_place(few, options, usual);
+  // Shared hardware queues are reported with the streams of all ranks.
+  const bool queues = found.rests_on.queue_runs > 0 || (found.hang_found && found.rests_on.queues);
+  if (found.method != sim::Method::kOneRun || queues) return std::nullopt;
+  const bool decided =
+      found.answer != sim::Answer::kHangPossible && found.answer != sim::Answer::kUndecided;
+  return decided ? std::optional(std::move(found)) : std::nullopt;
 }
 
 sim::Exploration explore_job(const TaskGraph& graph, LaidOutJob& job,

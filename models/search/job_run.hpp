@@ -36,6 +36,11 @@ std::optional<JobRun> run_job(const TaskGraph& graph, LaidOutJob job,
 /// ranks do not show how all ranks end.
 bool explain_run(const TaskGraph& graph, JobRun& run);
 
+/// Explores a folded job with the plan `few`. Returns a result only if timing decides nothing: all
+/// ranks then end like their representatives in every interleaving. `usual`: as for sim::explore().
+std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
+                                               const sim::Outcome* usual = nullptr);
+
 /// Explores all interleavings of `job`, laid out from `graph`. If the representative ranks do not
 /// decide, replaces `job` by all ranks; if the whole job is too large, the answer is undecided.
 /// `usual`: the run of `job`, if the caller has it.

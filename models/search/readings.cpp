@@ -347,27 +347,6 @@ LeftOut left_out(const TaskGraph& graph) {
   return result;
 }
 
-std::string_view reading_name(Reading reading) {
-  switch (reading) {
-    case Reading::kContract:
-      return "contract";
-    case Reading::kReal:
-      return "real";
-    case Reading::kCold:
-      break;
-  }
-  return "cold";
-}
-
-bool has_readings(const TaskGraph& graph) {
-  return std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
-    return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
-                                     [&](const CallTemplate& call) {
-                                       return !graph.communicators[call.communicator].on_host;
-                                     });
-  });
-}
-
 std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies) {
   const sim::Plan& plan = simulation.lowered.plan;

@@ -14,12 +14,6 @@
 
 namespace pipesim::models {
 
-/// Returns the name of a reading: "contract", "real" or "cold".
-std::string_view reading_name(Reading reading);
-
-/// Whether programs of `graph` have NCCL calls; without NCCL calls, all readings are equal.
-bool has_readings(const TaskGraph& graph);
-
 /// The combined answer of all readings.
 enum class JobAnswer : std::uint8_t {
   kProved,     // in contract and cold

@@ -23,6 +23,7 @@
 #include "models/measure/run_difference.hpp"
 #include "models/measure/timeline.hpp"
 #include "models/search/check.hpp"
+#include "models/search/event_order.hpp"
 #include "models/search/fix.hpp"
 #include "tests/fuzz/simulated.hpp"
 #include "tests/fuzz/target.hpp"

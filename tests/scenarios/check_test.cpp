@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/lowering/lowering.hpp"
+#include "models/search/event_order.hpp"
 #include "sim/engine.hpp"
 #include "sim/interleavings/exploration.hpp"
 #include "tests/support/catch.hpp"

@@ -5,6 +5,7 @@
 
 #include "models/explain/explanation.hpp"
 #include "models/search/check.hpp"
+#include "models/search/event_order.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 

@@ -14,7 +14,7 @@
 #include "models/search/jitter.hpp"
 #include "viz/draw/sweep_plot.hpp"
 #include "viz/html/table_page.hpp"
-#include "viz/text/test_text.hpp"
+#include "viz/text/command_text.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {

@@ -12,7 +12,6 @@
 #include "models/measure/expectation.hpp"
 #include "models/report_schema.hpp"
 #include "models/search/jitter.hpp"
-#include "models/search/readings.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/words.hpp"
 

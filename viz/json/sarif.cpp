@@ -5,27 +5,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "models/codes.hpp"
-#include "models/lint/lint.hpp"
-
 namespace pipesim::viz {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Returns the title and help of a lint rule, or of the code of an error.
-Json rule_of(const std::string& id) {
-  Json rule = {{"id", id}};
-  if (const models::CodeInfo* code = models::find_code(id); code != nullptr) {
-    rule["shortDescription"]["text"] = code->title;
-    rule["help"]["text"] = code->about;
-    return rule;
-  }
-  rule["shortDescription"]["text"] = models::lint_rule(id).about;
-  rule["help"]["text"] =
-      fmt::format("See docs/reference/lint.md#{} in the sources of pipesim.", id);
-  return rule;
-}
 
 // Converts a path to a relative reference (RFC 3986): percent-encodes all other characters.
 std::string uri_of(const std::string& path) {
@@ -48,7 +31,11 @@ std::string sarif(const std::vector<Annotation>& annotations, std::string_view v
   std::map<std::string, std::size_t> index;
   for (const Annotation& annotation : annotations) {
     const auto [known, is_new] = index.emplace(annotation.rule, rules.size());
-    if (is_new) rules.push_back(rule_of(annotation.rule));
+    if (is_new) {
+      rules.push_back({{"id", annotation.rule},
+                       {"shortDescription", {{"text", annotation.rule_title}}},
+                       {"help", {{"text", annotation.rule_help}}}});
+    }
     Json location = {{"artifactLocation", {{"uri", uri_of(annotation.file)}}}};
     if (annotation.line > 0) {
       location["region"] = {{"startLine", annotation.line}, {"startColumn", annotation.column}};

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "models/characters.hpp"
-#include "viz/text/lint_text.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -23,19 +22,6 @@ std::string_view line_of(std::string_view text, std::uint32_t number) {
   return text.substr(0, text.find('\n'));
 }
 
-Annotation at(Place place, const std::vector<SourceText>& sources) {
-  const SourceText& source = sources[std::min<std::size_t>(place.file, sources.size() - 1)];
-  Annotation result{.file = std::string(source.path), .line = place.line};
-  if (place.line == 0) return result;
-  const std::string_view before =
-      line_of(source.text, place.line).substr(0, place.column > 0 ? place.column - 1 : 0);
-  result.column =
-      1 + static_cast<std::uint32_t>(std::count_if(before.begin(), before.end(), [](char c) {
-        return !models::continues_character(c);
-      }));
-  return result;
-}
-
 // Escapes `text` for a workflow command as GitHub's runner expects.
 std::string escaped(std::string_view text, bool is_property) {
   std::string result;
@@ -49,34 +35,34 @@ std::string escaped(std::string_view text, bool is_property) {
 
 }  // namespace
 
+Annotation annotation_at(Place place, const std::vector<SourceText>& sources) {
+  const SourceText& source = sources[std::min<std::size_t>(place.file, sources.size() - 1)];
+  Annotation result{.file = std::string(source.path), .line = place.line};
+  if (place.line == 0) return result;
+  const std::string_view before =
+      line_of(source.text, place.line).substr(0, place.column > 0 ? place.column - 1 : 0);
+  result.column =
+      1 + static_cast<std::uint32_t>(std::count_if(before.begin(), before.end(), [](char c) {
+        return !models::continues_character(c);
+      }));
+  return result;
+}
+
 std::vector<Annotation> annotations_of(const models::Diagnostics& diagnostics,
                                        const std::vector<SourceText>& sources) {
   std::vector<Annotation> result;
   for (const models::Diagnostic& diagnostic : diagnostics.sorted()) {
-    Annotation& annotation = result.emplace_back(at(diagnostic.place, sources));
+    Annotation& annotation = result.emplace_back(annotation_at(diagnostic.place, sources));
     annotation.severity = diagnostic.severity;
     annotation.rule = models::code_id(diagnostic.code);
+    const models::CodeInfo& code = *models::find_code(annotation.rule);
+    annotation.rule_title = code.title;
+    annotation.rule_help = code.about;
     annotation.message = models::printable(diagnostic.message);
     for (const std::string& note : diagnostic.notes) {
       annotation.help += models::printable(note) + "\n";
     }
     annotation.help += models::code_help(diagnostic.code);
-  }
-  return result;
-}
-
-std::vector<Annotation> annotations_of(const std::vector<models::LintFinding>& findings,
-                                       std::uint32_t ranks,
-                                       const std::vector<SourceText>& sources) {
-  std::vector<Annotation> result;
-  for (const models::LintFinding& finding : findings) {
-    Annotation& annotation = result.emplace_back(at(finding.place, sources));
-    annotation.severity = Severity::kSuspect;
-    annotation.rule = finding.rule;
-    annotation.message = models::printable(lint_message(finding, ranks));
-    for (const std::string& note : lint_notes(finding)) {
-      annotation.help += (annotation.help.empty() ? "" : "\n") + models::printable(note);
-    }
   }
   return result;
 }

@@ -26,18 +26,6 @@ std::string run_end_text(const models::Explanation& end) {
              : fmt::format("{} at {}", models::verdict_name(end.verdict), time);
 }
 
-std::string reading_about(models::Reading reading) {
-  switch (reading) {
-    case models::Reading::kContract:
-      return "a send may block until its recv, as NCCL documents";
-    case models::Reading::kReal:
-      return "sends complete into NCCL's buffers";
-    case models::Reading::kCold:
-      break;
-  }
-  return "a fresh job, in which ranks connect at first use";
-}
-
 namespace {
 
 std::string how_text(const CheckView& view) {

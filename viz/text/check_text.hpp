@@ -93,9 +93,6 @@ std::vector<std::string> rests_on_lines(const CheckView& view);
 /// Formats the end of a run: "completes at 24 us".
 std::string run_end_text(const models::Explanation& end);
 
-/// Describes a reading: "a send waits for its recv, as NCCL promises".
-std::string reading_about(models::Reading reading);
-
 /// Returns the number of explored interleavings, and their outcome.
 std::string interleavings_text(const CheckView& view);
 

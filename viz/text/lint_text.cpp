@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/outside_text.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -64,6 +65,25 @@ models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,
     item.notes = lint_notes(finding);
   }
   return diagnostics;
+}
+
+std::vector<Annotation> lint_annotations(const std::vector<models::LintFinding>& findings,
+                                         std::uint32_t ranks,
+                                         const std::vector<SourceText>& sources) {
+  std::vector<Annotation> result;
+  for (const models::LintFinding& finding : findings) {
+    Annotation& annotation = result.emplace_back(annotation_at(finding.place, sources));
+    annotation.severity = models::Severity::kSuspect;
+    annotation.rule = finding.rule;
+    annotation.rule_title = models::lint_rule(finding.rule).about;
+    annotation.rule_help =
+        fmt::format("See docs/reference/lint.md#{} in the sources of pipesim.", finding.rule);
+    annotation.message = models::printable(lint_message(finding, ranks));
+    for (const std::string& note : lint_notes(finding)) {
+      annotation.help += (annotation.help.empty() ? "" : "\n") + models::printable(note);
+    }
+  }
+  return result;
 }
 
 std::string lint_rule_list() {

@@ -8,6 +8,7 @@
 
 #include "models/graph/diagnostics.hpp"
 #include "models/lint/lint.hpp"
+#include "viz/text/annotations.hpp"
 
 namespace pipesim::viz {
 
@@ -24,6 +25,11 @@ std::vector<std::string> lint_notes(const models::LintFinding& finding);
 /// Converts `findings` in a graph with `ranks` ranks for diagnostic_text().
 models::Diagnostics lint_diagnostics(const std::vector<models::LintFinding>& findings,
                                      std::uint32_t ranks);
+
+/// Returns an annotation per finding in a graph with `ranks` ranks.
+std::vector<Annotation> lint_annotations(const std::vector<models::LintFinding>& findings,
+                                         std::uint32_t ranks,
+                                         const std::vector<SourceText>& sources);
 
 /// Returns a list of all rules and their findings, for people.
 std::string lint_rule_list();

@@ -12,7 +12,7 @@
 #include "models/search/jitter.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
-#include "viz/text/test_text.hpp"
+#include "viz/text/command_text.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {

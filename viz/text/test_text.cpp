@@ -9,7 +9,6 @@
 #include "viz/styled.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
-#include "viz/xml.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -99,73 +98,6 @@ const StatusWords& words_of(TestStatus status) {
   return kStatusWords[static_cast<std::size_t>(status)];
 }
 
-std::size_t count(const std::vector<TestResult>& results, TestStatus status) {
-  return static_cast<std::size_t>(
-      std::count_if(results.begin(), results.end(),
-                    [&](const TestResult& result) { return result.status == status; }));
-}
-
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string xml_attribute(std::string_view text) {
-  std::string result;
-  for (const char c : xml_text(text)) {
-    if (c == '\n' || c == '\t') {
-      result += c == '\n' ? "&#10;" : "&#9;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
-// Converts a file name to a JUnit class. Build servers group classes by the text before the last
-// dot.
-std::string class_name(std::string name) {
-  const std::size_t point = name.rfind('.');
-  if (point != std::string::npos && name.find('/', point) == std::string::npos) name.erase(point);
-  while (name.substr(0, 2) == "./") name.erase(0, 2);
-  while (name.substr(0, 1) == "/") name.erase(0, 1);
-  std::replace(name.begin(), name.end(), '.', '_');
-  std::replace(name.begin(), name.end(), '/', '.');
-  return name;
-}
-
-std::string counts_of(const std::vector<TestResult>& results) {
-  return fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="0")",
-                     results.size(), count(results, TestStatus::kFailed),
-                     count(results, TestStatus::kBad),
-                     count(results, TestStatus::kSkipped) + count(results, TestStatus::kNotRun));
-}
-
-std::string test_case(const TestResult& result) {
-  const std::string head =
-      fmt::format(R"(    <testcase name="{}" classname="{}" time="0")", xml_attribute(result.name),
-                  xml_attribute(class_name(result.file)));
-  const std::string message = xml_attribute(result.message);
-  switch (result.status) {
-    case TestStatus::kPassed:
-    case TestStatus::kUpdated:
-      return head + "/>\n";
-    case TestStatus::kSkipped:
-    case TestStatus::kNotRun:
-      return fmt::format("{}>\n      <skipped message=\"{}\"/>\n    </testcase>\n", head, message);
-    case TestStatus::kFailed:
-    case TestStatus::kBad:
-      break;
-  }
-  const char* tag = result.status == TestStatus::kFailed ? "failure" : "error";
-  return fmt::format("{}>\n      <{} message=\"{}\">{}</{}>\n    </testcase>\n", head, tag, message,
-                     xml_text(result.details), tag);
-}
-
 }  // namespace
 
 std::string unmet_text(const Unmet& unmet) {
@@ -214,20 +146,6 @@ std::string report_head(const models::TaskGraph& graph, const models::Explanatio
   return result;
 }
 
-std::string command_text(const char* command, const std::string& path,
-                         const std::vector<std::pair<std::string, std::string>>& settings) {
-  std::vector<std::string> words = {command, path};
-  for (const auto& [name, value] : settings)
-    words.insert(words.end(), {"--set", name + "=" + value});
-  return command_line_text(words);
-}
-
-std::string command_line_text(const std::vector<std::string>& words) {
-  std::string text = "pipesim";
-  for (const std::string& word : words) text += " " + shell_word(word);
-  return models::printable(text);
-}
-
 std::string test_text(const TestResult& result, bool colour) {
   const StatusWords& words = words_of(result.status);
   const std::string padding(
@@ -243,7 +161,7 @@ std::string test_summary(const std::vector<TestResult>& results, bool colour) {
   std::string text;
   for (std::size_t i = 0; i < kStatusWords.size(); ++i) {
     const auto status = static_cast<TestStatus>(i);
-    const std::size_t number = count(results, status);
+    const std::size_t number = count_results(results, status);
     const bool always = status == TestStatus::kPassed || status == TestStatus::kFailed;
     if (number == 0 && !always) continue;
     const std::string part = fmt::format("{} {}", number, words_of(status).summary);
@@ -251,22 +169,6 @@ std::string test_summary(const std::vector<TestResult>& results, bool colour) {
     text += number == 0 ? part : styled(words_of(status).colour, part, colour);
   }
   return text + "\n";
-}
-
-std::string junit_xml(const std::vector<TestResult>& results) {
-  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  text += fmt::format("<testsuites name=\"pipesim\" {}>\n", counts_of(results));
-  for (auto begin = results.begin(); begin != results.end();) {
-    const auto end = std::find_if(
-        begin, results.end(), [&](const TestResult& result) { return result.file != begin->file; });
-    const std::vector<TestResult> suite(begin, end);
-    text +=
-        fmt::format("  <testsuite name=\"{}\" {}>\n", xml_attribute(begin->file), counts_of(suite));
-    for (const TestResult& result : suite) text += test_case(result);
-    text += "  </testsuite>\n";
-    begin = end;
-  }
-  return text + "</testsuites>\n";
 }
 
 }  // namespace pipesim::viz

@@ -8,13 +8,11 @@
 #include <fmt/format.h>
 
 #include "models/measure/expectation.hpp"
-#include "models/search/readings.hpp"
 #include "viz/recorded_text.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/styled.hpp"
 #include "viz/summary.hpp"
 #include "viz/table.hpp"
-#include "viz/text/check_text.hpp"
 #include "viz/text/waits_text.hpp"
 #include "viz/words.hpp"
 

@@ -1,0 +1,14 @@
+// Plans of compiled graphs of OneFlow as scenarios.
+#pragma once
+
+#include <string>
+
+#include "app/output/console.hpp"
+
+namespace pipesim::app {
+
+/// Returns the scenario of the plan in the file at `path`, as OneFlow dumps it (job_NAME_plan).
+/// Throws FileError and ReportedMistakes.
+std::string oneflow_scenario(const std::string& path, const Console& console);
+
+}  // namespace pipesim::app
