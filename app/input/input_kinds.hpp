@@ -44,8 +44,8 @@ struct RunKind {
 
 std::span<const RunKind> run_kinds();
 
-/// Throws UsageError if the file at `path` is of a kind that only another command reads; the message
-/// names this command. Throws FileError.
+/// Throws UsageError if the file at `path` is of a kind that only another command reads; the
+/// message names this command. Throws FileError.
 void require_scenario(const std::string& path);
 
 }  // namespace pipesim::app
