@@ -36,12 +36,29 @@ std::string no_unit(std::initializer_list<std::string_view> units) {
   return fmt::format("(?! *-?[0-9][0-9_.]* *(?:{})$)", fmt::join(units, "|"));
 }
 
+std::string when(std::string_view condition, std::string_view then, std::string_view otherwise) {
+  return fmt::format(R"("if": {{{}}}, "then": {{{}}}{})", condition, then,
+                     otherwise.empty() ? "" : fmt::format(",\n  \"else\": {{{}}}", otherwise));
+}
+
+// Returns keywords that let a map be a choice of values of the definition `name`. `otherwise` are
+// the keywords for a map without `case`; by default each of its keys is an error, so that the
+// message names a mistyped `case`.
+std::string choice_rules(std::string_view name, bool by_rank, std::string otherwise = "") {
+  const std::string decides =
+      fmt::format(R"("properties": {{"case": {{"$ref": "#/definitions/{}"}}}})",
+                  by_rank ? "condition_by_rank" : "condition");
+  if (otherwise.empty())
+    otherwise = fmt::format(R"("required": ["case"], {}, "additionalProperties": false)", decides);
+  return when(
+      R"("required": ["case"])",
+      fmt::format(R"({}, "additionalProperties": {{"$ref": "#/definitions/{}"}})", decides, name),
+      otherwise);
+}
+
 // Returns a definition that also allows a choice of such values.
 std::string with_choice(std::string_view name, std::string_view body, bool by_rank) {
-  return fmt::format(
-      R"({}, "required": ["case"], "properties": {{"case": {{"$ref": "#/definitions/{}"}}}}, )"
-      R"("additionalProperties": {{"$ref": "#/definitions/{}"}})",
-      body, by_rank ? "condition_by_rank" : "condition", name);
+  return fmt::format("{}, {}", body, choice_rules(name, by_rank));
 }
 
 std::string pattern(std::string_view types, bool by_rank, std::string_view refused,
@@ -124,10 +141,10 @@ std::optional<std::string> scalar(std::string_view type) {
   if (type.starts_with("on/off")) {
     const bool by_rank = is_by_rank(type);
     return fmt::format(
-        R"("anyOf": [{{"enum": [true, false, "on", "off"]}}, {{{}}}, {{{}}}])",
+        R"("anyOf": [{{"enum": [true, false, "on", "off"]}}, {{{}}}, {{"type": "object"}}], {})",
         pattern(R"("string")", by_rank, no_unit({kTimes, kSizes, std::string(kBandwidths) + "|"}),
                 "on, off or a condition: acc > 1"),
-        with_choice(by_rank ? "on_off_rank" : "on_off", R"("type": "object")", by_rank));
+        choice_rules(by_rank ? "on_off_rank" : "on_off", by_rank));
   }
   if (type == "share") {
     return text_like(
@@ -148,9 +165,8 @@ std::optional<std::string> scalar(std::string_view type) {
                      "8 per host, round robin, or a list: the host of each rank");
   }
   if (type == "tag") {  // the condition can depend on the rank; then all options are numbers
-    return R"("anyOf": [{"$ref": "#/definitions/value"}, {"type": "object", "required": ["case"], )"
-           R"("properties": {"case": {"$ref": "#/definitions/condition_by_rank"}}, )"
-           R"("additionalProperties": {"$ref": "#/definitions/integer_rank"}}])";
+    return R"("anyOf": [{"$ref": "#/definitions/value"}, {"type": "object"}], )" +
+           choice_rules("integer_rank", true);
   }
   return std::nullopt;
 }
@@ -333,48 +349,114 @@ class SchemaWriter {
     return compound(form.empty() ? type : form, definition_name(type)) + rules;
   }
 
-  static std::string choice_between(const std::string& name, bool nothing) {
-    const bool by_rank = name == "step" || name == "steps";
-    return fmt::format(
-        R"({}{{"type": "object", "required": ["case"], "properties": {{"case": {{"$ref": )"
-        R"("#/definitions/{}"}}}}, "additionalProperties": {{"$ref": "#/definitions/{}"}}}})",
-        nothing ? R"({"type": "null"}, )" : "", by_rank ? "condition_by_rank" : "condition", name);
-  }
-
   static std::string choice_of(std::string_view type, const std::vector<std::string>& words) {
-    return fmt::format(
-        R"("anyOf": [{{"enum": ["{}"]}}, {{"type": "string", "pattern": "^\\$."}}, {}])",
-        fmt::join(words, "\", \""), choice_between(definition_name(type), false));
+    return fmt::format(R"("anyOf": [{{"enum": ["{}"]}}, {{"type": "string", "pattern": "^\\$."}}, )"
+                       R"({{"type": "object"}}], {})",
+                       fmt::join(words, "\", \""), choice_rules(definition_name(type), false));
   }
 
+  // Returns the keys that tell a map of this table from maps of other tables.
+  static std::vector<const Key*> heads_of(const KeyTable& table) {
+    std::vector<const Key*> heads;
+    for (const Key* key : table.all()) {
+      if (heads.size() < table.heads || (heads.empty() && key->otherwise == "required"))
+        heads.push_back(key);
+    }
+    return heads;
+  }
+
+  // Returns the definition of a map of one of several tables: its head decides which one. A map
+  // without a head gets an error for each key that no table has. If there is none, `anyOf` fails:
+  // it asks for the first head, and editors show its message.
+  std::string map_of_one(const std::vector<const KeyTable*>& tables) {
+    std::map<std::string_view, std::string> keys;
+    std::vector<std::string_view> heads;
+    std::vector<std::string> conditions;
+    for (const KeyTable* table : tables) {
+      std::vector<std::string> required;
+      for (const Key* key : heads_of(*table)) {
+        keys[key->name] = fmt::format(R"("description": {})", quoted(key->meaning));
+        heads.push_back(key->name);
+        required.push_back(fmt::format(R"({{"required": ["{}"]}})", key->name));
+      }
+      conditions.push_back(fmt::format(R"("anyOf": [{}])", fmt::join(required, ", ")));
+      // editors offer heads only
+      for (const Key* key : table->all()) keys.try_emplace(key->name, R"("doNotSuggest": true)");
+    }
+    std::vector<std::string_view> names;
+    std::vector<std::string> properties;
+    for (const auto& [key, body] : keys) {
+      names.push_back(key);
+      properties.push_back(fmt::format("\"{}\": {{{}}}", key, body));
+    }
+    std::string text = when(
+        fmt::format(R"("propertyNames": {{"enum": ["{}"]}})", fmt::join(names, "\", \"")),
+        fmt::format(R"("anyOf": [{{"required": ["{}"], "errorMessage": "expected one of {}"}}])",
+                    heads.front(), fmt::join(heads, ", ")),
+        fmt::format(R"("additionalProperties": false, "properties": {{{}}})",
+                    fmt::join(properties, ", ")));
+    for (std::size_t i = tables.size(); i-- > 0;)
+      text = when(conditions[i], refer(tables[i]->name), text);
+    return text;
+  }
+
+  // Returns the definition of a value with alternatives. `anyOf` has the types; the contents of
+  // maps and lists are in `if`, because validators do not report errors inside an `anyOf`.
   std::string compound(std::string_view type, const std::string& name) {
-    const char last = type.back();
-    const bool choice = last == '?' || last == '*';
+    const bool nothing = type.back() == '?';
+    const bool choice = nothing || type.back() == '*';
     const std::vector<std::string_view> parts =
         alternatives(choice ? type.substr(0, type.size() - 1) : type);
     const auto is_word = [](std::string_view part) { return part.front() == '\''; };
-    if (!choice && std::all_of(parts.begin(), parts.end(), is_word)) {
+    if (!choice && std::all_of(parts.begin(), parts.end(), is_word))
       return choice_of(type, quoted_words(type));
-    }
+    if (!choice && parts.size() == 1) return one(parts.front());
+    std::vector<const KeyTable*> tables;
+    std::vector<std::string> lists;
     std::vector<std::string> forms;
-    for (const std::string_view part : parts) forms.push_back(one(part));
-    if (choice) forms.push_back(choice_between(name, last == '?'));
-    if (forms.size() == 1) return forms.front().substr(1, forms.front().size() - 2);
-    return fmt::format("\"anyOf\": [{}]", fmt::join(forms, ", "));
+    std::string map;
+    for (const std::string_view part : parts) {
+      const auto table = tables_.find(part);
+      if (table != tables_.end()) {
+        tables.push_back(table->second);
+      } else if (part.front() == '[') {
+        lists.push_back(one(part));
+      } else if (part.front() == '{') {
+        map = one(part);
+      } else {
+        forms.push_back(fmt::format("{{{}}}", one(part)));
+        if (part == "name" || quantity(part, "") || !named_type(part).empty()) map = refer(part);
+      }
+    }
+    if (tables.size() == 1) map = refer(tables.front()->name);
+    if (tables.size() > 1) map = map_of_one(tables);
+    if (choice) map = choice_rules(name, name == "step" || name == "steps", map);
+    if (nothing) forms.emplace_back(R"({"type": "null"})");
+    std::string contents;
+    if (!lists.empty()) {
+      forms.emplace_back(R"({"type": "array"})");
+      const std::string several = fmt::format(R"("anyOf": [{{{}}}])", fmt::join(lists, "}, {"));
+      contents = when(R"("type": "array")", lists.size() == 1 ? lists.front() : several, "");
+    }
+    if (!map.empty()) {
+      forms.emplace_back(R"({"type": "object"})");
+      contents = when(R"("type": "object")", map, contents);
+    }
+    return fmt::format(R"("anyOf": [{}], {})", fmt::join(forms, ", "), contents);
   }
 
-  // Returns the definition of one alternative, with its braces.
+  // Returns the definition of one alternative.
   std::string one(std::string_view part) {
-    if (part == "~") return R"({"type": "null"})";
-    if (part.front() == '\'') return fmt::format(R"({{"enum": ["{}"]}})", quoted_words(part)[0]);
-    if (part.front() != '[' && part.front() != '{') return fmt::format("{{{}}}", refer(part));
+    if (part == "~") return R"("type": "null")";
+    if (part.front() == '\'') return fmt::format(R"("enum": ["{}"])", quoted_words(part)[0]);
+    if (part.front() != '[' && part.front() != '{') return refer(part);
     const bool list = part.front() == '[';
     const std::size_t end = part.rfind(list ? ']' : '}');
     const std::string_view after = part.substr(end + 1);
     std::string size;
     if (after == "+") size = list ? R"(, "minItems": 1)" : R"(, "minProperties": 1)";
     if (after == "2") size = R"(, "minItems": 2, "maxItems": 2)";
-    return fmt::format(R"({{"type": "{}", "{}": {{{}}}{}}})", list ? "array" : "object",
+    return fmt::format(R"("type": "{}", "{}": {{{}}}{})", list ? "array" : "object",
                        list ? "items" : "additionalProperties", refer(part.substr(1, end - 1)),
                        size);
   }

@@ -141,6 +141,28 @@ class Schema(unittest.TestCase):
                 self.assertEqual([], mistakes(probe.replace("@", "")))
                 self.assertNotEqual([], mistakes(probe.replace("@", f"{UNKNOWN}: 1")))
 
+    def test_the_message_names_a_mistyped_key(self):
+        """The message of a validator, and not only that of an alternative inside it."""
+        scenarios = (
+            ("{}: {{a: {{source: 1}}}}", "actors", "actrs"),
+            ("actors: {{a: {{source: 1, {}: 2ms}}}}", "takes", "taeks"),
+            ("actors: {{a: {{source: 1, takes: {{{}: rank, 3: 20us, else: 1us}}}}}}", "case", "cse"),
+            ("actors: {{a: {{source: 1}}, b: {{reads: [{{{}: a}}]}}}}", "from", "form"),
+            ("groups: {{g: all}}\nactors: {{a: {{collective: {{{}: g}}}}}}", "all_reduce", "all_reduse"),
+            ("actors: {{}}\nexpect: {{memory: [3GiB, {{{}: 1MiB}}]}}", "exactly", "exaclty"),
+            ("actors: {{}}\nfaults: [{{{}: 3, fails: x, act: a}}]", "rank", "rnk"),
+            ("programs: {{do: [{{{}: a, takes: 2ms}}]}}", "compute", "compuet"),
+            ("programs: {{do: [{{compute: a, {}: 2ms}}]}}", "takes", "taeks"),
+            ("groups: {{g: all}}\nprograms: {{do: [{{group: [{{send: g, to: 0, {}: 8B}}]}}]}}", "bytes", "byts"),
+            ("programs: {{do: [{{{}: mode, own: {{compute: a}}, else: ~}}]}}", "case", "cse"),
+            ("schedule: {{{}: gpipe, stages: 2, micro_batches: 2}}", "kind", "knid"),
+        )
+        for scenario, right, wrong in scenarios:
+            with self.subTest(scenario=scenario):
+                self.assertEqual([], mistakes("schema: 1\n" + scenario.format(right)))
+                found = mistakes("schema: 1\n" + scenario.format(wrong))
+                self.assertRegex("\n".join(found), rf"Additional properties .*\b{wrong}'")
+
     def test_a_wrong_type_is_refused_of_every_key(self):
         for name, probe in probes():
             for key in keys_of(name):
