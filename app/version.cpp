@@ -1,7 +1,14 @@
 #include "app/version.hpp"
 
+#include "commit.hpp"
+
 namespace pipesim::app {
 
 const char* version() { return PIPESIM_VERSION; }
+
+const char* build_description() {
+  return "commit: " PIPESIM_COMMIT "\ncompiler: " PIPESIM_COMPILER "\nlibraries: " PIPESIM_LIBRARIES
+         "\n";
+}
 
 }  // namespace pipesim::app

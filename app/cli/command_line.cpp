@@ -44,7 +44,7 @@ int dispatch(const Words& words, const Console& console) {
     return kExitGood;
   }
   if (first == "--version") {
-    console.out << fmt::format("pipesim {}\n", version());
+    console.out << fmt::format("pipesim {}\n{}", version(), build_description());
     return kExitGood;
   }
   const Command* command = find_command(first);

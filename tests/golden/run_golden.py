@@ -42,7 +42,7 @@ def run(program, case, args, given):
 def run_commands(program, case, work):
     """Returns the same for all lines of `commands`; if exits differ, all of them."""
     stdout, stderr, exits = b"", b"", []
-    version = run(program, case, ["--version"], {})[0].split()[-1]
+    version = run(program, case, ["--version"], {})[0].splitlines()[0].split()[-1]
     for line in (case / "commands").read_text(encoding="utf-8").splitlines():
         if not line or line.startswith("#"):
             continue

@@ -35,7 +35,10 @@ TEST_CASE("help and version are answers", "[app][command_line]") {
   CHECK(command({"--help"}).code == 0);
   CHECK(command({"help", "run"}).out == command({"run", "--help"}).out);
   CHECK(contains(command({"run", "--help"}).out, "--set NAME=VALUE"));
-  CHECK(command({"--version"}).out.substr(0, 8) == "pipesim ");
+  const std::string version = command({"--version"}).out;
+  CHECK(version.substr(0, 8) == "pipesim ");
+  for (const char* line : {"\ncommit: ", "\ncompiler: ", "\nlibraries: Boost "})
+    CHECK(contains(version, line));
 }
 
 TEST_CASE("misspelt commands and options are told with the nearest", "[app][command_line]") {
