@@ -6,6 +6,7 @@
 
 #include "viz/report_lines.hpp"
 #include "viz/summary.hpp"
+#include "viz/words.hpp"
 
 namespace pipesim::viz {
 namespace {
