@@ -1,6 +1,6 @@
 #include "app/version.hpp"
 
-#include "commit.hpp"
+#include PIPESIM_COMMIT_HEADER  // made by the build
 
 namespace pipesim::app {
 
