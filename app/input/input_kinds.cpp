@@ -29,7 +29,7 @@ constexpr std::array<ImportKind, 1> kImportKinds = {{{"oneflow-plan", oneflow_sc
 
 constexpr std::array<RunKind, 1> kRunKinds = {{{takes_goal, run_goal}}};
 
-const ForeignKind* kind_of(const std::string& path) {
+const ForeignKind* foreign_kind_of(const std::string& path) {
   for (const ForeignKind& kind : kForeignKinds) {
     if (kind.matches(path)) return &kind;
   }
@@ -41,12 +41,12 @@ const ForeignKind* kind_of(const std::string& path) {
 bool is_foreign_path(const std::string& path) { return is_record_path(path); }
 
 bool has_foreign_job(const std::string& path) {
-  return is_foreign_path(path) && kind_of(path) != nullptr;
+  return is_foreign_path(path) && foreign_kind_of(path) != nullptr;
 }
 
 std::unique_ptr<const ForeignJob> read_foreign_job(const std::string& path,
                                                    const Console& console) {
-  const ForeignKind* kind = kind_of(path);
+  const ForeignKind* kind = foreign_kind_of(path);
   if (kind == nullptr) {
     throw InputError(models::Code::kRecordRanks,
                      fmt::format("'{}' is a directory without {}: expected a record written by "
