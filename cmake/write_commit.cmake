@@ -1,3 +1,5 @@
+cmake_minimum_required(VERSION 3.25)
+
 # Writes the commit of SOURCE to FILE, a header. A build runs this each time; FILE changes, and
 # with it version.cpp, only if the commit does.
 set(commit unknown) # as in a tarball, also below another repository
