@@ -152,8 +152,9 @@ void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
 void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport& found,
                     Judgement& judged) {
   if (found.answer == models::JobAnswer::kUndecided) return;
-  if (found.answer == models::JobAnswer::kMismatch) return;
-  const bool proved = found.answer == models::JobAnswer::kProved;
+  // A mismatch also says that nothing hangs.
+  const bool proved = found.answer == models::JobAnswer::kProved ||
+                      found.answer == models::JobAnswer::kMismatch;
   const std::string& why = proved ? undecided.proved : undecided.hang;
   if (!why.empty()) undecide(found, judged, why);
   if (found.answer != models::JobAnswer::kHangCertain || undecided.possible.empty()) return;

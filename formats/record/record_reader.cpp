@@ -558,6 +558,7 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
   entry.batch = static_cast<std::uint32_t>(fields.integer("batch", 0, kNotSaid - 1, kNotSaid));
   entry.made_up = fields.truth("made_up");
   entry.blocks_host = fields.truth("blocking");
+  entry.on_device = fields.truth("on_device");
 }
 
 // Reads how many calls of other threads precede this one.

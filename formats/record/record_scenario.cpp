@@ -318,7 +318,8 @@ YamlNode RecordWriter::calls(const HostStep& step, const RankSet& on) const {
   if (on_host(step.channel)) {
     if (step.assumed) map.add("blocking", YamlNode::value("waits"));
     if (!step.blocking) map.add("blocking", truth(false));
-  } else if (!step.stream.empty()) {
+  }
+  if (!step.stream.empty()) {
     YamlNode streams = YamlNode::list();
     streams.add(YamlNode::text(step.stream));
     map.add("after", std::move(streams));

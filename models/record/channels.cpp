@@ -1,6 +1,7 @@
 #include "models/record/channels.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "models/record/record_text.hpp"
@@ -48,6 +49,7 @@ Channels::Channels(const Record& record, RecordRules rules) : record_(record), r
   find_groups();
   find_pending_collectives();
   find_uneven_collectives();
+  find_partly_filled_collectives();
   find_messages();
 }
 
@@ -131,6 +133,8 @@ void Channels::find_pending_collectives() {
   constexpr std::size_t kMaxChannels = 32;
   using Number = std::pair<std::uint32_t, std::int64_t>;  // group, sequence number
   std::map<Number, std::set<std::int64_t>> pending_with;
+  std::map<Number, std::set<Operation>> operations;
+  std::set<Number> uneven;  // calls without elements, or with tensors of a device, on some rank
   for (const RankRecord& rank : record_.ranks) {
     std::map<std::uint32_t, std::set<std::int64_t>> pending;  // sequence numbers by group
     std::map<std::int64_t, Number> of_work;
@@ -145,6 +149,8 @@ void Channels::find_pending_collectives() {
                           is_collective(entry.operation) && !nccl(entry.group);
       if (!counts) continue;
       const Number number{entry.group, entry.number};
+      operations[number].insert(entry.operation);
+      if (entry.on_device || (entry.sized && entry.bytes == 0)) uneven.insert(number);
       std::set<std::int64_t>& calls = pending[entry.group];
       std::set<std::int64_t>& others = pending_with[number];
       for (auto call = calls.rbegin(); call != calls.rend() && others.size() <= kMaxChannels;
@@ -156,13 +162,23 @@ void Channels::find_pending_collectives() {
       if (entry.work >= 0) of_work.emplace(entry.work, number);
     }
   }
+  // Calls in which every rank waits for all ranks end in order, also on different channels.
+  const auto ends_in_order = [&](const Number& number) {
+    const std::set<Operation>& called = operations[number];
+    return called.size() == 1 && !has_root(*called.begin()) && uneven.count(number) == 0;
+  };
   std::map<Number, std::size_t> of;  // index of the channel within its group
   for (const auto& [number, others] : pending_with) {
     std::set<std::size_t> taken;
     for (const std::int64_t other : others) taken.insert(of[{number.first, other}]);
     std::size_t index = 0;
     while (taken.count(index) > 0) ++index;
-    in_one_line_ = in_one_line_ || index >= kMaxChannels;
+    if (index >= kMaxChannels && !in_one_line_) {
+      in_one_line_ = !ends_in_order(number) ||
+                     !std::all_of(others.begin(), others.end(), [&](std::int64_t other) {
+                       return ends_in_order({number.first, other});
+                     });
+    }
     index = std::min(index, kMaxChannels - 1);
     of[number] = index;
     if (index == 0) continue;
@@ -207,6 +223,54 @@ void Channels::find_uneven_collectives() {
     if (calls.operations == sums) sums_differ_.insert(number);
     if (calls.empty && calls.full) of_collective_[number] = beside(of_group_[number.first]);
   }
+}
+
+// gloo does not compare sizes: a message may be smaller than its receiver's buffer. A larger one
+// ends the receiver's process.
+void Channels::find_partly_filled_collectives() {
+  const std::set<Operation> rooted = {Operation::kBroadcast, Operation::kGather,
+                                      Operation::kScatter};
+  using Calls = std::map<std::uint32_t, const RecordEntry*>;  // by position in the group
+  std::map<std::pair<std::uint32_t, std::int64_t>, Calls> all;
+  for (std::uint32_t rank = 0; rank < record_.ranks.size(); ++rank) {
+    for (const RecordEntry& entry : record_.ranks[rank].entries) {
+      const bool counts = entry.kind == RecordEntry::Kind::kCall &&
+                          rooted.count(entry.operation) > 0 && !nccl(entry.group);
+      if (!counts) continue;
+      const std::uint32_t position = record_.groups[entry.group].position(rank);
+      all[{entry.group, entry.number}].emplace(position, &entry);
+    }
+  }
+  for (const auto& [number, calls] : all) {
+    const RecordEntry& first = *calls.begin()->second;
+    const auto& members = record_.groups[number.first].ranks;
+    const auto count = static_cast<std::uint32_t>(members.size());
+    const std::uint32_t root = record_.groups[number.first].position(first.peer);
+    const auto of_root = calls.find(root);
+    if (of_root == calls.end()) continue;
+    bool differ = false;
+    const bool fit = std::all_of(calls.begin(), calls.end(), [&](const auto& call) {
+      const auto& [position, entry] = call;
+      differ = differ || entry->bytes != first.bytes;
+      if (entry->operation != first.operation || entry->peer != first.peer) return false;
+      if (entry->operation == Operation::kGather) {
+        return entry->bytes <= of_root->second->bytes;
+      }
+      const std::uint32_t place = (position + count - root) % count;
+      if (place == 0) return true;
+      // The parent in the binomial tree of a broadcast, or the root.
+      const std::uint32_t above =
+          entry->operation == Operation::kBroadcast ? place ^ std::bit_floor(place) : 0;
+      const auto sender = calls.find((above + root) % count);
+      return sender == calls.end() || sender->second->bytes <= entry->bytes;
+    });
+    if (fit && differ) bytes_of_root_.emplace(number, of_root->second->bytes);
+  }
+}
+
+std::int64_t Channels::bytes_of_root(const RecordEntry& entry) const {
+  const auto found = bytes_of_root_.find({entry.group, entry.number});
+  return found == bytes_of_root_.end() ? -1 : found->second;
 }
 
 std::uint32_t Channels::of_collective(const RecordEntry& entry) const {

@@ -54,6 +54,10 @@ class Channels {
     return sums_differ_.count({entry.group, entry.number}) > 0;
   }
 
+  /// Returns the root's bytes of a gloo broadcast, gather or scatter whose ranks pass different
+  /// sizes, if each of its messages fits into the receiver's buffer; else -1.
+  std::int64_t bytes_of_root(const RecordEntry& entry) const;
+
   /// Whether more calls are pending at once than there are channels: then some calls wait for each
   /// other without need.
   bool in_one_line() const { return in_one_line_; }
@@ -82,6 +86,7 @@ class Channels {
   void find_messages();
   void find_pending_collectives();
   void find_uneven_collectives();
+  void find_partly_filled_collectives();
   std::uint32_t beside(std::uint32_t channel);
   std::string source_of(const RecordGroup& group) const;
   std::string name_of(const RecordGroup& group) const;
@@ -95,6 +100,7 @@ class Channels {
   std::map<std::uint32_t, std::vector<std::uint32_t>> beside_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> of_collective_;
   std::set<std::pair<std::uint32_t, std::int64_t>> sums_differ_;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> bytes_of_root_;
   bool in_one_line_ = false;
   std::set<MessageKey> from_any_;
   std::map<MessageKey, std::uint32_t> of_message_;

@@ -13,6 +13,15 @@ namespace pipesim::models {
 /// them. One sentence each, without its period.
 std::vector<std::string> dropped_sends(const Record& record);
 
+/// Reports the recvs that may break a connection of gloo: Python collected their Works before
+/// anything waited for them, a send meets them, and their rank uses the connection afterwards. One
+/// sentence each, without its period.
+std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules);
+
+/// Reports the waits for a gloo message that timed out: gloo then closes the rank's connections in
+/// the group. One sentence each, without its period.
+std::vector<std::string> closed_connections(const Record& record, RecordRules rules);
+
 /// Returns the record without the sends that gloo may cancel.
 Record with_cancelled_sends(Record record);
 

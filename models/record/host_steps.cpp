@@ -270,13 +270,11 @@ std::vector<std::int64_t> RankSteps::waited_for_by(std::size_t i, PendingWorks& 
                       !nccl(from) && !record_.waits_assumed;
   if (!counts) return {};
   std::set<std::int64_t>& works = pending[from.group];
-  if (from.operation == Operation::kBarrier && from.sync) {
-    std::vector<std::int64_t> all(works.begin(), works.end());
-    works.clear();
-    return all;
-  }
+  std::vector<std::int64_t> before;
+  if (from.operation == Operation::kBarrier) before.assign(works.begin(), works.end());
+  if (from.operation == Operation::kBarrier && from.sync) works.clear();
   if (!from.sync) works.insert(work_of(i));
-  return {};
+  return before;
 }
 
 void RankSteps::run() {
@@ -399,6 +397,12 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
     // gloo's reduce_scatter is an all_reduce of its whole input.
     call.operation = Operation::kAllReduce;
   }
+  const std::int64_t filled = nccl(from) ? -1 : programs_.channels.bytes_of_root(from);
+  if (filled >= 0 && filled != from.bytes) {
+    // The call completes as one of the root's size does; the types differ, which is reported.
+    call.type += " of " + std::to_string(from.bytes) + " B";
+    call.bytes = filled;
+  }
   if (from.any_source && !nccl(from)) {
     call.peer = {RecordPeer::Kind::kAny, 0};
   } else if (from.peer != kNotSaid) {
@@ -465,7 +469,9 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
   made.shared = signal.shared;
   made.blocking = sync;
   made.assumed = record_.waits_assumed && !nccl(from) && from.operation != Operation::kBarrier;
-  if (nccl(from)) made.stream = streams_[from.stream];
+  // gloo copies tensors of a device to the host once the current stream has come to the call.
+  const bool copies = device() && from.on_device && is_collective(from.operation);
+  if (nccl(from) || copies) made.stream = streams_[from.stream];
   const bool is_barrier = nccl(from) && from.operation == Operation::kBarrier && sync;
   add(std::move(made));
   if (is_barrier) {
@@ -503,9 +509,15 @@ void RankSteps::add_signal(StepKind kind, const Signal& signal, const RecordEntr
 void RankSteps::add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i) {
   const auto found = works_.find(work);
   if (found == works_.end()) return;
-  // The works of a batch share an event, so the stream waits for it only once.
-  const bool is_new = waited_.emplace(found->second.number, from.stream).second;
-  if (is_new) {
+  if (from.kind == EntryKind::kCall && !from.sync) {  // an asynchronous barrier: its stream waits
+    const std::uint32_t own = programs_.channels.of_collective(from);
+    HostStep made = step(StepKind::kWait, from);
+    made.channel = found->second.channel;
+    made.slot = found->second.slot;
+    made.stream = programs_.channels.all()[own].name;
+    if (made.channel != own) add(std::move(made));
+    // The works of a batch share an event, so the stream waits for it only once.
+  } else if (waited_.emplace(found->second.number, from.stream).second) {
     const bool on_host = programs_.channels.all()[found->second.channel].on_host;
     add_signal(on_host || from.blocks_host ? StepKind::kAwait : StepKind::kWait, found->second,
                from);

@@ -94,6 +94,7 @@ struct RecordEntry {
   Operation operation = Operation::kAllReduce;  // kCall
   bool sync = false;                            // whether the call waits for its own completion
   bool blocks_host = false;   // whether the host waits, although the backend is NCCL
+  bool on_device = false;     // kCall of gloo: whether its tensors are on the device
   bool made_up = false;       // whether its result is made up
   bool later = false;         // whether it was not recorded: see record_ends.hpp
   bool sized = false;         // whether `bytes` is given, so that 0 is a size

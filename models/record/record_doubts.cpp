@@ -46,7 +46,7 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     doubts.proved = "nothing hangs before the record ends";
   }
   if (only_disjoint_groups_clash(record)) {
-    doubts.hang = "groups of other ranks have one key in the store";
+    doubts.possible = "groups of different ranks share a key in the store; timing decides whether they connect";
   }
   if (Channels(record, rules).in_one_line()) {
     doubts.hang = "too many calls of a group are pending at once";
@@ -61,6 +61,16 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   if (!dropped.empty() && rules != RecordRules::kNccl) {
     doubts.proved = "a message may be cancelled";
     std::move(dropped.begin(), dropped.end(), std::back_inserter(doubts.rests_on));
+  }
+  std::vector<std::string> closed = closed_connections(record, rules);
+  if (!closed.empty()) {
+    doubts.proved = doubts.hang = "gloo closes connections after a wait for a message timed out";
+    std::move(closed.begin(), closed.end(), std::back_inserter(doubts.rests_on));
+  }
+  std::vector<std::string> dead = dropped_recvs(record, rules);
+  if (!dead.empty()) {
+    doubts.proved = "a dropped recv may break a connection";
+    std::move(dead.begin(), dead.end(), std::back_inserter(doubts.rests_on));
   }
   std::vector<std::string> set_twice = keys_set_twice(record);
   if (!set_twice.empty()) {

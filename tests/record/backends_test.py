@@ -83,6 +83,32 @@ class Backends(unittest.TestCase):
         self.assertTrue(recorded.check().proved)
         self.assertFalse(recorded.check(rules="nccl").proved)
 
+    @unittest.skipIf(torch.__version__ < "2", "device_id= is newer")
+    def test_gloo_waits_for_the_stream_of_a_device(self):
+        def job(device, barrier):
+            import torch.distributed as dist
+
+            rank = int(os.environ["RANK"])
+            dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+            group = dist.new_group(backend="gloo")
+            on_device = torch.ones(4, device="cuda")
+            given = torch.ones(4, device=device if rank == 0 else "cpu")
+            dist.all_reduce(on_device)  # it connects the ranks
+            if rank == 0:
+                dist.all_reduce(on_device)
+            work = dist.all_reduce(given, group=group, async_op=True)
+            if barrier:
+                work = dist.barrier(group=group, async_op=True)
+            work.wait()
+            if rank == 1:
+                dist.all_reduce(on_device)
+
+        for barrier in (False, True):
+            with self.subTest(barrier=barrier):
+                recorded = {d: record(job, args=(d, barrier), ranks=2) for d in ("cpu", "cuda")}
+                self.assertTrue(recorded["cpu"].check().proved)
+                self.assertEqual("hang certain", recorded["cuda"].check().answer)
+
 
 if __name__ == "__main__":
     unittest.main()

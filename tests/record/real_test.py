@@ -32,7 +32,7 @@ rank, t, peer = dist.get_rank(), torch.ones(1), 1 - dist.get_rank()
 store = dist.distributed_c10d._get_default_store()
 """
 
-# Two ranks. Real: "hang" or "complete", or "either" if it depends on timing.
+# Two ranks each. What real gloo does: "hang", "complete" or "error", or "either" if timing decides.
 CASES = {
     "a thread is in a recv when the script ends": (
         "hang",
@@ -177,6 +177,29 @@ CASES = {
             dist.recv(t, 0)
         """,
     ),
+    "an irecv that nobody keeps meets its send later": (
+        "hang",
+        "undecided",
+        """
+        if rank == 0:
+            dist.irecv(t, 1)
+            dist.broadcast(t, 1)
+        else:
+            time.sleep(0.3)
+            dist.send(t, 0)
+            dist.broadcast(t, 1)
+        """,
+    ),
+    "an irecv that nobody keeps, and nothing after it": (
+        "complete",
+        "proved",
+        """
+        if rank == 0: dist.irecv(t, 1)
+        else:
+            time.sleep(0.3)
+            dist.send(t, 0)
+        """,
+    ),
     "a second wait for a message": (
         "hang",
         "hang certain",
@@ -264,6 +287,93 @@ CASES = {
         else:
             store.get("late")
             dist.all_reduce(t)
+        """,
+    ),
+    "calls after a wait for a message that timed out": (
+        "complete",
+        "undecided",
+        """
+        if rank == 0:
+            work = dist.irecv(t, 1)
+            try: work.wait(timedelta(seconds=1))
+            except RuntimeError: pass
+            else: raise AssertionError
+            works = [dist.all_reduce(t, async_op=True), dist.barrier(async_op=True)]
+            for call in (lambda: dist.send(t, 1), lambda: dist.irecv(t, 1), dist.barrier,
+                         works[0].wait, works[1].wait):
+                try: call()
+                except RuntimeError as error: assert "pair closure" in str(error)
+                else: raise AssertionError
+            store.set("late", "1")
+        else: store.get("late")
+        """,
+    ),
+    "a send to a rank whose wait for it timed out": (
+        "complete",
+        "undecided",
+        """
+        if rank == 0:
+            work = dist.irecv(t, 1)
+            try: work.wait(timedelta(seconds=1))
+            except RuntimeError: pass
+            store.set("late", "1")
+            store.get("sent")
+        else:
+            store.get("late")
+            try: dist.send(t, 0)
+            except RuntimeError: pass
+            store.set("sent", "1")
+        """,
+    ),
+    "a broadcast into a larger tensor": (
+        "complete",
+        "mismatch",
+        """
+        tensor = torch.full((4 + 4 * rank,), float(rank))
+        dist.broadcast(tensor, 0)
+        assert tensor.tolist() == [0] * 4 + [1] * 4 * rank
+        dist.barrier()
+        """,
+    ),
+    "a gather of a smaller tensor": (
+        "complete",
+        "mismatch",
+        """
+        parts = [torch.zeros(4), torch.zeros(4)] if rank == 0 else None
+        dist.gather(torch.ones(4 - 2 * rank), parts, 0)
+        if rank == 0: assert [part.tolist() for part in parts] == [[1] * 4, [1, 1, 0, 0]]
+        dist.barrier()
+        """,
+    ),
+    "a scatter into a larger tensor": (
+        "complete",
+        "mismatch",
+        """
+        dist.scatter(torch.zeros(4 + 4 * rank), [torch.ones(4)] * 2 if rank == 0 else None, 0)
+        dist.barrier()
+        """,
+    ),
+    "an all_reduce of two types": (
+        "complete",
+        "mismatch",
+        """
+        dist.all_reduce(torch.ones(4, dtype=[torch.float32, torch.int32][rank]))
+        dist.barrier()
+        """,
+    ),
+    "reduces of no elements to other roots": (
+        "complete",
+        "proved",
+        """
+        dist.reduce(torch.ones(0), rank)
+        dist.barrier()
+        """,
+    ),
+    "a broadcast into a smaller tensor": (
+        "error",
+        "hang certain",
+        """
+        dist.broadcast(torch.ones(8 - 4 * rank), 0)
         """,
     ),
     "two ranks set one key": (

@@ -35,6 +35,9 @@ _ORDERED_STORE_OPS = frozenset(
 _FROM_ROOT = frozenset({"broadcast", "scatter"})
 _TO_ROOT = frozenset({"gather", "reduce"})
 
+# Collectives that compute with the elements.
+_REDUCES = frozenset({"all_reduce", "reduce", "reduce_scatter"})
+
 # Who asks: a rank, and the thread in it.
 Asker = tuple[int, tuple[int, ...]]
 
@@ -56,6 +59,8 @@ class _Meeting:
         if self.complete():
             return m.Reply(value=self._result(rank))
         own = self.calls[rank]
+        if own.alone:
+            return m.Reply(value=[b"" for _ in own.types])
         root = self.members[own.root]
         if own.op in _TO_ROOT and rank != root:
             return m.Reply(value=[])
@@ -71,8 +76,10 @@ class _Meeting:
     def _fits(self, calls: Collection[m.Collective]) -> bool:
         if len({call.signature for call in calls}) > 1:
             return False
-        if next(iter(calls)).op != "all_to_all":
-            return True
+        first = next(iter(calls))
+        if first.op != "all_to_all":
+            root = self.calls.get(self.members[first.root])
+            return root is None or all(_is_filled(root, call) for call in calls)
         ordered = [self.calls[rank] for rank in self.members]
         return all(
             ordered[i].splits[0][j] == ordered[j].splits[1][i]
@@ -87,6 +94,8 @@ class _Meeting:
         ordered = [self.calls[member] for member in self.members]
         if any(call.values is None for call in ordered):
             return None
+        if ordered[0].op in _REDUCES and len({call.types for call in ordered}) > 1:
+            return None  # gloo adds up bytes of other types
         if self.cache is None:
             self.cache = values.Combined(ordered)
         return self.cache.of(self.members.index(rank))
@@ -469,6 +478,13 @@ class Broker:
             if isinstance(waiting, m.Need) and waiting.device:
                 return asker
         return None
+
+
+def _is_filled(root: m.Collective, call: m.Collective) -> bool:
+    """Whether each message between the two fits into the buffer of its receiver."""
+    if root.size is None or call.size is None:
+        return True
+    return call.size <= root.size if root.op == "gather" else root.size <= call.size
 
 
 def _by_thread(asker: Asker) -> tuple[bool, tuple[int, ...], int]:

@@ -47,6 +47,8 @@ class Collective:
     types: tuple[str, ...] = ()
     splits: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # bytes to and from each member
     values: Parts = None
+    alone: bool = False  # gloo, without elements: waits for nobody
+    size: Optional[int] = None  # bytes, if a larger buffer of a receiver is filled in part
 
 
 @dataclasses.dataclass

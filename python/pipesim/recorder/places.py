@@ -63,6 +63,12 @@ def is_torch(filename: str) -> bool:
     return filename.startswith(folder)
 
 
+def calls_from_cpp(filename: str) -> bool:
+    """Whether a call of a group whose innermost frame is in this file came from C++, through torch:
+    from Python, distributed_c10d.py calls groups."""
+    return is_torch(filename) and not filename.endswith("distributed_c10d.py")
+
+
 @functools.lru_cache(maxsize=None)
 def _is_installed(filename: str) -> bool:
     """A file of an installed package; those of the user's own tree are in no such folder."""

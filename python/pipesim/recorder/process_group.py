@@ -24,11 +24,16 @@ import torch.distributed as dist
 from pipesim.recorder import gloo_limits, values
 from pipesim.recorder import messages as m
 from pipesim.recorder.coverage import refusal, undecided
+from pipesim.recorder.places import calls_from_cpp
 from pipesim.recorder.rank_recorder import RankRecorder, blocking_wait
 from pipesim.recorder.works import Group
 
 Tensors = list[torch.Tensor]
 Work = Any
+
+
+# Collectives that gloo ends at once if they have no elements.
+_ALONE_WITHOUT_ELEMENTS = frozenset({"all_reduce", "all_gather", "reduce", "reduce_scatter"})
 
 
 def _flat(tensors: Union[torch.Tensor, Sequence[torch.Tensor]]) -> Tensors:
@@ -424,6 +429,16 @@ class RecordingGroup(dist.ProcessGroup):
     def _on_device(self) -> bool:
         return self._recorder.is_device_group(self.group)
 
+    def _is_on_device(self, pieces: list[Tensors]) -> bool:
+        """Whether a call has tensors of the stand-in for CUDA. Those of calls from C++, such as a
+        reducer's buckets, carry no mark."""
+        if self._recorder.device != "cuda":
+            return False
+        first = next((tensor for piece in pieces for tensor in piece), None)
+        caller = _outside(sys._getframe(1)).f_code.co_filename
+        marked = hasattr(first, "_pipesim_device")
+        return first is not None and (marked or calls_from_cpp(caller))
+
     def _is_gloo(self) -> bool:
         return (self._recorder.settings.rules or self.group.backend) == "gloo"
 
@@ -478,7 +493,13 @@ class RecordingGroup(dist.ProcessGroup):
             to, from_ = splits
             if len(set(to + from_)) > 1:
                 entry.update(to=list(to), **{"from": list(from_)})
-            signature = (op, 0 if op == "all_to_all" else given, types, root, group.ranks)
+            if self._is_gloo() and self._is_on_device(inputs or outputs):
+                entry["on_device"] = True
+            # gloo compares neither types nor, where one rank sends to another, sizes.
+            gloo_sizes = self._is_gloo() and op in ("broadcast", "gather", "scatter")
+            compared = 0 if op == "all_to_all" or gloo_sizes else given
+            of_type = len(types) if self._is_gloo() else types
+            signature = (op, compared, of_type, root, group.ranks)
 
             def message(call: int, number: int) -> m.Collective:
                 return m.Collective(
@@ -493,6 +514,8 @@ class RecordingGroup(dist.ProcessGroup):
                     types,
                     splits,
                     recorder.carried(inputs, given),
+                    alone=self._is_gloo() and given == 0 and op in _ALONE_WITHOUT_ELEMENTS,
+                    size=given if gloo_sizes else None,
                 )
 
             def receive(reply: m.Reply) -> None:

@@ -20,7 +20,7 @@ from pipesim.recorder import messages as m
 from pipesim.recorder import threads, values
 from pipesim.recorder.made_up import MadeUp
 from pipesim.recorder.of_thread import OfThread
-from pipesim.recorder.places import Place, Places, is_torch
+from pipesim.recorder.places import Place, Places, calls_from_cpp
 from pipesim.recorder.rank_file import Entry, RankFile
 from pipesim.recorder.settings import Settings
 from pipesim.recorder.spins import Spins
@@ -35,6 +35,9 @@ from pipesim.recorder.works import (
 
 # The script's os._exit is recorded (see `rank`); this one is not.
 exit_process = os._exit
+
+# What gloo says of a call on connections that it has closed (gloo/transport/tcp/pair.cc).
+_CLOSED = "Application timeout caused pair closure"
 
 # After a made-up value, `while not all_done:` may go on forever.
 _MAX_ENTRIES_AFTER_MADE_UP = 100_000
@@ -113,6 +116,8 @@ class RankRecorder:
         self._batches = 0
         self._steps = 0
         self._noted: set[str] = set()
+        self._closed: set[str] = set()  # groups of gloo in which a wait for a message timed out
+        self._failed: dict[int, weakref.ref[Any]] = {}  # Works of later collectives there, by id()
         self._made_up_at: Optional[int] = None  # entries until then
 
     # Places and plain entries
@@ -287,8 +292,10 @@ class RankRecorder:
         C++, which waits at once, except for the buckets of a backward.
         """
         filename = caller.f_code.co_filename
-        native = is_torch(filename) and not filename.endswith("distributed_c10d.py")
+        native = calls_from_cpp(filename)
         is_message = entry["call"] in ("send", "recv")
+        if group.id in self._closed:
+            return self._call_of_closed(is_message or native)
         with self.turn():
             self._calls += 1
             self._works += 1
@@ -318,6 +325,15 @@ class RankRecorder:
             self._backward_callback_queued or self._backward_callback_ran
         ):
             self._queue_end_of_backward(self.backward_depth)
+        return handle
+
+    def _call_of_closed(self, raises: bool) -> torch._C._distributed_c10d.Work:
+        """gloo fails: a message at once, a collective in its wait."""
+        if raises:
+            raise RuntimeError(_CLOSED)
+        handle = torch._C._distributed_c10d._create_work_from_future(torch.futures.Future())
+        key = id(handle)
+        self._failed[key] = weakref.ref(handle, lambda _: self._failed.pop(key, None))
         return handle
 
     def _remember(self, handle: Any, pending: Pending) -> None:
@@ -379,12 +395,14 @@ class RankRecorder:
         pending = self._pending.get(id(work))
         if pending is None:
             known = self._works_known.get(id(work))
+            if id(work) in self._failed:
+                raise RuntimeError(_CLOSED)
             if known is None:
                 self._wait_for_coalesced(work)
             elif known.waited and known.pending.gloo and known.pending.is_message:
                 # The message was taken out by the first wait; gloo waits for one more.
                 self._wait_in({"wait": known.pending.work}, m.Need(None, False, seconds))
-                raise RuntimeError(timed_out(known.pending, seconds))
+                self._raise_timed_out(known.pending, seconds)
             return
         from_torch = caller.f_code.co_filename.endswith("distributed_c10d.py")
         if from_torch and self.file.last is pending.entry and seconds is None:
@@ -506,7 +524,13 @@ class RankRecorder:
             for pending in calls:
                 if not self._settle(pending, seconds):
                     entry["timed_out"] = True
-                    raise RuntimeError(timed_out(pending, seconds))
+                    self._raise_timed_out(pending, seconds)
+
+    def _raise_timed_out(self, pending: Pending, seconds: Optional[float]) -> NoReturn:
+        """After a wait for a message, gloo closes the rank's connections in this group."""
+        if pending.gloo and pending.is_message:
+            self._closed.add(pending.entry["g"])
+        raise RuntimeError(timed_out(pending, seconds))
 
     def wait_at_exit(self) -> None:
         """Before a process exits, gloo finishes the collectives that were not waited for."""

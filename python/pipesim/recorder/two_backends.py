@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 import torch
 
-from pipesim.recorder.places import is_torch
+from pipesim.recorder.places import calls_from_cpp
 from pipesim.recorder.process_group import RecordingGroup
 from pipesim.recorder.rank_recorder import RankRecorder
 from pipesim.recorder.works import Group
@@ -37,8 +37,7 @@ def _first_tensor(value: Any) -> Optional[torch.Tensor]:
 def _from_python() -> bool:
     """Whether torch.distributed made the call of the group, and not C++, whose tensors have no mark
     of the stand-in for CUDA."""
-    filename = sys._getframe(2).f_code.co_filename
-    return not is_torch(filename) or filename.endswith("distributed_c10d.py")
+    return not calls_from_cpp(sys._getframe(2).f_code.co_filename)
 
 
 def _dispatched(name: str) -> Callable[..., Any]:

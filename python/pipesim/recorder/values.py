@@ -115,12 +115,17 @@ class Combined:
             if self._shared is None:
                 count = len(first.values or [])
                 self._shared = [
-                    b"".join(_part(call, k) for call in self._calls) for k in range(count)
+                    b"".join(self._padded(call, k) for call in self._calls) for k in range(count)
                 ]
             return self._shared
         if first.op == "all_to_all":
             return [b"".join(self._sent(call, index) for call in self._calls)]
         return []
+
+    def _padded(self, call: m.Collective, index: int) -> bytes:
+        """What the call gives, filled up to the size of the root's."""
+        root = self._calls[call.root]
+        return _part(call, index).ljust(len(_part(root, index)), b"\0")
 
     @staticmethod
     def _sent(call: m.Collective, index: int) -> bytes:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "formats/record/record_scenario.hpp"
+#include "models/record/record_doubts.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/record.hpp"
 
@@ -54,7 +55,8 @@ class Rank {
                       "\"to\": [" + to + "], \"from\": [" + from + "], \"sync\": true");
   }
 
-  std::string text() const { return text_ + kEnd; }
+  std::string text() const { return before_end(""); }
+  std::string before_end(const std::string& more) const { return text_ + more + kEnd; }
 
  private:
   Rank& message(const std::string& op, int peer, std::size_t bytes, const std::string& more) {
@@ -184,6 +186,67 @@ TEST_CASE("gloo does not compare sizes and types", "[formats][gloo_rules]") {
                 Rank().recv(0, 16).collective("barrier")}) == sim::Answer::kMismatch);
   // The receiver's process dies.
   CHECK(hangs({Rank().send(1, 16).collective("barrier"), Rank().recv(0, 4).collective("barrier")}));
+  // Bytes of each rank's call with root 0, and what gloo makes of it.
+  const auto outcome = [](const char* op, const std::vector<std::size_t>& bytes) {
+    std::vector<Rank> ranks;
+    for (const std::size_t size : bytes) {
+      ranks.push_back(Rank().collective(op, 0, size).collective("barrier"));
+    }
+    return answer(ranks);
+  };
+  for (const char* op : {"broadcast", "scatter"}) {
+    CAPTURE(op);
+    CHECK(outcome(op, {16, 32}) == sim::Answer::kMismatch);
+    CHECK(outcome(op, {0, 16}) == sim::Answer::kMismatch);
+    CHECK(outcome(op, {32, 16}) == sim::Answer::kHangCertain);
+  }
+  CHECK(outcome("gather", {16, 32}) == sim::Answer::kHangCertain);
+  CHECK(outcome("gather", {32, 16}) == sim::Answer::kMismatch);
+  CHECK(hangs({Rank().collective("all_gather", -1, 16), Rank().collective("all_gather", -1, 32)}));
+  // Rank 3 is rank 1's child in a broadcast's tree, rank 2 the root's.
+  CHECK(outcome("broadcast", {16, 16, 32, 32}) == sim::Answer::kMismatch);
+  CHECK(outcome("broadcast", {16, 32, 16, 16}) == sim::Answer::kHangCertain);
+  CHECK(outcome("scatter", {16, 32, 16, 16}) == sim::Answer::kMismatch);
+}
+
+TEST_CASE("many pending calls of gloo", "[formats][gloo_rules]") {
+  const auto doubt = [](const std::string& op, std::size_t calls) {
+    const int root = op == "broadcast" ? 0 : -1;
+    Rank rank;
+    for (std::size_t i = 0; i < calls; ++i) rank.start(op, root, static_cast<int>(i));
+    for (std::size_t i = 0; i < calls; ++i) rank.wait(static_cast<int>(i));
+    const auto record = record_of("gloo", {rank.text(), rank.text()});
+    CHECK(is_proved(record, "own"));
+    return models::record_doubts(record, models::RecordRules::kOwn, {}).hang;
+  };
+  CHECK(doubt("broadcast", 32).empty());
+  CHECK_FALSE(doubt("broadcast", 33).empty());  // they may end in any order
+  CHECK(doubt("all_reduce", 100).empty());
+}
+
+TEST_CASE("gloo waits for the stream of a device's tensors", "[formats][gloo_rules]") {
+  // NCCL's all_reduce of rank 0 waits for rank 1, which first calls gloo.
+  const std::string nccl =
+      "{\"call\": \"all_reduce\", \"g\": \"g0\", \"n\": 1, \"bytes\": 4, \"sync\": true}\n";
+  const auto job = [&](const std::string& how, bool barrier) {
+    Rank first("g1", kGroup + nccl);
+    Rank second("g1", kGroup);
+    for (Rank* rank : {&first, &second}) {
+      const std::string keys = (rank == &first ? how : "") + "\"w\": 8";
+      rank->collective("all_reduce", -1, 4, keys);
+      if (barrier) rank->collective("barrier", -1, 0, "\"w\": 9").wait(9);
+      if (!barrier) rank->wait(8);
+    }
+    return record_of("nccl", {first.text(), second.before_end(nccl)});
+  };
+  const auto proved = [](const models::Record& record) {
+    return is_proved(record, "own", kConnected);
+  };
+  CHECK(proved(job("", false)));
+  CHECK_FALSE(proved(job("\"on_device\": true, ", false)));
+  // An asynchronous barrier waits for the all_reduce before it.
+  CHECK(proved(job("", true)));
+  CHECK_FALSE(proved(job("\"on_device\": true, ", true)));
 }
 
 TEST_CASE("a message that nobody waits for ends with its process", "[formats][gloo_rules]") {

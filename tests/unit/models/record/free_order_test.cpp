@@ -73,6 +73,45 @@ TEST_CASE("a wait that has timed out is not one", "[models][free_order]") {
   CHECK_FALSE(is_proved(ended({store("get"), ""}), "gloo"));
 }
 
+TEST_CASE("a dropped recv that a send meets may break a connection", "[models][free_order]") {
+  const auto sentences = [](const std::string& receiver, RecordRules rules = RecordRules::kGloo) {
+    return models::dropped_recvs(ended({kPlace + isend(1) + wait(1), receiver}), rules);
+  };
+  const std::string recv =
+      "{\"call\": \"recv\", \"g\": \"g0\", \"n\": 1, \"peer\": 0, \"bytes\": 4, \"w\": 1, \"l\": "
+      "\"l\"}\n";
+  const std::string drop = "{\"drop\": 1}\n";
+  const std::string barrier = "{\"call\": \"barrier\", \"g\": \"g0\", \"n\": 1, \"sync\": true}\n";
+  CHECK(
+      sentences(kPlace + recv + drop + barrier) ==
+      Sentences{"rank 1: nothing keeps the Work of a recv (a.py:3), so gloo breaks the connection "
+                "of its ranks if the send comes later"});
+  CHECK(sentences(kPlace + recv + drop).empty());               // nothing uses it
+  CHECK(sentences(kPlace + recv + barrier + wait(1)).empty());  // kept
+  CHECK(sentences(kPlace + recv + drop + barrier, RecordRules::kNccl).empty());
+  CHECK(models::dropped_recvs(ended({"", kPlace + recv + drop + barrier}), RecordRules::kGloo)
+            .empty());  // no send
+  const auto record = ended({kPlace + isend(1) + wait(1), kPlace + recv + drop + barrier});
+  CHECK_FALSE(doubts(record).proved.empty());
+  CHECK(doubts(record).hang.empty());
+}
+
+TEST_CASE("a wait for a message that times out closes connections", "[models][free_order]") {
+  const std::string late = ", \"timed_out\": true";
+  const auto message = ended({kPlace + isend(1) + wait(1, late + ", \"l\": \"l\""), kRecv});
+  CHECK(models::closed_connections(message, RecordRules::kGloo) ==
+        Sentences{"rank 0: a wait for a message timed out (a.py:3), so gloo closes the rank's "
+                  "connections in this group"});
+  CHECK(models::closed_connections(message, RecordRules::kNccl).empty());
+  CHECK_FALSE(doubts(message).proved.empty());
+  CHECK_FALSE(doubts(message).hang.empty());
+  const auto collective =
+      ended({"{\"call\": \"all_reduce\", \"g\": \"g0\", \"n\": 1, \"bytes\": 4, \"w\": 1}\n" +
+                 wait(1, late),
+             ""});
+  CHECK(models::closed_connections(collective, RecordRules::kGloo).empty());
+}
+
 TEST_CASE("keys that are set twice", "[models][free_order]") {
   const std::string set = store("set");
   const std::string other = store("set", ", \"differs\": true");
