@@ -153,8 +153,8 @@ void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport&
                     Judgement& judged) {
   if (found.answer == models::JobAnswer::kUndecided) return;
   // A mismatch also says that nothing hangs.
-  const bool proved = found.answer == models::JobAnswer::kProved ||
-                      found.answer == models::JobAnswer::kMismatch;
+  const bool proved =
+      found.answer == models::JobAnswer::kProved || found.answer == models::JobAnswer::kMismatch;
   const std::string& why = proved ? undecided.proved : undecided.hang;
   if (!why.empty()) undecide(found, judged, why);
   if (found.answer != models::JobAnswer::kHangCertain || undecided.possible.empty()) return;

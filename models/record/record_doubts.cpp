@@ -46,7 +46,8 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     doubts.proved = "nothing hangs before the record ends";
   }
   if (only_disjoint_groups_clash(record)) {
-    doubts.possible = "groups of different ranks share a key in the store; timing decides whether they connect";
+    doubts.possible =
+        "groups of different ranks share a key in the store; timing decides whether they connect";
   }
   if (Channels(record, rules).in_one_line()) {
     doubts.hang = "too many calls of a group are pending at once";
