@@ -22,18 +22,18 @@ void run_plan(benchmark::State& state, const sim::Plan& plan, EngineKind engine,
               RunEnd end = RunEnd::kCompleted) {
   sim::RunOptions options;
   options.engine = engine;
-  std::uint64_t acts = 0;
+  std::uint64_t ops = 0;
   for (auto _ : state) {
     const sim::Outcome outcome = sim::run(plan, options);
     PIPESIM_CHECK(outcome.end == end);
     PIPESIM_CHECK(outcome.in_fixed_order ==
                   (engine == EngineKind::kFixedOrder && end == RunEnd::kCompleted));
-    acts = outcome.acts_done;
+    ops = outcome.ops_done;
     benchmark::DoNotOptimize(outcome.digests);
   }
-  PIPESIM_CHECK((acts == plan.act_count) == (end == RunEnd::kCompleted));
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(acts));
-  state.counters["acts"] = static_cast<double>(acts);
+  PIPESIM_CHECK((ops == plan.op_count) == (end == RunEnd::kCompleted));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(ops));
+  state.counters["acts"] = static_cast<double>(ops);
 }
 
 // Cached, because a benchmark is called several times until it knows its number of iterations.
@@ -88,7 +88,7 @@ void one_f_one_b_events(benchmark::State& state) {
   run_plan(state, pipeline(state), EngineKind::kEvents);
 }
 
-void one_f_one_b_sweep(benchmark::State& state) {
+void one_f_one_b_fixed_order(benchmark::State& state) {
   run_plan(state, pipeline(state), EngineKind::kFixedOrder);
 }
 
@@ -97,7 +97,7 @@ void one_tag_events(benchmark::State& state) {
   run_plan(state, with_one_tag(pipeline(state)), EngineKind::kEvents);
 }
 
-void one_tag_sweep(benchmark::State& state) {
+void one_tag_fixed_order(benchmark::State& state) {
   run_plan(state, with_one_tag(pipeline(state)), EngineKind::kFixedOrder);
 }
 
@@ -107,15 +107,15 @@ void hang_events(benchmark::State& state) {
 }
 
 // The fixed-order run detects the hang, and the event engine runs the plan again from the start.
-void hang_sweep(benchmark::State& state) {
+void hang_fixed_order(benchmark::State& state) {
   run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kFixedOrder, RunEnd::kStuck);
 }
 
 sim::Plan chains_of(const benchmark::State& state, bool stuck) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
   const auto length = static_cast<std::uint32_t>(state.range(1));
-  const auto acts = static_cast<std::uint32_t>(state.range(2));
-  return stuck ? stuck_actors(ranks, length, acts) : actors(ranks, length, acts);
+  const auto ops = static_cast<std::uint32_t>(state.range(2));
+  return stuck ? stuck_actors(ranks, length, ops) : actors(ranks, length, ops);
 }
 
 // Sizes of threads of order arrival: ranks, actors per rank, ops per actor.
@@ -145,36 +145,36 @@ void stuck_actors_events(benchmark::State& state) {
 }
 
 BENCHMARK(one_f_one_b_events)->Apply(small_pipelines);
-BENCHMARK(one_f_one_b_sweep)->Apply(small_pipelines);
+BENCHMARK(one_f_one_b_fixed_order)->Apply(small_pipelines);
 BENCHMARK(one_tag_events)->Apply(small_pipelines);
-BENCHMARK(one_tag_sweep)->Apply(small_pipelines);
+BENCHMARK(one_tag_fixed_order)->Apply(small_pipelines);
 BENCHMARK(hang_events)->Apply(small_pipelines);
-BENCHMARK(hang_sweep)->Apply(small_pipelines);
+BENCHMARK(hang_fixed_order)->Apply(small_pipelines);
 BENCHMARK(actors_events)->Apply(small_chains);
 BENCHMARK(stuck_actors_events)->Apply(small_chains);
 
 // Ten million ops.
 BENCHMARK(one_f_one_b_events)->Apply(large_pipelines);
-BENCHMARK(one_f_one_b_sweep)->Apply(large_pipelines);
+BENCHMARK(one_f_one_b_fixed_order)->Apply(large_pipelines);
 BENCHMARK(one_tag_events)->Apply(large_pipelines);
-BENCHMARK(one_tag_sweep)->Apply(large_pipelines);
+BENCHMARK(one_tag_fixed_order)->Apply(large_pipelines);
 BENCHMARK(hang_events)->Apply(large_pipelines);
-BENCHMARK(hang_sweep)->Apply(large_pipelines);
+BENCHMARK(hang_fixed_order)->Apply(large_pipelines);
 BENCHMARK(actors_events)->Apply(large_chains);
 BENCHMARK(stuck_actors_events)->Apply(large_chains);
 
 // Growth of the cost with size. The largest plan takes 2.4 GB.
 BENCHMARK(one_f_one_b_events)->Apply(growing_pipelines);
-BENCHMARK(one_f_one_b_sweep)->Apply(growing_pipelines);
+BENCHMARK(one_f_one_b_fixed_order)->Apply(growing_pipelines);
 BENCHMARK(actors_events)->Apply(growing_chains);
 
 // 16,384 ranks; making these plans takes minutes.
 BENCHMARK(one_f_one_b_events)->Apply(pipelines_of_many_ranks);
-BENCHMARK(one_f_one_b_sweep)->Apply(pipelines_of_many_ranks);
+BENCHMARK(one_f_one_b_fixed_order)->Apply(pipelines_of_many_ranks);
 BENCHMARK(one_tag_events)->Apply(pipelines_of_many_ranks);
-BENCHMARK(one_tag_sweep)->Apply(pipelines_of_many_ranks);
+BENCHMARK(one_tag_fixed_order)->Apply(pipelines_of_many_ranks);
 BENCHMARK(hang_events)->Apply(pipelines_of_many_ranks);
-BENCHMARK(hang_sweep)->Apply(pipelines_of_many_ranks);
+BENCHMARK(hang_fixed_order)->Apply(pipelines_of_many_ranks);
 
 }  // namespace
 }  // namespace pipesim::bench

@@ -19,7 +19,7 @@ void one_run(benchmark::State& state) {
   for (auto _ : state) {
     PIPESIM_CHECK(sim::explore(plan).answer == sim::Answer::kProved);
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plan.act_count));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plan.op_count));
 }
 BENCHMARK(one_run)->Args({8, 64})->Args({512, 1024})->Unit(benchmark::kMillisecond);
 
@@ -30,7 +30,7 @@ void no_cycle(benchmark::State& state) {
   for (auto _ : state) {
     PIPESIM_CHECK(sim::explore(plan).answer == sim::Answer::kProved);
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plan.act_count));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plan.op_count));
 }
 BENCHMARK(no_cycle)->Args({4, 8})->Args({16, 16})->Unit(benchmark::kMillisecond);
 

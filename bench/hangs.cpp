@@ -29,7 +29,7 @@ HungRun hung_pipeline(std::uint32_t stuck) {
   constexpr std::uint32_t kPerStage = 2 * kMicroBatches + 4 * kMicroBatches;
   models::TaskGraph graph = one_f_one_b(2 + stuck / kPerStage, kMicroBatches, Hang::kAtStart);
   // In a fresh job, the hosts would block in their first sends.
-  graph.reading = models::Reading::kContract;
+  graph.nccl_mode = models::NcclMode::kContract;
   return run_of(std::move(graph), stuck);
 }
 

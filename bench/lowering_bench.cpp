@@ -29,13 +29,13 @@ void pipelines(benchmark::internal::Benchmark* made) {
 // Makes a 1F1B schedule, its messages, and the host programs of the task graph. Arguments: stages,
 // micro-batches. Items are ops.
 void make_schedule(benchmark::State& state) {
-  const std::uint64_t acts = 6ULL * argument(state, 0) * argument(state, 1);
+  const std::uint64_t ops = 6ULL * argument(state, 0) * argument(state, 1);
   for (auto _ : state) {
     const models::TaskGraph graph = one_f_one_b(argument(state, 0), argument(state, 1));
     PIPESIM_CHECK(graph.pipeline.has_value());
     benchmark::DoNotOptimize(graph.ranks);
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(acts));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(ops));
 }
 BENCHMARK(make_schedule)->Apply(pipelines);
 
@@ -53,14 +53,14 @@ const models::TaskGraph& pipeline(std::uint32_t stages, std::uint32_t micro_batc
 // The same, lowered.
 void lower_schedule(benchmark::State& state) {
   const models::TaskGraph& graph = pipeline(argument(state, 0), argument(state, 1));
-  std::uint64_t acts = 0;
+  std::uint64_t ops = 0;
   for (auto _ : state) {
     const models::Lowered made = lowered(graph);
     PIPESIM_CHECK(made.plan.rank_count == graph.ranks);
-    acts = made.plan.act_count;
+    ops = made.plan.op_count;
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(acts));
-  state.counters["acts"] = static_cast<double>(acts);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(ops));
+  state.counters["acts"] = static_cast<double>(ops);
 }
 BENCHMARK(lower_schedule)->Apply(pipelines);
 

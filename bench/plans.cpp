@@ -32,7 +32,7 @@ void make_hang(models::Actions& row, std::uint32_t micro_batches, Hang hang) {
   }
 }
 
-sim::Plan chains(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, bool stuck) {
+sim::Plan chains(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops, bool stuck) {
   sim::PlanBuilder builder(ranks);
   std::vector<sim::PlanBuilder::Output> last(ranks);
   std::vector<sim::ActorId> first(ranks);
@@ -45,7 +45,7 @@ sim::Plan chains(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, 
       spec.thread = thread;
       spec.stream = stream;
       spec.takes = {1000 + 10 * i};
-      spec.acts = acts;
+      spec.ops = ops;
       const sim::ActorId actor = builder.add_actor(spec);
       if (i == 0) first[rank] = actor;
       const auto output = builder.add_register(actor, {2, 1, 0, false});
@@ -62,10 +62,10 @@ sim::Plan chains(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, 
     sim::ActorSpec spec;
     spec.thread = builder.add_thread({0}, sim::ThreadOrder::kArrival);
     spec.stream = builder.add_stream({0}, 1024);
-    spec.acts = acts;
+    spec.ops = ops;
     const sim::ActorId never = builder.add_actor(spec);
     builder.add_consumer(builder.add_register(never, {1, 1, 0, false}), never, 1);
-    builder.add_consumer(builder.add_register(first[0], {acts / 2, 1, 0, false}), never, 1);
+    builder.add_consumer(builder.add_register(first[0], {ops / 2, 1, 0, false}), never, 1);
   }
   return builder.build();
 }
@@ -110,12 +110,12 @@ sim::Plan with_one_tag(sim::Plan plan) {
   return plan;
 }
 
-sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts) {
-  return chains(ranks, length, acts, false);
+sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops) {
+  return chains(ranks, length, ops, false);
 }
 
-sim::Plan stuck_actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts) {
-  return chains(ranks, length, acts, true);
+sim::Plan stuck_actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops) {
+  return chains(ranks, length, ops, true);
 }
 
 sim::Outcome hang_of(const sim::Plan& plan) {

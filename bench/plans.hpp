@@ -34,13 +34,13 @@ sim::Plan plan_of(const models::TaskGraph& graph);
 sim::Plan with_one_tag(sim::Plan plan);
 
 /// Returns a plan with threads of order arrival. Each rank has a chain of `length` actors from a
-/// source with `acts` ops, connected by registers of two slots. The last actor of each rank feeds
+/// source with `ops` ops, connected by registers of two slots. The last actor of each rank feeds
 /// the first one of the next rank.
-sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts);
+sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops);
 
 /// Returns the same chains with an unused second output on the first actor: it has no credits left
 /// after half of its ops, so all ranks hang.
-sim::Plan stuck_actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts);
+sim::Plan stuck_actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops);
 
 /// Runs a plan that hangs, event by event.
 sim::Outcome hang_of(const sim::Plan& plan);

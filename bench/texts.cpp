@@ -7,10 +7,10 @@
 
 namespace pipesim::bench {
 
-std::string actor_text(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, bool ring) {
+std::string actor_text(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops, bool ring) {
   const std::string last = "op" + std::to_string(length - 1);
   std::string text = "schema: 1\nranks: " + std::to_string(ranks) + "\nstreams: [main]\nactors:\n";
-  text += "  op0: {source: " + std::to_string(acts) + ", stream: main, slots: 2, takes: 1us";
+  text += "  op0: {source: " + std::to_string(ops) + ", stream: main, slots: 2, takes: 1us";
   if (ring) {
     text += ", reads: [{from: " + last + ", rank: (rank + ranks - 1) % ranks}]";
   } else if (ranks > 1) {

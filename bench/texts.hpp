@@ -8,10 +8,10 @@
 
 namespace pipesim::bench {
 
-/// Returns a scenario with a chain of `length` actors per rank, from a source with `acts` ops. The
+/// Returns a scenario with a chain of `length` actors per rank, from a source with `ops` ops. The
 /// first actor of each rank reads from the last one of the previous rank. With `ring`, rank 0 reads
 /// from the last rank, so no actor ever starts.
-std::string actor_text(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, bool ring);
+std::string actor_text(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops, bool ring);
 
 /// Returns a scenario with a program of `steps` steps on all ranks: computes, collective calls and
 /// synchronization in turn, like PyTorch. Each step names its line in the user's program.

@@ -90,7 +90,7 @@ Work make_schedule(bool large) {
 }
 
 Work lowering_of(models::TaskGraph graph) {
-  return [graph = std::move(graph)] { PIPESIM_CHECK(lowered(graph).plan.act_count > 0); };
+  return [graph = std::move(graph)] { PIPESIM_CHECK(lowered(graph).plan.op_count > 0); };
 }
 
 Work lower_schedule(bool large) { return lowering_of(pipeline(large)); }
@@ -99,13 +99,13 @@ Work lower_actors(bool large) {
   return lowering_of(graph_of(actor_text(large ? 512 : 16, 100, 10, false)));
 }
 
-Work reading_of(std::string text) {
+Work nccl_mode_of(std::string text) {
   return [text = std::move(text)] { PIPESIM_CHECK(!graph_of(text).actors.empty()); };
 }
 
-Work read_actors(bool large) { return reading_of(actor_text(8, large ? 4000 : 200, 4, false)); }
+Work read_actors(bool large) { return nccl_mode_of(actor_text(8, large ? 4000 : 200, 4, false)); }
 
-Work read_program(bool large) { return reading_of(program_text(8, large ? 4000 : 200)); }
+Work read_program(bool large) { return nccl_mode_of(program_text(8, large ? 4000 : 200)); }
 
 std::uint32_t stuck(bool large) { return large ? 100'000 : 5000; }
 

@@ -25,7 +25,7 @@ inline models::Place place_of_byte(std::string_view text, std::size_t byte,
 inline constexpr std::size_t kMaxJsonDepth = 100;
 
 /// Spare capacity after a text, in bytes, with which JSON is read without a copy.
-inline constexpr std::size_t kRoomBehindJson = 64;
+inline constexpr std::size_t kPaddingAfterJson = 64;
 
 inline std::string too_deep_text() {
   return "nested more than " + std::to_string(kMaxJsonDepth) + " deep";

@@ -30,7 +30,7 @@ class PlainTree {
   }
   Index add_real(double value) { return add({.kind = Kind::kReal, .of = {.real = value}}); }
   Index add_text(std::string_view value) {
-    char* const copy = room<char>(value.size());
+    char* const copy = space<char>(value.size());
     std::copy(value.begin(), value.end(), copy);
     return add({.kind = Kind::kText,
                 .size = static_cast<std::uint32_t>(value.size()),
@@ -44,7 +44,7 @@ class PlainTree {
     if (node.exact || size > std::bit_ceil(node.size)) {
       // Most lists are built in one call and get the exact size; others grow by doubling.
       const bool first = node.size == 0;
-      Index* const larger = room<Index>(first ? size : std::bit_ceil(size));
+      Index* const larger = space<Index>(first ? size : std::bit_ceil(size));
       std::copy_n(node.of.items, node.size, larger);
       node.of.items = larger;
       node.exact = first;
@@ -92,7 +92,7 @@ class PlainTree {
     return static_cast<Index>(nodes_.size() - 1);
   }
   template <typename T>
-  T* room(std::size_t count) {
+  T* space(std::size_t count) {
     return static_cast<T*>(
         memory_->allocate(std::max<std::size_t>(count, 1) * sizeof(T), alignof(T)));
   }

@@ -97,7 +97,7 @@ Actor& Actor::phase(std::string_view phase) {
 
 Actor& Actor::takes(const Value& time) { return set("takes", time); }
 
-Actor& Actor::source(const Value& acts) { return set("source", acts); }
+Actor& Actor::source(const Value& ops) { return set("source", ops); }
 
 Actor& Actor::collective(std::string_view operation, std::string_view group, const Keys& keys) {
   YamlNode map = YamlNode::map();

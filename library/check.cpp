@@ -10,7 +10,7 @@
 #include "library/graph_data.hpp"
 #include "models/explain/folded_run.hpp"
 #include "models/search/check.hpp"
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "viz/json/check_json.hpp"
 #include "viz/text/check_text.hpp"
 
@@ -25,27 +25,27 @@ static_assert(
     static_cast<int>(Answer::kMismatch) == static_cast<int>(models::JobAnswer::kMismatch) &&
     static_cast<int>(Answer::kUndecided) == static_cast<int>(models::JobAnswer::kUndecided));
 
-models::ReadingsReport readings_of(const Graph& graph, models::TaskGraph of,
-                                   const CheckOptions& options) {
+models::NcclModesReport modes_of(const Graph& graph, models::TaskGraph of,
+                                 const CheckOptions& options) {
   sim::ExploreOptions how;
   how.max_states = options.max_states;
   how.max_states_after_hang = options.max_states_after_hang;
-  const bool has_readings = models::has_readings(of);
-  if (has_readings) of.reading = models::Reading::kContract;
+  const bool has_modes = models::has_nccl_modes(of);
+  if (has_modes) of.nccl_mode = models::NcclMode::kContract;
   models::Diagnostics diagnostics;
   auto job = models::lay_out_job(of, diagnostics);
   if (!job) library::throw_mistakes(diagnostics, graph);
   try {
-    if (has_readings) return models::check_readings(std::move(of), how, nullptr, std::move(job));
-    return models::one_reading(of, models::check(of, std::move(*job), how));
+    if (has_modes) return models::check_nccl_modes(std::move(of), how, nullptr, std::move(job));
+    return models::one_nccl_mode(of, models::check(of, std::move(*job), how));
   } catch (const models::UserError& error) {
     diagnostics.error(models::Place(), error.code(), error.what()).notes.push_back(error.help());
     library::throw_mistakes(diagnostics, graph);
   }
 }
 
-models::ReadingsReport readings_of(const Graph& graph, const CheckOptions& options) {
-  return readings_of(graph, graph.task_graph(), options);
+models::NcclModesReport modes_of(const Graph& graph, const CheckOptions& options) {
+  return modes_of(graph, graph.task_graph(), options);
 }
 
 // Reads the scenario of `graph` again. The graph must be unchanged since it was read.
@@ -54,10 +54,10 @@ formats::Scenario scenario_in(const Graph& graph, const formats::ReadOptions& op
   return library::read_scenario(data.text, *data.read_with, data.path, options);
 }
 
-CheckResult result_of(const Graph& graph, const models::ReadingsReport& found,
+CheckResult result_of(const Graph& graph, const models::NcclModesReport& found,
                       const CheckOptions& options, const std::optional<viz::WaysView>& ways) {
   models::TaskGraph shown = graph.task_graph();  // same reading as the run that the report shows
-  shown.reading = found.shown;
+  shown.nccl_mode = found.shown;
   std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = found.check.hanging()) {
     hang.emplace(app::report_of_end(shown, *simulation, false));
@@ -65,13 +65,13 @@ CheckResult result_of(const Graph& graph, const models::ReadingsReport& found,
   viz::CheckView view{shown, found.check};
   view.hang = hang ? &*hang : nullptr;
   view.max_states = options.max_states;
-  view.readings = models::has_readings(shown) ? &found : nullptr;
+  view.modes = models::has_nccl_modes(shown) ? &found : nullptr;
   view.ways = ways;
   view.basis = graph.data()->rests_on;
-  const auto with_other_parts = [&]() -> std::optional<models::ReadingsReport> {
+  const auto with_other_parts = [&]() -> std::optional<models::NcclModesReport> {
     if (!graph.data()->read_with) return std::nullopt;
     const bool sends = !shown.process_groups.sends_them;
-    return readings_of(graph, scenario_in(graph, {.sends_empty_parts = sends}).graph, options);
+    return modes_of(graph, scenario_in(graph, {.sends_empty_parts = sends}).graph, options);
   };
   auto basis = app::empty_parts_basis(shown.process_groups, found, with_other_parts);
   if (basis) view.basis.push_back(std::move(*basis));
@@ -89,13 +89,13 @@ std::ostream& operator<<(std::ostream& out, const CheckResult& result) {
 }
 
 CheckResult check(const Graph& graph, const CheckOptions& options) {
-  return result_of(graph, readings_of(graph, options), options, std::nullopt);
+  return result_of(graph, modes_of(graph, options), options, std::nullopt);
 }
 
 CheckResult check_scenario(const std::string& path, const Settings& settings,
                            const CheckOptions& options) {
   Graph shown = load_scenario(path, settings);
-  models::ReadingsReport found = readings_of(shown, options);
+  models::NcclModesReport found = modes_of(shown, options);
   app::JobChoices choices(scenario_in(shown));
   if (choices.empty()) return result_of(shown, found, options, std::nullopt);
   Graph other = shown;
@@ -103,7 +103,7 @@ CheckResult check_scenario(const std::string& path, const Settings& settings,
     Settings all = settings;
     for (const auto& [name, value] : way) all[name] = value;
     other = load_scenario(path, all);
-    return readings_of(other, options);
+    return modes_of(other, options);
   };
   const auto keep = [&] { shown = other; };
   const app::CheckedWays ways =

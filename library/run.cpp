@@ -28,23 +28,23 @@ static_assert(static_cast<int>(Verdict::kCompleted) == static_cast<int>(sim::Ver
               static_cast<int>(Verdict::kCrashed) == static_cast<int>(sim::Verdict::kCrashed) &&
               static_cast<int>(Verdict::kLimit) == static_cast<int>(sim::Verdict::kLimit));
 
-Act act_of(const models::WaitParty& party) {
-  Act act;
-  act.text = viz::party_text(party);
-  act.rank = party.rank;
-  if (party.kind != sim::WaitNodeKind::kAct) return act;
-  const models::ActInfo& info = party.act;
-  act.rank = info.rank;
-  act.op = info.op;
-  act.act = info.act;
-  act.micro_batch = info.micro_batch;
-  act.stream = info.stream;
-  act.state = viz::stage_text(info);
-  return act;
+Op op_of(const models::WaitParty& party) {
+  Op op;
+  op.text = viz::party_text(party);
+  op.rank = party.rank;
+  if (party.kind != sim::WaitNodeKind::kOp) return op;
+  const models::OpInfo& info = party.op;
+  op.rank = info.rank;
+  op.name = info.name;
+  op.number = info.number;
+  op.micro_batch = info.micro_batch;
+  op.stream = info.stream;
+  op.state = viz::stage_text(info);
+  return op;
 }
 
 Wait wait_of(const models::Wait& wait) {
-  Wait result{act_of(wait.from), act_of(wait.to), std::string(viz::kind_name(wait.kind)), {}};
+  Wait result{op_of(wait.from), op_of(wait.to), std::string(viz::kind_name(wait.kind)), {}};
   result.text = fmt::format("{} {}", result.from.text, viz::wait_text(wait));
   return result;
 }
@@ -114,9 +114,9 @@ std::chrono::nanoseconds Result::time() const {
   return std::chrono::nanoseconds(data_->simulation.explanation.time_ns);
 }
 
-std::uint64_t Result::acts_done() const { return data_->simulation.explanation.acts_done; }
+std::uint64_t Result::ops_done() const { return data_->simulation.explanation.ops_done; }
 
-std::uint64_t Result::acts_expected() const { return data_->simulation.explanation.acts_expected; }
+std::uint64_t Result::ops_expected() const { return data_->simulation.explanation.ops_expected; }
 
 std::uint64_t Result::fingerprint() const { return data_->simulation.explanation.fingerprint; }
 
@@ -124,7 +124,7 @@ const std::vector<Wait>& Result::cycle() const { return data_->cycle; }
 
 bool Result::cycle_goes_through(const std::string& op) const {
   return std::any_of(data_->cycle.begin(), data_->cycle.end(),
-                     [&](const Wait& wait) { return wait.from.op == op; });
+                     [&](const Wait& wait) { return wait.from.name == op; });
 }
 
 const std::vector<Root>& Result::roots() const { return data_->roots; }
@@ -155,7 +155,7 @@ std::ostream& operator<<(std::ostream& out, const Result& result) { return out <
 Result run(const Graph& graph, const RunOptions& options) {
   models::Diagnostics diagnostics;
   sim::RunOptions engine;
-  engine.max_events = options.most_events;
+  engine.max_events = options.max_events;
   engine.until = sim::Time{std::max<std::int64_t>(options.until.count(), 0)};
   auto simulation = models::simulate(graph.task_graph(), diagnostics, engine);
   if (!simulation) library::throw_mistakes(diagnostics, graph);

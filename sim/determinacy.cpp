@@ -38,7 +38,7 @@ struct UsersOfPlan {
   IdVector<ThreadId, ActorId> readers;  // the only actor for which a thread reads messages
 };
 
-constexpr const char* kFewSlots = "a device has fewer kernel slots than streams";
+constexpr const char* kTooFewSlots = "a device has fewer kernel slots than streams";
 
 // Whether a launch of one thread on this device can hold up another thread.
 bool is_shared(const Device& device) {
@@ -48,21 +48,20 @@ bool is_shared(const Device& device) {
 const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
   const Actor& actor = plan.actors[id];
   // Messages to a single actor have the same effect in any order.
-  if (plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0) {
+  if (plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.ops > 0) {
     ActorId& reader = users.readers[actor.thread];
     if (reader.valid()) return "a thread launches ops in the order in which their inputs arrive";
     reader = id;
   }
   if (actor.role == Role::kLock) return "threads wait for a lock";
   if (actor.stream.valid()) {
-    const DeviceId room = plan.streams[actor.stream].device;
-    const bool in_order = actor.role == Role::kCalls && actor.room == 1;
-    if (room.valid() && plan.devices[room].may_lack_slots() && needs_slot(actor.role) &&
+    const DeviceId device = plan.streams[actor.stream].device;
+    const bool in_order = actor.role == Role::kCalls && actor.kernel_slots == 1;
+    if (device.valid() && plan.devices[device].may_lack_slots() && needs_slot(actor.role) &&
         !in_order) {
-      return kFewSlots;
+      return kTooFewSlots;
     }
     if (!users.streams.add(actor.stream, actor.thread)) return "two threads use one stream";
-    const DeviceId device = plan.streams[actor.stream].device;
     if (device.valid() && is_shared(plan.devices[device]) &&
         !users.devices.add(device, actor.thread)) {
       return "two threads use a device with hardware queues, a launch order or a launch queue";
@@ -103,7 +102,7 @@ const char* determinacy_obstacle(const Plan& plan) {
   if (std::any_of(plan.devices.begin(), plan.devices.end(), [](const Device& device) {
         return device.may_lack_slots() && device.order != LaunchOrder::kImplicit;
       })) {
-    return kFewSlots;
+    return kTooFewSlots;
   }
   if (!plan.sources.empty()) return "a recv accepts a send from any rank";
   for (const Communicator& communicator : plan.communicators) {

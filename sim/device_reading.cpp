@@ -47,10 +47,10 @@ Plan with_reading(Plan plan, const DeviceReading& reading) {
   return plan;
 }
 
-bool has_open_room(const Plan& plan) {
+bool has_open_slots(const Plan& plan) {
   IdVector<DeviceId, CommunicatorId> first(plan.devices.size());
   for (const Actor& actor : plan.actors) {
-    if (!actor.collects || actor.acts == 0) continue;
+    if (!actor.collects || actor.ops == 0) continue;
     const DeviceId id = plan.streams[actor.stream].device;
     if (!id.valid() || plan.devices[id].resident > 0 || plan.devices[id].serial()) continue;
     for (std::uint32_t i = actor.calls; i < actor.calls_end; ++i) {
@@ -65,17 +65,17 @@ bool has_open_room(const Plan& plan) {
 }
 
 bool has_open_launches(const Plan& plan) {
-  IdVector<StreamId, std::uint64_t> acts(plan.streams.size(), 0);
+  IdVector<StreamId, std::uint64_t> ops(plan.streams.size(), 0);
   for (const Actor& actor : plan.actors) {
-    if (actor.stream.valid()) acts[actor.stream] += actor.acts;
+    if (actor.stream.valid()) ops[actor.stream] += actor.ops;
   }
   return std::any_of(plan.devices.begin(), plan.devices.end(), [&](const Device& device) {
     if (device.launch_queue > 0) return false;
     std::uint64_t all = 0;
     std::uint32_t used = 0;
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
-      all += acts[plan.device_streams[i]];
-      used += acts[plan.device_streams[i]] > 0 ? 1u : 0u;
+      all += ops[plan.device_streams[i]];
+      used += ops[plan.device_streams[i]] > 0 ? 1u : 0u;
     }
     return used > 1 && all > longest_queue(plan, device);
   });
@@ -93,7 +93,7 @@ std::optional<Plan> with_records_in_queues(const Plan& plan) {
     return device.hardware_queues > 0 && device.hardware_queues < streams && !device.holds_queues;
   };
   const bool matters = std::any_of(plan.actors.begin(), plan.actors.end(), [&](const Actor& actor) {
-    if (actor.role != Role::kRecord || actor.acts == 0) return false;
+    if (actor.role != Role::kRecord || actor.ops == 0) return false;
     const DeviceId id = plan.streams[actor.stream].device;
     return id.valid() && shares(plan.devices[id]);
   });

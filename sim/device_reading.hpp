@@ -27,7 +27,7 @@ Plan with_reading(Plan plan, const DeviceReading& reading);
 
 /// Whether ops with collective calls of several communicators can run on a device at once and the
 /// plan does not limit their number.
-bool has_open_room(const Plan& plan);
+bool has_open_slots(const Plan& plan);
 
 /// Whether hosts can block on a full launch queue if the streams of a device share one queue, and
 /// the plan does not decide whether they do.

@@ -6,12 +6,12 @@
 #include <limits>
 #include <vector>
 
-#include "sim/act_times.hpp"
 #include "sim/device_reading.hpp"
 #include "sim/event.hpp"
 #include "sim/fingerprint.hpp"
 #include "sim/ids.hpp"
 #include "sim/jitter.hpp"
+#include "sim/op_times.hpp"
 #include "sim/plan.hpp"
 #include "sim/state.hpp"
 #include "sim/time.hpp"
@@ -27,20 +27,20 @@ enum class EngineKind : std::uint8_t {
 
 /// The progress of a run, for another thread to read.
 struct RunProgress {
-  std::atomic<std::uint64_t> acts{0};  // ops of the plan; 0 until the run begins
-  std::atomic<std::uint64_t> acts_done{0};
+  std::atomic<std::uint64_t> ops{0};  // ops of the plan; 0 until the run begins
+  std::atomic<std::uint64_t> ops_done{0};
   std::atomic<std::int64_t> time_ns{0};  // simulated time, in nanoseconds
   std::atomic<bool> over{false};
 
   void tell(std::uint64_t done, std::int64_t time) {
-    acts_done.store(done, std::memory_order_relaxed);
+    ops_done.store(done, std::memory_order_relaxed);
     time_ns.store(time, std::memory_order_relaxed);
   }
 };
 
 struct RunOptions {
   EngineKind engine = EngineKind::kAuto;
-  bool keep_act_times = false;              // fill Outcome::act_times (32 bytes per op)
+  bool keep_op_times = false;               // fill Outcome::op_times (32 bytes per op)
   bool keep_log = false;                    // fill Outcome::log (48 bytes per op)
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the run
   std::uint64_t max_events =
@@ -98,7 +98,7 @@ struct Mismatch {
 /// The cause of a rank's death (docs/reference/rules.md, 10.2 and 10.5).
 enum class DeathCause : std::uint8_t {
   kAtTime,
-  kAtAct,
+  kAtOp,
   kFatalCall,
   kDeviceError,  // its host thread noticed an error of its device
   kLinkError,
@@ -111,8 +111,8 @@ struct RankDeath {
   RankId rank;
   Time at;
   DeathCause cause = DeathCause::kAtTime;
-  bool after_rest = false;  // whether the run was quiescent except for timers
-  ActorId actor;            // the op in which the rank died, if any
+  bool after_quiescence = false;  // whether the run was quiescent except for timers
+  ActorId actor;                  // the op in which the rank died, if any
   std::uint32_t k = 0;
 
   friend constexpr bool operator==(const RankDeath&, const RankDeath&) = default;
@@ -138,16 +138,16 @@ struct Outcome {
 
   RunEnd end = RunEnd::kStuck;
   Time last_progress{0};  // the latest launch, start, end or arrival at a communicator init
-  std::uint64_t acts_done = 0;
+  std::uint64_t ops_done = 0;
   std::uint64_t events = 0;          // number of events handled: a measure of work, not a result
   std::uint64_t order_steps = 0;     // number of events of RunOptions::order that happened
   bool in_fixed_order = false;       // the run was in fixed order, without events
   RankDigests digests;               // one per rank of the plan, for Fingerprint
   std::vector<Mismatch> mismatches;  // in the order of detection
   std::vector<DeviceError> device_errors;
-  std::vector<RankDeath> deaths;  // in order; deaths with `after_rest` are the teardown
+  std::vector<RankDeath> deaths;  // in order; deaths with `after_quiescence` are the teardown
   State state;                    // state at the end, before the teardown
-  ActTimesTable act_times;
+  OpTimesTable op_times;
   std::vector<LogEntry> log;  // in the order of writing
 
   /// Whether all work is done without a mismatch.

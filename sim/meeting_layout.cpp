@@ -90,7 +90,7 @@ void Layout::add_call(const Call& call) {
 }
 
 void Layout::add_meet(ActorId actor, MeetingId meeting) {
-  coming_.push_back({actor, {meeting, member_of(meeting, plan_.actors[actor].rank), kNoAct}});
+  coming_.push_back({actor, {meeting, member_of(meeting, plan_.actors[actor].rank), kNoOp}});
 }
 
 // Sorts needs by actor, then messages before collectives, then by the order of calls.
@@ -193,7 +193,7 @@ void connect_as(Plan& plan, const Connections& connections) {
   for (const ActorId id : ids_of(plan.actors)) {
     Actor& actor = plan.actors[id];
     for (std::uint32_t i = actor.needs; i < actor.needs_end; ++i) {
-      if (plan.needs[i].join == kNoAct) meets.emplace_back(id, plan.needs[i].meeting);
+      if (plan.needs[i].join == kNoOp) meets.emplace_back(id, plan.needs[i].meeting);
     }
     actor.needs = actor.needs_end = 0;
   }
@@ -211,7 +211,7 @@ void connect_as(Plan& plan, const Connections& connections) {
   lay_out_meetings(plan, meets);
 }
 
-bool joins_at_first_act(const Plan& plan, ActorId id) {
+bool joins_at_first_op(const Plan& plan, ActorId id) {
   const Actor& actor = plan.actors[id];
   if (actor.role == Role::kCalls && actor.needs != actor.needs_end) return true;
   const auto is_made_later = [&](CommunicatorId communicator) {

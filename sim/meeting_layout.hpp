@@ -21,7 +21,7 @@ void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId
 
 /// Whether the first op of an actor can block before its launch, waiting for the hosts of other
 /// ranks: a communicator init (3.3) or a connection (9.7). Later ops cannot.
-bool joins_at_first_act(const Plan& plan, ActorId id);
+bool joins_at_first_op(const Plan& plan, ActorId id);
 
 /// The connection of each call, see Call::connection.
 using Connections = IdVector<CallId, std::uint32_t>;

@@ -86,19 +86,19 @@ ActorId PlanBuilder::add_actor(const ActorSpec& spec) {
   PIPESIM_CHECK(plan_.threads[spec.thread].rank == plan_.streams[spec.stream].rank);
   PIPESIM_CHECK(spec.takes.ns >= 0 && spec.launch_overhead.ns >= 0);
   PIPESIM_CHECK(spec.input.first.ns >= 0 && spec.input.every.ns >= 0);
-  PIPESIM_CHECK(!spec.input.waits || spec.input.items <= spec.acts);
+  PIPESIM_CHECK(!spec.input.waits || spec.input.items <= spec.ops);
   Actor actor;
   actor.rank = plan_.threads[spec.thread].rank;
   actor.thread = spec.thread;
   actor.stream = spec.stream;
   actor.takes = spec.takes;
   actor.launch_overhead = spec.launch_overhead;
-  actor.acts = spec.acts;
+  actor.ops = spec.ops;
   actor.immediate = spec.immediate;
   actor.blocking = spec.blocking;
   actor.input = spec.input;
-  PIPESIM_CHECK(spec.gang > 0 && spec.room % spec.gang == 0, {"gang", spec.gang});
-  actor.room = spec.room;
+  PIPESIM_CHECK(spec.gang > 0 && spec.kernel_slots % spec.gang == 0, {"gang", spec.gang});
+  actor.kernel_slots = spec.kernel_slots;
   actor.gang = spec.gang;
   return plan_.actors.push_back(actor);
 }
@@ -137,14 +137,14 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
   PIPESIM_CHECK(spec.thread.value < plan_.threads.size(), {"thread", spec.thread.value});
   PIPESIM_CHECK(plan_.threads[spec.thread].order == ThreadOrder::kProgram);
   PIPESIM_CHECK(on_host(spec.role) != spec.stream.valid());
-  PIPESIM_CHECK(!spec.input.waits || spec.input.items <= spec.acts);
+  PIPESIM_CHECK(!spec.input.waits || spec.input.items <= spec.ops);
   Actor actor;
   actor.role = spec.role;
   actor.rank = plan_.threads[spec.thread].rank;
   actor.thread = spec.thread;
   actor.stream = spec.stream;
   actor.launch_overhead = spec.launch_overhead;
-  actor.acts = spec.acts;
+  actor.ops = spec.ops;
   actor.immediate = true;
   actor.blocking = spec.blocking && spec.stream.valid();
   actor.input = spec.input;
@@ -168,8 +168,8 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
     recorded_on = spec.stream;
   }
   if (needs_slot(spec.role)) {
-    PIPESIM_CHECK(spec.gang > 0 && spec.room % spec.gang == 0, {"gang", spec.gang});
-    actor.room = spec.room;
+    PIPESIM_CHECK(spec.gang > 0 && spec.kernel_slots % spec.gang == 0, {"gang", spec.gang});
+    actor.kernel_slots = spec.kernel_slots;
     actor.gang = spec.gang;
   }
   return plan_.actors.push_back(actor);
@@ -184,12 +184,14 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.communicator = spec.communicator;
   call.kind = spec.kind;
   actor.collects = actor.collects || spec.kind == CallKind::kCollective;
-  call.eager = spec.eager && spec.kind == CallKind::kSend;
+  call.buffered = spec.buffered && spec.kind == CallKind::kSend;
   call.member = member_of(spec.communicator, actor.rank);
   call.signature = spec.signature;
   if (spec.kind == CallKind::kCollective) call.flow = spec.flow;
   const bool flows = call.flow != Flow::kAll;
-  if (is_ring(call.flow) || (spec.kind == CallKind::kSend && !spec.eager)) call.steps = spec.steps;
+  if (is_ring(call.flow) || (spec.kind == CallKind::kSend && !spec.buffered)) {
+    call.steps = spec.steps;
+  }
   PIPESIM_CHECK(spec.steps <= kChannelSteps);
   call.connection = spec.connection;
   call.tag = spec.tag;
@@ -236,7 +238,7 @@ void PlanBuilder::add_after(ActorId actor, ActorId other, std::uint32_t ahead) {
   const Actor& to = plan_.actors[other];
   PIPESIM_CHECK(needs_slot(from.role) && to.stream.valid(), {"actor", actor.value});
   PIPESIM_CHECK(from.rank == to.rank && from.stream != to.stream, {"actor", actor.value});
-  PIPESIM_CHECK(from.acts <= to.acts && ahead <= to.acts - from.acts, {"actor", actor.value});
+  PIPESIM_CHECK(from.ops <= to.ops && ahead <= to.ops - from.ops, {"actor", actor.value});
   afters_.emplace_back(actor, After{other, ahead});
 }
 
@@ -249,23 +251,23 @@ void PlanBuilder::set_behind(ActorId actor, StreamId stream) {
 
 PlanBuilder::Output PlanBuilder::add_register(ActorId producer, const RegisterSpec& spec) {
   PIPESIM_CHECK(producer.value < plan_.actors.size(), {"producer", producer.value});
-  PIPESIM_CHECK(spec.slots > 0 && spec.acts_per_slot > 0);
-  PIPESIM_CHECK(spec.drain_every % spec.acts_per_slot == 0, {"drain_every", spec.drain_every});
+  PIPESIM_CHECK(spec.slots > 0 && spec.ops_per_slot > 0);
+  PIPESIM_CHECK(spec.drain_every % spec.ops_per_slot == 0, {"drain_every", spec.drain_every});
   registers_.push_back({producer, spec});
   return Output{static_cast<std::uint32_t>(registers_.size() - 1)};
 }
 
-void PlanBuilder::add_consumer(Output output, ActorId consumer, std::uint32_t acts_per_slot) {
+void PlanBuilder::add_consumer(Output output, ActorId consumer, std::uint32_t ops_per_slot) {
   PIPESIM_CHECK(output.index < registers_.size(), {"output", output.index});
   PIPESIM_CHECK(consumer.value < plan_.actors.size(), {"consumer", consumer.value});
-  PIPESIM_CHECK(acts_per_slot > 0);
-  consumers_.push_back({output.index, consumer, acts_per_slot});
+  PIPESIM_CHECK(ops_per_slot > 0);
+  consumers_.push_back({output.index, consumer, ops_per_slot});
 }
 
 void PlanBuilder::set_in_place(Output output) {
   PendingRegister& reg = registers_[output.index];
   PIPESIM_CHECK(!consumers_.empty() && consumers_.back().consumer == reg.producer);
-  PIPESIM_CHECK(consumers_.back().acts_per_slot == 1 && reg.spec.acts_per_slot == 1);
+  PIPESIM_CHECK(consumers_.back().ops_per_slot == 1 && reg.spec.ops_per_slot == 1);
   reg.in_place = static_cast<std::uint32_t>(consumers_.size() - 1);
 }
 
@@ -305,10 +307,10 @@ LinkId PlanBuilder::add_link(const Link& link) {
 
 void PlanBuilder::set_communicator_faults(CommunicatorId id, const CommunicatorFaults& faults) {
   Communicator& communicator = plan_.communicators[id];
-  PIPESIM_CHECK(faults.timeout.ns >= 0 && faults.creation_timeout.ns >= 0);
+  PIPESIM_CHECK(faults.timeout.ns >= 0 && faults.init_timeout.ns >= 0);
   communicator.link = faults.link;
   communicator.timeout = faults.timeout;
-  communicator.creation_timeout = faults.creation_timeout;
+  communicator.init_timeout = faults.init_timeout;
   communicator.heartbeat = faults.heartbeat;
   if (faults.arrival_links.empty()) return;
   PIPESIM_CHECK(faults.arrival_links.size() == communicator.ranks_end - communicator.ranks);
@@ -321,21 +323,21 @@ void PlanBuilder::add_death(RankId rank, Time at) {
   plan_.deaths.push_back({rank, at});
 }
 
-void PlanBuilder::set_dies_at(ActorId actor, std::uint32_t act) {
-  PIPESIM_CHECK(act < plan_.actors[actor].acts, {"actor", actor.value}, {"act", act});
-  plan_.actors[actor].dies_at = act;
+void PlanBuilder::set_dies_at(ActorId actor, std::uint32_t op) {
+  PIPESIM_CHECK(op < plan_.actors[actor].ops, {"actor", actor.value}, {"act", op});
+  plan_.actors[actor].dies_at = op;
 }
 
-void PlanBuilder::set_fails_at(ActorId actor, std::uint32_t act) {
-  PIPESIM_CHECK(act < plan_.actors[actor].acts, {"actor", actor.value}, {"act", act});
+void PlanBuilder::set_fails_at(ActorId actor, std::uint32_t op) {
+  PIPESIM_CHECK(op < plan_.actors[actor].ops, {"actor", actor.value}, {"act", op});
   PIPESIM_CHECK(plan_.actors[actor].role == Role::kOp, {"actor", actor.value});
-  plan_.actors[actor].fails_at = act;
+  plan_.actors[actor].fails_at = op;
 }
 
-void PlanBuilder::set_guards(Guards guards) {
-  PIPESIM_CHECK(guards.poll.ns >= 0 && guards.launcher.ns >= 0);
-  PIPESIM_CHECK(guards.launcher.ns == 0 || guards.host.size() == plan_.rank_count);
-  plan_.guards = std::move(guards);
+void PlanBuilder::set_timeouts(Timeouts timeouts) {
+  PIPESIM_CHECK(timeouts.poll.ns >= 0 && timeouts.launcher.ns >= 0);
+  PIPESIM_CHECK(timeouts.launcher.ns == 0 || timeouts.host.size() == plan_.rank_count);
+  plan_.timeouts = std::move(timeouts);
 }
 
 CollectiveId PlanBuilder::add_collective(CommunicatorId communicator, std::vector<Member> members) {
@@ -359,14 +361,14 @@ CollectiveId PlanBuilder::add_collective(CommunicatorId communicator, std::vecto
   return plan_.collectives.push_back(collective);
 }
 
-void PlanBuilder::set_program(ThreadId thread, const std::vector<ActorId>& acts) {
+void PlanBuilder::set_program(ThreadId thread, const std::vector<ActorId>& ops) {
   Thread& target = plan_.threads[thread];
   PIPESIM_CHECK(target.order == ThreadOrder::kProgram);
-  if (acts.empty()) return;
-  target.first_actor = *std::min_element(acts.begin(), acts.end());
+  if (ops.empty()) return;
+  target.first_actor = *std::min_element(ops.begin(), ops.end());
   const std::size_t program = plan_.program.size();
-  plan_.program.resize(program + acts.size());
-  std::transform(acts.begin(), acts.end(), plan_.program.data() + program,
+  plan_.program.resize(program + ops.size());
+  std::transform(ops.begin(), ops.end(), plan_.program.data() + program,
                  [&](ActorId id) { return id.value - target.first_actor.value; });
   const auto added = std::span<const std::uint32_t>(plan_.program).subspan(program);
 
@@ -414,11 +416,11 @@ void PlanBuilder::sum_up_actors() {
   for (const ActorId id : ids_of(plan_.actors)) {
     Actor& actor = plan_.actors[id];
     if (!first_of_rank[actor.rank].valid()) first_of_rank[actor.rank] = id;
-    actor.wanted = actor.input.waits ? actor.acts + 1 : actor.acts;
+    actor.wanted = actor.input.waits ? actor.ops + 1 : actor.ops;
     actor.in_lines = actor.lines != actor.lines_end;
     actor.waits_for_streams =
         actor.afters != actor.afters_end || actor.behind.valid() || actor.in_lines;
-    plan_.act_count += actor.acts;
+    plan_.op_count += actor.ops;
   }
   for (Thread& thread : plan_.threads) thread.first_actor_of_rank = first_of_rank[thread.rank];
 }
@@ -439,7 +441,7 @@ std::vector<RegisterId> PlanBuilder::lay_out_registers() {
     Register& reg = plan_.registers[ids[i]];
     reg.producer = pending.producer;
     reg.slots = pending.spec.slots;
-    reg.acts_per_slot = pending.spec.acts_per_slot;
+    reg.ops_per_slot = pending.spec.ops_per_slot;
     reg.drain_every = pending.spec.drain_every;
     reg.control = pending.spec.control;
   }
@@ -463,7 +465,7 @@ std::vector<EdgeId> PlanBuilder::lay_out_edges(const std::vector<RegisterId>& re
     edge.source = register_ids[pending.output];
     edge.producer = plan_.registers[edge.source].producer;
     edge.consumer = pending.consumer;
-    edge.acts_per_slot = pending.acts_per_slot;
+    edge.ops_per_slot = pending.ops_per_slot;
     Actor& producer = plan_.actors[edge.producer];
     Actor& consumer = plan_.actors[edge.consumer];
     edge.producer_thread = producer.thread;
@@ -545,8 +547,9 @@ void PlanBuilder::lay_out_devices() {
   for (const Actor& actor : plan_.actors) {
     if (!actor.stream.valid() || !plan_.streams[actor.stream].device.valid()) continue;
     const Device& device = plan_.devices[plan_.streams[actor.stream].device];
-    PIPESIM_CHECK(device.resident == 0 || actor.room <= device.resident, {"room", actor.room});
-    most[actor.stream] = std::max(most[actor.stream], actor.room);
+    PIPESIM_CHECK(device.resident == 0 || actor.kernel_slots <= device.resident,
+                  {"room", actor.kernel_slots});
+    most[actor.stream] = std::max(most[actor.stream], actor.kernel_slots);
   }
   for (const StreamId id : placed) plan_.devices[plan_.streams[id].device].wanted += most[id];
 }
@@ -708,7 +711,7 @@ void PlanBuilder::set_watchdogs() {
   };
   const auto is_fatal = [](const Call& call) { return call.fatal; };
   const auto can_time_out = [](const Communicator& communicator) {
-    return communicator.timeout.ns > 0 || communicator.creation_timeout.ns > 0 ||
+    return communicator.timeout.ns > 0 || communicator.init_timeout.ns > 0 ||
            communicator.heartbeat.ns > 0;
   };
   plan_.faulty = !plan_.deaths.empty() || !plan_.links.empty() ||
@@ -718,7 +721,7 @@ void PlanBuilder::set_watchdogs() {
     Actor& actor = plan_.actors[id];
     if (actor.collective.valid()) use(actor, plan_.collectives[actor.collective].communicator);
     for (const CallId call : plan_.calls_of(id)) use(actor, plan_.calls[call].communicator);
-    if (actor.dies_at != kNoAct || actor.fails_at != kNoAct || actor.timeout.ns > 0) {
+    if (actor.dies_at != kNoOp || actor.fails_at != kNoOp || actor.timeout.ns > 0) {
       plan_.faulty = true;
     }
   }
@@ -729,7 +732,7 @@ void PlanBuilder::check_programs() const {
   for (const ThreadId id : ids_of(plan_.threads)) {
     const Thread& thread = plan_.threads[id];
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const ActorId actor = plan_.act(thread, i);
+      const ActorId actor = plan_.op(thread, i);
       PIPESIM_CHECK(plan_.actors[actor].thread == id, {"thread", id.value});
       ++listed[actor.value];
     }
@@ -737,7 +740,7 @@ void PlanBuilder::check_programs() const {
   for (const ActorId id : ids_of(plan_.actors)) {
     const Actor& actor = plan_.actors[id];
     if (plan_.threads[actor.thread].order == ThreadOrder::kArrival) continue;
-    PIPESIM_CHECK(listed[id.value] == actor.acts, {"actor", id.value}, {"acts", actor.acts});
+    PIPESIM_CHECK(listed[id.value] == actor.ops, {"actor", id.value}, {"acts", actor.ops});
   }
 }
 

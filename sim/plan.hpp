@@ -51,13 +51,13 @@ constexpr bool needs_slot(Role role) { return role == Role::kOp || role == Role:
 /// every.
 struct OutsideInput {
   bool waits = false;       // false: the actor needs no outside input
-  std::uint32_t items = 0;  // number of items that ever arrive; at most Actor::acts
+  std::uint32_t items = 0;  // number of items that ever arrive; at most Actor::ops
   Duration first;
   Duration every;
 };
 
 /// The op number that means "no op".
-inline constexpr std::uint32_t kNoAct = 0xffffffff;
+inline constexpr std::uint32_t kNoOp = 0xffffffff;
 
 /// A wait for another stream: op k starts only after op k + `ahead` of `actor` is done. `actor` is
 /// on another stream of the same rank [5.4].
@@ -80,7 +80,7 @@ struct alignas(64) Actor {
   bool waits_for_streams : 1 = false;  // whether its ops can wait for other streams [5.4]
   bool sends_at_launch : 1 = false;    // whether some of its messages leave at launch
   bool sends_at_end : 1 = false;
-  // Number of ops it can be ready for: `acts`, plus one for a source that waits for outside input
+  // Number of ops it can be ready for: `ops`, plus one for a source that waits for outside input
   // [3.1].
   std::uint32_t wanted = 0;
   std::uint32_t calls = 0;  // kCalls: range in Plan::calls: [calls, calls_end)
@@ -99,28 +99,28 @@ struct alignas(64) Actor {
   Duration timeout;          // host steps only; 0: none [10.5]
   Duration watchdog;         // shortest timeout of its communicators
   RankId rank;
-  std::uint32_t acts = 0;       // number of its ops
-  std::uint32_t room = 0;       // kOp, kCalls: kernel slots that an op needs on its device [5.3]
-  std::uint32_t gang = 1;       // slots that an op takes at a time; divides `room`
-  bool collects = false;        // kCalls: whether one of its calls is collective
-  SignalId signal;              // kRecord, kWait, kAwait and kSet only
-  LockId lock;                  // kLock and kUnlock only
-  CommunicatorId communicator;  // kCreate; kMeet: one to initialize first, or none
-  std::uint32_t times = 0;      // kAwait, signal set by hosts: number of firings to wait for
-  std::uint32_t streams = 0;    // kSynchronize, kMeet: range in Plan::synchronized, ascending
+  std::uint32_t ops = 0;           // number of its ops
+  std::uint32_t kernel_slots = 0;  // kOp, kCalls: kernel slots that an op needs on its device [5.3]
+  std::uint32_t gang = 1;          // slots that an op takes at a time; divides `room`
+  bool collects = false;           // kCalls: whether one of its calls is collective
+  SignalId signal;                 // kRecord, kWait, kAwait and kSet only
+  LockId lock;                     // kLock and kUnlock only
+  CommunicatorId communicator;     // kCreate; kMeet: one to initialize first, or none
+  std::uint32_t times = 0;         // kAwait, signal set by hosts: number of firings to wait for
+  std::uint32_t streams = 0;       // kSynchronize, kMeet: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
   std::uint32_t needs = 0;  // kCalls, kMeet: range in Plan::needs: [needs, needs_end)
   std::uint32_t needs_end = 0;
-  std::uint32_t dies_at = kNoAct;   // op at whose launch its rank dies instead [10.2]
-  std::uint32_t fails_at = kNoAct;  // kOp: op that ends in a device error [10.3]
+  std::uint32_t dies_at = kNoOp;   // op at whose launch its rank dies instead [10.2]
+  std::uint32_t fails_at = kNoOp;  // kOp: op that ends in a device error [10.3]
   OutsideInput input;
 };
 
-/// An output of an actor: `slots` credits, filled once per `acts_per_slot` ops [4].
+/// An output of an actor: `slots` credits, filled once per `ops_per_slot` ops [4].
 struct Register {
   ActorId producer;
   std::uint32_t slots = 1;
-  std::uint32_t acts_per_slot = 1;
+  std::uint32_t ops_per_slot = 1;
   std::uint32_t drain_every = 0;  // interval, in ops, at which all slots must be free; 0: never
   bool control = false;           // whether it carries no data, only order
   EdgeId in_place;                // the input whose memory it reuses, if any [4.4]
@@ -128,7 +128,7 @@ struct Register {
   std::uint32_t edges_end = 0;
 };
 
-/// A consumer of a register; it takes one slot per `acts_per_slot` of its ops. Producer, consumer
+/// A consumer of a register; it takes one slot per `ops_per_slot` of its ops. Producer, consumer
 /// and their threads are copies: each message needs them twice, and would otherwise look them up in
 /// register and actor.
 struct alignas(32) Edge {
@@ -137,7 +137,7 @@ struct alignas(32) Edge {
   ThreadId producer_thread;
   ActorId consumer;
   ThreadId consumer_thread;
-  std::uint32_t acts_per_slot = 1;
+  std::uint32_t ops_per_slot = 1;
   bool data_at_launch = false;  // whether the message to the consumer leaves at launch
   bool ack_at_launch = false;   // whether the acknowledgement leaves at the consumer's launch
   RegisterId in_place;          // the consumer's output that keeps this slot, if any [4.4]
@@ -241,7 +241,7 @@ struct Call {
   ActorId actor;
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
-  bool eager = false;            // sends: whether it completes without its recv (buffered)
+  bool buffered = false;         // sends: whether it completes without its recv (buffered)
   bool fatal = false;            // whether its rank dies when the call would be done [10.2]
   Flow flow = Flow::kAll;        // collective calls only
   std::uint8_t steps = 0;        // sends, flows: steps of a buffer; 0: does not fit [9.4, 9.5]
@@ -329,13 +329,13 @@ struct Meeting {
 /// first of them.
 struct Need {
   MeetingId meeting;
-  std::uint32_t member = 0;     // own rank: index in Plan::meeting_ranks
-  std::uint32_t join = kNoAct;  // index in State::joined; kNoAct: every op comes (role kMeet)
+  std::uint32_t member = 0;    // own rank: index in Plan::meeting_ranks
+  std::uint32_t join = kNoOp;  // index in State::joined; kNoOp: every op comes (role kMeet)
 };
 
 struct MeetingUser {
   ActorId actor;
-  std::uint32_t join = kNoAct;  // see Need
+  std::uint32_t join = kNoOp;  // see Need
 };
 
 struct Communicator {
@@ -346,7 +346,7 @@ struct Communicator {
   bool on_host = false;           // whether hosts do its calls (gloo, MPI) [9.4, 9.5]
   LinkId link;                    // link of its collectives, if it can be down [10.4]
   Duration timeout;               // watchdog timeout of ops that use it [10.5]; 0: none
-  Duration creation_timeout;
+  Duration init_timeout;
   Duration heartbeat;       // timeout of connections at first use [10.5]; 0: none
   std::uint32_t ranks = 0;  // range in Plan::communicator_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
@@ -370,7 +370,7 @@ struct Death {
 };
 
 /// The timeouts of the runtime [10.5].
-struct Guards {
+struct Timeouts {
   Duration poll;                    // period of the watchdog's checks; 0: it checks at any time
   Duration launcher;                // delay from a death to the end of its host; 0: never
   std::vector<std::uint32_t> host;  // host of each rank; required with a launcher
@@ -405,7 +405,7 @@ struct Plan {
   IdVector<LinkId, Link> links;           // links that can be down
   IdVector<MeetingId, Meeting> meetings;
   std::vector<EdgeId> inputs;               // grouped by consumer
-  std::vector<std::uint32_t> program;       // offset of the actor of each op, see act()
+  std::vector<std::uint32_t> program;       // offset of the actor of each op, see op()
   std::vector<Member> members;              // grouped by collective
   std::vector<RankId> communicator_ranks;   // grouped by communicator
   std::vector<LinkId> arrival_links;        // by communicator_ranks: link on which a rank arrives
@@ -420,10 +420,10 @@ struct Plan {
   std::uint32_t join_count = 0;             // number of distinct Need::join
   std::vector<StreamId> dependents;         // grouped by stream: streams that wait for it
   std::vector<Death> deaths;
-  Guards guards;
-  bool open = false;            // whether some communicator is open
-  bool faulty = false;          // whether faults or timeouts (rules.md, 10) can occur
-  std::uint64_t act_count = 0;  // number of ops of all actors
+  Timeouts timeouts;
+  bool open = false;           // whether some communicator is open
+  bool faulty = false;         // whether faults or timeouts (rules.md, 10) can occur
+  std::uint64_t op_count = 0;  // number of ops of all actors
 
   IdRange<RegisterId> registers_of(ActorId actor) const {
     return {actors[actor].registers, actors[actor].registers_end};
@@ -453,7 +453,7 @@ struct Plan {
 
   /// Returns the actor of op `i` of `thread`; `i` is an index in Plan::program. Threads with equal
   /// programs on different actors share a range.
-  ActorId act(const Thread& thread, std::uint32_t i) const {
+  ActorId op(const Thread& thread, std::uint32_t i) const {
     return ActorId{thread.first_actor.value + program[i]};
   }
 };
@@ -464,11 +464,11 @@ struct ActorSpec {
   StreamId stream;
   Duration takes;
   Duration launch_overhead;
-  std::uint32_t acts = 1;
+  std::uint32_t ops = 1;
   bool immediate = true;
   bool blocking = false;
   OutsideInput input;
-  std::uint32_t room = 1;
+  std::uint32_t kernel_slots = 1;
   std::uint32_t gang = 1;
 };
 
@@ -478,7 +478,7 @@ struct StepSpec {
   ThreadId thread;
   StreamId stream;  // roles with a stream only
   Duration launch_overhead;
-  std::uint32_t acts = 1;
+  std::uint32_t ops = 1;
   bool blocking = false;  // roles with a stream only
   OutsideInput input;
   SignalId signal;
@@ -487,15 +487,15 @@ struct StepSpec {
   std::uint32_t times = 0;
   Duration timeout;  // host steps only
   MeetingId meeting;
-  std::uint32_t room = 1;  // kCalls only
-  std::uint32_t gang = 1;  // kCalls only
+  std::uint32_t kernel_slots = 1;  // kCalls only
+  std::uint32_t gang = 1;          // kCalls only
 };
 
 struct CallSpec {
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
   RankId peer;  // sends and recvs: the other rank (not valid: from any rank); flows: the root
-  bool eager = false;
+  bool buffered = false;
   Flow flow = Flow::kAll;  // collective calls only
   std::uint8_t steps = 0;  // sends and flows; at most kChannelSteps
   Signature signature;
@@ -521,14 +521,14 @@ struct DeviceSpec {
 struct CommunicatorFaults {
   LinkId link;
   Duration timeout;
-  Duration creation_timeout;
+  Duration init_timeout;
   Duration heartbeat;
   std::vector<LinkId> arrival_links;  // per rank, ascending; can be empty
 };
 
 struct RegisterSpec {
   std::uint32_t slots = 1;
-  std::uint32_t acts_per_slot = 1;
+  std::uint32_t ops_per_slot = 1;
   std::uint32_t drain_every = 0;
   bool control = false;
 };
@@ -580,12 +580,12 @@ class PlanBuilder {
   void add_after(ActorId actor, ActorId other, std::uint32_t ahead);
   void set_behind(ActorId actor, StreamId stream);
 
-  /// Adds an output of `producer`. `slots` and `acts_per_slot` are at least 1.
+  /// Adds an output of `producer`. `slots` and `ops_per_slot` are at least 1.
   Output add_register(ActorId producer, const RegisterSpec& spec);
 
   /// Adds a consumer. Registers of one actor keep the order of the add_register() calls; consumers
   /// of a register and inputs of an actor keep the order of the add_consumer() calls.
-  void add_consumer(Output output, ActorId consumer, std::uint32_t acts_per_slot);
+  void add_consumer(Output output, ActorId consumer, std::uint32_t ops_per_slot);
 
   /// Makes `output` reuse the memory of the last input added to its producer [4.4]. Both must have
   /// one slot per op.
@@ -612,19 +612,19 @@ class PlanBuilder {
   void add_death(RankId rank, Time at);
 
   /// Sets the op, from 0, at which the actor's rank dies, or which ends in a device error.
-  void set_dies_at(ActorId actor, std::uint32_t act);
-  void set_fails_at(ActorId actor, std::uint32_t act);
-  void set_guards(Guards guards);
+  void set_dies_at(ActorId actor, std::uint32_t op);
+  void set_fails_at(ActorId actor, std::uint32_t op);
+  void set_timeouts(Timeouts timeouts);
 
   /// Adds a collective with members in group order. An actor can be a member of one collective.
   CollectiveId add_collective(CommunicatorId communicator, std::vector<Member> members);
 
-  /// Reserves memory for the ops of all programs; `acts` is their maximum number.
-  void reserve_programs(std::size_t acts) { plan_.program.reserve(acts); }
+  /// Reserves memory for the ops of all programs; `ops` is their maximum number.
+  void reserve_programs(std::size_t ops) { plan_.program.reserve(ops); }
 
-  /// Sets the ops of a thread of order kProgram, in order: each of its actors appears `acts` times.
+  /// Sets the ops of a thread of order kProgram, in order: each of its actors appears `ops` times.
   /// Must be called once for each such thread.
-  void set_program(ThreadId thread, const std::vector<ActorId>& acts);
+  void set_program(ThreadId thread, const std::vector<ActorId>& ops);
 
   /// Returns the plan and empties the builder.
   Plan build();
@@ -638,7 +638,7 @@ class PlanBuilder {
   struct PendingConsumer {
     std::uint32_t output;
     ActorId consumer;
-    std::uint32_t acts_per_slot;
+    std::uint32_t ops_per_slot;
   };
   static constexpr std::uint32_t kNone = 0xffffffff;
 

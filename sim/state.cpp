@@ -55,10 +55,10 @@ State State::initial(const Plan& plan) {
   return state;
 }
 
-std::uint32_t State::act_at(StreamId id, const StreamQueue::Items::Iterator& at) const {
+std::uint32_t State::op_at(StreamId id, const StreamQueue::Items::Iterator& at) const {
   const ActorId actor = (*at).actor();
   const auto is_same = [&](StreamItem item) {
-    return item.kind() == StreamItem::Kind::kAct && item.actor() == actor;
+    return item.kind() == StreamItem::Kind::kOp && item.actor() == actor;
   };
   const StreamQueue::Items items = items_of(id);
   const auto before = std::count_if(items.begin(), at, is_same);
@@ -98,7 +98,7 @@ bool waits_in_tree(std::uint32_t place, std::uint32_t other) {
 
 }  // namespace
 
-bool State::has_room(const Plan& plan, const Call& from, std::uint32_t to) const {
+bool State::has_space(const Plan& plan, const Call& from, std::uint32_t to) const {
   const Rounds& all = rounds[from.communicator];
   std::uint32_t steps = 0;
   for (std::uint32_t seq = seqs[to]; seq < seqs[from.member]; ++seq) {
@@ -118,7 +118,7 @@ bool State::waits_for(const Plan& plan, const Call& call, std::uint32_t other) c
   if (first.flow == Flow::kStar) return place == 0 || place_of_other == 0;
   if (first.flow == Flow::kAll || first.steps == 0) return true;
   if (place_of_other < place) return true;
-  return flows(plan, round, call.member, other) && !has_room(plan, call, other);
+  return flows(plan, round, call.member, other) && !has_space(plan, call, other);
 }
 
 // Whether waits_for() is false for every other member. Needs no loop over the members of a ring.
@@ -138,16 +138,16 @@ bool State::waits_for_none(const Plan& plan, const Call& call) const {
   }
   if (first.steps == 0 || round.in_flow < place) return false;
   const std::uint32_t next = communicator.ranks + (call.member + 1 - communicator.ranks) % count;
-  return place + 1 == count || has_room(plan, call, next);
+  return place + 1 == count || has_space(plan, call, next);
 }
 
 std::uint32_t State::item_in_line(const Plan& plan, LineId line, std::uint32_t n) const {
-  const Ring<StreamId>& acts = lines[line];
+  const Ring<StreamId>& ops = lines[line];
   std::uint32_t before = 0;  // number of earlier ops of the line on the same stream
-  for (std::uint32_t i = 0; i < n; ++i) before += acts[i] == acts[n] ? 1u : 0u;
+  for (std::uint32_t i = 0; i < n; ++i) before += ops[i] == ops[n] ? 1u : 0u;
   std::uint32_t index = 0;
-  for (const StreamItem item : items_of(acts[n])) {
-    const bool is_in = item.kind() == StreamItem::Kind::kAct && plan.is_in(item.actor(), line);
+  for (const StreamItem item : items_of(ops[n])) {
+    const bool is_in = item.kind() == StreamItem::Kind::kOp && plan.is_in(item.actor(), line);
     if (is_in && before-- == 0) break;
     ++index;
   }

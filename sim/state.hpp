@@ -23,7 +23,7 @@ namespace pipesim::sim {
 enum class Step : std::uint8_t {
   kNone,  // not blocked
   kOutsideInput,
-  kCreation,
+  kInit,
   kConnection,  // at first use (9.7)
   kOverhead,
   kHostStep,  // the wait of a host step (9.1)
@@ -63,19 +63,19 @@ class Message {
 /// An item in a stream: an op or a mark.
 class StreamItem {
  public:
-  enum class Kind : std::uint32_t { kAct, kAckMark, kCreationMark, kSynchronizeMark };
+  enum class Kind : std::uint32_t { kOp, kAckMark, kInitMark, kSynchronizeMark };
 
   StreamItem() = default;
   /// Makes the item of an op. `needed`: for a wait, the number of firings of its signal; for an op
   /// that waits for a stream (5.4), the number of ops done on that stream.
-  static StreamItem act(ActorId actor, std::uint32_t needed = 0) {
-    StreamItem item(Kind::kAct, actor.value);
+  static StreamItem op(ActorId actor, std::uint32_t needed = 0) {
+    StreamItem item(Kind::kOp, actor.value);
     item.needed_ = needed;
     return item;
   }
   static StreamItem ack_mark(EdgeId edge) { return StreamItem(Kind::kAckMark, edge.value); }
-  static StreamItem creation_mark(CommunicatorId communicator) {
-    return StreamItem(Kind::kCreationMark, communicator.value);
+  static StreamItem init_mark(CommunicatorId communicator) {
+    return StreamItem(Kind::kInitMark, communicator.value);
   }
   static StreamItem synchronize_mark(ThreadId thread) {
     return StreamItem(Kind::kSynchronizeMark, thread.value);
@@ -163,7 +163,7 @@ class StreamQueue {
       head_ = item;
       return;
     }
-    if (last_ % StreamBlocks::kWords == StreamBlocks::kItems) make_room(blocks);
+    if (last_ % StreamBlocks::kWords == StreamBlocks::kItems) make_space(blocks);
     blocks.at(last_++) = item;
   }
 
@@ -226,7 +226,7 @@ class StreamQueue {
 
  private:
   // Continues in another block after the last item: a free block of the ring, or a new one.
-  [[gnu::noinline]] void make_room(StreamBlocks& blocks) {
+  [[gnu::noinline]] void make_space(StreamBlocks& blocks) {
     if (last_ == kNoBlock) {
       first_ = last_ = blocks.add() * StreamBlocks::kWords;
       return;
@@ -364,14 +364,14 @@ struct ThreadState {
   ActorId at;  // the current actor; if blocked, the thread is blocked in its op
   ThreadMode mode = ThreadMode::kIdle;
   Step step = Step::kNone;
-  std::uint32_t next_act = 0;  // programs: index of the next op
-  std::uint32_t needed = 0;    // kAwait: firings to wait for; kMeet: meeting to wait for
-  std::uint32_t marks = 0;     // kSynchronize, kMeet: marks still in streams
-  std::uint32_t unmet = 0;     // number of meetings to wait for
+  std::uint32_t next_op = 0;  // programs: index of the next op
+  std::uint32_t needed = 0;   // kAwait: firings to wait for; kMeet: meeting to wait for
+  std::uint32_t marks = 0;    // kSynchronize, kMeet: marks still in streams
+  std::uint32_t unmet = 0;    // number of meetings to wait for
   ThreadId next_in_line;
   // Timers (10.5): of the current host step, and of the communicator init that blocks the thread.
   Time step_timeout = kNever;
-  Time creation_timeout = kNever;
+  Time init_timeout = kNever;
   LinkId cut_off;  // failed link to a communicator init: the thread is blocked there forever
 };
 
@@ -530,7 +530,7 @@ class State {
     if (!id.valid()) return actors[actor].done;
     const StreamState& stream = streams[id];
     const bool head = !stream.items.empty() && stream.head_start != kNever &&
-                      stream.items.front().kind() == StreamItem::Kind::kAct &&
+                      stream.items.front().kind() == StreamItem::Kind::kOp &&
                       stream.items.front().actor() == actor;
     return actors[actor].done + (head ? 1 : 0);
   }
@@ -539,7 +539,7 @@ class State {
   StreamQueue::Items items_of(StreamId id) const { return {streams[id].items, blocks}; }
 
   /// Returns the number (from 0) of the op at position `at` of the stream, counted per actor.
-  std::uint32_t act_at(StreamId id, const StreamQueue::Items::Iterator& at) const;
+  std::uint32_t op_at(StreamId id, const StreamQueue::Items::Iterator& at) const;
 
   /// Returns the sequence number's state for an active collective call on an open communicator.
   const Round& round_of(const Call& call) const;
@@ -549,7 +549,7 @@ class State {
 
   /// Whether the buffer of `to` has space for the active call of `from`, after everything that
   /// `from` has sent to `to` and `to` has not taken.
-  bool has_room(const Plan& plan, const Call& from, std::uint32_t to) const;
+  bool has_space(const Plan& plan, const Call& from, std::uint32_t to) const;
 
   /// waits_for(): whether an active call on an open communicator waits for member `other`.
   /// waits_for_none(): whether it waits for no member and can run; calls of flow kAll then run
@@ -562,7 +562,7 @@ class State {
 
   /// Whether the register's readiness condition holds for op `k` of its producer.
   static bool register_allows(const Register& reg, const RegisterState& state, std::uint32_t k) {
-    if (k % reg.acts_per_slot != 0) return true;  // the group holds its credit already
+    if (k % reg.ops_per_slot != 0) return true;  // the group holds its credit already
     if (reg.drain_every > 0 && k % reg.drain_every == 0) return state.free == reg.slots;
     return state.free > 0;
   }

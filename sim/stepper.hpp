@@ -16,7 +16,7 @@ namespace pipesim::sim {
 struct Moment {
   State state;
   std::vector<Event> pending;
-  std::uint64_t acts_done = 0;
+  std::uint64_t ops_done = 0;
   bool mismatched = false;
 };
 
@@ -34,7 +34,7 @@ class Stepper {
   const State& state() const;
   /// The events that can happen next; empty if the run is over.
   const std::vector<Event>& pending() const { return pending_; }
-  std::uint64_t acts_done() const;
+  std::uint64_t ops_done() const;
   bool mismatched() const;
 
   /// Executes event `i` of pending().

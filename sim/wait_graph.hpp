@@ -18,14 +18,14 @@ enum class WaitKind : std::uint8_t {
   kCreditData,
   kCreditControl,
   kPeerOfCollective,
-  kCommunicatorCreation,
+  kCommunicatorInit,
   kFirstMessage,     // the peer's host, at the first use of a connection
   kFirstCollective,  // the hosts of the other ranks, at the first collective of a connection
   kHostMeeting,      // the hosts of other ranks, in a step of role kMeet
   kLaunchQueue,
   kHostWait,
   kOutsideInput,
-  kDeviceRoom,
+  kKernelSlots,
   kPeerOfMessage,
   kLock,
   kDeadRank,
@@ -44,13 +44,13 @@ enum class WaitKind : std::uint8_t {
 inline constexpr int kWaitKindCount = 26;
 
 /// The kind of a node that can wait or be waited for.
-enum class WaitNodeKind : std::uint8_t { kAct, kRank, kOutside };
+enum class WaitNodeKind : std::uint8_t { kOp, kRank, kOutside };
 
 struct WaitNode {
-  WaitNodeKind kind = WaitNodeKind::kAct;
-  ActorId actor;        // kAct
-  std::uint32_t k = 0;  // kAct: the number of the op, from 0
-  RankId rank;          // kAct and kRank: its rank
+  WaitNodeKind kind = WaitNodeKind::kOp;
+  ActorId actor;        // kOp
+  std::uint32_t k = 0;  // kOp: the number of the op, from 0
+  RankId rank;          // kOp and kRank: its rank
 
   friend constexpr auto operator<=>(const WaitNode&, const WaitNode&) = default;
 };

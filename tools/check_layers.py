@@ -45,7 +45,7 @@ ROOMS = {
     "sim": {
         "engine": (),
         "interleavings": (),
-        "kahn": (),
+        "fixed_order": (),
         "loggops": (),
         "waits": (),
     },

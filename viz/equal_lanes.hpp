@@ -14,6 +14,6 @@ namespace pipesim::viz {
 /// that are marked.
 std::string lane_key(const models::TaskGraph& graph, const models::Simulation& run,
                      const models::Lane& lane,
-                     const std::function<bool(const models::StuckAct&)>& on_cycle);
+                     const std::function<bool(const models::StuckOp&)>& on_cycle);
 
 }  // namespace pipesim::viz

@@ -101,7 +101,7 @@ std::string failures_text(const std::vector<models::FailedRanks>& failures,
   for (const models::RankReport* rank : waiting) {
     for (const models::ThreadReport& thread : rank->threads) {
       if (thread.finished || !thread.at) continue;
-      const std::string what = "waits in " + act_text(*thread.at);
+      const std::string what = "waits in " + op_text(*thread.at);
       const auto alike = std::find_if(blocks.begin(), blocks.end(), [&](const RankBlock& block) {
         return block.what == what && block.at == thread.at->at;
       });

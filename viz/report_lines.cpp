@@ -16,8 +16,8 @@
 namespace pipesim::viz {
 namespace {
 
-using models::ActInfo;
 using models::Explanation;
+using models::OpInfo;
 using models::Progress;
 using models::Wait;
 using sim::WaitKind;
@@ -29,28 +29,28 @@ std::string death_text(const models::DeathReport& death, const std::vector<std::
   const bool one = ranks.size() == 1;
   const std::string who = ranks_text(ranks);
   const std::string when = time_text(death.time_ns);
-  std::string act = death.in ? act_text(*death.in) : "";
-  if (death.in && !death.in->at.empty()) act += fmt::format(" ({})", death.in->at);
+  std::string op = death.in ? op_text(*death.in) : "";
+  if (death.in && !death.in->at.empty()) op += fmt::format(" ({})", death.in->at);
   const std::string what = death.what.empty() ? "" : ": " + death.what;
   switch (death.cause) {
     case sim::DeathCause::kAtTime:
       return fmt::format("{} died at {}{}", who, when, what);
-    case sim::DeathCause::kAtAct:
+    case sim::DeathCause::kAtOp:
     case sim::DeathCause::kFatalCall:
-      return fmt::format("{} died at {} in {}{}", who, when, act, what);
+      return fmt::format("{} died at {} in {}{}", who, when, op, what);
     case sim::DeathCause::kDeviceError:
-      return fmt::format("{} died at {} in {}, where the device error surfaced{}", who, when, act,
+      return fmt::format("{} died at {} in {}, where the device error surfaced{}", who, when, op,
                          what);
     case sim::DeathCause::kLinkError:
-      return fmt::format("{} died at {}: {} failed after all retries", who, when, act);
+      return fmt::format("{} died at {}: {} failed after all retries", who, when, op);
     case sim::DeathCause::kWatchdog:
       // A host op that times out raises an exception in the host's program.
       if (!death.in->collective)
-        return fmt::format("{} gave up at {}: {} timed out", who, when, act);
+        return fmt::format("{} gave up at {}: {} timed out", who, when, op);
       return fmt::format("{} {} taken down at {} by the NCCL watchdog: {} timed out", who,
-                         one ? "was" : "were", when, act);
+                         one ? "was" : "were", when, op);
     case sim::DeathCause::kTimeout:
-      return fmt::format("{} gave up at {}: {} timed out", who, when, act);
+      return fmt::format("{} gave up at {}: {} timed out", who, when, op);
     case sim::DeathCause::kLauncher:
       break;
   }
@@ -58,14 +58,14 @@ std::string death_text(const models::DeathReport& death, const std::vector<std::
 }
 
 // Adds a line per group of ranks that died alike.
-void add_deaths(const std::vector<models::DeathReport>& deaths, bool after_rest,
+void add_deaths(const std::vector<models::DeathReport>& deaths, bool after_quiescence,
                 std::vector<std::string>& lines) {
   const auto alike = [](const models::DeathReport& a, const models::DeathReport& b) {
-    const auto act = [](const models::DeathReport& death) {
-      return death.in ? act_text(*death.in) + death.in->at : "";
+    const auto op = [](const models::DeathReport& death) {
+      return death.in ? op_text(*death.in) + death.in->at : "";
     };
-    return a.after_rest == b.after_rest && a.time_ns == b.time_ns && a.cause == b.cause &&
-           a.what == b.what && act(a) == act(b);
+    return a.after_quiescence == b.after_quiescence && a.time_ns == b.time_ns &&
+           a.cause == b.cause && a.what == b.what && op(a) == op(b);
   };
   for (std::size_t i = 0; i < deaths.size();) {
     std::size_t end = i;
@@ -73,19 +73,21 @@ void add_deaths(const std::vector<models::DeathReport>& deaths, bool after_rest,
     while (end < deaths.size() && alike(deaths[i], deaths[end]))
       ranks.push_back(deaths[end++].rank);
     std::sort(ranks.begin(), ranks.end());
-    if (deaths[i].after_rest == after_rest) lines.push_back(death_text(deaths[i], ranks));
+    if (deaths[i].after_quiescence == after_quiescence) {
+      lines.push_back(death_text(deaths[i], ranks));
+    }
     i = end;
   }
 }
 
 std::string missing_text(const models::Root& root) {
-  return root.missing ? act_text(*root.missing) + " " + root.missing->at : "";
+  return root.missing ? op_text(*root.missing) + " " + root.missing->at : "";
 }
 
 // Whether the missing call comes before the blocked call.
 bool leaves_out(const models::Root& root) {
   return root.missing &&
-         missing_text(root) != act_text(root.first.from.act) + " " + root.first.from.act.at;
+         missing_text(root) != op_text(root.first.from.op) + " " + root.first.from.op.at;
 }
 
 bool is_for_message(const Wait& wait) {
@@ -99,13 +101,13 @@ std::string sentence_key(const models::Root& root) {
   if (first.kind == WaitKind::kFailedLink) return "link " + first.link;
   std::string key =
       fmt::format("{} {} {}\n{}\n", static_cast<int>(root.party.kind), static_cast<int>(first.kind),
-                  act_text(first.from.act), models::printable(first.from.act.at));
+                  op_text(first.from.op), models::printable(first.from.op.at));
   const bool missing_call =
-      is_for_message(first) ? !first.from.act.from_any : !root.communicator.empty();
+      is_for_message(first) ? !first.from.op.from_any : !root.communicator.empty();
   if (root.party.kind != WaitNodeKind::kRank || !missing_call)
-    return key + fmt::format("{} {}", first.from.rank, first.from.act.actor.value);
-  key += fmt::format("{}\n{}\n{}\n", root.communicator, missing_text(root),
-                     stage_text(first.from.act));
+    return key + fmt::format("{} {}", first.from.rank, first.from.op.actor.value);
+  key +=
+      fmt::format("{}\n{}\n{}\n", root.communicator, missing_text(root), stage_text(first.from.op));
   // The ranks that omit the call can have made different numbers of calls.
   const bool counts = leaves_out(root);
   return counts ? key + fmt::format("{} {}", root.made, root.others_made) : key;
@@ -137,7 +139,7 @@ std::string left_out_text(const std::vector<const models::Root*>& roots, const s
                           const char* s) {
   const models::Root& first = *roots.front();
   const std::string missing =
-      act_text(*first.missing) + in_brackets(models::printable(first.missing->at), "");
+      op_text(*first.missing) + in_brackets(models::printable(first.missing->at), "");
   const std::string calls = calls_text(roots);
   if (calls.empty()) return fmt::format("{} leave{} out {}", who, s, missing);
   const bool one = first.made + 1 == first.others_made;
@@ -155,7 +157,7 @@ std::string owned_by(const std::vector<std::uint32_t>& ranks, const std::string&
 std::string first_waiters(const std::vector<const models::Root*>& roots) {
   std::set<std::uint32_t> ranks;
   for (const models::Root* root : roots) ranks.insert(root->first.from.rank);
-  return owned_by({ranks.begin(), ranks.end()}, act_text(roots.front()->first.from.act));
+  return owned_by({ranks.begin(), ranks.end()}, op_text(roots.front()->first.from.op));
 }
 
 // Explains why the target of the first wait never happens. `ranks` are the ranks of the roots, if
@@ -163,7 +165,7 @@ std::string first_waiters(const std::vector<const models::Root*>& roots) {
 std::string root_text(const std::vector<const models::Root*>& roots,
                       const std::vector<std::uint32_t>& ranks) {
   const Wait& first = roots.front()->first;
-  const std::string details = in_brackets(models::printable(first.from.act.at), calls_text(roots));
+  const std::string details = in_brackets(models::printable(first.from.op.at), calls_text(roots));
   const std::string waiter = is_for_message(first) ? first_waiters(roots) : phrase_of(first.from);
   const std::string who = ranks_text(ranks);
   const bool one = ranks.size() == 1;
@@ -184,14 +186,14 @@ std::string root_text(const std::vector<const models::Root*>& roots,
       return fmt::format("{} {}", waiter, wait_text(first));
     case WaitKind::kPeerOfMessage:
     case WaitKind::kFirstMessage:
-      if (first.from.act.from_any) {
+      if (first.from.op.from_any) {
         return fmt::format("{} post{} no further send for {}, which receives from any rank", who, s,
                            waiter);
       }
-      return fmt::format("{} never post{} {} of {}", who, s, matching_text(first.from.act), waiter);
-    case WaitKind::kCommunicatorCreation:
-      return fmt::format("{} never join{} the communicator of {}{}", who, s,
-                         act_text(first.from.act), details);
+      return fmt::format("{} never post{} {} of {}", who, s, matching_text(first.from.op), waiter);
+    case WaitKind::kCommunicatorInit:
+      return fmt::format("{} never join{} the communicator of {}{}", who, s, op_text(first.from.op),
+                         details);
     case WaitKind::kSlot:
     case WaitKind::kDependency:
     case WaitKind::kSignal:
@@ -200,7 +202,7 @@ std::string root_text(const std::vector<const models::Root*>& roots,
     case WaitKind::kPacket:
       return fmt::format("{} {}", waiter, wait_text(first));
     default:
-      return fmt::format("{} never call{} {}{}", who, s, act_text(first.from.act), details);
+      return fmt::format("{} never call{} {}{}", who, s, op_text(first.from.op), details);
   }
 }
 
@@ -249,14 +251,14 @@ std::string timing_text(const sim::Jitter& jitter) {
                                    models::jitter_text(jitter), jitter.seed);
 }
 
-std::string act_detail(const models::ActInfo& act) {
-  if (act.micro_batch > 0) return fmt::format("micro-batch {}", act.micro_batch);
-  return models::printable(act.statement.empty() ? act.at : act.statement);
+std::string op_detail(const models::OpInfo& op) {
+  if (op.micro_batch > 0) return fmt::format("micro-batch {}", op.micro_batch);
+  return models::printable(op.statement.empty() ? op.at : op.statement);
 }
 
 std::string shape_of(const Wait& wait) {
   return fmt::format("{} {} {}", static_cast<int>(wait.from.kind), static_cast<int>(wait.kind),
-                     act_id(wait.from.act));
+                     op_id(wait.from.op));
 }
 
 std::vector<AlikeCycles> alike_cycles(const std::vector<Wait>& first,
@@ -277,12 +279,12 @@ std::vector<AlikeCycles> alike_cycles(const std::vector<Wait>& first,
 }
 
 std::string alike_text(const models::CycleClass& cycles) {
-  constexpr std::size_t kMost = 20;
+  constexpr std::size_t kMax = 20;
   const std::size_t count = cycles.ranks.size();
   if (count < 2) return "";
   std::string text;
   for (std::size_t i = 1; i < count; ++i) {
-    const bool told = count <= kMost || i < 3 || i + 1 == count;
+    const bool told = count <= kMax || i < 3 || i + 1 == count;
     if (told) text += (i == 1 ? "" : "; ") + ranks_text(cycles.ranks[i]);
     if (!told && i == 3) text += "; ...";
   }
@@ -302,7 +304,7 @@ std::vector<std::string> broken_lines(const Explanation& explanation) {
   std::vector<std::string> lines;
   for (const models::DeviceErrorReport& error : explanation.device_errors) {
     lines.push_back(fmt::format("rank {} {} ended at {} in a device error: {}", error.rank,
-                                act_text(error.in), time_text(error.time_ns), error.what));
+                                op_text(error.in), time_text(error.time_ns), error.what));
   }
   add_deaths(explanation.deaths, false, lines);
   return lines;
@@ -315,14 +317,14 @@ std::vector<std::string> end_lines(const Explanation& explanation) {
 }
 
 std::vector<std::string> mismatch_lines(const Explanation& explanation) {
-  constexpr std::size_t kMost = 20;
+  constexpr std::size_t kMax = 20;
   std::vector<std::string> lines;
-  const std::size_t shown = std::min(kMost, explanation.mismatches.size());
+  const std::size_t shown = std::min(kMax, explanation.mismatches.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const models::Misfit& misfit = explanation.mismatches[i];
-    const auto call = [](const ActInfo& act) {
-      return fmt::format("{}{}", act_text(act),
-                         act.at.empty() ? "" : fmt::format(" ({})", models::printable(act.at)));
+    const auto call = [](const OpInfo& op) {
+      return fmt::format("{}{}", op_text(op),
+                         op.at.empty() ? "" : fmt::format(" ({})", models::printable(op.at)));
     };
     std::vector<std::uint32_t> ranks = misfit.ranks;
     std::sort(ranks.begin(), ranks.end());
@@ -378,7 +380,7 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
                     most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
                     names_waiter ? ""
                                  : fmt::format(", {}{} ({})", most == 1 ? "" : "the first of them ",
-                                               first_waiters(group), stage_text(first.from.act))));
+                                               first_waiters(group), stage_text(first.from.op))));
   }
   return lines;
 }
@@ -393,9 +395,9 @@ std::string first_reason(const models::Explanation& explanation) {
 
 std::string misplacement_text(const models::Misplacement& found) {
   return fmt::format(
-      "{} feeds stream '{}' but runs on '{}', queued behind {}{}.", found.act.op,
-      found.feeds_stream, found.act.stream, found.behind.op,
-      found.behind.micro_batch == 0 ? "" : fmt::format(" ({})", act_detail(found.behind)));
+      "{} feeds stream '{}' but runs on '{}', queued behind {}{}.", found.op.name,
+      found.feeds_stream, found.op.stream, found.behind.name,
+      found.behind.micro_batch == 0 ? "" : fmt::format(" ({})", op_detail(found.behind)));
 }
 
 std::string remedy_text(const models::Remedy& remedy) {
@@ -411,20 +413,20 @@ std::string progress_text(const models::RankReport& rank, const Progress& progre
   std::string text = fmt::format("{} of {} {}", grouped(progress.done), grouped(progress.expected),
                                  progress.of == Of::kHost ? "calls returned" : "done");
   if (!progress.stuck) return text;
-  const models::ActInfo& act = *progress.stuck;
-  const bool in_call = progress.of == Of::kHost && act.stage == models::ActStage::kEntered;
+  const models::OpInfo& op = *progress.stuck;
+  const bool in_call = progress.of == Of::kHost && op.stage == models::OpStage::kEntered;
   if (in_call) {
-    text += fmt::format(", {} {}", rank.dead ? "died in" : "now in", act_text(act));
+    text += fmt::format(", {} {}", rank.dead ? "died in" : "now in", op_text(op));
   } else if (progress.of == Of::kPhase || progress.of == Of::kStream) {
-    text += fmt::format(", {} at {}", ordinal(act.act), act.op);
+    text += fmt::format(", {} at {}", ordinal(op.number), op.name);
   } else {
-    text += fmt::format(", at {}", act_text(act));
+    text += fmt::format(", at {}", op_text(op));
   }
   const bool says_place = progress.of == Of::kHost || progress.of == Of::kOps;
-  if (says_place && !act.at.empty()) text += ", " + models::printable(act.at);
-  if (in_call && act.step == sim::Step::kHostStep) return text;
-  const std::string stage = stage_text(act);
-  const bool was_busy = rank.dead && act.stage >= models::ActStage::kLaunched;
+  if (says_place && !op.at.empty()) text += ", " + models::printable(op.at);
+  if (in_call && op.step == sim::Step::kHostStep) return text;
+  const std::string stage = stage_text(op);
+  const bool was_busy = rank.dead && op.stage >= models::OpStage::kLaunched;
   if (was_busy) return fmt::format("{} ({} when it died)", text, stage);
   if (!progress.tells_wait()) return fmt::format("{} ({})", text, stage);
   return fmt::format("{} ({}, {})", text, stage, wait_text(*progress.wait));

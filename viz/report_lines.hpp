@@ -20,7 +20,7 @@ std::string timing_text(const sim::Jitter& jitter);
 
 /// Returns details of an op: "micro-batch 3", its statement in a GOAL file, or its line in the
 /// user's program; empty if unknown.
-std::string act_detail(const models::ActInfo& act);
+std::string op_detail(const models::OpInfo& op);
 
 /// Cycles that differ only in their ranks.
 using AlikeCycles = std::vector<const std::vector<models::Wait>*>;

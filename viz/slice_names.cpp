@@ -65,7 +65,7 @@ SliceWords SliceNames::words_of(const Slice& slice) const {
   const bool on_host = slice.kind == WorkKind::kHost;
   const KindLook kind = look(slice.kind);
   SliceWords words{{}, kind.letter, kind.meaning, false};
-  const std::string label = models::act_label(graph_, run_.lowered, slice.actor, slice.k);
+  const std::string label = models::op_label(graph_, run_.lowered, slice.actor, slice.k);
   if (is_action(slice)) {
     words.choices = words_of_action(label, run_.lowered.plan.actors[slice.actor].rank.value);
     words.numbered = true;
@@ -77,7 +77,7 @@ SliceWords SliceNames::words_of(const Slice& slice) const {
     words.choices = {fmt::format("{}{}", kind.letter, micro_batch)};
     words.numbered = true;
   } else {
-    words.choices = {label, names_.op(slice.actor)};
+    words.choices = {label, names_.name(slice.actor)};
   }
   return words;
 }

@@ -14,16 +14,16 @@
 namespace pipesim::viz {
 namespace {
 
-using models::ActInfo;
 using models::Cause;
 using models::Explanation;
+using models::OpInfo;
 using models::Wait;
 using sim::WaitKind;
 
 // Names an op and its rank: "rank 0's nccl-1998#3 (micro-batch 3)".
-std::string owned(const ActInfo& act) {
-  const std::string detail = act_detail(act);
-  return fmt::format("rank {}'s {}{}", act.rank, op_text(act),
+std::string owned(const OpInfo& op) {
+  const std::string detail = op_detail(op);
+  return fmt::format("rank {}'s {}{}", op.rank, op_text(op),
                      detail.empty() ? "" : fmt::format(" ({})", detail));
 }
 
@@ -33,7 +33,7 @@ std::string predicate(const Wait& wait) {
                              (wait.kind == WaitKind::kStreamOrder && !holds_stream(wait));
   if (is_participle) return "is " + wait_text(wait);
   const bool blocked =
-      wait.kind == WaitKind::kHostWait && wait.from.act.step != sim::Step::kHostStep;
+      wait.kind == WaitKind::kHostWait && wait.from.op.step != sim::Step::kHostStep;
   return blocked ? "has not been called: " + wait_text(wait) : wait_text(wait);
 }
 
@@ -45,20 +45,20 @@ std::string reason_on_other_rank(const Wait& crossing, const std::vector<const W
   if (own.size() == 1) {
     if (!joins(crossing)) return fmt::format(", which {}", predicate(last));
     const std::string call =
-        crossing.needed ? op_text(last.from.act) : fmt::format("rank {}'s call", last.from.rank);
+        crossing.needed ? op_text(last.from.op) : fmt::format("rank {}'s call", last.from.rank);
     return fmt::format(", but {} {}", call, predicate(last));
   }
   const bool feeds = last.kind == WaitKind::kData || last.kind == WaitKind::kCreditData ||
                      last.kind == WaitKind::kCreditControl;
   const std::string first =
-      feeds ? op_text(last.to.act)
-            : fmt::format("{}, which {}", op_text(last.from.act), predicate(last));
+      feeds ? op_text(last.to.op)
+            : fmt::format("{}, which {}", op_text(last.from.op), predicate(last));
   return fmt::format(", but rank {} first needs {}", last.from.rank, first);
 }
 
 std::string cycle_of_one_rank(const std::vector<Wait>& cycle) {
   const auto part = [](const Wait& wait) {
-    return fmt::format("{} {}", op_text(wait.from.act), predicate(wait));
+    return fmt::format("{} {}", op_text(wait.from.op), predicate(wait));
   };
   if (cycle.size() == 1) return part(cycle.front());
   const std::string between = cycle.size() == 2 ? "" : "which leads to ";
@@ -83,7 +83,7 @@ std::string cycle_summary(const std::vector<Wait>& cycle) {
         c + 1 < crossings.size() ? crossings[c + 1] : crossings.front() + cycle.size();
     std::vector<const Wait*> own;
     for (std::size_t i = crossings[c] + 1; i < next; ++i) own.push_back(&cycle[i % cycle.size()]);
-    parts.push_back(fmt::format("{} {}{}", owned(crossing.from.act), wait_text(crossing),
+    parts.push_back(fmt::format("{} {}{}", owned(crossing.from.op), wait_text(crossing),
                                 reason_on_other_rank(crossing, own)));
   }
   const std::string rest =
@@ -161,7 +161,7 @@ std::string advice_text(const Report& report) {
       switch (report.explanation.roots.front().first.kind) {
         case WaitKind::kLock:
           return "Next: find out why this lock is never released.";
-        case WaitKind::kCommunicatorCreation:
+        case WaitKind::kCommunicatorInit:
           return "Next: initialize this communicator on all its ranks before its first use, or "
                  "find out why these ranks never call it.";
         default:

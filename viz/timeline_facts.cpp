@@ -27,7 +27,7 @@ std::int64_t covered_ns(Times times) {
 
 }  // namespace
 
-std::map<std::uint32_t, const models::Root*> guilty_ranks(const models::Explanation& end) {
+std::map<std::uint32_t, const models::Root*> missing_ranks(const models::Explanation& end) {
   std::map<std::uint32_t, const models::Root*> result;
   for (const models::Root& root : end.roots) {
     const bool is_rank = root.party.kind == sim::WaitNodeKind::kRank;

@@ -12,7 +12,7 @@ namespace pipesim::viz {
 
 /// Returns the ranks that others wait for in vain, with the first root of each. Excludes ranks cut
 /// off by a failed link, which did nothing wrong.
-std::map<std::uint32_t, const models::Root*> guilty_ranks(const models::Explanation& end);
+std::map<std::uint32_t, const models::Root*> missing_ranks(const models::Explanation& end);
 
 /// Whether a slice counts as idle: its stream is held up until an event fires.
 bool is_idle(const models::Simulation& run, const models::Slice& slice);

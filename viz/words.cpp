@@ -13,8 +13,8 @@
 
 namespace pipesim::viz {
 
-using models::ActInfo;
-using models::ActStage;
+using models::OpInfo;
+using models::OpStage;
 using models::Wait;
 using models::WaitParty;
 using sim::DeathCause;
@@ -181,7 +181,7 @@ std::string_view kind_name(WaitKind kind) {
       return "credit (control)";
     case WaitKind::kPeerOfCollective:
       return "peer of a collective";
-    case WaitKind::kCommunicatorCreation:
+    case WaitKind::kCommunicatorInit:
       return "communicator creation";
     case WaitKind::kFirstMessage:
       return "first message";
@@ -193,7 +193,7 @@ std::string_view kind_name(WaitKind kind) {
       return "launch queue";
     case WaitKind::kHostWait:
       return "host wait";
-    case WaitKind::kDeviceRoom:
+    case WaitKind::kKernelSlots:
       return "device room";
     case WaitKind::kPeerOfMessage:
       return "peer of a message";
@@ -229,9 +229,9 @@ std::string_view kind_name(WaitKind kind) {
 
 std::string_view kind_label(WaitKind kind) {
   switch (kind) {
-    case WaitKind::kCommunicatorCreation:
+    case WaitKind::kCommunicatorInit:
       return "communicator init";
-    case WaitKind::kDeviceRoom:
+    case WaitKind::kKernelSlots:
       return "kernel slots";
     case WaitKind::kPeerOfMessage:
       return "send/recv";
@@ -240,17 +240,17 @@ std::string_view kind_label(WaitKind kind) {
   }
 }
 
-std::string_view stage_name(ActStage stage) {
+std::string_view stage_name(OpStage stage) {
   switch (stage) {
-    case ActStage::kNotEntered:
+    case OpStage::kNotEntered:
       return "not entered";
-    case ActStage::kEntered:
+    case OpStage::kEntered:
       return "entered";
-    case ActStage::kLaunched:
+    case OpStage::kLaunched:
       return "launched";
-    case ActStage::kStarted:
+    case OpStage::kStarted:
       return "started";
-    case ActStage::kDone:
+    case OpStage::kDone:
       break;
   }
   return "done";
@@ -260,7 +260,7 @@ std::string_view death_name(DeathCause cause) {
   switch (cause) {
     case DeathCause::kAtTime:
       return "at a time";
-    case DeathCause::kAtAct:
+    case DeathCause::kAtOp:
       return "at an act";
     case DeathCause::kFatalCall:
       return "denied";
@@ -282,22 +282,24 @@ std::string fingerprint_text(std::uint64_t fingerprint) {
   return fmt::format("{:016x}", fingerprint);
 }
 
-std::string act_id(const ActInfo& act) {
-  if (act.act == 0) return act.op;
-  const std::string call = act.call_name.empty() ? "" : fmt::format(" ({})", act.call_name);
-  return fmt::format("{}#{}{}", act.op, act.act, call);
+std::string op_id(const OpInfo& op) {
+  if (op.number == 0) return op.name;
+  const std::string call = op.call_name.empty() ? "" : fmt::format(" ({})", op.call_name);
+  return fmt::format("{}#{}{}", op.name, op.number, call);
 }
 
-std::string act_text(const ActInfo& act) { return act.name.empty() ? act_id(act) : act.name; }
+std::string op_text(const OpInfo& op) {
+  return op.recorded_name.empty() ? op_id(op) : op.recorded_name;
+}
 
-std::string op_text(const ActInfo& act) {
-  return act.implied ? fmt::format("'{}'", act_text(act)) : act_text(act);
+std::string quoted_if_implied(const OpInfo& op) {
+  return op.implied ? fmt::format("'{}'", op_text(op)) : op_text(op);
 }
 
 std::string party_text(const WaitParty& party) {
   switch (party.kind) {
-    case WaitNodeKind::kAct:
-      return fmt::format("rank {} {}", party.rank, act_text(party.act));
+    case WaitNodeKind::kOp:
+      return fmt::format("rank {} {}", party.rank, op_text(party.op));
     case WaitNodeKind::kRank:
       return fmt::format("rank {}", party.rank);
     case WaitNodeKind::kOutside:
@@ -307,19 +309,19 @@ std::string party_text(const WaitParty& party) {
 }
 
 std::string phrase_of(const WaitParty& party) {
-  if (party.kind != WaitNodeKind::kAct) return party_text(party);
-  return fmt::format("rank {}'s {}", party.rank, act_text(party.act));
+  if (party.kind != WaitNodeKind::kOp) return party_text(party);
+  return fmt::format("rank {}'s {}", party.rank, op_text(party.op));
 }
 
-std::string stage_text(const ActInfo& act) {
-  switch (act.stage) {
-    case ActStage::kNotEntered:
+std::string stage_text(const OpInfo& op) {
+  switch (op.stage) {
+    case OpStage::kNotEntered:
       return "not launched";
-    case ActStage::kEntered:
-      switch (act.step) {
+    case OpStage::kEntered:
+      switch (op.step) {
         case Step::kOutsideInput:
           return "launching: waiting for input";
-        case Step::kCreation:
+        case Step::kInit:
           return "launching: in communicator init";
         case Step::kConnection:
           return "launching: connecting at first use";
@@ -333,11 +335,11 @@ std::string stage_text(const ActInfo& act) {
           break;
       }
       return "launching";
-    case ActStage::kLaunched:
+    case OpStage::kLaunched:
       return "launched";
-    case ActStage::kStarted:
+    case OpStage::kStarted:
       return "running";
-    case ActStage::kDone:
+    case OpStage::kDone:
       break;
   }
   return "done";
@@ -372,7 +374,7 @@ std::string cycle_text(const models::Explanation& explanation) {
   std::set<std::uint32_t> micro_batches;
   for (const Wait& wait : explanation.cycle) {
     ranks.insert(wait.from.rank);
-    if (wait.from.act.micro_batch > 0) micro_batches.insert(wait.from.act.micro_batch);
+    if (wait.from.op.micro_batch > 0) micro_batches.insert(wait.from.op.micro_batch);
   }
   const auto listed = [](std::string_view one, std::string_view many,
                          const std::set<std::uint32_t>& numbers) {
@@ -417,16 +419,16 @@ namespace {
 
 // Names the target of a wait, as seen from the waiting rank.
 std::string other_text(const Wait& wait) {
-  if (wait.to.kind != WaitNodeKind::kAct) return party_text(wait.to);
-  const std::string op = op_text(wait.to.act);
+  if (wait.to.kind != WaitNodeKind::kOp) return party_text(wait.to);
+  const std::string op = quoted_if_implied(wait.to.op);
   return wait.to.rank == wait.from.rank ? op : fmt::format("rank {}'s {}", wait.to.rank, op);
 }
 
 // Describes a wait of a host, or of an op whose host thread is blocked elsewhere.
-std::string text_of_host_wait(const ActInfo& from, const std::string& other) {
+std::string text_of_host_wait(const OpInfo& from, const std::string& other) {
   if (from.step == Step::kHostStep) return fmt::format("makes its host wait for {}", other);
   // One thread drives several ranks and is in a step of another rank.
-  if (from.stage >= ActStage::kLaunched) {
+  if (from.stage >= OpStage::kLaunched) {
     return fmt::format("waits until its host thread has finished {}", other);
   }
   return fmt::format("its host thread is blocked in {}", other);
@@ -434,15 +436,15 @@ std::string text_of_host_wait(const ActInfo& from, const std::string& other) {
 
 // Describes the wait of a send or recv.
 std::string text_of_message(const Wait& wait, const std::string& other) {
-  const bool never = wait.to.kind != WaitNodeKind::kAct;
+  const bool never = wait.to.kind != WaitNodeKind::kOp;
   if (wait.to.kind == WaitNodeKind::kOutside) return "waits for a send that no rank posts";
-  if (wait.from.act.from_any) {
+  if (wait.from.op.from_any) {
     return never ? fmt::format("waits for a send of any rank; {} posts none", other)
                  : fmt::format("waits for a send of any rank, such as {}", other);
   }
-  return never ? fmt::format("waits for {}, which {} never posts", matching_text(wait.from.act),
-                             other)
-               : fmt::format("waits for {}, {}", matching_text(wait.from.act), other);
+  return never
+             ? fmt::format("waits for {}, which {} never posts", matching_text(wait.from.op), other)
+             : fmt::format("waits for {}, {}", matching_text(wait.from.op), other);
 }
 
 // Describes the wait of a GOAL statement or of a step of a collective algorithm.
@@ -479,7 +481,7 @@ std::string text_of_algorithm(WaitKind kind, bool never, const std::string& othe
 
 // Describes `wait`; `other` names its target.
 std::string text_of(const Wait& wait, const std::string& other) {
-  const bool never = wait.to.kind != WaitNodeKind::kAct;
+  const bool never = wait.to.kind != WaitNodeKind::kOp;
   switch (wait.kind) {
     case WaitKind::kStreamOrder:
       return holds_stream(wait) ? fmt::format("blocks its stream until {} is done", other)
@@ -493,15 +495,15 @@ std::string text_of(const Wait& wait, const std::string& other) {
     case WaitKind::kPeerOfCollective:
       return never ? fmt::format("waits for {}, which never joins", other)
                    : fmt::format("waits for {} to join", other);
-    case WaitKind::kCommunicatorCreation:
+    case WaitKind::kCommunicatorInit:
       if (never) return fmt::format("waits for {}, which never joins the communicator", other);
-      return wait.to.act.stage >= ActStage::kLaunched
+      return wait.to.op.stage >= OpStage::kLaunched
                  ? fmt::format("waits for the device to finish {}", other)
                  : fmt::format("waits for {} to join the communicator", other);
     case WaitKind::kFirstMessage:
       return never
                  ? fmt::format("blocks its host: {} never posts {} (first use connects the ranks)",
-                               other, matching_text(wait.from.act))
+                               other, matching_text(wait.from.op))
                  : fmt::format("blocks its host until {} is called (first message)", other);
     case WaitKind::kFirstCollective:
       return never ? fmt::format(
@@ -514,9 +516,9 @@ std::string text_of(const Wait& wait, const std::string& other) {
       return fmt::format("waits for a free entry in the launch queue, which is full behind {}",
                          other);
     case WaitKind::kHostWait:
-      return text_of_host_wait(wait.from.act, other);
-    case WaitKind::kDeviceRoom: {
-      const bool of_host = wait.from.act.call && !wait.from.act.collective;
+      return text_of_host_wait(wait.from.op, other);
+    case WaitKind::kKernelSlots: {
+      const bool of_host = wait.from.op.call && !wait.from.op.collective;
       return fmt::format("waits for {} held by {}",
                          of_host ? "one of gloo's two workers," : "a kernel slot", other);
     }
@@ -540,31 +542,32 @@ std::string text_of(const Wait& wait, const std::string& other) {
 
 bool holds_stream(const Wait& wait) {
   return wait.kind == WaitKind::kStreamOrder &&
-         (wait.from.act.stage == ActStage::kStarted || wait.from.act.stream != wait.to.act.stream);
+         (wait.from.op.stage == OpStage::kStarted || wait.from.op.stream != wait.to.op.stream);
 }
 
 bool joins(const Wait& wait) {
-  return wait.kind == WaitKind::kPeerOfCollective || wait.kind == WaitKind::kCommunicatorCreation;
+  return wait.kind == WaitKind::kPeerOfCollective || wait.kind == WaitKind::kCommunicatorInit;
 }
 
-std::string matching_text(const ActInfo& act) {
-  if (act.call == sim::CallKind::kSend) return "the matching recv";
-  return act.call == sim::CallKind::kReceive ? "the matching send" : "the matching call";
+std::string matching_text(const OpInfo& op) {
+  if (op.call == sim::CallKind::kSend) return "the matching recv";
+  return op.call == sim::CallKind::kReceive ? "the matching send" : "the matching call";
 }
 
 std::string wait_text(const Wait& wait) {
-  const ActInfo& other = wait.needed ? *wait.needed : wait.to.act;
+  const OpInfo& other = wait.needed ? *wait.needed : wait.to.op;
   // Peers are in the same call, so the rank alone identifies the target.
   const bool same_call =
-      joins(wait) && wait.to.kind == WaitNodeKind::kAct &&
-      !(wait.kind == WaitKind::kCommunicatorCreation && wait.to.act.stage >= ActStage::kLaunched) &&
-      act_text(wait.from.act) == act_text(other);
+      joins(wait) && wait.to.kind == WaitNodeKind::kOp &&
+      !(wait.kind == WaitKind::kCommunicatorInit && wait.to.op.stage >= OpStage::kLaunched) &&
+      op_text(wait.from.op) == op_text(other);
   const std::string rank = fmt::format("rank {}", wait.to.rank);
   if (!wait.needed) return text_of(wait, same_call ? rank : other_text(wait));
-  return same_call ? text_of(wait, fmt::format("{} (still at {})", rank, op_text(wait.to.act)))
-                   : fmt::format("{}, which comes after {}'s own {}",
-                                 text_of(wait, fmt::format("{}'s {}", rank, op_text(other))), rank,
-                                 op_text(wait.to.act));
+  return same_call
+             ? text_of(wait, fmt::format("{} (still at {})", rank, quoted_if_implied(wait.to.op)))
+             : fmt::format("{}, which comes after {}'s own {}",
+                           text_of(wait, fmt::format("{}'s {}", rank, quoted_if_implied(other))),
+                           rank, quoted_if_implied(wait.to.op));
 }
 
 std::string edge_text(const Wait& wait) {
@@ -577,13 +580,13 @@ std::string edge_text(const Wait& wait) {
   return text;
 }
 
-std::string reading_about(models::Reading reading) {
+std::string nccl_mode_about(models::NcclMode reading) {
   switch (reading) {
-    case models::Reading::kContract:
+    case models::NcclMode::kContract:
       return "a send may block until its recv, as NCCL documents";
-    case models::Reading::kReal:
+    case models::NcclMode::kReal:
       return "sends complete into NCCL's buffers";
-    case models::Reading::kCold:
+    case models::NcclMode::kCold:
       break;
   }
   return "a fresh job, in which ranks connect at first use";

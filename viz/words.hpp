@@ -53,7 +53,7 @@ std::string_view kind_name(sim::WaitKind kind);
 std::string_view kind_label(sim::WaitKind kind);
 
 /// Returns the JSON name of a stage: "started".
-std::string_view stage_name(models::ActStage stage);
+std::string_view stage_name(models::OpStage stage);
 
 /// Returns the JSON name of the cause of a rank's death: "watchdog".
 std::string_view death_name(sim::DeathCause cause);
@@ -62,14 +62,14 @@ std::string_view death_name(sim::DeathCause cause);
 std::string fingerprint_text(std::uint64_t fingerprint);
 
 /// Returns the name of an op in the scenario: "nccl-1998#3".
-std::string act_id(const models::ActInfo& act);
+std::string op_id(const models::OpInfo& op);
 
 /// The same; an op of a recorded script is "all_reduce #23 on the world group".
-std::string act_text(const models::ActInfo& act);
+std::string op_text(const models::OpInfo& op);
 
 /// The same within a sentence. The name of an op that `after` implies is quoted: "'wait for nccl ep
 /// before experts#1'".
-std::string op_text(const models::ActInfo& act);
+std::string quoted_if_implied(const models::OpInfo& op);
 
 /// Names the target of a wait: "rank 1 nccl-1998#3", "rank 3", "the outside".
 std::string party_text(const models::WaitParty& party);
@@ -78,7 +78,7 @@ std::string party_text(const models::WaitParty& party);
 std::string phrase_of(const models::WaitParty& party);
 
 /// Returns the progress of an op: "running", "launching: in communicator init".
-std::string stage_text(const models::ActInfo& act);
+std::string stage_text(const models::OpInfo& op);
 
 /// Returns the verdict as reports begin: "DEADLOCK", "LIMIT (until)".
 std::string verdict_text(const models::Explanation& explanation);
@@ -104,7 +104,7 @@ bool holds_stream(const models::Wait& wait);
 bool joins(const models::Wait& wait);
 
 /// Returns the matching call of a send or recv: "the matching recv".
-std::string matching_text(const models::ActInfo& act);
+std::string matching_text(const models::OpInfo& op);
 
 /// Breaks `text` into lines of at most `width` columns, each with its line end. The first line is
 /// indented by `first`, the others by `rest`.
@@ -119,6 +119,6 @@ std::string wait_text(const models::Wait& wait);
 std::string edge_text(const models::Wait& wait);
 
 /// Describes a reading: "sends complete into NCCL's buffers".
-std::string reading_about(models::Reading reading);
+std::string nccl_mode_about(models::NcclMode reading);
 
 }  // namespace pipesim::viz

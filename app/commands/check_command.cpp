@@ -24,7 +24,7 @@
 #include "models/record/free_order.hpp"
 #include "models/search/check.hpp"
 #include "models/search/event_order.hpp"
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "viz/html/check_page.hpp"
 #include "viz/json/check_json.hpp"
 #include "viz/text/check_text.hpp"
@@ -75,7 +75,7 @@ class Deadline {
   std::thread thread_;  // last member: the thread uses the others
 };
 
-int exit_code_of(const models::ReadingsReport& found, bool interrupted) {
+int exit_code_of(const models::NcclModesReport& found, bool interrupted) {
   switch (found.answer) {
     case models::JobAnswer::kProved:
       return kExitGood;
@@ -92,12 +92,12 @@ int exit_code_of(const models::ReadingsReport& found, bool interrupted) {
 
 std::string order_text(const ScenarioInput& input, const std::vector<formats::Setting>& way,
                        const models::TaskGraph& graph, const models::CheckReport& check,
-                       const models::Reading* reading) {
+                       const models::NcclMode* mode) {
   formats::SavedOrder order;
   order.scenario = graph.name;
   order.settings = input.settings();
   order.settings.insert(order.settings.end(), way.begin(), way.end());
-  if (reading != nullptr) order.settings.emplace_back("reading", models::reading_name(*reading));
+  if (mode != nullptr) order.settings.emplace_back("reading", models::nccl_mode_name(*mode));
   order.reading = check.exploration.reading;
   const models::Simulation& run = check.hang ? *check.hang : check.usual;
   order.steps = models::describe_order(graph, run.lowered, check.exploration.hang);
@@ -110,7 +110,7 @@ struct Judgement {
   std::string undecided{};          // headline of an undecided answer; empty: decided
 };
 
-void undecide(models::ReadingsReport& found, Judgement& judged, std::string headline) {
+void undecide(models::NcclModesReport& found, Judgement& judged, std::string headline) {
   found.answer = models::JobAnswer::kUndecided;
   found.check.exploration.answer = sim::Answer::kUndecided;
   judged.undecided = std::move(headline);
@@ -120,7 +120,7 @@ void undecide(models::ReadingsReport& found, Judgement& judged, std::string head
 // to a message depends on its sender, and was recorded for one sender only. A hang that only
 // another sender leads to is therefore undecided. Adds to the basis of the answer.
 void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
-                      const sim::ExploreOptions& options, models::ReadingsReport& found,
+                      const sim::ExploreOptions& options, models::NcclModesReport& found,
                       Judgement& judged) {
   const models::Record& record = recorded.record();
   if (!models::has_any_source(record, RecordInput::rules_of(input.rules()))) return;
@@ -149,7 +149,7 @@ void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
 }
 
 // Weakens the answer if the scenario marks it as undecided.
-void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport& found,
+void judge_scenario(const formats::Undecided& undecided, models::NcclModesReport& found,
                     Judgement& judged) {
   if (found.answer == models::JobAnswer::kUndecided) return;
   // A mismatch also says that nothing hangs.
@@ -166,7 +166,7 @@ void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport&
 // Weakens a proof of a record that keeps no Work of some sends, under gloo's rules. Timing decides
 // whether such a message is delivered, so a hang is possible.
 void judge_dropped_sends(const ScenarioInput& input, const RecordInput& recorded,
-                         const sim::ExploreOptions& options, models::ReadingsReport& found) {
+                         const sim::ExploreOptions& options, models::NcclModesReport& found) {
   const models::Record& record = recorded.record();
   const bool nccl = RecordInput::rules_of(input.rules()) == models::RecordRules::kNccl;
   if (nccl || found.answer != models::JobAnswer::kProved) return;
@@ -183,18 +183,18 @@ void judge_dropped_sends(const ScenarioInput& input, const RecordInput& recorded
   found.check.exploration.answer = sim::Answer::kHangPossible;
 }
 
-using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
+using CheckOne = std::function<models::NcclModesReport(const models::TaskGraph&)>;
 
 // Writes the HTML page. Reruns the hanging run, or else the default run, and records the times of
 // its ops.
 void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, std::string made_by,
                 const std::string& path) {
-  if (view.readings != nullptr) graph.reading = view.readings->shown;
+  if (view.modes != nullptr) graph.nccl_mode = view.modes->shown;
   models::Diagnostics ignored;
   std::optional<models::Lowered> lowered = models::lower(graph, ignored);
   const sim::Exploration& found = view.check.exploration;
   sim::RunOptions run;
-  run.keep_act_times = true;
+  run.keep_op_times = true;
   if (found.reading.any()) run.reading = &found.reading;
   if (!found.hang.empty()) run.order = &found.hang;
   const models::Simulation shown = models::simulate(graph, std::move(*lowered), run);
@@ -260,7 +260,7 @@ class CheckRun {
     lay_out();
     basis_.assign(scenario_.rests_on.begin(), scenario_.rests_on.end());
     check();
-    const int code = exit_code_of(readings_, interrupted());
+    const int code = exit_code_of(modes_, interrupted());
     write_dot();
     if (!write_order()) report();
     return code;
@@ -271,33 +271,33 @@ class CheckRun {
   bool interrupted() const { return console_.interrupted != nullptr && *console_.interrupted; }
   // Whether to check all readings; false if the user asks for one reading, or if the readings do
   // not differ.
-  bool all_readings() const {
-    return !arguments_.has("reading") && models::has_readings(scenario_.graph);
+  bool all_modes() const {
+    return !arguments_.has("reading") && models::has_nccl_modes(scenario_.graph);
   }
   // Whether the user asked only for a reading that NCCL does not promise. A proof for a job after
   // its first step does not hold for a fresh job.
   bool relies_on_buffers() const {
-    const models::Reading reading = scenario_.graph.reading;
-    if (all_readings() || !models::has_readings(scenario_.graph)) return false;
-    return reading == models::Reading::kReal ||
-           (reading == models::Reading::kCold &&
-            models::is_buffered(readings_.check.usual.lowered.plan));
+    const models::NcclMode mode = scenario_.graph.nccl_mode;
+    if (all_modes() || !models::has_nccl_modes(scenario_.graph)) return false;
+    return mode == models::NcclMode::kReal ||
+           (mode == models::NcclMode::kCold &&
+            models::is_buffered(modes_.check.usual.lowered.plan));
   }
   bool in_words() const {
     return !arguments_.has("json") && !arguments_.has("all") && !options_.dot_path &&
            !options_.order_path && !options_.html_path;
   }
   bool has_order() const {
-    const sim::Exploration& found = readings_.check.exploration;
+    const sim::Exploration& found = modes_.check.exploration;
     return !found.hang.empty() || found.reading.any();
   }
 
   // Lays out the job. Reports mistakes, which are the same in all readings.
   void lay_out() {
-    const models::Reading asked = scenario_.graph.reading;
-    if (all_readings()) scenario_.graph.reading = models::Reading::kContract;
+    const models::NcclMode asked = scenario_.graph.nccl_mode;
+    if (all_modes()) scenario_.graph.nccl_mode = models::NcclMode::kContract;
     job_ = input_.require(models::lay_out_job(scenario_.graph, input_.diagnostics()));
-    scenario_.graph.reading = asked;
+    scenario_.graph.nccl_mode = asked;
     input_.report();
   }
 
@@ -315,38 +315,37 @@ class CheckRun {
     options.progress = progress.exploration();
     const auto fold_hangs = in_words() ? models::FoldHangs::kYes : models::FoldHangs::kNo;
     const CheckOne check_one = [&](const models::TaskGraph& of) {
-      if (all_readings()) {
-        return models::check_readings(of, options, progress.run(),
-                                      std::exchange(job_, std::nullopt), fold_hangs);
+      if (all_modes()) {
+        return models::check_nccl_modes(of, options, progress.run(),
+                                        std::exchange(job_, std::nullopt), fold_hangs);
       }
       if (!job_) job_ = input_.require(models::lay_out_job(of, input_.diagnostics()));
       models::LaidOutJob job = *std::exchange(job_, std::nullopt);
-      return models::one_reading(
+      return models::one_nccl_mode(
           of, models::check(of, std::move(job), options, progress.run(), fold_hangs));
     };
-    readings_ = check_one(scenario_.graph);
+    modes_ = check_one(scenario_.graph);
     Judgement judged{basis_};
     if (const RecordInput* record = record_of(input_.foreign_job())) {
-      judge_any_source(input_, *record, options, readings_, judged);
-      judge_dropped_sends(input_, *record, options, readings_);
+      judge_any_source(input_, *record, options, modes_, judged);
+      judge_dropped_sends(input_, *record, options, modes_);
     }
     check_other_ways(check_one, options.stop);
-    judge_scenario(scenario_.undecided, readings_, judged);
+    judge_scenario(scenario_.undecided, modes_, judged);
     undecided_ = std::move(judged.undecided);
     const std::vector<formats::Setting> way =
         ways_ ? ways_->settings : std::vector<formats::Setting>();
     const models::ProcessGroups groups = graph().process_groups;
-    auto basis =
-        empty_parts_basis(groups, readings_, [&]() -> std::optional<models::ReadingsReport> {
-          const auto other = input_.read_with(way, !groups.sends_them);
-          if (!other) return std::nullopt;
-          return check_one(other->graph);
-        });
+    auto basis = empty_parts_basis(groups, modes_, [&]() -> std::optional<models::NcclModesReport> {
+      const auto other = input_.read_with(way, !groups.sends_them);
+      if (!other) return std::nullopt;
+      return check_one(other->graph);
+    });
     if (basis) basis_.push_back(std::move(*basis));
-    if (!all_readings()) return;
+    if (!all_modes()) return;
     // The report uses the reading of the shown run.
-    scenario_.graph.reading = readings_.shown;
-    if (way_) way_->graph.reading = readings_.shown;
+    scenario_.graph.nccl_mode = modes_.shown;
+    if (way_) way_->graph.nccl_mode = modes_.shown;
   }
 
   void check_other_ways(const CheckOne& check_one, const std::atomic<bool>* stop) {
@@ -363,7 +362,7 @@ class CheckRun {
       return check_one(other->graph);
     };
     const auto keep = [&] { way_ = std::move(other); };
-    ways_ = check_ways(std::move(choices), options_.max_ways, stop, check_way, keep, readings_);
+    ways_ = check_ways(std::move(choices), options_.max_ways, stop, check_way, keep, modes_);
   }
 
   // Writes the order of events. Returns whether it went to standard output.
@@ -371,21 +370,21 @@ class CheckRun {
     if (!options_.order_path || !has_order()) return false;
     const std::vector<formats::Setting> way =
         ways_ ? ways_->settings : std::vector<formats::Setting>();
-    return write_or_print(*options_.order_path,
-                          order_text(input_, way, graph(), readings_.check,
-                                     all_readings() ? &readings_.shown : nullptr),
-                          console_.out);
+    return write_or_print(
+        *options_.order_path,
+        order_text(input_, way, graph(), modes_.check, all_modes() ? &modes_.shown : nullptr),
+        console_.out);
   }
 
   void write_dot() const {
-    const models::Simulation* hanging = readings_.check.hanging();
+    const models::Simulation* hanging = modes_.check.hanging();
     if (hanging == nullptr || !options_.dot_path) return;
     write_file(*options_.dot_path,
                dot_of_end(graph(), *hanging, arguments_.has("all"), made_by(arguments_)));
   }
 
   void report() {
-    const models::CheckReport& check = readings_.check;
+    const models::CheckReport& check = modes_.check;
     std::optional<viz::Report> hang;
     if (const models::Simulation* hanging = check.hanging()) {
       hang.emplace(report_of_end(graph(), *hanging, arguments_.has("all")));
@@ -399,7 +398,7 @@ class CheckRun {
                               check.exploration.stopped && !interrupted(),
                               record != nullptr,
                               std::move(basis_),
-                              all_readings() ? &readings_ : nullptr,
+                              all_modes() ? &modes_ : nullptr,
                               record != nullptr && record->of_dumps(),
                               ways_ ? std::optional(ways_->view) : std::nullopt,
                               relies_on_buffers(),
@@ -427,7 +426,7 @@ class CheckRun {
   std::string undecided_;  // headline if the scenario or the record leaves the answer undecided
   std::optional<CheckedWays> ways_;
   std::optional<formats::Scenario> way_;  // the way that is shown; empty: the default way
-  models::ReadingsReport readings_;
+  models::NcclModesReport modes_;
 };
 
 int run_check(const Arguments& arguments, const Console& console) {

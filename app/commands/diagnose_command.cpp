@@ -213,7 +213,7 @@ void write_stack_scenario(const Requested& requested, const models::StackDumps& 
                           const models::StackDiagnosis& diagnosis,
                           std::vector<models::OutsideText>& notes) {
   if (!requested.scenario_path) return;
-  if (diagnosis.verdict != models::StackVerdict::kOddOnes) {
+  if (diagnosis.verdict != models::StackVerdict::kStragglers) {
     notes.emplace_back("No scenario was written: the stacks do not show who waits for whom");
     return;
   }
@@ -234,7 +234,7 @@ int diagnose_stacks(const Paths& paths, const Requested& requested, const Consol
   print_report(
       requested.arguments, console, [&] { return viz::stack_groups_json(report); },
       [&](const auto& how) { return viz::stack_groups_text(report, how); });
-  return diagnosis.verdict == models::StackVerdict::kOddOnes ? kExitBad : kExitUndecided;
+  return diagnosis.verdict == models::StackVerdict::kStragglers ? kExitBad : kExitUndecided;
 }
 
 int diagnose_boxing(const Paths& paths, const Requested& requested, const Console& console) {

@@ -36,7 +36,7 @@ void run_scenario(TextInput& input, const Settings& settings, const sim::RunOpti
                   const Console& console, Run& run) {
   run.scenario = input.require(formats::read_scenario(input.text(), settings, input.diagnostics()));
   WatchedRun watched(console);
-  watched.options.keep_act_times = options.keep_act_times;
+  watched.options.keep_op_times = options.keep_op_times;
   watched.options.keep_log = options.keep_log;
   run.simulation =
       input.require(models::simulate(run.scenario->graph, input.diagnostics(), watched.options));
@@ -51,7 +51,7 @@ Run run_of_file(TextInput input, const std::string& shown, const Settings& setti
   if (is_report && !settings.empty()) {
     input.fail(models::Code::kOptionConflict, "'--set' only applies to scenarios");
   }
-  const sim::RunOptions options = {.keep_act_times = true, .keep_log = true};
+  const sim::RunOptions options = {.keep_op_times = true, .keep_log = true};
   if (is_report) {
     run.end = input.require(formats::read_report(input.text(), input.diagnostics()));
   } else {

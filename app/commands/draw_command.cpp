@@ -164,17 +164,17 @@ int run_draw(const Arguments& arguments, const Console& console) {
   const models::RankSet ranks = ranks_option(arguments, scenario, input);
   auto lowered = input.require(models::lower(graph, input.diagnostics()));
   const bool keep_times = needs_times(picture.subject);
-  if (keep_times && lowered.plan.act_count > kMaxOps) {
+  if (keep_times && lowered.plan.op_count > kMaxOps) {
     input.fail(models::Code::kPictureSize,
                fmt::format("{} ops are too many for a picture over time (at most {}); draw fewer "
                            "ranks or micro-batches (--set)",
-                           lowered.plan.act_count, kMaxOps));
+                           lowered.plan.op_count, kMaxOps));
   }
   std::optional<models::Simulation> run;
   if (picture.subject != Subject::kTasks && picture.subject != Subject::kStages) {
     WatchedRun watched(console);
     watched.options.jitter = variation;
-    watched.options.keep_act_times = keep_times;
+    watched.options.keep_op_times = keep_times;
     run = models::simulate(graph, std::move(lowered), watched.options);
     if (run->outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
   }

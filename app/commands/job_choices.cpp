@@ -89,14 +89,14 @@ std::string settings_text(const std::vector<formats::Setting>& settings) {
   return text;
 }
 
-bool has_hang(const models::ReadingsReport& found) {
+bool has_hang(const models::NcclModesReport& found) {
   return found.answer == models::JobAnswer::kHangPossible ||
          found.answer == models::JobAnswer::kHangCertain;
 }
 
 std::optional<std::string> empty_parts_basis(
-    const models::ProcessGroups& groups, const models::ReadingsReport& found,
-    const std::function<std::optional<models::ReadingsReport>()>& check_other) {
+    const models::ProcessGroups& groups, const models::NcclModesReport& found,
+    const std::function<std::optional<models::NcclModesReport>()>& check_other) {
   if (!groups.has_empty_parts || found.answer == models::JobAnswer::kUndecided) return std::nullopt;
   std::string otherwise = "was not checked";
   if (const auto other = check_other()) {
@@ -116,8 +116,8 @@ std::optional<std::string> empty_parts_basis(
 
 CheckedWays check_ways(
     JobChoices choices, std::uint64_t max_ways, const std::atomic<bool>* stop,
-    const std::function<models::ReadingsReport(const std::vector<formats::Setting>&)>& check,
-    const std::function<void()>& keep, models::ReadingsReport& found) {
+    const std::function<models::NcclModesReport(const std::vector<formats::Setting>&)>& check,
+    const std::function<void()>& keep, models::NcclModesReport& found) {
   CheckedWays ways;
   ways.view.all = choices.count();
   ways.settings = *choices.next();
@@ -125,7 +125,7 @@ CheckedWays check_ways(
   while (!has_hang(found) && ways.view.checked < max_ways && !(stop != nullptr && *stop)) {
     const auto settings = choices.next();
     if (!settings) break;
-    models::ReadingsReport of_other = check(*settings);
+    models::NcclModesReport of_other = check(*settings);
     ++ways.view.checked;
     if (badness(of_other.answer) <= badness(found.answer)) continue;
     found = std::move(of_other);

@@ -12,7 +12,7 @@
 
 #include "formats/scenario/scenario.hpp"
 #include "formats/yaml/settings.hpp"
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "viz/text/check_text.hpp"
 
 namespace pipesim::app {
@@ -50,15 +50,15 @@ class JobChoices {
 /// Formats `settings` as command-line options, `--set 'name=value'`.
 std::string settings_text(const std::vector<formats::Setting>& settings);
 
-bool has_hang(const models::ReadingsReport& found);
+bool has_hang(const models::NcclModesReport& found);
 
 /// Describes the assumption of `found` about empty parts in an all_to_all: PyTorch's version
 /// decides whether they are sent, according to its source. Returns nullopt if the answer does not
 /// depend on this. `check_other` checks the job with the other rule; if it returns nullopt, the
 /// text says so.
 std::optional<std::string> empty_parts_basis(
-    const models::ProcessGroups& groups, const models::ReadingsReport& found,
-    const std::function<std::optional<models::ReadingsReport>()>& check_other);
+    const models::ProcessGroups& groups, const models::NcclModesReport& found,
+    const std::function<std::optional<models::NcclModesReport>()>& check_other);
 
 /// The combined result of all checked ways.
 struct CheckedWays {
@@ -71,7 +71,7 @@ struct CheckedWays {
 /// gets the settings of a way. `keep` is called when the way just checked becomes the shown one.
 CheckedWays check_ways(
     JobChoices choices, std::uint64_t max_ways, const std::atomic<bool>* stop,
-    const std::function<models::ReadingsReport(const std::vector<formats::Setting>&)>& check,
-    const std::function<void()>& keep, models::ReadingsReport& found);
+    const std::function<models::NcclModesReport(const std::vector<formats::Setting>&)>& check,
+    const std::function<void()>& keep, models::NcclModesReport& found);
 
 }  // namespace pipesim::app

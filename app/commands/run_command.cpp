@@ -145,7 +145,7 @@ int run_run(const Arguments& arguments, const Console& console) {
     watched.options.engine = engine_option(arguments);
     watched.options.jitter = variation;
     watched.options.keep_log = asked.need_log();
-    watched.options.keep_act_times = asked.need_timeline();
+    watched.options.keep_op_times = asked.need_timeline();
     if (replay) {
       watched.options.order = &replay->events;
       watched.options.reading = &replay->order.reading;

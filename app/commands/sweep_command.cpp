@@ -179,9 +179,9 @@ class Combinations {
   // with random timings, all ranks differ. `point` is the first of the combination.
   std::optional<models::LaidOutJob> lay_out(const models::TaskGraph& graph, const SweepPoint& point,
                                             Diagnostics& found) const {
-    constexpr std::uint32_t kFewestRanks = 256;
+    constexpr std::uint32_t kMinRanks = 256;
     const bool in_own_times = !is_varied(models::kJitterVariable) && !point.jitter.varies();
-    const bool may_fold = in_own_times && graph.ranks >= kFewestRanks;
+    const bool may_fold = in_own_times && graph.ranks >= kMinRanks;
     return may_fold ? models::lay_out_job(graph, found) : models::lower(graph, found);
   }
 

@@ -211,7 +211,7 @@ void run_one(const TestFile& file, const TestOptions& options, const std::atomic
   const models::Expectation& expectation = scenario->expectations[test.index];
   sim::RunOptions run_options;
   run_options.stop = stop;
-  run_options.keep_act_times = expectation.needs_act_times();
+  run_options.keep_op_times = expectation.needs_op_times();
   const auto run = models::simulate(scenario->graph, diagnostics, run_options);
   if (!run) return complain(diagnostics, file, test);
   if (run->outcome.end == sim::RunEnd::kInterrupted) {

@@ -5,7 +5,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/act_query.hpp"
+#include "app/input/op_query.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 #include "models/explain/why.hpp"
@@ -28,17 +28,17 @@ int run_why(const Arguments& arguments, const Console& console) {
   ScenarioInput input(scenario_files(arguments, given[0]), console);
   const formats::Scenario scenario = input.read();
   const models::TaskGraph& graph = scenario.graph;
-  const ActQuery query = input.require(read_act(given[1], graph, "why", input.diagnostics()));
+  const OpQuery query = input.require(read_op(given[1], graph, "why", input.diagnostics()));
   auto lowered = input.require(models::lower(graph, input.diagnostics()));
-  const FoundAct act = input.require(find_act(query, graph, lowered, "why", input.diagnostics()));
+  const FoundOp op = input.require(find_op(query, graph, lowered, "why", input.diagnostics()));
   const models::Simulation run = [&] {
     WatchedRun watched(console);
     watched.options.jitter = variation;
-    watched.options.keep_act_times = true;
+    watched.options.keep_op_times = true;
     return models::simulate(graph, std::move(lowered), watched.options);
   }();
   input.report();
-  const models::Why found = models::why(graph, run, act.actor, act.k);
+  const models::Why found = models::why(graph, run, op.actor, op.k);
   print_report(
       arguments, console, [&] { return viz::why_json(run.explanation, found); },
       [&](const auto& how) { return viz::why_text(run.explanation, found, how); });

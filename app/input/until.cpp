@@ -39,25 +39,25 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  models::Diagnostics& diagnostics) {
   std::optional<models::Lowered> lowered = models::lower(graph, diagnostics);
   if (!lowered) return std::nullopt;
-  if (!options.keep_act_times) {
+  if (!options.keep_op_times) {
     const bool has_sizes = models::has_sizes(graph);
-    options.keep_act_times = graph.pipeline.has_value() || has_sizes;
+    options.keep_op_times = graph.pipeline.has_value() || has_sizes;
     if (graph.pipeline && !has_sizes) {
       options.last_times_of = models::actors_without_compute(*graph.pipeline, *lowered);
     }
   }
   if (until && until->time) options.until = *until->time;
-  std::optional<ActQuery> query;
+  std::optional<OpQuery> query;
   if (until && !until->time) {
-    query = read_act(until->text, graph, "--until", diagnostics);
+    query = read_op(until->text, graph, "--until", diagnostics);
     const auto found =
-        query ? find_act(*query, graph, *lowered, "--until", diagnostics) : std::nullopt;
+        query ? find_op(*query, graph, *lowered, "--until", diagnostics) : std::nullopt;
     if (!found) return std::nullopt;
     options.until_actor = found->actor;
     options.until_k = found->k;
   }
-  const bool only_sweep = options.engine == sim::EngineKind::kFixedOrder;
-  if (only_sweep) {
+  const bool only_fixed_order = options.engine == sim::EngineKind::kFixedOrder;
+  if (only_fixed_order) {
     if (const char* obstacle = sim::fixed_order_obstacle(lowered->plan, options)) {
       diagnostics.error({}, models::Code::kEngine,
                         fmt::format("--engine sweep cannot run this: {}", obstacle));
@@ -65,7 +65,7 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
     }
   }
   models::Simulation result = models::simulate(graph, std::move(*lowered), options);
-  if (only_sweep && !result.outcome.in_fixed_order &&
+  if (only_fixed_order && !result.outcome.in_fixed_order &&
       result.outcome.end != sim::RunEnd::kInterrupted) {
     diagnostics.error({}, models::Code::kEngine, "--engine sweep: this run does not complete")
         .notes.emplace_back("use '--engine auto' to see how it ends");
@@ -78,7 +78,7 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
     diagnostics.warning({}, models::Code::kEngine,
                         fmt::format("--until: {} is never entered; this is the end of the "
                                     "whole run",
-                                    act_query_text(*query)));
+                                    op_query_text(*query)));
   }
   return result;
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "app/input/act_query.hpp"
+#include "app/input/op_query.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
@@ -16,7 +16,7 @@ namespace pipesim::app {
 /// A time, or the moment at which a host thread enters an op.
 struct Until {
   std::string text;               // as the user wrote it
-  std::optional<sim::Time> time;  // nullopt: the text names an op, see read_act()
+  std::optional<sim::Time> time;  // nullopt: the text names an op, see read_op()
 };
 
 /// Reads a time such as "12ms"; any other text names an op. nullopt for an empty text or a number

@@ -24,15 +24,15 @@ std::string millions(std::uint64_t count) {
 }  // namespace
 
 std::string progress_text(const sim::RunProgress& progress, double ops_per_s) {
-  const std::uint64_t acts = progress.acts;
-  if (acts == 0) return "reading and lowering ...";
+  const std::uint64_t ops = progress.ops;
+  if (ops == 0) return "reading and lowering ...";
   if (progress.over) return "explaining ...";
-  const std::uint64_t done = std::min<std::uint64_t>(acts, progress.acts_done);
+  const std::uint64_t done = std::min<std::uint64_t>(ops, progress.ops_done);
   std::string text = fmt::format("{} of {} million ops, {} simulated", millions(done),
-                                 millions(acts), viz::time_text(progress.time_ns));
+                                 millions(ops), viz::time_text(progress.time_ns));
   if (ops_per_s > 0) {
     text += fmt::format(", {:.1f} million ops/s, {:.0f} s left if it completes", ops_per_s / 1e6,
-                        static_cast<double>(acts - done) / ops_per_s);
+                        static_cast<double>(ops - done) / ops_per_s);
   }
   return text;
 }
@@ -65,7 +65,7 @@ void ProgressLine::show() {
   Clock::time_point since{};
   std::uint64_t done_before = 0;
   while (!ends_.wait_for(lock, kInterval, is_over)) {
-    const std::uint64_t done = run_.acts_done;
+    const std::uint64_t done = run_.ops_done;
     double rate = 0;
     if (done_before > 0) {
       const std::chrono::duration<double> seconds = Clock::now() - since;

@@ -279,13 +279,13 @@ class MscclXmlReader {
     // msccl-tools writes only `inplace`, which then decides both.
     algorithm_.out_of_place =
         find("outofplace") != nullptr ? number("outofplace", 0, 1) == 1 : !algorithm_.in_place;
-    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+    constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
     if (find("minBytes") != nullptr) {
-      algorithm_.min_bytes = static_cast<std::uint64_t>(number("minBytes", 0, kMost));
+      algorithm_.min_bytes = static_cast<std::uint64_t>(number("minBytes", 0, kMax));
     }
     if (find("maxBytes") != nullptr) {
-      const auto most = static_cast<std::uint64_t>(number("maxBytes", 0, kMost));
-      algorithm_.max_bytes = most == 0 ? static_cast<std::uint64_t>(kMost) : most;  // 0: no limit
+      const auto most = static_cast<std::uint64_t>(number("maxBytes", 0, kMax));
+      algorithm_.max_bytes = most == 0 ? static_cast<std::uint64_t>(kMax) : most;  // 0: no limit
       if (*algorithm_.max_bytes < algorithm_.min_bytes) {
         error(place_of("maxBytes"), "'maxBytes' is below 'minBytes'")
             .notes.emplace_back("the algorithm is never used");
@@ -404,9 +404,9 @@ class MscclXmlReader {
     using Kind = AlgoStepKind;
     const AlgoBuffer source = buffer("srcbuf");
     const AlgoBuffer target = buffer("dstbuf");
-    constexpr std::int64_t kMost = kMaxChunks;
-    const std::int64_t from = number("srcoff", -1, kMost);
-    const std::int64_t to = number("dstoff", -1, kMost);
+    constexpr std::int64_t kMax = kMaxChunks;
+    const std::int64_t from = number("srcoff", -1, kMax);
+    const std::int64_t to = number("dstoff", -1, kMax);
     if (step.kind == Kind::kNop) return;
     const auto range = [&](AlgoBuffer of, std::int64_t index, const char* name) {
       const std::uint32_t size = models::buffer_chunks(algorithm_, rank_, of);

@@ -43,7 +43,7 @@ class Writer {
 
  private:
   std::optional<YamlNode> order(const Change& change) const;
-  std::optional<YamlNode> creation() const;
+  std::optional<YamlNode> init() const;
 
   YamlValue root_;
   std::uint32_t ranks_;
@@ -62,11 +62,11 @@ std::optional<YamlNode> Writer::change(const Change& change) const {
       // The slots of the first output are a key of the actor itself.
       if (change.part == "out") return below({"actors", change.what, "slots"}, number);
       return below({"actors", change.what, "registers", change.part, "slots"}, number);
-    case Kind::kCreation:
-      return creation();
+    case Kind::kInit:
+      return init();
     case Kind::kOrder:
       return order(change);
-    case Kind::kEager:
+    case Kind::kBuffer:
       return below({"communicators", "named", change.what, "eager"}, bytes(change.number));
     case Kind::kResident:
       return below({"device", "resident"}, number);
@@ -80,7 +80,7 @@ std::optional<YamlNode> Writer::change(const Change& change) const {
 }
 
 // Sets `creation: start`, also for named communicators that set `creation` themselves.
-std::optional<YamlNode> Writer::creation() const {
+std::optional<YamlNode> Writer::init() const {
   YamlNode result = YamlNode::map();
   result.add("creation", YamlNode::text("start"));
   YamlNode named = YamlNode::map();

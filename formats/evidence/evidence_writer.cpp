@@ -45,8 +45,8 @@ class EvidenceWriter {
     }
     for (const models::Wait& wait : diagnosis.waits) {
       if (wait.kind != sim::WaitKind::kCallOrder) continue;
-      behind_[{wait.from.rank, wait.from.act.op, wait.from.act.act}] = {
-          wait.to.rank, wait.to.act.op, wait.to.act.act};
+      behind_[{wait.from.rank, wait.from.op.name, wait.from.op.number}] = {
+          wait.to.rank, wait.to.op.name, wait.to.op.number};
     }
   }
 

@@ -61,7 +61,7 @@ NcclProcess& NcclCallReader::process_of(std::string_view text) {
   return process;
 }
 
-bool NcclCallReader::take_creation(std::string_view text, NcclProcess& process) {
+bool NcclCallReader::take_init(std::string_view text, NcclProcess& process) {
   if (text.find("Init COMPLETE") == std::string_view::npos) return false;
   const std::string address(word_behind(text, " comm "));
   const auto rank = number_behind(text, " rank ");
@@ -91,7 +91,7 @@ bool NcclCallReader::take(const LogLine& line, std::uint32_t file) {
   if (!is_call && what.find("Init COMPLETE") == std::string_view::npos) return false;
   NcclProcess& process = process_of(text);
   if (line.rank) process.told = line.rank;
-  if (!is_call) return take_creation(text, process);
+  if (!is_call) return take_init(text, process);
   const std::string_view name = what.substr(0, what.find(':'));
   const auto count = number_behind(what, " count ");
   const std::string address(word_behind(what, " comm "));

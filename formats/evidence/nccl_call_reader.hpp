@@ -40,7 +40,7 @@ class NcclCallReader {
   std::string scenario(const models::Diagnosis& diagnosis) const;
 
  private:
-  bool take_creation(std::string_view text, NcclProcess& process);
+  bool take_init(std::string_view text, NcclProcess& process);
   NcclProcess& process_of(std::string_view text);
   std::map<std::string, std::uint32_t> ranks_in_largest(std::uint32_t size) const;
   std::map<std::string, std::uint32_t> ranks_of_processes() const;

@@ -220,7 +220,7 @@ bool NcclLogReader::take_report(const LogLine& line, const models::EvidencePlace
   return true;
 }
 
-bool NcclLogReader::take_creation(std::string_view line) {
+bool NcclLogReader::take_init(std::string_view line) {
   const std::size_t comm = line.find(" comm 0x");
   const bool begun = line.find("Init START") != std::string_view::npos;
   const bool done = line.find("Init COMPLETE") != std::string_view::npos;
@@ -233,10 +233,10 @@ bool NcclLogReader::take_creation(std::string_view line) {
       rank && ranks && !id.empty() && *rank < *ranks && *ranks <= models::kMaxEvidenceRanks;
   if (ranks && *ranks <= models::kMaxEvidenceRanks) most_ranks_ = std::max(most_ranks_, *ranks);
   if (!good) return false;
-  Creation& creation = creations_[std::string(id)];
-  creation.ranks = std::max(creation.ranks, *ranks);
-  creation.begun.insert(*rank);
-  if (done) creation.done.insert(*rank);
+  Init& init = inits_[std::string(id)];
+  init.ranks = std::max(init.ranks, *ranks);
+  init.begun.insert(*rank);
+  if (done) init.done.insert(*rank);
   return true;
 }
 
@@ -261,13 +261,13 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
     const models::EvidencePlace place{file, line.number};
     if (line.rank) seen_.insert(*line.rank);
     const bool is_call = calls_.take(line, file);
-    const bool taken = is_call || take_creation(line.text) || take_link_error(line.text) ||
+    const bool taken = is_call || take_init(line.text) || take_link_error(line.text) ||
                        take_watchdog(line, place) || take_report(line, place) ||
                        take_traceback(line, place);
     found += taken ? 1U : 0U;
     // An Init COMPLETE line starts the calls of a communicator, and also counts as an
     // initialization.
-    if (is_call) take_creation(line.text);
+    if (is_call) take_init(line.text);
   });
   if (found > 0) return true;
   files_.pop_back();
@@ -508,17 +508,16 @@ models::Evidence NcclLogReader::evidence() const {
   return evidence;
 }
 
-std::string NcclLogReader::note_of(const std::string& id, const Creation& creation) {
+std::string NcclLogReader::note_of(const std::string& id, const Init& init) {
   std::vector<std::uint32_t> missing;
-  for (std::uint32_t rank = 0; rank < creation.ranks; ++rank) {
-    if (creation.begun.count(rank) == 0) missing.push_back(rank);
+  for (std::uint32_t rank = 0; rank < init.ranks; ++rank) {
+    if (init.begun.count(rank) == 0) missing.push_back(rank);
   }
   constexpr std::size_t kMaxTold = 16;
   const std::size_t left = missing.size() > kMaxTold ? missing.size() - kMaxTold : 0;
   missing.resize(missing.size() - left);
   return fmt::format("Communicator {}: {} of {} ranks started to initialize it, {} finished{}{}{}",
-                     models::printable(id), creation.begun.size(), creation.ranks,
-                     creation.done.size(),
+                     models::printable(id), init.begun.size(), init.ranks, init.done.size(),
                      missing.empty()       ? ""
                      : missing.size() == 1 ? "; no log line from rank "
                                            : "; no log line from ranks ",
@@ -554,8 +553,8 @@ void NcclLogReader::add_notes_of_unplaced(std::vector<models::OutsideText>& note
 
 std::vector<models::OutsideText> NcclLogReader::notes() const {
   std::vector<models::OutsideText> notes;
-  for (const auto& [id, creation] : creations_) {
-    if (creation.done.size() < creation.ranks) notes.push_back(note_of(id, creation));
+  for (const auto& [id, init] : inits_) {
+    if (init.done.size() < init.ranks) notes.push_back(note_of(id, init));
   }
   for (const auto& [what, count] : link_errors_) {
     const bool no_answer = what.starts_with("status 12 ") || what.find("(12") != std::string::npos;

@@ -72,7 +72,7 @@ class NcclLogReader {
     std::int64_t called = 0;
     std::int64_t completed = 0;
   };
-  struct Creation {
+  struct Init {
     std::uint32_t ranks = 0;
     std::set<std::uint32_t> begun;  // ranks in the communicator
     std::set<std::uint32_t> done;
@@ -88,7 +88,7 @@ class NcclLogReader {
   bool take_count(const std::string& text, const Writer& writer);
   bool take_report(const LogLine& line, const models::EvidencePlace& place);
   bool take_traceback(const LogLine& line, const models::EvidencePlace& place);
-  bool take_creation(std::string_view line);
+  bool take_init(std::string_view line);
   bool take_link_error(std::string_view line);
   void take_writer(const std::string& squeezed, Writer& writer);
   std::optional<std::uint32_t> rank_of(const Writer& writer) const;
@@ -108,7 +108,7 @@ class NcclLogReader {
   void add_failures(models::Evidence& evidence) const;
   std::map<std::uint32_t, Failure> own_failures() const;
   std::uint32_t rank_count() const;
-  static std::string note_of(const std::string& id, const Creation& creation);
+  static std::string note_of(const std::string& id, const Init& init);
   void add_notes_of_unplaced(std::vector<models::OutsideText>& notes) const;
 
   std::vector<std::string> files_;
@@ -118,7 +118,7 @@ class NcclLogReader {
   std::vector<Count> counts_;
   std::map<GroupRank, std::uint32_t> rank_of_local_;
   std::map<std::string, std::string> descriptions_;  // descriptions by group name
-  std::map<std::string, Creation> creations_;
+  std::map<std::string, Init> inits_;
   std::uint32_t most_ranks_ = 0;  // largest size of a communicator
   HangReports reports_;
   NcclCallReader calls_;

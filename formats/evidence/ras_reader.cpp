@@ -222,9 +222,9 @@ std::string difference_note(const RasCommunicator& communicator, const std::stri
   const std::int64_t most = counts.rbegin()->first;
   std::size_t ahead = 0;
   for (const auto& [count, ranks] : counts) ahead += count > least ? ranks.size() : 0U;
-  constexpr std::size_t kFew = 8;
+  constexpr std::size_t kMaxNamed = 8;
   const std::string who =
-      behind.size() > kFew
+      behind.size() > kMaxNamed
           ? fmt::format("{} ranks", behind.size())
           : fmt::format("its rank{} {}", behind.size() == 1 ? "" : "s", fmt::join(behind, ", "));
   const std::string others = ahead == 1 ? "1 rank has" : fmt::format("{} ranks have", ahead);

@@ -385,7 +385,7 @@ void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
       values.push_back(value);
     }
     if (!good) continue;
-    // With several hosts, a local rank is not a job rank.
+    // A local rank is not a job rank if there are several hosts.
     const bool is_rank = option == "--rank" || seen.size() == job_ranks_;
     for (std::size_t i = 0; i < processes.size(); ++i) {
       ranks[processes[i]] = values[i];

@@ -82,8 +82,8 @@ RunEndFigures figures(const Json& json) {
   if (problem != std::errc() || stop != end) {
     throw NoReport("a fingerprint has 16 hexadecimal digits");
   }
-  result.acts_done = natural(value(json, "acts"), "done");
-  result.acts_expected = natural(value(json, "acts"), "expected");
+  result.ops_done = natural(value(json, "acts"), "done");
+  result.ops_expected = natural(value(json, "acts"), "expected");
   for (const Json& wait : list(json, "cycle")) result.cycle.push_back(party(wait));
   for (const Json& root : list(json, "roots")) result.roots.push_back(party(root));
   for (const Json& rank : list(json, "ranks")) {

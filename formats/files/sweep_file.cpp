@@ -103,8 +103,8 @@ std::pair<std::uint64_t, CaseResult> case_of(const Json& json) {
   if (!verdict) throw std::invalid_argument("verdict");
   result.verdict = *verdict;
   result.time_ns = whole<std::int64_t>(json.at("time_ns"));
-  result.acts_done = whole<std::uint64_t>(json.at("acts").at(0));
-  result.acts_expected = whole<std::uint64_t>(json.at("acts").at(1));
+  result.ops_done = whole<std::uint64_t>(json.at("acts").at(0));
+  result.ops_expected = whole<std::uint64_t>(json.at("acts").at(1));
   result.fingerprint = from_hex(json.at("fingerprint").get<std::string>());
   if (json.contains("peak_bytes")) result.peak_bytes = whole<std::int64_t>(json["peak_bytes"]);
   if (json.contains("why")) result.why = json["why"].get<std::string>();
@@ -237,7 +237,7 @@ std::string sweep_case_line(std::uint64_t number, const CaseResult& result) {
   Json json = {{"case", number},
                {"verdict", models::verdict_name(result.verdict)},
                {"time_ns", result.time_ns},
-               {"acts", {result.acts_done, result.acts_expected}},
+               {"acts", {result.ops_done, result.ops_expected}},
                {"fingerprint", hex(result.fingerprint)}};
   if (result.peak_bytes) json["peak_bytes"] = *result.peak_bytes;
   if (!result.why.empty()) json["why"] = result.why;

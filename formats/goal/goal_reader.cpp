@@ -140,8 +140,8 @@ std::optional<GoalFile> GoalReader::run() {
     return std::nullopt;
   }
   // Reserved memory that stays unused costs nothing, because its pages are never touched.
-  constexpr std::size_t kFewBytesOfAnOp = 32;
-  const std::size_t likely = text_.size() / kFewBytesOfAnOp;
+  constexpr std::size_t kMinBytesOfAnOp = 32;
+  const std::size_t likely = text_.size() / kMinBytesOfAnOp;
   program_.ops.reserve(likely);
   program_.required.reserve(likely);
   program_.dependents_begin.reserve(likely);

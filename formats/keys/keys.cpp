@@ -505,7 +505,7 @@ constexpr Key kDeniedFaultRows[] = {
     {"slower", "integer 1..1000000",
      "Readers do not die, but fall back to something this many times slower"},
 };
-constexpr Key kGuardsRows[] = {
+constexpr Key kTimeoutsRows[] = {
     {"watchdog", "time",
      "A call on a device that is not done this long after its launch kills its rank (PyTorch's "
      "process group timeout)",
@@ -667,7 +667,8 @@ constinit const KeyTable kPortFault{"port_fault",   "a fault", "A port that cann
 constinit const KeyTable kDeniedFault{
     "denied_fault",   "a fault", "Ranks that may not read each other's memory",
     kDeniedFaultRows, {&kFault}, 1};
-constinit const KeyTable kGuards{"timeouts", "'guards'", "Timeouts of the runtime", kGuardsRows};
+constinit const KeyTable kTimeouts{"timeouts", "'guards'", "Timeouts of the runtime",
+                                   kTimeoutsRows};
 
 constinit const KeyTable kExpectation{"expectation", "an expectation",
                                       "Expected results; what is not given is not checked",
@@ -788,7 +789,7 @@ std::vector<const KeyTable*> all_tables() {
       &kStageOps,     &kStageCompute,    &kStageCall,    &kModel,
       &kModelInput,   &kLayer,           &kOp,           &kGradient,
       &kVariable,     &kSystemCosts,     &kParallel,     &kTrain,
-      &kGuards,       &kExpectation,     &kTimeBounds,   &kIdle,
+      &kTimeouts,     &kExpectation,     &kTimeBounds,   &kIdle,
       &kMemoryBounds, &kUndecided,       &passes()};
   for (const auto& more : {steps(), calls_of_group(), faults()}) {
     tables.insert(tables.end(), more.begin(), more.end());

@@ -17,7 +17,7 @@ extern const KeyTable kSchedule, kScheduleRows, kStageCollective, kStageOps, kSt
     kStageCall;
 extern const KeyTable kModel, kModelInput, kLayer, kOp, kGradient, kVariable, kSystemCosts,
     kParallel, kTrain;
-extern const KeyTable kRankFault, kLinkFault, kPortFault, kDeniedFault, kGuards;
+extern const KeyTable kRankFault, kLinkFault, kPortFault, kDeniedFault, kTimeouts;
 extern const KeyTable kExpectation, kTimeBounds, kIdle, kMemoryBounds;
 
 /// Returns the tables of steps, of calls in a group, or of faults. The keys of a map decide which

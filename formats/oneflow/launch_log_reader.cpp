@@ -90,9 +90,9 @@ std::optional<std::string_view> glog_thread(std::string_view head) {
 struct LaunchLogReader::Line {
   std::optional<std::uint32_t> rank;
   std::string_view thread;
-  std::string_view op;
+  std::string_view name;
   std::string_view stream;
-  std::uint32_t act = 0;  // 0: not given
+  std::uint32_t number = 0;  // 0: not given
   bool after = false;
 };
 
@@ -117,10 +117,10 @@ std::optional<LaunchLogReader::Line> LaunchLogReader::parse(std::string_view tex
         op.substr(0, std::min({stream, op.find(", micro-batch "), op.find(", at ")}));
     const std::size_t hash = name.rfind('#');
     if (hash == std::string_view::npos) return std::nullopt;
-    const auto act = number(name.substr(hash + 1));
-    if (!act) return std::nullopt;
-    line.act = *act;
-    line.op = name.substr(0, hash);
+    const auto op_number = number(name.substr(hash + 1));
+    if (!op_number) return std::nullopt;
+    line.number = *op_number;
+    line.name = name.substr(0, hash);
     if (stream != std::string_view::npos) {
       std::string_view rest_of = op.substr(stream + 9);
       line.stream =
@@ -132,8 +132,8 @@ std::optional<LaunchLogReader::Line> LaunchLogReader::parse(std::string_view tex
   const auto thread = glog_thread(head);
   if (!thread) return std::nullopt;
   line.thread = *thread;
-  line.op = trimmed(op);
-  if (line.op.empty()) return std::nullopt;
+  line.name = trimmed(op);
+  if (line.name.empty()) return std::nullopt;
   return line;
 }
 
@@ -143,7 +143,7 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
   if (!rank.has_log) rank.source = path;
   rank.has_log = true;
   // Reports print names to terminals.
-  const std::string name = models::printable(line.op);
+  const std::string name = models::printable(line.name);
   const std::string on = models::printable(line.thread);
   const auto next_op = static_cast<std::uint32_t>(rank.ops.size());
   const auto [at, is_new] = op_.emplace(std::pair(rank_number, name), next_op);
@@ -155,8 +155,8 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
   models::LoggedThread& thread = rank.threads[of->second];
   op.line = ++lines_;
   std::uint32_t& count = line.after ? op.launched : op.entered;
-  count = line.act > 0 ? std::max(count, line.act) : count + 1;
-  const std::string told = fmt::format("{}#{}", name, line.act > 0 ? line.act : count);
+  count = line.number > 0 ? std::max(count, line.number) : count + 1;
+  const std::string told = fmt::format("{}#{}", name, line.number > 0 ? line.number : count);
   if (!line.after) {
     thread.last_entered = told;
     thread.open.push_back(at->second);

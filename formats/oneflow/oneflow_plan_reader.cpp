@@ -149,7 +149,7 @@ class PlanReader {
     reg.control = tree_.find(*field, {"regst_desc_type", "ctrl_regst_desc"}).has_value();
     auto shape = tree_.find(*field, {"regst_desc_type", "data_regst_desc", "time_shape"});
     if (!shape) shape = tree_.find(*field, "time_shape");
-    if (shape) reg.acts = elements(*shape);
+    if (shape) reg.ops = elements(*shape);
     if (const auto other = tree_.find(*field, "inplace_consumed_regst_desc_id")) {
       if (const std::int64_t id = integer(*other); id >= 0) reg.in_place_of = id;
     }

@@ -22,7 +22,7 @@ struct PlanRegister {
   std::int64_t id = 0;
   std::int64_t slots = 1;  // credits, as in the plan
   bool control = false;
-  std::int64_t acts = 0;                    // how often per step it is filled; 0: not given
+  std::int64_t ops = 0;                     // how often per step it is filled; 0: not given
   std::optional<std::int64_t> in_place_of;  // the register whose memory it reuses
 };
 

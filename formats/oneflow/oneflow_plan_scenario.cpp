@@ -245,13 +245,13 @@ std::int64_t PlanWriter::shape_ratio(const PlanTask& task) const {
   std::int64_t out = 0;
   std::int64_t in = 0;
   for (const PlanRegister& reg : task.registers) {
-    if (!reg.control) out = std::max(out, reg.acts);
+    if (!reg.control) out = std::max(out, reg.ops);
   }
   for (const PlanTask::Taken& taken : task.takes) {
     const Label& label = labels_.at(taken.id);
     if (label.control) continue;
     for (const PlanRegister& reg : plan_.tasks[label.task].registers) {
-      if (reg.id == taken.id) in = std::max(in, reg.acts);
+      if (reg.id == taken.id) in = std::max(in, reg.ops);
     }
   }
   if (out == 0 || in == 0) return 0;
@@ -305,9 +305,9 @@ std::string PlanWriter::source_of(std::uint32_t index) const {
   if (!task(index).takes.empty()) return {};
   const std::string_view kind = kind_of(task(index)).kind;
   if (kind == "repeat" || kind == "unpack") return count_text(times_of(index));
-  std::int64_t acts = 1;
-  for (const PlanRegister& reg : task(index).registers) acts = std::max(acts, reg.acts);
-  return acts == 1 ? "1" : count_text(acts);
+  std::int64_t ops = 1;
+  for (const PlanRegister& reg : task(index).registers) ops = std::max(ops, reg.ops);
+  return ops == 1 ? "1" : count_text(ops);
 }
 
 // Returns the register of another task whose memory holds the op's first output.

@@ -214,7 +214,8 @@ class Job {
     if (is_new) {
       record_.groups.push_back(std::move(group));
     } else {
-      record_.groups[at->second].eager = record_.groups[at->second].eager || group.eager;
+      record_.groups[at->second].init_at_once =
+          record_.groups[at->second].init_at_once || group.init_at_once;
     }
     return at->second;
   }
@@ -408,7 +409,7 @@ void RankReader::read_definition(Fields& fields) {
     }
     group.description = fields.text("desc");
     group.place = job_.place_of(frame(fields));
-    group.eager = fields.truth("eager");
+    group.init_at_once = fields.truth("eager");
     group.nccl = (backend.empty() ? record_.backend : backend) == "nccl";
     const std::uint32_t time = ++made_[{group.name, group.ranks, group.nccl}];
     const std::uint32_t index = job_.group(std::move(group), time);

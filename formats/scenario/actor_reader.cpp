@@ -223,8 +223,7 @@ void ActorReader::read_behaviour(MapReader& map, ActorTemplate& actor) {
   }
   actor.launch_overhead = defaults_.launch_overhead;
   take_expr(map, "launch_overhead", ValueType::kTime, actor.launch_overhead);
-  if (const auto source = map.take("source"))
-    actor.acts = values_.expr(*source, ValueType::kNumber);
+  if (const auto source = map.take("source")) actor.ops = values_.expr(*source, ValueType::kNumber);
   // Since OneFlow's #7924, an op after a collective waits for the collective's end, also on the
   // same thread.
   if (actor.collective && !defaults_.immediate) actor.immediate = false;
@@ -262,7 +261,7 @@ void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
         .notes.emplace_back(
             "add 'waits_for_input: {items: 4}', with 'first' and 'every' if it comes late");
   }
-  if (actor.input && !actor.acts) {
+  if (actor.input && !actor.ops) {
     diagnostics()
         .error(actor.place, models::Code::kNoCount,
                fmt::format("'{}' waits for input, but nothing says how often it runs", actor.name))
@@ -361,7 +360,7 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
     }
     take_expr(fields, "slots", ValueType::kNumber, reg.slots);
     take_truth(fields, "control", reg.control);
-    take_expr(fields, "every", ValueType::kNumber, reg.acts_per_slot);
+    take_expr(fields, "every", ValueType::kNumber, reg.ops_per_slot);
     take_expr(fields, "drain_every", ValueType::kNumber, reg.drain_every);
     if (const auto bytes = fields.take("bytes")) {
       reg.bytes = values_.expr(*bytes, ValueType::kBytes);
@@ -429,7 +428,7 @@ ReadTemplate ActorReader::new_read(const Pending& pending, Place place) const {
   read.place = place;
   read.on = graph_.actors[pending.actor].on;
   if (pending.kind)
-    read.acts_per_slot = models::acts_per_read(*pending.kind->kind, pending.kind->times);
+    read.ops_per_slot = models::ops_per_read(*pending.kind->kind, pending.kind->times);
   return read;
 }
 
@@ -493,7 +492,7 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
   }
   if (const auto rank = map.take("rank")) read.rank = values_.expr(*rank, ValueType::kNumber);
   if (const auto group = map.take("each")) read.group = find_group(*group);
-  take_expr(map, "per", ValueType::kNumber, read.acts_per_slot);
+  take_expr(map, "per", ValueType::kNumber, read.ops_per_slot);
   if (const auto needs = map.take("needs")) read.needs.emplace() = read_tensors(*needs);
   if (const auto name_of_register = map.take("register")) {
     reg = values_.word(*name_of_register).value_or("");

@@ -91,7 +91,7 @@ void ActorWriter::add_work() {
     map_.add("takes", expression(actor_.takes, ValueType::kTime));
   }
   add_if("launch_overhead", actor_.launch_overhead, Expr(), ValueType::kTime);
-  if (actor_.acts) map_.add("source", expression(*actor_.acts, ValueType::kNumber));
+  if (actor_.ops) map_.add("source", expression(*actor_.ops, ValueType::kNumber));
   if (actor_.immediate != plain_.immediate) {
     map_.add("messages", YamlNode::text(actor_.immediate ? "immediate" : "gated"));
   }
@@ -137,8 +137,8 @@ void ActorWriter::add_registers() {
     if (reg.bytes) slots.add("bytes", expression(*reg.bytes, ValueType::kBytes));
     if (!reg.carries.empty()) slots.add("carries", tensors(reg.carries));
     if (reg.control) fields.add("control", truth(true));
-    if (reg.acts_per_slot != usual.acts_per_slot) {
-      fields.add("every", expression(reg.acts_per_slot, ValueType::kNumber));
+    if (reg.ops_per_slot != usual.ops_per_slot) {
+      fields.add("every", expression(reg.ops_per_slot, ValueType::kNumber));
     }
     if (reg.drain_every != usual.drain_every) {
       fields.add("drain_every", expression(reg.drain_every, ValueType::kNumber));
@@ -172,9 +172,9 @@ YamlNode ActorWriter::read(const ReadTemplate& read) const {
   if (read.rank) map.add("rank", expression(*read.rank, ValueType::kNumber));
   if (read.group != kNoIndex) map.add("each", YamlNode::text(graph_.groups[read.group].name));
   const Expr per =
-      kind_ == nullptr ? Expr::constant(1) : models::acts_per_read(*kind_, actor_.times);
-  if (read.acts_per_slot != per) {
-    map.add("per", expression(read.acts_per_slot, ValueType::kNumber));
+      kind_ == nullptr ? Expr::constant(1) : models::ops_per_read(*kind_, actor_.times);
+  if (read.ops_per_slot != per) {
+    map.add("per", expression(read.ops_per_slot, ValueType::kNumber));
   }
   if (read.needs) map.add("needs", tensors(*read.needs));
   return map.size() == 1 ? YamlNode::text(name) : map;

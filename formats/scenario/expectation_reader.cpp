@@ -20,7 +20,7 @@ namespace {
 using models::Bounds;
 using models::Diagnostics;
 using models::Expectation;
-using models::ExpectedAct;
+using models::ExpectedOp;
 
 class ExpectationReader {
  public:
@@ -312,54 +312,54 @@ class ExpectationReader {
   }
 
   void read_order(const std::vector<YamlValue>& items) {
-    std::vector<ExpectedAct> acts;
+    std::vector<ExpectedOp> ops;
     for (const YamlValue& item : items) {
-      std::optional<ExpectedAct> act = read_act(item);
-      if (!act) return;
-      acts.push_back(std::move(*act));
+      std::optional<ExpectedOp> op = read_op(item);
+      if (!op) return;
+      ops.push_back(std::move(*op));
     }
-    const auto names = [](const ExpectedAct& act) { return act.rank.has_value(); };
-    if (!acts.empty() && !acts.front().rank && std::any_of(acts.begin(), acts.end(), names)) {
-      diagnostics_.error(acts.front().place, models::Code::kExpectation,
+    const auto names = [](const ExpectedOp& op) { return op.rank.has_value(); };
+    if (!ops.empty() && !ops.front().rank && std::any_of(ops.begin(), ops.end(), names)) {
+      diagnostics_.error(ops.front().place, models::Code::kExpectation,
                          "either all ops name a rank, or none does");
       return;
     }
-    if (!acts.empty()) expectation_.order.push_back(std::move(acts));
+    if (!ops.empty()) expectation_.order.push_back(std::move(ops));
   }
 
   // Reads "a#1", or "rank 0 a#1" as in reports.
-  std::optional<ExpectedAct> read_act(const YamlValue& value) {
-    ExpectedAct act;
-    act.place = value.place();
+  std::optional<ExpectedOp> read_op(const YamlValue& value) {
+    ExpectedOp op;
+    op.place = value.place();
     const std::optional<std::string> word = values_.word(value);
     if (!word) return std::nullopt;
     std::string_view text = *word;
     constexpr std::string_view kRank = "rank ";
     const std::size_t end = text.find(' ', kRank.size());
     if (text.starts_with(kRank) && end != std::string_view::npos) {
-      act.rank = models::whole_number<std::uint32_t>(text.substr(kRank.size(), end - kRank.size()));
-      if (act.rank) text.remove_prefix(end + 1);
+      op.rank = models::whole_number<std::uint32_t>(text.substr(kRank.size(), end - kRank.size()));
+      if (op.rank) text.remove_prefix(end + 1);
     }
     const std::size_t hash = text.rfind('#');
     const auto number = hash == std::string_view::npos || hash == 0
                             ? std::nullopt
                             : models::whole_number<std::uint32_t>(text.substr(hash + 1));
-    act.act = number.value_or(0);
-    if (act.act == 0) {
+    op.number = number.value_or(0);
+    if (op.number == 0) {
       diagnostics_
           .error(value.place(), models::Code::kWrongType,
                  fmt::format("expected an op, found {}", value.described()))
           .notes.emplace_back("write name#1 or rank 0 name#1; ops count from 1");
       return std::nullopt;
     }
-    if (act.rank && *act.rank >= scenario_.graph.ranks) {
+    if (op.rank && *op.rank >= scenario_.graph.ranks) {
       diagnostics_.error(value.place(), models::Code::kUnknownRank,
-                         fmt::format("there is no rank {}: ranks are 0 to {}", *act.rank,
+                         fmt::format("there is no rank {}: ranks are 0 to {}", *op.rank,
                                      scenario_.graph.ranks - 1));
       return std::nullopt;
     }
-    act.op = text.substr(0, hash);
-    return act;
+    op.name = text.substr(0, hash);
+    return op;
   }
 
   static constexpr std::int64_t kMaxBound = std::numeric_limits<std::int64_t>::max();

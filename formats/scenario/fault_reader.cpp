@@ -27,7 +27,7 @@ class FaultReader {
  private:
   void read_fault(const YamlValue& value);
   void read_rank_fault(MapReader& map, const YamlValue& ranks);
-  bool read_act(const YamlValue& value, models::RankFault& fault);
+  bool read_op(const YamlValue& value, models::RankFault& fault);
   void read_link_fault(MapReader& map, const YamlValue& link);
   void read_port_fault(MapReader& map, const YamlValue& port);
   void read_denied_fault(MapReader& map, const YamlValue& communicator);
@@ -122,8 +122,8 @@ void FaultReader::read_rank_fault(MapReader& map, const YamlValue& ranks) {
     fault.what = what->text();
   }
   const auto at = map.take("at");
-  const auto act = map.take("act");
-  if (at.has_value() == act.has_value() || (fault.device_error && at)) {
+  const auto op = map.take("act");
+  if (at.has_value() == op.has_value() || (fault.device_error && at)) {
     diagnostics_.error(
         map.place(), models::Code::kFault,
         fault.device_error
@@ -134,23 +134,23 @@ void FaultReader::read_rank_fault(MapReader& map, const YamlValue& ranks) {
   if (at) {
     fault.at = values_.expr(*at, ValueType::kTime);
     if (!fault.at) return;
-  } else if (!read_act(*act, fault)) {
+  } else if (!read_op(*op, fault)) {
     return;
   }
   if (on) graph_.faults.ranks.push_back(std::move(fault));
 }
 
 // Reads an op such as "forward#3"; "forward" is the first.
-bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
+bool FaultReader::read_op(const YamlValue& value, models::RankFault& fault) {
   const std::optional<std::string> text = values_.word(value);
   if (!text) return false;
   const std::size_t hash = text->rfind('#');
   const std::string name = text->substr(0, hash);
-  std::uint32_t act = 1;
+  std::uint32_t op = 1;
   if (hash != std::string::npos) {
     const char* const end = text->data() + text->size();
-    const auto [rest, error] = std::from_chars(text->data() + hash + 1, end, act);
-    if (error != std::errc() || rest != end || act == 0) {
+    const auto [rest, error] = std::from_chars(text->data() + hash + 1, end, op);
+    if (error != std::errc() || rest != end || op == 0) {
       diagnostics_.error(value.place(), models::Code::kFault,
                          "expected an op as name#k, counted from 1, as in forward#3");
       return false;
@@ -158,8 +158,8 @@ bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
   }
   // The number of executions is not known yet; lowering reports an op beyond the last.
   for (fault.actor = 0; fault.actor < graph_.actors.size(); ++fault.actor) {
-    fault.act = models::find_act(graph_.actors[fault.actor], models::kNoIndex, {name, act});
-    if (fault.act != models::kNoIndex) return true;
+    fault.op = models::find_op(graph_.actors[fault.actor], models::kNoIndex, {name, op});
+    if (fault.op != models::kNoIndex) return true;
   }
   fault.actor = models::kNoIndex;
   models::Diagnostic& error = diagnostics_.error(value.place(), models::Code::kUnknownActor,
@@ -255,9 +255,9 @@ void read_faults(const YamlValue& value, const ValueReader& values, models::Task
   FaultReader(values, graph).read(value);
 }
 
-void read_guards(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph) {
+void read_timeouts(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph) {
   models::Diagnostics& diagnostics = values.diagnostics();
-  MapReader map(value, keys::kGuards, diagnostics);
+  MapReader map(value, keys::kTimeouts, diagnostics);
   const auto take_time = [&](const char* key) {
     const auto field = map.take(key);
     if (!field) return std::int64_t{0};
@@ -270,13 +270,13 @@ void read_guards(const YamlValue& value, const ValueReader& values, models::Task
     return std::int64_t{0};
   };
   map.take_text("about");
-  graph.guards.watchdog_ns = take_time("watchdog");
-  graph.guards.poll_ns = take_time("poll");
-  graph.guards.heartbeat_ns = take_time("heartbeat");
-  graph.guards.store_ns = take_time("store");
-  graph.guards.launcher_ns = take_time("launcher");
+  graph.timeouts.watchdog_ns = take_time("watchdog");
+  graph.timeouts.poll_ns = take_time("poll");
+  graph.timeouts.heartbeat_ns = take_time("heartbeat");
+  graph.timeouts.store_ns = take_time("store");
+  graph.timeouts.launcher_ns = take_time("launcher");
   if (const auto ends = map.take("launcher_ends")) {
-    graph.guards.launcher_ends_job = values.one_of(*ends, map.words("launcher_ends")) == "job";
+    graph.timeouts.launcher_ends_job = values.one_of(*ends, map.words("launcher_ends")) == "job";
   }
   map.finish();
 }

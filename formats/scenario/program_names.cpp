@@ -252,8 +252,8 @@ std::uint32_t ProgramNames::communicator(const YamlValue& value, bool barrier) {
   communicator.group = group;
   communicator.on_host = on_host_ || wanted != *name;
   communicator.is_gloo = is_gloo_ && wanted == *name;
-  communicator.creation.said = graph_.creation.said;
-  if (!communicator.on_host) communicator.creation = graph_.creation;
+  communicator.init.said = graph_.init.said;
+  if (!communicator.on_host) communicator.init = graph_.init;
   graph_.communicators.push_back(std::move(communicator));
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
 }
@@ -265,7 +265,7 @@ std::uint32_t ProgramNames::hosts_of(std::uint32_t communicator) {
   hosts.place = of.place;
   hosts.group = of.group;
   hosts.on_host = true;
-  hosts.creation.said = graph_.creation.said;
+  hosts.init.said = graph_.init.said;
   const std::uint32_t known = index_of(graph_.communicators, hosts.name);
   if (known != kNoIndex) return known;
   graph_.communicators.push_back(std::move(hosts));
@@ -283,8 +283,8 @@ std::uint32_t ProgramNames::pair_of(std::uint32_t communicator, std::uint32_t a,
   pair.name = fmt::format("{} {}-{}", of.name, std::min(a, b), std::max(a, b));
   pair.place = of.place;
   // Only communicators of groups can exist from the start.
-  pair.creation = graph_.creation;
-  pair.creation.said = graph_.creation.at_first_use;
+  pair.init = graph_.init;
+  pair.init.said = graph_.init.at_first_use;
   const std::uint32_t known = index_of(graph_.communicators, pair.name);
   if (known != kNoIndex) return known;
   models::Group group;

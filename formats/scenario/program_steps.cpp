@@ -413,8 +413,8 @@ void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
 // Marks a communicator that a program creates: it does not exist from the start.
 void ProgramReader::create_later(std::uint32_t communicator) {
   if (communicator == kNoIndex) return;
-  graph_.communicators[communicator].creation.said = true;
-  graph_.communicators[communicator].creation.at_first_use = true;
+  graph_.communicators[communicator].init.said = true;
+  graph_.communicators[communicator].init.at_first_use = true;
 }
 
 // Reads `finalize`: the host waits for the stream, then the hosts of all ranks meet.
@@ -733,14 +733,14 @@ ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
   MapReader fields(*picked, keys::kWait, diagnostics());
   if (const auto step = fields.require("step")) wait.step = values_.word(*step).value_or("");
   if (const auto ahead = fields.take("ahead")) {
-    const std::int64_t acts = values_.constant(*ahead, ValueType::kNumber).value_or(0);
+    const std::int64_t ops = values_.constant(*ahead, ValueType::kNumber).value_or(0);
     constexpr std::int64_t kMaxAhead = 1 << 30;
-    if (acts < 0 || acts > kMaxAhead) {
+    if (ops < 0 || ops > kMaxAhead) {
       diagnostics().error(
           ahead->place(), models::Code::kOutOfRange,
-          fmt::format("'ahead' must be between 0 and {}, found {}", kMaxAhead, acts));
+          fmt::format("'ahead' must be between 0 and {}, found {}", kMaxAhead, ops));
     } else {
-      wait.ahead = static_cast<std::uint32_t>(acts);
+      wait.ahead = static_cast<std::uint32_t>(ops);
     }
   }
   fields.finish();

@@ -59,7 +59,7 @@ std::uint32_t ProgramReader::turn_communicator(const std::string& name) {
   meeting.place = turns_->place;
   meeting.group = turns_->group;
   meeting.on_host = true;
-  meeting.creation.said = graph_.creation.said;
+  meeting.init.said = graph_.init.said;
   meeting.timeout_ns = 0;
   graph_.communicators.push_back(std::move(meeting));
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);

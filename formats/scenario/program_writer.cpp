@@ -263,7 +263,7 @@ class ProgramWriter {
  private:
   YamlNode program(const models::HostThread& thread, const ProgramStep& block);
   YamlNode steps(const std::vector<ProgramStep>& steps, const RankSet& on);
-  YamlNode act(std::uint32_t index, const RankSet& on, const std::vector<std::string>& after = {});
+  YamlNode op(std::uint32_t index, const RankSet& on, const std::vector<std::string>& after = {});
   std::vector<std::string> awaited_by(std::vector<std::uint32_t>& actors);
   bool is_wait_of(std::uint32_t record, std::uint32_t wait, std::uint32_t step) const;
 
@@ -320,7 +320,7 @@ YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankS
     std::reverse(run.begin(), run.end());
     while (!run.empty()) {
       const std::vector<std::string> after = awaited_by(run);
-      list.add(act(run.back(), on, after));
+      list.add(op(run.back(), on, after));
       run.pop_back();
     }
   };
@@ -373,8 +373,8 @@ bool ProgramWriter::is_wait_of(std::uint32_t record, std::uint32_t wait, std::ui
 }
 
 // Writes the work of a step at its first use, and `again` later.
-YamlNode ProgramWriter::act(std::uint32_t index, const RankSet& on,
-                            const std::vector<std::string>& after) {
+YamlNode ProgramWriter::op(std::uint32_t index, const RankSet& on,
+                           const std::vector<std::string>& after) {
   const ActorTemplate& actor = graph_.actors[index];
   YamlNode map = YamlNode::map();
   if (written_.insert(index).second) {

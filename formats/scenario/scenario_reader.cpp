@@ -58,7 +58,7 @@ class ScenarioReader {
   void build_model();
   void read_work(MapReader& map, bool open_streams, bool has_schedule);
   void read_device(const YamlValue& value);
-  void read_what_names_acts(MapReader& map);
+  void read_what_names_ops(MapReader& map);
   std::vector<YamlValue> take_items(MapReader& map, const char* key);
   void read_rests_on(MapReader& map);
   void read_undecided(const YamlValue& value);
@@ -69,7 +69,7 @@ class ScenarioReader {
   void read_streams(const YamlValue& value);
   void read_stream(const std::string& name, models::Place place, const YamlValue* fields);
   void read_communicators(const YamlValue& value);
-  void read_creation(MapReader& map, models::CreationRule& rule);
+  void read_init(MapReader& map, models::InitRule& rule);
   void read_meeting(MapReader& map, std::uint32_t& interface);
   void read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator);
   void read_transport(MapReader& map, models::CommunicatorTemplate& communicator);
@@ -137,21 +137,21 @@ std::optional<Scenario> ScenarioReader::run() {
   read_backend(map);
   if (const auto value = map.take("communicators")) read_communicators(*value);
   if (const auto device = map.take("device")) read_device(*device);
-  if (const auto guards = map.take("guards")) read_guards(*guards, values_, graph_);
+  if (const auto timeouts = map.take("guards")) read_timeouts(*timeouts, values_, graph_);
   read_names(map);
   if (!model) {
     read_work(map, open_streams_, schedule.has_value());
   } else if (options_.build_model) {
     build_model();
   }
-  read_what_names_acts(map);
+  read_what_names_ops(map);
   map.finish();
   if (diagnostics_.has_errors()) return std::nullopt;
   return std::move(scenario_);
 }
 
 // Reads the keys that name ops. A graph that is still a model has no ops.
-void ScenarioReader::read_what_names_acts(MapReader& map) {
+void ScenarioReader::read_what_names_ops(MapReader& map) {
   const auto faults = map.take("faults");
   const auto expect = map.take("expect");
   if (faults && !graph_.logical) read_faults(*faults, values_, graph_);
@@ -327,9 +327,9 @@ void ScenarioReader::read_reading(MapReader& map) {
     diagnostics_.error(given.place, models::Code::kParameterValue,
                        fmt::format("'{}' is not a reading: contract, real or cold", chosen));
   }
-  graph_.reading = chosen == "contract" ? models::Reading::kContract
-                   : chosen == "real"   ? models::Reading::kReal
-                                        : models::Reading::kCold;
+  graph_.nccl_mode = chosen == "contract" ? models::NcclMode::kContract
+                     : chosen == "real"   ? models::NcclMode::kReal
+                                          : models::NcclMode::kCold;
 }
 
 void ScenarioReader::read_sizes(MapReader& map) {
@@ -468,9 +468,9 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
   graph_.streams.push_back(std::move(stream));
 }
 
-void ScenarioReader::read_creation(MapReader& map, models::CreationRule& rule) {
-  if (const auto creation = map.take("creation")) {
-    const auto when = values_.one_of(*creation, map.words("creation"));
+void ScenarioReader::read_init(MapReader& map, models::InitRule& rule) {
+  if (const auto init = map.take("creation")) {
+    const auto when = values_.one_of(*init, map.words("creation"));
     if (when) rule.at_first_use = *when == "first_use";
     rule.said = true;
   }
@@ -481,16 +481,16 @@ void ScenarioReader::read_creation(MapReader& map, models::CreationRule& rule) {
 
 void ScenarioReader::read_communicators(const YamlValue& value) {
   MapReader map(value, keys::kCommunicators, diagnostics_);
-  read_creation(map, graph_.creation);
+  read_init(map, graph_.init);
   read_meeting(map, graph_.interface);
   if (const auto named = map.take("named")) {
     for (const YamlValue::Entry& entry : named_entries(*named, "'named'", diagnostics_)) {
       models::CommunicatorTemplate communicator;
       communicator.name = entry.key.text();
       communicator.place = entry.key.place();
-      communicator.creation = graph_.creation;
+      communicator.init = graph_.init;
       MapReader fields(entry.value, keys::kCommunicator, diagnostics_);
-      read_creation(fields, communicator.creation);
+      read_init(fields, communicator.init);
       if (const auto group = fields.require("group")) {
         const std::optional<std::string> name = values_.word(*group);
         for (std::uint32_t i = 0; name && i < graph_.groups.size(); ++i) {
@@ -539,7 +539,7 @@ void ScenarioReader::read_backend(MapReader& map) {
   defaults_.by_pairs = name == "nccl-lazy" || (name == "nccl-legacy" && !bound);
   defaults_.sends_empty = options_.sends_empty_parts.value_or(backend && name == "nccl2");
   defaults_.of_nccl = backend && !defaults_.on_host;
-  if (bound) graph_.creation.said = true;
+  if (bound) graph_.init.said = true;
   graph_.process_groups = {backend ? name : std::string(), bound, false, defaults_.sends_empty};
 }
 

@@ -41,7 +41,7 @@ class ScenarioWriter {
   YamlNode communicators() const;
   YamlNode communicator(const models::CommunicatorTemplate& communicator) const;
   YamlNode device() const;
-  YamlNode guards() const;
+  YamlNode timeouts() const;
   YamlNode faults() const;
   YamlNode rank_fault(const models::RankFault& fault) const;
   YamlNode link_fault(const models::LinkFault& fault) const;
@@ -79,8 +79,8 @@ std::string ScenarioWriter::run() {
   if (!graph_.name.empty()) top.add("name", YamlNode::text(graph_.name));
   top.add("ranks", number(graph_.ranks));
   if (graph_.micro_batches != 0) top.add("micro_batches", number(graph_.micro_batches));
-  if (graph_.reading != models::Reading::kCold) {
-    const bool contract = graph_.reading == models::Reading::kContract;
+  if (graph_.nccl_mode != models::NcclMode::kCold) {
+    const bool contract = graph_.nccl_mode == models::NcclMode::kContract;
     top.add("reading", YamlNode::text(contract ? "contract" : "real"));
   }
   if (graph_.memory) top.add("memory", expression(*graph_.memory, ValueType::kBytes));
@@ -97,7 +97,7 @@ std::string ScenarioWriter::run() {
   if (!programs_name_all_ || !all_come) top.add("streams", streams());
   add("communicators", communicators());
   add("device", device());
-  add("guards", guards());
+  add("guards", timeouts());
   add_declared(top);
   YamlNode actors = write_actors(graph_);
   YamlNode programs = write_programs(graph_, brief_);
@@ -289,7 +289,7 @@ bool ScenarioWriter::comes_with_programs(const models::CommunicatorTemplate& com
   plain.name = name;
   plain.place = communicator.place;
   plain.group = communicator.group;
-  plain.creation = graph_.creation;
+  plain.init = graph_.init;
   plain.stream = communicator.stream;
   const bool has_own_stream =
       communicator.stream == kNoIndex ||
@@ -299,8 +299,7 @@ bool ScenarioWriter::comes_with_programs(const models::CommunicatorTemplate& com
          graph_.groups[communicator.group].name == name;
 }
 
-void add_creation(const models::CreationRule& rule, const models::CreationRule& otherwise,
-                  YamlNode& map) {
+void add_init(const models::InitRule& rule, const models::InitRule& otherwise, YamlNode& map) {
   if (rule.said != otherwise.said || rule.at_first_use != otherwise.at_first_use) {
     map.add("creation", YamlNode::text(rule.at_first_use ? "first_use" : "start"));
   }
@@ -311,7 +310,7 @@ void add_creation(const models::CreationRule& rule, const models::CreationRule& 
 
 YamlNode ScenarioWriter::communicators() const {
   YamlNode map = YamlNode::map();
-  add_creation(graph_.creation, {}, map);
+  add_init(graph_.init, {}, map);
   if (graph_.interface != kNoIndex) {
     map.add("interface", YamlNode::text(graph_.cluster->interfaces[graph_.interface].name));
   }
@@ -327,7 +326,7 @@ YamlNode ScenarioWriter::communicators() const {
 YamlNode ScenarioWriter::communicator(const models::CommunicatorTemplate& communicator) const {
   YamlNode map = YamlNode::map();
   map.add("group", YamlNode::text(graph_.groups[communicator.group].name));
-  add_creation(communicator.creation, graph_.creation, map);
+  add_init(communicator.init, graph_.init, map);
   // The stream of calls on the host has the communicator's name; no key can change it.
   if (communicator.stream != kNoIndex && !communicator.on_host) {
     map.add("stream", YamlNode::text(graph_.streams[communicator.stream].name));
@@ -427,17 +426,17 @@ void ScenarioWriter::add_declared(YamlNode& top) const {
 // ---------------------------------------------------------------------------------------------
 // Faults and timeouts
 
-YamlNode ScenarioWriter::guards() const {
+YamlNode ScenarioWriter::timeouts() const {
   YamlNode map = YamlNode::map();
   const auto add = [&map](const char* key, std::int64_t ns) {
     if (ns != 0) map.add(key, time(ns));
   };
-  add("watchdog", graph_.guards.watchdog_ns);
-  add("poll", graph_.guards.poll_ns);
-  add("heartbeat", graph_.guards.heartbeat_ns);
-  add("store", graph_.guards.store_ns);
-  add("launcher", graph_.guards.launcher_ns);
-  if (graph_.guards.launcher_ends_job) map.add("launcher_ends", YamlNode::text("job"));
+  add("watchdog", graph_.timeouts.watchdog_ns);
+  add("poll", graph_.timeouts.poll_ns);
+  add("heartbeat", graph_.timeouts.heartbeat_ns);
+  add("store", graph_.timeouts.store_ns);
+  add("launcher", graph_.timeouts.launcher_ns);
+  if (graph_.timeouts.launcher_ends_job) map.add("launcher_ends", YamlNode::text("job"));
   return map;
 }
 
@@ -468,8 +467,8 @@ YamlNode ScenarioWriter::rank_fault(const models::RankFault& fault) const {
   if (fault.at) {
     map.add("at", expression(*fault.at, ValueType::kTime));
   } else {
-    const models::ActName act = act_name(graph_.actors[fault.actor], fault.act);
-    map.add("act", YamlNode::text(act.op + '#' + std::to_string(act.act)));
+    const models::OpName op = op_name(graph_.actors[fault.actor], fault.op);
+    map.add("act", YamlNode::text(op.name + '#' + std::to_string(op.number)));
   }
   return map;
 }

@@ -26,7 +26,7 @@ void read_sets_and_groups(MapReader& map, const ValueReader& values, Scenario& s
 void read_faults(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph);
 
 /// Reads the map `guards:`.
-void read_guards(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph);
+void read_timeouts(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph);
 
 /// Returns the index of a host, named or numbered by `value`; models::kNoIndex after an error.
 std::uint32_t read_host(const YamlValue& value, const ValueReader& values,

@@ -166,18 +166,19 @@ class JsonValues {
 bool add_json(const std::string& text, DocumentBuilder& builder) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;
-  static_assert(kRoomBehindJson >= simdjson::SIMDJSON_PADDING);
+  static_assert(kPaddingAfterJson >= simdjson::SIMDJSON_PADDING);
   std::string copy;
-  if (text.capacity() - text.size() < kRoomBehindJson) {
-    copy.reserve(text.size() + kRoomBehindJson);
+  if (text.capacity() - text.size() < kPaddingAfterJson) {
+    copy.reserve(text.size() + kPaddingAfterJson);
     copy += text;
   }
-  const std::string& roomy = copy.empty() ? text : copy;
-  const simdjson::padded_string_view padded(roomy.data(), roomy.size(), roomy.capacity());
+  const std::string& with_padding = copy.empty() ? text : copy;
+  const simdjson::padded_string_view padded(with_padding.data(), with_padding.size(),
+                                            with_padding.capacity());
   ondemand::parser parser;
   ondemand::document document;
   if (parser.iterate(padded).get(document) != simdjson::SUCCESS) return false;
-  JsonValues values(roomy, builder.use(text), builder);
+  JsonValues values(with_padding, builder.use(text), builder);
   if (!values.read(document)) return false;
   builder.add_text(values.unescaped());
   return true;

@@ -18,14 +18,14 @@ namespace {
 class FirstPlaces {
  public:
   explicit FirstPlaces(std::size_t size) {
-    if (size <= kFew) return;
+    if (size <= kMaxFew) return;
     all_.reserve(size);
     many_.reserve(size);
   }
 
   // Returns the first place of the key with this text, or nullopt if the key is new.
   std::optional<models::Place> add(const YamlValue& key, std::string_view text) {
-    if (count_ < kFew && all_.empty()) {
+    if (count_ < kMaxFew && all_.empty()) {
       for (std::size_t i = 0; i < count_; ++i) {
         if (few_[i].text == text) return few_[i].key.place();
       }
@@ -53,8 +53,9 @@ class FirstPlaces {
     all_.push_back(key);
   }
 
-  static constexpr std::size_t kFew = 8;
-  std::array<Known, kFew> few_;  // the first `count_` keys; once there are more, all are in `all_`
+  static constexpr std::size_t kMaxFew = 8;
+  std::array<Known, kMaxFew>
+      few_;  // the first `count_` keys; once there are more, all are in `all_`
   std::size_t count_ = 0;
   std::vector<YamlValue> all_;
   NameTable many_;  // index of `all_`

@@ -18,7 +18,7 @@ class NameTable {
 
   /// Reserves memory for `count` things.
   void reserve(std::size_t count) {
-    std::size_t slots = kFewest;
+    std::size_t slots = kMin;
     while (slots < 2 * count) slots *= 2;
     if (slots > slots_.size()) grow(slots);
   }
@@ -42,7 +42,7 @@ class NameTable {
   }
 
  private:
-  static constexpr std::size_t kFewest = 16;
+  static constexpr std::size_t kMin = 16;
 
   struct Slot {
     std::uint32_t hash = 0;

@@ -69,7 +69,7 @@ class Actor {
   Actor& thread(std::string_view thread);
   Actor& phase(std::string_view phase);
   Actor& takes(const Value& time);
-  Actor& source(const Value& acts);  // number of ops, if no input determines it
+  Actor& source(const Value& ops);  // number of ops, if no input determines it
   Actor& collective(std::string_view operation, std::string_view group, const Keys& keys = {});
 
   /// Adds an input: `name` or `name.register`. `keys`: {{"on", 1}}, {{"rank", "rank - 1"}}, ...

@@ -29,10 +29,10 @@ enum class Verdict : std::uint8_t {
 std::string verdict_name(Verdict verdict);
 
 /// An op: one execution of an actor or of a program's step.
-struct Act {
+struct Op {
   std::uint32_t rank = 0;
-  std::string op;                 // name of the actor or step; empty: not an op, see `text`
-  std::uint32_t act = 0;          // number of the op, from 1
+  std::string name;               // name of the actor or step; empty: not an op, see `text`
+  std::uint32_t number = 0;       // number of the op, from 1
   std::uint32_t micro_batch = 0;  // from 1; 0: none
   std::string stream;             // host steps: their thread
   std::string state;              // for example "started, spins"
@@ -41,8 +41,8 @@ struct Act {
 
 /// A wait of `from` for `to`.
 struct Wait {
-  Act from;
-  Act to;
+  Op from;
+  Op to;
   std::string kind;  // kind as in reports: "stream order", "data", "credit (control)", ...
   std::string text;  // "rank 0 buffer#1 needs data from rank 0 loss#1"
 };
@@ -77,8 +77,8 @@ class Result {
 
   /// The time of the last progress, in simulated time; for a run that completed, its duration.
   std::chrono::nanoseconds time() const;
-  std::uint64_t acts_done() const;
-  std::uint64_t acts_expected() const;
+  std::uint64_t ops_done() const;
+  std::uint64_t ops_expected() const;
 
   /// A hash of the run that is the same on every machine: docs/explanation/determinism.md.
   std::uint64_t fingerprint() const;
@@ -115,7 +115,7 @@ struct RunOptions {
   std::chrono::nanoseconds until = std::chrono::nanoseconds::max();
   /// Number of events after which to stop the run, with verdict kLimit. An event is a unit of the
   /// host's work, so this limits the host's time.
-  std::uint64_t most_events = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t max_events = std::numeric_limits<std::uint64_t>::max();
 };
 
 /// Runs `graph` to its end. The same graph gives the same result, bit for bit. Throws Error if the

@@ -89,7 +89,7 @@ class Changes {
     // can come first. Tries this on all ranks together, then on each alone.
     std::vector<AlgoStepRef> stuck;
     for (const Wait& wait : report_.hang->explanation.cycle) {
-      if (const auto ref = stuck_step(wait.from.act)) stuck.push_back(*ref);
+      if (const auto ref = stuck_step(wait.from.op)) stuck.push_back(*ref);
     }
     if (stuck.size() > 1) {
       std::size_t moved = 0;
@@ -145,11 +145,11 @@ class Changes {
     if (!report_.hang) return;
     const Explanation& why = report_.hang->explanation;
     std::vector<AlgoStepRef> stuck;
-    const auto add = [&](const ActInfo& act) {
-      if (const auto ref = stuck_step(act)) stuck.push_back(*ref);
+    const auto add = [&](const OpInfo& op) {
+      if (const auto ref = stuck_step(op)) stuck.push_back(*ref);
     };
-    for (const Wait& wait : why.cycle) add(wait.from.act);
-    for (const Root& root : why.roots) add(root.first.from.act);
+    for (const Wait& wait : why.cycle) add(wait.from.op);
+    for (const Root& root : why.roots) add(root.first.from.op);
     try_signals_first(stuck);
     try_signaled_channels(stuck);
     for (const AlgoStepRef& ref : stuck) {
@@ -306,12 +306,12 @@ class Changes {
   }
 
   // Finds the step that a report names: "tb 2 step 5".
-  std::optional<AlgoStepRef> stuck_step(const ActInfo& act) const {
-    for (std::uint32_t block = 0; block < algorithm_.ranks[act.rank].blocks.size(); ++block) {
+  std::optional<AlgoStepRef> stuck_step(const OpInfo& op) const {
+    for (std::uint32_t block = 0; block < algorithm_.ranks[op.rank].blocks.size(); ++block) {
       const std::string before = "tb " + std::to_string(block) + " step ";
-      if (act.op.rfind(before, 0) != 0) continue;
-      return AlgoStepRef{act.rank, block,
-                         static_cast<std::uint32_t>(std::stoul(act.op.substr(before.size())))};
+      if (op.name.rfind(before, 0) != 0) continue;
+      return AlgoStepRef{op.rank, block,
+                         static_cast<std::uint32_t>(std::stoul(op.name.substr(before.size())))};
     }
     return std::nullopt;
   }

@@ -56,7 +56,7 @@ class HangExplainer {
     for (std::uint32_t block = 0; block < network_.block_count(); ++block) {
       if (!stuck(block)) continue;
       node_of_block_[block] = static_cast<std::uint32_t>(waits_.nodes.size());
-      waits_.nodes.push_back({WaitNodeKind::kAct, sim::ActorId{run_.next[block]}, 0,
+      waits_.nodes.push_back({WaitNodeKind::kOp, sim::ActorId{run_.next[block]}, 0,
                               sim::RankId{network_.blocks[block].rank}});
     }
     // If no remaining node raises a counter, the wait ends at the rank that should raise it.
@@ -121,9 +121,9 @@ class HangExplainer {
       WaitParty result;
       result.kind = node.kind;
       result.rank = node.rank.value;
-      if (node.kind == WaitNodeKind::kAct) {
-        result.act = describe_step(algorithm_, network_, node.actor.value);
-        result.act.stage = ActStage::kStarted;
+      if (node.kind == WaitNodeKind::kOp) {
+        result.op = describe_step(algorithm_, network_, node.actor.value);
+        result.op.stage = OpStage::kStarted;
       }
       return result;
     };
@@ -132,7 +132,7 @@ class HangExplainer {
     wait.to = party(waits_.nodes[edge.to]);
     wait.kind = edge.kind;
     const sim::WaitNode& to = waits_.nodes[edge.to];
-    if (to.kind == WaitNodeKind::kAct &&
+    if (to.kind == WaitNodeKind::kOp &&
         network_.nodes[edge.needed_actor.value].step != network_.nodes[to.actor.value].step) {
       wait.needed = describe_step(algorithm_, network_, edge.needed_actor.value);
     }
@@ -158,10 +158,10 @@ class HangExplainer {
         const std::uint32_t step = network_.nodes[run_.next[block]].step;
         progress.done = std::min(step, progress.expected);
         progress.stuck = describe_step(algorithm_, network_, run_.next[block]);
-        progress.stuck->stage = ActStage::kStarted;
+        progress.stuck->stage = OpStage::kStarted;
       }
-      explanation.acts_done += progress.done;
-      explanation.acts_expected += progress.expected;
+      explanation.ops_done += progress.done;
+      explanation.ops_expected += progress.expected;
       ranks[of.rank].progress.push_back(std::move(progress));
     }
     explanation.ranks = std::move(ranks);
@@ -180,26 +180,26 @@ class HangExplainer {
 
 }  // namespace
 
-ActInfo describe_step(const CollectiveAlgorithm& algorithm, const AlgoNetwork& network,
-                      std::uint32_t node) {
+OpInfo describe_step(const CollectiveAlgorithm& algorithm, const AlgoNetwork& network,
+                     std::uint32_t node) {
   const AlgoNode& of = network.nodes[node];
   const AlgoNetworkBlock& block = network.blocks[of.block];
-  ActInfo info;
+  OpInfo info;
   info.actor = sim::ActorId{node};
   info.rank = block.rank;
   info.in_program = true;
   if (block.block == kNoAlgoIndex) {
-    info.op = of.launch == 0 ? "the kernel before the first launch"
-                             : "the kernel after launch " + std::to_string(of.launch);
+    info.name = of.launch == 0 ? "the kernel before the first launch"
+                               : "the kernel after launch " + std::to_string(of.launch);
     return info;
   }
   info.thread = "tb " + std::to_string(block.block);
   if (of.step == kNoAlgoIndex) {
-    info.op = info.thread + " of launch " + std::to_string(of.launch + 1);
+    info.name = info.thread + " of launch " + std::to_string(of.launch + 1);
     return info;
   }
   const AlgoStep& step = algorithm.ranks[block.rank].blocks[block.block].steps[of.step];
-  info.op = info.thread + " step " + std::to_string(of.step);
+  info.name = info.thread + " step " + std::to_string(of.step);
   info.statement = step_text(algorithm, block.rank, step);
   if (step.place.line != 0) info.at = line_text(step.place);
   if (sends(step.kind) && !receives(step.kind)) info.call = sim::CallKind::kSend;

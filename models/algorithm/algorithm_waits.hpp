@@ -22,7 +22,7 @@ AlgoHang explain_hang(const CollectiveAlgorithm& algorithm, const AlgoNetwork& n
                       const AlgoRun& run, std::uint32_t slots);
 
 /// Describes the step of a node for reports.
-ActInfo describe_step(const CollectiveAlgorithm& algorithm, const AlgoNetwork& network,
-                      std::uint32_t node);
+OpInfo describe_step(const CollectiveAlgorithm& algorithm, const AlgoNetwork& network,
+                     std::uint32_t node);
 
 }  // namespace pipesim::models

@@ -100,7 +100,7 @@ class Verifier {
   void hangs(const AlgoNetwork& network, const AlgoRun& run, std::uint32_t slots) {
     report_.hangs = AlgoAnswer::kYes;
     report_.hang = explain_hang(algorithm_, network, run, slots);
-    report_.steps_done = report_.hang->explanation.acts_done;
+    report_.steps_done = report_.hang->explanation.ops_done;
   }
 
   // Returns the fewest slots without a hang, by bisection: a run with more slots does at least as

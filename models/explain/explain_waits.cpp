@@ -36,10 +36,10 @@ class CycleClasses {
     std::string shape;
     std::set<std::uint32_t> ranks;
     for (const Wait& wait : cycle) {
-      const ActInfo& act = wait.from.act;
+      const OpInfo& op = wait.from.op;
       shape += std::to_string(static_cast<int>(wait.from.kind)) + " " +
-               std::to_string(static_cast<int>(wait.kind)) + " " + act.op + "#" +
-               std::to_string(act.act) + " " + act.call_name + "\n";
+               std::to_string(static_cast<int>(wait.kind)) + " " + op.name + "#" +
+               std::to_string(op.number) + " " + op.call_name + "\n";
       ranks.insert(wait.from.rank);
     }
     const auto [known, is_new] = known_.emplace(std::move(shape), classes_.size());
@@ -84,8 +84,7 @@ void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const Describ
   const std::vector<std::uint32_t> distances = distances_to(waits, on_cycle);
   for (std::size_t i = 0; i < distances.size(); ++i) {
     const std::uint32_t distance = distances[i];
-    if (distance == 0 || distance == kNoIndex || waits.nodes[i].kind != WaitNodeKind::kAct)
-      continue;
+    if (distance == 0 || distance == kNoIndex || waits.nodes[i].kind != WaitNodeKind::kOp) continue;
     if (result.collateral_by_distance.size() < distance) {
       result.collateral_by_distance.resize(distance, 0);
     }
@@ -142,7 +141,7 @@ class WaitersOfRoots {
 // Adds the roots in node order: ranks first, then the outside.
 void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explanation& result,
                    Copies copies) {
-  const auto is_root = [](const WaitNode& node) { return node.kind != WaitNodeKind::kAct; };
+  const auto is_root = [](const WaitNode& node) { return node.kind != WaitNodeKind::kOp; };
   if (std::none_of(waits.nodes.begin(), waits.nodes.end(), is_root)) return;
   WaitersOfRoots waiters(waits, copies);
   for (std::uint32_t node = 0; node < waits.nodes.size(); ++node) {
@@ -157,17 +156,17 @@ void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explana
 
 }  // namespace
 
-std::uint32_t stuck_acts(const WaitGraph& waits, Copies copies) {
+std::uint32_t stuck_ops(const WaitGraph& waits, Copies copies) {
   std::uint32_t count = 0;
   for (const WaitNode& node : waits.nodes) {
-    if (node.kind == WaitNodeKind::kAct) count += copies_of(node, copies);
+    if (node.kind == WaitNodeKind::kOp) count += copies_of(node, copies);
   }
   return count;
 }
 
 void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool look_for_cycle,
                    Explanation& result, Copies copies) {
-  result.stuck = stuck_acts(waits, copies);
+  result.stuck = stuck_ops(waits, copies);
   explain_roots(waits, describe, result, copies);
   result.collateral = result.stuck;
   const WaitCycle cycle = look_for_cycle ? find_cycle(waits) : WaitCycle();

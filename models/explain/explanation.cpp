@@ -20,7 +20,7 @@ using sim::WaitNode;
 using sim::WaitNodeKind;
 
 bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id);
-void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, ActInfo& act);
+void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, OpInfo& op);
 
 bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->implied; }
 
@@ -67,7 +67,7 @@ class Explainer {
   void report_thread(RankReport& report, sim::ThreadId id);
   Progress phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const;
   Progress phase_of_steps(std::uint32_t phase, const std::vector<ActorId>& actors) const;
-  void add_acts(Progress& progress, ActorId actor) const;
+  void add_ops(Progress& progress, ActorId actor) const;
   void add_phases(RankReport& report, const std::vector<ActorId>& actors) const;
   void add_programs(RankReport& report, const std::vector<ActorId>& actors) const;
   std::uint32_t steps_in(const sim::Thread& thread, std::uint32_t begin, std::uint32_t end) const;
@@ -104,9 +104,9 @@ class Explainer {
 
 Explanation Explainer::run() {
   result_.time_ns = outcome_.last_progress.ns;
-  result_.acts_done = outcome_.acts_done;
-  result_.acts_expected = plan_.act_count;
-  result_.stuck = stuck_acts(waits_, copies_);
+  result_.ops_done = outcome_.ops_done;
+  result_.ops_expected = plan_.op_count;
+  result_.stuck = stuck_ops(waits_, copies_);
   decide();
   result_.fingerprint = sim::Fingerprint::of(outcome_.digests, result_.verdict);
   report_ranks();
@@ -170,12 +170,12 @@ void Explainer::see_rules() {
 // Whether a first send waits for a first send in the opposite direction, on a communicator of two
 // ranks.
 bool Explainer::sends_first(const Wait& wait) const {
-  const auto sends = [](const WaitParty& party) { return party.act.call == sim::CallKind::kSend; };
+  const auto sends = [](const WaitParty& party) { return party.op.call == sim::CallKind::kSend; };
   if (wait.kind != sim::WaitKind::kFirstMessage || !sends(wait.from) || !sends(wait.to)) {
     return false;
   }
   const auto call_of = [&](const WaitParty& party) -> const sim::Call& {
-    return plan_.calls[*plan_.calls_of(party.act.actor).begin()];
+    return plan_.calls[*plan_.calls_of(party.op.actor).begin()];
   };
   const sim::Call& mine = call_of(wait.from);
   const sim::Communicator& on = plan_.communicators[mine.communicator];
@@ -183,18 +183,18 @@ bool Explainer::sends_first(const Wait& wait) const {
 }
 
 bool Explainer::waits_to_destroy(const Wait& wait) const {
-  if (!wait.from.act.actor.valid()) return false;
-  const ActorTemplate& actor = names_.actor(wait.from.act.actor);
-  return plan_.actors[wait.from.act.actor].role == sim::Role::kMeet && actor.step &&
+  if (!wait.from.op.actor.valid()) return false;
+  const ActorTemplate& actor = names_.actor(wait.from.op.actor);
+  return plan_.actors[wait.from.op.actor].role == sim::Role::kMeet && actor.step &&
          actor.step->calls.front().operation == Operation::kDestroy;
 }
 
 bool Explainer::waits_registered(const Wait& wait) const {
-  if (wait.kind != sim::WaitKind::kPeerOfMessage || graph_.reading == Reading::kContract ||
-      !wait.from.act.actor.valid()) {
+  if (wait.kind != sim::WaitKind::kPeerOfMessage || graph_.nccl_mode == NcclMode::kContract ||
+      !wait.from.op.actor.valid()) {
     return false;
   }
-  const auto calls = plan_.calls_of(wait.from.act.actor);
+  const auto calls = plan_.calls_of(wait.from.op.actor);
   return std::any_of(calls.begin(), calls.end(), [&](sim::CallId id) {
     return plan_.calls[id].kind == sim::CallKind::kSend &&
            waits_as_registered(graph_, call_template(id), plan_.calls[id],
@@ -205,8 +205,8 @@ bool Explainer::waits_registered(const Wait& wait) const {
 // Counts the collective calls of the ranks on the communicator of the waiting call, and finds the
 // missing call.
 void Explainer::count_calls(Root& root) {
-  if (root.party.kind != WaitNodeKind::kRank || !root.first.from.act.actor.valid()) return;
-  const auto waiting = plan_.calls_of(root.first.from.act.actor);
+  if (root.party.kind != WaitNodeKind::kRank || !root.first.from.op.actor.valid()) return;
+  const auto waiting = plan_.calls_of(root.first.from.op.actor);
   const auto call = std::find_if(waiting.begin(), waiting.end(), [&](sim::CallId id) {
     return plan_.calls[id].kind == sim::CallKind::kCollective;
   });
@@ -250,15 +250,15 @@ void Explainer::find_missing(Root& root, sim::CommunicatorId communicator, sim::
   const auto found = missing_call(graph_, lowered_, others, own);
   if (!found) return;
   const auto waits_there = [&](const CallOfRank& made) {
-    return made.call == waiting && made.k + 1 == root.first.from.act.act;
+    return made.call == waiting && made.k + 1 == root.first.from.op.number;
   };
   // A missing call after the hanging call cannot be its cause.
   const auto past = others.begin() + static_cast<std::ptrdiff_t>(found->made);
   if (std::none_of(past, others.end(), waits_there)) return;
   const auto info = [&](const CallOfRank& made) {
-    ActInfo act = describe_act(graph_, lowered_, state_, plan_.calls[made.call].actor, made.k);
-    say_call(graph_, lowered_, made.call, act);
-    return act;
+    OpInfo op = describe_op(graph_, lowered_, state_, plan_.calls[made.call].actor, made.k);
+    say_call(graph_, lowered_, made.call, op);
+    return op;
   };
   root.missing = info(others[found->made]);
   if (found->before < own.size()) root.before = info(own[found->before]);
@@ -268,8 +268,8 @@ void Explainer::explain_mismatches() {
   for (const sim::Mismatch& found : outcome_.mismatches) {
     Misfit misfit;
     misfit.message = found.message;
-    misfit.first = describe_act(graph_, lowered_, state_, found.first, found.first_k);
-    misfit.second = describe_act(graph_, lowered_, state_, found.second, found.second_k);
+    misfit.first = describe_op(graph_, lowered_, state_, found.first, found.first_k);
+    misfit.second = describe_op(graph_, lowered_, state_, found.second, found.second_k);
     const CallTemplate& first = call_template(found.first_call);
     const CallTemplate& second = call_template(found.second_call);
     misfit.first.call_name = first.name;
@@ -314,7 +314,7 @@ void Explainer::explain_mismatches() {
     // Ranks that differ from the same op in the same way are a single mismatch.
     const auto alike = [&](const Misfit& other) {
       return !misfit.message && !other.message && other.first.actor == misfit.first.actor &&
-             other.first.act == misfit.first.act && other.second.op == misfit.second.op &&
+             other.first.number == misfit.first.number && other.second.name == misfit.second.name &&
              other.differences == misfit.differences;
     };
     const auto known = std::find_if(result_.mismatches.begin(), result_.mismatches.end(), alike);
@@ -329,17 +329,17 @@ void Explainer::explain_mismatches() {
 void Explainer::explain_deaths() {
   for (const sim::DeviceError& error : outcome_.device_errors) {
     result_.device_errors.push_back({error.rank.value, error.at.ns, what_failed(error),
-                                     describe_act(graph_, lowered_, state_, error.actor, error.k)});
+                                     describe_op(graph_, lowered_, state_, error.actor, error.k)});
   }
   for (const sim::RankDeath& death : outcome_.deaths) {
     DeathReport report;
     report.rank = death.rank.value;
     report.time_ns = death.at.ns;
     report.cause = death.cause;
-    report.after_rest = death.after_rest;
+    report.after_quiescence = death.after_quiescence;
     report.what = what_killed(death);
     if (death.actor.valid()) {
-      report.in = describe_act(graph_, lowered_, state_, death.actor, death.k);
+      report.in = describe_op(graph_, lowered_, state_, death.actor, death.k);
     }
     result_.deaths.push_back(std::move(report));
   }
@@ -349,7 +349,7 @@ void Explainer::explain_deaths() {
 std::string Explainer::what_killed(const sim::RankDeath& death) const {
   switch (death.cause) {
     case sim::DeathCause::kAtTime:
-    case sim::DeathCause::kAtAct:
+    case sim::DeathCause::kAtOp:
       return fault_that_killed(death);
     case sim::DeathCause::kFatalCall:
       return denial_that_killed(death);
@@ -373,7 +373,7 @@ std::string Explainer::fault_that_killed(const sim::RankDeath& death) const {
   for (const RankFault& fault : graph_.faults.ranks) {
     if (fault.device_error || !fault.ranks.contains(death.rank.value)) continue;
     const bool meant = at_time ? fault.at && fault.at->value(death.rank.value) == death.at.ns
-                               : !fault.at && fault.actor == actor && fault.act == death.k;
+                               : !fault.at && fault.actor == actor && fault.op == death.k;
     if (meant) return fault.what;
   }
   return graph_.actors[actor].step->dies;
@@ -393,7 +393,7 @@ std::string Explainer::denial_that_killed(const sim::RankDeath& death) const {
 std::string Explainer::what_failed(const sim::DeviceError& error) const {
   const std::uint32_t actor = lowered_.actor_template[error.actor];
   for (const RankFault& fault : graph_.faults.ranks) {
-    const bool meant = fault.device_error && fault.actor == actor && fault.act == error.k;
+    const bool meant = fault.device_error && fault.actor == actor && fault.op == error.k;
     if (meant && fault.ranks.contains(error.rank.value)) return fault.what;
   }
   return "";
@@ -430,12 +430,12 @@ void Explainer::report_ranks() {
 
 void Explainer::report_actor(RankReport& report, ActorId actor) {
   ActorCounts counts;
-  counts.name = names_.op(actor);
+  counts.name = names_.name(actor);
   counts.entered = state_.entered(plan_, actor);
   counts.launched = state_.actors[actor].launched;
   counts.started = state_.started(plan_, actor);
   counts.done = state_.actors[actor].done;
-  counts.expected = plan_.actors[actor].acts;
+  counts.expected = plan_.actors[actor].ops;
   // No op is running at the end of a hang: an op that started and is not done waits for peers.
   const bool started = counts.started > counts.done && outcome_.end == sim::RunEnd::kStuck;
   if (started && !report.dead && spins(graph_, lowered_, actor)) report.spins = true;
@@ -452,14 +452,14 @@ void Explainer::report_thread(RankReport& report, sim::ThreadId id) {
   if (result.blocked) {
     at = state.at;
   } else if (thread.order == sim::ThreadOrder::kProgram) {
-    const std::uint32_t next = thread.program + state.next_act;
+    const std::uint32_t next = thread.program + state.next_op;
     result.finished = next == thread.program_end;
-    if (!result.finished) at = plan_.act(thread, next);
+    if (!result.finished) at = plan_.op(thread, next);
   }
   if (at.valid()) {
     const bool launched = state.step == sim::Step::kCompletion;
     result.at =
-        describe_act(graph_, lowered_, state_, at, state_.actors[at].launched - (launched ? 1 : 0));
+        describe_op(graph_, lowered_, state_, at, state_.actors[at].launched - (launched ? 1 : 0));
   }
   report.threads.push_back(std::move(result));
 }
@@ -483,12 +483,12 @@ Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorI
   progress.done = kNoIndex;
   for (const ActorId actor : actors) {
     progress.done = std::min(progress.done, state_.actors[actor].done);
-    progress.expected = std::max(progress.expected, plan_.actors[actor].acts);
+    progress.expected = std::max(progress.expected, plan_.actors[actor].ops);
   }
   for (const ActorId actor : actors) {
-    const bool has_round = progress.done < plan_.actors[actor].acts;
+    const bool has_round = progress.done < plan_.actors[actor].ops;
     if (!has_round || state_.actors[actor].done > progress.done) continue;
-    progress.stuck = describe_act(graph_, lowered_, state_, actor, progress.done);
+    progress.stuck = describe_op(graph_, lowered_, state_, actor, progress.done);
     progress.wait = first_wait(actor, progress.done);
     break;
   }
@@ -498,17 +498,17 @@ Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorI
 Progress Explainer::phase_of_steps(std::uint32_t phase, const std::vector<ActorId>& actors) const {
   Progress progress;
   progress.what = graph_.phases[phase];
-  for (const ActorId actor : actors) add_acts(progress, actor);
+  for (const ActorId actor : actors) add_ops(progress, actor);
   return progress;
 }
 
-void Explainer::add_acts(Progress& progress, ActorId actor) const {
+void Explainer::add_ops(Progress& progress, ActorId actor) const {
   const std::uint32_t done = state_.actors[actor].done;
   progress.done += done;
-  progress.expected += plan_.actors[actor].acts;
+  progress.expected += plan_.actors[actor].ops;
   const bool started = state_.started(plan_, actor) > done;
-  if (done == plan_.actors[actor].acts || (progress.stuck && !started)) return;
-  progress.stuck = describe_act(graph_, lowered_, state_, actor, done);
+  if (done == plan_.actors[actor].ops || (progress.stuck && !started)) return;
+  progress.stuck = describe_op(graph_, lowered_, state_, actor, done);
   progress.wait = first_wait(actor, done);
 }
 
@@ -528,13 +528,13 @@ void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& act
     progress.what = names_.thread(id);
     progress.of = Progress::Of::kHost;
     const bool completing = state.step == sim::Step::kCompletion;
-    const std::uint32_t next = thread.program + state.next_act - (completing ? 1 : 0);
+    const std::uint32_t next = thread.program + state.next_op - (completing ? 1 : 0);
     progress.done = steps_in(thread, thread.program, next);
     progress.expected = progress.done + steps_in(thread, next, thread.program_end);
     if (next < thread.program_end) {
-      const ActorId at = plan_.act(thread, next);
+      const ActorId at = plan_.op(thread, next);
       const std::uint32_t k = state_.actors[at].launched - (completing ? 1 : 0);
-      progress.stuck = describe_act(graph_, lowered_, state_, at, k);
+      progress.stuck = describe_op(graph_, lowered_, state_, at, k);
       progress.wait = first_wait(at, k);
     }
     report.progress.push_back(std::move(progress));
@@ -546,7 +546,7 @@ std::uint32_t Explainer::steps_in(const sim::Thread& thread, std::uint32_t begin
                                   std::uint32_t end) const {
   std::uint32_t count = 0;
   for (std::uint32_t i = begin; i < end; ++i) {
-    if (!is_implied(names_.actor(plan_.act(thread, i)))) ++count;
+    if (!is_implied(names_.actor(plan_.op(thread, i)))) ++count;
   }
   return count;
 }
@@ -569,7 +569,7 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
     }
     Progress& progress = report.progress[first + index->second];
     if (names_.actor(actor).step) progress.of = Progress::Of::kStreamOfSteps;
-    add_acts(progress, actor);
+    add_ops(progress, actor);
   }
   for (const auto& [stream, index] : index_of)
     stand_at_head(report.progress[first + index], stream);
@@ -578,18 +578,18 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
 // Sets the blocked op of a stream: its first launched op.
 void Explainer::stand_at_head(Progress& progress, sim::StreamId stream) const {
   for (const sim::StreamItem& item : state_.items_of(stream)) {
-    if (item.kind() != sim::StreamItem::Kind::kAct || is_implied(names_.actor(item.actor()))) {
+    if (item.kind() != sim::StreamItem::Kind::kOp || is_implied(names_.actor(item.actor()))) {
       continue;
     }
     const std::uint32_t done = state_.actors[item.actor()].done;
-    progress.stuck = describe_act(graph_, lowered_, state_, item.actor(), done);
+    progress.stuck = describe_op(graph_, lowered_, state_, item.actor(), done);
     progress.wait = first_wait(item.actor(), done);
     return;
   }
 }
 
 std::optional<Wait> Explainer::first_wait(ActorId actor, std::uint32_t k) const {
-  const WaitNode node{WaitNodeKind::kAct, actor, k, plan_.actors[actor].rank};
+  const WaitNode node{WaitNodeKind::kOp, actor, k, plan_.actors[actor].rank};
   const auto before = [](const WaitNode& a, const WaitNode& b) {
     return a.kind != b.kind ? a.kind < b.kind : std::pair(a.actor, a.k) < std::pair(b.actor, b.k);
   };
@@ -621,22 +621,22 @@ Explanation& Explanation::operator=(const Explanation&) = default;
 Explanation& Explanation::operator=(Explanation&&) noexcept = default;
 Explanation::~Explanation() = default;
 
-ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
-                     ActorId actor, std::uint32_t k) {
+OpInfo describe_op(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                   ActorId actor, std::uint32_t k) {
   const Names names(graph, lowered);
   const sim::Actor& from = lowered.plan.actors[actor];
-  ActInfo info;
+  OpInfo info;
   info.actor = actor;
   info.rank = from.rank.value;
-  const ActName name = names.act(actor, k);
-  info.op = name.op;
-  info.act = name.act;
+  const OpName op = names.op(actor, k);
+  info.name = op.name;
+  info.number = op.number;
   info.micro_batch = names.micro_batch(actor, k);
   info.stream = names.stream_of(actor);
   if (graph.recorded != nullptr) {
-    info.name = graph.recorded->name(info.rank, info.op, info.act);
+    info.recorded_name = graph.recorded->name(info.rank, info.name, info.number);
     info.of_group =
-        !info.name.empty() && !graph.recorded->stream_name(info.rank, info.stream).empty();
+        !info.recorded_name.empty() && !graph.recorded->stream_name(info.rank, info.stream).empty();
   }
   info.on_host = !from.stream.valid();
   info.thread = names.thread(from.thread);
@@ -648,13 +648,13 @@ ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::
   }
   info.collective = spins(graph, lowered, actor);
   if (k < state.actors[actor].done) {
-    info.stage = ActStage::kDone;
+    info.stage = OpStage::kDone;
   } else if (k < state.started(lowered.plan, actor)) {
-    info.stage = ActStage::kStarted;
+    info.stage = OpStage::kStarted;
   } else if (k < state.actors[actor].launched) {
-    info.stage = ActStage::kLaunched;
+    info.stage = OpStage::kLaunched;
   } else if (k < state.entered(lowered.plan, actor)) {
-    info.stage = ActStage::kEntered;
+    info.stage = OpStage::kEntered;
     info.step = state.threads[from.thread].step;
   }
   return info;
@@ -662,13 +662,13 @@ ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::
 
 namespace {
 
-void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, ActInfo& act) {
+void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, OpInfo& op) {
   const ActorId actor = lowered.plan.calls[id].actor;
   const StepTemplate& step = *graph.actors[lowered.actor_template[actor]].step;
   const CallTemplate& call = step.calls[id.value - lowered.plan.actors[actor].calls];
-  act.call = call.kind;
-  act.from_any = call.from_any();
-  act.call_name = call.name;
+  op.call = call.kind;
+  op.from_any = call.from_any();
+  op.call_name = call.name;
 }
 
 // Returns the call of `actor` that matches `id`, if any.
@@ -695,8 +695,8 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
     WaitParty result;
     result.kind = node.kind;
     result.rank = node.rank.value;
-    if (node.kind == WaitNodeKind::kAct) {
-      result.act = describe_act(graph, lowered, state, node.actor, node.k);
+    if (node.kind == WaitNodeKind::kOp) {
+      result.op = describe_op(graph, lowered, state, node.actor, node.k);
     }
     return result;
   };
@@ -704,14 +704,14 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
   wait.from = party(waits.nodes[edge.from]);
   wait.to = party(waits.nodes[edge.to]);
   if (edge.call.valid()) {
-    say_call(graph, lowered, edge.call, wait.from.act);
-    const sim::CallId other = matching_call(lowered.plan, edge.call, wait.to.act.actor);
-    if (other.valid()) say_call(graph, lowered, other, wait.to.act);
+    say_call(graph, lowered, edge.call, wait.from.op);
+    const sim::CallId other = matching_call(lowered.plan, edge.call, wait.to.op.actor);
+    if (other.valid()) say_call(graph, lowered, other, wait.to.op);
   }
   // Ranks that share one host thread synchronize between steps: the thread is in a step of another
   // rank.
-  const bool turn = edge.kind == sim::WaitKind::kPeerOfCollective && wait.from.act.actor.valid() &&
-                    is_implied(Names(graph, lowered).actor(wait.from.act.actor));
+  const bool turn = edge.kind == sim::WaitKind::kPeerOfCollective && wait.from.op.actor.valid() &&
+                    is_implied(Names(graph, lowered).actor(wait.from.op.actor));
   wait.kind = turn ? sim::WaitKind::kHostWait : edge.kind;
   wait.any = edge.any_set != 0;
   if (edge.link.valid()) wait.link = lowered.link_names[edge.link.value];
@@ -725,10 +725,10 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
     wait.holder = Names(graph, lowered).thread(state.locks[lock].holder);
   }
   const WaitNode& to = waits.nodes[edge.to];
-  const bool stands_for = !turn && to.kind == WaitNodeKind::kAct && edge.needed_actor.valid() &&
+  const bool stands_for = !turn && to.kind == WaitNodeKind::kOp && edge.needed_actor.valid() &&
                           (to.actor != edge.needed_actor || to.k != edge.needed_k);
   if (stands_for) {
-    wait.needed = describe_act(graph, lowered, state, edge.needed_actor, edge.needed_k);
+    wait.needed = describe_op(graph, lowered, state, edge.needed_actor, edge.needed_k);
     if (edge.call.valid()) {
       const sim::CallId other = matching_call(lowered.plan, edge.call, edge.needed_actor);
       if (other.valid()) say_call(graph, lowered, other, *wait.needed);

@@ -16,14 +16,14 @@
 namespace pipesim::models {
 
 /// The progress of an op. `Step` gives details for kEntered.
-enum class ActStage : std::uint8_t { kNotEntered, kEntered, kLaunched, kStarted, kDone };
+enum class OpStage : std::uint8_t { kNotEntered, kEntered, kLaunched, kStarted, kDone };
 
 /// An op in the terms of reports.
-struct ActInfo {
+struct OpInfo {
   sim::ActorId actor;
   std::uint32_t rank = 0;
-  std::string op;
-  std::uint32_t act = 0;          // from 1; 0: unknown, in a real job
+  std::string name;
+  std::uint32_t number = 0;       // from 1; 0: unknown, in a real job
   std::uint32_t micro_batch = 0;  // from 1; 0: none
   std::string stream;             // stream of the op; for a host step, its thread
   std::string thread;
@@ -36,17 +36,17 @@ struct ActInfo {
   std::optional<sim::CallKind> call;  // kind of the step's only call, or of the call in question
   bool from_any = false;              // whether a recv accepts a message from any rank
   std::string call_name;              // name of a call within a group, if any
-  ActStage stage = ActStage::kNotEntered;
+  OpStage stage = OpStage::kNotEntered;
   sim::Step step = sim::Step::kNone;  // kEntered: the step that blocks the thread
-  std::string name;                   // name in a recorded script; empty: `op` and `act`
+  std::string recorded_name;          // name in a recorded script; empty: `name` and `number`
   bool of_group = false;              // whether `stream` is a group's stream in a recorded script
 };
 
 /// One end of a wait.
 struct WaitParty {
-  sim::WaitNodeKind kind = sim::WaitNodeKind::kAct;
-  ActInfo act;             // for kAct
-  std::uint32_t rank = 0;  // for kAct and kRank
+  sim::WaitNodeKind kind = sim::WaitNodeKind::kOp;
+  OpInfo op;               // for kOp
+  std::uint32_t rank = 0;  // for kOp and kRank
 };
 
 /// A wait of `from` for `to`.
@@ -57,7 +57,7 @@ struct Wait {
   std::string reg;       // register of a data or credit wait
   bool control = false;  // whether the register carries only order, no data
   // The op that `from` needs, if `to` is only a step on the way to that op.
-  std::optional<ActInfo> needed;
+  std::optional<OpInfo> needed;
   bool any = false;    // whether the wait is one of several alternatives
   std::string link;    // name of a failed link: "infiniband between a and b"
   std::string lock;    // name of the awaited lock
@@ -68,8 +68,8 @@ struct Wait {
 struct Misfit {
   bool message = false;          // whether the ops are a send and a recv; else two collective calls
   bool other_operation = false;  // whether the collective calls have different operations
-  ActInfo first;
-  ActInfo second;
+  OpInfo first;
+  OpInfo second;
   // Ranks that differ in the same way, the rank of `second` first.
   std::vector<std::uint32_t> ranks;
   /// For evidence: ranks whose op is like `first`, if the wrong side is unknown.
@@ -87,8 +87,8 @@ struct DeathReport {
   sim::DeathCause cause = sim::DeathCause::kAtTime;
   std::string what;  // the scenario's word, such as "segfault"; for a link error, the link
   // Whether a timeout or watchdog ended the rank after the run was quiescent.
-  bool after_rest = false;
-  std::optional<ActInfo> in;  // op in which the rank died
+  bool after_quiescence = false;
+  std::optional<OpInfo> in;  // op in which the rank died
 };
 
 /// A device error that ended an op.
@@ -96,7 +96,7 @@ struct DeviceErrorReport {
   std::uint32_t rank = 0;
   std::int64_t time_ns = 0;
   std::string what;
-  ActInfo in;
+  OpInfo in;
 };
 
 /// The end of a chain of waits outside any cycle.
@@ -111,9 +111,9 @@ struct Root {
   std::uint32_t others_made = 0;
   // The first call that the rank of `first` makes and this rank's program lacks. The waiting call
   // can be a later call like `missing`.
-  std::optional<ActInfo> missing;
-  std::optional<ActInfo> before;  // this rank's call in place of `missing`; none: no further calls
-  std::string group;              // name of the communicator in a recorded script; can be empty
+  std::optional<OpInfo> missing;
+  std::optional<OpInfo> before;  // this rank's call in place of `missing`; none: no further calls
+  std::string group;             // name of the communicator in a recorded script; can be empty
 };
 
 /// Cycles that differ only in their ranks.
@@ -137,14 +137,14 @@ struct Progress {
   std::uint32_t done = 0;
   std::uint32_t expected = 0;
   // Next blocked op; for a phase, the first unfinished op of its next iteration.
-  std::optional<ActInfo> stuck;
+  std::optional<OpInfo> stuck;
   std::optional<Wait> wait;  // first wait of `stuck`
   std::string name;          // name of the stream in a recorded script; empty: `what`
 
   /// Whether the wait of `stuck` is more informative than its stage.
   bool tells_wait() const {
     return wait && stuck &&
-           (stuck->stage == ActStage::kNotEntered || stuck->stage == ActStage::kLaunched);
+           (stuck->stage == OpStage::kNotEntered || stuck->stage == OpStage::kLaunched);
   }
 };
 
@@ -160,9 +160,9 @@ struct ActorCounts {
 /// The position of a host thread in its program.
 struct ThreadReport {
   std::string name;
-  bool finished = false;      // whether the thread has no work left
-  bool blocked = false;       // whether the thread needs another event to continue
-  std::optional<ActInfo> at;  // current or next op; none: the thread waits for messages
+  bool finished = false;     // whether the thread has no work left
+  bool blocked = false;      // whether the thread needs another event to continue
+  std::optional<OpInfo> at;  // current or next op; none: the thread waits for messages
 };
 
 struct RankReport {
@@ -205,8 +205,8 @@ struct Explanation {
   sim::Verdict verdict = sim::Verdict::kCompleted;
   Cause cause = Cause::kNone;
   std::int64_t time_ns = 0;  // time of the last progress
-  std::uint64_t acts_done = 0;
-  std::uint64_t acts_expected = 0;
+  std::uint64_t ops_done = 0;
+  std::uint64_t ops_expected = 0;
   std::uint64_t fingerprint = 0;
   std::vector<Wait> cycle;  // the cycle to show; `to` of each wait is `from` of the next wait
   bool cycle_is_shortest = true;
@@ -238,7 +238,7 @@ void explain_waits(const sim::WaitGraph& waits,
                    Explanation& result, const std::vector<std::uint32_t>* copies = nullptr);
 
 /// Returns the number of ops in `waits`. `copies`: as for explain_waits().
-std::uint32_t stuck_acts(const sim::WaitGraph& waits, const std::vector<std::uint32_t>* copies);
+std::uint32_t stuck_ops(const sim::WaitGraph& waits, const std::vector<std::uint32_t>* copies);
 
 /// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph at the
 /// end, empty if the run completed. `copies`: as for explain_waits().
@@ -247,8 +247,8 @@ Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::O
                     const std::vector<std::uint32_t>* copies = nullptr);
 
 /// Describes op `k` of `actor` for reports.
-ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
-                     sim::ActorId actor, std::uint32_t k);
+OpInfo describe_op(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                   sim::ActorId actor, std::uint32_t k);
 
 /// Describes an edge of the wait-for graph for reports.
 Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,

@@ -19,7 +19,7 @@ bool names_others(const RankReport& rank) {
   return std::any_of(rank.progress.begin(), rank.progress.end(), [&](const Progress& progress) {
     if (!progress.tells_wait()) return false;
     const Wait& wait = *progress.wait;
-    return wait.to.kind != sim::WaitNodeKind::kAct || wait.to.rank != rank.rank ||
+    return wait.to.kind != sim::WaitNodeKind::kOp || wait.to.rank != rank.rank ||
            (wait.needed && wait.needed->rank != rank.rank);
   });
 }
@@ -32,7 +32,7 @@ bool is_possible(const Simulation& run, const std::vector<std::uint32_t>& copies
   for (const Root& root : explanation.roots) {
     if (root.party.kind != sim::WaitNodeKind::kRank || copies[root.party.rank] != 1) return false;
   }
-  const std::vector<bool> circular = in_circles(run.waits);
+  const std::vector<bool> circular = in_cycles(run.waits);
   for (std::size_t i = 0; i < run.waits.nodes.size(); ++i) {
     if (circular[i] && copies[run.waits.nodes[i].rank.value] != 1) return false;
   }
@@ -52,13 +52,13 @@ std::uint64_t fingerprint_of(const Simulation& few, const RankFolding& folding) 
 
 void count_ops(Simulation& run, const std::vector<std::uint32_t>& copies) {
   Explanation& explanation = run.explanation;
-  explanation.acts_done = 0;
-  explanation.acts_expected = 0;
+  explanation.ops_done = 0;
+  explanation.ops_expected = 0;
   for (const ActorId id : ids_of(run.lowered.plan.actors)) {
     const sim::Actor& actor = run.lowered.plan.actors[id];
     const std::uint64_t count = copies[actor.rank.value];
-    explanation.acts_done += run.outcome.state.actors[id].done * count;
-    explanation.acts_expected += actor.acts * count;
+    explanation.ops_done += run.outcome.state.actors[id].done * count;
+    explanation.ops_expected += actor.ops * count;
   }
 }
 
@@ -103,7 +103,7 @@ std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagn
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options) {
   sim::RunOptions run;
-  run.keep_act_times = true;
+  run.keep_op_times = true;
   run.stop = options.stop;
   run.progress = options.progress;
   const std::vector<std::uint32_t> copies = job.folding.copies();

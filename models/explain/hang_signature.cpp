@@ -15,21 +15,22 @@ class SignatureWriter {
   std::string wait(const Wait& it) const {
     std::string text =
         std::to_string(static_cast<int>(it.kind)) + " " + party(it.from) + " > " + party(it.to);
-    if (it.needed) text += " for " + act(*it.needed);
+    if (it.needed) text += " for " + op(*it.needed);
     return text;
   }
 
   // Names the op with its line in the user's program: the same call at another line is another
   // hang.
-  std::string act(const ActInfo& info) const {
-    const std::string name = layers_ == Layers::kOnce ? without_numbers(op(info)) : op(info);
+  std::string op(const OpInfo& info) const {
+    const std::string name =
+        layers_ == Layers::kOnce ? without_numbers(name_of(info)) : name_of(info);
     return info.at.empty() ? name : name + " at " + info.at;
   }
 
  private:
   // Names calls by operation and communicator: their own names can contain the rank of a peer.
-  std::string op(const ActInfo& info) const {
-    if (!info.actor.valid()) return info.op;
+  std::string name_of(const OpInfo& info) const {
+    if (!info.actor.valid()) return info.name;
     const ActorTemplate& actor = names_.actor(info.actor);
     if (!actor.step || actor.step->calls.empty()) return actor.name;
     std::string text;
@@ -43,8 +44,8 @@ class SignatureWriter {
 
   std::string party(const WaitParty& it) const {
     switch (it.kind) {
-      case sim::WaitNodeKind::kAct:
-        return act(it.act);
+      case sim::WaitNodeKind::kOp:
+        return op(it.op);
       case sim::WaitNodeKind::kRank:
         return "a rank";
       case sim::WaitNodeKind::kOutside:
@@ -60,7 +61,7 @@ class SignatureWriter {
 
 // Whether a watchdog, timeout or launcher caused the death. Such deaths differ between jobs that
 // hang alike.
-bool is_of_a_guard(sim::DeathCause cause) {
+bool is_of_a_timeout(sim::DeathCause cause) {
   return cause == sim::DeathCause::kWatchdog || cause == sim::DeathCause::kTimeout ||
          cause == sim::DeathCause::kLauncher;
 }
@@ -75,7 +76,7 @@ std::string joined(const std::set<std::string>& names) {
 std::string roots_of(const Explanation& explanation) {
   std::set<std::string> names;
   for (const Root& root : explanation.roots) {
-    if (cause_of(root) == explanation.cause) names.insert(root.first.from.act.op);
+    if (cause_of(root) == explanation.cause) names.insert(root.first.from.op.name);
   }
   return joined(names);
 }
@@ -90,7 +91,7 @@ HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
   result.cause = explanation.cause;
   for (const Wait& wait : explanation.cycle) result.waits.insert(writer.wait(wait));
   for (const Misfit& misfit : explanation.mismatches) {
-    std::string text = writer.act(misfit.first) + " against " + writer.act(misfit.second);
+    std::string text = writer.op(misfit.first) + " against " + writer.op(misfit.second);
     // Differences can contain rank numbers, which change in a smaller job.
     for (const std::string& it : misfit.differences) {
       text += ": " + (it == misfit.sizes ? "sizes" : without_numbers(it));
@@ -100,12 +101,11 @@ HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
   if (!explanation.cycle.empty()) return result;
   for (const Root& root : explanation.roots) result.waits.insert(writer.wait(root.first));
   for (const DeathReport& death : explanation.deaths) {
-    if (death.after_rest || is_of_a_guard(death.cause)) continue;
-    result.waits.insert("death of " + death.what +
-                        (death.in ? " in " + writer.act(*death.in) : ""));
+    if (death.after_quiescence || is_of_a_timeout(death.cause)) continue;
+    result.waits.insert("death of " + death.what + (death.in ? " in " + writer.op(*death.in) : ""));
   }
   for (const DeviceErrorReport& error : explanation.device_errors) {
-    result.waits.insert("error " + error.what + " in " + writer.act(error.in));
+    result.waits.insert("error " + error.what + " in " + writer.op(error.in));
   }
   return result;
 }
@@ -116,10 +116,11 @@ std::string reason_of(const Explanation& explanation) {
   std::set<std::string> names;
   switch (explanation.cause) {
     case Cause::kMismatch:
-      names = {explanation.mismatches.front().first.op, explanation.mismatches.front().second.op};
+      names = {explanation.mismatches.front().first.name,
+               explanation.mismatches.front().second.name};
       return cause + ": " + joined(names);
     case Cause::kCycle:
-      for (const Wait& wait : explanation.cycle) names.insert(wait.from.act.op);
+      for (const Wait& wait : explanation.cycle) names.insert(wait.from.op.name);
       return cause + ": " + joined(names);
     case Cause::kDeadRank:
     case Cause::kFailedLink:

@@ -11,14 +11,14 @@ using sim::kNever;
 using sim::WaitEdge;
 using sim::WaitNodeKind;
 
-ActInfo describe_op(const LogGopsResult& result, ActorId op) {
+OpInfo describe_op(const LogGopsResult& result, ActorId op) {
   const sim::LogGopsOp& what = result.program.ops[op.value];
   const LogGopsOpName name = result.name(op);
-  ActInfo info;
+  OpInfo info;
   info.actor = op;
   info.rank = what.rank;
-  info.op = name.name;
-  info.act = 1;
+  info.name = name.name;
+  info.number = 1;
   info.stream = "cpu " + std::to_string(what.cpu);
   info.thread = info.stream;
   info.at = name.at;
@@ -26,9 +26,9 @@ ActInfo describe_op(const LogGopsResult& result, ActorId op) {
   if (what.kind == sim::LogGopsKind::kSend) info.call = sim::CallKind::kSend;
   if (what.kind == sim::LogGopsKind::kReceive) info.call = sim::CallKind::kReceive;
   if (result.outcome.ops[op.value].done != kNever) {
-    info.stage = ActStage::kDone;
+    info.stage = OpStage::kDone;
   } else if (result.outcome.ops[op.value].start != kNever) {
-    info.stage = ActStage::kStarted;
+    info.stage = OpStage::kStarted;
   }
   return info;
 }
@@ -92,7 +92,7 @@ Wait describe_wait(const LogGopsResult& result, const WaitEdge& edge) {
     WaitParty other;
     other.kind = it.kind;
     other.rank = it.rank.value;
-    if (it.kind == WaitNodeKind::kAct) other.act = describe_op(result, it.actor);
+    if (it.kind == WaitNodeKind::kOp) other.op = describe_op(result, it.actor);
     return other;
   };
   Wait wait;
@@ -106,8 +106,8 @@ Wait describe_wait(const LogGopsResult& result, const WaitEdge& edge) {
 Explanation explain(const LogGopsResult& result) {
   Explanation explanation;
   explanation.time_ns = result.outcome.last().ns;
-  explanation.acts_done = result.outcome.ops_done;
-  explanation.acts_expected = result.program.ops.size();
+  explanation.ops_done = result.outcome.ops_done;
+  explanation.ops_expected = result.program.ops.size();
   switch (result.outcome.end) {
     case sim::RunEnd::kCompleted:
       break;

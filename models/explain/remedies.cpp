@@ -15,16 +15,13 @@ namespace {
 // Returns the index of the waiting actor in TaskGraph::actors. Names are not unique: steps of
 // different ranks can share a name.
 std::uint32_t template_of(const Lowered& lowered, const Wait& wait) {
-  return lowered.actor_template[wait.from.act.actor];
+  return lowered.actor_template[wait.from.op.actor];
 }
 
 class Search {
  public:
-  Search(const TaskGraph& graph, const Simulation& hang, std::uint64_t most_acts)
-      : graph_(graph),
-        lowered_(hang.lowered),
-        explanation_(hang.explanation),
-        acts_left_(most_acts) {
+  Search(const TaskGraph& graph, const Simulation& hang, std::uint64_t max_ops)
+      : graph_(graph), lowered_(hang.lowered), explanation_(hang.explanation), ops_left_(max_ops) {
     options_.jitter = hang.jitter;
   }
 
@@ -41,22 +38,22 @@ class Search {
  private:
   void try_streams(const Wait& wait);
   void try_slots(const Wait& wait);
-  std::int64_t most_acts_of(std::uint32_t index) const;
+  std::int64_t most_ops_of(std::uint32_t index) const;
   bool completes(const TaskGraph& changed);
 
   const TaskGraph& graph_;
   const Lowered& lowered_;
   const Explanation& explanation_;
   sim::RunOptions options_;
-  std::uint64_t acts_left_;
+  std::uint64_t ops_left_;
   // Actor and register; no register for a stream change.
   std::set<std::pair<std::uint32_t, std::string>> tried_;
   std::vector<Remedy> result_;
 };
 
 bool Search::completes(const TaskGraph& changed) {
-  if (explanation_.acts_expected > acts_left_) return false;
-  acts_left_ -= explanation_.acts_expected;
+  if (explanation_.ops_expected > ops_left_) return false;
+  ops_left_ -= explanation_.ops_expected;
   Diagnostics diagnostics;
   const std::optional<Lowered> lowered = lower(changed, diagnostics);
   return lowered && sim::run(lowered->plan, options_).end == sim::RunEnd::kCompleted;
@@ -74,17 +71,17 @@ void Search::try_streams(const Wait& wait) {
     if (!completes(changed)) continue;
     Remedy remedy;
     remedy.op = actor.name;
-    remedy.from_stream = wait.from.act.stream;
+    remedy.from_stream = wait.from.op.stream;
     remedy.to_stream = graph_.streams[stream].name;
     result_.push_back(std::move(remedy));
   }
 }
 
-std::int64_t Search::most_acts_of(std::uint32_t index) const {
+std::int64_t Search::most_ops_of(std::uint32_t index) const {
   std::int64_t most = 0;
   for (const sim::ActorId id : sim::ids_of(lowered_.plan.actors)) {
     if (lowered_.actor_template[id] != index) continue;
-    most = std::max<std::int64_t>(most, lowered_.plan.actors[id].acts);
+    most = std::max<std::int64_t>(most, lowered_.plan.actors[id].ops);
   }
   return most;
 }
@@ -106,7 +103,7 @@ void Search::try_slots(const Wait& wait) {
         Expr::constant(slots);
     return completes(changed);
   };
-  std::int64_t enough = std::max(before, most_acts_of(index));
+  std::int64_t enough = std::max(before, most_ops_of(index));
   if (enough == before || !with_slots(enough)) return;
   std::int64_t too_few = before;
   while (enough - too_few > 1) {
@@ -133,14 +130,14 @@ std::vector<Misplacement> find_misplacements(const TaskGraph& graph, const Simul
     const bool elsewhere = feeds.size() == 1 && feeds.front() != kNoIndex &&
                            feeds.front() != graph.actors[index].stream;
     if (!elsewhere) continue;
-    result.push_back({wait.from.act, wait.to.act, graph.streams[feeds.front()].name});
+    result.push_back({wait.from.op, wait.to.op, graph.streams[feeds.front()].name});
   }
   return result;
 }
 
 std::vector<Remedy> find_remedies(const TaskGraph& graph, const Simulation& hang,
-                                  std::uint64_t most_acts) {
-  return Search(graph, hang, most_acts).run();
+                                  std::uint64_t max_ops) {
+  return Search(graph, hang, max_ops).run();
 }
 
 }  // namespace pipesim::models

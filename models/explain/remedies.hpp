@@ -27,13 +27,13 @@ struct Remedy {
 };
 
 /// The maximum number of ops that find_remedies() simulates; further candidates are skipped.
-inline constexpr std::uint64_t kMaxRemedyActs = 2'000'000;
+inline constexpr std::uint64_t kMaxRemedyOps = 2'000'000;
 
 /// An op on the cycle that waits in stream order although all its readers run on another stream: a
 /// likely cause.
 struct Misplacement {
-  ActInfo act;
-  ActInfo behind;
+  OpInfo op;
+  OpInfo behind;
   std::string feeds_stream;
 };
 
@@ -43,6 +43,6 @@ std::vector<Misplacement> find_misplacements(const TaskGraph& graph, const Simul
 /// Returns the changes that let `hang`, a run of `graph`, complete with its timing, in the order of
 /// the cycle.
 std::vector<Remedy> find_remedies(const TaskGraph& graph, const Simulation& hang,
-                                  std::uint64_t most_acts = kMaxRemedyActs);
+                                  std::uint64_t max_ops = kMaxRemedyOps);
 
 }  // namespace pipesim::models

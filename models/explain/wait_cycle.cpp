@@ -240,7 +240,7 @@ IncomingWaits::IncomingWaits(const sim::WaitGraph& graph)
   for (std::uint32_t i = 0; i < graph.edges.size(); ++i) edges[next[graph.edges[i].to]++] = i;
 }
 
-std::vector<bool> in_circles(const sim::WaitGraph& graph) {
+std::vector<bool> in_cycles(const sim::WaitGraph& graph) {
   return CycleSearch(graph, kLargestExactComponent).circular_nodes();
 }
 

@@ -46,7 +46,7 @@ std::vector<WaitCycle> find_other_cycles(const sim::WaitGraph& graph, const Wait
                                          std::uint32_t exact_limit = kLargestExactComponent);
 
 /// Returns for each node whether the node waits for itself through other nodes.
-std::vector<bool> in_circles(const sim::WaitGraph& graph);
+std::vector<bool> in_cycles(const sim::WaitGraph& graph);
 
 /// Returns for each node the smallest number of waits from the node to one of `targets`; kNoIndex
 /// (0xffffffff) if no target is reachable.

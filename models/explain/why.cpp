@@ -19,7 +19,7 @@ class Chain {
       : graph_(graph), run_(run), waits_(run.waits), first_edge_(waits_.nodes.size() + 1, 0) {
     for (const WaitEdge& edge : waits_.edges) ++first_edge_[edge.from + 1];
     for (std::size_t i = 1; i < first_edge_.size(); ++i) first_edge_[i] += first_edge_[i - 1];
-    for (const Wait& wait : run.explanation.cycle) cycle_.insert(key(wait.from.act));
+    for (const Wait& wait : run.explanation.cycle) cycle_.insert(key(wait.from.op));
   }
 
   // Finds the node of op `k`, or of the op that its actor must do first.
@@ -27,7 +27,7 @@ class Chain {
     std::uint32_t found = kNoIndex;
     for (std::uint32_t i = 0; i < waits_.nodes.size(); ++i) {
       const sim::WaitNode& node = waits_.nodes[i];
-      if (node.kind == WaitNodeKind::kAct && node.actor == actor && node.k <= k) found = i;
+      if (node.kind == WaitNodeKind::kOp && node.actor == actor && node.k <= k) found = i;
     }
     return found;
   }
@@ -44,8 +44,8 @@ class Chain {
   }
 
  private:
-  static std::tuple<sim::ActorId, std::string, std::uint32_t> key(const ActInfo& act) {
-    return {act.actor, act.op, act.act};
+  static std::tuple<sim::ActorId, std::string, std::uint32_t> key(const OpInfo& op) {
+    return {op.actor, op.name, op.number};
   }
 
   Wait wait(std::uint32_t edge) const {
@@ -54,9 +54,9 @@ class Chain {
 
   bool on_cycle(std::uint32_t node) const {
     const sim::WaitNode& of = waits_.nodes[node];
-    return of.kind == WaitNodeKind::kAct && !cycle_.empty() &&
+    return of.kind == WaitNodeKind::kOp && !cycle_.empty() &&
            cycle_.count(
-               key(describe_act(graph_, run_.lowered, run_.outcome.state, of.actor, of.k))) > 0;
+               key(describe_op(graph_, run_.lowered, run_.outcome.state, of.actor, of.k))) > 0;
   }
 
   // Finds a shortest path to the cycle, or to a node without waits (breadth-first search). Returns
@@ -94,12 +94,12 @@ class Chain {
   }
 
   void add_cycle(std::uint32_t node, Why& result) const {
-    result.circle = run_.explanation.cycle;
+    result.cycle = run_.explanation.cycle;
     const sim::WaitNode& of = waits_.nodes[node];
-    const auto start = key(describe_act(graph_, run_.lowered, run_.outcome.state, of.actor, of.k));
-    const auto first = std::find_if(result.circle.begin(), result.circle.end(),
-                                    [&](const Wait& wait) { return key(wait.from.act) == start; });
-    std::rotate(result.circle.begin(), first, result.circle.end());
+    const auto start = key(describe_op(graph_, run_.lowered, run_.outcome.state, of.actor, of.k));
+    const auto first = std::find_if(result.cycle.begin(), result.cycle.end(),
+                                    [&](const Wait& wait) { return key(wait.from.op) == start; });
+    std::rotate(result.cycle.begin(), first, result.cycle.end());
   }
 
   // Follows the first wait of each node until a node repeats.
@@ -112,7 +112,7 @@ class Chain {
       node = waits_.edges[first_edge_[node]].to;
     }
     for (std::uint32_t i = 0; i < edges.size(); ++i) {
-      (i < step_of[node] ? result.chain : result.circle).push_back(wait(edges[i]));
+      (i < step_of[node] ? result.chain : result.cycle).push_back(wait(edges[i]));
     }
   }
 
@@ -124,11 +124,11 @@ class Chain {
 };
 
 // Returns the current step of the host that would launch the op.
-std::optional<ActInfo> host_before(const Explanation& explanation, const ActInfo& act) {
-  if (act.stage != ActStage::kNotEntered || !act.in_program) return std::nullopt;
-  const std::string& name = act.on_host ? act.stream : act.thread;
+std::optional<OpInfo> host_before(const Explanation& explanation, const OpInfo& op) {
+  if (op.stage != OpStage::kNotEntered || !op.in_program) return std::nullopt;
+  const std::string& name = op.on_host ? op.stream : op.thread;
   for (const RankReport& rank : explanation.ranks) {
-    if (rank.rank != act.rank) continue;
+    if (rank.rank != op.rank) continue;
     for (const ThreadReport& thread : rank.threads) {
       if (thread.name == name && !thread.finished) return thread.at;
     }
@@ -141,23 +141,23 @@ std::optional<ActInfo> host_before(const Explanation& explanation, const ActInfo
 Why why(const TaskGraph& graph, const Simulation& run, sim::ActorId actor, std::uint32_t k) {
   Why result;
   const sim::State& state = run.outcome.state;
-  result.act = describe_act(graph, run.lowered, state, actor, k);
-  if (result.act.stage == ActStage::kDone) {
-    result.times = run.outcome.act_times.of(actor, k);
+  result.op = describe_op(graph, run.lowered, state, actor, k);
+  if (result.op.stage == OpStage::kDone) {
+    result.times = run.outcome.op_times.of(actor, k);
     return result;
   }
   Chain chain(graph, run);
   std::uint32_t node = chain.find(actor, k);
   if (node == kNoIndex) {
-    result.host_at = host_before(run.explanation, result.act);
-    if (!result.host_at || result.host_at->act == 0) return result;
+    result.host_at = host_before(run.explanation, result.op);
+    if (!result.host_at || result.host_at->number == 0) return result;
     actor = result.host_at->actor;
-    k = result.host_at->act - 1;
+    k = result.host_at->number - 1;
     node = chain.find(actor, k);
   }
   if (node == kNoIndex) return result;
   const std::uint32_t found = run.waits.nodes[node].k;
-  if (found != k) result.earlier = describe_act(graph, run.lowered, state, actor, found);
+  if (found != k) result.earlier = describe_op(graph, run.lowered, state, actor, found);
   chain.follow(node, result);
   return result;
 }

@@ -12,22 +12,22 @@
 namespace pipesim::models {
 
 struct Why {
-  ActInfo act;
-  std::optional<sim::ActTimes> times;  // times of a completed op
+  OpInfo op;
+  std::optional<sim::OpTimes> times;  // times of a completed op
   /// The start of the chain, if this is an earlier op of the same actor: an actor does its ops in
   /// order.
-  std::optional<ActInfo> earlier;
+  std::optional<OpInfo> earlier;
   /// The start of the chain if the host has not reached the op: the host's current step.
-  std::optional<ActInfo> host_at;
-  /// The waits from the op to a root or to `circle`; `to` of each wait is `from` of the next wait.
+  std::optional<OpInfo> host_at;
+  /// The waits from the op to a root or to `cycle`; `to` of each wait is `from` of the next wait.
   /// Empty if the run is not quiescent.
   std::vector<Wait> chain;
   // The cycle, starting at the end of the chain; empty: the chain ends at a root.
-  std::vector<Wait> circle;
+  std::vector<Wait> cycle;
 };
 
 /// Explains op `k` (from 0) of `actor`. The chain is a shortest path to the cycle of the
-/// explanation or to a root; if neither is reachable, `circle` is another cycle. The run must have
+/// explanation or to a root; if neither is reachable, `cycle` is another cycle. The run must have
 /// kept the times of its ops.
 Why why(const TaskGraph& graph, const Simulation& run, sim::ActorId actor, std::uint32_t k);
 

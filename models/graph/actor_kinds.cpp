@@ -72,13 +72,13 @@ void apply_kind(const ActorKind& kind, const Expr& times, ActorTemplate& actor) 
   actor.blocking = kind.blocking;
   RegisterTemplate& out = actor.registers.front();
   out.slots = kind.slots == 0 ? times : Expr::constant(kind.slots);
-  if (kind.rate == Rate::kManyToOne) out.acts_per_slot = times;
+  if (kind.rate == Rate::kManyToOne) out.ops_per_slot = times;
   if (kind.drains) {
     for (RegisterTemplate& reg : actor.registers) reg.drain_every = times;
   }
 }
 
-Expr acts_per_read(const ActorKind& kind, const Expr& times) {
+Expr ops_per_read(const ActorKind& kind, const Expr& times) {
   return kind.rate == Rate::kOneToMany ? times : Expr::constant(1);
 }
 

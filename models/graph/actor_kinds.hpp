@@ -44,6 +44,6 @@ const ActorKind* find_actor_kind(std::string_view name);
 void apply_kind(const ActorKind& kind, const Expr& times, ActorTemplate& actor);
 
 /// Returns the number of ops that share one slot of a register that an actor of this kind reads.
-Expr acts_per_read(const ActorKind& kind, const Expr& times);
+Expr ops_per_read(const ActorKind& kind, const Expr& times);
 
 }  // namespace pipesim::models

@@ -133,8 +133,8 @@ Expr Expr::folded(Program steps) {
 std::optional<std::int64_t> Expr::value(std::uint32_t rank, std::string* why) const {
   if (is_constant()) return value_.constant;
   // Avoids the heap: most programs are short, and up to a million ranks evaluate them.
-  constexpr std::size_t kFewSteps = 16;
-  std::array<std::int64_t, kFewSteps> few;
+  constexpr std::size_t kMaxSteps = 16;
+  std::array<std::int64_t, kMaxSteps> few;
   std::vector<std::int64_t> many;
   std::int64_t* stack = few.data();
   if (value_.program->size() > few.size()) {

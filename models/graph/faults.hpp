@@ -23,7 +23,7 @@ struct RankFault {
   bool device_error = false;  // the op ends in an error, which surfaces later
   std::optional<Expr> at;     // time in ns; if empty, the fault strikes at an op:
   std::uint32_t actor = 0;    // index in TaskGraph::actors
-  std::uint32_t act = 0;      // number of the op, from 0
+  std::uint32_t op = 0;       // number of the op, from 0
 
   friend bool operator==(const RankFault&, const RankFault&) = default;
 };
@@ -73,7 +73,7 @@ struct Faults {
 };
 
 /// The timeouts of the runtime; 0: none.
-struct GuardRules {
+struct TimeoutRules {
   std::int64_t watchdog_ns = 0;    // limit for calls on devices, from their launch
   std::int64_t poll_ns = 0;        // interval at which the watchdog checks
   std::int64_t heartbeat_ns = 0;   // limit for hosts that connect at first use
@@ -81,7 +81,7 @@ struct GuardRules {
   std::int64_t launcher_ns = 0;    // delay from a death until the launcher kills the other ranks
   bool launcher_ends_job = false;  // the launcher kills the whole job, not only its host's ranks
 
-  friend bool operator==(const GuardRules&, const GuardRules&) = default;
+  friend bool operator==(const TimeoutRules&, const TimeoutRules&) = default;
 };
 
 }  // namespace pipesim::models

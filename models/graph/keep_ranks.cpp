@@ -153,7 +153,7 @@ void renumber(ActorTemplate& actor, Renumbering& numbers) {
   const RankSet on = actor.on;
   numbers.expr(actor.times, on);
   for (Expr* expr : {&actor.takes, &actor.launch_overhead}) numbers.expr(*expr, on);
-  if (actor.acts) numbers.expr(*actor.acts, on);
+  if (actor.ops) numbers.expr(*actor.ops, on);
   if (actor.input) {
     for (Expr* expr : {&actor.input->items, &actor.input->first, &actor.input->every}) {
       numbers.expr(*expr, on);
@@ -161,13 +161,13 @@ void renumber(ActorTemplate& actor, Renumbering& numbers) {
   }
   for (RegisterTemplate& reg : actor.registers) {
     numbers.expr(reg.slots, on);
-    numbers.expr(reg.acts_per_slot, on);
+    numbers.expr(reg.ops_per_slot, on);
     numbers.expr(reg.drain_every, on);
     numbers.expr(reg.bytes, on);
   }
   for (ReadTemplate& read : actor.reads) {
     numbers.expr(read.rank, read.on, true);
-    numbers.expr(read.acts_per_slot, read.on);
+    numbers.expr(read.ops_per_slot, read.on);
     numbers.ranks(read.on);
   }
   if (actor.step) {

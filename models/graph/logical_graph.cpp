@@ -73,7 +73,7 @@ std::string op_text(const LogicalGraph& graph, const LogicalOp& op) {
   if (op.gradient_of < graph.ops.size()) text += ", gradient of " + graph.ops[op.gradient_of].name;
   if (op.kind == OpKind::kBuffer) text += ", slots " + std::to_string(op.slots);
   if (op.kind == OpKind::kCollective) text += ", " + op.form;
-  if (op.acts != 1) text += ", acts " + std::to_string(op.acts);
+  if (op.executions != 1) text += ", acts " + std::to_string(op.executions);
   if (!op.stream.empty()) text += ", on " + op.stream;
   const char* sign = "; reads ";
   for (const LogicalInput& input : op.inputs) {

@@ -175,7 +175,7 @@ struct LogicalOp {
   bool on_host = false;
   bool counts = true;                           // its executions count for the progress of its pass
   std::int64_t takes_ns = 0;                    // duration of an execution
-  std::int64_t acts = 1;                        // executions per step
+  std::int64_t executions = 1;                  // executions per step
   std::int64_t times = 1;                       // ratio, for kinds with a rate
   std::int64_t slots = 1;                       // number of slots of a buffer
   std::string stream;                           // a hint; empty: the stream of its kind

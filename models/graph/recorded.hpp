@@ -37,9 +37,9 @@ struct FailedRanks {
 };
 
 /// An op by its name in the scenario, and the number of the execution, from 1.
-struct NamedAct {
-  std::string op;
-  std::uint32_t act = 1;
+struct NamedOp {
+  std::string name;
+  std::uint32_t number = 1;
 };
 
 /// Names for the calls and streams of a recorded script.
@@ -50,12 +50,13 @@ class Recorded {
   Recorded& operator=(const Recorded&) = delete;
   virtual ~Recorded() = default;
 
-  /// Returns "all_reduce #23 on the world group" for execution `act` (from 1) of the scenario's op
-  /// `op`; empty if the record has no name for it.
-  virtual std::string name(std::uint32_t rank, const std::string& op, std::uint32_t act) const = 0;
+  /// Returns "all_reduce #23 on the world group" for execution `number` (from 1) of the scenario's
+  /// op `op`; empty if the record has no name for it.
+  virtual std::string name(std::uint32_t rank, const std::string& op,
+                           std::uint32_t number) const = 0;
 
   /// Returns the op for which name() returns `name` on this rank.
-  virtual std::optional<NamedAct> find(std::uint32_t rank, const std::string& name) const = 0;
+  virtual std::optional<NamedOp> find(std::uint32_t rank, const std::string& name) const = 0;
 
   /// Returns the name of the stream that runs the calls of a group, such as "the world group";
   /// empty for other streams.

@@ -115,21 +115,21 @@ void collapse(std::vector<ProgramStep>& steps) {
   steps.push_back(std::move(all));
 }
 
-ActName act_name(const ActorTemplate& actor, std::uint32_t k) {
+OpName op_name(const ActorTemplate& actor, std::uint32_t k) {
   if (!actor.numbers) return {actor.name, k + 1};
   return {actor.name + std::to_string(actor.numbers->number(k)), 1};
 }
 
-std::uint32_t find_act(const ActorTemplate& actor, std::uint32_t acts, const ActName& name) {
-  if (!actor.numbers) return name.op == actor.name ? name.act - 1 : kNoIndex;
-  const std::string_view op = name.op;
-  if (name.act != 1 || op.substr(0, actor.name.size()) != actor.name) return kNoIndex;
-  const std::string_view digits = op.substr(actor.name.size());
+std::uint32_t find_op(const ActorTemplate& actor, std::uint32_t ops, const OpName& op) {
+  if (!actor.numbers) return op.name == actor.name ? op.number - 1 : kNoIndex;
+  const std::string_view name = op.name;
+  if (op.number != 1 || name.substr(0, actor.name.size()) != actor.name) return kNoIndex;
+  const std::string_view digits = name.substr(actor.name.size());
   std::int64_t number = 0;
   const char* const end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, number);
   if (error != std::errc() || rest != end) return kNoIndex;
-  return actor.numbers->act(number, acts);
+  return actor.numbers->op(number, ops);
 }
 
 TaskGraph without_places(TaskGraph graph) {
@@ -147,19 +147,19 @@ TaskGraph without_places(TaskGraph graph) {
   return graph;
 }
 
-std::string_view reading_name(Reading reading) {
+std::string_view nccl_mode_name(NcclMode reading) {
   switch (reading) {
-    case Reading::kContract:
+    case NcclMode::kContract:
       return "contract";
-    case Reading::kReal:
+    case NcclMode::kReal:
       return "real";
-    case Reading::kCold:
+    case NcclMode::kCold:
       break;
   }
   return "cold";
 }
 
-bool has_readings(const TaskGraph& graph) {
+bool has_nccl_modes(const TaskGraph& graph) {
   return std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
     return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
                                      [&](const CallTemplate& call) {

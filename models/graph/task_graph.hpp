@@ -67,11 +67,11 @@ struct Numbering {
 
   std::int64_t number(std::uint32_t k) const { return first + step * k; }
 
-  /// Returns the op (from 0) with this number, out of `acts` ops; kNoIndex if there is none.
-  std::uint32_t act(std::int64_t number, std::uint32_t acts) const {
+  /// Returns the op (from 0) with this number, out of `ops` ops; kNoIndex if there is none.
+  std::uint32_t op(std::int64_t number, std::uint32_t ops) const {
     const std::int64_t far = number - first;
-    if (acts == 0 || far == 0) return acts == 0 ? kNoIndex : 0;
-    if (step == 0 || far % step != 0 || far / step < 0 || far / step >= acts) return kNoIndex;
+    if (ops == 0 || far == 0) return ops == 0 ? kNoIndex : 0;
+    if (step == 0 || far % step != 0 || far / step < 0 || far / step >= ops) return kNoIndex;
     return static_cast<std::uint32_t>(far / step);
   }
 
@@ -138,7 +138,7 @@ struct RegisterTemplate {
   Place place;
   bool control = false;
   Expr slots = Expr::constant(1);
-  UsualExpr<1> acts_per_slot;      // ops of the producer that fill one slot
+  UsualExpr<1> ops_per_slot;       // ops of the producer that fill one slot
   UsualExpr<0> drain_every;        // drain interval, see sim::Register
   Boxed<Expr> bytes;               // size per slot; empty: unknown
   ShortList<std::string> carries;  // tensors; empty: unnamed
@@ -149,13 +149,13 @@ struct RegisterTemplate {
 /// A register that an actor consumes.
 struct ReadTemplate {
   Place place;
-  std::uint32_t actor = kNoIndex;  // the producer
-  std::uint32_t reg = 0;           // index in its registers
-  std::uint32_t group = kNoIndex;  // reads from all members of the rank's list in this group
-  RankSet on;                      // ranks of the consumer that read
-  Boxed<Expr> rank;                // rank of the producer; empty: the consumer's own
-  Expr acts_per_slot = Expr::constant(1);  // ops of the consumer that share one slot
-  Boxed<ShortList<std::string>> needs;     // tensors; empty: all that the register carries
+  std::uint32_t actor = kNoIndex;         // the producer
+  std::uint32_t reg = 0;                  // index in its registers
+  std::uint32_t group = kNoIndex;         // reads from all members of the rank's list in this group
+  RankSet on;                             // ranks of the consumer that read
+  Boxed<Expr> rank;                       // rank of the producer; empty: the consumer's own
+  Expr ops_per_slot = Expr::constant(1);  // ops of the consumer that share one slot
+  Boxed<ShortList<std::string>> needs;    // tensors; empty: all that the register carries
 
   friend bool operator==(const ReadTemplate&, const ReadTemplate&) = default;
 };
@@ -184,24 +184,24 @@ struct OutsideInputTemplate {
 };
 
 /// Assumptions about NCCL that the scenario leaves open.
-enum class Reading : std::uint8_t {
+enum class NcclMode : std::uint8_t {
   kContract,  // a send waits for its recv; all connections exist
   kReal,      // sends complete into buffers; all connections exist
   kCold,      // sends complete into buffers; first use connects the ranks
 };
 
 /// Returns the name of a reading: "contract", "real" or "cold".
-std::string_view reading_name(Reading reading);
+std::string_view nccl_mode_name(NcclMode nccl_mode);
 
 /// The time of communicator initialization.
-struct CreationRule {
+struct InitRule {
   // An explicit setting; without it, communicators of programs initialize at first use in a cold
   // run.
   bool said = false;
   bool at_first_use = false;
   bool waits_for_device = false;
 
-  friend bool operator==(const CreationRule&, const CreationRule&) = default;
+  friend bool operator==(const InitRule&, const InitRule&) = default;
 };
 
 /// The scenario's settings of PyTorch's process groups. Communicators and calls already reflect
@@ -220,7 +220,7 @@ struct CommunicatorTemplate {
   std::string name;
   Place place;
   std::uint32_t group = kNoIndex;
-  CreationRule creation;
+  InitRule init;
   std::uint32_t stream = kNoIndex;                    // default for its calls in programs
   bool on_host = false;                               // its calls run on the host
   bool is_gloo = false;                               // its calls follow gloo's rules
@@ -336,7 +336,7 @@ struct ActorTemplate {
   std::uint32_t thread = kNoIndex;  // kNoIndex: the stream's thread
   Expr takes;            // duration in ns; on its stream or, for a host step, on the thread
   Expr launch_overhead;  // duration in ns; on the thread, before each launch
-  Boxed<Expr> acts;      // number of ops of a source; for other actors it follows from their inputs
+  Boxed<Expr> ops;       // number of ops of a source; for other actors it follows from their inputs
   Boxed<OutsideInputTemplate> input;
   Boxed<CollectiveTemplate> collective;
   Boxed<StepTemplate> step;         // a step of a host program, which fixes the number of ops
@@ -364,8 +364,8 @@ struct TaskGraph {
   // Micro-batches per step: an actor with this number of ops has one op per micro-batch; 0: none.
   std::int64_t micro_batches = 0;
   std::optional<Expr> memory;  // bytes that a rank holds all the time; empty: unknown
-  Reading reading = Reading::kCold;
-  CreationRule creation;  // default for communicators
+  NcclMode nccl_mode = NcclMode::kCold;
+  InitRule init;  // default for communicators
   ProcessGroups process_groups;
   std::vector<Group> groups;
   std::vector<HostThread> threads;
@@ -374,7 +374,7 @@ struct TaskGraph {
   DeviceRule device;
   std::optional<Cluster> cluster;  // cluster; empty: only explicit durations count
   Faults faults;
-  GuardRules guards;
+  TimeoutRules timeouts;
   std::uint32_t interface = kNoIndex;        // default for communicators
   Expr launch_queue = Expr::constant(1024);  // default for streams
   std::vector<EventTemplate> events;
@@ -396,22 +396,22 @@ struct TaskGraph {
 /// twice. A list stores a program with many ops of few actors in little memory.
 void collapse(std::vector<ProgramStep>& steps);
 
-/// The name of an op as users write it: the actor `op` and a number from 1. If the ops have
-/// numbers, `op` ends with the number and `act` is 1.
-struct ActName {
-  std::string op;
-  std::uint32_t act = 1;
+/// The name of an op as users write it: the actor `name` and a number from 1. If the ops have
+/// numbers, `name` ends with the number and `number` is 1.
+struct OpName {
+  std::string name;
+  std::uint32_t number = 1;
 };
-ActName act_name(const ActorTemplate& actor, std::uint32_t k);
+OpName op_name(const ActorTemplate& actor, std::uint32_t k);
 
-/// Returns the op (from 0) called `name` of an actor with `acts` ops, or kNoIndex. For an actor
-/// without numbers, the result can exceed `acts`.
-std::uint32_t find_act(const ActorTemplate& actor, std::uint32_t acts, const ActName& name);
+/// Returns the op (from 0) called `op` of an actor with `ops` ops, or kNoIndex. For an actor
+/// without numbers, the result can exceed `ops`.
+std::uint32_t find_op(const ActorTemplate& actor, std::uint32_t ops, const OpName& op);
 
 /// Returns `graph` with all places cleared.
 TaskGraph without_places(TaskGraph graph);
 
 /// Whether programs of `graph` have NCCL calls; without NCCL calls, all readings are equal.
-bool has_readings(const TaskGraph& graph);
+bool has_nccl_modes(const TaskGraph& graph);
 
 }  // namespace pipesim::models

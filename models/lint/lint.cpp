@@ -122,7 +122,7 @@ const std::vector<LintRule>& lint_rules() {
       {kCommunicatorOrder,
        "calls of two communicators by threads of a rank that nothing orders",
        {"nccl#195", "nccl#208", "nccl#522"}},
-      {kDeviceRoom,
+      {kKernelSlots,
        "more streams with calls that wait for peers than the device has kernel slots",
        {"nccl#195", "rccl#2191"}},
       {kUnused, "a parameter, group, stream or block that nothing uses", {"pytorch#116590"}},

@@ -118,16 +118,16 @@ void ActorLint::check_stream(ActorId id) {
     }
   }
   if (to.empty()) return;
-  const std::string name = quoted(names_.op(id));
+  const std::string name = quoted(names_.name(id));
   const std::string stream = quoted(names_.stream_of(id));
   LintFinding finding;
   finding.rule = kBufferStream;
   finding.place = names_.actor(id).place;
   finding.message =
       name + " runs on stream " + stream + ", but its inputs and its readers are on other streams";
-  finding.ops = {names_.op(id)};
+  finding.ops = {names_.name(id)};
   finding.ranks = RankSet({actor.rank.value});
-  finding.why = "while " + quoted(names_.op(collective->second)) + " waits for its peers on " +
+  finding.why = "while " + quoted(names_.name(collective->second)) + " waits for its peers on " +
                 stream + ", " + name + " is queued behind it" +
                 (to.size() == 1 ? ", and stream " + quoted(*to.begin()) + " waits too" : "");
   if (to.size() == 1) finding.advice = "put " + name + " on stream " + quoted(*to.begin());
@@ -166,9 +166,9 @@ void ActorLint::check_control(ActorId id, RegisterId control, RegisterId data) {
   finding.ranks = RankSet({plan_.actors[id].rank.value});
   const ActorId reader = plan_.edges[*plan_.edges_of(control).begin()].consumer;
   finding.why = name + " can be " + std::to_string(few) + (few == 1 ? " op" : " ops") +
-                " ahead of " + quoted(names_.op(reader)) +
+                " ahead of " + quoted(names_.name(reader)) +
                 ", which needs only its order, although its data slots allow " +
-                std::to_string(many) + ": a rank without " + quoted(names_.op(reader)) +
+                std::to_string(many) + ": a rank without " + quoted(names_.name(reader)) +
                 " runs ahead of those with it";
   finding.advice = "give it as many slots as the data";
   findings_.push_back(std::move(finding));

@@ -21,13 +21,13 @@ using sim::CommunicatorId;
 using sim::ThreadId;
 
 // Longer programs are cut: only the order of calls matters, and this order repeats.
-constexpr std::size_t kMaxActsOfRank = 4'096;
-constexpr std::uint64_t kMaxActs = 1'000'000;
+constexpr std::size_t kMaxOpsOfRank = 4'096;
+constexpr std::uint64_t kMaxOps = 1'000'000;
 
 // The calls of one rank on one communicator.
 struct Line {
   ThreadId thread;
-  std::vector<ActorId> acts;
+  std::vector<ActorId> ops;
   bool whole = true;              // false: further calls follow, or the order is unknown
   std::size_t at = 0;             // index of the current op
   std::vector<bool> done;         // by call of the current op
@@ -54,14 +54,14 @@ class MessageLint {
   void report_size(CallId send, CallId receive);
   const ActorTemplate& step(std::uint32_t rank) const {
     const Line& line = lines_.at(rank);
-    return names_.actor(line.acts[line.at]);
+    return names_.actor(line.ops[line.at]);
   }
   std::uint32_t rank_of(std::uint32_t member) const {
     return plan_.communicator_ranks[member].value;
   }
   bool is_open(std::uint32_t rank) const {
     const auto found = lines_.find(rank);
-    return found != lines_.end() && found->second.at < found->second.acts.size();
+    return found != lines_.end() && found->second.at < found->second.ops.size();
   }
 
   // A blocked send or recv: a call of the current op of its rank.
@@ -78,7 +78,7 @@ class MessageLint {
   const TaskGraph& graph_;
   Names names_;
   std::vector<LintFinding>& findings_;
-  std::uint64_t acts_ = 0;
+  std::uint64_t ops_ = 0;
   std::vector<std::map<std::uint32_t, Line>> of_communicator_;
   std::map<std::uint32_t, Line> lines_;  // by rank, for the current communicator
   std::map<std::uint32_t, Ends> channels_;
@@ -87,22 +87,22 @@ class MessageLint {
 
 void MessageLint::read(ThreadId id) {
   const sim::Thread& thread = plan_.threads[id];
-  for (std::uint32_t i = thread.program; i < thread.program_end && acts_ < kMaxActs; ++i) {
-    const ActorId actor = plan_.act(thread, i);
+  for (std::uint32_t i = thread.program; i < thread.program_end && ops_ < kMaxOps; ++i) {
+    const ActorId actor = plan_.op(thread, i);
     CommunicatorId last;
     for (const CallId call : plan_.calls_of(actor)) {
       const CommunicatorId communicator = plan_.calls[call].communicator;
       if (communicator == last) continue;
       last = communicator;
-      ++acts_;
+      ++ops_;
       Line& line = of_communicator_[communicator.value][thread.rank.value];
       // The message that a recv from any rank takes is unknown.
       if (plan_.calls[call].from_any()) line.whole = false;
       // Calls of two threads have no order.
-      if (!line.acts.empty() && line.thread != id) line.whole = false;
+      if (!line.ops.empty() && line.thread != id) line.whole = false;
       line.thread = id;
-      if (line.acts.size() == kMaxActsOfRank) line.whole = false;
-      if (line.whole) line.acts.push_back(actor);
+      if (line.ops.size() == kMaxOpsOfRank) line.whole = false;
+      if (line.whole) line.ops.push_back(actor);
     }
   }
 }
@@ -110,7 +110,7 @@ void MessageLint::read(ThreadId id) {
 void MessageLint::run() {
   of_communicator_.resize(plan_.communicators.size());
   for (const ThreadId id : ids_of(plan_.threads)) read(id);
-  if (acts_ >= kMaxActs) return;
+  if (ops_ >= kMaxOps) return;
   for (const CommunicatorId id : ids_of(plan_.communicators)) {
     lines_ = std::move(of_communicator_[id.value]);
     check(id);
@@ -120,10 +120,10 @@ void MessageLint::run() {
 // Posts the calls of the op that the rank has reached.
 void MessageLint::enter(std::uint32_t rank) {
   Line& line = lines_.at(rank);
-  if (line.at == line.acts.size()) return;
+  if (line.at == line.ops.size()) return;
   std::size_t index = 0;
-  line.done.assign(plan_.calls_of(line.acts[line.at]).size(), false);
-  for (const CallId id : plan_.calls_of(line.acts[line.at])) {
+  line.done.assign(plan_.calls_of(line.ops[line.at]).size(), false);
+  for (const CallId id : plan_.calls_of(line.ops[line.at])) {
     const sim::Call& call = plan_.calls[id];
     const Waiting waiting{rank, index++};
     if (call.kind == CallKind::kCollective) {
@@ -156,7 +156,7 @@ bool MessageLint::match(ChannelId id) {
   ends.receives.pop_front();
   const auto call_of = [&](const Waiting& end) {
     const Line& line = lines_.at(end.rank);
-    const CallId first = *plan_.calls_of(line.acts[line.at]).begin();
+    const CallId first = *plan_.calls_of(line.ops[line.at]).begin();
     return CallId{first.value + static_cast<std::uint32_t>(end.call)};
   };
   report_size(call_of(send), call_of(receive));
@@ -174,10 +174,10 @@ void MessageLint::meet(CommunicatorId id) {
     least = std::min(least, found == lines_.end() ? 0 : found->second.collectives);
   }
   for (auto& [rank, line] : lines_) {
-    if (line.at == line.acts.size() || line.collectives > least) continue;
+    if (line.at == line.ops.size() || line.collectives > least) continue;
     std::size_t index = 0;
     const std::size_t at = line.at;
-    for (const CallId call : plan_.calls_of(line.acts[at])) {
+    for (const CallId call : plan_.calls_of(line.ops[at])) {
       const bool open = plan_.calls[call].kind == CallKind::kCollective && !line.done[index];
       if (open) settle(rank, index);
       if (line.at != at) break;
@@ -188,7 +188,7 @@ void MessageLint::meet(CommunicatorId id) {
 
 void MessageLint::check(CommunicatorId id) {
   const bool has_messages = std::any_of(lines_.begin(), lines_.end(), [&](const auto& entry) {
-    return std::any_of(entry.second.acts.begin(), entry.second.acts.end(), [&](ActorId actor) {
+    return std::any_of(entry.second.ops.begin(), entry.second.ops.end(), [&](ActorId actor) {
       const auto calls = plan_.calls_of(actor);
       return std::any_of(calls.begin(), calls.end(), [&](CallId call) {
         return plan_.calls[call].kind != CallKind::kCollective;
@@ -207,7 +207,7 @@ void MessageLint::check(CommunicatorId id) {
     const Line& line = lines_.at(rank);
     bool collective = false;
     std::vector<ChannelId> channels;
-    for (const CallId call : plan_.calls_of(line.acts[line.at])) {
+    for (const CallId call : plan_.calls_of(line.ops[line.at])) {
       collective = collective || plan_.calls[call].kind == CallKind::kCollective;
       if (plan_.calls[call].kind != CallKind::kCollective) {
         channels.push_back(plan_.calls[call].channel);
@@ -227,7 +227,7 @@ std::vector<std::uint32_t> MessageLint::awaited(CommunicatorId id, std::uint32_t
   std::vector<std::uint32_t> ranks;
   const Line& line = lines_.at(rank);
   std::size_t index = 0;
-  for (const CallId call_id : plan_.calls_of(line.acts[line.at])) {
+  for (const CallId call_id : plan_.calls_of(line.ops[line.at])) {
     const sim::Call& call = plan_.calls[call_id];
     if (line.done[index++] || call.communicator != id) continue;
     if (call.kind != CallKind::kCollective) {
@@ -316,10 +316,10 @@ void MessageLint::report_size(CallId send, CallId receive) {
   LintFinding finding;
   finding.rule = kMessageSize;
   finding.place = names_.actor(actor).place;
-  finding.message = quoted(names_.op(actor)) + " receives " + std::to_string(received) +
-                    " bytes, and " + quoted(names_.op(plan_.calls[send].actor)) + " sends " +
+  finding.message = quoted(names_.name(actor)) + " receives " + std::to_string(received) +
+                    " bytes, and " + quoted(names_.name(plan_.calls[send].actor)) + " sends " +
                     std::to_string(sent);
-  finding.ops = {names_.op(actor)};
+  finding.ops = {names_.name(actor)};
   finding.ranks = RankSet({plan_.actors[actor].rank.value});
   finding.why = received > sent ? "the recv waits for the rest, or takes it from the next message"
                                 : "the excess stays in NCCL's buffers for the next recv";

@@ -18,7 +18,7 @@ using sim::CommunicatorId;
 using sim::ThreadId;
 
 // Longer programs are cut, because their behavior repeats.
-constexpr std::uint32_t kMaxOrderedActs = 1'024;
+constexpr std::uint32_t kMaxOrderedOps = 1'024;
 constexpr std::size_t kMaxEdges = 1'000'000;
 constexpr std::size_t kMaxStarts = 100;
 
@@ -45,7 +45,7 @@ class Orders {
 
   // Returns the shortest cycle found, without the calls between two calls of one rank.
   std::vector<Before> cycle();
-  const std::string& op(ActorId actor) const { return names_.op(actor); }
+  const std::string& name_of(ActorId actor) const { return names_.name(actor); }
   const ActorTemplate& actor(ActorId actor) const { return names_.actor(actor); }
 
  private:
@@ -87,11 +87,11 @@ std::vector<Meeting> Orders::meetings_of(ActorId id, std::uint32_t rank) {
 
 void Orders::read(ThreadId id) {
   const sim::Thread& thread = plan_.threads[id];
-  const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxOrderedActs);
+  const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxOrderedOps);
   made_.clear();
   std::optional<std::pair<Meeting, ActorId>> last;
   for (std::uint32_t i = thread.program; i < end && edges_ < kMaxEdges; ++i) {
-    const ActorId actor = plan_.act(thread, i);
+    const ActorId actor = plan_.op(thread, i);
     for (const Meeting& meeting : meetings_of(actor, thread.rank.value)) {
       if (last) {
         next_[last->first][meeting].push_back({thread.rank.value, last->second, actor});
@@ -203,8 +203,8 @@ void lint_orders(const TaskGraph& graph, const Lowered& lowered,
   std::string text;
   for (const Before& it : cycle) {
     text += (text.empty() ? "rank " : ", rank ") + std::to_string(it.rank) + " calls " +
-            quoted(orders.op(it.first)) + " before " + quoted(orders.op(it.second));
-    finding.ops.push_back(orders.op(it.first));
+            quoted(orders.name_of(it.first)) + " before " + quoted(orders.name_of(it.second));
+    finding.ops.push_back(orders.name_of(it.first));
     ranks.push_back(it.rank);
     creates = creates || orders.actor(it.first).step->role == sim::Role::kCreate;
   }

@@ -76,10 +76,12 @@ class OrderLint {
     const auto found = ranks.find(rank);
     return found == ranks.end() ? nullptr : &found->second;
   }
-  const std::string& op(const Made& made) const { return names_.op(plan_.calls[made.call].actor); }
+  const std::string& name_of(const Made& made) const {
+    return names_.name(plan_.calls[made.call].actor);
+  }
   Place place(const Made& made) const { return names_.actor(plan_.calls[made.call].actor).place; }
   std::optional<std::size_t> missing_in(const Calls& more, const Calls& fewer) const;
-  std::string act(const Calls& calls, std::size_t i) const;
+  std::string op(const Calls& calls, std::size_t i) const;
 
   const TaskGraph& graph_;
   const Lowered& lowered_;
@@ -94,7 +96,7 @@ void OrderLint::read(ThreadId id) {
   calls_.resize(plan_.communicators.size());
   const sim::Thread& thread = plan_.threads[id];
   for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-    const ActorId actor = plan_.act(thread, i);
+    const ActorId actor = plan_.op(thread, i);
     if (names_.actor(actor).step && names_.actor(actor).step->implied) continue;
     std::size_t index = 0;
     for (const CallId call_id : plan_.calls_of(actor)) {
@@ -118,10 +120,10 @@ std::optional<std::size_t> OrderLint::missing_in(const Calls& more, const Calls&
   return missing ? std::optional(missing->made) : std::nullopt;
 }
 
-std::string OrderLint::act(const Calls& calls, std::size_t i) const {
+std::string OrderLint::op(const Calls& calls, std::size_t i) const {
   const auto before =
       std::count(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(i), calls[i]);
-  return quoted(op(calls[i]) + "#" + std::to_string(before + 1));
+  return quoted(name_of(calls[i]) + "#" + std::to_string(before + 1));
 }
 
 // Compares the k-th call of all ranks, because NCCL pairs calls by their order.
@@ -219,10 +221,10 @@ void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32
   if (at < common) {
     finding.place = place(calls[at]);
     finding.message =
-        "call " + number + " on communicator " + name + " is " + act(calls, at) + ", and " +
-        act(first, at) + " on rank " + std::to_string(first_rank) + ", which differ in " +
+        "call " + number + " on communicator " + name + " is " + op(calls, at) + ", and " +
+        op(first, at) + " on rank " + std::to_string(first_rank) + ", which differ in " +
         differences(plan_.calls[calls[at].call].signature, plan_.calls[first[at].call].signature);
-    finding.ops = {op(calls[at])};
+    finding.ops = {name_of(calls[at])};
     finding.why =
         "calls are matched by order: these two are matched but differ, and neither completes";
   } else {
@@ -233,10 +235,10 @@ void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32
     finding.place = place(longer[at]);
     finding.message = std::to_string(calls.size()) + " calls on communicator " + name + ", and " +
                       std::to_string(first.size()) + " on rank " + std::to_string(first_rank);
-    finding.ops = {op(longer[at])};
-    finding.why = act(longer, last) + " waits for a call that its peers never make";
+    finding.ops = {name_of(longer[at])};
+    finding.why = op(longer, last) + " waits for a call that its peers never make";
     if (at != last) {
-      finding.why = act(longer, at) +
+      finding.why = op(longer, at) +
                     " is left out, so that each later call is matched with the "
                     "one before it, and " +
                     finding.why;
@@ -305,9 +307,9 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
     LintFinding finding;
     finding.rule = kGroupOrder;
     finding.place = place(*here);
-    finding.message = quoted(op(*here)) + " comes before " + quoted(op(*there)) +
+    finding.message = quoted(name_of(*here)) + " comes before " + quoted(name_of(*there)) +
                       ", and after it on rank " + std::to_string(first_rank);
-    finding.ops = {op(*here)};
+    finding.ops = {name_of(*here)};
     finding.ranks = RankSet({rank});
     finding.why =
         "each rank blocks in a different collective first; this works only if both can run at the "

@@ -26,7 +26,7 @@ class StreamLint {
   void run() {
     for (const ActorId id : ids_of(plan_.actors)) look_at(id);
     for (const auto& [group_list, ranks] : streams_of_) check_list(group_list.first, ranks);
-    for (const sim::DeviceId id : ids_of(plan_.devices)) check_room(id);
+    for (const sim::DeviceId id : ids_of(plan_.devices)) check_slots(id);
   }
 
  private:
@@ -36,7 +36,7 @@ class StreamLint {
   void look_at(ActorId id);
   void add_collective(ActorId id, std::uint32_t group);
   void check_list(std::uint32_t group, const std::map<std::uint32_t, Streams>& ranks);
-  void check_room(sim::DeviceId id);
+  void check_slots(sim::DeviceId id);
   std::uint32_t size_of(sim::CommunicatorId id) const {
     return plan_.communicators[id].ranks_end - plan_.communicators[id].ranks;
   }
@@ -113,7 +113,7 @@ void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, S
   finding.message = "collectives of group " + quoted(graph_.groups[group].name) +
                     " are on stream " + listed(names(found)) + ", and on rank " +
                     std::to_string(first_rank) + " on " + listed(expected);
-  finding.ops = {names_.op(shown)};
+  finding.ops = {names_.name(shown)};
   finding.ranks = RankSet(std::move(others));
   finding.why =
       "different work precedes them on each rank, so a peer may wait for an op that is queued "
@@ -124,7 +124,7 @@ void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, S
 
 // Reports more waiting streams than kernel slots: timing then decides which streams start, and two
 // ranks can choose differently.
-void StreamLint::check_room(sim::DeviceId id) {
+void StreamLint::check_slots(sim::DeviceId id) {
   const sim::Device& device = plan_.devices[id];
   if (device.resident == 0 || device.ordered() || graph_.device.sms != Expr()) return;
   std::vector<ActorId> waiting;
@@ -136,15 +136,15 @@ void StreamLint::check_room(sim::DeviceId id) {
   std::sort(waiting.begin(), waiting.end());
   const ActorId shown = waiting[device.resident];
   LintFinding finding;
-  finding.rule = kDeviceRoom;
+  finding.rule = kKernelSlots;
   finding.place = names_.actor(shown).place;
   finding.message = std::to_string(waiting.size()) +
                     " streams have calls that wait for peers, and a device runs " +
                     std::to_string(device.resident) + " at a time";
-  finding.ops = {names_.op(shown)};
+  finding.ops = {names_.name(shown)};
   finding.ranks = RankSet({device.rank.value});
-  finding.why = "nothing orders " + quoted(names_.op(waiting[0])) + " and " +
-                quoted(names_.op(shown)) +
+  finding.why = "nothing orders " + quoted(names_.name(waiting[0])) + " and " +
+                quoted(names_.name(shown)) +
                 " on their streams: two ranks may start them in opposite orders, and each then "
                 "spins in the kernel slot that the other needs";
   finding.advice =

@@ -20,7 +20,7 @@ using sim::CommunicatorId;
 using sim::ThreadId;
 
 // Longer programs are cut, because their behavior repeats.
-constexpr std::uint32_t kMaxActsOfThread = 4'096;
+constexpr std::uint32_t kMaxOpsOfThread = 4'096;
 constexpr std::size_t kMaxWaitsOfRank = 64;
 
 // The streams of a rank that continue only after a call, and the events that report its end.
@@ -112,14 +112,14 @@ void WaitLint::read(ThreadId id) {
   sends_.clear();
   sent_.clear();
   received_.clear();
-  const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxActsOfThread);
+  const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxOpsOfThread);
   RankCalls& of = calls_[rank_];
   if (of.streams.empty()) {
     of.streams.resize(graph_.streams.size());
     std::iota(of.streams.begin(), of.streams.end(), 0U);
   }
   for (std::uint32_t i = thread.program; i < end; ++i) {
-    const ActorId actor = plan_.act(thread, i);
+    const ActorId actor = plan_.op(thread, i);
     const ActorTemplate& step = names_.actor(actor);
     connect_streams(actor, of);
     if (!step.step) continue;
@@ -256,15 +256,15 @@ bool WaitLint::on_one_device(ActorId a, ActorId b) const {
 }
 
 void WaitLint::report_threads(const Launched& first, const Launched& second) {
-  const std::string& before = names_.op(first.actor);
+  const std::string& before = names_.name(first.actor);
   LintFinding finding;
   finding.rule = kCommunicatorOrder;
   finding.place = names_.actor(second.actor).place;
   finding.message =
       "nothing orders " + quoted(before) + " of thread " + quoted(names_.thread(first.thread)) +
-      " and " + quoted(names_.op(second.actor)) + " of thread " +
+      " and " + quoted(names_.name(second.actor)) + " of thread " +
       quoted(names_.thread(second.thread)) + ", calls of two communicators on one device";
-  finding.ops = {names_.op(second.actor)};
+  finding.ops = {names_.name(second.actor)};
   finding.ranks = RankSet({plan_.actors[second.actor].rank.value});
   finding.why =
       "two ranks may launch them in opposite orders, and each then waits on its device for the "
@@ -293,11 +293,11 @@ void WaitLint::check_sends(std::uint32_t rank, const HostWait& wait) {
     LintFinding finding;
     finding.rule = kSendSync;
     finding.place = names_.actor(wait.wait).place;
-    finding.message = "the host waits in " + quoted(names_.op(wait.wait)) + " for " +
-                      quoted(names_.op(send.actor)) + " before it calls the recv of " +
-                      quoted(names_.op(back.actor)) + ", and rank " + std::to_string(send.peer) +
+    finding.message = "the host waits in " + quoted(names_.name(wait.wait)) + " for " +
+                      quoted(names_.name(send.actor)) + " before it calls the recv of " +
+                      quoted(names_.name(back.actor)) + ", and rank " + std::to_string(send.peer) +
                       " waits for that one before it calls the recv of this one";
-    finding.ops = {names_.op(wait.wait)};
+    finding.ops = {names_.name(wait.wait)};
     finding.ranks = RankSet({rank, send.peer});
     finding.why = "a send may block until its recv, which neither host reaches";
     finding.advice = "call the recv before the host waits, or both in one group";

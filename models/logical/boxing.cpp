@@ -29,11 +29,11 @@ std::optional<BoxingBuilder> choose(const Transition& change, const BoxingEdge& 
   const bool on_devices = !edge.from_host && !edge.to_host;
   const bool same_ranks = edge.from_stage == edge.to_stage;
   if (collective_boxing && has_collective(change) && on_devices && same_ranks) {
-    if (edge.acts == 1) {
+    if (edge.ops == 1) {
       why = "once per step and nccl_use_compute_stream is off";
       return BoxingBuilder::kCollectiveBoxing;
     }
-    why = "no CollectiveBoxing: " + std::to_string(edge.acts) + " times per step";
+    why = "no CollectiveBoxing: " + std::to_string(edge.ops) + " times per step";
   }
   if (can_slice(change)) {
     why += std::string(why.empty() ? "" : "; ") + "pieces are copied";
@@ -145,7 +145,7 @@ BoxingEdge edge_of(const LogicalGraph& graph, const LogicalOp& reader, const Log
   edge.to_stage = reader.stage;
   edge.from_host = source.on_host;
   edge.to_host = reader.on_host;
-  edge.acts = gathers ? source.acts / source.times : source.acts;
+  edge.ops = gathers ? source.executions / source.times : source.executions;
   return edge;
 }
 

@@ -47,7 +47,7 @@ struct BoxingEdge {
   std::uint32_t to_stage = 0;
   bool from_host = false;
   bool to_host = false;
-  std::int64_t acts = 1;  // executions per step
+  std::int64_t ops = 1;  // executions per step
 };
 
 /// The boxing of an edge; the last step ends on the ranks of the reader. If no builder supports the

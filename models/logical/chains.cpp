@@ -24,7 +24,7 @@ bool is_data(const TaskGraph& graph, const ReadTemplate& read) {
 bool can_join(const TaskGraph& graph, const std::vector<ChainLink>& links, std::uint32_t a,
               std::uint32_t b) {
   return links[a].may_chain && links[b].may_chain && links[a].stage == links[b].stage &&
-         links[a].acts == links[b].acts && graph.actors[a].stream == graph.actors[b].stream;
+         links[a].ops == links[b].ops && graph.actors[a].stream == graph.actors[b].stream;
 }
 
 std::vector<std::vector<std::uint32_t>> chains_of(const TaskGraph& graph,

@@ -13,7 +13,7 @@ namespace pipesim::models {
 struct ChainLink {
   bool may_chain = false;  // a NormalForward task on a device; all its registers have one slot
   std::uint32_t stage = 0;
-  std::int64_t acts = 0;  // ops per step
+  std::int64_t ops = 0;  // ops per step
 };
 
 /// Adds the control registers of OneFlow's chains. `links` has one item per actor; actors are in

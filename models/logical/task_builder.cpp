@@ -39,7 +39,7 @@ struct Source {
   std::uint32_t reg = 0;
   std::uint32_t stage = 0;
   bool on_host = false;
-  std::int64_t acts = 1;  // ops per step
+  std::int64_t ops = 1;  // ops per step
 };
 
 // The location that needs a tensor, and the place of its reader in the file.
@@ -143,7 +143,7 @@ class TaskBuilder {
     CommunicatorTemplate made;
     made.name = name;
     made.group = group;
-    made.creation = graph_.creation;
+    made.init = graph_.init;
     graph_.communicators.push_back(std::move(made));
     return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
   }
@@ -203,7 +203,7 @@ class TaskBuilder {
     actor.reads = std::move(reads);
     const bool is_chained =
         op.kind == OpKind::kCompute || op.kind == OpKind::kCollective || op.kind == OpKind::kUpdate;
-    const std::uint32_t made = add_actor(std::move(actor), {is_chained, op.stage, op.acts});
+    const std::uint32_t made = add_actor(std::move(actor), {is_chained, op.stage, op.executions});
     actors_[index] = made;
     for (const LogicalInput& input : op.inputs) {
       if (input.control) add_order(logical_.ops[input.op], actors_[input.op], made);
@@ -224,7 +224,7 @@ class TaskBuilder {
       case OpKind::kInput:
       case OpKind::kVariable:
         actor.phase = kNoIndex;
-        actor.acts = Expr::constant(1);
+        actor.ops = Expr::constant(1);
         return;
       case OpKind::kUnpack:
         return set_kind(actor, "unpack", op.times);
@@ -311,7 +311,7 @@ class TaskBuilder {
   static ReadTemplate placed(ReadTemplate read, const LogicalOp& op) {
     read.place = op.place;
     if (op.kind == OpKind::kRepeat || op.kind == OpKind::kUnpack) {
-      read.acts_per_slot = Expr::constant(op.times);
+      read.ops_per_slot = Expr::constant(op.times);
     }
     return read;
   }
@@ -320,7 +320,7 @@ class TaskBuilder {
     const LogicalOp& from = logical_.ops[input.op];
     const LogicalOutput& tensor = from.outputs[input.output];
     const BoxingEdge edge = edge_of(logical_, op, input);
-    Source source = {actors_[input.op], input.output, from.stage, from.on_host, edge.acts};
+    Source source = {actors_[input.op], input.output, from.stage, from.on_host, edge.ops};
     if (!needs_boxing(edge, hierarchy_)) {
       reads.push_back(placed(read_of(source, ranks_of(op.stage)), op));
       return;
@@ -359,7 +359,7 @@ class TaskBuilder {
                                      sbp_text(step.change.to));
     const auto known = boxed_.find(key);
     if (known != boxed_.end()) return known->second;
-    Source result = {kNoIndex, 0, target.stage, target.on_host, source.acts};
+    Source result = {kNoIndex, 0, target.stage, target.on_host, source.ops};
     result.actor = step.builder == BoxingBuilder::kCollectiveBoxing
                        ? add_collective_boxing(step, source, target, from, tensor)
                        : add_slice_boxing(step, source, target, from);
@@ -384,7 +384,7 @@ class TaskBuilder {
     actor.collective = std::move(collective);
     actor.reads.push_back(read_of(source, actor.on));
     actor.reads.back().place = target.place;
-    return add_actor(std::move(actor), {false, source.stage, source.acts});
+    return add_actor(std::move(actor), {false, source.stage, source.ops});
   }
 
   std::uint32_t add_slice_boxing(const BoxingStep& step, const Source& source, const Target& target,
@@ -401,7 +401,7 @@ class TaskBuilder {
                                logical_.model.costs.slice_ns);
     actor.stream = stream(target.on_host ? "CPU_COMPUTE" : "COMPUTE");
     actor.reads = std::move(reads);
-    return add_actor(std::move(actor), {false, target.stage, source.acts});
+    return add_actor(std::move(actor), {false, target.stage, source.ops});
   }
 
   // Adds zeros on all ranks of a group except the first, which reads the tensor. With `all_zeros`,
@@ -435,11 +435,11 @@ class TaskBuilder {
       zeros.reads.back().place = op.place;
     }
     zeros.registers.front().slots = Expr::constant(options_.zeros_slots);
-    const std::uint32_t made = add_actor(std::move(zeros), {false, op.stage, source.acts});
+    const std::uint32_t made = add_actor(std::move(zeros), {false, op.stage, source.ops});
     ReadTemplate& order = add_control(graph_, source.actor, made, "ctrl");
     set_control_of(from, graph_.actors[source.actor].registers[order.reg]);
     if (source.stage != op.stage) order.rank = like(source.stage, op.stage);
-    reads.push_back(placed(read_of({made, 0, op.stage, false, source.acts}, on), op));
+    reads.push_back(placed(read_of({made, 0, op.stage, false, source.ops}, on), op));
   }
 
   // Sets the slots of a repeat's control register, which drains with the data (#8226: `times`
@@ -511,8 +511,8 @@ class TaskBuilder {
     actor.reads.push_back(read_of(source, actor.on));
     actor.reads.back().place = target.place;
     if (rank != nullptr) actor.reads.back().rank = *rank;
-    Source result = {kNoIndex, 0, stage, how != "H2D", source.acts};
-    result.actor = add_actor(std::move(actor), {false, stage, source.acts});
+    Source result = {kNoIndex, 0, stage, how != "H2D", source.ops};
+    result.actor = add_actor(std::move(actor), {false, stage, source.ops});
     return copies_[key] = result;
   }
 

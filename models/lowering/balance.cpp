@@ -7,7 +7,7 @@ namespace pipesim::models {
 namespace {
 
 // Keeps one op beyond an actor's work countable in 32 bits.
-constexpr std::int64_t kMaxActs = std::numeric_limits<std::uint32_t>::max() - 1;
+constexpr std::int64_t kMaxOps = std::numeric_limits<std::uint32_t>::max() - 1;
 
 // The edges of each actor, in both directions, in CSR form.
 struct Neighbours {
@@ -33,12 +33,12 @@ class Balance {
  public:
   Balance(const std::vector<std::int64_t>& given, const std::vector<RatedEdge>& edges,
           std::vector<BalanceError>& errors)
-      : edges_(edges), errors_(errors), acts_(given), blamed_(edges.size(), 0) {}
+      : edges_(edges), errors_(errors), ops_(given), blamed_(edges.size(), 0) {}
 
   std::vector<std::int64_t> run() {
-    const Neighbours neighbours(acts_.size(), edges_);
-    for (std::uint32_t actor = 0; actor < acts_.size(); ++actor) {
-      if (acts_[actor] >= 0) queue_.push_back(actor);
+    const Neighbours neighbours(ops_.size(), edges_);
+    for (std::uint32_t actor = 0; actor < ops_.size(); ++actor) {
+      if (ops_[actor] >= 0) queue_.push_back(actor);
     }
     // The queue grows inside the loop, so no range-based loop.
     // NOLINTNEXTLINE(modernize-loop-convert)
@@ -49,7 +49,7 @@ class Balance {
       }
     }
     if (errors_.empty()) find_unknown();
-    return std::move(acts_);
+    return std::move(ops_);
   }
 
  private:
@@ -63,7 +63,7 @@ class Balance {
 
   const std::vector<RatedEdge>& edges_;
   std::vector<BalanceError>& errors_;
-  std::vector<std::int64_t> acts_;
+  std::vector<std::int64_t> ops_;
   std::vector<std::uint8_t> blamed_;  // each edge is visited from both ends, but reported once
   std::vector<std::uint32_t> queue_;  // actors whose number of ops is known
 };
@@ -74,28 +74,28 @@ void Balance::follow(std::uint32_t index, std::uint32_t actor) {
   const RatedEdge& edge = edges_[index];
   const bool forward = edge.producer == actor;
   const std::uint32_t other = forward ? edge.consumer : edge.producer;
-  const std::int64_t here = forward ? edge.acts_per_fill : edge.acts_per_take;
-  const std::int64_t there = forward ? edge.acts_per_take : edge.acts_per_fill;
-  if (acts_[actor] % here != 0) {
-    blame(BalanceError::Kind::kUneven, index, actor, acts_[actor], here);
+  const std::int64_t here = forward ? edge.ops_per_fill : edge.ops_per_take;
+  const std::int64_t there = forward ? edge.ops_per_take : edge.ops_per_fill;
+  if (ops_[actor] % here != 0) {
+    blame(BalanceError::Kind::kUneven, index, actor, ops_[actor], here);
     return;
   }
-  const std::int64_t groups = acts_[actor] / here;
-  if (groups > kMaxActs / there) {
-    blame(BalanceError::Kind::kTooMany, index, other, acts_[actor], kMaxActs);
+  const std::int64_t groups = ops_[actor] / here;
+  if (groups > kMaxOps / there) {
+    blame(BalanceError::Kind::kTooMany, index, other, ops_[actor], kMaxOps);
     return;
   }
-  if (acts_[other] < 0) {
-    acts_[other] = groups * there;
+  if (ops_[other] < 0) {
+    ops_[other] = groups * there;
     queue_.push_back(other);
-  } else if (acts_[other] != groups * there) {
-    blame(BalanceError::Kind::kContradiction, index, other, acts_[other], groups * there);
+  } else if (ops_[other] != groups * there) {
+    blame(BalanceError::Kind::kContradiction, index, other, ops_[other], groups * there);
   }
 }
 
 void Balance::find_unknown() {
-  for (std::uint32_t actor = 0; actor < acts_.size(); ++actor) {
-    if (acts_[actor] < 0) errors_.push_back({BalanceError::Kind::kUnknown, 0, actor, 0, 0});
+  for (std::uint32_t actor = 0; actor < ops_.size(); ++actor) {
+    if (ops_[actor] < 0) errors_.push_back({BalanceError::Kind::kUnknown, 0, actor, 0, 0});
   }
 }
 

@@ -7,13 +7,13 @@
 
 namespace pipesim::models {
 
-/// An edge with rates: `producer` fills a slot per `acts_per_fill` ops, `consumer` takes one per
-/// `acts_per_take` ops.
+/// An edge with rates: `producer` fills a slot per `ops_per_fill` ops, `consumer` takes one per
+/// `ops_per_take` ops.
 struct RatedEdge {
   std::uint32_t producer = 0;
   std::uint32_t consumer = 0;
-  std::uint32_t acts_per_fill = 1;
-  std::uint32_t acts_per_take = 1;
+  std::uint32_t ops_per_fill = 1;
+  std::uint32_t ops_per_take = 1;
 };
 
 /// A reason why the equations have no solution. For kUneven and kContradiction, `edge` is the edge
@@ -33,8 +33,8 @@ struct BalanceError {
 };
 
 /// Returns the number of ops of each of `given.size()` actors. Propagates the given numbers (not
-/// negative) along all edges in both directions: acts(producer) / acts_per_fill = acts(consumer) /
-/// acts_per_take. Takes linear time. Appends one error per edge that does not balance, then one per
+/// negative) along all edges in both directions: ops(producer) / ops_per_fill = ops(consumer) /
+/// ops_per_take. Takes linear time. Appends one error per edge that does not balance, then one per
 /// actor without a number; the result is complete only if there are no errors.
 ///
 /// Source: E. A. Lee, D. G. Messerschmitt, "Synchronous Data Flow", Proc. IEEE 75 (1987).

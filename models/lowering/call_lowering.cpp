@@ -144,13 +144,13 @@ void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t 
   // A schedule decides whether its messages are buffered, whatever the reading.
   const bool never_waits = communicator.eager_bytes == std::numeric_limits<std::int64_t>::max();
   if (communicator.on_host || never_waits) {
-    spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
+    spec.buffered = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
     return;
   }
   const std::uint32_t rank = placement_.rank_of(id);
   if (!spec.peer.valid()) return;
   const bool sends = spec.kind == sim::CallKind::kSend && spec.peer.value != rank;
-  const bool buffered = graph_.reading != Reading::kContract && !communicator.registered;
+  const bool buffered = graph_.nccl_mode != NcclMode::kContract && !communicator.registered;
   const auto count =
       static_cast<std::int64_t>(graph_.groups[communicator.group].lists[list].size());
   if (spec.flow != sim::Flow::kAll) {
@@ -208,13 +208,13 @@ void CallLowering::set_tag(ActorId id, const CallTemplate& from, sim::CallSpec& 
   spec.tag_step = ~static_cast<std::uint32_t>(from.tag_numbers->step) + 1;  // counts down
 }
 
-void CallLowering::find_tag_range(const std::vector<std::int64_t>& acts) {
+void CallLowering::find_tag_range(const std::vector<std::int64_t>& ops) {
   for (const ActorId id : placement_.ids()) {
-    if (!placement_.actor(id).step || acts[id.value] == 0) continue;
+    if (!placement_.actor(id).step || ops[id.value] == 0) continue;
     for (const CallTemplate& call : placement_.actor(id).step->calls) {
       if (!call.tag_numbers) continue;
       const std::int64_t last =
-          call.tag_numbers->number(static_cast<std::uint32_t>(acts[id.value]) - 1);
+          call.tag_numbers->number(static_cast<std::uint32_t>(ops[id.value]) - 1);
       const std::int64_t most = std::max(call.tag_numbers->first, last);
       tag_range_ = std::max(tag_range_, static_cast<std::uint32_t>(most) + 1);
     }
@@ -304,13 +304,13 @@ sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, st
   const bool named = communicator != kNoIndex;
   const auto known = shared_communicators_.find({communicator, list});
   if (named && known != shared_communicators_.end()) return known->second;
-  const CreationRule& rule = named ? graph_.communicators[communicator].creation : graph_.creation;
+  const InitRule& rule = named ? graph_.communicators[communicator].init : graph_.init;
   std::vector<std::uint32_t> members = graph_.groups[group].lists[list];
   const auto size = static_cast<std::uint32_t>(members.size());
   std::erase_if(members, [&](std::uint32_t rank) { return !is_kept(rank); });
   std::vector<RankId> ranks;
   for (const std::uint32_t rank : members) ranks.push_back(RankId{rank});
-  const bool is_cold = graph_.reading == Reading::kCold && is_nccl(communicator);
+  const bool is_cold = graph_.nccl_mode == NcclMode::kCold && is_nccl(communicator);
   const sim::CommunicatorId id = builder_.add_communicator(
       std::move(ranks), rule.at_first_use || (is_cold && !rule.said), rule.waits_for_device);
   builder_.set_size(id, size);

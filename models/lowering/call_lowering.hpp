@@ -29,9 +29,9 @@ class CallLowering {
 
   FaultLowering& faults() { return faults_; }
 
-  /// Sizes the range of numbered tags for the largest number. Call before the first add(). `acts`
+  /// Sizes the range of numbered tags for the largest number. Call before the first add(). `ops`
   /// is indexed by ActorId.
-  void find_tag_range(const std::vector<std::int64_t>& acts);
+  void find_tag_range(const std::vector<std::int64_t>& ops);
 
   /// Adds a call to the most recently added step.
   void add(sim::ActorId id, const CallTemplate& from);

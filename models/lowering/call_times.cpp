@@ -54,7 +54,7 @@ std::optional<std::int64_t> CallTimes::of(const CallTemplate& call, std::uint32_
   const auto time =
       message_time(*graph_.cluster, rank, spec.peer.value, bytes, communicator.over, why);
   if (!time) return std::nullopt;
-  if (!spec.eager) return time->latency_ns + time->transfer_ns;
+  if (!spec.buffered) return time->latency_ns + time->transfer_ns;
   return call.kind == sim::CallKind::kSend ? time->transfer_ns : time->latency_ns;
 }
 

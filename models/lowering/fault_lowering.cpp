@@ -89,14 +89,14 @@ LinkId FaultLowering::arrival_link(std::uint32_t communicator, std::uint32_t ran
 void FaultLowering::set_up(sim::CommunicatorId id, std::uint32_t communicator,
                            const std::vector<std::uint32_t>& members) {
   const CommunicatorTemplate* const from = named(communicator);
-  const GuardRules& guards = graph_.guards;
+  const TimeoutRules& timeouts = graph_.timeouts;
   sim::CommunicatorFaults faults;
   const bool on_host = from != nullptr && from->on_host;
-  faults.timeout = {on_host ? guards.store_ns : guards.watchdog_ns};
-  faults.creation_timeout = {guards.store_ns};
-  faults.heartbeat = {guards.heartbeat_ns};
+  faults.timeout = {on_host ? timeouts.store_ns : timeouts.watchdog_ns};
+  faults.init_timeout = {timeouts.store_ns};
+  faults.heartbeat = {timeouts.heartbeat_ns};
   if (from != nullptr && from->timeout_ns) {
-    faults.timeout = faults.creation_timeout = {*from->timeout_ns};
+    faults.timeout = faults.init_timeout = {*from->timeout_ns};
   }
   const std::size_t neighbours = graph_.faults.links.empty() ? 0 : members.size();
   for (std::size_t i = 0; i < neighbours && !faults.link.valid(); ++i) {
@@ -166,15 +166,15 @@ bool FaultLowering::dies_reading(const CallTemplate& call, std::uint32_t rank,
   return std::any_of(members.begin(), members.end(), one_host);
 }
 
-void FaultLowering::set_guards() {
-  const GuardRules& rules = graph_.guards;
+void FaultLowering::set_timeouts() {
+  const TimeoutRules& rules = graph_.timeouts;
   if (rules.poll_ns == 0 && rules.launcher_ns == 0) return;
-  sim::Guards guards;
-  guards.poll = {rules.poll_ns};
-  guards.launcher = {rules.launcher_ns};
-  guards.host.assign(graph_.ranks, 0);
-  if (graph_.cluster && !rules.launcher_ends_job) guards.host = graph_.cluster->host_of_rank;
-  builder_.set_guards(std::move(guards));
+  sim::Timeouts timeouts;
+  timeouts.poll = {rules.poll_ns};
+  timeouts.launcher = {rules.launcher_ns};
+  timeouts.host.assign(graph_.ranks, 0);
+  if (graph_.cluster && !rules.launcher_ends_job) timeouts.host = graph_.cluster->host_of_rank;
+  builder_.set_timeouts(std::move(timeouts));
 }
 
 }  // namespace pipesim::models

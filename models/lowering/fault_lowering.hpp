@@ -38,7 +38,7 @@ class FaultLowering {
   bool dies_reading(const CallTemplate& call, std::uint32_t rank,
                     const std::vector<std::uint32_t>& members, const sim::CallSpec& spec) const;
 
-  void set_guards();
+  void set_timeouts();
 
   /// Returns the descriptions of the created links, by LinkId: "infiniband between node0 and
   /// node1".

@@ -44,8 +44,8 @@ class Lowering {
   void make_threads_and_streams();
   bool launches_nothing(const ActorTemplate& from, std::uint32_t rank) const;
   bool has_sms() const { return graph_.device.sms != Expr(); }
-  std::uint32_t room_of(ActorId id);
-  std::uint32_t gang_of(ActorId id, std::uint32_t room);
+  std::uint32_t slots_of(ActorId id);
+  std::uint32_t gang_of(ActorId id, std::uint32_t slots);
   void make_actors();
   void check_sizes();
   void check_size_of(ActorId id, const RegisterTemplate& reg, std::int64_t& all);
@@ -71,7 +71,7 @@ class Lowering {
 
   const ActorTemplate& actor(ActorId id) const { return placement_.actor(id); }
   std::uint32_t rank_of(ActorId id) const { return placement_.rank_of(id); }
-  std::int64_t acts(ActorId id) const { return acts_[id.value]; }
+  std::int64_t ops(ActorId id) const { return ops_[id.value]; }
   bool is_kept(std::uint32_t rank) const { return kept_ == nullptr || kept_->contains(rank); }
   // Returns an invalid id if the rank does not use the stream.
   sim::StreamId stream_of(std::uint32_t rank, std::uint32_t stream) const;
@@ -84,7 +84,7 @@ class Lowering {
   Programs programs_;
   CallLowering calls_;
   Lowered lowered_;
-  std::vector<std::int64_t> acts_;  // indexed by ActorId
+  std::vector<std::int64_t> ops_;  // indexed by ActorId
   // Keyed by rank, then template; empty for a rank that is not kept. `streams_` holds only the
   // streams that the rank uses, in order, because a job can have a stream per rank.
   std::vector<std::vector<sim::ThreadId>> threads_;
@@ -103,13 +103,13 @@ std::optional<Lowered> Lowering::run() {
   if (diagnostics_.has_errors()) return std::nullopt;
   balance_rates();
   if (diagnostics_.has_errors()) return std::nullopt;
-  programs_.check_counts(acts_);
-  programs_.check_size(acts_);
+  programs_.check_counts(ops_);
+  programs_.check_size(ops_);
   if (diagnostics_.has_errors()) return std::nullopt;
   make_threads_and_streams();
   make_devices();
   make_workers();
-  calls_.find_tag_range(acts_);
+  calls_.find_tag_range(ops_);
   make_actors();
   if (diagnostics_.has_errors()) return std::nullopt;
   make_registers();
@@ -122,7 +122,7 @@ std::optional<Lowered> Lowering::run() {
   programs_.make(threads_, builder_);
   make_rank_faults();
   if (diagnostics_.has_errors()) return std::nullopt;
-  calls_.faults().set_guards();
+  calls_.faults().set_timeouts();
   lowered_.link_names = calls_.faults().take_link_names();
   lowered_.plan = builder_.build();
   lowered_.register_template =
@@ -143,12 +143,12 @@ void Lowering::balance_rates() {
   std::vector<std::int64_t> given(placement_.ids().size(), -1);
   for (const ActorId id : placement_.ids()) {
     if (actor(id).step) given[id.value] = programs_.count(id);
-    if (!actor(id).acts) continue;
-    given[id.value] = diagnostics_.number(*actor(id).acts, rank_of(id), 0, kMax32, actor(id).place,
+    if (!actor(id).ops) continue;
+    given[id.value] = diagnostics_.number(*actor(id).ops, rank_of(id), 0, kMax32, actor(id).place,
                                           "the number of ops");
   }
   std::vector<BalanceError> errors;
-  acts_ = balance(given, placement_.edges(), errors);
+  ops_ = balance(given, placement_.edges(), errors);
   for (const BalanceError& error : errors) report(error);
 }
 
@@ -308,7 +308,7 @@ void Lowering::make_workers() {
 }
 
 // Returns the number of kernel slots that an op needs: its CTAs, if the device has SMs.
-std::uint32_t Lowering::room_of(ActorId id) {
+std::uint32_t Lowering::slots_of(ActorId id) {
   if (!has_sms() || !actor(id).step) return 1;
   const StepTemplate& step = *actor(id).step;
   const std::uint32_t rank = rank_of(id);
@@ -333,13 +333,13 @@ std::uint32_t Lowering::room_of(ActorId id) {
 }
 
 // Returns the number of slots that an op takes at a time: the size of its clusters of CTAs.
-std::uint32_t Lowering::gang_of(ActorId id, std::uint32_t room) {
+std::uint32_t Lowering::gang_of(ActorId id, std::uint32_t slots) {
   const ActorTemplate& from = actor(id);
-  if (!has_sms() || !from.step || room == 0) return 1;
-  if (from.step->cooperative) return room;
-  if (room % from.step->cluster == 0) return from.step->cluster;
+  if (!has_sms() || !from.step || slots == 0) return 1;
+  if (from.step->cooperative) return slots;
+  if (slots % from.step->cluster == 0) return from.step->cluster;
   diagnostics_.error_once(from.place, Code::kOutOfRange,
-                          "'" + from.name + "' has " + std::to_string(room) +
+                          "'" + from.name + "' has " + std::to_string(slots) +
                               " CTAs, which are not a multiple of its clusters of " +
                               std::to_string(from.step->cluster));
   return 1;
@@ -385,12 +385,12 @@ void Lowering::make_actors() {
     spec.launch_overhead = {diagnostics_.number(from.launch_overhead, rank, 0, kMaxNs, from.place,
                                                 "the launch overhead", " ns")};
     if (from.collective) spec.takes.ns = calls_.time_of(id, *from.collective, spec.takes.ns);
-    spec.acts = static_cast<std::uint32_t>(acts(id));
+    spec.ops = static_cast<std::uint32_t>(ops(id));
     spec.immediate = from.immediate;
     spec.blocking = from.blocking;
     spec.input = input_of(id);
-    spec.room = room_of(id);
-    spec.gang = gang_of(id, spec.room);
+    spec.kernel_slots = slots_of(id);
+    spec.gang = gang_of(id, spec.kernel_slots);
     builder_.add_actor(spec);
     lowered_.actor_template.push_back(placement_.template_of(id));
   }
@@ -405,11 +405,11 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   const std::uint32_t rank = rank_of(id);
   if (meets(step)) return make_meet(id, thread);
   sim::StepSpec spec;
-  const bool skipped = step.only_cold && graph_.reading != Reading::kCold;
+  const bool skipped = step.only_cold && graph_.nccl_mode != NcclMode::kCold;
   spec.role = skipped ? sim::Role::kWork : step.role;
   if (step.role == sim::Role::kCalls) {
-    spec.room = room_of(id);
-    spec.gang = gang_of(id, spec.room);
+    spec.kernel_slots = slots_of(id);
+    spec.gang = gang_of(id, spec.kernel_slots);
   }
   spec.thread = thread;
   if (!on_host(step.role)) spec.stream = stream_of(rank, from.stream);
@@ -421,14 +421,14 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
         diagnostics_.number(from.takes, rank, 0, kMaxNs - spec.launch_overhead.ns, from.place,
                             "the time it takes", " ns");
   }
-  spec.acts = static_cast<std::uint32_t>(acts(id));
+  spec.ops = static_cast<std::uint32_t>(ops(id));
   spec.blocking = from.blocking;
   // An event that this rank never records does not block, as in CUDA.
   const bool shared = step.event != kNoIndex && graph_.events[step.event].shared;
   spec.times = shared ? static_cast<std::uint32_t>(step.times) : 0;
   if (on_host(step.role)) {
     const bool reads_store = step.role == sim::Role::kAwait && shared;
-    spec.timeout = {step.timeout_ns.value_or(reads_store ? graph_.guards.store_ns : 0)};
+    spec.timeout = {step.timeout_ns.value_or(reads_store ? graph_.timeouts.store_ns : 0)};
   }
   spec.input = input_of(id);
   if (step.event != kNoIndex) spec.signal = signal_of(id);
@@ -442,7 +442,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   }
   if (diagnostics_.has_errors()) return;  // a step with errors cannot be built
   const ActorId added = builder_.add_step(spec);
-  if (!step.dies.empty() && spec.acts > 0) builder_.set_dies_at(added, 0);
+  if (!step.dies.empty() && spec.ops > 0) builder_.set_dies_at(added, 0);
   lowered_.actor_template.push_back(placement_.template_of(id));
   if (spec.role == sim::Role::kSynchronize) synchronize(id);
   for (const CallTemplate& call : step.calls) calls_.add(id, call);
@@ -467,7 +467,7 @@ void Lowering::make_meet(ActorId id, sim::ThreadId thread) {
   spec.launch_overhead.ns +=
       diagnostics_.number(call.takes, rank, 0, kMaxNs - spec.launch_overhead.ns, call.place,
                           "the time it takes", " ns");
-  spec.acts = static_cast<std::uint32_t>(acts(id));
+  spec.ops = static_cast<std::uint32_t>(ops(id));
   const std::uint32_t list = calls_.list_of(id, call.communicator, call.place);
   if (list == kNoIndex) return;
   spec.meeting = calls_.meeting_of(id, call, list);
@@ -490,8 +490,8 @@ sim::OutsideInput Lowering::input_of(ActorId id) {
   const std::uint32_t rank = rank_of(id);
   if (!from.input) return result;
   result.waits = true;
-  result.items = static_cast<std::uint32_t>(diagnostics_.number(
-      from.input->items, rank, 0, acts(id), from.place, "the number of inputs"));
+  result.items = static_cast<std::uint32_t>(
+      diagnostics_.number(from.input->items, rank, 0, ops(id), from.place, "the number of inputs"));
   result.first = {diagnostics_.number(from.input->first, rank, 0, kMaxNs, from.place,
                                       "the time of the first input", " ns")};
   result.every = {diagnostics_.number(from.input->every, rank, 0, kMaxNs, from.place,
@@ -570,10 +570,10 @@ bool Lowering::can_wait(ActorId id, ActorId other, std::uint32_t ahead) {
         name + " waits for " + its + ", which is not on another stream" + where);
     return false;
   }
-  if (acts(id) + ahead > acts(other)) {
+  if (ops(id) + ahead > ops(other)) {
     diagnostics_.error_once(actor(id).place, Code::kUnknownOp,
-                            name + " waits for " + std::to_string(acts(id) + ahead) + " ops of " +
-                                its + ", which runs " + std::to_string(acts(other)) + " times" +
+                            name + " waits for " + std::to_string(ops(id) + ahead) + " ops of " +
+                                its + ", which runs " + std::to_string(ops(other)) + " times" +
                                 where);
     return false;
   }
@@ -603,17 +603,17 @@ void Lowering::make_rank_fault(const RankFault& fault, std::uint32_t rank) {
                             rank_text(rank) + " has no '" + from.name + "'");
     return;
   }
-  if (fault.act >= acts(id)) {
+  if (fault.op >= ops(id)) {
     diagnostics_.error_once(fault.place, Code::kUnknownOp,
-                            "'" + from.name + "' runs " + std::to_string(acts(id)) + " times on " +
+                            "'" + from.name + "' runs " + std::to_string(ops(id)) + " times on " +
                                 rank_text(rank) + ", so there is no #" +
-                                std::to_string(fault.act + 1));
+                                std::to_string(fault.op + 1));
     return;
   }
   if (!fault.device_error) {
-    builder_.set_dies_at(id, fault.act);
+    builder_.set_dies_at(id, fault.op);
   } else if (!from.step || from.step->role == sim::Role::kOp) {
-    builder_.set_fails_at(id, fault.act);
+    builder_.set_fails_at(id, fault.op);
   } else {
     diagnostics_.error_once(fault.place, Code::kFault,
                             "'" + from.name + "' is not a kernel, so a device error cannot end it");
@@ -633,13 +633,13 @@ void Lowering::make_registers() {
             diagnostics_.number(expr, rank_of(id), least, kMax32, reg.place, what));
       };
       spec.slots = value(reg.slots, 1, "the number of slots");
-      spec.acts_per_slot = value(reg.acts_per_slot, 1, "the ops per slot");
+      spec.ops_per_slot = value(reg.ops_per_slot, 1, "the ops per slot");
       spec.drain_every = value(reg.drain_every, 0, "the ops per drain");
       spec.control = reg.control;
-      if (spec.drain_every % spec.acts_per_slot != 0) {
+      if (spec.drain_every % spec.ops_per_slot != 0) {
         diagnostics_.error_once(reg.place, Code::kRates,
                                 "register '" + reg.name + "' of '" + actor(id).name +
-                                    "' is filled every " + std::to_string(spec.acts_per_slot) +
+                                    "' is filled every " + std::to_string(spec.ops_per_slot) +
                                     " ops, which does not divide the " +
                                     std::to_string(spec.drain_every) + " that it repeats");
         continue;
@@ -693,13 +693,13 @@ void Lowering::make_edges() {
     const ActorId producer{edge.producer};
     const ActorId consumer{edge.consumer};
     const std::uint32_t reg = placement_.read_of(i).reg;
-    builder_.add_consumer(outputs_[producer][reg], consumer, edge.acts_per_take);
+    builder_.add_consumer(outputs_[producer][reg], consumer, edge.ops_per_take);
     if (actor(producer).registers[reg].control || has_data[consumer] != 0) continue;
     has_data[consumer] = 1;
     const ActorTemplate& from = actor(consumer);
     if (!from.in_place) continue;
-    const Expr& fills = from.registers.front().acts_per_slot;
-    if (edge.acts_per_take != 1 || fills.value(rank_of(consumer)) != 1) {
+    const Expr& fills = from.registers.front().ops_per_slot;
+    if (edge.ops_per_take != 1 || fills.value(rank_of(consumer)) != 1) {
       diagnostics_.error_once(
           from.place, Code::kInPlace,
           "'" + from.name + "' cannot work in place: it does not produce one output per input");

@@ -136,14 +136,14 @@ CallsOfRank CollectiveCalls::of(sim::CommunicatorId communicator, std::uint32_t 
   const sim::Plan& plan = lowered_.plan;
   const Names names(graph_, lowered_);
   CallsOfRank result;
-  std::map<std::uint32_t, std::uint32_t> acts;  // keyed by actor
+  std::map<std::uint32_t, std::uint32_t> ops;  // keyed by actor
   for (const sim::ThreadId id : threads_[rank]) {
     const sim::Thread& thread = plan.threads[id];
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const sim::ActorId actor = plan.act(thread, i);
+      const sim::ActorId actor = plan.op(thread, i);
       const auto calls = plan.calls_of(actor);
       if (calls.begin() == calls.end() || names.actor(actor).step->implied) continue;
-      const std::uint32_t k = acts[actor.value]++;
+      const std::uint32_t k = ops[actor.value]++;
       for (const sim::CallId call : calls) {
         const bool meant = plan.calls[call].communicator == communicator &&
                            plan.calls[call].kind == sim::CallKind::kCollective;

@@ -24,10 +24,10 @@ class Names {
     return graph_.actors[lowered_.actor_template[id]];
   }
 
-  const std::string& op(sim::ActorId id) const { return actor(id).name; }
+  const std::string& name(sim::ActorId id) const { return actor(id).name; }
 
   /// Returns the name of op `k`, from 0.
-  ActName act(sim::ActorId id, std::uint32_t k) const { return act_name(actor(id), k); }
+  OpName op(sim::ActorId id, std::uint32_t k) const { return op_name(actor(id), k); }
 
   /// Returns the name of an actor's stream or, for a host step, of its thread. An unnamed stream or
   /// thread has the name of its actor.
@@ -56,7 +56,7 @@ class Names {
   /// Returns the micro-batch of op `k` (from 0), counted from 1; 0 if the actor has none.
   std::uint32_t micro_batch(sim::ActorId id, std::uint32_t k) const {
     const bool has =
-        graph_.micro_batches > 0 && lowered_.plan.actors[id].acts == graph_.micro_batches;
+        graph_.micro_batches > 0 && lowered_.plan.actors[id].ops == graph_.micro_batches;
     return has ? k + 1 : 0;
   }
 

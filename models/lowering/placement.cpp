@@ -143,10 +143,10 @@ void Placement::connect(ActorId consumer, const ReadTemplate& read, std::int64_t
   edge.producer = producer.value;
   edge.consumer = consumer.value;
   const RegisterTemplate& reg = from.registers[read.reg];
-  edge.acts_per_fill = static_cast<std::uint32_t>(diagnostics_.number(
-      reg.acts_per_slot, rank_of(producer), 1, kMax32, reg.place, "the ops per slot"));
-  edge.acts_per_take = static_cast<std::uint32_t>(
-      diagnostics_.number(read.acts_per_slot, here, 1, kMax32, read.place, "the ops per slot"));
+  edge.ops_per_fill = static_cast<std::uint32_t>(diagnostics_.number(
+      reg.ops_per_slot, rank_of(producer), 1, kMax32, reg.place, "the ops per slot"));
+  edge.ops_per_take = static_cast<std::uint32_t>(
+      diagnostics_.number(read.ops_per_slot, here, 1, kMax32, read.place, "the ops per slot"));
   edges_.push_back(edge);
   edge_reads_.push_back(&read);
 }

@@ -6,7 +6,7 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::int64_t kMaxProgramActs = 100'000'000;  // each takes 4 bytes of the plan
+constexpr std::int64_t kMaxProgramOps = 100'000'000;  // each takes 4 bytes of the plan
 
 }  // namespace
 
@@ -82,7 +82,7 @@ std::int64_t Programs::count(ActorId id) {
   return 0;
 }
 
-void Programs::check_counts(const std::vector<std::int64_t>& acts) {
+void Programs::check_counts(const std::vector<std::int64_t>& ops) {
   for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
     const HostThread& thread = graph_.threads[t];
     if (thread.order != sim::ThreadOrder::kProgram) continue;
@@ -101,54 +101,54 @@ void Programs::check_counts(const std::vector<std::int64_t>& acts) {
         }
       }
       const std::int64_t found = (*counts)[placement_.template_of(id)];
-      if (found == acts[id.value]) continue;
+      if (found == ops[id.value]) continue;
       diagnostics_.error_once(thread.place, Code::kProgramCount,
                               "the program of thread '" + thread.name + "' has '" +
                                   placement_.actor(id).name + "' " + std::to_string(found) +
-                                  " times, but it runs " + std::to_string(acts[id.value]) +
+                                  " times, but it runs " + std::to_string(ops[id.value]) +
                                   " times on " + rank_text(placement_.rank_of(id)));
     }
   }
   program_counts_.clear();  // frees one entry per step and rank
 }
 
-void Programs::check_size(const std::vector<std::int64_t>& acts) {
+void Programs::check_size(const std::vector<std::int64_t>& ops) {
   for (const ActorId id : placement_.ids()) {
     const std::uint32_t thread = placement_.thread_of(id);
     if (thread == kNoIndex || graph_.threads[thread].order != sim::ThreadOrder::kProgram) continue;
-    program_acts_ += acts[id.value];
-    if (program_acts_ <= kMaxProgramActs) continue;
+    program_ops_ += ops[id.value];
+    if (program_ops_ <= kMaxProgramOps) continue;
     diagnostics_.error_once(placement_.actor(id).place, Code::kLimit,
-                            "the programs have more than " + std::to_string(kMaxProgramActs) +
+                            "the programs have more than " + std::to_string(kMaxProgramOps) +
                                 " ops with this one: '" + placement_.actor(id).name + "' runs " +
-                                std::to_string(acts[id.value]) + " times on " +
+                                std::to_string(ops[id.value]) + " times on " +
                                 rank_text(placement_.rank_of(id)));
     return;
   }
 }
 
 void Programs::expand(const ProgramStep& step, std::uint32_t rank,
-                      std::vector<ActorId>& acts) const {
+                      std::vector<ActorId>& ops) const {
   if (step.actor != kNoIndex) {
     const ActorId id = placement_.find(step.actor, rank);
-    if (id.valid()) acts.push_back(id);
+    if (id.valid()) ops.push_back(id);
     return;
   }
-  if (!step.list.empty()) return expand_list(step.list, rank, acts);
+  if (!step.list.empty()) return expand_list(step.list, rank, ops);
   if (step.times == 0 || (step.on && !step.on->contains(rank))) return;
-  const std::size_t begin = acts.size();
-  for (const ProgramStep& inner : step.block) expand(inner, rank, acts);
-  const std::size_t round = acts.size() - begin;
-  acts.reserve(begin + round * static_cast<std::size_t>(step.times));
+  const std::size_t begin = ops.size();
+  for (const ProgramStep& inner : step.block) expand(inner, rank, ops);
+  const std::size_t round = ops.size() - begin;
+  ops.reserve(begin + round * static_cast<std::size_t>(step.times));
   for (std::int64_t i = 1; i < step.times && round > 0; ++i) {
-    acts.insert(acts.end(), acts.begin() + static_cast<std::ptrdiff_t>(begin),
-                acts.begin() + static_cast<std::ptrdiff_t>(begin + round));
+    ops.insert(ops.end(), ops.begin() + static_cast<std::ptrdiff_t>(begin),
+               ops.begin() + static_cast<std::ptrdiff_t>(begin + round));
   }
 }
 
 // Expands a list, with one lookup per distinct actor, because a list repeats few actors.
 void Programs::expand_list(const ShortList<std::uint32_t>& list, std::uint32_t rank,
-                           std::vector<ActorId>& acts) const {
+                           std::vector<ActorId>& ops) const {
   std::uint32_t least = kNoIndex;
   std::uint32_t most = 0;
   for (const std::uint32_t actor : list) {
@@ -159,17 +159,17 @@ void Programs::expand_list(const ShortList<std::uint32_t>& list, std::uint32_t r
   for (std::uint32_t actor = least; actor <= most; ++actor) {
     ids[actor - least] = placement_.find(actor, rank);
   }
-  acts.reserve(acts.size() + list.size());
+  ops.reserve(ops.size() + list.size());
   for (const std::uint32_t actor : list) {
-    if (ids[actor - least].valid()) acts.push_back(ids[actor - least]);
+    if (ids[actor - least].valid()) ops.push_back(ids[actor - least]);
   }
 }
 
 // Reports an unlock by a thread that does not hold the lock.
-void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts) {
+void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& ops) {
   if (graph_.locks.empty()) return;
   std::vector<std::uint8_t> held(graph_.locks.size(), 0);
-  for (const ActorId id : acts) {
+  for (const ActorId id : ops) {
     const auto& step = placement_.actor(id).step;
     if (!step || step->lock == kNoIndex) continue;
     if (step->role == sim::Role::kUnlock && held[step->lock] == 0) {
@@ -184,7 +184,7 @@ void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts)
 
 // Reports uses of a communicator after a call destroyed it. Stops at the first error of a program,
 // because in a loop every later use would be an error.
-void Programs::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts) {
+void Programs::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& ops) {
   std::map<std::uint32_t, Place> destroyed;
   const auto is_gone = [&](std::uint32_t communicator, Place place) {
     const auto found = destroyed.find(communicator);
@@ -198,7 +198,7 @@ void Programs::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& a
                            "; a new one is listed under 'communicators', 'named'");
     return true;
   };
-  for (const ActorId id : acts) {
+  for (const ActorId id : ops) {
     const auto& step = placement_.actor(id).step;
     if (!step) continue;
     if (is_gone(step->communicator, placement_.actor(id).place)) return;
@@ -219,17 +219,17 @@ bool Programs::destroys_any() const {
 void Programs::make(const std::vector<std::vector<sim::ThreadId>>& threads,
                     sim::PlanBuilder& builder) {
   const bool destroys = destroys_any();
-  builder.reserve_programs(static_cast<std::size_t>(program_acts_));
-  std::vector<ActorId> acts;
+  builder.reserve_programs(static_cast<std::size_t>(program_ops_));
+  std::vector<ActorId> ops;
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
       if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
       if (threads[rank].empty() || !threads[rank][t].valid()) continue;
-      acts.clear();
-      steps_[t].for_each(rank, [&](const ProgramStep& step) { expand(step, rank, acts); });
-      check_locks(rank, acts);
-      if (destroys) check_destroyed(rank, acts);
-      builder.set_program(threads[rank][t], acts);
+      ops.clear();
+      steps_[t].for_each(rank, [&](const ProgramStep& step) { expand(step, rank, ops); });
+      check_locks(rank, ops);
+      if (destroys) check_destroyed(rank, ops);
+      builder.set_program(threads[rank][t], ops);
     }
   }
 }

@@ -24,11 +24,11 @@ class Programs {
   /// Returns the number of ops of a step: its occurrences in its program.
   std::int64_t count(sim::ActorId id);
 
-  /// Checks that each actor occurs in programs once per op; `acts` is indexed by ActorId.
-  void check_counts(const std::vector<std::int64_t>& acts);
+  /// Checks that each actor occurs in programs once per op; `ops` is indexed by ActorId.
+  void check_counts(const std::vector<std::int64_t>& ops);
 
   /// Checks the limit on the total length of all programs, because the plan stores every op.
-  void check_size(const std::vector<std::int64_t>& acts);
+  void check_size(const std::vector<std::int64_t>& ops);
 
   /// Expands the programs into the plan. `threads` is indexed by rank, then template.
   void make(const std::vector<std::vector<sim::ThreadId>>& threads, sim::PlanBuilder& builder);
@@ -63,11 +63,11 @@ class Programs {
   void count_program(std::uint32_t thread, std::uint32_t rank, Counts& counts);
   void count_step(const ProgramStep& step, std::uint32_t rank, std::int64_t times, Counts& counts);
   void count_list(const ShortList<std::uint32_t>& list, std::int64_t times, Counts& counts);
-  void expand(const ProgramStep& step, std::uint32_t rank, std::vector<sim::ActorId>& acts) const;
+  void expand(const ProgramStep& step, std::uint32_t rank, std::vector<sim::ActorId>& ops) const;
   void expand_list(const ShortList<std::uint32_t>& list, std::uint32_t rank,
-                   std::vector<sim::ActorId>& acts) const;
-  void check_locks(std::uint32_t rank, const std::vector<sim::ActorId>& acts);
-  void check_destroyed(std::uint32_t rank, const std::vector<sim::ActorId>& acts);
+                   std::vector<sim::ActorId>& ops) const;
+  void check_locks(std::uint32_t rank, const std::vector<sim::ActorId>& ops);
+  void check_destroyed(std::uint32_t rank, const std::vector<sim::ActorId>& ops);
   bool destroys_any() const;
 
   const TaskGraph& graph_;
@@ -75,7 +75,7 @@ class Programs {
   RankDiagnostics& diagnostics_;
   std::vector<StepsOfRanks> steps_;        // indexed by thread template
   std::vector<std::int64_t> list_counts_;  // indexed by actor template; 0 between uses
-  std::int64_t program_acts_ = 0;          // total length of all programs
+  std::int64_t program_ops_ = 0;           // total length of all programs
   // Keyed by thread template and rank.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Counts> program_counts_;
 };

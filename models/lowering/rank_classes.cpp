@@ -41,7 +41,7 @@ std::vector<RankSet> rank_classes(const Lowered& lowered, const RankSet& ranks) 
     const sim::Actor& actor = plan.actors[id];
     std::vector<std::uint32_t>& key = keys[actor.rank.value];
     key.push_back(lowered.actor_template[id]);
-    key.push_back(actor.acts);
+    key.push_back(actor.ops);
     for (const sim::RegisterId reg : plan.registers_of(id))
       key.push_back(plan.registers[reg].slots);
   }

@@ -11,11 +11,11 @@ namespace pipesim::models {
 namespace {
 
 // Minimum number of ranks for which folding pays off.
-constexpr std::uint32_t kLeastRanks = 16;
+constexpr std::uint32_t kMinRanks = 16;
 // Minimum ratio of all ranks to kept ranks: the kept ranks need another plan and their op times.
-constexpr std::size_t kLeastGain = 4;
+constexpr std::size_t kMinGain = 4;
 // Maximum number of refinement rounds. In each round, a difference spreads by one rank.
-constexpr int kMostRounds = 64;
+constexpr int kMaxRounds = 64;
 
 // A partition of the ranks, refined by splitting.
 class Classes {
@@ -117,7 +117,7 @@ class Folder {
 
 // Whether folding supports all ways in which ranks of this job depend on each other.
 bool Folder::knows_all() const {
-  if (graph_.ranks < kLeastRanks) return false;
+  if (graph_.ranks < kMinRanks) return false;
   if (graph_.faults != Faults() || graph_.memory || graph_.logical) return false;
   const bool keys = std::any_of(graph_.events.begin(), graph_.events.end(),
                                 [](const EventTemplate& event) { return event.shared; });
@@ -167,7 +167,7 @@ void Folder::split_by_actor(const ActorTemplate& actor) {
   split_by_set(actor.on);
   split_by(actor.times, actor.on);
   for (const Expr* expr : {&actor.takes, &actor.launch_overhead}) split_by(*expr, actor.on);
-  if (actor.acts) split_by(*actor.acts, actor.on);
+  if (actor.ops) split_by(*actor.ops, actor.on);
   if (actor.input) {
     for (const Expr* expr : {&actor.input->items, &actor.input->first, &actor.input->every}) {
       split_by(*expr, actor.on);
@@ -314,11 +314,11 @@ void Folder::split_by_lists(std::uint32_t group) {
 
 // Refines the classes until they are stable. Returns false if there are too many classes or rounds.
 bool Folder::refine() {
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     split_by_ports();
     for (const std::uint32_t group : groups_) split_by_lists(group);
     const std::uint32_t count = classes_.renumber();
-    if (std::size_t{count} * kLeastGain > graph_.ranks) return false;
+    if (std::size_t{count} * kMinGain > graph_.ranks) return false;
     if (count == count_) return true;
     count_ = count;
   }
@@ -355,7 +355,7 @@ std::optional<RankFolding> Folder::kept() {
     while (!to_look_at_.empty()) {
       const std::uint32_t looked = to_look_at_.back();
       to_look_at_.pop_back();
-      if (++number * kLeastGain > graph_.ranks) return std::nullopt;
+      if (++number * kMinGain > graph_.ranks) return std::nullopt;
       for (std::uint32_t i = first_port_[looked]; i < first_port_[looked + 1]; ++i) keep(peers_[i]);
       for (const std::uint32_t group : groups_) {
         const std::uint32_t list = graph_.groups[group].list_of(looked);

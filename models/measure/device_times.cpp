@@ -7,8 +7,8 @@
 namespace pipesim::models {
 
 using sim::ActorId;
-using sim::ActTimes;
 using sim::kNever;
+using sim::OpTimes;
 
 bool DeviceTimes::on_device(ActorId id) const {
   const sim::Actor& actor = plan_.actors[id];
@@ -40,8 +40,8 @@ Interval DeviceTimes::work_of_collective(const sim::Collective& all, std::uint32
                                          Interval own) const {
   for (std::uint32_t i = all.members; i < all.members_end; ++i) {
     const ActorId peer = plan_.members[i].actor;
-    if (!peer.valid() || k >= plan_.actors[peer].acts) return {};
-    const sim::Time start = outcome_.act_times.of(peer, k).start;
+    if (!peer.valid() || k >= plan_.actors[peer].ops) return {};
+    const sim::Time start = outcome_.op_times.of(peer, k).start;
     if (start == kNever) return {};
     own.begin_ns = std::max(own.begin_ns, start.ns);
   }
@@ -49,7 +49,7 @@ Interval DeviceTimes::work_of_collective(const sim::Collective& all, std::uint32
 }
 
 Interval DeviceTimes::work(ActorId id, std::uint32_t k) const {
-  const ActTimes& of = outcome_.act_times.of(id, k);
+  const OpTimes& of = outcome_.op_times.of(id, k);
   const std::int64_t last = outcome_.last_progress.ns;
   if (of.start == kNever) return {};
   const std::int64_t end = of.end == kNever ? last : std::min(of.end.ns, last);

@@ -27,7 +27,7 @@ class Check {
     if (expected_.roots) check_roots();
     if (!expected_.idle.empty()) check_idle();
     if (!expected_.memory.empty()) check_memory();
-    for (const std::vector<ExpectedAct>& acts : expected_.order) check_order(acts);
+    for (const std::vector<ExpectedOp>& ops : expected_.order) check_order(ops);
     return std::move(result_);
   }
 
@@ -73,7 +73,7 @@ class Check {
     for (const Expected<std::string>& op : expected_.cycle_through) {
       const bool there =
           std::any_of(found_.cycle.begin(), found_.cycle.end(),
-                      [&](const Wait& wait) { return wait.from.act.op == op.value; });
+                      [&](const Wait& wait) { return wait.from.op.name == op.value; });
       if (!there) add(Aspect::kCycleThrough, op.place).wanted = op.value;
     }
   }
@@ -147,21 +147,21 @@ class Check {
     return actors_;
   }
 
-  OrderedAct find(std::uint32_t rank, const ExpectedAct& act) {
-    OrderedAct result{rank, act.op, act.act, false, sim::kNever};
+  OrderedOp find(std::uint32_t rank, const ExpectedOp& op) {
+    OrderedOp result{rank, op.name, op.number, false, sim::kNever};
     // The full name, or the name without its trailing number.
-    const std::size_t digits = act.op.find_last_not_of("0123456789") + 1;
-    for (const std::string& name : {act.op, act.op.substr(0, digits)}) {
+    const std::size_t digits = op.name.find_last_not_of("0123456789") + 1;
+    for (const std::string& name : {op.name, op.name.substr(0, digits)}) {
       const auto found = actors().find({rank, name});
       if (found == actors().end()) continue;
       const sim::ActorId id = found->second;
-      const std::uint32_t acts = run_.lowered.plan.actors[id].acts;
+      const std::uint32_t ops = run_.lowered.plan.actors[id].ops;
       const ActorTemplate& from = graph_.actors[run_.lowered.actor_template[id]];
-      const std::uint32_t k = find_act(from, acts, {act.op, act.act});
-      if (k >= acts) continue;
+      const std::uint32_t k = find_op(from, ops, {op.name, op.number});
+      if (k >= ops) continue;
       result.exists = true;
       const sim::Outcome& outcome = run_.outcome;
-      result.start = outcome.act_times.of(id, k).start;
+      result.start = outcome.op_times.of(id, k).start;
       break;
     }
     return result;
@@ -169,14 +169,14 @@ class Check {
 
   // Checks that the ops start in order; reports the first violation. `rank`: the rank of the first
   // op.
-  bool in_order(const std::vector<ExpectedAct>& acts, std::uint32_t rank) {
-    std::optional<OrderedAct> last;
-    for (const ExpectedAct& act : acts) {
-      rank = act.rank.value_or(rank);
-      OrderedAct next = find(rank, act);
+  bool in_order(const std::vector<ExpectedOp>& ops, std::uint32_t rank) {
+    std::optional<OrderedOp> last;
+    for (const ExpectedOp& op : ops) {
+      rank = op.rank.value_or(rank);
+      OrderedOp next = find(rank, op);
       const bool good = next.start != sim::kNever && (!last || last->start <= next.start);
       if (!good) {
-        Unmet& item = add(Aspect::kOrder, act.place);
+        Unmet& item = add(Aspect::kOrder, op.place);
         item.before = last;
         item.after = std::move(next);
         return false;
@@ -186,23 +186,23 @@ class Check {
     return true;
   }
 
-  void check_order(const std::vector<ExpectedAct>& acts) {
-    if (acts.empty()) return;
-    const bool named = std::any_of(acts.begin(), acts.end(),
-                                   [](const ExpectedAct& act) { return act.rank.has_value(); });
+  void check_order(const std::vector<ExpectedOp>& ops) {
+    if (ops.empty()) return;
+    const bool named = std::any_of(ops.begin(), ops.end(),
+                                   [](const ExpectedOp& op) { return op.rank.has_value(); });
     if (named) {
-      in_order(acts, 0);
+      in_order(ops, 0);
       return;
     }
     bool somewhere = false;
     for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
-      const bool all = std::all_of(acts.begin(), acts.end(),
-                                   [&](const ExpectedAct& act) { return find(rank, act).exists; });
+      const bool all = std::all_of(ops.begin(), ops.end(),
+                                   [&](const ExpectedOp& op) { return find(rank, op).exists; });
       if (!all) continue;
       somewhere = true;
-      if (!in_order(acts, rank)) return;  // only the first such rank is reported
+      if (!in_order(ops, rank)) return;  // only the first such rank is reported
     }
-    if (!somewhere) add(Aspect::kOrder, acts.front().place);
+    if (!somewhere) add(Aspect::kOrder, ops.front().place);
   }
 
   const Expectation& expected_;

@@ -54,11 +54,11 @@ struct ExpectedMemory {
 };
 
 /// A named op.
-struct ExpectedAct {
+struct ExpectedOp {
   Place place;
   std::optional<std::uint32_t> rank;
-  std::string op;
-  std::uint32_t act = 1;  // number of the op, from 1
+  std::string name;
+  std::uint32_t number = 1;  // number of the op, from 1
 };
 
 /// An entry of `expect:`. Aspects without a value are not checked.
@@ -76,10 +76,10 @@ struct Expectation {
   /// Ops that must start in the order of each list. If no op of a list names its rank, the order
   /// applies to each rank that has all ops of the list. Otherwise an op without a rank is on the
   /// rank of the op before.
-  std::vector<std::vector<ExpectedAct>> order;
+  std::vector<std::vector<ExpectedOp>> order;
 
-  /// Whether the check needs a run with RunOptions::keep_act_times.
-  bool needs_act_times() const { return !idle.empty() || !memory.empty() || !order.empty(); }
+  /// Whether the check needs a run with RunOptions::keep_op_times.
+  bool needs_op_times() const { return !idle.empty() || !memory.empty() || !order.empty(); }
 };
 
 /// The aspect of a run that an expectation is about.
@@ -96,10 +96,10 @@ enum class Aspect : std::uint8_t {
 };
 
 /// One op of a violated order.
-struct OrderedAct {
+struct OrderedOp {
   std::uint32_t rank = 0;
-  std::string op;
-  std::uint32_t act = 0;
+  std::string name;
+  std::uint32_t number = 0;
   bool exists = false;  // whether the rank has the op
   sim::Time start = sim::kNever;
 };
@@ -118,9 +118,9 @@ struct Unmet {
   std::vector<std::uint32_t> ranks;  // kRoots: expected ranks; kIdle: affected ranks
   // kRoots: actual ranks; kMemory: ranks that need `number` bytes.
   std::vector<std::uint32_t> found_ranks;
-  std::optional<OrderedAct> before;  // kOrder: op that must start first
+  std::optional<OrderedOp> before;  // kOrder: op that must start first
   // kOrder: op that must not start before `before`; none: no rank has all ops.
-  std::optional<OrderedAct> after;
+  std::optional<OrderedOp> after;
 };
 
 /// Returns the aspects of `expectation` that the run of `graph` does not meet; empty if all are

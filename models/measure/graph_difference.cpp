@@ -65,9 +65,9 @@ std::string name_in(const Items& items, std::uint32_t index) {
   return index == kNoIndex ? std::string("its own") : items[index].name;
 }
 
-const char* reading_text(Reading reading) {
+const char* nccl_mode_text(NcclMode mode) {
   constexpr std::array<const char*, 3> kNames = {"contract", "real", "cold"};
-  return kNames[static_cast<std::size_t>(reading)];
+  return kNames[static_cast<std::size_t>(mode)];
 }
 
 std::string algorithm_text(const std::optional<Algorithm>& algorithm) {
@@ -104,9 +104,9 @@ class Describer {
       keys.emplace_back("backend", text(graph_.process_groups.backend));
     }
     if (graph_.process_groups.device_id) keys.emplace_back("device_id", truth(true));
-    keys.emplace_back("reading", text(reading_text(graph_.reading)));
+    keys.emplace_back("reading", text(nccl_mode_text(graph_.nccl_mode)));
     keys.emplace_back("defaults launch_queue", numbers(graph_.launch_queue, all_));
-    keys.emplace_back("communicators creation", creation(graph_.creation));
+    keys.emplace_back("communicators creation", init(graph_.init));
     if (graph_.interface != kNoIndex) {
       keys.emplace_back("communicators interface",
                         text(graph_.cluster->interfaces[graph_.interface].name));
@@ -118,13 +118,13 @@ class Describer {
     keys.emplace_back("device launch_order", text(launch_order_name(graph_.device.order)));
     keys.emplace_back("device vendor",
                       text(graph_.device.vendor == Vendor::kAmd ? "amd" : "nvidia"));
-    const GuardRules& guards = graph_.guards;
-    keys.emplace_back("guards watchdog", number(guards.watchdog_ns, Unit::kTime));
-    keys.emplace_back("guards poll", number(guards.poll_ns, Unit::kTime));
-    keys.emplace_back("guards heartbeat", number(guards.heartbeat_ns, Unit::kTime));
-    keys.emplace_back("guards store", number(guards.store_ns, Unit::kTime));
-    keys.emplace_back("guards launcher", number(guards.launcher_ns, Unit::kTime));
-    keys.emplace_back("guards launcher_ends", text(guards.launcher_ends_job ? "job" : "host"));
+    const TimeoutRules& timeouts = graph_.timeouts;
+    keys.emplace_back("guards watchdog", number(timeouts.watchdog_ns, Unit::kTime));
+    keys.emplace_back("guards poll", number(timeouts.poll_ns, Unit::kTime));
+    keys.emplace_back("guards heartbeat", number(timeouts.heartbeat_ns, Unit::kTime));
+    keys.emplace_back("guards store", number(timeouts.store_ns, Unit::kTime));
+    keys.emplace_back("guards launcher", number(timeouts.launcher_ns, Unit::kTime));
+    keys.emplace_back("guards launcher_ends", text(timeouts.launcher_ends_job ? "job" : "host"));
     if (graph_.cluster) add_cluster(*graph_.cluster, keys);
     add_faults(keys);
     if (graph_.pipeline) add_memory(*graph_.pipeline, keys);
@@ -163,7 +163,7 @@ class Describer {
 
  private:
   // Formats an init rule. Without a stated rule, init depends on the reading and the kind of call.
-  static KeyValue creation(const CreationRule& rule) {
+  static KeyValue init(const InitRule& rule) {
     const char* when = rule.at_first_use ? "first_use" : rule.said ? "start" : "by default";
     return text(when + std::string(rule.waits_for_device ? ", waits for the device" : ""));
   }
@@ -239,8 +239,8 @@ class Describer {
       if (fault.at) {
         keys.emplace_back(key + ", at", numbers(*fault.at, fault.ranks, Unit::kTime));
       } else {
-        const ActName act = act_name(graph_.actors[fault.actor], fault.act);
-        keys.emplace_back(key + ", act", text(act.op + "#" + std::to_string(act.act)));
+        const OpName op = op_name(graph_.actors[fault.actor], fault.op);
+        keys.emplace_back(key + ", act", text(op.name + "#" + std::to_string(op.number)));
       }
     }
     for (const LinkFault& fault : faults.links) {
@@ -282,7 +282,7 @@ class Describer {
 
   Description of_communicator(const CommunicatorTemplate& item) const {
     Keys keys = {{"group", text(name_in(graph_.groups, item.group))},
-                 {"creation", creation(item.creation)},
+                 {"creation", init(item.init)},
                  {"stream", text(name_in(graph_.streams, item.stream))},
                  {"host", truth(item.on_host)},
                  {"gloo", truth(item.is_gloo)},
@@ -324,7 +324,7 @@ class Describer {
     if (kind != nullptr && kind->rate != Rate::kOneToOne) {
       keys.emplace_back("times", numbers(actor.times, actor.on));
     }
-    if (actor.acts) keys.emplace_back("source", numbers(*actor.acts, actor.on));
+    if (actor.ops) keys.emplace_back("source", numbers(*actor.ops, actor.on));
     if (actor.phase != kNoIndex) keys.emplace_back("phase", text(graph_.phases[actor.phase]));
     if (actor.input) {
       keys.emplace_back("input items", numbers(actor.input->items, actor.on));
@@ -404,7 +404,7 @@ class Describer {
   static void add_register(const RegisterTemplate& reg, const RankSet& on, Keys& keys) {
     const std::string of = reg.name == "out" ? "" : " of " + reg.name;
     keys.emplace_back("slots" + of, numbers(reg.slots, on));
-    keys.emplace_back("every" + of, numbers(reg.acts_per_slot, on));
+    keys.emplace_back("every" + of, numbers(reg.ops_per_slot, on));
     keys.emplace_back("drain" + of, numbers(reg.drain_every, on));
     keys.emplace_back("control" + of, truth(reg.control));
     if (reg.bytes) keys.emplace_back("bytes of " + reg.name, numbers(*reg.bytes, on, Unit::kBytes));
@@ -422,7 +422,7 @@ class Describer {
     if (read.group != kNoIndex) {
       keys.emplace_back(key + ", each", text(graph_.groups[read.group].name));
     }
-    keys.emplace_back(key + ", per", numbers(read.acts_per_slot, read.on));
+    keys.emplace_back(key + ", per", numbers(read.ops_per_slot, read.on));
     if (read.needs) keys.emplace_back(key + ", needs", tensors(*read.needs));
   }
 

@@ -29,7 +29,7 @@ std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run)
   std::vector<std::vector<Interval>> intervals(plan.rank_count);
   for (const sim::ActorId id : ids_of(plan.actors)) {
     if (!times.on_device(id)) continue;
-    for (std::uint32_t k = 0; k < plan.actors[id].acts; ++k) {
+    for (std::uint32_t k = 0; k < plan.actors[id].ops; ++k) {
       const Interval work = times.work(id, k);
       if (!work.empty()) intervals[plan.actors[id].rank.value].push_back(work);
     }

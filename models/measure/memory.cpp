@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "models/graph/action_set.hpp"
-#include "models/schedules/pipeline_acts.hpp"
+#include "models/schedules/pipeline_ops.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -101,7 +101,7 @@ class Memory {
   /// Computes the memory of `outcome`. `counts`: counts slots and activations instead of bytes.
   Memory(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome, bool counts)
       : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome), counts_(counts) {
-    if (graph.pipeline) acts_.emplace(*graph.pipeline, lowered);
+    if (graph.pipeline) ops_.emplace(*graph.pipeline, lowered);
   }
 
   MemoryReport run() {
@@ -177,8 +177,8 @@ class Memory {
     const std::int64_t bytes =
         counts_ ? 1 : size->value(plan_.actors[reg.producer].rank.value).value_or(0);
     result.reserved += bytes * reg.slots;
-    const std::uint32_t acts = plan_.actors[reg.producer].acts;
-    for (std::uint32_t slot = 0; slot * std::uint64_t{reg.acts_per_slot} < acts; ++slot) {
+    const std::uint32_t ops = plan_.actors[reg.producer].ops;
+    for (std::uint32_t slot = 0; slot * std::uint64_t{reg.ops_per_slot} < ops; ++slot) {
       const std::int64_t begin = begin_of(reg, slot);
       if (begin == sim::kNever.ns) break;
       const std::int64_t end = end_of(id, slot);
@@ -198,16 +198,16 @@ class Memory {
   // Returns the begin of the use of a slot: its launch, when the op takes a credit. A register
   // without readers takes no credit, so its use begins at the start of the op.
   std::int64_t begin_of(const sim::Register& reg, std::uint32_t slot) const {
-    const sim::ActTimes& first = times(reg.producer, slot * std::uint64_t{reg.acts_per_slot});
+    const sim::OpTimes& first = times(reg.producer, slot * std::uint64_t{reg.ops_per_slot});
     return (reg.edges == reg.edges_end ? first.start : first.launch).ns;
   }
 
   std::int64_t end_of(RegisterId id, std::uint32_t slot) const {
     const sim::Register& reg = plan_.registers[id];
-    const std::uint64_t next = (slot + std::uint64_t{1}) * reg.acts_per_slot;
+    const std::uint64_t next = (slot + std::uint64_t{1}) * reg.ops_per_slot;
     if (reg.edges == reg.edges_end) {
       return or_open(
-          times(reg.producer, std::min<std::uint64_t>(next, plan_.actors[reg.producer].acts) - 1)
+          times(reg.producer, std::min<std::uint64_t>(next, plan_.actors[reg.producer].ops) - 1)
               .end);
     }
     std::int64_t end = 0;
@@ -219,22 +219,22 @@ class Memory {
   std::int64_t given_back(EdgeId id, std::uint32_t slot) const {
     const sim::Edge& edge = plan_.edges[id];
     if (edge.in_place.valid()) return end_of(edge.in_place, slot);
-    const std::uint64_t last = (slot + std::uint64_t{1}) * edge.acts_per_slot - 1;
-    if (last >= plan_.actors[edge.consumer].acts) return kOpen;
-    const sim::ActTimes& act = times(edge.consumer, last);
-    return or_open(edge.ack_at_launch ? act.launch : act.end);
+    const std::uint64_t last = (slot + std::uint64_t{1}) * edge.ops_per_slot - 1;
+    if (last >= plan_.actors[edge.consumer].ops) return kOpen;
+    const sim::OpTimes& op = times(edge.consumer, last);
+    return or_open(edge.ack_at_launch ? op.launch : op.end);
   }
 
   static std::int64_t or_open(sim::Time time) { return time == sim::kNever ? kOpen : time.ns; }
 
-  const sim::ActTimes& times(ActorId id, std::uint64_t k) const {
-    return outcome_.act_times.of(id, k);
+  const sim::OpTimes& times(ActorId id, std::uint64_t k) const {
+    return outcome_.op_times.of(id, k);
   }
 
   void add_activations(std::uint32_t rank, RankMemory& result) {
     const Pipeline& pipeline = *graph_.pipeline;
     result.reserved += activation_memory(pipeline, rank).most_bytes;
-    const Actions& row = acts_->row(rank);
+    const Actions& row = ops_->row(rank);
     visit_held_before(pipeline, row, [&](std::int64_t bytes) {
       changes_.push_back({0, 0, counts_ ? 1 : bytes});
     });
@@ -242,9 +242,9 @@ class Memory {
     if (!counts_ && gathered.before() > 0) changes_.push_back({0, 0, gathered.before()});
     sim::Time computed;  // end of the row's computations so far
     bool is_stuck = false;
-    acts_->for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
-      const sim::Time start = times(acts.first, acts.k).start;
-      const sim::Time end = times(acts.last, acts.k).end;
+    ops_->for_each_slot(rank, [&](std::size_t slot, const SlotOps& ops) {
+      const sim::Time start = times(ops.first, ops.k).start;
+      const sim::Time end = times(ops.last, ops.k).end;
       const auto turn = kFirstOfRow + static_cast<std::uint32_t>(slot);
       const bool unshard = row[slot].kind == ActionKind::kUnshard;
       const sim::Time time = unshard ? std::max(start, computed) : end;
@@ -271,7 +271,7 @@ class Memory {
   const sim::Plan& plan_;
   const Lowered& lowered_;
   const sim::Outcome& outcome_;
-  std::optional<PipelineActs> acts_;
+  std::optional<PipelineOps> ops_;
   bool counts_;
   std::uint32_t next_ = 0;       // first actor of the next rank
   std::vector<Change> changes_;  // changes of the current rank
@@ -293,7 +293,7 @@ bool has_sizes(const TaskGraph& graph) {
 
 std::optional<MemoryReport> memory_report(const TaskGraph& graph, const Lowered& lowered,
                                           const sim::Outcome& outcome) {
-  if (outcome.act_times.empty() || !has_sizes(graph)) return std::nullopt;
+  if (outcome.op_times.empty() || !has_sizes(graph)) return std::nullopt;
   return Memory(graph, lowered, outcome, false).run();
 }
 

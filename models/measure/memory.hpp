@@ -42,7 +42,7 @@ bool has_sizes(const TaskGraph& graph);
 bool has_sizes_beside_schedule(const TaskGraph& graph);
 
 /// Returns the memory of each rank; for a hanging run, up to the hang. Returns nullopt if `graph`
-/// has no sizes, or if the run did not keep the times of its ops (RunOptions::keep_act_times).
+/// has no sizes, or if the run did not keep the times of its ops (RunOptions::keep_op_times).
 std::optional<MemoryReport> memory_report(const TaskGraph& graph, const Lowered& lowered,
                                           const sim::Outcome& outcome);
 

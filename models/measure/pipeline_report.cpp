@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/measure/memory.hpp"
-#include "models/schedules/pipeline_acts.hpp"
+#include "models/schedules/pipeline_ops.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -16,7 +16,7 @@ class Report {
         pipeline_(*graph.pipeline),
         schedule_(graph.pipeline->schedule),
         depth_(std::max<std::uint32_t>(1, graph.pipeline->schedule.depth())),
-        acts_(*graph.pipeline, lowered),
+        ops_(*graph.pipeline, lowered),
         plan_(lowered.plan),
         outcome_(outcome) {}
 
@@ -71,13 +71,13 @@ class Report {
     return false;
   }
 
-  sim::ActTimes times_of(const SlotActs& acts) const {
-    sim::ActTimes times = outcome_.act_times.of(acts.first, acts.k);
-    if (acts.first == acts.last) return times;
-    times.end = outcome_.act_times.of(acts.last, acts.k).end;
+  sim::OpTimes times_of(const SlotOps& ops) const {
+    sim::OpTimes times = outcome_.op_times.of(ops.first, ops.k);
+    if (ops.first == ops.last) return times;
+    times.end = outcome_.op_times.of(ops.last, ops.k).end;
     // If the slot begins with a call, the first part that computes can start earlier.
-    if (const sim::ActorId part = first_that_computes(plan_, acts); part.valid()) {
-      times.start = std::min(times.start, outcome_.act_times.of(part, acts.k).start);
+    if (const sim::ActorId part = first_that_computes(plan_, ops); part.valid()) {
+      times.start = std::min(times.start, outcome_.op_times.of(part, ops.k).start);
     }
     return times;
   }
@@ -98,17 +98,17 @@ class Report {
   PipelineRank rank_report(std::uint32_t rank, std::int64_t& now, std::int64_t& makespan) {
     PipelineRank result;
     bool first = true;
-    const Actions& actions = acts_.row(rank);
-    acts_.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
+    const Actions& actions = ops_.row(rank);
+    ops_.for_each_slot(rank, [&](std::size_t slot, const SlotOps& ops) {
       if (!has_micro_batch(actions[slot].kind)) return;
-      makespan = std::max(makespan, outcome_.act_times.of(acts.last, acts.k).end.ns);
+      makespan = std::max(makespan, outcome_.op_times.of(ops.last, ops.k).end.ns);
       if (!is_compute(actions[slot].kind)) return;
-      const sim::ActTimes act = times_of(acts);
-      keep_end(actions, slot, act.end.ns);
+      const sim::OpTimes op = times_of(ops);
+      keep_end(actions, slot, op.end.ns);
       if (first) {
-        result.idle.start_ns = act.start.ns;
-      } else if (act.start.ns != now) {
-        const Gap gap{rank, static_cast<std::uint32_t>(slot), now, act.launch.ns, act.start.ns};
+        result.idle.start_ns = op.start.ns;
+      } else if (op.start.ns != now) {
+        const Gap gap{rank, static_cast<std::uint32_t>(slot), now, op.launch.ns, op.start.ns};
         const Inputs inputs = inputs_of(gap);
         if (inputs.are_known) {
           add_gap(gap, inputs, result.idle);
@@ -117,8 +117,8 @@ class Report {
         }
       }
       first = false;
-      result.busy_ns += act.end.ns - act.start.ns;
-      now = act.end.ns;
+      result.busy_ns += op.end.ns - op.start.ns;
+      now = op.end.ns;
     });
     const ActivationMemory activations = activation_memory(pipeline_, rank);
     result.peak_activations = activations.most;
@@ -141,7 +141,7 @@ class Report {
 
   Inputs inputs_of(const Gap& gap) const {
     Inputs inputs;
-    const Actions& actions = acts_.row(gap.rank);
+    const Actions& actions = ops_.row(gap.rank);
     for (std::size_t i = gap.slot; i < slot_end(actions, gap.slot); ++i) {
       const Action& part = actions[i];
       Action from = part;
@@ -179,7 +179,7 @@ class Report {
   const Pipeline& pipeline_;
   const Schedule& schedule_;
   std::uint32_t depth_;  // stages per pipeline
-  PipelineActs acts_;
+  PipelineOps ops_;
   const sim::Plan& plan_;
   const sim::Outcome& outcome_;
   std::vector<std::int64_t> forward_end_;
@@ -190,13 +190,13 @@ class Report {
 }  // namespace
 
 std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered) {
-  const PipelineActs all(pipeline, lowered);
+  const PipelineOps all(pipeline, lowered);
   sim::IdVector<sim::ActorId, std::uint8_t> computes(lowered.plan.actors.size(), 0);
   for (std::uint32_t id = 0; id < computes.size();) {
     const std::uint32_t parts = std::max(1U, all.parts_of(sim::ActorId{id}));
-    const SlotActs acts{sim::ActorId{id}, sim::ActorId{id + parts - 1}};
-    const sim::ActorId part = first_that_computes(lowered.plan, acts);
-    if (part.valid()) computes[acts.first] = computes[acts.last] = computes[part] = 1;
+    const SlotOps ops{sim::ActorId{id}, sim::ActorId{id + parts - 1}};
+    const sim::ActorId part = first_that_computes(lowered.plan, ops);
+    if (part.valid()) computes[ops.first] = computes[ops.last] = computes[part] = 1;
     id += parts;
   }
   std::vector<sim::ActorId> result;
@@ -210,7 +210,7 @@ std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowe
                                               const sim::Outcome& outcome,
                                               const RankFolding* folding) {
   const bool known =
-      graph.pipeline && outcome.end == sim::RunEnd::kCompleted && !outcome.act_times.empty();
+      graph.pipeline && outcome.end == sim::RunEnd::kCompleted && !outcome.op_times.empty();
   if (!known) return std::nullopt;
   return Report(graph, lowered, outcome, folding).run();
 }

@@ -52,7 +52,7 @@ struct PipelineReport {
 std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered);
 
 /// Returns the costs of a completed run. Returns nullopt if `graph` has no pipeline, the run did
-/// not complete, or the run did not keep the times of its ops (RunOptions::keep_act_times). With
+/// not complete, or the run did not keep the times of its ops (RunOptions::keep_op_times). With
 /// `folding`, reports all ranks from a run of the kept ranks.
 std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowered& lowered,
                                               const sim::Outcome& outcome,

@@ -14,21 +14,21 @@ namespace pipesim::models {
 namespace {
 
 using sim::ActorId;
-using sim::ActTimes;
 using sim::kNever;
+using sim::OpTimes;
 
 constexpr std::int64_t kNeverLast = std::numeric_limits<std::int64_t>::max();
 
-const ActTimes& times_of(const TimedRun& run, ActorId id, std::uint32_t k) {
+const OpTimes& times_of(const TimedRun& run, ActorId id, std::uint32_t k) {
   const sim::Outcome& outcome = run.simulation.outcome;
-  return outcome.act_times.of(id, k);
+  return outcome.op_times.of(id, k);
 }
 
 const sim::Plan& plan_of(const TimedRun& run) { return run.simulation.lowered.plan; }
 
 // Returns the earliest time at which the two ops differ. An event that never happens counts as
 // last.
-std::optional<std::int64_t> first_difference(const ActTimes& a, const ActTimes& b) {
+std::optional<std::int64_t> first_difference(const OpTimes& a, const OpTimes& b) {
   std::optional<std::int64_t> result;
   const auto look = [&](sim::Time before, sim::Time after) {
     if (before == after) return;
@@ -42,7 +42,7 @@ std::optional<std::int64_t> first_difference(const ActTimes& a, const ActTimes& 
   return result;
 }
 
-std::optional<std::int64_t> duration(const ActTimes& times, bool on_host) {
+std::optional<std::int64_t> duration(const OpTimes& times, bool on_host) {
   if (times.end == kNever) return std::nullopt;
   const sim::Time begin = on_host ? times.enter : times.start;
   if (begin == kNever) return std::nullopt;
@@ -59,11 +59,11 @@ class Comparison {
 
   RunDifference run() {
     for (const ActorId id : ids_of(plan_of(after_).actors)) {
-      others_.emplace(std::pair(plan_of(after_).actors[id].rank.value, after_names_.op(id)), id);
+      others_.emplace(std::pair(plan_of(after_).actors[id].rank.value, after_names_.name(id)), id);
     }
     for (const ActorId id : ids_of(plan_of(before_).actors)) {
       const auto other =
-          others_.find({plan_of(before_).actors[id].rank.value, before_names_.op(id)});
+          others_.find({plan_of(before_).actors[id].rank.value, before_names_.name(id)});
       if (other != others_.end()) compare(id, other->second);
     }
     for (PaceChange& change : pace_) {
@@ -79,9 +79,9 @@ class Comparison {
   }
 
  private:
-  MovedAct moved(ActorId id, ActorId other, std::uint32_t k) const {
-    const ActName name = before_names_.act(id, k);
-    return {plan_of(before_).actors[id].rank.value, name.op, name.act, times_of(before_, id, k),
+  MovedOp moved(ActorId id, ActorId other, std::uint32_t k) const {
+    const OpName op = before_names_.op(id, k);
+    return {plan_of(before_).actors[id].rank.value, op.name, op.number, times_of(before_, id, k),
             times_of(after_, other, k)};
   }
 
@@ -95,15 +95,15 @@ class Comparison {
   }
 
   void compare(ActorId id, ActorId other) {
-    const std::uint32_t acts =
-        std::min(plan_of(before_).actors[id].acts, plan_of(after_).actors[other].acts);
-    PaceChange& pace = pace_of(before_names_.op(id));
-    result_.acts_in_both += acts;
-    for (std::uint32_t k = 0; k < acts; ++k) {
-      const ActTimes& a = times_of(before_, id, k);
-      const ActTimes& b = times_of(after_, other, k);
+    const std::uint32_t ops =
+        std::min(plan_of(before_).actors[id].ops, plan_of(after_).actors[other].ops);
+    PaceChange& pace = pace_of(before_names_.name(id));
+    result_.ops_in_both += ops;
+    for (std::uint32_t k = 0; k < ops; ++k) {
+      const OpTimes& a = times_of(before_, id, k);
+      const OpTimes& b = times_of(after_, other, k);
       if (const auto moment = first_difference(a, b)) {
-        ++result_.acts_moved;
+        ++result_.ops_moved;
         if (!result_.first || *moment < result_.first_ns) {
           result_.first = moved(id, other, k);
           result_.first_ns = *moment;
@@ -112,7 +112,7 @@ class Comparison {
       const auto old = duration(a, !plan_of(before_).actors[id].stream.valid());
       const auto now = duration(b, !plan_of(after_).actors[other].stream.valid());
       if (!old || !now) continue;
-      ++pace.acts;
+      ++pace.ops;
       pace.before_ns += *old;
       pace.after_ns += *now;
       if (std::abs(*now - *old) <= std::abs(pace.largest_ns)) continue;
@@ -121,36 +121,36 @@ class Comparison {
     }
   }
 
-  using Act = std::pair<std::string, std::uint32_t>;
+  using Op = std::pair<std::string, std::uint32_t>;
   using Place = std::pair<std::uint32_t, std::string>;
 
   // Returns the ops of each stream in launch order. Ops launched at the same time keep the order in
   // which their threads entered them.
-  static std::map<Place, std::vector<Act>> orders(const TimedRun& run, const Names& names) {
-    std::map<Place, std::vector<std::pair<std::int64_t, Act>>> all;
+  static std::map<Place, std::vector<Op>> orders(const TimedRun& run, const Names& names) {
+    std::map<Place, std::vector<std::pair<std::int64_t, Op>>> all;
     for (const sim::LogEntry& entry : run.simulation.outcome.log) {
-      if (entry.after || entry.k >= plan_of(run).actors[entry.actor].acts) continue;
-      const ActTimes& times = times_of(run, entry.actor, entry.k);
+      if (entry.after || entry.k >= plan_of(run).actors[entry.actor].ops) continue;
+      const OpTimes& times = times_of(run, entry.actor, entry.k);
       if (times.launch == kNever) continue;
       const std::uint32_t rank = plan_of(run).actors[entry.actor].rank.value;
-      const ActName name = names.act(entry.actor, entry.k);
+      const OpName op = names.op(entry.actor, entry.k);
       all[{rank, names.stream_of(entry.actor)}].emplace_back(times.launch.ns,
-                                                             Act(name.op, name.act));
+                                                             Op(op.name, op.number));
     }
-    std::map<Place, std::vector<Act>> result;
-    for (auto& [place, acts] : all) {
-      std::stable_sort(acts.begin(), acts.end(),
+    std::map<Place, std::vector<Op>> result;
+    for (auto& [place, ops] : all) {
+      std::stable_sort(ops.begin(), ops.end(),
                        [](const auto& a, const auto& b) { return a.first < b.first; });
-      for (auto& [launch, act] : acts) result[place].push_back(std::move(act));
+      for (auto& [launch, op] : ops) result[place].push_back(std::move(op));
     }
     return result;
   }
 
-  static std::vector<Act> common(const std::vector<Act>& acts, const std::vector<Act>& others) {
-    const std::set<Act> known(others.begin(), others.end());
-    std::vector<Act> result;
-    for (const Act& act : acts) {
-      if (known.count(act) > 0) result.push_back(act);
+  static std::vector<Op> common(const std::vector<Op>& ops, const std::vector<Op>& others) {
+    const std::set<Op> known(others.begin(), others.end());
+    std::vector<Op> result;
+    for (const Op& op : ops) {
+      if (known.count(op) > 0) result.push_back(op);
     }
     return result;
   }
@@ -158,14 +158,14 @@ class Comparison {
   void compare_orders() {
     const auto old_orders = orders(before_, before_names_);
     const auto new_orders = orders(after_, after_names_);
-    for (const auto& [place, acts] : old_orders) {
+    for (const auto& [place, ops] : old_orders) {
       const auto other = new_orders.find(place);
       if (other == new_orders.end()) continue;
-      const std::vector<Act> before = common(acts, other->second);
-      const std::vector<Act> after = common(other->second, acts);
+      const std::vector<Op> before = common(ops, other->second);
+      const std::vector<Op> after = common(other->second, ops);
       const auto [a, b] = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
       if (a == before.end() || b == after.end()) continue;
-      const auto text = [](const Act& act) { return act.first + "#" + std::to_string(act.second); };
+      const auto text = [](const Op& op) { return op.first + "#" + std::to_string(op.second); };
       result_.orders.push_back({place.first, place.second,
                                 static_cast<std::uint64_t>(a - before.begin()) + 1, text(*a),
                                 text(*b)});
@@ -186,7 +186,7 @@ std::string party(const WaitParty& of) {
   if (of.kind == sim::WaitNodeKind::kOutside) return "the outside";
   std::string rank = "rank " + std::to_string(of.rank);
   if (of.kind == sim::WaitNodeKind::kRank) return rank;
-  return rank + " " + of.act.op + "#" + std::to_string(of.act.act);
+  return rank + " " + of.op.name + "#" + std::to_string(of.op.number);
 }
 
 }  // namespace
@@ -197,8 +197,8 @@ RunEndFigures end_figures(const Explanation& explanation) {
   result.cause = cause_name(explanation.cause);
   result.time_ns = explanation.time_ns;
   result.fingerprint = explanation.fingerprint;
-  result.acts_done = explanation.acts_done;
-  result.acts_expected = explanation.acts_expected;
+  result.ops_done = explanation.ops_done;
+  result.ops_expected = explanation.ops_expected;
   for (const Wait& wait : explanation.cycle) result.cycle.push_back(party(wait.from));
   for (const Root& root : explanation.roots) result.roots.push_back(party(root.party));
   for (const RankReport& rank : explanation.ranks) {

@@ -8,14 +8,14 @@
 
 #include "models/lowering/names.hpp"
 #include "models/measure/device_times.hpp"
-#include "models/schedules/pipeline_acts.hpp"
+#include "models/schedules/pipeline_ops.hpp"
 
 namespace pipesim::models {
 namespace {
 
 using sim::ActorId;
-using sim::ActTimes;
 using sim::kNever;
+using sim::OpTimes;
 
 WorkKind kind_of_calls(const StepTemplate& step) {
   const bool meets_all =
@@ -72,12 +72,12 @@ class Lanes {
 
   Timeline run() {
     Timeline result;
-    result.at_rest = run_.outcome.end == sim::RunEnd::kStuck;
+    result.quiescent = run_.outcome.end == sim::RunEnd::kStuck;
     make_lanes(result);
     result.end_ns = end_of_all();
     for (const ActorId id : ids_of(plan_.actors)) {
       if (!shows(plan_.actors[id].rank.value)) continue;
-      for (std::uint32_t k = 0; k < plan_.actors[id].acts; ++k) add_act(id, k, result);
+      for (std::uint32_t k = 0; k < plan_.actors[id].ops; ++k) add_op(id, k, result);
     }
     add_stuck(result);
     for (Lane& lane : result.lanes) sort(lane);
@@ -90,8 +90,8 @@ class Lanes {
   }
 
  private:
-  const ActTimes& times(ActorId id, std::uint32_t k) const {
-    return run_.outcome.act_times.of(id, k);
+  const OpTimes& times(ActorId id, std::uint32_t k) const {
+    return run_.outcome.op_times.of(id, k);
   }
 
   bool shows(std::uint32_t rank) const { return !options_.ranks || options_.ranks->contains(rank); }
@@ -129,19 +129,19 @@ class Lanes {
   // still end ranks.
   std::int64_t end_of_all() {
     std::int64_t end = run_.outcome.last_progress.ns;
-    for (const ActTimes& act : run_.outcome.act_times.all()) {
-      for (const sim::Time time : {act.enter, act.launch, act.start, act.end}) {
+    for (const OpTimes& op : run_.outcome.op_times.all()) {
+      for (const sim::Time time : {op.enter, op.launch, op.start, op.end}) {
         if (time != kNever) end = std::max(end, time.ns);
       }
     }
     // A death is not progress, but extends the timeline.
     for (const sim::RankDeath& death : run_.outcome.deaths) {
-      if (!death.after_rest) end = std::max(end, death.at.ns);
+      if (!death.after_quiescence) end = std::max(end, death.at.ns);
     }
     end_of_rank_.assign(plan_.rank_count, end);
     died_.assign(plan_.rank_count, 0);
     for (const sim::RankDeath& death : run_.outcome.deaths) {
-      if (death.after_rest) continue;
+      if (death.after_quiescence) continue;
       end_of_rank_[death.rank.value] = death.at.ns;
       died_[death.rank.value] = 1;
     }
@@ -153,30 +153,30 @@ class Lanes {
     return std::max(end_of_rank_[actor.rank.value], begin.ns);
   }
 
-  void add_act(ActorId id, std::uint32_t k, Timeline& result) {
-    const ActTimes& act = times(id, k);
+  void add_op(ActorId id, std::uint32_t k, Timeline& result) {
+    const OpTimes& op = times(id, k);
     const sim::Actor& actor = plan_.actors[id];
-    if (actor.stream.valid() && act.start != kNever) {
-      result.lanes[lane_of_stream_[actor.stream]].slices.push_back(on_stream(id, k, act));
+    if (actor.stream.valid() && op.start != kNever) {
+      result.lanes[lane_of_stream_[actor.stream]].slices.push_back(on_stream(id, k, op));
     }
-    if (act.enter == kNever) return;
+    if (op.enter == kNever) return;
     const bool on_host = sim::on_host(actor.role);
-    const sim::Time back = on_host || actor.blocking ? act.end : act.launch;
-    const std::int64_t end = back == kNever ? end_of(actor, act.enter) : back.ns;
-    const bool takes_time = end > act.enter.ns || back == kNever;
+    const sim::Time back = on_host || actor.blocking ? op.end : op.launch;
+    const std::int64_t end = back == kNever ? end_of(actor, op.enter) : back.ns;
+    const bool takes_time = end > op.enter.ns || back == kNever;
     if (!takes_time && !options_.all_of_threads) return;
     const WorkKind kind = on_host ? kinds_[id] : WorkKind::kHost;
     // A thread still inside an op when the run is quiescent waits, unless its rank died in the op.
     const bool dies = back == kNever && died_[actor.rank.value] != 0;
-    const bool stands = back == kNever && result.at_rest && !dies;
+    const bool stands = back == kNever && result.quiescent && !dies;
     const bool waits = only_waits(actor.role) || stands;
     result.lanes[lane_of_thread_[actor.thread]].slices.push_back(
-        {id, k, kind, back != kNever, act.enter.ns, waits ? end : act.enter.ns, end, dies});
+        {id, k, kind, back != kNever, op.enter.ns, waits ? end : op.enter.ns, end, dies});
   }
 
-  Slice on_stream(ActorId id, std::uint32_t k, const ActTimes& act) const {
-    Slice slice{id, k, kinds_[id], act.end != kNever, act.start.ns, act.start.ns, 0};
-    slice.end_ns = slice.done ? act.end.ns : end_of(plan_.actors[id], act.start);
+  Slice on_stream(ActorId id, std::uint32_t k, const OpTimes& op) const {
+    Slice slice{id, k, kinds_[id], op.end != kNever, op.start.ns, op.start.ns, 0};
+    slice.end_ns = slice.done ? op.end.ns : end_of(plan_.actors[id], op.start);
     slice.dies = !slice.done && died_[plan_.actors[id].rank.value] != 0;
     if (sim::needs_slot(plan_.actors[id].role)) {
       const Interval work = device_.work(id, k);
@@ -191,21 +191,21 @@ class Lanes {
 
   void add_stuck(Timeline& result) {
     // A WaitParty identifies an op by name and number, not by its index `k`.
-    const auto key = [](const ActInfo& act) { return std::tuple(act.actor, act.op, act.act); };
+    const auto key = [](const OpInfo& op) { return std::tuple(op.actor, op.name, op.number); };
     std::set<std::tuple<ActorId, std::string, std::uint32_t>> cycle;
-    for (const Wait& wait : run_.explanation.cycle) cycle.insert(key(wait.from.act));
+    for (const Wait& wait : run_.explanation.cycle) cycle.insert(key(wait.from.op));
     const std::vector<sim::WaitNode>& nodes = run_.waits.nodes;
     for (const sim::WaitEdge& edge : run_.waits.edges) {
       const sim::WaitNode& node = nodes[edge.from];
       const sim::Actor& actor = plan_.actors[node.actor];
-      if (node.kind != sim::WaitNodeKind::kAct || !shows(actor.rank.value)) continue;
+      if (node.kind != sim::WaitNodeKind::kOp || !shows(actor.rank.value)) continue;
       const std::uint32_t lane =
           actor.stream.valid() ? lane_of_stream_[actor.stream] : lane_of_thread_[actor.thread];
-      std::vector<StuckAct>& stuck = result.lanes[lane].stuck;
+      std::vector<StuckOp>& stuck = result.lanes[lane].stuck;
       const Wait wait = describe_wait(graph_, run_.lowered, run_.outcome.state, run_.waits, edge);
       // Edges are grouped by source node.
       if (stuck.empty() || stuck.back().actor != node.actor || stuck.back().k != node.k) {
-        stuck.push_back({node.actor, node.k, cycle.count(key(wait.from.act)) > 0, {}});
+        stuck.push_back({node.actor, node.k, cycle.count(key(wait.from.op)) > 0, {}});
       }
       stuck.back().waits.push_back(wait);
     }
@@ -215,12 +215,12 @@ class Lanes {
     std::stable_sort(lane.slices.begin(), lane.slices.end(), [](const Slice& a, const Slice& b) {
       return std::pair(a.begin_ns, a.end_ns) < std::pair(b.begin_ns, b.end_ns);
     });
-    const auto key = [&](const StuckAct& act) {
-      const bool launched = run_.outcome.state.actors[act.actor].launched > act.k;
-      return std::tuple(!act.on_cycle, !launched, act.k, act.actor);
+    const auto key = [&](const StuckOp& op) {
+      const bool launched = run_.outcome.state.actors[op.actor].launched > op.k;
+      return std::tuple(!op.on_cycle, !launched, op.k, op.actor);
     };
     std::sort(lane.stuck.begin(), lane.stuck.end(),
-              [&](const StuckAct& a, const StuckAct& b) { return key(a) < key(b); });
+              [&](const StuckOp& a, const StuckOp& b) { return key(a) < key(b); });
   }
 
   const TaskGraph& graph_;
@@ -252,7 +252,7 @@ class Flows {
       }
     }
     for (const auto& [communicator, rounds] : rounds_) {
-      for (const std::vector<Act>& round : rounds) add_meeting(round);
+      for (const std::vector<Op>& round : rounds) add_meeting(round);
     }
     for (const sim::Collective& all : plan_.collectives) add_collective(all);
     for (const sim::EdgeId id : ids_of(plan_.edges)) add_register(plan_.edges[id]);
@@ -260,14 +260,14 @@ class Flows {
   }
 
  private:
-  struct Act {
+  struct Op {
     ActorId actor;
     std::uint32_t k = 0;
   };
 
-  const ActTimes& times(const Act& act) const { return outcome_.act_times.of(act.actor, act.k); }
+  const OpTimes& times(const Op& op) const { return outcome_.op_times.of(op.actor, op.k); }
 
-  void add(Flow::Kind kind, const Act& from, const Act& to) {
+  void add(Flow::Kind kind, const Op& from, const Op& to) {
     if (times(from).end == kNever || times(to).end == kNever) return;
     flows_.push_back({kind, from.actor, from.k, to.actor, to.k});
   }
@@ -278,19 +278,19 @@ class Flows {
     std::map<std::pair<sim::CommunicatorId, std::uint32_t>, std::size_t> round_of_member;
     for (const sim::Thread& thread : plan_.threads) {
       for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-        const ActorId id = plan_.act(thread, i);
-        const Act act{id, done[id.value]++};
+        const ActorId id = plan_.op(thread, i);
+        const Op op{id, done[id.value]++};
         for (const sim::CallId call_id : plan_.calls_of(id)) {
           const sim::Call& call = plan_.calls[call_id];
           if (call.kind == sim::CallKind::kSend) {
-            channels_[call.channel].first.push_back(act);
+            channels_[call.channel].first.push_back(op);
           } else if (call.kind == sim::CallKind::kReceive) {
-            channels_[call.channel].second.push_back(act);
+            channels_[call.channel].second.push_back(op);
           } else {
             const std::size_t round = round_of_member[{call.communicator, call.member}]++;
             auto& rounds = rounds_[call.communicator];
             if (round == rounds.size()) rounds.emplace_back();
-            rounds[round].push_back(act);
+            rounds[round].push_back(op);
           }
         }
       }
@@ -298,21 +298,21 @@ class Flows {
   }
 
   void add_collective(const sim::Collective& all) {
-    std::vector<Act> members;
-    std::uint32_t acts = 0xffffffff;
+    std::vector<Op> members;
+    std::uint32_t ops = 0xffffffff;
     for (std::uint32_t i = all.members; i < all.members_end; ++i) {
       const ActorId id = plan_.members[i].actor;
       if (!id.valid()) return;
       members.push_back({id, 0});
-      acts = std::min(acts, plan_.actors[id].acts);
+      ops = std::min(ops, plan_.actors[id].ops);
     }
-    for (std::uint32_t k = 0; k < acts; ++k) {
-      for (Act& member : members) member.k = k;
+    for (std::uint32_t k = 0; k < ops; ++k) {
+      for (Op& member : members) member.k = k;
       add_meeting(members);
     }
   }
 
-  void add_meeting(const std::vector<Act>& members) {
+  void add_meeting(const std::vector<Op>& members) {
     std::size_t last = 0;  // index of the last member to start
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (times(members[i]).end == kNever) return;
@@ -329,17 +329,17 @@ class Flows {
     const sim::Actor& consumer = plan_.actors[edge.consumer];
     if (producer.rank == consumer.rank) return;
     const std::uint32_t slots =
-        std::min(producer.acts / reg.acts_per_slot, consumer.acts / edge.acts_per_slot);
+        std::min(producer.ops / reg.ops_per_slot, consumer.ops / edge.ops_per_slot);
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
-      add(Flow::Kind::kRegister, {reg.producer, (slot + 1) * reg.acts_per_slot - 1},
-          {edge.consumer, slot * edge.acts_per_slot});
+      add(Flow::Kind::kRegister, {reg.producer, (slot + 1) * reg.ops_per_slot - 1},
+          {edge.consumer, slot * edge.ops_per_slot});
     }
   }
 
   const sim::Plan& plan_;
   const sim::Outcome& outcome_;
-  std::map<sim::ChannelId, std::pair<std::vector<Act>, std::vector<Act>>> channels_;
-  std::map<sim::CommunicatorId, std::vector<std::vector<Act>>> rounds_;
+  std::map<sim::ChannelId, std::pair<std::vector<Op>, std::vector<Op>>> channels_;
+  std::map<sim::CommunicatorId, std::vector<std::vector<Op>>> rounds_;
   std::vector<Flow> flows_;
 };
 
@@ -373,14 +373,14 @@ sim::IdVector<ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowere
     kinds[id] = of_template[lowered.actor_template[id]];
   }
   if (!graph.pipeline) return kinds;
-  const PipelineActs all(*graph.pipeline, lowered);
+  const PipelineOps all(*graph.pipeline, lowered);
   for (std::uint32_t rank = 0; rank < graph.pipeline->rank_count(); ++rank) {
     const Actions& row = all.row(rank);
-    all.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
-      for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
+    all.for_each_slot(rank, [&](std::size_t slot, const SlotOps& ops) {
+      for (std::uint32_t id = ops.first.value; id <= ops.last.value; ++id) {
         // Calls within a slot keep their own kind.
         const bool calls = lowered.plan.actors[ActorId{id}].role == sim::Role::kCalls;
-        if (calls && (id != acts.first.value || is_compute(row[slot].kind))) continue;
+        if (calls && (id != ops.first.value || is_compute(row[slot].kind))) continue;
         const std::string& name = graph.actors[lowered.actor_template[ActorId{id}]].name;
         kinds[ActorId{id}] = kind_of_part(name, kind_of_slot(row, slot));
       }
@@ -395,11 +395,11 @@ Timeline timeline(const TaskGraph& graph, const Simulation& run, const TimelineO
 
 std::vector<Flow> flows(const Simulation& run) { return Flows(run).run(); }
 
-std::string act_label(const TaskGraph& graph, const Lowered& lowered, ActorId id, std::uint32_t k) {
-  const ActName name = Names(graph, lowered).act(id, k);
+std::string op_label(const TaskGraph& graph, const Lowered& lowered, ActorId id, std::uint32_t k) {
+  const OpName op = Names(graph, lowered).op(id, k);
   const bool alone =
-      lowered.plan.actors[id].acts == 1 || graph.actors[lowered.actor_template[id]].numbers;
-  return alone ? name.op : name.op + "#" + std::to_string(name.act);
+      lowered.plan.actors[id].ops == 1 || graph.actors[lowered.actor_template[id]].numbers;
+  return alone ? op.name : op.name + "#" + std::to_string(op.number);
 }
 
 }  // namespace pipesim::models

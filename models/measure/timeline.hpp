@@ -49,7 +49,7 @@ struct Slice {
 };
 
 /// An op that waits at the end of a quiescent run.
-struct StuckAct {
+struct StuckOp {
   sim::ActorId actor;
   std::uint32_t k = 0;
   bool on_cycle = false;
@@ -62,13 +62,13 @@ struct Lane {
   bool is_thread = false;
   std::uint32_t id = 0;  // id of the stream or thread in the plan
   std::string name;
-  std::vector<Slice> slices;    // in order, without overlap
-  std::vector<StuckAct> stuck;  // in display order: ops on the cycle first, then by progress
+  std::vector<Slice> slices;   // in order, without overlap
+  std::vector<StuckOp> stuck;  // in display order: ops on the cycle first, then by progress
 };
 
 struct Timeline {
   std::int64_t end_ns = 0;  // end of the last progress and of all slices
-  bool at_rest = false;     // whether the run is quiescent with work left
+  bool quiescent = false;   // whether the run is quiescent with work left
   std::vector<Lane> lanes;  // sorted by rank; threads before streams; empty lanes are omitted
 };
 
@@ -99,7 +99,7 @@ std::vector<Flow> flows(const Simulation& run);
 
 /// Returns the name of an op in drawings: "0F3", "B0#1". Omits the number if the actor has a single
 /// op.
-std::string act_label(const TaskGraph& graph, const Lowered& lowered, sim::ActorId id,
-                      std::uint32_t k);
+std::string op_label(const TaskGraph& graph, const Lowered& lowered, sim::ActorId id,
+                     std::uint32_t k);
 
 }  // namespace pipesim::models

@@ -42,7 +42,7 @@ class Backward {
     op.gradient_of = forward;
     op.stage = graph_.stage_of_layer[layer];
     op.takes_ns = model_op.gradient_takes_ns;
-    op.acts = graph_.has_done("gradient-accumulation") ? graph_.training.accumulation : 1;
+    op.executions = graph_.has_done("gradient-accumulation") ? graph_.training.accumulation : 1;
     if (last_ != kNoIndex) op.inputs.push_back({last_, 0, model_op.gradient_in});
     if (forward != kNoIndex) add_saved(model_op, forward, op);
     op.outputs = {{"out", model_op.type, model_op.gradient_out}};
@@ -94,8 +94,8 @@ class Backward {
       acc.kind = OpKind::kAccumulate;
       acc.pass = OpPass::kBackward;
       acc.takes_ns = graph_.model.costs.accumulate_ns;
-      acc.acts = graph_.training.accumulation;
-      acc.times = acc.acts;
+      acc.executions = graph_.training.accumulation;
+      acc.times = acc.executions;
       acc.gradient_of = source;
       acc.inputs = {gradient};
       acc.outputs = {{"out", variable.type, variable.gradient}};

@@ -27,7 +27,7 @@ void put_behind(LogicalGraph& graph, std::uint32_t source, OpKind kind, std::str
   op.on_host = before.on_host;
   op.counts = false;
   op.takes_ns = takes;
-  op.acts = times;
+  op.executions = times;
   op.times = times;
   op.inputs = {{source, 0, before.outputs.front().signature}};
   op.outputs = before.outputs;
@@ -50,8 +50,8 @@ void put_pack(LogicalGraph& graph, std::uint32_t output) {
   op.stage = graph.ops[source].stage;
   op.counts = false;
   op.takes_ns = graph.model.costs.pack_ns;
-  op.acts = graph.training.accumulation;
-  op.times = op.acts;
+  op.executions = graph.training.accumulation;
+  op.times = op.executions;
   op.inputs = graph.ops[output].inputs;
   op.outputs = {graph.ops[source].outputs.front()};
   const std::uint32_t made = graph.add(std::move(op));
@@ -75,7 +75,7 @@ void run_gradient_accumulation(TaskGraph& graph, const PassOptions& options,
     } else if (kind == OpKind::kOutput) {
       put_pack(*logical, i);
     } else {
-      logical->ops[i].acts = logical->training.accumulation;
+      logical->ops[i].executions = logical->training.accumulation;
     }
   }
 }

@@ -24,7 +24,7 @@ void insert(TaskGraph& graph, std::uint32_t to, std::size_t read_index, ActorTem
   buffer.on = read.on;
   buffer.place = graph.actors[to].place;
   ReadTemplate first = read;
-  first.acts_per_slot = Expr::constant(1);
+  first.ops_per_slot = Expr::constant(1);
   first.needs.reset();
   buffer.reads.push_back(first);
   read.rank.reset();

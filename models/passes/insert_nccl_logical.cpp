@@ -77,7 +77,7 @@ class CollectiveInserter {
       if (!is_candidate(op, stage)) continue;
       for (const LogicalInput& input : graph_.ops[op].inputs) {
         const bool joins = !input.control && is_candidate(input.op, stage) &&
-                           graph_.ops[input.op].acts == graph_.ops[op].acts;
+                           graph_.ops[input.op].executions == graph_.ops[op].executions;
         if (joins) parent[root(op)] = root(input.op);
       }
     }
@@ -99,10 +99,10 @@ class CollectiveInserter {
     if (all.empty()) return {};
     const auto largest = std::max_element(
         all.begin(), all.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    const std::int64_t acts = graph_.ops[largest->front()].acts;
+    const std::int64_t ops = graph_.ops[largest->front()].executions;
     std::vector<std::vector<std::uint32_t>> result;
     for (const std::vector<std::uint32_t>& each : all) {
-      if (graph_.ops[each.front()].acts != acts) continue;
+      if (graph_.ops[each.front()].executions != ops) continue;
       const bool is_largest = each == *largest;
       const bool before = position_[each.back()] < position_[largest->front()];
       const bool after = position_[each.front()] > position_[largest->back()];
@@ -164,7 +164,8 @@ class CollectiveInserter {
       op.pass = source.pass;
       op.layer = source.layer;
       op.stage = source.stage;
-      op.acts = source.kind == OpKind::kAccumulate ? source.acts / source.times : source.acts;
+      op.executions =
+          source.kind == OpKind::kAccumulate ? source.executions / source.times : source.executions;
       op.takes_ns = graph_.model.costs.collective_ns;
       op.operation = form->operation;
       op.form = form->form;
@@ -204,8 +205,8 @@ class CollectiveInserter {
     tick.pass = OpPass::kOptimizer;
     tick.stage = stage;
     tick.layer = graph_.ops[last_op].layer;
-    tick.acts = graph_.ops[last_op].acts;
-    tick.times = tick.acts;
+    tick.executions = graph_.ops[last_op].executions;
+    tick.times = tick.executions;
     tick.inputs = {{last_op, 0, {}, true}};
     return graph_.add(std::move(tick));
   }
@@ -223,8 +224,8 @@ void run_insert_nccl_logical(TaskGraph& graph, const PassOptions& options,
   logical->decisions.collectives_on_compute_streams = options.truth("use_compute_stream");
   logical->decisions.collective_messages = options.text("messages");
   if (!options.truth("use_compute_stream")) return;
-  graph.creation.at_first_use = options.text("communicators") == "first_use";
-  graph.creation.said = graph.creation.at_first_use;
+  graph.init.at_first_use = options.text("communicators") == "first_use";
+  graph.init.said = graph.init.at_first_use;
   CollectiveInserter(*logical, options.text("first_subgraph") == "NCCL_COMPUTE").run();
 }
 

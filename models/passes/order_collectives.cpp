@@ -34,13 +34,13 @@ std::vector<std::uint32_t> data_order(const TaskGraph& graph) {
 }
 
 // Returns the number of ops of each actor template on its first rank; 0 if it is on no rank.
-std::vector<std::uint32_t> acts_of(const Lowered& lowered, std::size_t actors) {
-  std::vector<std::uint32_t> acts(actors, 0);
+std::vector<std::uint32_t> ops_of(const Lowered& lowered, std::size_t actors) {
+  std::vector<std::uint32_t> ops(actors, 0);
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
-    std::uint32_t& known = acts[lowered.actor_template[id]];
-    if (known == 0) known = lowered.plan.actors[id].acts;
+    std::uint32_t& known = ops[lowered.actor_template[id]];
+    if (known == 0) known = lowered.plan.actors[id].ops;
   }
-  return acts;
+  return ops;
 }
 
 void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
@@ -48,7 +48,7 @@ void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnos
   if (!group) return;
   const std::optional<Lowered> lowered = lower(graph, diagnostics);
   if (!lowered) return;
-  const std::vector<std::uint32_t> acts = acts_of(*lowered, graph.actors.size());
+  const std::vector<std::uint32_t> ops = ops_of(*lowered, graph.actors.size());
 
   std::vector<std::uint32_t> last(graph.ranks, kNoIndex);  // last collective on each rank
   for (const std::uint32_t index : data_order(graph)) {
@@ -60,11 +60,11 @@ void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnos
       last[rank] = index;
     }
     for (auto& [before, ranks] : ranks_by_predecessor) {
-      if (acts[before] != acts[index]) {
+      if (ops[before] != ops[index]) {
         diagnostics.error(actor.place, Code::kPassTarget,
                           "'" + graph.actors[before].name + "' runs " +
-                              std::to_string(acts[before]) + " times and '" + actor.name + "' " +
-                              std::to_string(acts[index]) + " times, so they cannot alternate");
+                              std::to_string(ops[before]) + " times and '" + actor.name + "' " +
+                              std::to_string(ops[index]) + " times, so they cannot alternate");
         return;
       }
       add_control(graph, before, index, "order").on = RankSet(std::move(ranks));

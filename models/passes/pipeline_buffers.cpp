@@ -116,7 +116,7 @@ class BufferInserter {
       buffer.kind = OpKind::kBuffer;
       buffer.place = graph_.ops[reader].place;
       buffer.takes_ns = graph_.model.costs.buffer_ns;
-      buffer.acts = graph_.training.accumulation;
+      buffer.executions = graph_.training.accumulation;
       buffer.stream_of_reader = stream_ == "reader";
       if (stream_ == "PIPELINE_BUFFER") buffer.stream = stream_;
       buffer.inputs = {{input.op, input.output, tensor.signature}};

@@ -309,7 +309,7 @@ void Verifier::check_actor(const ActorTemplate& actor) {
     diagnostics_.error(actor.place, Code::kBrokenGraph,
                        "there is no kind of actor " + quoted(std::string(actor.kind)));
   }
-  if (actor.input && !actor.acts) {
+  if (actor.input && !actor.ops) {
     diagnostics_.error(actor.place, Code::kBrokenGraph,
                        name + " waits for input, but nothing determines how often it runs");
   }

@@ -75,7 +75,7 @@ class Diagnoser {
     std::uint32_t from;
     std::uint32_t to;
     WaitKind kind;
-    std::optional<ActInfo> needed;
+    std::optional<OpInfo> needed;
     bool unsure = false;  // whether `to` may have made the call
   };
 
@@ -142,8 +142,8 @@ class Diagnoser {
   std::size_t first_edge_ = 0;  // first edge of the current call
   std::vector<bool> misfits_;   // [group]: whether its calls mismatch
   WaitGraph graph_;
-  std::vector<std::optional<ActInfo>> needed_;  // missing op of each edge of the graph
-  std::vector<bool> unsure_;                    // one flag per edge of the graph
+  std::vector<std::optional<OpInfo>> needed_;  // missing op of each edge of the graph
+  std::vector<bool> unsure_;                   // one flag per edge of the graph
   Diagnosis result_;
 };
 
@@ -301,8 +301,8 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
     return;
   }
   const RecordedCall& wanted = call(pending);
-  ActInfo needed = call_info(evidence_, member, wanted);
-  needed.stage = ActStage::kNotEntered;
+  OpInfo needed = call_info(evidence_, member, wanted);
+  needed.stage = OpStage::kNotEntered;
   needed.at.clear();
   if (message != nullptr) {
     RecordedCall other;
@@ -312,7 +312,7 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
     other.ops.push_back(*message);
     other.ops.front().name = message->is_send() ? "recv" : "send";
     needed = call_info(evidence_, member, other);
-    needed.stage = ActStage::kNotEntered;
+    needed.stage = OpStage::kNotEntered;
   }
   edges_.push_back({pending, front_[member], kind, std::move(needed), false});
 }
@@ -553,7 +553,7 @@ void Diagnoser::describe_roots() {
     root.first = describe(graph_.edges[edge]);
     if (is_suspect(root, unsure_[edge])) {
       const bool behind = !unsure_[edge];
-      const RecordedCall& first_call = call(root.first.from.act.actor.value);
+      const RecordedCall& first_call = call(root.first.from.op.actor.value);
       result_.suspects.push_back(
           {root.party.rank, behind, root.waiting, root.first, first_call.group, first_call.place});
       continue;
@@ -580,7 +580,7 @@ DiagnosisRoot Diagnoser::describe_root(const Root& root) const {
   told.rank = root.party.rank;
   told.waiting = root.waiting;
   told.first = root.first;
-  const RecordedCall& first_call = call(root.first.from.act.actor.value);
+  const RecordedCall& first_call = call(root.first.from.op.actor.value);
   told.group = first_call.group;
   told.place = first_call.place;
   if (root.party.kind == WaitNodeKind::kOutside) {
@@ -659,7 +659,7 @@ Diagnosis Diagnoser::run() {
   find_message_mismatches();
   build_graph();
   result_.pending = pending_count();
-  result_.explanation.acts_expected = pending_count();
+  result_.explanation.ops_expected = pending_count();
   explain();
   for (const WaitEdge& edge : graph_.edges) result_.waits.push_back(describe(edge));
   add_standings();

@@ -52,7 +52,7 @@ struct RankStanding {
   bool has_dump = false;
   bool spins = false;         // whether a collective that waits for peers has started on its device
   std::uint32_t pending = 0;  // calls that are not done
-  std::optional<ActInfo> at;  // the current call
+  std::optional<OpInfo> at;   // the current call
 };
 
 /// The progress of group members: one row for each distinct progress.

@@ -14,7 +14,7 @@ EndPlace end_place(const Diagnosis& diagnosis, std::string name) {
   place.words = EndWords::kCalls;
   place.blamed = blamed_ranks(diagnosis.explanation);
   for (const RankStanding& rank : diagnosis.ranks) {
-    place.at.push_back(rank.at ? rank.at->op : "");
+    place.at.push_back(rank.at ? rank.at->name : "");
     place.waits.push_back(rank.pending > 0);
     place.known.push_back(rank.has_dump);
   }
@@ -29,7 +29,7 @@ EndPlace end_place(const Explanation& explanation, std::string name) {
   for (const RankReport& rank : explanation.ranks) {
     const auto stuck = std::find_if(rank.progress.begin(), rank.progress.end(),
                                     [](const Progress& it) { return it.stuck.has_value(); });
-    place.at.push_back(stuck == rank.progress.end() ? "" : stuck->stuck->op);
+    place.at.push_back(stuck == rank.progress.end() ? "" : stuck->stuck->name);
     place.waits.push_back(stuck != rank.progress.end() && !rank.dead);
     place.known.push_back(true);
   }
@@ -69,7 +69,7 @@ EndPlace end_place(const StackDiagnosis& diagnosis, std::string name) {
   place.name = std::move(name);
   place.words = EndWords::kStacks;
   place.verdict = verdict_name(diagnosis.verdict);
-  place.decided = diagnosis.verdict == StackVerdict::kOddOnes;
+  place.decided = diagnosis.verdict == StackVerdict::kStragglers;
   place.blamed.insert(diagnosis.roots.begin(), diagnosis.roots.end());
   std::uint32_t ranks = 0;
   for (const StackGroup& group : diagnosis.groups) {

@@ -34,11 +34,11 @@ std::map<std::uint32_t, GroupStanding> standings_of(const RankEvidence& rank) {
 
 }  // namespace
 
-ActInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCall& call) {
-  ActInfo info;
+OpInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCall& call) {
+  OpInfo info;
   info.rank = rank;
-  info.op = call_name(call, evidence.groups[call.group], rank);
-  info.act = static_cast<std::uint32_t>(call.sequence);
+  info.name = call_name(call, evidence.groups[call.group], rank);
+  info.number = static_cast<std::uint32_t>(call.sequence);
   info.stream = group_name(evidence.groups[call.group]);
   info.thread = "host";
   info.at = call.at;
@@ -46,28 +46,28 @@ ActInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCa
   info.collective = true;
   switch (call.state) {
     case CallState::kScheduled:
-      info.stage = ActStage::kLaunched;
+      info.stage = OpStage::kLaunched;
       break;
     case CallState::kStarted:
-      info.stage = ActStage::kStarted;
+      info.stage = OpStage::kStarted;
       break;
     case CallState::kCompleted:
-      info.stage = ActStage::kDone;
+      info.stage = OpStage::kDone;
       break;
   }
   return info;
 }
 
 Wait wait_of(const sim::WaitGraph& graph, const sim::WaitEdge& edge,
-             const std::function<ActInfo(sim::ActorId)>& describe) {
+             const std::function<OpInfo(sim::ActorId)>& describe) {
   const auto party = [&](std::uint32_t index) {
     const sim::WaitNode& node = graph.nodes[index];
     WaitParty result;
     result.kind = node.kind;
     result.rank = node.rank.value;
-    if (node.kind == sim::WaitNodeKind::kAct) {
-      result.act = describe(node.actor);
-      result.act.actor = node.actor;
+    if (node.kind == sim::WaitNodeKind::kOp) {
+      result.op = describe(node.actor);
+      result.op.actor = node.actor;
     }
     return result;
   };
@@ -102,7 +102,7 @@ std::vector<Misfit> find_misfits(const Evidence& evidence,
       groups[check.group] = true;
       const RecordedCall& theirs = evidence.ranks[culprit.rank].calls[culprit.call];
       const auto alike = std::find_if(misfits.begin(), misfits.end(), [&](const Misfit& other) {
-        return other.first.rank == check.reference && other.first.act == check.sequence &&
+        return other.first.rank == check.reference && other.first.number == check.sequence &&
                other.first.stream == group_name(evidence.groups[check.group]) &&
                other.differences.front() == culprit.result.difference;
       });

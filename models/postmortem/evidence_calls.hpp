@@ -15,11 +15,11 @@
 namespace pipesim::models {
 
 /// Converts a call to the op that reports show.
-ActInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCall& call);
+OpInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCall& call);
 
 /// Converts an edge of the wait graph to a wait; `describe` returns the op of an actor.
 Wait wait_of(const sim::WaitGraph& graph, const sim::WaitEdge& edge,
-             const std::function<ActInfo(sim::ActorId)>& describe);
+             const std::function<OpInfo(sim::ActorId)>& describe);
 
 /// Returns the mismatched collectives. Sets `groups` for the groups of these collectives.
 std::vector<Misfit> find_misfits(const Evidence& evidence,

@@ -24,8 +24,8 @@ using sim::WaitNodeKind;
 /// An op of a collective in which a rank waits.
 struct Waiting {
   std::uint32_t rank;
-  std::uint32_t op;   // index in the ops of the rank
-  std::uint32_t act;  // execution of the op, from 1
+  std::uint32_t op;      // index in the ops of the rank
+  std::uint32_t number;  // execution of the op, from 1
   bool open;
   std::vector<std::uint32_t> missing;  // members that have not entered it
 };
@@ -53,7 +53,7 @@ class LogDiagnoser {
   std::vector<std::uint32_t> members(std::uint32_t rank, const std::string& op) const;
   bool is_collective(const std::string& op) const;
   std::uint32_t stands_at(std::uint32_t rank) const;
-  ActInfo describe(std::uint32_t rank, const LoggedOp& op, std::uint32_t act) const;
+  OpInfo describe(std::uint32_t rank, const LoggedOp& op, std::uint32_t number) const;
   Wait describe(const WaitEdge& edge) const;
 
   const LaunchLog& log_;
@@ -65,7 +65,7 @@ class LogDiagnoser {
   std::vector<std::vector<std::string>> column_ops_;  // ops per column; empty: columns are streams
   std::vector<Waiting> waiting_;
   sim::WaitGraph graph_;
-  std::vector<std::optional<ActInfo>> needed_;  // missing op of each edge
+  std::vector<std::optional<OpInfo>> needed_;  // missing op of each edge
   LaunchLogDiagnosis result_;
 };
 
@@ -259,7 +259,7 @@ std::optional<Waiting> LogDiagnoser::waiting_in(std::uint32_t rank, std::uint32_
   if (least == own.entered) return std::nullopt;
   Waiting waiting{rank, op, least + 1, least + 1 > own.launched, {}};
   for (const std::uint32_t member : group) {
-    if (entered(member, own.name).value_or(waiting.act) < waiting.act) {
+    if (entered(member, own.name).value_or(waiting.number) < waiting.number) {
       waiting.missing.push_back(member);
     }
   }
@@ -291,37 +291,37 @@ void LogDiagnoser::build_graph() {
   struct Edge {
     std::uint32_t from;
     std::uint32_t to;
-    std::optional<ActInfo> needed;
+    std::optional<OpInfo> needed;
   };
   std::vector<Edge> edges;
   std::set<std::uint32_t> ends;  // ranks
-  const auto acts = static_cast<std::uint32_t>(waiting_.size());
-  for (std::uint32_t i = 0; i < acts; ++i) {
+  const auto count = static_cast<std::uint32_t>(waiting_.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
     const Waiting& waiting = waiting_[i];
     const LoggedOp& op = log_.ranks[waiting.rank].ops[waiting.op];
     for (const std::uint32_t member : waiting.missing) {
       const std::uint32_t at = stands_at(member);
       if (at != kNoIndex) {
-        ActInfo needed = describe(member, op, waiting.act);
-        needed.stage = ActStage::kNotEntered;
+        OpInfo needed = describe(member, op, waiting.number);
+        needed.stage = OpStage::kNotEntered;
         edges.push_back({i, at, std::move(needed)});
         continue;
       }
       // The member waits for data, which logs do not show, unless all other ranks are ahead of it.
       const bool is_behind =
           std::find(result_.behind.begin(), result_.behind.end(), member) != result_.behind.end();
-      if (is_behind) edges.push_back({i, acts + member, std::nullopt});
+      if (is_behind) edges.push_back({i, count + member, std::nullopt});
       if (is_behind) ends.insert(member);
     }
   }
   std::map<std::uint32_t, std::uint32_t> node;
-  for (std::uint32_t i = 0; i < acts; ++i) {
+  for (std::uint32_t i = 0; i < count; ++i) {
     node[i] = i;
-    graph_.nodes.push_back(
-        {WaitNodeKind::kAct, sim::ActorId{i}, waiting_[i].act - 1, sim::RankId{waiting_[i].rank}});
+    graph_.nodes.push_back({WaitNodeKind::kOp, sim::ActorId{i}, waiting_[i].number - 1,
+                            sim::RankId{waiting_[i].rank}});
   }
   for (const std::uint32_t rank : ends) {
-    node[acts + rank] = static_cast<std::uint32_t>(graph_.nodes.size());
+    node[count + rank] = static_cast<std::uint32_t>(graph_.nodes.size());
     sim::WaitNode end;
     end.kind = WaitNodeKind::kRank;
     end.rank = sim::RankId{rank};
@@ -337,18 +337,18 @@ void LogDiagnoser::build_graph() {
   }
 }
 
-ActInfo LogDiagnoser::describe(std::uint32_t rank, const LoggedOp& op, std::uint32_t act) const {
-  ActInfo info;
+OpInfo LogDiagnoser::describe(std::uint32_t rank, const LoggedOp& op, std::uint32_t number) const {
+  OpInfo info;
   info.rank = rank;
-  info.op = op.name;
-  info.act = act;
+  info.name = op.name;
+  info.number = number;
   info.stream = op.stream.empty() ? op.thread : op.stream;
   info.thread = op.thread;
   info.collective = is_collective(op.name);
-  if (act <= op.launched) {
-    info.stage = ActStage::kLaunched;
-  } else if (act <= op.entered) {
-    info.stage = ActStage::kEntered;
+  if (number <= op.launched) {
+    info.stage = OpStage::kLaunched;
+  } else if (number <= op.entered) {
+    info.stage = OpStage::kEntered;
   }
   return info;
 }
@@ -356,7 +356,7 @@ ActInfo LogDiagnoser::describe(std::uint32_t rank, const LoggedOp& op, std::uint
 Wait LogDiagnoser::describe(const WaitEdge& edge) const {
   Wait wait = wait_of(graph_, edge, [this](sim::ActorId actor) {
     const Waiting& waiting = waiting_[actor.value];
-    return describe(waiting.rank, log_.ranks[waiting.rank].ops[waiting.op], waiting.act);
+    return describe(waiting.rank, log_.ranks[waiting.rank].ops[waiting.op], waiting.number);
   });
   wait.needed = needed_[static_cast<std::size_t>(&edge - graph_.edges.data())];
   return wait;
@@ -403,17 +403,17 @@ void LogDiagnoser::add_evidence() {
     RankEvidence& rank = evidence.ranks[waiting.rank];
     RecordedCall call;
     call.group = at->second;
-    call.sequence = waiting.act;
+    call.sequence = waiting.number;
     call.ops.emplace_back();
     call.ops.front().record = call.last_record = rank.calls.size();
     call.ops.front().name = name;
     rank.calls.push_back(std::move(call));
     for (const std::uint32_t member : evidence.groups[at->second].ranks) {
       if (!is_new || member >= evidence.ranks.size()) continue;
-      const std::int64_t least = waiting.act - 1;
-      const bool lacks = entered(member, name).value_or(0) < waiting.act;
+      const std::int64_t least = waiting.number - 1;
+      const bool lacks = entered(member, name).value_or(0) < waiting.number;
       evidence.ranks[member].progress.push_back(
-          {at->second, lacks ? least : waiting.act, least, least, false, {}});
+          {at->second, lacks ? least : waiting.number, least, least, false, {}});
     }
   }
   for (std::uint32_t rank = 0; rank < evidence.ranks.size(); ++rank) {

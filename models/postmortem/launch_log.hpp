@@ -81,8 +81,8 @@ struct LaunchLogDiagnosis {
   std::vector<std::uint32_t> behind;  // ranks with the fewest launched iterations, if ranks differ
   // Ranks of the cycle, else the root causes, else `behind` (if `has_groups`).
   std::vector<std::uint32_t> roots;
-  std::vector<ActInfo> open;  // launches entered but not left
-  bool has_groups = false;    // whether the members of collectives are known
+  std::vector<OpInfo> open;  // launches entered but not left
+  bool has_groups = false;   // whether the members of collectives are known
   Evidence evidence;  // the collectives that ranks wait in, as calls; empty without known groups
 };
 

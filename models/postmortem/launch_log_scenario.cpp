@@ -26,7 +26,7 @@ LaunchLogHints hints_of(const TaskGraph& graph, const Lowered& lowered) {
       members.push_back(plan.members[i].rank.value);
     }
     std::sort(members.begin(), members.end());
-    auto& groups = hints.collectives[names.op(id)];
+    auto& groups = hints.collectives[names.name(id)];
     if (std::find(groups.begin(), groups.end(), members) == groups.end()) {
       groups.push_back(std::move(members));
     }

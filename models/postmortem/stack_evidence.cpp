@@ -20,12 +20,12 @@ struct Meaning {
 
 // Meanings, in the order in which they are tried for a frame.
 constexpr std::array kMeanings = {
-    Meaning{"ncclCommInitRank", WaitPlace::kCreation, false},
-    Meaning{"commInit", WaitPlace::kCreation, false},
-    Meaning{"GetCommForDevice", WaitPlace::kCreation, false},
-    Meaning{"PullKV", WaitPlace::kCreation, false},
-    Meaning{"new_group", WaitPlace::kCreation, true},
-    Meaning{"init_process_group", WaitPlace::kCreation, true},
+    Meaning{"ncclCommInitRank", WaitPlace::kInit, false},
+    Meaning{"commInit", WaitPlace::kInit, false},
+    Meaning{"GetCommForDevice", WaitPlace::kInit, false},
+    Meaning{"PullKV", WaitPlace::kInit, false},
+    Meaning{"new_group", WaitPlace::kInit, true},
+    Meaning{"init_process_group", WaitPlace::kInit, true},
     Meaning{"_store_based_barrier", WaitPlace::kStore, true},
     Meaning{"broadcast_tensors", WaitPlace::kUnknown, true},
     Meaning{"broadcast_to", WaitPlace::kUnknown, true},
@@ -70,7 +70,7 @@ WaitPlace place_of_ours(const std::string& function) {
   const auto has = [&](const char* part) { return function.find(part) != std::string::npos; };
   if (has("<finished>")) return WaitPlace::kFinished;
   if (has("<waits for messages>")) return WaitPlace::kMessages;
-  if (has("creating the communicator")) return WaitPlace::kCreation;
+  if (has("creating the communicator")) return WaitPlace::kInit;
   if (has("waiting for input")) return WaitPlace::kInput;
   if (function.rfind("send ", 0) == 0 || function.rfind("recv ", 0) == 0)
     return WaitPlace::kMessage;
@@ -142,7 +142,7 @@ void decide(StackDiagnosis& diagnosis) {
   std::set<std::string> threads;
   for (const StackGroup& group : diagnosis.groups) threads.insert(group.thread);
   if (!others.empty()) {
-    diagnosis.verdict = StackVerdict::kOddOnes;
+    diagnosis.verdict = StackVerdict::kStragglers;
     diagnosis.roots.assign(others.begin(), others.end());
   } else if (diagnosis.groups.size() == threads.size()) {
     diagnosis.verdict = StackVerdict::kAlike;
@@ -157,8 +157,8 @@ sim::WaitKind kind_of(WaitPlace place) {
       return sim::WaitKind::kPeerOfCollective;
     case WaitPlace::kMessage:
       return sim::WaitKind::kPeerOfMessage;
-    case WaitPlace::kCreation:
-      return sim::WaitKind::kCommunicatorCreation;
+    case WaitPlace::kInit:
+      return sim::WaitKind::kCommunicatorInit;
     default:
       return sim::WaitKind::kHostWait;
   }
@@ -169,7 +169,7 @@ void add_waits(StackDiagnosis& diagnosis) {
   constexpr std::size_t kMaxRoots = 16;
   Explanation& explanation = diagnosis.explanation;
   explanation.verdict = sim::Verdict::kLimit;
-  if (diagnosis.verdict != StackVerdict::kOddOnes) return;
+  if (diagnosis.verdict != StackVerdict::kStragglers) return;
   explanation.verdict = sim::Verdict::kStarved;
   explanation.cause = Cause::kAbsentMember;
   std::vector<WaitParty> waiting;
@@ -178,12 +178,12 @@ void add_waits(StackDiagnosis& diagnosis) {
     if (!waits_for_others(group.place)) continue;
     for (const std::uint32_t rank : group.ranks) {
       WaitParty party;
-      party.rank = party.act.rank = rank;
-      party.act.actor = sim::ActorId{static_cast<std::uint32_t>(waiting.size())};
-      party.act.op = group.op;
-      party.act.stream = party.act.thread = group.thread;
-      party.act.in_program = true;
-      party.act.stage = ActStage::kEntered;
+      party.rank = party.op.rank = rank;
+      party.op.actor = sim::ActorId{static_cast<std::uint32_t>(waiting.size())};
+      party.op.name = group.op;
+      party.op.stream = party.op.thread = group.thread;
+      party.op.in_program = true;
+      party.op.stage = OpStage::kEntered;
       waiting.push_back(std::move(party));
       kinds.push_back(kind_of(group.place));
     }
@@ -213,7 +213,7 @@ void add_waits(StackDiagnosis& diagnosis) {
 
 bool waits_for_others(WaitPlace place) {
   return place == WaitPlace::kCollective || place == WaitPlace::kMessage ||
-         place == WaitPlace::kCreation || place == WaitPlace::kDevice || place == WaitPlace::kStore;
+         place == WaitPlace::kInit || place == WaitPlace::kDevice || place == WaitPlace::kStore;
 }
 
 std::string_view place_name(WaitPlace place) {
@@ -224,7 +224,7 @@ std::string_view place_name(WaitPlace place) {
       return "in a collective";
     case WaitPlace::kMessage:
       return "in a message";
-    case WaitPlace::kCreation:
+    case WaitPlace::kInit:
       return "creating a communicator";
     case WaitPlace::kDevice:
       return "for the device";
@@ -244,7 +244,7 @@ std::string_view place_name(WaitPlace place) {
 
 std::string_view verdict_name(StackVerdict verdict) {
   switch (verdict) {
-    case StackVerdict::kOddOnes:
+    case StackVerdict::kStragglers:
       return "odd ones out";
     case StackVerdict::kDifferent:
       return "different waits";
@@ -370,7 +370,7 @@ Evidence stack_evidence(const StackDumps& dumps, const StackDiagnosis& diagnosis
       evidence.ranks[rank].complete = false;
     }
   }
-  if (diagnosis.verdict != StackVerdict::kOddOnes) return evidence;
+  if (diagnosis.verdict != StackVerdict::kStragglers) return evidence;
   for (const auto& [op, ranks] : ranks_in) {
     const auto number = static_cast<std::uint32_t>(evidence.groups.size());
     std::set<std::uint32_t> members = ranks;

@@ -46,7 +46,7 @@ enum class WaitPlace : std::uint8_t {
   kUnknown,
   kCollective,  // includes barriers
   kMessage,
-  kCreation,  // initialization of a communicator or group
+  kInit,  // initialization of a communicator or group
   kDevice,
   kStore,
   kLock,
@@ -67,10 +67,10 @@ struct StackGroup {
 };
 
 enum class StackVerdict : std::uint8_t {
-  kOddOnes,    // most ranks wait in a collective, and some do not
-  kDifferent,  // all wait in collectives, but in different ones: no rank is blamed
-  kAlike,      // all are at the same place
-  kUndecided,  // no rank is known to wait in a collective
+  kStragglers,  // most ranks wait in a collective, and some do not
+  kDifferent,   // all wait in collectives, but in different ones: no rank is blamed
+  kAlike,       // all are at the same place
+  kUndecided,   // no rank is known to wait in a collective
 };
 
 /// Returns the verdict in reports: "odd ones out".
@@ -81,7 +81,7 @@ struct StackDiagnosis {
   std::vector<StackGroup> groups;    // sorted by thread, the largest group first
   std::vector<std::uint32_t> roots;  // ranks to look at first
   std::uint32_t ranks = 0;
-  /// With kOddOnes: each waiting rank waits for each straggler, because stacks do not show who
+  /// For kStragglers: each waiting rank waits for each straggler, because stacks do not show who
   /// shares a collective. Otherwise no waits are known.
   Explanation explanation;
   std::vector<Wait> waits;

@@ -17,8 +17,8 @@ namespace {
 using Ranks = std::vector<std::uint32_t>;
 using Arrivals = std::vector<Arrival>;
 
-bool is_at_rest(const RankRecord& rank) {
-  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kRest;
+bool is_quiescent(const RankRecord& rank) {
+  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kQuiescent;
 }
 
 // Returns the frames of a stack, outermost first.
@@ -71,7 +71,7 @@ class GroupCalls {
         return !is_cut_short(record_.ranks[rank]);
       });
       const bool left = std::any_of(absent.begin(), absent.end(), [&](std::uint32_t rank) {
-        return !is_at_rest(record_.ranks[rank]);
+        return !is_quiescent(record_.ranks[rank]);
       });
       if (known && (left || differs(number - 1))) return number;
       return std::nullopt;

@@ -201,7 +201,7 @@ class RankSteps {
   void add_store_barrier(const RecordEntry& from);
   void add_store(std::size_t i);
   void add_end();
-  std::string name_of_rest() const;
+  std::string name_of_last_wait() const;
   RecordPeer peer_of(const HostCall& call, std::uint32_t rank) const;
 
   const Record& record_;
@@ -633,18 +633,18 @@ void RankSteps::add_end() {
     made.number = own_.end.code;
     made.place = own_.end.place;
     add(std::move(made));
-  } else if (own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kRest) {
+  } else if (own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kQuiescent) {
     // The rank did not continue, whatever its earlier steps do.
     HostStep made;
     made.kind = StepKind::kGet;
-    made.name = name_of_rest();
+    made.name = name_of_last_wait();
     made.place = own_.end.place;
     add(std::move(made));
   }
 }
 
 // Names what a quiescent rank waits for if no call of another rank can end the wait.
-std::string RankSteps::name_of_rest() const {
+std::string RankSteps::name_of_last_wait() const {
   const auto last = std::find_if(own_.entries.rbegin(), own_.entries.rend(), [](const auto& entry) {
     return !entry.later && entry.kind != EntryKind::kNote;
   });
@@ -683,7 +683,9 @@ HostPrograms host_programs(const Record& record, RecordRules rules) {
       if (split) split_calls.emplace(entry.group, entry.number);
     }
   }
-  for (const RecordGroup& group : record.groups) programs.lazy = programs.lazy && !group.eager;
+  for (const RecordGroup& group : record.groups) {
+    programs.lazy = programs.lazy && !group.init_at_once;
+  }
   JobNames names{StepNumbers(programs.steps), unmatched_messages(record, rules)};
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     RankSteps made(record, rank, clashes, split_calls, names, programs);

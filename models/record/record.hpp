@@ -55,7 +55,7 @@ struct RecordGroup {
   std::vector<std::uint32_t> ranks;  // members in the order of their group ranks
   OutsideText description;           // description in torch: "mesh_tp"; may be empty
   std::uint32_t place = kNotSaid;    // line that created it
-  bool eager = false;                // whether NCCL initializes its communicator at once
+  bool init_at_once = false;         // whether NCCL initializes its communicator at once
   bool nccl = false;                 // whether its backend is NCCL; otherwise gloo
 
   /// Returns the index of `rank` in `ranks`, or kNotSaid.
@@ -133,7 +133,7 @@ struct RecordEntry {
 /// The end of a rank's record.
 struct RecordEnd {
   enum class Kind : std::uint8_t { kFinished, kExited, kRaised, kCut };
-  enum class Cut : std::uint8_t { kRest, kSteps, kSeconds, kMadeUp, kKilled };
+  enum class Cut : std::uint8_t { kQuiescent, kSteps, kSeconds, kMadeUp, kKilled };
 
   Kind kind = Kind::kCut;
   Cut cut = Cut::kKilled;

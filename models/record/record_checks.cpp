@@ -161,7 +161,7 @@ std::string cut_text(const Record& record, RecordEnd::Cut cut) {
       return "what followed a made-up value means nothing";
     case RecordEnd::Cut::kKilled:
       return "its process was ended";
-    case RecordEnd::Cut::kRest:
+    case RecordEnd::Cut::kQuiescent:
       break;
   }
   return "nothing could be delivered any more";

@@ -107,11 +107,11 @@ std::set<std::int64_t> waited_works(const RankRecord& rank) {
 }  // namespace
 
 bool stands_still(const RankRecord& rank) {
-  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kRest;
+  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kQuiescent;
 }
 
 bool is_cut_short(const RankRecord& rank) {
-  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut != RecordEnd::Cut::kRest;
+  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut != RecordEnd::Cut::kQuiescent;
 }
 
 bool ends_unknown(const RankRecord& rank) {

@@ -117,7 +117,7 @@ std::string end_text(const Record& record, std::uint32_t rank) {
     case RecordEnd::Kind::kCut:
       break;
   }
-  if (end.cut == RecordEnd::Cut::kRest) {
+  if (end.cut == RecordEnd::Cut::kQuiescent) {
     return place.empty() ? "waits elsewhere" : "waits at " + place;
   }
   return "its record ends" + (place.empty() ? "" : " at " + place);

@@ -37,20 +37,20 @@ class RecordedJob : public Recorded {
     return difference_ ? &*difference_ : nullptr;
   }
 
-  std::string name(std::uint32_t rank, const std::string& op, std::uint32_t act) const override {
+  std::string name(std::uint32_t rank, const std::string& op, std::uint32_t number) const override {
     const std::lock_guard lock(mutex_);
     const auto& steps = program(rank).steps;
     const auto found = steps.find(op);
-    if (found == steps.end() || act == 0 || act > found->second.size()) return "";
-    return program(rank).names[found->second[act - 1]];
+    if (found == steps.end() || number == 0 || number > found->second.size()) return "";
+    return program(rank).names[found->second[number - 1]];
   }
 
-  std::optional<NamedAct> find(std::uint32_t rank, const std::string& name) const override {
+  std::optional<NamedOp> find(std::uint32_t rank, const std::string& name) const override {
     const std::lock_guard lock(mutex_);
     if (rank >= record_->ranks.size()) return std::nullopt;
     for (const auto& [op, steps] : program(rank).steps) {
       for (std::uint32_t i = 0; i < steps.size(); ++i) {
-        if (program(rank).names[steps[i]] == name) return NamedAct{op, i + 1};
+        if (program(rank).names[steps[i]] == name) return NamedOp{op, i + 1};
       }
     }
     return std::nullopt;

@@ -128,7 +128,7 @@ std::vector<Actions> interleaved(const ScheduleShape& shape) {
     const std::int64_t first_backward =
         std::int64_t{shape.chunks} * shape.ranks() + std::int64_t{2} * behind;
     rule.empty_after_warm_up =
-        first_backward - std::min<std::int64_t>(rule.warm_up, all_acts(shape)) - rank;
+        first_backward - std::min<std::int64_t>(rule.warm_up, all_ops(shape)) - rank;
     rows.push_back(in_rounds(shape, rank, rule));
   }
   return rows;

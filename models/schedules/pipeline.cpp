@@ -62,7 +62,7 @@ class Programs {
         [&](const StageCollective& call) { communicator_of_op_[&call] = links_.over(call.over); });
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) find_alone(row);
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) collect(row);
-    split_where_acts_differ();
+    split_where_ops_differ();
     for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage)
       split_where_inputs_differ(stage);
     pipeline_.first_actor = static_cast<std::uint32_t>(graph_.actors.size());
@@ -197,7 +197,7 @@ class Programs {
 
   // Gives actions separate actors if their ops would take different times, or if an action needs
   // several ops.
-  void split_where_acts_differ() {
+  void split_where_ops_differ() {
     for (std::size_t i = 0; i < kActionKinds; ++i) {
       const auto kind = static_cast<ActionKind>(i);
       const bool exchanges = pipeline_.shape_exchange && is_message(kind);
@@ -243,7 +243,7 @@ class Programs {
       ActionSort& consumers = sort(kind, stage);
       const ActionSort& receives = sort(receive_for(kind), stage);
       if (consumers.count < 2 || receives.count == 0) continue;
-      const std::uint32_t ahead = receives.numbers.act(consumers.numbers.first, receives.count);
+      const std::uint32_t ahead = receives.numbers.op(consumers.numbers.first, receives.count);
       const bool alike = receives.regular && receives.numbers.step == consumers.numbers.step &&
                          ahead != kNoIndex && consumers.count <= receives.count - ahead;
       consumers.regular = consumers.regular && alike;
@@ -658,7 +658,7 @@ class Programs {
     const ActionSort& receives = sort(kind, part.stage);
     if (receives.count == 0) return;
     if (receives.regular) {
-      const std::uint32_t ahead = receives.numbers.act(part.micro_batch, receives.count);
+      const std::uint32_t ahead = receives.numbers.op(part.micro_batch, receives.count);
       if (ahead != kNoIndex && receives.actor != kNoIndex) {
         actor.after.push_back({receives.actor, ahead});
       }

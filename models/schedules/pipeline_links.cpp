@@ -101,7 +101,7 @@ std::uint32_t PipelineLinks::add_communicator(std::uint32_t group) {
   made.name = graph_.groups[group].name;
   made.place = pipeline_.place;
   made.group = group;
-  made.creation = graph_.creation;
+  made.init = graph_.init;
   graph_.communicators.push_back(std::move(made));
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
 }

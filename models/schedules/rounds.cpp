@@ -8,11 +8,11 @@ std::uint32_t per_round(const ScheduleShape& shape) {
   return shape.micro_batches / std::max<std::uint32_t>(1, shape.micro_batches / shape.ranks());
 }
 
-std::uint32_t all_acts(const ScheduleShape& shape) { return shape.chunks * shape.micro_batches; }
+std::uint32_t all_ops(const ScheduleShape& shape) { return shape.chunks * shape.micro_batches; }
 
 Actions in_rounds(const ScheduleShape& shape, std::uint32_t rank, const RoundsRule& rule) {
   const std::uint32_t size = per_round(shape);
-  const std::uint32_t all = all_acts(shape);
+  const std::uint32_t all = all_ops(shape);
   const std::uint32_t warm_up = std::min(rule.warm_up, all);
   // Returns the micro-batch of the i-th forward and of the i-th backward, from 0.
   const auto micro_batch = [&](std::uint32_t i) {

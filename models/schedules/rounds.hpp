@@ -20,7 +20,7 @@ struct RoundsRule {
 std::uint32_t per_round(const ScheduleShape& shape);
 
 /// Returns the number of forwards of a rank, over all its stages.
-std::uint32_t all_acts(const ScheduleShape& shape);
+std::uint32_t all_ops(const ScheduleShape& shape);
 
 /// Returns the actions of `rank`: the warm-up, then forwards and backwards in turn, then the
 /// remaining backwards. The stages of the rank alternate after each round: forwards start with its

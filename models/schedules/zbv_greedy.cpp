@@ -133,7 +133,7 @@ class Attempt {
     put(kW, chunk, rank);
   }
 
-  void make_room(std::uint32_t rank) {
+  void make_space(std::uint32_t rank) {
     while (state_[rank].held + 1 > most_held_) put_weights(rank);
   }
 
@@ -196,7 +196,7 @@ class Attempt {
     if (forwards(rank, 1) >= count_) return;
     const std::optional<std::uint32_t> chunk = next_forward(rank);
     if (!chunk) return;
-    make_room(rank);
+    make_space(rank);
     fill_bubble(kF, *chunk, rank, preference_.fill_f);
     put(kF, *chunk, rank);
   }

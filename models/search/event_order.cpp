@@ -10,10 +10,10 @@
 namespace pipesim::models {
 namespace {
 
-std::string act_text(const Names& names, const sim::Plan& plan, sim::ActorId id, std::uint32_t k) {
-  const ActName name = names.act(id, k);
-  return "rank " + std::to_string(plan.actors[id].rank.value) + ": " + name.op + "#" +
-         std::to_string(name.act);
+std::string op_text(const Names& names, const sim::Plan& plan, sim::ActorId id, std::uint32_t k) {
+  const OpName op = names.op(id, k);
+  return "rank " + std::to_string(plan.actors[id].rank.value) + ": " + op.name + "#" +
+         std::to_string(op.number);
 }
 
 // An entry of describe_run(). At equal times, the ends of device ops come first.
@@ -28,13 +28,13 @@ struct Happening {
 class Happenings {
  public:
   Happenings(const TaskGraph& graph, const Simulation& run)
-      : names_(graph, run.lowered), plan_(run.lowered.plan), times_(run.outcome.act_times) {}
+      : names_(graph, run.lowered), plan_(run.lowered.plan), times_(run.outcome.op_times) {}
 
-  void add_act(sim::ActorId id, std::uint32_t k) {
+  void add_op(sim::ActorId id, std::uint32_t k) {
     using When = Happening::When;
-    const sim::ActTimes& times = times_.of(id, k);
+    const sim::OpTimes& times = times_.of(id, k);
     const bool on_host = sim::on_host(plan_.actors[id].role);
-    const std::string name = act_text(names_, plan_, id, k);
+    const std::string name = op_text(names_, plan_, id, k);
     if (times.launch == sim::kNever) {
       if (times.enter != sim::kNever) add(times.enter, When::kHost, name + " is entered");
       return;
@@ -60,7 +60,7 @@ class Happenings {
  private:
   Names names_;
   const sim::Plan& plan_;
-  const sim::ActTimesTable& times_;
+  const sim::OpTimesTable& times_;
   std::vector<Happening> found_;
 };
 
@@ -95,12 +95,12 @@ class Teller {
   }
 
  private:
-  std::string act_text(sim::ActorId id, std::uint32_t k) const {
-    return models::act_text(names_, plan_, id, k);
+  std::string op_text(sim::ActorId id, std::uint32_t k) const {
+    return models::op_text(names_, plan_, id, k);
   }
 
   std::string done_text(sim::ActorId id) const {
-    return act_text(id, stepper_.state().actors[id].done);
+    return op_text(id, stepper_.state().actors[id].done);
   }
 
   std::string call_text(sim::CallId id) const {
@@ -162,11 +162,11 @@ class Teller {
       const sim::ActorId actor = actors_[id][i];
       if (stepper_.state().actors[actor].launched == before[i]) continue;
       const bool on_host = sim::on_host(plan_.actors[actor].role);
-      return act_text(actor, before[i]) + (on_host ? " is done" : " is launched");
+      return op_text(actor, before[i]) + (on_host ? " is done" : " is launched");
     }
     if (state.mode == sim::ThreadMode::kBlocked) {
       const std::uint32_t k = stepper_.state().actors[state.at].launched;
-      return act_text(state.at, k) + " is entered";
+      return op_text(state.at, k) + " is entered";
     }
     return "rank " + std::to_string(plan_.threads[id].rank.value) + ": thread " +
            names_.thread(id) + " reads a message";
@@ -183,17 +183,17 @@ class Teller {
 std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,
                                       std::size_t limit) {
   const sim::Plan& plan = run.lowered.plan;
-  if (plan.act_count > limit) return {};
+  if (plan.op_count > limit) return {};
   Happenings happenings(graph, run);
   sim::IdVector<sim::ActorId, std::uint32_t> next(plan.actors.size(), 0);
   for (const sim::Thread& thread : plan.threads) {
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const sim::ActorId id = plan.act(thread, i);
-      happenings.add_act(id, next[id]++);
+      const sim::ActorId id = plan.op(thread, i);
+      happenings.add_op(id, next[id]++);
     }
   }
   for (const sim::ActorId id : sim::ids_of(plan.actors)) {
-    while (next[id] < plan.actors[id].acts) happenings.add_act(id, next[id]++);
+    while (next[id] < plan.actors[id].ops) happenings.add_op(id, next[id]++);
   }
   for (const sim::RankDeath& death : run.outcome.deaths) {
     happenings.add(death.at, Happening::When::kDeath,

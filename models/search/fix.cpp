@@ -10,9 +10,9 @@
 #include "models/measure/memory.hpp"
 #include "models/search/fix_candidates.hpp"
 #include "models/search/job_run.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "models/search/order_changes.hpp"
 #include "models/search/program_changes.hpp"
-#include "models/search/readings.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -42,7 +42,7 @@ struct Half {
 };
 
 /// The ranks of a job to lay out.
-enum class Ranks : std::uint8_t { kFewIfPossible, kAll };
+enum class Ranks : std::uint8_t { kMin, kAll };
 
 /// A fix and the changed scenario.
 struct Found {
@@ -64,9 +64,9 @@ bool can_hang(const sim::Exploration& orders) {
 }
 
 // Finds the actor by name and rank: steps of different ranks can share a name.
-const ActorTemplate* actor_of(const TaskGraph& graph, const ActInfo& act) {
+const ActorTemplate* actor_of(const TaskGraph& graph, const OpInfo& op) {
   for (const ActorTemplate& actor : graph.actors) {
-    if (actor.name == act.op && actor.on.contains(act.rank)) return &actor;
+    if (actor.name == op.name && actor.on.contains(op.rank)) return &actor;
   }
   return nullptr;
 }
@@ -92,19 +92,19 @@ class Differences {
     switch (wait.kind) {
       case sim::WaitKind::kStreamOrder:
       case sim::WaitKind::kHostWait:
-        return moves(wait.from.act) || moves(wait.to.act);
+        return moves(wait.from.op) || moves(wait.to.op);
       case sim::WaitKind::kCreditData:
       case sim::WaitKind::kCreditControl:
         return slots_differ(wait);
-      case sim::WaitKind::kCommunicatorCreation:
-        return before_.creation != after_.creation;
-      case sim::WaitKind::kDeviceRoom:
+      case sim::WaitKind::kCommunicatorInit:
+        return before_.init != after_.init;
+      case sim::WaitKind::kKernelSlots:
         return before_.device != after_.device;
       case sim::WaitKind::kLaunchQueue:
         return before_.launch_queue != after_.launch_queue ||
                before_.device.launch_queue != after_.device.launch_queue;
       case sim::WaitKind::kPeerOfMessage:
-        return eager_differs(wait.from.act);
+        return buffering_differs(wait.from.op);
       default:
         return false;
     }
@@ -112,25 +112,25 @@ class Differences {
 
   // Whether one end of `wait` is gone, or no longer reads the other end.
   bool take_out(const Wait& wait) const {
-    const ActorTemplate* old = actor_of(before_, wait.from.act);
+    const ActorTemplate* old = actor_of(before_, wait.from.op);
     if (old == nullptr) return false;
-    const ActorTemplate* now = actor_of(after_, wait.from.act);
+    const ActorTemplate* now = actor_of(after_, wait.from.op);
     if (now == nullptr) return true;
     if (wait.kind != sim::WaitKind::kData) return false;
     const std::vector<std::string> sources = sources_of(after_, *now);
-    return std::find(sources.begin(), sources.end(), wait.to.act.op) == sources.end();
+    return std::find(sources.begin(), sources.end(), wait.to.op.name) == sources.end();
   }
 
  private:
-  bool moves(const ActInfo& act) const {
-    const ActorTemplate* old = actor_of(before_, act);
-    const ActorTemplate* now = actor_of(after_, act);
+  bool moves(const OpInfo& op) const {
+    const ActorTemplate* old = actor_of(before_, op);
+    const ActorTemplate* now = actor_of(after_, op);
     return old != nullptr && now != nullptr && stream_of(before_, *old) != stream_of(after_, *now);
   }
 
   bool slots_differ(const Wait& wait) const {
-    const ActorTemplate* old = actor_of(before_, wait.from.act);
-    const ActorTemplate* now = actor_of(after_, wait.from.act);
+    const ActorTemplate* old = actor_of(before_, wait.from.op);
+    const ActorTemplate* now = actor_of(after_, wait.from.op);
     if (old == nullptr || now == nullptr) return false;
     for (const RegisterTemplate& a : old->registers) {
       for (const RegisterTemplate& b : now->registers) {
@@ -140,9 +140,9 @@ class Differences {
     return false;
   }
 
-  // Whether the buffer size differs for any communicator that `act` calls.
-  bool eager_differs(const ActInfo& act) const {
-    const ActorTemplate* old = actor_of(before_, act);
+  // Whether the buffer size differs for any communicator that `op` calls.
+  bool buffering_differs(const OpInfo& op) const {
+    const ActorTemplate* old = actor_of(before_, op);
     const std::size_t count = std::min(before_.communicators.size(), after_.communicators.size());
     if (old == nullptr || !old->step) return false;
     return std::any_of(
@@ -181,18 +181,18 @@ std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGrap
 class Search {
  public:
   Search(const GraphWith& with, const FixOptions& options)
-      : with_(with), options_(options), acts_left_(options.most_acts) {}
+      : with_(with), options_(options), ops_left_(options.max_ops) {}
 
   std::optional<FixReport> run(const std::vector<Switch>& switches, Diagnostics& diagnostics);
 
  private:
   std::optional<LaidOutJob> lay_out(const TaskGraph& graph, Diagnostics& diagnostics,
-                                    Ranks ranks = Ranks::kFewIfPossible) const;
+                                    Ranks ranks = Ranks::kMin) const;
   bool find_hang(Diagnostics& diagnostics);
   bool find_hang_by_contract(Diagnostics& diagnostics);
   bool take_hang(std::optional<JobRun> run, Diagnostics& diagnostics);
   std::optional<TaskGraph> graph_with(const Changes& changes) const;
-  std::optional<Trial> attempt(const Changes& changes, Ranks ranks = Ranks::kFewIfPossible);
+  std::optional<Trial> attempt(const Changes& changes, Ranks ranks = Ranks::kMin);
   sim::ExploreOptions explore_options() const;
   void explore(const TaskGraph& graph, sim::Exploration orders, const sim::ExploreOptions& options,
                Fix& fix) const;
@@ -222,7 +222,7 @@ class Search {
 
   const GraphWith& with_;
   const FixOptions& options_;
-  std::uint64_t acts_left_;
+  std::uint64_t ops_left_;
   bool lowers_ = true;  // whether the last candidate lowered without errors
   TaskGraph graph_;
   LaidOutJob job_;                 // the job of `graph_`, as in the hanging run
@@ -235,7 +235,7 @@ class Search {
 
 std::optional<TaskGraph> Search::graph_with(const Changes& changes) const {
   std::optional<TaskGraph> graph = with_(changes);
-  if (graph && report_.found == FixCase::kByBuffers) graph->reading = report_.reading;
+  if (graph && report_.found == FixCase::kByBuffers) graph->nccl_mode = report_.mode;
   return graph;
 }
 
@@ -260,25 +260,25 @@ void Search::explore(const TaskGraph& graph, sim::Exploration orders,
                      const sim::ExploreOptions& options, Fix& fix) const {
   fix.orders = std::move(orders);
   fix.proved_in.clear();
-  if (can_hang(fix.orders) || !has_readings(graph)) return;
-  const auto see = [&](Reading reading, const sim::Exploration& found) {
-    if (found.answer == Answer::kProved) fix.proved_in.push_back(reading);
+  if (can_hang(fix.orders) || !has_nccl_modes(graph)) return;
+  const auto see = [&](NcclMode mode, const sim::Exploration& found) {
+    if (found.answer == Answer::kProved) fix.proved_in.push_back(mode);
   };
   const bool of_contract = report_.found == FixCase::kByBuffers;
-  const bool both = of_contract || graph.reading == Reading::kCold;
+  const bool both = of_contract || graph.nccl_mode == NcclMode::kCold;
   if (!both) {
-    see(graph.reading, fix.orders);
+    see(graph.nccl_mode, fix.orders);
     return;
   }
   TaskGraph other = graph;
-  other.reading = of_contract ? Reading::kCold : Reading::kContract;
+  other.nccl_mode = of_contract ? NcclMode::kCold : NcclMode::kContract;
   Diagnostics unheard;
   std::optional<LaidOutJob> job = lay_out(other, unheard);
   if (!job) return;
   sim::Exploration in_other = explore_job(other, *job, options);
   fix.by_buffers = !of_contract && can_hang(in_other);
-  see(Reading::kContract, of_contract ? fix.orders : in_other);
-  see(Reading::kCold, of_contract ? in_other : fix.orders);
+  see(NcclMode::kContract, of_contract ? fix.orders : in_other);
+  see(NcclMode::kCold, of_contract ? in_other : fix.orders);
   const bool fails_cold = of_contract && can_hang(in_other);
   if (in_other.answer == Answer::kUndecided || fails_cold) fix.orders = std::move(in_other);
 }
@@ -289,10 +289,10 @@ bool Search::find_hang(Diagnostics& diagnostics) {
   if (!job) return false;
   sim::RunOptions options;
   options.stop = options_.stop;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   std::optional<JobRun> now = run_job(graph_, std::move(*job), options);
   if (!now) return take_hang(std::nullopt, diagnostics);
-  report_.reading = graph_.reading;
+  report_.mode = graph_.nccl_mode;
   if (!now->outcome.completed()) {
     report_.stopped = now->outcome.end == sim::RunEnd::kInterrupted;
     report_.found = FixCase::kHangs;
@@ -308,7 +308,7 @@ bool Search::find_hang(Diagnostics& diagnostics) {
   }
   const bool proved = report_.before.answer == Answer::kProved;
   report_.found = proved ? FixCase::kNothing : FixCase::kNothingFound;
-  if (proved && graph_.reading == Reading::kCold && has_readings(graph_)) {
+  if (proved && graph_.nccl_mode == NcclMode::kCold && has_nccl_modes(graph_)) {
     return find_hang_by_contract(diagnostics);
   }
   return true;
@@ -317,14 +317,14 @@ bool Search::find_hang(Diagnostics& diagnostics) {
 // Looks for a hang by contract: a job that completes when fresh may still rely on NCCL's buffers.
 bool Search::find_hang_by_contract(Diagnostics& diagnostics) {
   TaskGraph graph = graph_;
-  graph.reading = Reading::kContract;
+  graph.nccl_mode = NcclMode::kContract;
   Diagnostics unheard;
   std::optional<LaidOutJob> job = lay_out(graph, unheard);
   if (!job) return true;
   const sim::Exploration orders = explore_job(graph, *job, explore_options());
   if (!orders.hang_found) return true;
   report_.found = FixCase::kByBuffers;
-  report_.reading = Reading::kContract;
+  report_.mode = NcclMode::kContract;
   graph_ = std::move(graph);
   return take_hang(run_hang(graph_, std::move(*job), orders, options_.stop), diagnostics);
 }
@@ -348,14 +348,14 @@ std::optional<Trial> Search::attempt(const Changes& changes, Ranks ranks) {
   lowers_ = job.has_value();
   if (!job) return std::nullopt;
   const Lowered& lowered = lowered_of(*job);
-  if (lowered.plan.act_count > acts_left_) {
+  if (lowered.plan.op_count > ops_left_) {
     report_.out_of_budget = true;
     return std::nullopt;
   }
-  acts_left_ -= lowered.plan.act_count;
+  ops_left_ -= lowered.plan.op_count;
   sim::RunOptions options;
   options.stop = options_.stop;
-  options.keep_act_times = has_sizes(*graph);
+  options.keep_op_times = has_sizes(*graph);
   Trial trial;
   trial.run.outcome = sim::run(lowered.plan, options);
   trial.completes = trial.run.outcome.completed();
@@ -392,7 +392,7 @@ std::optional<Change> Search::largest_below(const Candidate& candidate) {
     if (!graph || graph->ranks != graph_.ranks) return false;
     Diagnostics unheard;
     const std::optional<LaidOutJob> job = lay_out(*graph, unheard);
-    return job && acts_of(*job) == acts_of(job_) && works(change);
+    return job && ops_of(*job) == ops_of(job_) && works(change);
   };
   std::int64_t few = candidate.least;
   std::int64_t too_many = candidate.change.before;
@@ -432,7 +432,7 @@ Found* Search::known(const TaskGraph& graph) {
 
 // Whether the hang after a change differs from the original hang.
 bool is_another(const Explanation& before, const Explanation& after) {
-  return after.acts_done > before.acts_done || reason_of(before) != reason_of(after);
+  return after.ops_done > before.ops_done || reason_of(before) != reason_of(after);
 }
 
 // Whether the change makes sends complete without their recvs at any size: no runtime has such
@@ -638,7 +638,7 @@ int reach_of(const Change& change) {
     case Change::Kind::kCopy:
     case Change::Kind::kOtherEnd:
     case Change::Kind::kOneOrder:
-    case Change::Kind::kCreation:
+    case Change::Kind::kInit:
     case Change::Kind::kCommunicator:
     case Change::Kind::kMessages:
       return 1;
@@ -647,7 +647,7 @@ int reach_of(const Change& change) {
     case Change::Kind::kResident:  // hardware and environment settings
     case Change::Kind::kHardwareQueues:
     case Change::Kind::kLaunchQueue:
-    case Change::Kind::kEager:
+    case Change::Kind::kBuffer:
       return 3;
     default:
       return 0;

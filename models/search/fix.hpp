@@ -46,7 +46,7 @@ struct Change {
     kSwitch,    // sets parameter `what` to `to`
     kStream,    // moves actor `what` to stream `to`; empty: to its own stream
     kSlots,     // gives register `part` of actor `what` `number` slots
-    kCreation,  // initializes communicators at the start
+    kInit,      // initializes communicators at the start
     kOrder,     // makes actor `what` wait for actor `part`, which runs at most `number` ops ahead
     kResident,  // gives each device `number` kernel slots for communication
     kHardwareQueues,  // gives each device `number` hardware queues
@@ -75,7 +75,7 @@ struct Change {
     // Replaces row `number` (from 1) of a schedule by `to`: action `what` moves before or, if
     // `behind`, after `second_name`.
     kRow,
-    kEager,  // buffers messages of up to `number` bytes on communicator `what`
+    kBuffer,  // buffers messages of up to `number` bytes on communicator `what`
   };
   Kind kind = Kind::kSwitch;
   std::string what;
@@ -108,7 +108,7 @@ struct FixOptions {
   std::uint64_t max_steps = 20'000'000;  // per exploration
   std::uint32_t walks = 400;             // random interleavings per exploration
   // Ops of all ranks in all runs together; further changes are not tried.
-  std::uint64_t most_acts = 50'000'000;
+  std::uint64_t max_ops = 50'000'000;
   std::uint32_t max_pairs = 200;  // pairs of changes, tried if single changes do not help
   // The first `sure_fixes` unproved fixes are explored again, as `check` does.
   std::uint32_t sure_fixes = 3;
@@ -125,7 +125,7 @@ struct Fix {
   sim::Exploration orders;   // the exploration of the fixed job
   bool by_buffers = false;   // whether the job can still hang by NCCL's contract
   // Readings in which the fix is proved; empty also if the program has no readings.
-  std::vector<Reading> proved_in;
+  std::vector<NcclMode> proved_in;
   std::uint32_t variant = 0;         // rank among the changes of this kind; 0 is the best
   std::vector<std::uint32_t> waits;  // numbers of the broken waits in the cycle
   std::int64_t time_ns = 0;          // time of the run
@@ -144,16 +144,16 @@ enum class FixCase : std::uint8_t {
 
 struct FixReport {
   FixCase found = FixCase::kNothing;
-  Reading reading = Reading::kCold;  // the reading of the hang
-  sim::Exploration before;           // exploration of the unchanged scenario, if its run completes
-  Explanation explanation;           // the hang
+  NcclMode mode = NcclMode::kCold;  // the reading of the hang
+  sim::Exploration before;          // exploration of the unchanged scenario, if its run completes
+  Explanation explanation;          // the hang
   std::optional<std::int64_t> memory;  // peak bytes of the hanging run, up to the hang
   std::vector<Fix> fixes;              // best first
   std::vector<Fix> partial;  // fixes with which the run completes but other interleavings hang
   std::vector<Change> without_use;  // changes that leave a hang
   std::uint32_t unwritten = 0;      // changes that cannot be written in this scenario
   bool stopped = false;             // whether FixOptions::stop ended the search
-  bool out_of_budget = false;       // whether FixOptions::most_acts cut the search short
+  bool out_of_budget = false;       // whether FixOptions::max_ops cut the search short
 };
 
 /// Searches for fixes. Returns nullopt, with errors, if the unchanged scenario cannot be run.

@@ -31,9 +31,9 @@ class Candidates {
   void add_stream(const ActorTemplate& actor, std::uint32_t stream);
   void add_slots(const Wait& wait);
   void add_fewer_slots(const WaitParty& party);
-  void add_creation();
-  void add_eager(const ActorTemplate& step, std::uint32_t rank);
-  void add_room();
+  void add_init();
+  void add_buffering(const ActorTemplate& step, std::uint32_t rank);
+  void add_slots();
   void add_launch_queue();
   void add_orders();
   void add_order(std::uint32_t first, std::uint32_t second);
@@ -62,8 +62,7 @@ void Candidates::add(Candidate candidate) {
 }
 
 std::uint32_t Candidates::template_of(const WaitParty& party) const {
-  return party.kind == sim::WaitNodeKind::kAct ? lowered_.actor_template[party.act.actor]
-                                               : kNoIndex;
+  return party.kind == sim::WaitNodeKind::kOp ? lowered_.actor_template[party.op.actor] : kNoIndex;
 }
 
 const ActorTemplate* Candidates::actor_of(const WaitParty& party) const {
@@ -109,8 +108,8 @@ void Candidates::add_slots(const Wait& wait) {
     change.before = reg.slots.value(wait.from.rank).value_or(1);
     change.number = change.before + 1;
     // Slots beyond the number of ops that fill the register never help.
-    const std::int64_t acts = lowered_.plan.actors[wait.from.act.actor].acts;
-    if (acts > change.before) add(std::move(change), acts);
+    const std::int64_t ops = lowered_.plan.actors[wait.from.op.actor].ops;
+    if (ops > change.before) add(std::move(change), ops);
   }
 }
 
@@ -129,9 +128,9 @@ void Candidates::add_fewer_slots(const WaitParty& party) {
   }
 }
 
-void Candidates::add_creation() {
+void Candidates::add_init() {
   Change change;
-  change.kind = Kind::kCreation;
+  change.kind = Kind::kInit;
   add(std::move(change));
 }
 
@@ -143,7 +142,7 @@ const CallTemplate* message_of(const ActorTemplate* actor) {
                                                                                    : nullptr;
 }
 
-void Candidates::add_eager(const ActorTemplate& step, std::uint32_t rank) {
+void Candidates::add_buffering(const ActorTemplate& step, std::uint32_t rank) {
   const CallTemplate* call = message_of(&step);
   if (call == nullptr || call->communicator == kNoIndex) return;
   const CommunicatorTemplate& communicator = graph_.communicators[call->communicator];
@@ -151,14 +150,14 @@ void Candidates::add_eager(const ActorTemplate& step, std::uint32_t rank) {
   if (!communicator.on_host || !communicator.eager_bytes || *communicator.eager_bytes >= bytes)
     return;
   Change change;
-  change.kind = Kind::kEager;
+  change.kind = Kind::kBuffer;
   change.what = communicator.name;
   change.before = *communicator.eager_bytes;
   change.number = bytes;
   add(std::move(change));
 }
 
-void Candidates::add_room() {
+void Candidates::add_slots() {
   const auto add_limit = [&](Kind kind, const Expr& limit) {
     const std::int64_t before = limit.value(0).value_or(0);
     if (before == 0) return;
@@ -179,13 +178,13 @@ void Candidates::add_launch_queue() {
   if (of_device != Expr()) change.part = "device";
   change.before = (of_device != Expr() ? of_device : graph_.launch_queue).value(0).value_or(1);
   change.number = change.before + 1;
-  std::int64_t acts = 0;  // ops of the busiest rank: more launches are never pending
+  std::int64_t ops = 0;  // ops of the busiest rank: more launches are never pending
   for (const RankReport& rank : explanation_.ranks) {
     std::int64_t all = 0;
     for (const ActorCounts& counts : rank.actors) all += counts.expected;
-    acts = std::max(acts, all);
+    ops = std::max(ops, all);
   }
-  if (acts > change.before) add(std::move(change), acts);
+  if (ops > change.before) add(std::move(change), ops);
 }
 
 void Candidates::add_order(std::uint32_t first, std::uint32_t second) {
@@ -273,17 +272,17 @@ std::vector<Candidate> Candidates::run() {
       case sim::WaitKind::kCreditControl:
         add_slots(wait);
         break;
-      case sim::WaitKind::kCommunicatorCreation:
-        add_creation();
+      case sim::WaitKind::kCommunicatorInit:
+        add_init();
         break;
       case sim::WaitKind::kLaunchQueue:
         add_launch_queue();
         break;
-      case sim::WaitKind::kDeviceRoom:
-        add_room();
+      case sim::WaitKind::kKernelSlots:
+        add_slots();
         break;
       case sim::WaitKind::kPeerOfMessage:
-        if (const ActorTemplate* step = actor_of(wait.from)) add_eager(*step, wait.from.rank);
+        if (const ActorTemplate* step = actor_of(wait.from)) add_buffering(*step, wait.from.rank);
         break;
       default:
         break;

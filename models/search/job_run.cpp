@@ -39,10 +39,10 @@ class WorkSum {
  public:
   explicit WorkSum(const TaskGraph& graph) : graph_(graph) {}
 
-  void add(const ActorTemplate& actor, std::uint32_t rank, std::uint64_t acts) {
+  void add(const ActorTemplate& actor, std::uint32_t rank, std::uint64_t ops) {
     if (actor.collective) {
       const CollectiveTemplate& of = *actor.collective;
-      add(static_cast<int>(of.operation), of.group, rank, acts, of.bytes);
+      add(static_cast<int>(of.operation), of.group, rank, ops, of.bytes);
     }
     // Turns of a thread that drives several ranks are not work.
     if (!actor.step || actor.step->implied) return;
@@ -50,7 +50,7 @@ class WorkSum {
       const bool collective = call.kind == sim::CallKind::kCollective;
       const bool known = call.communicator < graph_.communicators.size();
       add(collective ? static_cast<int>(call.operation) : -static_cast<int>(call.kind),
-          known ? graph_.communicators[call.communicator].group : kNoIndex, rank, acts,
+          known ? graph_.communicators[call.communicator].group : kNoIndex, rank, ops,
           call.bytes.value(rank).value_or(0));
     }
   }
@@ -69,13 +69,13 @@ class WorkSum {
   }
 
  private:
-  void add(int operation, std::uint32_t group, std::uint32_t rank, std::uint64_t acts,
+  void add(int operation, std::uint32_t group, std::uint32_t rank, std::uint64_t ops,
            std::int64_t bytes) {
     const bool has_members = operation >= 0 && group != kNoIndex;
     const std::uint32_t list = has_members ? graph_.groups[group].list_of(rank) : kNoIndex;
     Work& work = sums_[{operation, list == kNoIndex ? kNoIndex : group, list}];
-    work.calls += acts;
-    work.bytes += static_cast<double>(acts) * static_cast<double>(bytes);
+    work.calls += ops;
+    work.bytes += static_cast<double>(ops) * static_cast<double>(bytes);
   }
 
   const TaskGraph& graph_;
@@ -85,16 +85,16 @@ class WorkSum {
 
 }  // namespace
 
-std::uint64_t acts_of(const LaidOutJob& job) {
+std::uint64_t ops_of(const LaidOutJob& job) {
   const sim::Plan& plan = lowered_of(job).plan;
   const auto* few = std::get_if<FoldedJob>(&job);
-  if (few == nullptr) return plan.act_count;
+  if (few == nullptr) return plan.op_count;
   const std::vector<std::uint32_t> copies = few->folding.copies();
-  std::uint64_t acts = 0;
+  std::uint64_t ops = 0;
   for (const sim::Actor& actor : plan.actors) {
-    acts += std::uint64_t{actor.acts} * copies[actor.rank.value];
+    ops += std::uint64_t{actor.ops} * copies[actor.rank.value];
   }
-  return acts;
+  return ops;
 }
 
 std::optional<JobRun> run_job(const TaskGraph& graph, LaidOutJob job,
@@ -155,7 +155,7 @@ WorkTable work_of(const TaskGraph& graph, const LaidOutJob& job) {
   const auto add = [&](sim::ActorId id, std::uint32_t rank) {
     const std::uint32_t index = lowered.actor_template[id];
     if (index >= graph.actors.size()) return;
-    sum.add(graph.actors[index], rank, lowered.plan.actors[id].acts);
+    sum.add(graph.actors[index], rank, lowered.plan.actors[id].ops);
   };
   if (const auto* few = std::get_if<FoldedJob>(&job)) {
     // A folded rank has the same actors as its representative.

@@ -25,7 +25,7 @@ struct JobRun {
 };
 
 /// Returns the number of ops of all ranks, folded ranks included.
-std::uint64_t acts_of(const LaidOutJob& job);
+std::uint64_t ops_of(const LaidOutJob& job);
 
 /// Runs `job`, laid out from `graph`. Runs all ranks if the representative ranks do not show how
 /// all ranks end; returns nullopt if the whole job is too large.

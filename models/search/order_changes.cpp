@@ -63,15 +63,15 @@ class OrderChanges {
 // Returns the communicators of the calls on the cycle.
 Communicators OrderChanges::of_cycle() const {
   std::set<std::uint32_t> found;
-  const auto add = [&](const ActInfo& act) {
-    if (!act.actor.valid() || act.actor.value >= lowered_.actor_template.size()) return;
-    const ActorTemplate& step = graph_.actors[lowered_.actor_template[act.actor]];
+  const auto add = [&](const OpInfo& op) {
+    if (!op.actor.valid() || op.actor.value >= lowered_.actor_template.size()) return;
+    const ActorTemplate& step = graph_.actors[lowered_.actor_template[op.actor]];
     const std::uint32_t communicator = communicator_of(step);
     if (communicator != kNoIndex) found.insert(communicator);
   };
   for (const Wait& wait : explanation_.cycle) {
-    if (wait.from.kind == sim::WaitNodeKind::kAct) add(wait.from.act);
-    if (wait.to.kind == sim::WaitNodeKind::kAct) add(wait.to.act);
+    if (wait.from.kind == sim::WaitNodeKind::kOp) add(wait.from.op);
+    if (wait.to.kind == sim::WaitNodeKind::kOp) add(wait.to.op);
     if (wait.needed) add(*wait.needed);
   }
   return {found.begin(), found.end()};

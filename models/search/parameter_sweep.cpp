@@ -182,8 +182,8 @@ CaseResult case_result(const TaskGraph& graph, const Lowered& lowered, const sim
   CaseResult result;
   result.verdict = explanation.verdict;
   result.time_ns = explanation.time_ns;
-  result.acts_done = explanation.acts_done;
-  result.acts_expected = explanation.acts_expected;
+  result.ops_done = explanation.ops_done;
+  result.ops_expected = explanation.ops_expected;
   result.fingerprint = explanation.fingerprint;
   result.why = reason_of(explanation);
   if (const auto memory = memory_report(graph, lowered, outcome)) {
@@ -201,7 +201,7 @@ std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowere
   sim::RunOptions options;
   options.jitter = jitter;
   options.stop = stop;
-  options.keep_act_times = has_sizes(graph);
+  options.keep_op_times = has_sizes(graph);
   const sim::Outcome outcome = sim::run(lowered.plan, options);
   if (outcome.end == sim::RunEnd::kInterrupted) return std::nullopt;
   return case_result(graph, lowered, outcome, explain(graph, lowered, outcome));

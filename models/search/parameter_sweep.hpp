@@ -80,8 +80,8 @@ std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& proble
 struct CaseResult {
   sim::Verdict verdict = sim::Verdict::kCompleted;
   std::int64_t time_ns = 0;  // time of the last progress
-  std::uint64_t acts_done = 0;
-  std::uint64_t acts_expected = 0;
+  std::uint64_t ops_done = 0;
+  std::uint64_t ops_expected = 0;
   std::uint64_t fingerprint = 0;
   std::optional<std::int64_t> peak_bytes;  // peak of the rank that needs most, if sizes are known
   std::string why;  // cause of the hang, see reason_of(); empty: the run completes

@@ -66,7 +66,7 @@ void plain_communicator(TaskGraph& graph, std::uint32_t index) {
   plain.group = it.group;
   plain.stream = it.stream;
   plain.on_host = it.on_host;
-  plain.creation = graph.creation;
+  plain.init = graph.init;
   it = plain;
 }
 
@@ -82,10 +82,10 @@ void drop_communicator_of_actors(TaskGraph& graph, std::uint32_t index) {
 
 std::vector<std::function<void(TaskGraph&)>> plain_changes(const TaskGraph& graph) {
   std::vector<std::function<void(TaskGraph&)>> changes = {
-      [](TaskGraph& it) { it.guards = {}; },
+      [](TaskGraph& it) { it.timeouts = {}; },
       drop_cluster,
       [](TaskGraph& it) { it.device = {}; },
-      [](TaskGraph& it) { it.creation = {}; },
+      [](TaskGraph& it) { it.init = {}; },
       [](TaskGraph& it) { it.launch_queue = TaskGraph().launch_queue; },
       [](TaskGraph& it) {
         for (StreamTemplate& stream : it.streams) stream.launch_queue = it.launch_queue;

@@ -51,9 +51,9 @@ class ProgramChanges {
  private:
   // Positions of steps in the programs of their ranks.
   const std::vector<WalkedStep>& program(std::uint32_t rank, std::uint32_t thread);
-  std::optional<At> step_of(const ActInfo& act, std::uint32_t rank);
+  std::optional<At> step_of(const OpInfo& op, std::uint32_t rank);
   std::optional<At> step_of(const WaitParty& party) {
-    return party.kind == sim::WaitNodeKind::kAct ? step_of(party.act, party.rank) : std::nullopt;
+    return party.kind == sim::WaitNodeKind::kOp ? step_of(party.op, party.rank) : std::nullopt;
   }
   std::size_t place_in(const At& at);
   const std::vector<std::uint32_t>* alike(std::uint32_t step) const;
@@ -64,7 +64,7 @@ class ProgramChanges {
   void add_wait(const Wait& wait, std::uint32_t number);
   std::vector<At> waited_for(const At& at);
   void find_waits();
-  void add_rows(const Wait& wait, const ActInfo& late);
+  void add_rows(const Wait& wait, const OpInfo& late);
   void add_pair(const At& early, const At& late);
   void add_batches(const At& early, const At& late);
   void add_moves(const At& early, const At& late);
@@ -122,9 +122,9 @@ const std::vector<WalkedStep>& ProgramChanges::program(std::uint32_t rank, std::
 }
 
 // Finds the step of an op. For an op implied by `after`, returns the step with the `after`.
-std::optional<At> ProgramChanges::step_of(const ActInfo& act, std::uint32_t rank) {
-  if (!act.actor.valid() || act.actor.value >= lowered_.actor_template.size()) return std::nullopt;
-  At at{rank, lowered_.actor_template[act.actor]};
+std::optional<At> ProgramChanges::step_of(const OpInfo& op, std::uint32_t rank) {
+  if (!op.actor.valid() || op.actor.value >= lowered_.actor_template.size()) return std::nullopt;
+  At at{rank, lowered_.actor_template[op.actor]};
   if (!actor(at).step || actor(at).thread == kNoIndex) return std::nullopt;
   if (!actor(at).step->implied) return at;
   const std::vector<WalkedStep>& steps = program(rank, actor(at).thread);
@@ -208,19 +208,19 @@ void ProgramChanges::add(Change change) {
 // Two steps of a rank in the wrong order
 
 // Returns the later of the two ops whose order causes `wait`; null for other kinds of waits.
-const ActInfo* later_of(const Wait& wait) {
-  if (wait.to.kind != sim::WaitNodeKind::kAct) return nullptr;
+const OpInfo* later_of(const Wait& wait) {
+  if (wait.to.kind != sim::WaitNodeKind::kOp) return nullptr;
   if (wait.needed) return &*wait.needed;
   const bool own = wait.kind == sim::WaitKind::kStreamOrder ||
-                   wait.kind == sim::WaitKind::kDeviceRoom ||
+                   wait.kind == sim::WaitKind::kKernelSlots ||
                    wait.kind == sim::WaitKind::kLaunchQueue;
-  return own && wait.from.kind == sim::WaitNodeKind::kAct ? &wait.from.act : nullptr;
+  return own && wait.from.kind == sim::WaitNodeKind::kOp ? &wait.from.op : nullptr;
 }
 
 void ProgramChanges::find_waits() {
   for (std::uint32_t number = 0; number < explanation_.cycle.size(); ++number) {
     const Wait& wait = explanation_.cycle[number];
-    const ActInfo* later = later_of(wait);
+    const OpInfo* later = later_of(wait);
     const std::optional<At> early = step_of(wait.to);
     const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
     if (!early || !late) continue;
@@ -231,10 +231,10 @@ void ProgramChanges::find_waits() {
 
 void ProgramChanges::add_wait(const Wait& wait, std::uint32_t number) {
   wait_ = number;
-  const ActInfo* later = later_of(wait);
+  const OpInfo* later = later_of(wait);
   const std::optional<At> early = step_of(wait.to);
   const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
-  if (wait.kind == sim::WaitKind::kDeviceRoom) {
+  if (wait.kind == sim::WaitKind::kKernelSlots) {
     Change change;
     change.kind = Kind::kLaunchOrder;
     if (graph_.device.order == sim::LaunchOrder::kNone) add(std::move(change));
@@ -320,14 +320,14 @@ std::string like_text(const Actions& slot) {
   return std::to_string(slot[0].stage) + action_word(slot[0].kind);
 }
 
-void ProgramChanges::add_rows(const Wait& wait, const ActInfo& late) {
+void ProgramChanges::add_rows(const Wait& wait, const OpInfo& late) {
   if (!graph_.pipeline || wait.to.rank != late.rank) return;
   const Pipeline& pipeline = *graph_.pipeline;
   if (late.rank >= pipeline.rank_count()) return;
   const std::uint32_t row = pipeline.row_of(late.rank);
   const Slots slots = slots_of(pipeline.schedule.ranks[row]);
-  const std::size_t from = find_slot(slots, wait.to.act.op);
-  const std::size_t to = find_slot(slots, late.op);
+  const std::size_t from = find_slot(slots, wait.to.op.name);
+  const std::size_t to = find_slot(slots, late.name);
   if (from >= to || to == slots.size()) return;
   const auto add_row = [&](const std::string& what, const std::string& other, bool behind,
                            const Slots& changed) {
@@ -351,10 +351,10 @@ void ProgramChanges::add_rows(const Wait& wait, const ActInfo& late) {
   };
   Slots moved = slots;
   std::rotate(at(moved, from), at(moved, to), at(moved, to + 1));
-  add_row(late.op, wait.to.act.op, false, moved);
+  add_row(late.name, wait.to.op.name, false, moved);
   moved = slots;
   std::rotate(at(moved, from), at(moved, from + 1), at(moved, to + 1));
-  add_row(wait.to.act.op, late.op, true, moved);
+  add_row(wait.to.op.name, late.name, true, moved);
   const Actions& early_slot = slots[from];
   const Actions& late_slot = slots[to];
   const bool single = early_slot.size() == 1 && late_slot.size() == 1;
@@ -530,9 +530,9 @@ std::optional<At> ProgramChanges::stands_at(std::uint32_t rank, bool& behind) {
 
 void ProgramChanges::add_root(const Root& root) {
   if (root.party.kind != sim::WaitNodeKind::kRank) return;
-  if (root.first.kind == sim::WaitKind::kCommunicatorCreation) {
+  if (root.first.kind == sim::WaitKind::kCommunicatorInit) {
     Change change;
-    change.kind = Kind::kCreation;
+    change.kind = Kind::kInit;
     add(std::move(change));
   }
   add_skipped(root);

@@ -84,21 +84,21 @@ std::set<std::uint32_t> ranks_of(const TaskGraph& graph) {
 }
 
 JobSize size_of(const TaskGraph& graph, const Lowered& lowered) {
-  return {ranks_of(graph).size(), graph.actors.size(), lowered.plan.act_count};
+  return {ranks_of(graph).size(), graph.actors.size(), lowered.plan.op_count};
 }
 
-// Visits op counts and, if `rooms`, capacities: slots, queue lengths and the like.
+// Visits op counts and, if `capacities`, capacities: slots, queue lengths and the like.
 template <typename Visit>
-void for_each_count(TaskGraph& graph, bool rooms, const Visit& visit) {
+void for_each_count(TaskGraph& graph, bool capacities, const Visit& visit) {
   for (ActorTemplate& actor : graph.actors) {
-    if (actor.acts) visit(*actor.acts);
+    if (actor.ops) visit(*actor.ops);
     actor.times.update(visit);
     for (RegisterTemplate& reg : actor.registers) {
       reg.drain_every.update(visit);
-      if (rooms) visit(reg.slots);
+      if (capacities) visit(reg.slots);
     }
   }
-  if (!rooms) return;
+  if (!capacities) return;
   visit(graph.launch_queue);
   if (graph.device.launch_queue != Expr()) visit(graph.device.launch_queue);
   for (StreamTemplate& stream : graph.streams) visit(stream.launch_queue);
@@ -131,8 +131,8 @@ std::set<std::int64_t> counts_in(TaskGraph graph) {
 }
 
 // Replaces each `count` by `other`.
-void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, bool rooms) {
-  for_each_count(graph, rooms, [&](Expr& expr) {
+void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, bool capacities) {
+  for_each_count(graph, capacities, [&](Expr& expr) {
     if (expr.is_constant() && expr.value(0) == count) expr = Expr::constant(other);
   });
   for_each_loop(graph, [&](std::int64_t& times) {
@@ -227,12 +227,12 @@ class Reducer {
     Explanation explanation;
   };
 
-  static constexpr std::uint64_t kAnyActs = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kAnyOps = std::numeric_limits<std::uint64_t>::max();
 
   bool may_go_on();
   Run run(const TaskGraph& graph, Lowered lowered);
-  std::optional<Run> run_alike(const TaskGraph& graph, std::uint64_t most_acts = kAnyActs);
-  bool accept(TaskGraph candidate, std::uint64_t most_acts = kAnyActs);
+  std::optional<Run> run_alike(const TaskGraph& graph, std::uint64_t max_ops = kAnyOps);
+  bool accept(TaskGraph candidate, std::uint64_t max_ops = kAnyOps);
   bool try_value(const std::string& name, std::int64_t value);
 
   template <typename TakeOut>
@@ -257,7 +257,7 @@ class Reducer {
 
   const GraphOf& graph_of_;
   const ReduceOptions& options_;
-  std::uint64_t acts_run_ = 0;
+  std::uint64_t ops_run_ = 0;
   bool finishing_ = false;  // whether finish() has begun; its runs ignore interruption
   Reduction result_;
 };
@@ -266,14 +266,14 @@ bool Reducer::may_go_on() {
   if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
     result_.stopped = true;
   }
-  if (acts_run_ > options_.most_acts) result_.out_of_budget = true;
+  if (ops_run_ > options_.max_ops) result_.out_of_budget = true;
   return !result_.stopped && !result_.out_of_budget;
 }
 
 Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
   sim::RunOptions options;
   if (!finishing_) options.stop = options_.stop;
-  acts_run_ += lowered.plan.act_count;
+  ops_run_ += lowered.plan.op_count;
   ++result_.runs;
   if (options_.runs != nullptr) ++*options_.runs;
   const Simulation simulation = simulate(graph, std::move(lowered), options);
@@ -282,20 +282,20 @@ Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
              simulation.explanation};
 }
 
-// Runs the job and returns the run if the hang is the same. Rejects jobs with more than `most_acts`
+// Runs the job and returns the run if the hang is the same. Rejects jobs with more than `max_ops`
 // ops before the run.
-std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint64_t most_acts) {
+std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint64_t max_ops) {
   Diagnostics unheard;
   auto lowered = lower(graph, unheard);
-  if (!lowered || lowered->plan.act_count > most_acts) return std::nullopt;
+  if (!lowered || lowered->plan.op_count > max_ops) return std::nullopt;
   Run found = run(graph, std::move(*lowered));
   if (!(found.hang == result_.hang)) return std::nullopt;
   return found;
 }
 
-bool Reducer::accept(TaskGraph candidate, std::uint64_t most_acts) {
+bool Reducer::accept(TaskGraph candidate, std::uint64_t max_ops) {
   if (!may_go_on()) return false;
-  std::optional<Run> run = run_alike(candidate, most_acts);
+  std::optional<Run> run = run_alike(candidate, max_ops);
   if (!run) return false;
   result_.graph = std::move(candidate);
   result_.after = run->size;
@@ -337,7 +337,7 @@ bool Reducer::try_value(const std::string& name, std::int64_t value) {
   auto graph = graph_of_(values);
   if (!graph) return false;
   mark_lines(*graph);
-  if (result_.after.acts == 0 || !accept(std::move(*graph), result_.after.acts - 1)) return false;
+  if (result_.after.ops == 0 || !accept(std::move(*graph), result_.after.ops - 1)) return false;
   result_.parameters = std::move(values);
   return true;
 }
@@ -556,16 +556,16 @@ void Reducer::shrink_counts() {
     again = false;
     const TaskGraph base = result_.graph;
     const std::set<std::int64_t> counts = counts_in(base);
-    const auto try_count = [&](std::int64_t count, std::int64_t other, bool rooms) {
+    const auto try_count = [&](std::int64_t count, std::int64_t other, bool capacities) {
       TaskGraph candidate = base;
-      replace_count(candidate, count, other, rooms);
+      replace_count(candidate, count, other, capacities);
       return accept(std::move(candidate));
     };
     for (auto count = counts.rbegin(); count != counts.rend() && !again; ++count) {
-      for (const bool rooms : {false, true}) {
+      for (const bool capacities : {false, true}) {
         if (again) break;
         again = smallest(1, *count, [&](std::int64_t other) {
-                  return try_count(*count, other, rooms);
+                  return try_count(*count, other, capacities);
                 }) < *count;
       }
     }

@@ -41,7 +41,7 @@ struct Written {
 using ReadBack = std::function<std::optional<Written>(const TaskGraph&, bool brief)>;
 
 struct ReduceOptions {
-  std::uint64_t most_acts = 200'000'000;  // ops of all runs together; further steps are not tried
+  std::uint64_t max_ops = 200'000'000;  // ops of all runs together; further steps are not tried
   const std::atomic<bool>* stop = nullptr;
   std::atomic<std::uint64_t>* runs = nullptr;  // number of runs so far, updated live
 };
@@ -51,7 +51,7 @@ struct JobSize {
   std::uint64_t ranks = 0;  // ranks with work to do
   // actors and steps of host programs, each counted once for all its ranks
   std::uint64_t actors = 0;
-  std::uint64_t acts = 0;
+  std::uint64_t ops = 0;
 
   friend bool operator==(const JobSize&, const JobSize&) = default;
 };
@@ -67,7 +67,7 @@ struct Reduction {
   Explanation explanation;        // how the reduced job ends
   std::uint32_t runs = 0;         // number of runs tried
   bool stopped = false;           // whether ReduceOptions::stop cut the search short
-  bool out_of_budget = false;     // whether ReduceOptions::most_acts cut the search short
+  bool out_of_budget = false;     // whether ReduceOptions::max_ops cut the search short
 };
 
 /// Reduces the job `graph`. Returns nullopt, with errors, if the job cannot be run, does not hang,

@@ -27,24 +27,23 @@ bool Engine::create_communicators(ThreadId id) {
 // Rule 3.3: arrives at an initialization, if needed, and sets its timeout. Returns false if the
 // thread is blocked.
 bool Engine::create_communicator(ThreadId id, CommunicatorId communicator) {
-  if (state_.communicators[communicator].exists || arrive_at_creation(id, communicator)) {
+  if (state_.communicators[communicator].exists || arrive_at_init(id, communicator)) {
     return true;
   }
-  if (plan_.communicators[communicator].creation_timeout.ns > 0) {
-    set_creation_timeout(id, plan_.communicators[communicator].creation_timeout);
+  if (plan_.communicators[communicator].init_timeout.ns > 0) {
+    set_init_timeout(id, plan_.communicators[communicator].init_timeout);
   }
   return false;
 }
 
 // Rule 3.3: arrives at the initialization. Returns false if the thread must wait for other ranks or
 // for devices.
-bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
+bool Engine::arrive_at_init(ThreadId id, CommunicatorId communicator) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   CommunicatorState& state = state_.communicators[communicator];
-  const Communicator& creation = plan_.communicators[communicator];
+  const Communicator& init = plan_.communicators[communicator];
   const auto begin = plan_.communicator_ranks.begin();
-  const auto rank =
-      std::lower_bound(begin + creation.ranks, begin + creation.ranks_end, actor.rank);
+  const auto rank = std::lower_bound(begin + init.ranks, begin + init.ranks_end, actor.rank);
   std::uint8_t& arrived = state_.arrived[static_cast<std::size_t>(rank - begin)];
   const LinkId link = plan_.arrival_links[static_cast<std::size_t>(rank - begin)];
   if (link.valid() && plan_.links[link].down <= queue_.now()) {
@@ -52,30 +51,30 @@ bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
     return false;
   }
   progress();
-  const bool last = arrived == 0 && ++state.ranks_arrived == creation.ranks_end - creation.ranks;
+  const bool last = arrived == 0 && ++state.ranks_arrived == init.ranks_end - init.ranks;
   arrived = 1;
   if (!last || (plan_.faulty && any_dead(communicator))) {
     join(state.blocked, id);
     return false;
   }
-  if (creation.waits_for_device) {
+  if (init.waits_for_device) {
     for (const StreamId stream : ids_of(plan_.streams)) {
       if (state_.streams[stream].items.empty()) continue;
-      if (!std::binary_search(begin + creation.ranks, begin + creation.ranks_end,
+      if (!std::binary_search(begin + init.ranks, begin + init.ranks_end,
                               plan_.streams[stream].rank)) {
         continue;
       }
-      push(stream, StreamItem::creation_mark(communicator));
+      push(stream, StreamItem::init_mark(communicator));
       ++state.marks;
     }
   }
   if (state.marks > 0 || one_by_one_) join(state.blocked, id);
-  if (state.marks == 0) finish_creation(communicator);
+  if (state.marks == 0) finish_init(communicator);
   return state.marks == 0 && !one_by_one_;
 }
 
 // Rule 3.3: marks the communicator as initialized, and wakes the blocked threads.
-void Engine::finish_creation(CommunicatorId id) {
+void Engine::finish_init(CommunicatorId id) {
   if (plan_.faulty && any_dead(id)) return;
   state_.communicators[id].exists = true;
   ThreadLine& blocked = state_.communicators[id].blocked;
@@ -143,7 +142,7 @@ void Engine::arrive(CallId id) {
     round.mismatched = round.mismatched || !can_meet(own, call.signature, communicator.on_host);
     const ActorId first = plan_.calls[round.first].actor;
     mismatches_.push_back(
-        {false, first, act_of(round.first), call.actor, act_of(id), round.first, id});
+        {false, first, op_of(round.first), call.actor, op_of(id), round.first, id});
   }
   state_.in_round[call.member] = id;
   if (++round.in_round < communicator.ranks_end - communicator.ranks || round.mismatched) return;
@@ -184,7 +183,7 @@ void Engine::end_round(CommunicatorId id) {
 inline void Engine::send(CallId id) {
   const Call& call = plan_.calls[id];
   ChannelState& channel = state_.channels[call.channel];
-  if (call.eager || (call.steps > 0 && channel.steps + call.steps <= kChannelSteps)) {
+  if (call.buffered || (call.steps > 0 && channel.steps + call.steps <= kChannelSteps)) {
     return run_buffered(id);
   }
   channel.sender = id;
@@ -284,7 +283,7 @@ void Engine::take_message(ChannelId id, CallId receiver) {
 // Rule 9.5: runs an unbuffered send and its recv together.
 void Engine::meet(ChannelId id) {
   const ChannelState& channel = state_.channels[id];
-  check_pair({channel.sender, act_of(channel.sender)}, channel.receiver);
+  check_pair({channel.sender, op_of(channel.sender)}, channel.receiver);
   state_.calls[channel.sender] = CallStage::kRunning;
   state_.calls[channel.receiver] = CallStage::kRunning;
   const Duration longer =
@@ -306,10 +305,9 @@ void Engine::check_pair(const Sent& sent, CallId receiver) {
   const Call& to = plan_.calls[receiver];
   const bool fits = from.signature.count == to.signature.count &&
                     from.signature.type == to.signature.type &&
-                    from.tag + from.tag_step * sent.k == to.tag + to.tag_step * act_of(receiver);
+                    from.tag + from.tag_step * sent.k == to.tag + to.tag_step * op_of(receiver);
   if (fits) return;
-  mismatches_.push_back(
-      {true, from.actor, sent.k, to.actor, act_of(receiver), sent.call, receiver});
+  mismatches_.push_back({true, from.actor, sent.k, to.actor, op_of(receiver), sent.call, receiver});
 }
 
 // Rule 9.5: whether the recv never ends. A device's recv waits for more data than was sent; a
@@ -343,7 +341,7 @@ void Engine::end_call(CallId id) {
   const Call& call = plan_.calls[id];
   if (call.kind == CallKind::kSend) {
     ChannelState& channel = state_.channels[call.channel];
-    channel.messages.push({id, act_of(id)});
+    channel.messages.push({id, op_of(id)});
     const CallId receiver = std::exchange(channel.receiver, CallId());
     if (!receiver.valid()) come(call.channel);
     if (receiver.valid()) take_message(call.channel, receiver);
@@ -358,7 +356,7 @@ void Engine::finish_call(CallId id) {
   state_.calls[id] = CallStage::kDone;
   progress();
   if (call.chain.valid() && --state_.chains[call.chain].left == 0) begin_stage(call.chain);
-  if (--state_.actors[call.actor].calls_left == 0) end_act(plan_.actors[call.actor].stream);
+  if (--state_.actors[call.actor].calls_left == 0) end_op(plan_.actors[call.actor].stream);
 }
 
 }  // namespace pipesim::sim

@@ -32,12 +32,12 @@ Outcome Engine::run() {
   if (plan_.faulty) set_timers_of_plan();
   send_start_messages();
   RunEnd end = options_.order != nullptr ? run_order() : run_events();
-  if (acts_done_ == plan_.act_count) end = RunEnd::kCompleted;
+  if (ops_done_ == plan_.op_count) end = RunEnd::kCompleted;
   account_unfinished();
   Outcome outcome;
   outcome.end = end;
   outcome.last_progress = last_progress_;
-  outcome.acts_done = acts_done_;
+  outcome.ops_done = ops_done_;
   outcome.events = events_;
   outcome.order_steps = order_steps_;
   outcome.digests = RankDigests(plan_.rank_count);
@@ -47,13 +47,13 @@ Outcome Engine::run() {
   outcome.mismatches = std::move(mismatches_);
   if (end == RunEnd::kStuck && !timers_.empty()) {
     outcome.state = state_;
-    aftermath();
+    teardown();
   } else {
     outcome.state = std::move(state_);
   }
   outcome.device_errors = std::move(device_errors_);
   outcome.deaths = std::move(deaths_);
-  outcome.act_times = std::move(act_times_);
+  outcome.op_times = std::move(op_times_);
   outcome.log = std::move(log_);
   return outcome;
 }
@@ -101,7 +101,7 @@ RunEnd Engine::run_events() {
 // Results
 
 void Engine::tell_progress() const {
-  if (options_.progress != nullptr) options_.progress->tell(acts_done_, queue_.now().ns);
+  if (options_.progress != nullptr) options_.progress->tell(ops_done_, queue_.now().ns);
 }
 
 // Rule 3.6: notes that the actor's thread enters its next op, which can be one beyond a source's
@@ -111,8 +111,8 @@ void Engine::note_enter(ActorId id) {
   if (id == options_.until_actor && k == options_.until_k) {
     end_of_run_ = std::min(end_of_run_, later(queue_.now(), Duration{1}));
   }
-  if (!act_times_.empty() && k < plan_.actors[id].acts) {
-    act_times_.of(id, k).enter = queue_.now();
+  if (!op_times_.empty() && k < plan_.actors[id].ops) {
+    op_times_.of(id, k).enter = queue_.now();
   }
   if (options_.keep_log) log_.push_back({queue_.now(), id, k, false});
 }
@@ -124,7 +124,7 @@ void Engine::account_unfinished() {
     LaunchTimes launches(state_.streams[id]);
     Time start = state_.streams[id].head_start;
     for (const StreamItem item : state_.items_of(id)) {
-      if (item.kind() == StreamItem::Kind::kAct) {
+      if (item.kind() == StreamItem::Kind::kOp) {
         const std::uint32_t k = state_.actors[item.actor()].done + seen[item.actor()]++;
         keep_times(item.actor(), k, {launches.next(), start, kNever});
       }
@@ -134,7 +134,7 @@ void Engine::account_unfinished() {
 }
 
 Outcome run(const Plan& plan, const RunOptions& options) {
-  if (options.progress != nullptr) options.progress->acts = plan.act_count;
+  if (options.progress != nullptr) options.progress->ops = plan.op_count;
   std::optional<Outcome> outcome;
   if (options.engine != EngineKind::kEvents && fixed_order_obstacle(plan, options) == nullptr) {
     outcome = run_in_fixed_order(plan, options);

@@ -40,7 +40,7 @@ class Engine {
   void begin(std::vector<Event>& pending);
   void step(Event event, std::vector<Event>& pending);
   const State& state() const { return state_; }
-  std::uint64_t acts_done() const { return acts_done_; }
+  std::uint64_t ops_done() const { return ops_done_; }
   bool mismatched() const { return mismatched_ || !mismatches_.empty(); }
   void restore(const Moment& moment);
 
@@ -48,7 +48,7 @@ class Engine {
   Engine(const Plan& plan, const RunOptions& options, bool one_by_one)
       : plan_(plan),
         options_(options),
-        watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
+        watches_enters_(options.keep_op_times || options.keep_log || options.until_actor.valid()),
         one_by_one_(one_by_one),
         varies_(options.jitter.varies()),
         limits_(std::any_of(plan.devices.begin(), plan.devices.end(),
@@ -56,8 +56,8 @@ class Engine {
         state_(State::initial(plan)),
         joins_(plan.actors.size()),
         digests_(plan.threads.size()) {
-    for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_act(plan, id) ? 1 : 0;
-    if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
+    for (const ActorId id : ids_of(plan.actors)) joins_[id] = joins_at_first_op(plan, id) ? 1 : 0;
+    if (options.keep_op_times) op_times_ = OpTimesTable(plan, options.last_times_of);
   }
 
   RunEnd run_order();
@@ -149,7 +149,7 @@ class Engine {
     return varied(Draw::kOp, id.value, state_.actors[id].done, plain);
   }
   Duration call_takes(CallId id, Duration plain) const {
-    return varied(Draw::kCall, id.value, act_of(id), plain);
+    return varied(Draw::kCall, id.value, op_of(id), plain);
   }
 
   // Messages.
@@ -171,19 +171,19 @@ class Engine {
   inline void start_head(StreamId id);
   inline void release_dependents(StreamId id);
   inline void start(StreamId id, ActorId actor);
-  void end_act(StreamId id);
+  void end_op(StreamId id);
   void end_collective(CollectiveId id);
 
   // Limits of a device.
   void join_queues(StreamId id, ActorId actor);
-  bool may_start(const Device& device, const DeviceState& room, StreamId id) const;
+  bool may_start(const Device& device, const DeviceState& device_state, StreamId id) const;
   void dispatch(DeviceId id);
   void start_on(DeviceId id, StreamId stream);
   void start_offered(StreamId id);
   void come(ChannelId id);
   void find_source(ChannelId any);
   void take_source(ChannelId id);
-  void free_room(StreamId id, ActorId actor);
+  void free_slots(StreamId id, ActorId actor);
 
   // Lines of communicators (rule 9.3).
   void join_lines(StreamId id, const Actor& actor);
@@ -199,8 +199,8 @@ class Engine {
   // Communicators and calls.
   bool create_communicators(ThreadId id);
   bool create_communicator(ThreadId id, CommunicatorId communicator);
-  bool arrive_at_creation(ThreadId id, CommunicatorId communicator);
-  void finish_creation(CommunicatorId id);
+  bool arrive_at_init(ThreadId id, CommunicatorId communicator);
+  void finish_init(CommunicatorId id);
   void start_calls(ActorId id);
   void begin_stage(ChainId id);
   inline void activate(CallId id);
@@ -220,7 +220,7 @@ class Engine {
   void finish_call(CallId id);
   void check_pair(const Sent& sent, CallId receiver);
   bool is_short(CallId sender, CallId receiver) const;
-  std::uint32_t act_of(CallId id) const { return state_.actors[plan_.calls[id].actor].done; }
+  std::uint32_t op_of(CallId id) const { return state_.actors[plan_.calls[id].actor].done; }
 
   // Meetings of hosts.
   bool connect(ThreadId id);
@@ -231,7 +231,7 @@ class Engine {
   // Faults and timers.
   void set_timers_of_plan();
   void fire(Timer timer);
-  void aftermath();
+  void teardown();
   void die(RankId rank, Time at, DeathCause cause, ActorId actor = ActorId(), std::uint32_t k = 0);
   void die_in(ThreadId id, DeathCause cause);
   void end_host(RankId dead, Time at);
@@ -253,7 +253,7 @@ class Engine {
   Time due(ActorId actor, Time launch) const;
   Time polled(Time time) const;
   void set_step_timeout(ThreadId id);
-  void set_creation_timeout(ThreadId id, Duration timeout);
+  void set_init_timeout(ThreadId id, Duration timeout);
 
   // Whether an op that begins now does not end before the link goes down (rule 10.4).
   bool hangs(LinkId link, Duration takes) const {
@@ -265,7 +265,7 @@ class Engine {
   void tell_progress() const;
   void note_enter(ActorId id);
   void note_return(ActorId id);
-  void keep_times(ActorId actor, std::uint32_t k, const ActTimes& times);
+  void keep_times(ActorId actor, std::uint32_t k, const OpTimes& times);
   void account_unfinished();
 
   // How many events ahead prefetch_next() looks.
@@ -285,7 +285,7 @@ class Engine {
   EventQueue queue_;
   Time end_of_run_ = kEndOfTime;  // events at or after this time do not happen
   Time last_progress_{0};
-  std::uint64_t acts_done_ = 0;
+  std::uint64_t ops_done_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t order_steps_ = 0;
   IdVector<ThreadId, RankDigest> digests_;  // digest of the ops that a thread launched
@@ -295,7 +295,7 @@ class Engine {
   bool quiescent_ = false;
   std::vector<DeviceError> device_errors_;
   std::vector<RankDeath> deaths_;
-  ActTimesTable act_times_;
+  OpTimesTable op_times_;
   std::vector<LogEntry> log_;
 };
 
@@ -328,7 +328,7 @@ inline void Engine::handle(Event event) {
   switch (event.kind) {
     case EventKind::kOpEnds:
       if (plan_.faulty && stopped_op(StreamId{event.target})) break;
-      end_act(StreamId{event.target});
+      end_op(StreamId{event.target});
       break;
     case EventKind::kCollectiveEnds:
       if (plan_.faulty && stopped_collective(CollectiveId{event.target})) break;
@@ -357,12 +357,12 @@ inline void Engine::handle(Event event) {
 }
 
 // Records the times of an op (rule 8).
-inline void Engine::keep_times(ActorId actor, std::uint32_t k, const ActTimes& times) {
+inline void Engine::keep_times(ActorId actor, std::uint32_t k, const OpTimes& times) {
   const ThreadId thread = plan_.actors[actor].thread;
   const std::uint32_t number = actor.value - plan_.threads[thread].first_actor_of_rank.value;
   digests_[thread].add(number, k, times.launch, times.start, times.end);
-  if (act_times_.empty()) return;
-  ActTimes& kept = act_times_.of(actor, k);
+  if (op_times_.empty()) return;
+  OpTimes& kept = op_times_.of(actor, k);
   kept = {times.launch, times.start, times.end, kept.enter};
 }
 

@@ -20,8 +20,8 @@ void Engine::die(RankId rank, Time at, DeathCause cause, ActorId actor, std::uin
   if (dead(rank)) return;
   state_.health[rank] = Health::kDead;
   deaths_.push_back({rank, at, cause, quiescent_, actor, k});
-  if (plan_.guards.launcher.ns > 0 && cause != DeathCause::kLauncher) {
-    timers_.push({later(at, plan_.guards.launcher), TimerKind::kLauncher, rank.value});
+  if (plan_.timeouts.launcher.ns > 0 && cause != DeathCause::kLauncher) {
+    timers_.push({later(at, plan_.timeouts.launcher), TimerKind::kLauncher, rank.value});
   }
 }
 
@@ -38,7 +38,7 @@ void Engine::die_in(ThreadId id, DeathCause cause) {
 bool Engine::dies_now(ThreadId id) {
   const ActorId actor = state_.threads[id].at;
   if (state_.actors[actor].launched == plan_.actors[actor].dies_at) {
-    die_in(id, DeathCause::kAtAct);
+    die_in(id, DeathCause::kAtOp);
   } else if (surfaces(id)) {
     die_in(id, DeathCause::kDeviceError);
   }
@@ -116,7 +116,7 @@ bool Engine::stopped_round(CommunicatorId id) {
     const CallId call = state_.in_round[i];
     if (!plan_.calls[call].fatal) continue;
     die(plan_.communicator_ranks[i], queue_.now(), DeathCause::kFatalCall, plan_.calls[call].actor,
-        act_of(call));
+        op_of(call));
   }
   return fatal;
 }
@@ -132,7 +132,7 @@ bool Engine::stopped_calls(std::initializer_list<CallId> calls) {
   for (const CallId id : calls) {
     if (!plan_.calls[id].fatal) continue;
     const ActorId actor = plan_.calls[id].actor;
-    die(plan_.actors[actor].rank, queue_.now(), DeathCause::kFatalCall, actor, act_of(id));
+    die(plan_.actors[actor].rank, queue_.now(), DeathCause::kFatalCall, actor, op_of(id));
   }
   return true;
 }
@@ -164,7 +164,7 @@ void Engine::fire(Timer timer) {
       break;
     case TimerKind::kThread: {
       const ThreadState& thread = state_.threads[ThreadId{timer.target}];
-      if (timer.time != thread.step_timeout && timer.time != thread.creation_timeout) break;
+      if (timer.time != thread.step_timeout && timer.time != thread.init_timeout) break;
       die(plan_.threads[ThreadId{timer.target}].rank, timer.time, DeathCause::kTimeout, thread.at,
           state_.actors[thread.at].launched);
       break;
@@ -176,14 +176,14 @@ void Engine::fire(Timer timer) {
 }
 
 // Rule 10.5: fires the timers that remain once the run is quiescent (the teardown).
-void Engine::aftermath() {
+void Engine::teardown() {
   quiescent_ = true;
   while (timers_.next_time() < end_of_run_) fire(timers_.pop());
 }
 
 // Rule 10.5: the launcher kills all ranks of a host.
 void Engine::end_host(RankId dead, Time at) {
-  const std::vector<std::uint32_t>& host = plan_.guards.host;
+  const std::vector<std::uint32_t>& host = plan_.timeouts.host;
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
     if (host[rank] == host[dead.value]) die(RankId{rank}, at, DeathCause::kLauncher);
   }
@@ -199,7 +199,7 @@ void Engine::set_link_error(LinkId id, StreamId stream) {
 
 // Rule 10.5: rounds up to a multiple of `poll`.
 Time Engine::polled(Time time) const {
-  const std::int64_t poll = plan_.guards.poll.ns;
+  const std::int64_t poll = plan_.timeouts.poll.ns;
   if (poll == 0 || time.ns % poll == 0) return time;
   return later(time, Duration{poll - time.ns % poll});
 }
@@ -230,12 +230,12 @@ void Engine::watchdog_looks(StreamId id, Time at) {
   LaunchTimes launches(stream);
   const StreamQueue::Items items = state_.items_of(id);
   for (auto item = items.begin(); item != items.end(); ++item) {
-    if ((*item).kind() != StreamItem::Kind::kAct) continue;
+    if ((*item).kind() != StreamItem::Kind::kOp) continue;
     const ActorId actor = (*item).actor();
     const Time time = due(actor, launches.next());
     next = std::min(next, time);
     if (time > at) continue;
-    return die(plan_.streams[id].rank, at, DeathCause::kWatchdog, actor, state_.act_at(id, item));
+    return die(plan_.streams[id].rank, at, DeathCause::kWatchdog, actor, state_.op_at(id, item));
   }
   if (next == kEndOfTime) return;
   stream.watchdog = next;
@@ -250,10 +250,10 @@ void Engine::set_step_timeout(ThreadId id) {
 }
 
 // Rule 10.5: sets the timeout of a communicator init or of a connection.
-void Engine::set_creation_timeout(ThreadId id, Duration timeout) {
+void Engine::set_init_timeout(ThreadId id, Duration timeout) {
   ThreadState& thread = state_.threads[id];
-  thread.creation_timeout = later(queue_.now(), timeout);
-  timers_.push({thread.creation_timeout, TimerKind::kThread, id.value});
+  thread.init_timeout = later(queue_.now(), timeout);
+  timers_.push({thread.init_timeout, TimerKind::kThread, id.value});
 }
 
 }  // namespace pipesim::sim

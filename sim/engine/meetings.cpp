@@ -41,7 +41,7 @@ bool Engine::connect(ThreadId id) {
       }
     }
     if (thread.unmet > 0) {
-      if (heartbeat.ns > 0) set_creation_timeout(id, heartbeat);
+      if (heartbeat.ns > 0) set_init_timeout(id, heartbeat);
       return false;
     }
     // In a stepper, events of the other threads can happen before this thread's next step.

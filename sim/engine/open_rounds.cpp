@@ -12,14 +12,14 @@ void Engine::arrive_in_open(CallId id) {
   const std::uint32_t count = communicator.ranks_end - communicator.ranks;
   Rounds& all = state_.rounds[call.communicator];
   const std::uint32_t number = state_.seqs[call.member]++ - all.passed;
-  if (number == all.rounds.size()) all.rounds.push_back({{id, act_of(id)}});
+  if (number == all.rounds.size()) all.rounds.push_back({{id, op_of(id)}});
   Round& round = all.rounds[number];
   const Call& first = plan_.calls[round.first.call];
   if (call.signature != first.signature) {
     round.mismatched =
         round.mismatched || !can_meet(first.signature, call.signature, communicator.on_host);
     mismatches_.push_back(
-        {false, first.actor, round.first.k, call.actor, act_of(id), round.first.call, id});
+        {false, first.actor, round.first.k, call.actor, op_of(id), round.first.call, id});
   }
   state_.in_round[call.member] = id;
   ++round.arrived;

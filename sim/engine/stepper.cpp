@@ -17,7 +17,7 @@ void Engine::step(Event event, std::vector<Event>& pending) {
 
 void Engine::restore(const Moment& moment) {
   state_ = moment.state;
-  acts_done_ = moment.acts_done;
+  ops_done_ = moment.ops_done;
   mismatched_ = moment.mismatched;
   mismatches_.clear();
 }
@@ -37,7 +37,7 @@ Stepper::Stepper(const Plan& plan) : rules_(std::make_unique<Rules>(plan)) {
 Stepper::~Stepper() = default;
 
 const State& Stepper::state() const { return rules_->state(); }
-std::uint64_t Stepper::acts_done() const { return rules_->acts_done(); }
+std::uint64_t Stepper::ops_done() const { return rules_->ops_done(); }
 bool Stepper::mismatched() const { return rules_->mismatched(); }
 
 void Stepper::step(std::size_t i) {
@@ -56,7 +56,7 @@ void Stepper::step(std::size_t i) {
 void Stepper::save(Moment& moment) const {
   moment.state = rules_->state();
   moment.pending = pending_;
-  moment.acts_done = acts_done();
+  moment.ops_done = ops_done();
   moment.mismatched = mismatched();
 }
 

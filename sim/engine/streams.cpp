@@ -25,7 +25,7 @@ void Engine::send_start_messages() {
 // acknowledgements.
 void Engine::send_messages(ActorId id, std::uint32_t k, bool at_launch) {
   for (const RegisterId reg_id : plan_.registers_of(id)) {
-    if ((k + 1) % plan_.registers[reg_id].acts_per_slot != 0) continue;
+    if ((k + 1) % plan_.registers[reg_id].ops_per_slot != 0) continue;
     for (const EdgeId edge : plan_.edges_of(reg_id)) {
       const Edge& fixed = plan_.edges[edge];
       if (fixed.data_at_launch == at_launch) deliver(Message::data(edge), fixed.consumer_thread);
@@ -35,7 +35,7 @@ void Engine::send_messages(ActorId id, std::uint32_t k, bool at_launch) {
   for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
     const Edge& edge = plan_.edges[plan_.inputs[i]];
     if (edge.ack_at_launch != at_launch || edge.in_place.valid()) continue;
-    if ((k + 1) % edge.acts_per_slot == 0) deliver_ack(plan_.inputs[i]);
+    if ((k + 1) % edge.ops_per_slot == 0) deliver_ack(plan_.inputs[i]);
   }
 }
 
@@ -50,8 +50,8 @@ inline void Engine::deliver(Message message, ThreadId id) {
   } else {
     count(message);
     if (state.mode != ThreadMode::kIdle) return;
-    const std::uint32_t next = thread.program + state.next_act;
-    if (next == thread.program_end || !ready(plan_.act(thread, next))) return;
+    const std::uint32_t next = thread.program + state.next_op;
+    if (next == thread.program_end || !ready(plan_.op(thread, next))) return;
   }
   state.mode = ThreadMode::kWaking;
   wake(id);
@@ -122,12 +122,12 @@ void Engine::launch(ActorId id) {
   if (actor.in_lines) join_lines(actor.stream, actor);
   const DeviceId device = plan_.streams[actor.stream].device;
   if (limited(device)) {
-    push(actor.stream, StreamItem::act(id, needed));
+    push(actor.stream, StreamItem::op(id, needed));
     stream.add_launch(queue_.now(), state_.devices[device].launches++);
     join_queues(actor.stream, id);
     dispatch(device);
   } else {
-    push(actor.stream, StreamItem::act(id, needed));
+    push(actor.stream, StreamItem::op(id, needed));
     stream.add_launch(queue_.now());
     if (stream.items.size() == 1) start_head(actor.stream);
   }
@@ -140,7 +140,7 @@ inline void Engine::take_inputs(ActorId id, std::uint32_t k, std::uint32_t& miss
   for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
     const EdgeId edge = plan_.inputs[i];
     EdgeState& state = state_.edges[edge];
-    if ((k + 1) % plan_.edges[edge].acts_per_slot == 0) --state.available;
+    if ((k + 1) % plan_.edges[edge].ops_per_slot == 0) --state.available;
     if (state.available == 0) ++missing;
   }
 }
@@ -151,7 +151,7 @@ inline void Engine::take_credits(ActorId id, std::uint32_t k, std::uint32_t& mis
     const Register& reg = plan_.registers[reg_id];
     if (reg.edges == reg.edges_end) continue;
     RegisterState& state = state_.registers[reg_id];
-    if (k % reg.acts_per_slot == 0) --state.free;
+    if (k % reg.ops_per_slot == 0) --state.free;
     if (!State::register_allows(reg, state, k + 1)) ++missing;
   }
 }
@@ -166,7 +166,7 @@ inline void Engine::advance(StreamId id) {
   while (!items.empty()) {
     const StreamItem head = items.front();
     switch (head.kind()) {
-      case StreamItem::Kind::kAct:
+      case StreamItem::Kind::kOp:
         // On a limited device, dispatch() starts ops.
         if (!limited(plan_.streams[id].device)) start_head(id);
         return;
@@ -174,10 +174,10 @@ inline void Engine::advance(StreamId id) {
         pop(id);
         deliver_ack(head.edge());
         break;
-      case StreamItem::Kind::kCreationMark:
+      case StreamItem::Kind::kInitMark:
         pop(id);
         if (--state_.communicators[head.communicator()].marks == 0) {
-          finish_creation(head.communicator());
+          finish_init(head.communicator());
         }
         break;
       case StreamItem::Kind::kSynchronizeMark:
@@ -283,12 +283,12 @@ inline void Engine::start(StreamId id, ActorId actor_id) {
 void Engine::end_collective(CollectiveId id) {
   const Collective& collective = plan_.collectives[id];
   for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
-    end_act(plan_.actors[plan_.members[i].actor].stream);
+    end_op(plan_.actors[plan_.members[i].actor].stream);
   }
 }
 
 // Rule 5.2: ends the op at the head.
-void Engine::end_act(StreamId id) {
+void Engine::end_op(StreamId id) {
   const Stream& fixed = plan_.streams[id];
   // In a large run, the dependents have left the cache since their last op.
   for (std::uint32_t i = fixed.dependents; i < fixed.dependents_end; ++i) {
@@ -300,13 +300,13 @@ void Engine::end_act(StreamId id) {
   stream.remove_launch();
   const Actor& actor = plan_.actors[actor_id];
   const std::uint32_t k = state_.actors[actor_id].done++;
-  ++acts_done_;
+  ++ops_done_;
   ++stream.done;
   progress();
   keep_times(actor_id, k, {launch, stream.head_start, queue_.now()});
   stream.head_start = kNever;
   const DeviceId device = fixed.device;
-  if (limited(device)) free_room(id, actor_id);
+  if (limited(device)) free_slots(id, actor_id);
   if (actor.in_lines) leave_lines(actor);
   for (std::uint32_t i = fixed.dependents; i < fixed.dependents_end; ++i) {
     const StreamState& other = state_.streams[plan_.dependents[i]];
@@ -368,26 +368,27 @@ void Engine::start_in_lines(const Actor& actor) {
 void Engine::join_queues(StreamId id, ActorId actor) {
   const Stream& stream = plan_.streams[id];
   const Device& device = plan_.devices[stream.device];
-  DeviceState& room = state_.devices[stream.device];
+  DeviceState& device_state = state_.devices[stream.device];
   if (device.queues(plan_.actors[actor].role)) {
-    room.hardware_queues[stream.hardware_queue].push(id);
+    device_state.hardware_queues[stream.hardware_queue].push(id);
   }
-  if (plan_.in_order(device, actor)) room.launch_order.push(id);
+  if (plan_.in_order(device, actor)) device_state.launch_order.push(id);
 }
 
 // Rules 5.3 and 5.4: whether the head of the stream can start, or can take slots.
-bool Engine::may_start(const Device& device, const DeviceState& room, StreamId id) const {
+bool Engine::may_start(const Device& device, const DeviceState& device_state, StreamId id) const {
   const StreamState& stream = state_.streams[id];
   if (stream.items.empty() || stream.head_start != kNever) return false;
   const ActorId actor = stream.items.front().actor();
   const Actor& head = plan_.actors[actor];
   const Role role = head.role;
-  if (device.queues(role) && room.hardware_queues[plan_.streams[id].hardware_queue].front() != id) {
+  if (device.queues(role) &&
+      device_state.hardware_queues[plan_.streams[id].hardware_queue].front() != id) {
     return false;
   }
-  if (plan_.in_order(device, actor) && room.launch_order.front() != id) return false;
-  if (device.resident > 0 && head.room > 0) {
-    const std::uint32_t free = device.resident - room.resident;
+  if (plan_.in_order(device, actor) && device_state.launch_order.front() != id) return false;
+  if (device.resident > 0 && head.kernel_slots > 0) {
+    const std::uint32_t free = device.resident - device_state.resident;
     if (free < head.gang) return false;
   }
   return !held(id);
@@ -397,15 +398,15 @@ bool Engine::may_start(const Device& device, const DeviceState& room, StreamId i
 // compete for slots is open, so each of their starts is an event.
 void Engine::dispatch(DeviceId id) {
   const Device& device = plan_.devices[id];
-  const DeviceState& room = state_.devices[id];
+  const DeviceState& device_state = state_.devices[id];
   const bool offers = one_by_one_ && device.starts_freely();
   for (;;) {
     StreamId best;
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
       const StreamId stream = plan_.device_streams[i];
-      if (!may_start(device, room, stream)) continue;
+      if (!may_start(device, device_state, stream)) continue;
       StreamState& state = state_.streams[stream];
-      if (offers && plan_.actors[state.items.front().actor()].room > 0) {
+      if (offers && plan_.actors[state.items.front().actor()].kernel_slots > 0) {
         if (!state.offered) {
           queue_.push(queue_.now(), Priority::kDevice, {EventKind::kOpStarts, stream.value});
         }
@@ -422,22 +423,22 @@ void Engine::dispatch(DeviceId id) {
 // Rule 5.3: takes slots for the head of the stream, and starts the head once it has all its slots.
 void Engine::start_on(DeviceId id, StreamId stream) {
   const Device& device = plan_.devices[id];
-  DeviceState& room = state_.devices[id];
+  DeviceState& device_state = state_.devices[id];
   const ActorId actor = state_.streams[stream].items.front().actor();
   const Role role = plan_.actors[actor].role;
   if (device.resident > 0) {
     std::uint32_t& held = state_.streams[stream].slots;
-    const std::uint32_t missing = plan_.actors[actor].room - held;
-    const std::uint32_t free = device.resident - room.resident;
+    const std::uint32_t missing = plan_.actors[actor].kernel_slots - held;
+    const std::uint32_t free = device.resident - device_state.resident;
     const std::uint32_t taken = std::min(missing, free - free % plan_.actors[actor].gang);
     held += taken;
-    room.resident += taken;
+    device_state.resident += taken;
     if (taken < missing) return progress();
   }
   if (device.queues(role) && device.leaves_queue_at_start(role)) {
-    room.hardware_queues[plan_.streams[stream].hardware_queue].pop();
+    device_state.hardware_queues[plan_.streams[stream].hardware_queue].pop();
   }
-  if (!device.serial() && plan_.in_order(device, actor)) room.launch_order.pop();
+  if (!device.serial() && plan_.in_order(device, actor)) device_state.launch_order.pop();
   start(stream, actor);
 }
 
@@ -452,15 +453,15 @@ void Engine::start_offered(StreamId id) {
 }
 
 // Rule 5.3: returns the slots and queue places of an op that has left the stream.
-void Engine::free_room(StreamId id, ActorId actor) {
+void Engine::free_slots(StreamId id, ActorId actor) {
   const Device& device = plan_.devices[plan_.streams[id].device];
-  DeviceState& room = state_.devices[plan_.streams[id].device];
+  DeviceState& device_state = state_.devices[plan_.streams[id].device];
   const Role role = plan_.actors[actor].role;
-  room.resident -= std::exchange(state_.streams[id].slots, 0);
+  device_state.resident -= std::exchange(state_.streams[id].slots, 0);
   if (device.queues(role) && !device.leaves_queue_at_start(role)) {
-    room.hardware_queues[plan_.streams[id].hardware_queue].pop();
+    device_state.hardware_queues[plan_.streams[id].hardware_queue].pop();
   }
-  if (device.serial() && plan_.in_order(device, actor)) room.launch_order.pop();
+  if (device.serial() && plan_.in_order(device, actor)) device_state.launch_order.pop();
 }
 
 // ---------------------------------------------------------------------------------------------

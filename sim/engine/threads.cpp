@@ -9,7 +9,7 @@ namespace {
 
 // Returns the next step. Communicator init and connection repeat, because an op can need several.
 Step step_after(Step step) {
-  if (step == Step::kCreation || step == Step::kConnection) return step;
+  if (step == Step::kInit || step == Step::kConnection) return step;
   return static_cast<Step>(static_cast<int>(step) + 1);
 }
 
@@ -22,7 +22,7 @@ void Engine::run_thread(ThreadId id) {
   if (dead(thread.rank)) return;
   const Step step = state.step;
   state.mode = ThreadMode::kRunning;
-  state.creation_timeout = kNever;
+  state.init_timeout = kNever;
   state.step = Step::kNone;
   if (step == Step::kHostStep) {
     // The streams of `meet` are done; the thread now meets the hosts of other ranks.
@@ -52,8 +52,8 @@ bool Engine::run_program(ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
   const std::uint32_t length = thread.program_end - thread.program;
-  while (state.next_act < length) {
-    state.at = plan_.act(thread, thread.program + state.next_act);
+  while (state.next_op < length) {
+    state.at = plan_.op(thread, thread.program + state.next_op);
     if (!ready(state.at)) break;
     if (!run_from(id, Step::kOutsideInput)) return false;
     if (one_by_one_) return pause(id);
@@ -84,8 +84,8 @@ bool Engine::pause(ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
   if (thread.order == ThreadOrder::kProgram) {
-    const std::uint32_t next = thread.program + state.next_act;
-    if (next == thread.program_end || !ready(plan_.act(thread, next))) return true;
+    const std::uint32_t next = thread.program + state.next_op;
+    if (next == thread.program_end || !ready(plan_.op(thread, next))) return true;
   } else if (state.inbox.empty() && !(state.at.valid() && ready(state.at))) {
     return true;
   }
@@ -113,7 +113,7 @@ inline bool Engine::run_from(ThreadId id, Step step) {
   }
   if (plan_.faulty && dies_now(id)) return block(Step::kLaunchQueue);
   launch(thread.at);
-  if (plan_.threads[id].order == ThreadOrder::kProgram) ++thread.next_act;
+  if (plan_.threads[id].order == ThreadOrder::kProgram) ++thread.next_op;
   if (actor.blocking) return block(Step::kCompletion);
   note_return(thread.at);
   return true;
@@ -128,7 +128,7 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
       if (watches_enters_) note_enter(state_.threads[id].at);
       if (actor.input.waits && !wait_for_input(id)) return Step::kOutsideInput;
       [[fallthrough]];
-    case Step::kCreation:
+    case Step::kInit:
     case Step::kConnection:
       if (const Step blocked = join_hosts(id); blocked != Step::kNone) return blocked;
       [[fallthrough]];
@@ -159,7 +159,7 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
 inline Step Engine::join_hosts(ThreadId id) {
   const ActorId at = state_.threads[id].at;
   if (joins_[at] == 0) return Step::kNone;
-  if (!create_communicators(id)) return Step::kCreation;
+  if (!create_communicators(id)) return Step::kInit;
   if (plan_.actors[at].role == Role::kCalls && !connect(id)) return Step::kConnection;
   if (!one_by_one_) joins_[at] = 0;
   return Step::kNone;
@@ -235,8 +235,8 @@ inline void Engine::finish_host_step(ThreadId id) {
   ActorState& actor = state_.actors[thread.at];
   const std::uint32_t k = actor.done++;
   ++actor.launched;
-  ++acts_done_;
-  ++thread.next_act;
+  ++ops_done_;
+  ++thread.next_op;
   thread.step_timeout = kNever;
   progress();
   keep_times(thread.at, k, {queue_.now(), queue_.now(), queue_.now()});

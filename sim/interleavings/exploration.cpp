@@ -120,11 +120,11 @@ void Explorer::step(std::uint32_t way) {
 void Explorer::note_end() {
   ++result_.orders;
   result_.longest = std::max<std::uint64_t>(result_.longest, order_.size());
-  if (stepper_.acts_done() == plan_.act_count && !stepper_.mismatched()) {
+  if (stepper_.ops_done() == plan_.op_count && !stepper_.mismatched()) {
     result_.completion_found = true;
     return;
   }
-  stuck_found_ = stuck_found_ || stepper_.acts_done() != plan_.act_count;
+  stuck_found_ = stuck_found_ || stepper_.ops_done() != plan_.op_count;
   if (!result_.hang_found || order_.size() < result_.hang.size()) result_.hang = order_;
   result_.hang_found = true;
 }
@@ -173,7 +173,7 @@ void Explorer::walk(std::uint64_t seed, const Key& key) {
     }
     return splitmix(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | key(event))) | 1u << 16;
   };
-  const std::uint64_t between = 1 + random.next() % (2 * plan_.act_count + 1);
+  const std::uint64_t between = 1 + random.next() % (2 * plan_.op_count + 1);
   std::uint64_t next_change = 1 + random.next() % between;
   for (std::uint64_t steps = 0; !stepper_.pending().empty() && !out_of_budget(); ++steps) {
     std::uint32_t best = 0;

@@ -60,7 +60,7 @@ struct ExploreOptions {
 
 /// The undocumented or unmeasured device behavior that an answer assumes or depends on.
 struct RestsOn {
-  bool room = false;             // the collectives that a device can run at the same time
+  bool slots = false;            // the collectives that a device can run at the same time
   bool queues = false;           // the assignment of streams to hardware queues
   std::uint64_t queue_runs = 0;  // number of assignments that were tried
   bool all_queue_runs = false;   // whether these are all assignments

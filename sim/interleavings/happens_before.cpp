@@ -27,14 +27,14 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
     step_[id.value] = on_host(plan.actors[id].role) ? 1 : 2;
     node_count_ += plan.actors[id].wanted * step_[id.value];
     end_of_[id.value] = id;
-    work_[id.value] = plan.actors[id].acts;
+    work_[id.value] = plan.actors[id].ops;
   }
   for (const Collective& collective : plan.collectives) {
     ActorId first;
     for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
       const ActorId actor = plan.members[i].actor;
       if (actor.valid() && !first.valid()) first = actor;
-      if (actor.valid() && plan.actors[actor].acts == plan.actors[first].acts) {
+      if (actor.valid() && plan.actors[actor].ops == plan.actors[first].ops) {
         end_of_[actor.value] = first;
       }
     }
@@ -42,7 +42,7 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
   all_nodes_ = node_count_;
   if (node_count_ > max_nodes) return;
   Edges edges{std::vector<std::vector<Node>>(node_count_)};
-  add_acts(plan, edges);
+  add_ops(plan, edges);
   add_programs(plan, edges);
   add_registers(plan, edges);
   add_calls(plan, edges);
@@ -65,7 +65,7 @@ HappensBefore::Node HappensBefore::node(ActorId actor, std::uint32_t k, Phase ph
   return first_[by] + k * step_[by] + (step_[by] - 1u);
 }
 
-void HappensBefore::add_acts(const Plan& plan, Edges& edges) const {
+void HappensBefore::add_ops(const Plan& plan, Edges& edges) const {
   for (const ActorId id : ids_of(plan.actors)) {
     const Actor& actor = plan.actors[id];
     for (std::uint32_t k = 0; k < actor.wanted; ++k) {
@@ -77,7 +77,7 @@ void HappensBefore::add_acts(const Plan& plan, Edges& edges) const {
       for (std::uint32_t i = actor.afters; i < actor.afters_end; ++i) {
         const After& after = plan.afters[i];
         const std::uint32_t other = k + after.ahead;
-        if (other >= plan.actors[after.actor].acts) continue;
+        if (other >= plan.actors[after.actor].ops) continue;
         edges.add(node(after.actor, other, Phase::kEnd), node(id, k, Phase::kEnd));
       }
     }
@@ -89,7 +89,7 @@ void HappensBefore::add_programs(const Plan& plan, Edges& edges) const {
   for (const Thread& thread : plan.threads) {
     ActorId last;
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const ActorId actor = plan.act(thread, i);
+      const ActorId actor = plan.op(thread, i);
       if (last.valid()) {
         const Phase phase = plan.actors[last].blocking ? Phase::kEnd : Phase::kLaunch;
         edges.add(node(last, k[last.value] - 1, phase),
@@ -105,9 +105,9 @@ void HappensBefore::add_registers(const Plan& plan, Edges& edges) const {
   for (const ActorId id : ids_of(plan.actors)) {
     for (std::uint32_t k = 0; k < plan.actors[id].wanted; ++k) {
       const Node launch = node(id, k, Phase::kLaunch);
-      for_each_sender(plan, id, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
-        if (act >= plan.actors[sender].acts) return;
-        edges.add(node(sender, static_cast<std::uint32_t>(act), phase), launch);
+      for_each_sender(plan, id, k, [&](ActorId sender, std::uint64_t op, Phase phase) {
+        if (op >= plan.actors[sender].ops) return;
+        edges.add(node(sender, static_cast<std::uint32_t>(op), phase), launch);
       });
     }
   }
@@ -116,7 +116,7 @@ void HappensBefore::add_registers(const Plan& plan, Edges& edges) const {
 namespace {
 
 // Whether the send can end without its recv.
-bool is_buffered(const Call& call) { return call.eager || call.steps > 0; }
+bool is_buffered(const Call& call) { return call.buffered || call.steps > 0; }
 
 }  // namespace
 
@@ -137,10 +137,10 @@ class HappensBefore::Calls {
     for (const ThreadId id : ids_of(plan.threads)) {
       const Thread& thread = plan.threads[id];
       for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-        const ActorId actor = plan.act(thread, i);
-        const std::uint32_t act = k[actor.value]++;
+        const ActorId actor = plan.op(thread, i);
+        const std::uint32_t op = k[actor.value]++;
         for (const CallId call : plan.calls_of(actor)) {
-          add(id, plan.calls[call], {actor, act, is_buffered(plan.calls[call])});
+          add(id, plan.calls[call], {actor, op, is_buffered(plan.calls[call])});
         }
       }
     }
@@ -259,16 +259,16 @@ void HappensBefore::close(const Edges& edges) {
 // Adds edges for streams, which are first in, first out: ops end in launch order if that order is
 // certain. Returns true if an edge was added.
 bool HappensBefore::add_streams(const Plan& plan, Edges& edges) const {
-  std::vector<std::vector<std::pair<Node, Node>>> acts(plan.streams.size());
+  std::vector<std::vector<std::pair<Node, Node>>> ops(plan.streams.size());
   for (const ActorId id : ids_of(plan.actors)) {
     const Actor& actor = plan.actors[id];
     if (!actor.stream.valid()) continue;
-    for (std::uint32_t k = 0; k < actor.acts; ++k) {
-      acts[actor.stream.value].emplace_back(node(id, k, Phase::kLaunch), node(id, k, Phase::kEnd));
+    for (std::uint32_t k = 0; k < actor.ops; ++k) {
+      ops[actor.stream.value].emplace_back(node(id, k, Phase::kLaunch), node(id, k, Phase::kEnd));
     }
   }
   bool any = false;
-  for (const std::vector<std::pair<Node, Node>>& stream : acts) {
+  for (const std::vector<std::pair<Node, Node>>& stream : ops) {
     for (const auto& [launch, end] : stream) {
       for (const auto& [other_launch, other_end] : stream) {
         if (!before(other_launch, launch) || before(other_end, end) || other_end == end) continue;
@@ -299,7 +299,7 @@ bool HappensBefore::add_inboxes(const Plan& plan, Edges& edges) const {
   const auto add_before = [&](ActorId other, std::uint32_t other_k, ActorId id) {
     if (lends[id] != 0) return;
     const Node launch = node(other, other_k, Phase::kLaunch);
-    for (std::uint32_t k = plan.actors[id].acts; k > 0; --k) {
+    for (std::uint32_t k = plan.actors[id].ops; k > 0; --k) {
       const Node first = node(id, k - 1, Phase::kLaunch);
       if (before(first, launch)) return;
       if (before(launch, first) || !reads_first(plan, id, k - 1, other, other_k)) continue;
@@ -310,7 +310,7 @@ bool HappensBefore::add_inboxes(const Plan& plan, Edges& edges) const {
   };
   for (const std::vector<ActorId>& actors : takers) {
     for (const ActorId other : actors) {
-      for (std::uint32_t k = 0; k < plan.actors[other].acts; ++k) {
+      for (std::uint32_t k = 0; k < plan.actors[other].ops; ++k) {
         if (never_[node(other, k, Phase::kLaunch)] != 0) continue;
         for (const ActorId id : actors) {
           if (id != other) add_before(other, k, id);
@@ -326,19 +326,19 @@ bool HappensBefore::add_inboxes(const Plan& plan, Edges& edges) const {
 bool HappensBefore::reads_first(const Plan& plan, ActorId actor, std::uint32_t k, ActorId other,
                                 std::uint32_t other_k) const {
   std::vector<Node> needed;
-  for_each_sender(plan, other, other_k, [&](ActorId sender, std::uint64_t act, Phase phase) {
-    if (act >= plan.actors[sender].acts) return;
-    needed.push_back(node(sender, static_cast<std::uint32_t>(act), phase));
+  for_each_sender(plan, other, other_k, [&](ActorId sender, std::uint64_t op, Phase phase) {
+    if (op >= plan.actors[sender].ops) return;
+    needed.push_back(node(sender, static_cast<std::uint32_t>(op), phase));
   });
   bool all = !needed.empty();
   for (std::uint32_t i = 0; i <= k && all; ++i) {
-    for_each_sender(plan, actor, i, [&](ActorId sender, std::uint64_t act, Phase phase) {
+    for_each_sender(plan, actor, i, [&](ActorId sender, std::uint64_t op, Phase phase) {
       if (!all) return;
-      if (act >= plan.actors[sender].acts) {
+      if (op >= plan.actors[sender].ops) {
         all = false;
         return;
       }
-      const Node own = node(sender, static_cast<std::uint32_t>(act), phase);
+      const Node own = node(sender, static_cast<std::uint32_t>(op), phase);
       all = std::any_of(needed.begin(), needed.end(), [&](Node of) { return before(own, of); });
     });
   }

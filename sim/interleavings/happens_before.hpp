@@ -12,30 +12,30 @@ namespace pipesim::sim {
 /// The two events of an op. A host step has only one event.
 enum class Phase : std::uint8_t { kLaunch, kEnd };
 
-/// Calls f(sender, act, phase) for each launch or end whose message op `k` of an actor needs: the
-/// data of its inputs, and the acknowledgements of its outputs. `act` has 64 bits and can exceed
+/// Calls f(sender, op, phase) for each launch or end whose message op `k` of an actor needs: the
+/// data of its inputs, and the acknowledgements of its outputs. `op` has 64 bits and can exceed
 /// the sender's work; the message then never arrives.
 template <typename F>
 void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
   const Actor& actor = plan.actors[id];
   for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
     const Edge& edge = plan.edges[plan.inputs[i]];
-    if (k % edge.acts_per_slot != 0) continue;
+    if (k % edge.ops_per_slot != 0) continue;
     const Register& reg = plan.registers[edge.source];
-    const std::uint64_t slot = k / edge.acts_per_slot;
-    f(reg.producer, (slot + 1) * reg.acts_per_slot - 1,
+    const std::uint64_t slot = k / edge.ops_per_slot;
+    f(reg.producer, (slot + 1) * reg.ops_per_slot - 1,
       edge.data_at_launch ? Phase::kLaunch : Phase::kEnd);
   }
   for (const RegisterId reg_id : plan.registers_of(id)) {
     const Register& reg = plan.registers[reg_id];
-    if (k == 0 || k % reg.acts_per_slot != 0) continue;
-    const std::uint32_t group = k / reg.acts_per_slot;
+    if (k == 0 || k % reg.ops_per_slot != 0) continue;
+    const std::uint32_t group = k / reg.ops_per_slot;
     const bool drains = reg.drain_every > 0 && k % reg.drain_every == 0;
     if (!drains && group < reg.slots) continue;
     const std::uint64_t slot = drains ? group - 1 : group - reg.slots;
     for (const EdgeId edge_id : plan.edges_of(reg_id)) {
       const Edge& edge = plan.edges[edge_id];
-      f(edge.consumer, (slot + 1) * edge.acts_per_slot - 1,
+      f(edge.consumer, (slot + 1) * edge.ops_per_slot - 1,
         edge.ack_at_launch ? Phase::kLaunch : Phase::kEnd);
     }
   }
@@ -73,7 +73,7 @@ class HappensBefore {
   struct Edges;
   class Calls;
 
-  void add_acts(const Plan& plan, Edges& edges) const;
+  void add_ops(const Plan& plan, Edges& edges) const;
   void add_programs(const Plan& plan, Edges& edges) const;
   void add_registers(const Plan& plan, Edges& edges) const;
   void add_calls(const Plan& plan, Edges& edges);

@@ -169,7 +169,7 @@ class OpenDevices {
 
   Exploration run() {
     if (has_open_queues(plan_)) see_queues();
-    if (has_open_room(plan_)) see_room();
+    if (has_open_slots(plan_)) see_slots();
     if (has_open_launches(plan_)) see_launches();
     see_records();
     return std::move(result_);
@@ -238,10 +238,10 @@ class OpenDevices {
     return takes(explored(plan_, reading), reading);
   }
 
-  void see_room() {
+  void see_slots() {
     DeviceReading reading;
     reading.serial_collectives = true;
-    if (!stays_proved(reading)) result_.rests_on.room = true;
+    if (!stays_proved(reading)) result_.rests_on.slots = true;
   }
 
   void see_launches() {

@@ -28,16 +28,16 @@ bool is_whole(const Plan& plan, const Collective& collective) {
   const auto end = plan.members.begin() + collective.members_end;
   return std::all_of(begin, end, [&](const Member& member) {
     return member.actor.valid() && begin->actor.valid() &&
-           plan.actors[member.actor].acts == plan.actors[begin->actor].acts;
+           plan.actors[member.actor].ops == plan.actors[begin->actor].ops;
   });
 }
 
 bool has_full_queues(const Plan& plan) {
-  IdVector<StreamId, std::uint64_t> acts(plan.streams.size(), 0);
-  for (const Actor& actor : plan.actors) acts[actor.stream] += actor.acts;
+  IdVector<StreamId, std::uint64_t> ops(plan.streams.size(), 0);
+  for (const Actor& actor : plan.actors) ops[actor.stream] += actor.ops;
   const auto ids = ids_of(plan.streams);
   return std::any_of(ids.begin(), ids.end(),
-                     [&](StreamId id) { return acts[id] > plan.streams[id].launch_queue; });
+                     [&](StreamId id) { return ops[id] > plan.streams[id].launch_queue; });
 }
 
 // Whether the search models all kinds of waits of the plan.
@@ -79,13 +79,13 @@ class Search {
   PotentialCycles run();
 
  private:
-  struct Act {
+  struct Op {
     ActorId actor;
     std::uint32_t k = 0;
   };
   // A possible wait of an op, and its implications.
   struct Wait {
-    Act act;
+    Op op;
     Way way = Way::kNext;
     std::vector<Node> happened;  // nodes that have happened
     std::vector<Node> missing;   // nodes that have not happened
@@ -94,16 +94,16 @@ class Search {
   };
 
   void lay_out();
-  void add(Act act, Way way);
-  std::uint32_t index(Act act, Way way) const {
-    return (first_[act.actor.value] + act.k) * kWays + static_cast<std::uint32_t>(way);
+  void add(Op op, Way way);
+  std::uint32_t index(Op op, Way way) const {
+    return (first_[op.actor.value] + op.k) * kWays + static_cast<std::uint32_t>(way);
   }
   CommunicatorId communicator_of(ActorId collective) const {
     return plan_.collectives[plan_.actors[collective].collective].communicator;
   }
   void add_edges(Wait& wait);
-  void add_edge(Wait& wait, Act act, Way way);
-  void add_not_launched(Wait& wait, Act act);
+  void add_edge(Wait& wait, Op op, Way way);
+  void add_not_launched(Wait& wait, Op op);
   void add_absent_ranks(Wait& wait);
   void add_heads(Wait& wait);
   void add_missing_messages(Wait& wait);
@@ -121,8 +121,8 @@ class Search {
   std::vector<std::uint32_t> first_;  // per actor: the number of its op 0
   std::vector<Wait> waits_;           // one per op and way; some are impossible
   std::vector<std::uint8_t> possible_;
-  IdVector<StreamId, std::vector<Act>> meetings_;   // ops of collectives, per stream
-  IdVector<ThreadId, std::vector<Act>> creations_;  // per thread: ops that can run an init
+  IdVector<StreamId, std::vector<Op>> meetings_;  // ops of collectives, per stream
+  IdVector<ThreadId, std::vector<Op>> inits_;     // per thread: ops that can run an init
   std::vector<std::uint32_t> component_;
   std::vector<std::uint8_t> in_cycle_;  // per node: whether its component has a cycle
   std::vector<std::uint32_t> path_;
@@ -130,34 +130,34 @@ class Search {
 };
 
 void Search::lay_out() {
-  meetings_ = IdVector<StreamId, std::vector<Act>>(plan_.streams.size());
-  creations_ = IdVector<ThreadId, std::vector<Act>>(plan_.threads.size());
-  std::uint32_t acts = 0;
+  meetings_ = IdVector<StreamId, std::vector<Op>>(plan_.streams.size());
+  inits_ = IdVector<ThreadId, std::vector<Op>>(plan_.threads.size());
+  std::uint32_t ops = 0;
   for (const ActorId id : ids_of(plan_.actors)) {
     const Actor& actor = plan_.actors[id];
-    first_.push_back(acts);
-    acts += actor.acts;
+    first_.push_back(ops);
+    ops += actor.ops;
     if (!actor.collective.valid()) continue;
-    for (std::uint32_t k = 0; k < actor.acts; ++k) meetings_[actor.stream].push_back({id, k});
+    for (std::uint32_t k = 0; k < actor.ops; ++k) meetings_[actor.stream].push_back({id, k});
     const Collective& collective = plan_.collectives[actor.collective];
-    if (actor.acts > 0 && plan_.communicators[collective.communicator].at_first_use) {
-      creations_[actor.thread].push_back({id, 0});
+    if (actor.ops > 0 && plan_.communicators[collective.communicator].at_first_use) {
+      inits_[actor.thread].push_back({id, 0});
     }
   }
-  waits_.resize(std::size_t{acts} * kWays);
+  waits_.resize(std::size_t{ops} * kWays);
   possible_.assign(waits_.size(), 0);
   for (const ActorId id : ids_of(plan_.actors)) {
     const Actor& actor = plan_.actors[id];
-    for (std::uint32_t k = 0; k < actor.acts; ++k) {
+    for (std::uint32_t k = 0; k < actor.ops; ++k) {
       add({id, k}, Way::kNext);
       add({id, k}, Way::kBehind);
       if (actor.collective.valid()) add({id, k}, Way::kMeeting);
     }
   }
-  for (const std::vector<Act>& creations : creations_) {
-    for (const Act& act : creations) {
-      add(act, Way::kCreating);
-      add(act, Way::kAbsent);
+  for (const std::vector<Op>& inits : inits_) {
+    for (const Op& op : inits) {
+      add(op, Way::kCreating);
+      add(op, Way::kAbsent);
     }
   }
   for (std::uint32_t i = 0; i < waits_.size(); ++i) {
@@ -165,17 +165,17 @@ void Search::lay_out() {
   }
 }
 
-void Search::add(Act act, Way way) {
-  const Node launch = happens_before_.node(act.actor, act.k, Phase::kLaunch);
-  const Node end = happens_before_.node(act.actor, act.k, Phase::kEnd);
-  Wait& wait = waits_[index(act, way)];
-  wait.act = act;
+void Search::add(Op op, Way way) {
+  const Node launch = happens_before_.node(op.actor, op.k, Phase::kLaunch);
+  const Node end = happens_before_.node(op.actor, op.k, Phase::kEnd);
+  Wait& wait = waits_[index(op, way)];
+  wait.op = op;
   wait.way = way;
-  possible_[index(act, way)] = 1;
+  possible_[index(op, way)] = 1;
   if (way == Way::kNext || way == Way::kAbsent || way == Way::kCreating) {
     wait.missing.push_back(launch);
-    if (act.k > 0) {
-      wait.happened.push_back(happens_before_.node(act.actor, act.k - 1, Phase::kLaunch));
+    if (op.k > 0) {
+      wait.happened.push_back(happens_before_.node(op.actor, op.k - 1, Phase::kLaunch));
     }
     wait.entered = way == Way::kCreating;
     return;
@@ -184,10 +184,10 @@ void Search::add(Act act, Way way) {
   wait.missing.push_back(end);
   if (way != Way::kMeeting) return;
   // All ops certainly launched earlier on the stream are done.
-  const StreamId stream = plan_.actors[act.actor].stream;
+  const StreamId stream = plan_.actors[op.actor].stream;
   for (const ActorId id : ids_of(plan_.actors)) {
     if (plan_.actors[id].stream != stream) continue;
-    for (std::uint32_t k = plan_.actors[id].acts; k > 0; --k) {
+    for (std::uint32_t k = plan_.actors[id].ops; k > 0; --k) {
       if (!happens_before_.before(happens_before_.node(id, k - 1, Phase::kLaunch), launch))
         continue;
       wait.happened.push_back(happens_before_.node(id, k - 1, Phase::kEnd));
@@ -199,29 +199,29 @@ void Search::add(Act act, Way way) {
 // ---------------------------------------------------------------------------------------------
 // Possible waits between ops
 
-void Search::add_edge(Wait& wait, Act act, Way way) {
-  const std::uint32_t to = index(act, way);
+void Search::add_edge(Wait& wait, Op op, Way way) {
+  const std::uint32_t to = index(op, way);
   if (possible_[to] != 0 && fits(wait, waits_[to])) wait.next.push_back(to);
 }
 
-// Adds edges to the ops of an actor that can be its next op, up to `act`; their own edges cover the
+// Adds edges to the ops of an actor that can be its next op, up to `op`; their own edges cover the
 // waits of its thread.
-void Search::add_not_launched(Wait& wait, Act act) {
-  for (std::uint32_t k = 0; k <= act.k; ++k) add_edge(wait, {act.actor, k}, Way::kNext);
+void Search::add_not_launched(Wait& wait, Op op) {
+  for (std::uint32_t k = 0; k <= op.k; ++k) add_edge(wait, {op.actor, k}, Way::kNext);
 }
 
 void Search::add_edges(Wait& wait) {
-  const Actor& actor = plan_.actors[wait.act.actor];
+  const Actor& actor = plan_.actors[wait.op.actor];
   switch (wait.way) {
     case Way::kNext:
-      for (const Act& creation : creations_[actor.thread]) {
-        add_edge(wait, creation, Way::kCreating);
+      for (const Op& init : inits_[actor.thread]) {
+        add_edge(wait, init, Way::kCreating);
       }
       return add_missing_messages(wait);
     case Way::kAbsent:
-      for (const Act& creation : creations_[actor.thread]) {
-        if (communicator_of(creation.actor) == communicator_of(wait.act.actor)) continue;
-        add_edge(wait, creation, Way::kCreating);
+      for (const Op& init : inits_[actor.thread]) {
+        if (communicator_of(init.actor) == communicator_of(wait.op.actor)) continue;
+        add_edge(wait, init, Way::kCreating);
       }
       return add_missing_messages(wait);
     case Way::kCreating:
@@ -236,33 +236,33 @@ void Search::add_edges(Wait& wait) {
 // Adds edges to ranks that have not arrived. No op of such a rank has arrived, so an edge to its
 // first user is enough.
 void Search::add_absent_ranks(Wait& wait) {
-  const RankId rank = plan_.actors[wait.act.actor].rank;
-  const Communicator& communicator = plan_.communicators[communicator_of(wait.act.actor)];
+  const RankId rank = plan_.actors[wait.op.actor].rank;
+  const Communicator& communicator = plan_.communicators[communicator_of(wait.op.actor)];
   RankId last = rank;
   for (std::uint32_t i = communicator.users; i < communicator.users_end; ++i) {
     const ActorId user = plan_.communicator_users[i];
     const Actor& actor = plan_.actors[user];
-    if (actor.rank == rank || actor.rank == last || actor.acts == 0) continue;
+    if (actor.rank == rank || actor.rank == last || actor.ops == 0) continue;
     last = actor.rank;
     add_edge(wait, {user, 0}, Way::kAbsent);
   }
 }
 
 void Search::add_heads(Wait& wait) {
-  const Act& act = wait.act;
-  const Node launch = happens_before_.node(act.actor, act.k, Phase::kLaunch);
-  for (const Act& head : meetings_[plan_.actors[act.actor].stream]) {
-    if (head.actor == act.actor && head.k >= act.k) continue;
+  const Op& op = wait.op;
+  const Node launch = happens_before_.node(op.actor, op.k, Phase::kLaunch);
+  for (const Op& head : meetings_[plan_.actors[op.actor].stream]) {
+    if (head.actor == op.actor && head.k >= op.k) continue;
     const Node of_head = happens_before_.node(head.actor, head.k, Phase::kLaunch);
     if (!happens_before_.before(launch, of_head)) add_edge(wait, head, Way::kMeeting);
   }
 }
 
 void Search::add_missing_messages(Wait& wait) {
-  for_each_sender(plan_, wait.act.actor, wait.act.k,
-                  [&](ActorId sender, std::uint64_t act, Phase phase) {
-                    if (act >= plan_.actors[sender].acts) return;
-                    const Act of{sender, static_cast<std::uint32_t>(act)};
+  for_each_sender(plan_, wait.op.actor, wait.op.k,
+                  [&](ActorId sender, std::uint64_t op, Phase phase) {
+                    if (op >= plan_.actors[sender].ops) return;
+                    const Op of{sender, static_cast<std::uint32_t>(op)};
                     add_not_launched(wait, of);
                     if (phase == Phase::kLaunch) return;
                     add_edge(wait, of, Way::kBehind);
@@ -271,12 +271,12 @@ void Search::add_missing_messages(Wait& wait) {
 }
 
 void Search::add_peers(Wait& wait) {
-  const Collective& collective = plan_.collectives[plan_.actors[wait.act.actor].collective];
+  const Collective& collective = plan_.collectives[plan_.actors[wait.op.actor].collective];
   for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
     const ActorId member = plan_.members[i].actor;
-    if (member == wait.act.actor) continue;
-    add_not_launched(wait, {member, wait.act.k});
-    add_edge(wait, {member, wait.act.k}, Way::kBehind);
+    if (member == wait.op.actor) continue;
+    add_not_launched(wait, {member, wait.op.k});
+    add_edge(wait, {member, wait.op.k}, Way::kBehind);
   }
 }
 
@@ -288,17 +288,17 @@ bool Search::half_fits(const Wait& a, const Wait& b) const {
     for (const Node happened : a.happened) {
       if (happened == missing || happens_before_.before(missing, happened)) return false;
     }
-    const Node launch = happens_before_.node(a.act.actor, a.act.k, Phase::kLaunch);
+    const Node launch = happens_before_.node(a.op.actor, a.op.k, Phase::kLaunch);
     if (a.entered && happens_before_.before(missing, launch)) return false;
   }
-  const Actor& actor = plan_.actors[a.act.actor];
-  const Actor& other = plan_.actors[b.act.actor];
-  const bool same_act = a.act.actor == b.act.actor && a.act.k == b.act.k;
+  const Actor& actor = plan_.actors[a.op.actor];
+  const Actor& other = plan_.actors[b.op.actor];
+  const bool same_op = a.op.actor == b.op.actor && a.op.k == b.op.k;
   if (a.way == Way::kMeeting && b.way == Way::kMeeting && actor.stream == other.stream) {
-    return same_act;
+    return same_op;
   }
   if (a.way == Way::kCreating && b.way == Way::kCreating && actor.thread == other.thread) {
-    return same_act;
+    return same_op;
   }
   return true;
 }

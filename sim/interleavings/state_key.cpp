@@ -162,19 +162,19 @@ void add_calls(const State& state, Mixer& mixer) {
 void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
   for (const DeviceId id : ids_of(plan.devices)) {
     const Device& device = plan.devices[id];
-    const DeviceState& room = state.devices[id];
+    const DeviceState& device_state = state.devices[id];
     if (device.launch_queue > 0) {
-      mixer.add(room.unfinished);
-      add_line(state, room.waiting, mixer);
+      mixer.add(device_state.unfinished);
+      add_line(state, device_state.waiting, mixer);
     }
     if (!device.limited()) continue;
-    mixer.add(room.resident);
+    mixer.add(device_state.resident);
     const auto add_ring = [&](const Ring<StreamId>& ring) {
       for (std::uint32_t i = 0; i < ring.size(); ++i) mixer.add(ring[i].value);
       mixer.add(0xffffffff);
     };
-    for (const Ring<StreamId>& ring : room.hardware_queues) add_ring(ring);
-    add_ring(room.launch_order);
+    for (const Ring<StreamId>& ring : device_state.hardware_queues) add_ring(ring);
+    add_ring(device_state.launch_order);
     for (std::uint32_t i = device.streams; i < device.streams_end && device.resident > 0; ++i) {
       mixer.add(state.streams[plan.device_streams[i]].slots);
     }

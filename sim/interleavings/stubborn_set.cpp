@@ -25,7 +25,7 @@ StubbornSets::StubbornSets(const Plan& plan)
       used_at_end_(plan.actors.size()) {
   for (const ActorId id : ids_of(plan.actors)) {
     const Actor& actor = plan.actors[id];
-    if (actor.acts == 0) continue;
+    if (actor.ops == 0) continue;
     if (plan.threads[actor.thread].order == ThreadOrder::kArrival) {
       takers_[actor.thread].push_back(id);
     }
@@ -52,25 +52,25 @@ void StubbornSets::find_senders() {
   for (const Call& call : plan_.calls) {
     if (call.kind != CallKind::kSend) continue;
     const ChannelId any = plan_.channels[call.channel].any;
-    if (!any.valid() || plan_.actors[call.actor].acts == 0) continue;
+    if (!any.valid() || plan_.actors[call.actor].ops == 0) continue;
     std::vector<ActorId>& senders = senders_[any];
     if (senders.empty() || senders.back() != call.actor) senders.push_back(call.actor);
   }
 }
 
 void StubbornSets::find_blocking() {
-  IdVector<StreamId, std::uint64_t> acts(plan_.streams.size(), 0);
+  IdVector<StreamId, std::uint64_t> ops(plan_.streams.size(), 0);
   for (const Actor& actor : plan_.actors) {
-    if (actor.stream.valid()) acts[actor.stream] += actor.acts;
+    if (actor.stream.valid()) ops[actor.stream] += actor.ops;
   }
   for (const Device& device : plan_.devices) {
     if (device.launch_queue == 0) continue;
     std::uint64_t all = 0;
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
-      all += acts[plan_.device_streams[i]];
+      all += ops[plan_.device_streams[i]];
     }
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
-      acts[plan_.device_streams[i]] = all;
+      ops[plan_.device_streams[i]] = all;
     }
   }
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -79,7 +79,7 @@ void StubbornSets::find_blocking() {
         actor.collective.valid() &&
         plan_.communicators[plan_.collectives[actor.collective].communicator].at_first_use;
     const bool queue_can_fill =
-        actor.stream.valid() && acts[actor.stream] > plan_.streams[actor.stream].launch_queue;
+        actor.stream.valid() && ops[actor.stream] > plan_.streams[actor.stream].launch_queue;
     const bool connects = actor.needs != actor.needs_end;
     may_block_[id] =
         creates || connects || actor.blocking || actor.input.waits || queue_can_fill ? 1 : 0;
@@ -108,7 +108,7 @@ void StubbornSets::find_paired_locks() {
   for (const Thread& thread : plan_.threads) {
     IdVector<LockId, std::uint8_t> held(plan_.locks.size(), 0);
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const Actor& actor = plan_.actors[plan_.act(thread, i)];
+      const Actor& actor = plan_.actors[plan_.op(thread, i)];
       if (!actor.lock.valid()) continue;
       const bool locks = actor.role == Role::kLock;
       if ((held[actor.lock] != 0) == locks) paired_[actor.lock] = 0;
@@ -129,7 +129,7 @@ void StubbornSets::find_resources() {
   use_lines_of_several();
   use_signals_of_several();
   use_devices();
-  use_creations();
+  use_inits();
   use_meetings();
 }
 
@@ -215,7 +215,7 @@ void StubbornSets::use_devices() {
 
 // Adds a resource per communicator whose init waits for devices: the init looks at the members'
 // streams when the last rank arrives.
-void StubbornSets::use_creations() {
+void StubbornSets::use_inits() {
   for (const CommunicatorId id : ids_of(plan_.communicators)) {
     const Communicator& communicator = plan_.communicators[id];
     if (!communicator.at_first_use || !communicator.waits_for_device) continue;
@@ -257,30 +257,30 @@ void StubbornSets::add_push(ActorId actor, std::uint64_t k, Effects& effects) co
   effects.pushes.push_back({actor, static_cast<std::uint32_t>(k)});
 }
 
-void StubbornSets::add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const {
+void StubbornSets::add_op(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const {
   const Actor& actor = plan_.actors[id];
   const bool at_launch = phase == Phase::kLaunch;
   effects.nodes.push_back(happens_before_.node(id, k, phase));
-  if (k >= actor.acts) return;  // the outside input never arrives
+  if (k >= actor.ops) return;  // the outside input never arrives
   const std::vector<Resource>& used = at_launch ? used_at_launch_[id] : used_at_end_[id];
   effects.touches.insert(effects.touches.end(), used.begin(), used.end());
   for (const RegisterId reg_id : plan_.registers_of(id)) {
     const Register& reg = plan_.registers[reg_id];
-    if ((k + 1) % reg.acts_per_slot != 0) continue;
-    const std::uint64_t slot = k / reg.acts_per_slot;
+    if ((k + 1) % reg.ops_per_slot != 0) continue;
+    const std::uint64_t slot = k / reg.ops_per_slot;
     for (const EdgeId edge : plan_.edges_of(reg_id)) {
       if (plan_.edges[edge].data_at_launch != at_launch) continue;
-      add_push(plan_.edges[edge].consumer, slot * plan_.edges[edge].acts_per_slot, effects);
+      add_push(plan_.edges[edge].consumer, slot * plan_.edges[edge].ops_per_slot, effects);
     }
   }
   for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
     const Edge& edge = plan_.edges[plan_.inputs[i]];
-    if (edge.ack_at_launch != at_launch || (k + 1) % edge.acts_per_slot != 0) continue;
+    if (edge.ack_at_launch != at_launch || (k + 1) % edge.ops_per_slot != 0) continue;
     const Register& reg = plan_.registers[edge.source];
-    const std::uint64_t slot = k / edge.acts_per_slot;
-    add_push(reg.producer, (slot + reg.slots) * reg.acts_per_slot, effects);
+    const std::uint64_t slot = k / edge.ops_per_slot;
+    add_push(reg.producer, (slot + reg.slots) * reg.ops_per_slot, effects);
     if (reg.drain_every == 0) continue;
-    const std::uint64_t next = (slot + 1) * reg.acts_per_slot;
+    const std::uint64_t next = (slot + 1) * reg.ops_per_slot;
     const std::uint64_t rest = next % reg.drain_every;
     add_push(reg.producer, rest == 0 ? next : next + reg.drain_every - rest, effects);
   }
@@ -288,7 +288,7 @@ void StubbornSets::add_act(ActorId id, std::uint32_t k, Phase phase, Effects& ef
 
 void StubbornSets::add_call_end(CallId call, Effects& effects) const {
   const ActorId actor = plan_.calls[call].actor;
-  add_act(actor, state_->actors[actor].done, Phase::kEnd, effects);
+  add_op(actor, state_->actors[actor].done, Phase::kEnd, effects);
 }
 
 void StubbornSets::find_effects(const Event& event, Effects& effects) const {
@@ -301,13 +301,13 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
   switch (event.kind) {
     case EventKind::kOpEnds: {
       const ActorId actor = state_->streams[StreamId{event.target}].items.front().actor();
-      return add_act(actor, state_->actors[actor].done, Phase::kEnd, effects);
+      return add_op(actor, state_->actors[actor].done, Phase::kEnd, effects);
     }
     case EventKind::kCollectiveEnds: {
       const Collective& collective = plan_.collectives[CollectiveId{event.target}];
       for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
         const ActorId actor = plan_.members[i].actor;
-        add_act(actor, state_->actors[actor].done, Phase::kEnd, effects);
+        add_op(actor, state_->actors[actor].done, Phase::kEnd, effects);
       }
       return;
     }
@@ -337,11 +337,11 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
   effects.thread = id;
   if (state.mode == ThreadMode::kBlocked) {
     if (state.step == Step::kCompletion) return;
-    return add_act(state.at, state_->actors[state.at].launched, Phase::kLaunch, effects);
+    return add_op(state.at, state_->actors[state.at].launched, Phase::kLaunch, effects);
   }
   const ActorId next = next_launch(id);
   if (!next.valid()) return;
-  add_act(next, state_->actors[next].launched, Phase::kLaunch, effects);
+  add_op(next, state_->actors[next].launched, Phase::kLaunch, effects);
   const Actor& actor = plan_.actors[next];
   if (actor.role == Role::kLock && state_->locks[actor.lock].holder.valid()) {
     effects.held = actor.lock;
@@ -354,8 +354,8 @@ ActorId StubbornSets::next_launch(ThreadId id) const {
   const ThreadState& state = state_->threads[id];
   ActorId next = state.at;
   if (thread.order == ThreadOrder::kProgram) {
-    const std::uint32_t at = thread.program + state.next_act;
-    next = at < thread.program_end ? plan_.act(thread, at) : ActorId();
+    const std::uint32_t at = thread.program + state.next_op;
+    next = at < thread.program_end ? plan_.op(thread, at) : ActorId();
   }
   if (!next.valid() || state_->actors[next].missing > 0) return ActorId();
   // A source that has done all its work has no missing conditions, but no further op either.
@@ -524,7 +524,7 @@ bool StubbornSets::add_sends(ActorId id, ChannelId any) {
     // a send has come already, and later ones queue behind it
     if (!state_->channels[channel].came.empty()) continue;
     if (state.launched == state.done) {
-      if (state.launched == actor.acts) continue;
+      if (state.launched == actor.ops) continue;
       const Node node = happens_before_.node(id, state.launched, Phase::kLaunch);
       if (happens_before_.never(node)) continue;
       if (!add(id, state.launched, Phase::kLaunch)) return false;
@@ -556,9 +556,9 @@ bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
 // Adds the senders of the messages that op k of `other` needs.
 bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId other,
                                std::uint32_t k) {
-  const auto add_sender = [&](ActorId sender, std::uint64_t act, Phase phase) {
-    if (act >= plan_.actors[sender].acts) return true;
-    const std::uint32_t sender_k = static_cast<std::uint32_t>(act);
+  const auto add_sender = [&](ActorId sender, std::uint64_t op, Phase phase) {
+    if (op >= plan_.actors[sender].ops) return true;
+    const std::uint32_t sender_k = static_cast<std::uint32_t>(op);
     if (has_happened(sender, sender_k, phase)) return true;
     const Node node = happens_before_.node(sender, sender_k, phase);
     if (happens_before_.never(node)) return true;
@@ -569,8 +569,8 @@ bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId
     return add(sender, sender_k, phase);
   };
   bool all = true;
-  for_each_sender(plan_, other, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
-    all = all && add_sender(sender, act, phase);
+  for_each_sender(plan_, other, k, [&](ActorId sender, std::uint64_t op, Phase phase) {
+    all = all && add_sender(sender, op, phase);
   });
   return all;
 }
@@ -580,7 +580,7 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
   for (const Use& user : users_[resource]) {
     const ActorState& actor = state_->actors[user.actor];
     const std::uint32_t k = user.phase == Phase::kLaunch ? actor.launched : actor.done;
-    if (k >= plan_.actors[user.actor].acts) continue;
+    if (k >= plan_.actors[user.actor].ops) continue;
     // A thread launches one op at a time.
     if (user.phase == Phase::kLaunch && plan_.actors[user.actor].thread == effects.thread) continue;
     const Node node = happens_before_.node(user.actor, k, user.phase);
@@ -621,7 +621,7 @@ bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
   const Actor& actor = plan_.actors[id];
   const StreamState& stream = state_->streams[actor.stream];
   const StreamItem head = stream.items.front();
-  if (head.kind() != StreamItem::Kind::kAct) return false;
+  if (head.kind() != StreamItem::Kind::kOp) return false;
   if (stream.head_start == kNever) return add_start(actor.stream);
   const std::uint32_t k = state_->actors[head.actor()].done;
   if (head.actor() != id) return add_need(head.actor(), k, Phase::kEnd, depth + 1);
@@ -655,27 +655,27 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   if (thread.mode == ThreadMode::kBlocked) return add_need_of_blocked(thread, depth);
   ActorId next = id;
   if (of.order == ThreadOrder::kProgram) {
-    if (of.program + thread.next_act == of.program_end) return true;  // the launch never happens
-    next = plan_.act(of, of.program + thread.next_act);
+    if (of.program + thread.next_op == of.program_end) return true;  // the launch never happens
+    next = plan_.op(of, of.program + thread.next_op);
   }
   const std::uint32_t k = state_->actors[next].launched;
   if (k >= plan_.actors[next].wanted) return true;
   bool found = false;
   bool any = true;
-  for_each_sender(plan_, next, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
+  for_each_sender(plan_, next, k, [&](ActorId sender, std::uint64_t op, Phase phase) {
     if (found) return;
-    if (act >= plan_.actors[sender].acts) {
+    if (op >= plan_.actors[sender].ops) {
       found = true;  // the message never arrives
-    } else if (!has_happened(sender, static_cast<std::uint32_t>(act), phase)) {
+    } else if (!has_happened(sender, static_cast<std::uint32_t>(op), phase)) {
       found = true;
-      any = add_need(sender, static_cast<std::uint32_t>(act), phase, depth + 1);
+      any = add_need(sender, static_cast<std::uint32_t>(op), phase, depth + 1);
     }
   });
   return found && any;
 }
 
 // Adds the needs of a place in a device's launch queue: every running op there can free a place.
-bool StubbornSets::add_need_of_room(DeviceId id, std::uint32_t depth) {
+bool StubbornSets::add_need_of_slots(DeviceId id, std::uint32_t depth) {
   const Device& device = plan_.devices[id];
   // Places reserved for threads that have not launched yet.
   std::uint32_t kept = state_->devices[id].unfinished;
@@ -696,7 +696,7 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
     return add_need(thread.at, state_->actors[thread.at].done, Phase::kEnd, depth + 1);
   }
   if (thread.step == Step::kLaunchQueue && plan_.streams[actor.stream].shares_queue) {
-    return add_need_of_room(plan_.streams[actor.stream].device, depth);
+    return add_need_of_slots(plan_.streams[actor.stream].device, depth);
   }
   if (thread.step == Step::kLaunchQueue) {
     const StreamQueue& items = state_->streams[actor.stream].items;
@@ -712,9 +712,9 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
 bool StubbornSets::add_need_of_lock(LockId lock, std::uint32_t depth) {
   const ThreadId holder = state_->locks[lock].holder;
   if (!holder.valid() || !paired_[lock]) return false;
-  const std::uint32_t next = plan_.threads[holder].program + state_->threads[holder].next_act;
+  const std::uint32_t next = plan_.threads[holder].program + state_->threads[holder].next_op;
   if (next == plan_.threads[holder].program_end) return true;  // the holder never releases the lock
-  const ActorId needed = plan_.act(plan_.threads[holder], next);
+  const ActorId needed = plan_.op(plan_.threads[holder], next);
   return add_need(needed, state_->actors[needed].launched, Phase::kLaunch, depth + 1);
 }
 
@@ -723,7 +723,7 @@ bool StubbornSets::add_need_of_lock(LockId lock, std::uint32_t depth) {
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   bool any = false;
   for_each_sender(plan_, actor, k, [&](ActorId sender, std::uint64_t of, Phase phase) {
-    if (any || of >= plan_.actors[sender].acts) return;
+    if (any || of >= plan_.actors[sender].ops) return;
     any = happens_before_.before(
         node, happens_before_.node(sender, static_cast<std::uint32_t>(of), phase));
   });
@@ -732,8 +732,8 @@ bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
 
 // The same for any op from the next one to launch up to k.
 bool StubbornSets::lacks_until(ActorId actor, std::uint32_t k, Node node) const {
-  for (std::uint32_t act = state_->actors[actor].launched; act <= k; ++act) {
-    if (lacks(actor, act, node)) return true;
+  for (std::uint32_t op = state_->actors[actor].launched; op <= k; ++op) {
+    if (lacks(actor, op, node)) return true;
   }
   return false;
 }

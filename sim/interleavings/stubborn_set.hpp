@@ -80,12 +80,12 @@ class StubbornSets {
   void use_lines_of_several();
   void use_signals_of_several();
   void use_devices();
-  void use_creations();
+  void use_inits();
   void use_meetings();
 
   void find_effects(const Event& event, Effects& effects) const;
   ActorId next_launch(ThreadId id) const;
-  void add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const;
+  void add_op(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const;
   void add_push(ActorId actor, std::uint64_t k, Effects& effects) const;
   void add_call_end(CallId call, Effects& effects) const;
 
@@ -107,7 +107,7 @@ class StubbornSets {
   bool add_sources(ChannelId any);
   bool add_sends(ActorId id, ChannelId any);
   bool add_need_of_launch(ActorId id, std::uint32_t depth);
-  bool add_need_of_room(DeviceId id, std::uint32_t depth);
+  bool add_need_of_slots(DeviceId id, std::uint32_t depth);
   bool add_need_of_blocked(const ThreadState& thread, std::uint32_t depth);
   bool add_need_of_lock(LockId lock, std::uint32_t depth);
   bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;

@@ -441,7 +441,7 @@ Time LogGopsOutcome::last() const {
 
 LogGopsOutcome run(const LogGopsProgram& program, const LogGopsParameters& parameters,
                    const LogGopsOptions& options) {
-  if (options.progress != nullptr) options.progress->acts = program.ops.size();
+  if (options.progress != nullptr) options.progress->ops = program.ops.size();
   LogGopsOutcome outcome = LogGopsRun(program, parameters, options).run();
   if (options.progress != nullptr) options.progress->over = true;
   return outcome;

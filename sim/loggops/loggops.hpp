@@ -68,9 +68,6 @@ struct LogGopsOptions {
   RunProgress* progress = nullptr;          // updated from time to time
 };
 
-/// An op number that means "no op".
-inline constexpr std::uint32_t kNoOp = 0xffffffff;
-
 /// The state of an op; kNever for times that have not happened.
 struct LogGopsOpState {
   Time start = kNever;

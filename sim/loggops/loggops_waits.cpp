@@ -40,7 +40,7 @@ class Waits {
     for (std::uint32_t op = 0; op < count(); ++op) {
       if (done(op)) continue;
       node_[op] = static_cast<std::uint32_t>(graph_.nodes.size());
-      graph_.nodes.push_back({WaitNodeKind::kAct, ActorId{op}, 0, RankId{program_.ops[op].rank}});
+      graph_.nodes.push_back({WaitNodeKind::kOp, ActorId{op}, 0, RankId{program_.ops[op].rank}});
     }
   }
 

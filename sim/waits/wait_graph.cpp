@@ -25,7 +25,7 @@ WaitGraph WaitGraphBuilder::build() {
   for (const ActorId actor : ids_of(plan_.actors)) {
     if (dead(plan_.actors[actor].rank)) continue;
     const ActorState& state = state_.actors[actor];
-    const bool beyond = state.launched == plan_.actors[actor].acts;
+    const bool beyond = state.launched == plan_.actors[actor].ops;
     if (has_next_node(actor) && (!beyond || state_.in_launch(plan_, actor))) add_next_edges(actor);
   }
   return compact();
@@ -35,8 +35,8 @@ void WaitGraphBuilder::number_nodes() {
   first_node_ = IdVector<ActorId, std::uint32_t>(plan_.actors.size());
   for (const ActorId actor : ids_of(plan_.actors)) {
     const ActorState& state = state_.actors[actor];
-    first_node_[actor] = act_nodes_;
-    act_nodes_ += state.launched - state.done + 1;  // plus one for the next op, which can be a node
+    first_node_[actor] = op_nodes_;
+    op_nodes_ += state.launched - state.done + 1;  // plus one for the next op, which can be a node
   }
 }
 
@@ -45,7 +45,7 @@ void WaitGraphBuilder::number_nodes() {
 bool WaitGraphBuilder::has_next_node(ActorId id) const {
   const Actor& actor = plan_.actors[id];
   const ActorState& state = state_.actors[id];
-  if (state.launched == actor.acts) return actor.input.waits && state_.in_launch(plan_, id);
+  if (state.launched == actor.ops) return actor.input.waits && state_.in_launch(plan_, id);
   return !program(actor.thread) || next_actor(id) == id;
 }
 
@@ -55,13 +55,13 @@ ActorId WaitGraphBuilder::next_actor(ActorId actor) const {
   const ThreadId id = plan_.actors[actor].thread;
   const Thread& thread = plan_.threads[id];
   if (thread.order == ThreadOrder::kArrival) return actor;
-  return plan_.act(thread, thread.program + state_.threads[id].next_act);
+  return plan_.op(thread, thread.program + state_.threads[id].next_op);
 }
 
 std::uint32_t WaitGraphBuilder::node_of(ActorId id, std::uint32_t k) const {
   const ActorState& state = state_.actors[id];
   if (k < state.launched) return first_node_[id] + k - state.done;
-  if (k >= plan_.actors[id].acts) return act_nodes_ + plan_.actors[id].rank.value;
+  if (k >= plan_.actors[id].ops) return op_nodes_ + plan_.actors[id].rank.value;
   const ActorId next = next_actor(id);
   return first_node_[next] + state_.actors[next].launched - state_.actors[next].done;
 }
@@ -86,10 +86,10 @@ void WaitGraphBuilder::add(WaitKind kind, std::uint32_t to, RegisterId reg) {
 }
 
 void WaitGraphBuilder::add_rank(WaitKind kind, RankId rank) {
-  add(dead(rank) ? WaitKind::kDeadRank : kind, act_nodes_ + rank.value);
+  add(dead(rank) ? WaitKind::kDeadRank : kind, op_nodes_ + rank.value);
 }
 
-void WaitGraphBuilder::add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg) {
+void WaitGraphBuilder::add_op(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg) {
   if (dead(plan_.actors[actor].rank)) return add_rank(kind, plan_.actors[actor].rank);
   add(kind, node_of(actor, k), reg);
   edges_.back().needed_actor = actor;
@@ -108,15 +108,15 @@ void WaitGraphBuilder::add_blocker(ThreadId thread) {
 
 void WaitGraphBuilder::add_head(WaitKind kind, StreamId stream) {
   const StreamItem& head = state_.streams[stream].items.front();
-  PIPESIM_CHECK(head.kind() == StreamItem::Kind::kAct, {"stream", stream.value});
-  add_act(kind, head.actor(), state_.actors[head.actor()].done);
+  PIPESIM_CHECK(head.kind() == StreamItem::Kind::kOp, {"stream", stream.value});
+  add_op(kind, head.actor(), state_.actors[head.actor()].done);
 }
 
 // Adds an edge to the op that is item `index` of the stream.
 void WaitGraphBuilder::add_item(WaitKind kind, StreamId stream, std::uint32_t index) {
   const StreamQueue::Items items = state_.items_of(stream);
   const auto at = std::next(items.begin(), index);
-  add_act(kind, (*at).actor(), state_.act_at(stream, at));
+  add_op(kind, (*at).actor(), state_.op_at(stream, at));
 }
 
 // Makes the edges from `before` on an ANY set: one of them is enough. Edges through the same op of
@@ -176,8 +176,8 @@ void WaitGraphBuilder::add_launched_edges(StreamId id) {
   std::vector<std::pair<ActorId, std::uint32_t>> behind;
   std::uint32_t index = 0;
   for (const StreamItem item : state_.items_of(id)) {
-    const bool is_act = item.kind() == StreamItem::Kind::kAct;
-    if (index > 0 && is_act) behind.emplace_back(item.actor(), index);
+    const bool is_op = item.kind() == StreamItem::Kind::kOp;
+    if (index > 0 && is_op) behind.emplace_back(item.actor(), index);
     ++index;
   }
   std::sort(behind.begin(), behind.end());
@@ -194,11 +194,11 @@ void WaitGraphBuilder::add_launched_edges(StreamId id) {
 void WaitGraphBuilder::add_head_edges(StreamId id) {
   const StreamState& stream = state_.streams[id];
   if (!moves(plan_.streams[id].rank)) {
-    return add(WaitKind::kDeadRank, act_nodes_ + plan_.streams[id].rank.value);
+    return add(WaitKind::kDeadRank, op_nodes_ + plan_.streams[id].rank.value);
   }
   if (stream.head_start == kNever) {
     add_held_edges(id);
-    if (plan_.streams[id].device.valid()) add_room_edges(id);
+    if (plan_.streams[id].device.valid()) add_slot_edges(id);
     return;
   }
   const ActorId head = stream.items.front().actor();
@@ -219,7 +219,7 @@ void WaitGraphBuilder::add_peers(ActorId actor, std::uint32_t k) {
     if (!member.actor.valid()) {
       add_rank(WaitKind::kPeerOfCollective, member.rank);
     } else if (state_.started(plan_, member.actor) <= k || !moves(member.rank)) {
-      add_act(WaitKind::kPeerOfCollective, member.actor, k);
+      add_op(WaitKind::kPeerOfCollective, member.actor, k);
     }
   }
   if (state_.hangs[plan_.actors[actor].collective] != 0) {
@@ -243,14 +243,14 @@ void WaitGraphBuilder::add_held_edges(StreamId id) {
   for (std::uint32_t i = actor.afters; i < actor.afters_end; ++i) {
     const After& after = plan_.afters[i];
     if (state_.actors[after.actor].done > k + after.ahead) continue;
-    add_act(WaitKind::kData, after.actor, k + after.ahead);
+    add_op(WaitKind::kData, after.actor, k + after.ahead);
   }
   if (actor.behind.valid() && state_.streams[actor.behind].done < head.needed()) {
     // Finds the last of the ops launched there earlier.
     std::uint32_t left = head.needed() - state_.streams[actor.behind].done;
     std::uint32_t i = 0;
     for (const StreamItem item : state_.items_of(actor.behind)) {
-      if (item.kind() == StreamItem::Kind::kAct && --left == 0) break;
+      if (item.kind() == StreamItem::Kind::kOp && --left == 0) break;
       ++i;
     }
     add_item(WaitKind::kStreamOrder, actor.behind, i);
@@ -263,10 +263,10 @@ void WaitGraphBuilder::add_held_edges(StreamId id) {
 }
 
 // 9.6.1: adds the edges of a stream's head that lacks slots or a queue position.
-void WaitGraphBuilder::add_room_edges(StreamId id) {
+void WaitGraphBuilder::add_slot_edges(StreamId id) {
   const Stream& stream = plan_.streams[id];
   const Device& device = plan_.devices[stream.device];
-  const DeviceState& room = state_.devices[stream.device];
+  const DeviceState& device_state = state_.devices[stream.device];
   const ActorId head = state_.streams[id].items.front().actor();
   const Role role = plan_.actors[head].role;
   // Adds an edge to the first queued op of stream `other`; `stands(actor, started)` tells whether
@@ -275,31 +275,32 @@ void WaitGraphBuilder::add_room_edges(StreamId id) {
     const bool started = state_.streams[other].head_start != kNever;
     std::uint32_t i = 0;
     for (const StreamItem item : state_.items_of(other)) {
-      if (item.kind() == StreamItem::Kind::kAct && stands(item.actor(), i == 0 && started)) break;
+      if (item.kind() == StreamItem::Kind::kOp && stands(item.actor(), i == 0 && started)) break;
       ++i;
     }
     if (i == state_.streams[other].items.size() || (other == id && i == 0)) return;
-    add_item(WaitKind::kDeviceRoom, other, i);
+    add_item(WaitKind::kKernelSlots, other, i);
   };
   if (device.queues(role)) {
-    add_first(room.hardware_queues[stream.hardware_queue].front(), [&](ActorId it, bool started) {
-      const Role its = plan_.actors[it].role;
-      return device.queues(its) && !(started && device.leaves_queue_at_start(its));
-    });
+    add_first(device_state.hardware_queues[stream.hardware_queue].front(),
+              [&](ActorId it, bool started) {
+                const Role its = plan_.actors[it].role;
+                return device.queues(its) && !(started && device.leaves_queue_at_start(its));
+              });
   }
   if (plan_.in_order(device, head)) {
-    add_first(room.launch_order.front(), [&](ActorId it, bool started) {
+    add_first(device_state.launch_order.front(), [&](ActorId it, bool started) {
       return plan_.in_order(device, it) && (device.serial() || !started);
     });
   }
   const Actor& actor = plan_.actors[head];
-  if (device.resident == 0 || actor.room == 0) return;
-  if (device.resident - room.resident >= actor.gang) return;
+  if (device.resident == 0 || actor.kernel_slots == 0) return;
+  if (device.resident - device_state.resident >= actor.gang) return;
   const std::size_t before = edges_.size();
   for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
     const StreamId other = plan_.device_streams[i];
     if (other == id || state_.streams[other].slots == 0) continue;
-    add_head(WaitKind::kDeviceRoom, plan_.device_streams[i]);
+    add_head(WaitKind::kKernelSlots, plan_.device_streams[i]);
   }
   make_any_set(before);
 }
@@ -310,7 +311,7 @@ void WaitGraphBuilder::add_record(WaitKind kind, SignalId id, std::uint32_t need
   const StreamId stream = plan_.signals[id].stream;
   std::uint32_t missing = needed - state_.signals[id].fired;
   const auto is_record = [&](StreamItem item) {
-    if (item.kind() != StreamItem::Kind::kAct) return false;
+    if (item.kind() != StreamItem::Kind::kOp) return false;
     const Actor& actor = plan_.actors[item.actor()];
     return actor.role == Role::kRecord && actor.signal == id;
   };
@@ -360,22 +361,22 @@ void WaitGraphBuilder::add_setters(SignalId id) {
   auto setter = std::lower_bound(setters_.begin(), setters_.end(), std::pair(id, ActorId{0}));
   for (; setter != setters_.end() && setter->first == id; ++setter) {
     const std::uint32_t next = state_.actors[setter->second].launched;
-    if (next == plan_.actors[setter->second].acts) continue;
-    add_act(WaitKind::kHostWait, setter->second, next);
+    if (next == plan_.actors[setter->second].ops) continue;
+    add_op(WaitKind::kHostWait, setter->second, next);
   }
-  if (edges_.size() == before) add(WaitKind::kHostWait, act_nodes_ + plan_.rank_count);
+  if (edges_.size() == before) add(WaitKind::kHostWait, op_nodes_ + plan_.rank_count);
   make_any_set(before);
 }
 
 void WaitGraphBuilder::add_holder(LockId id) {
   const ThreadId holder = state_.locks[id].holder;
   const Thread& thread = plan_.threads[holder];
-  const std::uint32_t next = thread.program + state_.threads[holder].next_act;
+  const std::uint32_t next = thread.program + state_.threads[holder].next_op;
   if (next == thread.program_end) {
-    add(WaitKind::kLock, act_nodes_ + thread.rank.value);
+    add(WaitKind::kLock, op_nodes_ + thread.rank.value);
   } else {
-    const ActorId actor = plan_.act(thread, next);
-    add_act(WaitKind::kLock, actor, state_.actors[actor].launched);
+    const ActorId actor = plan_.op(thread, next);
+    add_op(WaitKind::kLock, actor, state_.actors[actor].launched);
   }
 }
 
@@ -399,10 +400,10 @@ void WaitGraphBuilder::add_next_edges(ActorId actor) {
 void WaitGraphBuilder::add_launch_edges(ActorId actor, Step step) {
   switch (step) {
     case Step::kOutsideInput:
-      add(WaitKind::kOutsideInput, act_nodes_ + plan_.rank_count);
+      add(WaitKind::kOutsideInput, op_nodes_ + plan_.rank_count);
       break;
-    case Step::kCreation:
-      add_creation_edges(actor);
+    case Step::kInit:
+      add_init_edges(actor);
       break;
     case Step::kConnection:
       add_connection_edges(actor);
@@ -447,7 +448,7 @@ void WaitGraphBuilder::find_marked_streams() {
   has_marked_streams_ = true;
   for (const StreamId stream : ids_of(plan_.streams)) {
     for (const StreamItem item : state_.items_of(stream)) {
-      if (item.kind() == StreamItem::Kind::kAct) continue;
+      if (item.kind() == StreamItem::Kind::kOp) continue;
       marked_streams_.emplace_back(item.mark(), stream);
     }
   }
@@ -472,13 +473,13 @@ void WaitGraphBuilder::add_unmet_edges(ActorId id, std::uint32_t k) {
 void WaitGraphBuilder::add_input_edge(ActorId actor, EdgeId edge_id, std::uint32_t k) {
   const Edge& edge = plan_.edges[edge_id];
   const Register& reg = plan_.registers[edge.source];
-  const std::uint32_t fills = (k / edge.acts_per_slot + 1) * reg.acts_per_slot - 1;
+  const std::uint32_t fills = (k / edge.ops_per_slot + 1) * reg.ops_per_slot - 1;
   const ActorState& producer = state_.actors[reg.producer];
   const bool sent = fills < (edge.data_at_launch ? producer.launched : producer.done);
   if (sent) {
     add_blocker(plan_.actors[actor].thread);
   } else {
-    add_act(WaitKind::kData, reg.producer, fills, edge.source);
+    add_op(WaitKind::kData, reg.producer, fills, edge.source);
   }
 }
 
@@ -486,7 +487,7 @@ void WaitGraphBuilder::add_register_edges(RegisterId id, std::uint32_t k) {
   const Register& reg = plan_.registers[id];
   const WaitKind kind = reg.control ? WaitKind::kCreditControl : WaitKind::kCreditData;
   const bool drains = reg.drain_every > 0 && k % reg.drain_every == 0;
-  const std::uint32_t slot = k / reg.acts_per_slot - (drains ? 1 : reg.slots);
+  const std::uint32_t slot = k / reg.ops_per_slot - (drains ? 1 : reg.slots);
   add_unacknowledged(id, slot, kind);
 }
 
@@ -504,9 +505,9 @@ void WaitGraphBuilder::add_unacknowledged(RegisterId reg, std::uint32_t slot, Wa
 void WaitGraphBuilder::add_acknowledgement(EdgeId edge_id, std::uint32_t slot, WaitKind kind) {
   const Edge& edge = plan_.edges[edge_id];
   const ActorState& consumer = state_.actors[edge.consumer];
-  const std::uint32_t releases = (slot + 1) * edge.acts_per_slot - 1;
+  const std::uint32_t releases = (slot + 1) * edge.ops_per_slot - 1;
   if (consumer.launched <= releases) {
-    add_act(kind, edge.consumer, releases, edge.source);
+    add_op(kind, edge.consumer, releases, edge.source);
     return;
   }
   if (edge.in_place.valid()) {
@@ -518,7 +519,7 @@ void WaitGraphBuilder::add_acknowledgement(EdgeId edge_id, std::uint32_t slot, W
       return;
     }
   } else if (!edge.ack_at_launch && consumer.done <= releases) {
-    add_act(kind, edge.consumer, releases, edge.source);
+    add_op(kind, edge.consumer, releases, edge.source);
     return;
   }
   add_blocker(plan_.actors[plan_.registers[edge.source].producer].thread);
@@ -538,14 +539,14 @@ bool WaitGraphBuilder::is_mark(EdgeId edge_id, std::uint32_t slot) const {
 // ---------------------------------------------------------------------------------------------
 
 WaitGraph WaitGraphBuilder::compact() {
-  const std::uint32_t outside = act_nodes_ + plan_.rank_count;
+  const std::uint32_t outside = op_nodes_ + plan_.rank_count;
   std::vector<std::uint8_t> used(outside + 1, 0);
   for (const ActorId actor : ids_of(plan_.actors)) {
     const ActorState& state = state_.actors[actor];
     const std::uint32_t next = first_node_[actor] + state.launched - state.done;
     if (dead(plan_.actors[actor].rank)) continue;
     for (std::uint32_t node = first_node_[actor]; node < next; ++node) used[node] = 1;
-    const bool work_left = state.launched < plan_.actors[actor].acts;
+    const bool work_left = state.launched < plan_.actors[actor].ops;
     if (work_left && has_next_node(actor)) used[next] = 1;
   }
   // Two passes: the first can make a source beyond its work a node, the second adds the targets of
@@ -566,11 +567,11 @@ WaitGraph WaitGraphBuilder::compact() {
     const ActorState& state = state_.actors[actor];
     for (std::uint32_t k = state.done; k <= state.launched; ++k) {
       keep(first_node_[actor] + k - state.done,
-           {WaitNodeKind::kAct, actor, k, plan_.actors[actor].rank});
+           {WaitNodeKind::kOp, actor, k, plan_.actors[actor].rank});
     }
   }
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
-    keep(act_nodes_ + rank, {WaitNodeKind::kRank, ActorId(), 0, RankId{rank}});
+    keep(op_nodes_ + rank, {WaitNodeKind::kRank, ActorId(), 0, RankId{rank}});
   }
   keep(outside, {WaitNodeKind::kOutside, ActorId(), 0, RankId()});
   for (WaitEdge& edge : edges_) {

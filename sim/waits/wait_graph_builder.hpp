@@ -29,7 +29,7 @@ class WaitGraphBuilder {
   void add_link(LinkId id);
   void add_head_edges(StreamId id);
   void add_held_edges(StreamId id);
-  void add_room_edges(StreamId id);
+  void add_slot_edges(StreamId id);
   void add_calls(ActorId actor);
   void add_call(CallId id);
   void add_round(CallId id);
@@ -47,7 +47,7 @@ class WaitGraphBuilder {
   void add_marked_streams(WaitKind kind, StreamItem mark);
   void find_marked_streams();
   CommunicatorId missing_communicator(ActorId id) const;
-  void add_creation_edges(ActorId actor);
+  void add_init_edges(ActorId actor);
   void add_connection_edges(ActorId actor);
   void add_meet_edges(ActorId actor);
   void add_absent(const Need& need, std::uint32_t number);
@@ -63,7 +63,7 @@ class WaitGraphBuilder {
   void begin_node(ActorId actor, std::uint32_t k);
   void add(WaitKind kind, std::uint32_t to, RegisterId reg = {});
   void add_rank(WaitKind kind, RankId rank);
-  void add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg = {});
+  void add_op(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg = {});
   void add_blocker(ThreadId thread);
   void add_head(WaitKind kind, StreamId stream);
   void add_launch_queue(StreamId id);
@@ -84,7 +84,7 @@ class WaitGraphBuilder {
   const Plan& plan_;
   const State& state_;
   IdVector<ActorId, std::uint32_t> first_node_;
-  std::uint32_t act_nodes_ = 0;
+  std::uint32_t op_nodes_ = 0;
   std::uint32_t from_ = 0;
   RankId from_rank_;
   std::size_t first_edge_ = 0;  // first edge of from_

@@ -68,11 +68,11 @@ void WaitGraphBuilder::add_sources(const Call& call) {
     const std::uint32_t from = plan_.channels[plan_.sources[i]].from;
     const std::size_t here = edges_.size();
     add_coming(WaitKind::kPeerOfMessage, from, wanted);
-    if (edges_[here].to == act_nodes_ + plan_.communicator_ranks[from].value) edges_.resize(here);
+    if (edges_[here].to == op_nodes_ + plan_.communicator_ranks[from].value) edges_.resize(here);
   }
   const Communicator& communicator = plan_.communicators[call.communicator];
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
-    if (edges_.size() > before && edges_[before].to < act_nodes_) break;
+    if (edges_.size() > before && edges_[before].to < op_nodes_) break;
     if (i != call.member) add_rank(WaitKind::kPeerOfMessage, plan_.communicator_ranks[i]);
   }
   make_any_set(before);
@@ -93,8 +93,8 @@ void WaitGraphBuilder::add_met(CallId id) {
   const ChannelState& channel = state_.channels[channel_of(id)];
   const CallId other = call.kind == CallKind::kSend ? channel.receiver : channel.sender;
   const ActorId actor = other.valid() ? plan_.calls[other].actor : ActorId();
-  if (actor.valid() && !call.eager && call.steps == 0 && !moves(plan_.actors[actor].rank)) {
-    add_act(WaitKind::kPeerOfMessage, actor, state_.actors[actor].done);
+  if (actor.valid() && !call.buffered && call.steps == 0 && !moves(plan_.actors[actor].rank)) {
+    add_op(WaitKind::kPeerOfMessage, actor, state_.actors[actor].done);
   }
   if (state_.calls[id] != CallStage::kHangs) return;
   const CallId sender = call.kind == CallKind::kSend ? id : other;
@@ -110,7 +110,7 @@ void WaitGraphBuilder::add_round(CallId id) {
       add_coming(WaitKind::kPeerOfCollective, i, call);
     } else if (!moves(rank)) {
       const ActorId actor = plan_.calls[state_.in_round[i]].actor;
-      add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
+      add_op(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
     }
   }
   if (state_.calls[id] == CallStage::kHangs) add_link(communicator.link);
@@ -120,7 +120,7 @@ void WaitGraphBuilder::add_round(CallId id) {
     if (!other.valid()) continue;
     if (can_meet(plan_.calls[other].signature, call.signature, communicator.on_host)) continue;
     const ActorId actor = plan_.calls[other].actor;
-    add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
+    add_op(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
   }
 }
 
@@ -139,7 +139,7 @@ void WaitGraphBuilder::add_open_round(CallId id) {
     if (!other.valid() || state_.seqs[i] != state_.seqs[call.member]) continue;
     if (can_meet(plan_.calls[other].signature, call.signature, communicator.on_host)) continue;
     const ActorId actor = plan_.calls[other].actor;
-    add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
+    add_op(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
   }
 }
 
@@ -160,9 +160,9 @@ void WaitGraphBuilder::add_coming(WaitKind kind, std::uint32_t member, const Cal
     if (!looked_at_stream && add_coming_launched(kind, user, sort)) return;
     looked_at_stream = true;
     const std::uint32_t next = state_.actors[user].launched;
-    if (next < plan_.actors[user].acts) add_act(kind, user, next);
+    if (next < plan_.actors[user].ops) add_op(kind, user, next);
   }
-  if (edges_.size() == before) add(kind, act_nodes_ + rank.value);
+  if (edges_.size() == before) add(kind, op_nodes_ + rank.value);
   make_any_set(before);
 }
 
@@ -171,11 +171,11 @@ bool WaitGraphBuilder::add_coming_launched(WaitKind kind, ActorId user, const Ca
   for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
     const LineId line = plan_.actor_lines[i];
     if (plan_.lines[line].communicator != sort.communicator) continue;
-    const Ring<StreamId>& acts = state_.lines[line];
-    for (std::uint32_t n = 0; n < acts.size(); ++n) {
+    const Ring<StreamId>& ops = state_.lines[line];
+    for (std::uint32_t n = 0; n < ops.size(); ++n) {
       const std::uint32_t i = state_.item_in_line(plan_, line, n);
-      const StreamItem item = *std::next(state_.items_of(acts[n]).begin(), i);
-      if (add_if_coming(kind, acts[n], i, item, sort)) return true;
+      const StreamItem item = *std::next(state_.items_of(ops[n]).begin(), i);
+      if (add_if_coming(kind, ops[n], i, item, sort)) return true;
     }
     return false;
   }
@@ -189,7 +189,7 @@ bool WaitGraphBuilder::add_coming_launched(WaitKind kind, ActorId user, const Ca
 // Adds an edge if `item`, number `i` of the stream, is an op with a matching call that is not done.
 bool WaitGraphBuilder::add_if_coming(WaitKind kind, StreamId stream, std::uint32_t i,
                                      StreamItem item, const Call& sort) {
-  if (item.kind() != StreamItem::Kind::kAct) return false;
+  if (item.kind() != StreamItem::Kind::kOp) return false;
   const bool started = i == 0 && state_.streams[stream].head_start != kNever;
   for (const CallId call : plan_.calls_of(item.actor())) {
     if (!same_sort(plan_.calls[call], sort)) continue;
@@ -211,7 +211,7 @@ CommunicatorId WaitGraphBuilder::missing_communicator(ActorId id) const {
   return actor.communicator;
 }
 
-void WaitGraphBuilder::add_creation_edges(ActorId actor) {
+void WaitGraphBuilder::add_init_edges(ActorId actor) {
   const LinkId cut_off = state_.threads[plan_.actors[actor].thread].cut_off;
   if (cut_off.valid()) return add_link(cut_off);
   const CommunicatorId id = missing_communicator(actor);
@@ -221,13 +221,13 @@ void WaitGraphBuilder::add_creation_edges(ActorId actor) {
                                     [&](RankId rank) { return dead(rank); });
   const std::uint32_t size = communicator.ranks_end - communicator.ranks;
   if (state_.communicators[id].ranks_arrived == size && !any_dead) {
-    add_marked_streams(WaitKind::kCommunicatorCreation, StreamItem::creation_mark(id));
+    add_marked_streams(WaitKind::kCommunicatorInit, StreamItem::init_mark(id));
     return;
   }
   for (std::uint32_t r = communicator.ranks; r < communicator.ranks_end; ++r) {
     const RankId rank = plan_.communicator_ranks[r];
     if (dead(rank)) {
-      add_rank(WaitKind::kCommunicatorCreation, rank);
+      add_rank(WaitKind::kCommunicatorInit, rank);
       continue;
     }
     if (state_.arrived[r] != 0) continue;
@@ -236,10 +236,10 @@ void WaitGraphBuilder::add_creation_edges(ActorId actor) {
     for (std::uint32_t u = first; u < last; ++u) {
       const ActorId user = plan_.communicator_users[u];
       const std::uint32_t next = state_.actors[user].launched;
-      if (next == plan_.actors[user].acts) continue;
-      add_act(WaitKind::kCommunicatorCreation, user, next);
+      if (next == plan_.actors[user].ops) continue;
+      add_op(WaitKind::kCommunicatorInit, user, next);
     }
-    if (edges_.size() == before) add(WaitKind::kCommunicatorCreation, act_nodes_ + rank.value);
+    if (edges_.size() == before) add(WaitKind::kCommunicatorInit, op_nodes_ + rank.value);
     make_any_set(before);
   }
 }
@@ -287,11 +287,11 @@ void WaitGraphBuilder::add_absent(const Need& need, std::uint32_t number) {
     for (std::uint32_t u = meeting.users; u < meeting.users_end; ++u) {
       const auto [user, join] = plan_.meeting_users[u];
       if (plan_.actors[user].rank != rank) continue;
-      if (join != kNoAct && state_.joined[join] != 0) continue;
+      if (join != kNoOp && state_.joined[join] != 0) continue;
       const std::uint32_t next = state_.actors[user].launched;
-      if (next < plan_.actors[user].acts) add_act(kind, user, next);
+      if (next < plan_.actors[user].ops) add_op(kind, user, next);
     }
-    if (edges_.size() == before) add(kind, act_nodes_ + rank.value);
+    if (edges_.size() == before) add(kind, op_nodes_ + rank.value);
     make_any_set(before);
   }
 }

@@ -26,7 +26,7 @@ void* counted(std::size_t size) {
 // Returns a plan of two ranks, each with a source, an op, a collective over both and a sink. It has
 // data and control registers of few slots, gated and immediate messages, and initialization at
 // first use.
-Plan plan_of(std::uint32_t acts, ThreadOrder order) {
+Plan plan_of(std::uint32_t ops, ThreadOrder order) {
   PlanBuilder builder(2);
   std::vector<Member> members;
   std::vector<RankId> ranks;
@@ -38,7 +38,7 @@ Plan plan_of(std::uint32_t acts, ThreadOrder order) {
     const StreamId other = builder.add_stream(rank, 16);
     ActorSpec spec;
     spec.thread = host;
-    spec.acts = acts;
+    spec.ops = ops;
     spec.takes = Duration{3 + r};
     spec.stream = compute;
     const ActorId source = builder.add_actor(spec);
@@ -55,7 +55,7 @@ Plan plan_of(std::uint32_t acts, ThreadOrder order) {
     members.push_back({rank, collective});
     if (order == ThreadOrder::kProgram) {
       std::vector<ActorId> program;
-      for (std::uint32_t k = 0; k < acts; ++k) {
+      for (std::uint32_t k = 0; k < ops; ++k) {
         program.insert(program.end(), {source, op, collective, sink});
       }
       builder.set_program(host, program);

@@ -172,13 +172,13 @@ class Runner:
             if file.endswith(".cpp") and (file in texts or included & texts.keys())
         ]
         # Outside sim/, the sources of a folder are one object, so all of them are replaced.
-        for room in {pathlib.Path(file).parent for file in texts if not file.startswith("sim/")}:
-            changed += [file.relative_to(ROOT) for file in (ROOT / room).glob("*.cpp")]
+        for parent in {pathlib.Path(file).parent for file in texts if not file.startswith("sim/")}:
+            changed += [file.relative_to(ROOT) for file in (ROOT / parent).glob("*.cpp")]
         changed.sort(key=lambda file: (file.parent, file))
         # Like the build, uses one translation unit per folder, which takes a third of the time.
         units = []
-        for room, files in itertools.groupby(changed, key=lambda file: file.parent):
-            units.append(folder / f"room_{len(units)}_{room.name}.cpp")
+        for parent, files in itertools.groupby(changed, key=lambda file: file.parent):
+            units.append(folder / f"room_{len(units)}_{parent.name}.cpp")
             paths = [folder / file if str(file) in texts else ROOT / file for file in files]
             units[-1].write_text("".join(f'#include "{path}"\n' for path in paths))
         # The new objects come first, so that the linker uses no other definition.

@@ -89,8 +89,8 @@ void goal(const std::string& bytes) {
   }
   require_printable(viz::text_report(report, {}));
   // 14 bytes can declare a million ranks, each a JSON object.
-  constexpr std::uint32_t kMostRanks = 10'000;
-  if (graph.ranks <= kMostRanks) viz::json_report(report);
+  constexpr std::uint32_t kMaxRanks = 10'000;
+  if (graph.ranks <= kMaxRanks) viz::json_report(report);
 }
 
 void plan_dump(const std::string& bytes) {

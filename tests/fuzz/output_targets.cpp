@@ -101,12 +101,12 @@ void draw_as(const models::TaskGraph& graph, const models::Simulation& run,
 
 void draw(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
-  const auto run = simulate(bytes, scenario, {.keep_act_times = true});
+  const auto run = simulate(bytes, scenario, {.keep_op_times = true});
   if (!run) return;
   const models::TaskGraph& graph = scenario->graph;
   const sim::Plan& plan = run->lowered.plan;
   draw_as(graph, *run, viz::PictureFormat::kDot);
-  if (acts_of(plan) <= kMaxLaidOut && plan.actors.size() <= kMaxLaidOut &&
+  if (ops_of(plan) <= kMaxLaidOut && plan.actors.size() <= kMaxLaidOut &&
       graph.ranks <= kMaxLaidOut) {
     draw_as(graph, *run, viz::PictureFormat::kSvg);
   }
@@ -161,7 +161,7 @@ void write_views(const models::TaskGraph& graph, const models::Simulation& run) 
 void write_answers(const models::TaskGraph& graph, const models::Simulation& run) {
   const std::uint32_t count = std::min<std::uint32_t>(run.lowered.plan.actors.size(), 20);
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (run.lowered.plan.actors[sim::ActorId{i}].acts == 0) continue;
+    if (run.lowered.plan.actors[sim::ActorId{i}].ops == 0) continue;
     const models::Why why = models::why(graph, run, sim::ActorId{i}, 0);
     require_printable(viz::why_text(run.explanation, why, {}));
     require_json(viz::why_json(run.explanation, why));
@@ -228,7 +228,7 @@ void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   limits.max_states = 100;
   limits.max_steps = 5'000;
   limits.walks = 8;
-  limits.most_acts = 20'000;
+  limits.max_ops = 20'000;
   models::Diagnostics diagnostics;
   const auto report = models::find_fixes(formats::switches_of(scenario), with, limits, diagnostics);
   if (!report) return;
@@ -245,7 +245,7 @@ void write_differences(const std::string& bytes, const formats::Scenario& scenar
                        const models::Simulation& run) {
   const models::TaskGraph& graph = scenario.graph;
   const auto later = models::simulate(
-      graph, run.lowered, {.keep_act_times = true, .jitter = {.permille = 300, .seed = 7}});
+      graph, run.lowered, {.keep_op_times = true, .jitter = {.permille = 300, .seed = 7}});
   viz::Difference difference;
   difference.before_name = "before";
   difference.after_name = "after";
@@ -281,7 +281,7 @@ void write_results(const formats::Scenario& scenario, const models::Simulation& 
 
 void write(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
-  const auto run = simulate(bytes, scenario, {.keep_act_times = true, .keep_log = true});
+  const auto run = simulate(bytes, scenario, {.keep_op_times = true, .keep_log = true});
   if (!run) return;
   write_views(scenario->graph, *run);
   write_answers(scenario->graph, *run);
@@ -289,7 +289,7 @@ void write(const std::string& bytes) {
   write_differences(bytes, *scenario, *run);
   write_results(*scenario, *run);
   if (scenario->graph.logical) require_printable(viz::boxing_csv(*scenario->graph.logical));
-  if (acts_of(run->lowered.plan) > kMaxSearched || scenario->graph.ranks > kMaxSearched) return;
+  if (ops_of(run->lowered.plan) > kMaxSearched || scenario->graph.ranks > kMaxSearched) return;
   write_check(*scenario, *run);
   write_fixes(bytes, *scenario);
 }

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/input/act_query.hpp"
+#include "app/input/op_query.hpp"
 #include "app/input/shard.hpp"
 #include "app/input/until.hpp"
 #include "formats/edits/figure_update.hpp"
@@ -47,8 +47,8 @@ namespace {
 
 // Limits that keep fuzzing fast: larger inputs are legal, but find no more errors.
 constexpr std::uint64_t kMaxActors = 5'000;
-constexpr std::uint64_t kMaxActs = 50'000;
-constexpr std::uint64_t kMaxActsOfTwin = 500;
+constexpr std::uint64_t kMaxOps = 50'000;
+constexpr std::uint64_t kMaxOpsOfTwin = 500;
 
 std::optional<formats::Scenario> read(const std::string& bytes) {
   const std::vector<std::string> texts = parts(bytes);
@@ -74,10 +74,10 @@ std::optional<models::Lowered> lower(const models::TaskGraph& graph, const std::
 
 }  // namespace
 
-std::uint64_t acts_of(const sim::Plan& plan) {
-  std::uint64_t acts = 0;
-  for (const sim::ActorId id : ids_of(plan.actors)) acts += plan.actors[id].acts;
-  return acts;
+std::uint64_t ops_of(const sim::Plan& plan) {
+  std::uint64_t ops = 0;
+  for (const sim::ActorId id : ids_of(plan.actors)) ops += plan.actors[id].ops;
+  return ops;
 }
 
 std::optional<models::Simulation> simulate(const std::string& bytes,
@@ -86,7 +86,7 @@ std::optional<models::Simulation> simulate(const std::string& bytes,
   scenario = read(bytes);
   if (!scenario) return std::nullopt;
   auto lowered = lower(scenario->graph, bytes);
-  if (!lowered || acts_of(lowered->plan) > kMaxActs) return std::nullopt;
+  if (!lowered || ops_of(lowered->plan) > kMaxOps) return std::nullopt;
   return models::simulate(scenario->graph, std::move(*lowered), options);
 }
 
@@ -137,7 +137,7 @@ void plan(const std::string& bytes) {
   }
   viz::lint_json(*findings, scenario->graph.name);
   show(viz::lint_diagnostics(*findings, scenario->graph.ranks), bytes);
-  if (acts_of(lowered->plan) > kMaxActs) return;
+  if (ops_of(lowered->plan) > kMaxOps) return;
 }
 
 // Runs the plan in fixed order and by events, and in the twin: all must agree.
@@ -153,7 +153,7 @@ void run(const std::string& bytes) {
   require(swept.end == ours->outcome.end, "sweep and events differ in their end");
   sim::run(plan, {.jitter = {.permille = 500, .seed = 7}});
   sim::run(plan, {.max_events = 20});
-  if (acts_of(plan) > kMaxActsOfTwin || ours->outcome.end == sim::RunEnd::kTimeLimit) return;
+  if (ops_of(plan) > kMaxOpsOfTwin || ours->outcome.end == sim::RunEnd::kTimeLimit) return;
   const twin::Result twins = twin::simulate(twin::from_plan(plan));
   require(static_cast<int>(twins.verdict) == static_cast<int>(ours->explanation.verdict),
           "the twin has another verdict");
@@ -163,7 +163,7 @@ void run(const std::string& bytes) {
 
 void explain(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
-  const auto run = simulate(bytes, scenario, {.keep_act_times = true, .keep_log = true});
+  const auto run = simulate(bytes, scenario, {.keep_op_times = true, .keep_log = true});
   if (!run) return;
   const models::TaskGraph& graph = scenario->graph;
   viz::Report report{graph, run->explanation, {}, {}, {}, {}, {}};
@@ -194,11 +194,11 @@ void explain(const std::string& bytes) {
 void reduce(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto run = simulate(bytes, scenario, {});
-  if (!run || run->lowered.plan.act_count > kMaxActsOfTwin) return;
+  if (!run || run->lowered.plan.op_count > kMaxOpsOfTwin) return;
   models::HangSignature shape =
       models::hang_signature(scenario->graph, run->lowered, run->explanation);
   models::ReduceOptions options;
-  options.most_acts = kMaxActs;
+  options.max_ops = kMaxOps;
   models::Diagnostics diagnostics;
   const auto small = models::reduce(
       scenario->graph, {},
@@ -220,14 +220,14 @@ void reduce(const std::string& bytes) {
   require(again && models::hang_signature(small->graph, again->lowered, again->explanation,
                                           small->layers) == shape,
           "what is left hangs otherwise");
-  require(small->after.acts <= small->before.acts, "what is left has more to do");
+  require(small->after.ops <= small->before.ops, "what is left has more to do");
   require_printable(viz::reduce_text(*small, scenario->graph.name));
   require(nlohmann::json::accept(viz::reduce_json(*small, scenario->graph.name)), "no JSON");
 }
 
 // Parses values of command-line options.
 void query(const std::string& bytes) {
-  app::parse_act(bytes);
+  app::parse_op(bytes);
   app::parse_until(bytes);
   std::string problem;
   app::parse_shard(

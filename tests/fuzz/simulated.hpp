@@ -10,7 +10,7 @@
 
 namespace pipesim::fuzz {
 
-std::uint64_t acts_of(const sim::Plan& plan);
+std::uint64_t ops_of(const sim::Plan& plan);
 
 /// Returns nullopt if the input has errors or is too large. `scenario` receives the result of the
 /// reader.

@@ -21,16 +21,16 @@ TEST_CASE("a hang is explained by its cycle", "[library][run]") {
   CHECK_FALSE(result.completed());
   CHECK(result.cause() == "cycle");
   CHECK(result.time() == 24us);
-  CHECK(result.acts_done() == 16);
-  CHECK(result.acts_expected() == 33);
+  CHECK(result.ops_done() == 16);
+  CHECK(result.ops_expected() == 33);
   CHECK(result.fingerprint() != 0);
   REQUIRE(result.cycle().size() == 6);
   const Wait& wait = result.cycle()[2];
   CHECK(wait.text == "rank 1 table#3 waits for reduce#1 to free a slot of register 'out'");
   CHECK(wait.kind == "credit (data)");
   CHECK(wait.from.rank == 1);
-  CHECK(wait.from.op == "table");
-  CHECK(wait.from.act == 3);
+  CHECK(wait.from.name == "table");
+  CHECK(wait.from.number == 3);
   CHECK(wait.from.micro_batch == 3);
   CHECK(wait.from.stream == "forward");
   CHECK(wait.from.state == "not launched");
@@ -78,7 +78,7 @@ TEST_CASE("a run can be bounded", "[library][run]") {
   CHECK(run(graph, options).verdict() == Verdict::kLimit);
   CHECK(run(graph, options).time() <= 20us);
   options = {};
-  options.most_events = 3;
+  options.max_events = 3;
   CHECK(run(graph, options).verdict() == Verdict::kLimit);
   CHECK(verdict_name(Verdict::kLimit) == "limit");
 }

@@ -85,7 +85,7 @@ class Stage {
     sim::ActorSpec spec;
     spec.thread = thread_;
     spec.stream = stream_;
-    spec.acts = times(parts_, part);
+    spec.ops = times(parts_, part);
     actor(part) = builder_.add_actor(spec);
   }
 
@@ -95,16 +95,16 @@ class Stage {
     spec.role = Role::kCalls;
     spec.thread = thread_;
     spec.stream = stream_;
-    spec.acts = times(parts_, part);
+    spec.ops = times(parts_, part);
     spec.blocking = true;
     actor(part) = builder_.add_step(spec);
     for (const sim::CallSpec& call : calls) builder_.add_call(call);
   }
 
   void set_program() {
-    std::vector<ActorId> acts;
-    for (const Part part : parts_) acts.push_back(actor(part));
-    builder_.set_program(thread_, acts);
+    std::vector<ActorId> ops;
+    for (const Part part : parts_) ops.push_back(actor(part));
+    builder_.set_program(thread_, ops);
   }
 
   ActorId& actor(Part part) { return actors_.at(static_cast<std::size_t>(part)); }
@@ -196,15 +196,15 @@ void add_table(sim::PlanBuilder& builder, RankId rank, std::uint32_t count, std:
       sim::StepSpec spec;
       spec.role = role;
       spec.thread = thread;
-      spec.acts = rounds;
+      spec.ops = rounds;
       spec.lock = lock;
       return builder.add_step(spec);
     };
     const std::vector<ActorId> round = {step(Role::kLock, first), step(Role::kLock, second),
                                         step(Role::kUnlock, second), step(Role::kUnlock, first)};
-    std::vector<ActorId> acts;
-    for (std::uint32_t r = 0; r < rounds; ++r) acts.insert(acts.end(), round.begin(), round.end());
-    builder.set_program(thread, acts);
+    std::vector<ActorId> ops;
+    for (std::uint32_t r = 0; r < rounds; ++r) ops.insert(ops.end(), round.begin(), round.end());
+    builder.set_program(thread, ops);
   }
 }
 
@@ -230,18 +230,18 @@ sim::Plan collectives(std::uint32_t ranks, std::uint32_t count, bool ordered) {
     sim::ActorSpec spec;
     spec.thread = thread;
     spec.stream = builder.add_stream(rank, 1024);
-    std::vector<ActorId> acts;
+    std::vector<ActorId> ops;
     for (std::uint32_t c = 0; c < count; ++c) {
-      acts.push_back(builder.add_actor(spec));
-      members[c].push_back({rank, acts.back()});
+      ops.push_back(builder.add_actor(spec));
+      members[c].push_back({rank, ops.back()});
     }
-    if (ordered) builder.set_program(thread, acts);
+    if (ordered) builder.set_program(thread, ops);
     // An input for each collective, which arrives at any time.
     for (std::uint32_t c = 0; c < count && !ordered; ++c) {
       sim::ActorSpec input;
       input.thread = builder.add_thread(rank, ThreadOrder::kArrival);
       input.stream = builder.add_stream(rank, 1024);
-      builder.add_consumer(builder.add_register(builder.add_actor(input), {}), acts[c], 1);
+      builder.add_consumer(builder.add_register(builder.add_actor(input), {}), ops[c], 1);
     }
   }
   const sim::CommunicatorId all = builder.add_communicator(everybody, false, false);

@@ -127,7 +127,7 @@ void Tables::add_counts() {
   add_size("LOCKS", plan_.locks.size());
   add_size("CALLS", plan_.calls.size());
   add_size("CHANNELS", plan_.channels.size());
-  add_size("PROGRAM", plan_.act_count);
+  add_size("PROGRAM", plan_.op_count);
   add_number("threads", plan_.threads.size());
   add_number("streams", plan_.streams.size());
   add_number("actors", plan_.actors.size());
@@ -135,7 +135,7 @@ void Tables::add_counts() {
   add_number("communicators", plan_.communicators.size());
   add_number("calls", plan_.calls.size());
   add_number("channels", plan_.channels.size());
-  tables_.push_back({"acts", "", {static_cast<std::uint32_t>(plan_.act_count)}, true});
+  tables_.push_back({"acts", "", {static_cast<std::uint32_t>(plan_.op_count)}, true});
 }
 
 void Tables::add_hosts() {
@@ -147,7 +147,7 @@ void Tables::add_hosts() {
     is_program.push_back(thread.order == sim::ThreadOrder::kProgram ? 1 : 0);
     begin.push_back(static_cast<std::uint32_t>(program.size()));
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      program.push_back(plan_.act(thread, i).value);
+      program.push_back(plan_.op(thread, i).value);
     }
     end.push_back(static_cast<std::uint32_t>(program.size()));
   }
@@ -158,7 +158,7 @@ void Tables::add_hosts() {
   std::vector<std::uint32_t> limits;
   for (const sim::Stream& stream : plan_.streams) {
     // A launch queue never holds more ops than the plan has.
-    limits.push_back(std::min(stream.launch_queue, static_cast<std::uint32_t>(plan_.act_count)));
+    limits.push_back(std::min(stream.launch_queue, static_cast<std::uint32_t>(plan_.op_count)));
   }
   tables_.push_back({"stream_limit", "STREAMS", limits, true});
   add_each("stream_dependents", "STREAMS", plan_.streams,
@@ -226,7 +226,7 @@ void Tables::add_actors() {
   each("actor_stream", [](const Actor& actor) { return actor.stream.value; });
   each("actor_role", [](const Actor& actor) { return static_cast<std::uint32_t>(actor.role); });
   // A source that waits for outside input requests one item more than its work needs.
-  each("actor_limit", [](const Actor& actor) { return actor.acts + (actor.input.waits ? 1 : 0); });
+  each("actor_limit", [](const Actor& actor) { return actor.ops + (actor.input.waits ? 1 : 0); });
   each("actor_items",
        [](const Actor& actor) { return actor.input.waits ? actor.input.items : kNothing; });
   each("actor_blocking", [](const Actor& actor) { return actor.blocking ? 1U : 0U; });
@@ -306,7 +306,7 @@ void Tables::add_registers() {
   using Register = sim::Register;
   each("register_producer", [](const Register& reg) { return reg.producer.value; });
   each("register_slots", [](const Register& reg) { return reg.slots; });
-  each("register_acts", [](const Register& reg) { return reg.acts_per_slot; });
+  each("register_acts", [](const Register& reg) { return reg.ops_per_slot; });
   each("register_drain", [](const Register& reg) { return reg.drain_every; });
   each("register_in_place", [](const Register& reg) { return reg.in_place.value; });
   each("register_edges", [](const Register& reg) { return reg.edges; });
@@ -317,7 +317,7 @@ void Tables::add_registers() {
   using Edge = sim::Edge;
   each_edge("edge_register", [](const Edge& edge) { return edge.source.value; });
   each_edge("edge_consumer", [](const Edge& edge) { return edge.consumer.value; });
-  each_edge("edge_acts", [](const Edge& edge) { return edge.acts_per_slot; });
+  each_edge("edge_acts", [](const Edge& edge) { return edge.ops_per_slot; });
   each_edge("edge_data_at_launch", [](const Edge& edge) { return edge.data_at_launch ? 1U : 0U; });
   each_edge("edge_ack_at_launch", [](const Edge& edge) { return edge.ack_at_launch ? 1U : 0U; });
   each_edge("edge_in_place", [](const Edge& edge) { return edge.in_place.valid() ? 1U : 0U; });
@@ -382,11 +382,13 @@ void Tables::add_sorts() {
     if (call.kind == sim::CallKind::kCollective) continue;
     sim::Signature sort = call.signature;
     sort.operation = 0;
-    for (std::uint32_t k = 0; k < plan_.actors[call.actor].acts; ++k) {
+    for (std::uint32_t k = 0; k < plan_.actors[call.actor].ops; ++k) {
       sort.root = call.tag + k * call.tag_step;
       sorts.push_back(signature_of(sort));
     }
-    if (call.eager || call.steps > 0) mailbox[call.channel.value] += plan_.actors[call.actor].acts;
+    if (call.buffered || call.steps > 0) {
+      mailbox[call.channel.value] += plan_.actors[call.actor].ops;
+    }
   }
   add_size("SORTS", sorts.size());
   add("call_sorts", "CALLS") = begin;
@@ -401,7 +403,7 @@ void Tables::add_calls() {
   using Call = sim::Call;
   each("call_actor", [](const Call& call) { return call.actor.value; });
   each("call_kind", [](const Call& call) { return static_cast<std::uint32_t>(call.kind); });
-  each("call_eager", [](const Call& call) { return call.eager ? 1U : 0U; });
+  each("call_eager", [](const Call& call) { return call.buffered ? 1U : 0U; });
   each("call_steps", [](const Call& call) { return std::uint32_t{call.steps}; });
   each("call_communicator", [](const Call& call) { return call.communicator.value; });
   each("call_rank", [](const Call& call) { return call.member; });
@@ -425,7 +427,7 @@ void Tables::add_queues() {
   };
   for (const sim::Actor& actor : plan_.actors) {
     add_to(inbox, actor.thread.value, 1);  // the start message
-    if (actor.stream.valid()) add_to(queue, actor.stream.value, actor.acts);
+    if (actor.stream.valid()) add_to(queue, actor.stream.value, actor.ops);
     if (actor.role == Role::kSynchronize) ++synchronizes;
   }
   for (const StreamId id : ids_of(plan_.streams)) {
@@ -443,15 +445,15 @@ void Tables::add_queues() {
   const auto most = [](const std::vector<std::size_t>& sums) {
     return sums.empty() ? 0 : *std::max_element(sums.begin(), sums.end());
   };
-  std::size_t room = 0;
+  std::size_t device_queue = 0;
   for (const sim::Device& device : plan_.devices) {
-    std::size_t acts = 0;
+    std::size_t ops = 0;
     for (std::uint32_t i = device.streams; i < device.streams_end && device.limited(); ++i) {
-      acts += queue[plan_.device_streams[i].value];
+      ops += queue[plan_.device_streams[i].value];
     }
-    room = std::max(room, acts);
+    device_queue = std::max(device_queue, ops);
   }
-  add_size("ROOM", room);
+  add_size("ROOM", device_queue);
   add_size("INBOX", most(inbox));
   add_size("QUEUE", most(queue) + marks);
 }
@@ -465,7 +467,7 @@ std::uint32_t Tables::largest() const {
       if (number != kNothing && !table.wide) largest = std::max(largest, number);
     }
   }
-  return std::max(largest, static_cast<std::uint32_t>(plan_.act_count));
+  return std::max(largest, static_cast<std::uint32_t>(plan_.op_count));
 }
 
 std::size_t Tables::size_of(const std::string& macro) const {
@@ -539,7 +541,7 @@ std::string promela_obstacle(const Plan& plan) {
   if (plan.open) return "ranks leave a collective before others have come (try --reading contract)";
   if (std::any_of(plan.actors.begin(), plan.actors.end(), [&](const sim::Actor& actor) {
         const bool placed = actor.stream.valid() && plan.streams[actor.stream].device.valid();
-        return placed && sim::needs_slot(actor.role) && actor.room != 1 &&
+        return placed && sim::needs_slot(actor.role) && actor.kernel_slots != 1 &&
                plan.devices[plan.streams[actor.stream].device].resident > 0;
       })) {
     return "kernels need several SMs";
@@ -552,7 +554,7 @@ std::string promela_obstacle(const Plan& plan) {
   const std::size_t channels = plan.threads.size() + std::size_t{2} * plan.streams.size() +
                                plan.locks.size() + plan.channels.size() +
                                std::size_t{2} * plan.devices.size() + hardware_queues;
-  if (processes > kMaxProcesses || channels > kMaxChannels || plan.act_count > kMaxWide ||
+  if (processes > kMaxProcesses || channels > kMaxChannels || plan.op_count > kMaxWide ||
       Tables(plan).too_large()) {
     return "it is too large for SPIN";
   }

@@ -21,14 +21,14 @@ sim::PlanBuilder two_actors() {
   sim::ActorSpec spec;
   spec.thread = builder.add_thread(RankId{0}, ThreadOrder::kArrival);
   spec.stream = builder.add_stream(RankId{0}, 3);
-  spec.acts = 4;
+  spec.ops = 4;
   const sim::ActorId producer = builder.add_actor(spec);
-  spec.acts = 2;
+  spec.ops = 2;
   spec.immediate = false;
   const sim::ActorId consumer = builder.add_actor(spec);
   sim::RegisterSpec output;
   output.slots = 5;
-  output.acts_per_slot = 2;
+  output.ops_per_slot = 2;
   builder.add_consumer(builder.add_register(producer, output), consumer, 1);
   return builder;
 }
@@ -72,7 +72,7 @@ TEST_CASE("numbers that are too large for bytes are shorts") {
   sim::ActorSpec spec;
   spec.thread = builder.add_thread(RankId{0}, ThreadOrder::kArrival);
   spec.stream = builder.add_stream(RankId{0}, 2);
-  spec.acts = 300;
+  spec.ops = 300;
   builder.add_actor(spec);
   const sim::Plan plan = builder.build();
   CHECK(promela_obstacle(plan).empty());

@@ -45,14 +45,13 @@ std::uint64_t number_before(const std::string& text, const std::string& words) {
 
 // pan: -E, a blocked process is not an error; -n, no report of unreached code; -w, 2^20 entries in
 // its hash table; -m, maximum search depth.
-Verdict ask_spin(const sim::Plan& plan, std::uint64_t most_states) {
+Verdict ask_spin(const sim::Plan& plan, std::uint64_t max_states) {
   const testing::Folder folder;
   const std::string tables = folder.write("plan", formats::promela_tables(plan));
-  const std::string output =
-      run_command("cd '" + folder.path() + "' && PIPESIM_PLAN='" + tables +
-                      "' PIPESIM_MOST_STATES=" + std::to_string(most_states) +
-                      " '" PIPESIM_ORACLE_PAN "' -E -n -w20 -m100000",
-                  "03");
+  const std::string output = run_command("cd '" + folder.path() + "' && PIPESIM_PLAN='" + tables +
+                                             "' PIPESIM_MOST_STATES=" + std::to_string(max_states) +
+                                             " '" PIPESIM_ORACLE_PAN "' -E -n -w20 -m100000",
+                                         "03");
   const std::size_t found = output.find("orders: ");
   Verdict verdict;
   verdict.gave_up = output.find(" gave up") != std::string::npos;

@@ -22,7 +22,7 @@ bool has_spin();
 /// Explores `plan` with the generic model; formats::promela_obstacle() must accept the plan. Throws
 /// std::runtime_error with SPIN's output if there is no answer: the plan may be too large for the
 /// generic model.
-Verdict ask_spin(const sim::Plan& plan, std::uint64_t most_states);
+Verdict ask_spin(const sim::Plan& plan, std::uint64_t max_states);
 
 /// Runs a shell command and returns its output, both streams. Throws if its exit code is not a
 /// digit of `fine`.

@@ -54,7 +54,7 @@ class StateText {
     }
     add_calls();
     add_meetings();
-    add_of_acts();
+    add_of_ops();
     add(!machine.mismatches.empty());
     std::vector<Event> events = machine.pending();
     std::sort(events.begin(), events.end());
@@ -66,12 +66,12 @@ class StateText {
  private:
   void mark() { text_ += ';'; }
   void add(int number) { text_ += std::to_string(number) + ','; }
-  void add(Act act) {
-    add(act.actor);
-    add(act.k);
+  void add(Op op) {
+    add(op.actor);
+    add(op.k);
   }
   void add(const CallRef& ref) {
-    add(ref.act);
+    add(ref.op);
     add(ref.call);
   }
   void add(const MeetingKey& meeting) {
@@ -91,7 +91,7 @@ class StateText {
     add(thread.wake_is_due);
     add(thread.blocked.has_value());
     if (thread.blocked) {
-      add(thread.blocked->act);
+      add(thread.blocked->op);
       add(static_cast<int>(thread.blocked->step));
       add(thread.blocked->communicator);
     }
@@ -108,9 +108,9 @@ class StateText {
 
   void add_stream(const StreamState& stream) {
     for (const Entry& entry : stream.entries) {
-      if (entry.act) {
-        add(*entry.act);
-        add(machine_.was_started(*entry.act));
+      if (entry.op) {
+        add(*entry.op);
+        add(machine_.was_started(*entry.op));
       } else if (entry.acknowledgement) {
         add(*entry.acknowledgement);
       } else {
@@ -126,20 +126,20 @@ class StateText {
   void add_device(const DeviceState& device) {
     add(device.queue.waiters);
     add(device.queue.place_kept);
-    std::vector<std::pair<int, Act>> launches;
-    for (const auto& [act, turn] : device.turn) {
-      if (!machine_.was_started(act)) launches.emplace_back(turn, act);
+    std::vector<std::pair<int, Op>> launches;
+    for (const auto& [op, turn] : device.turn) {
+      if (!machine_.was_started(op)) launches.emplace_back(turn, op);
     }
     std::sort(launches.begin(), launches.end());
-    for (const auto& [turn, act] : launches) add(act);
+    for (const auto& [turn, op] : launches) add(op);
     mark();
     for (const auto& [number, queue] : device.hardware_queues) {
       add(number);
       add(queue);
     }
     add(device.launch_order);
-    for (const auto& [act, slots] : device.holds) {
-      add(act);
+    for (const auto& [op, slots] : device.holds) {
+      add(op);
       add(slots);
     }
     mark();
@@ -199,21 +199,21 @@ class StateText {
   }
 
   /// Adds the call states of ops that are not done.
-  void add_of_acts() {
-    for (const auto& [act, states] : machine_.calls) {
-      if (machine_.is_done(act)) continue;
-      add(act);
+  void add_of_ops() {
+    for (const auto& [op, states] : machine_.calls) {
+      if (machine_.is_done(op)) continue;
+      add(op);
       for (const CallState& call : states) {
         for (bool part : {call.active, call.running, call.done, call.is_short}) add(part);
         if (call.met) add(*call.met);
         mark();
       }
     }
-    for (const auto& [act, need] : machine_.needs) {
-      if (!machine_.is_done(act)) add(need);
+    for (const auto& [op, need] : machine_.needs) {
+      if (!machine_.is_done(op)) add(need);
     }
-    for (const auto& [act, before] : machine_.stays_behind) {
-      if (!machine_.is_done(act)) add(before);
+    for (const auto& [op, before] : machine_.stays_behind) {
+      if (!machine_.is_done(op)) add(before);
     }
   }
 
@@ -268,7 +268,7 @@ class Orders {
   void note_end(const Machine& machine) {
     bool stuck = false;
     for (int a = 0; a < count_of(spec_.actors); ++a) {
-      if (at(machine.done, a) < at(spec_.actors, a).acts) stuck = true;
+      if (at(machine.done, a) < at(spec_.actors, a).ops) stuck = true;
     }
     (stuck || !machine.mismatches.empty() ? ends_.hangs : ends_.completes) = true;
     if (stuck) ends_.stuck = true;

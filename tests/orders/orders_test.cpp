@@ -23,18 +23,18 @@
 namespace pipesim::twin {
 namespace {
 
-constexpr int kMostActs = 12;
-constexpr std::size_t kMostStates = 4'000;
+constexpr int kMaxOps = 12;
+constexpr std::size_t kMaxStates = 4'000;
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-int acts_of(const Spec& spec) {
-  int acts = 0;
-  for (const Actor& actor : spec.actors) acts += actor.acts;
-  return acts;
+int ops_of(const Spec& spec) {
+  int ops = 0;
+  for (const Actor& actor : spec.actors) ops += actor.ops;
+  return ops;
 }
 
 /// Makes a plan tight, which changes outcomes most: full launch queues, devices with few kernel
@@ -52,7 +52,7 @@ void make_tight(Spec& spec, Random& random) {
     if (actor.stream < 0) continue;
     const int device = spec.streams[static_cast<std::size_t>(actor.stream)].device;
     if (device < 0 || spec.devices[static_cast<std::size_t>(device)].resident != 1) continue;
-    actor.room = std::min(actor.room, 1);
+    actor.kernel_slots = std::min(actor.kernel_slots, 1);
     actor.gang = 1;
   }
 }
@@ -60,7 +60,7 @@ void make_tight(Spec& spec, Random& random) {
 std::optional<Spec> plan_of(std::uint64_t seed) {
   std::optional<Spec> spec =
       seed % 3 == 0 ? std::optional(without_faults(random_spec(seed / 3))) : small_spec(seed);
-  if (!spec || acts_of(*spec) == 0 || acts_of(*spec) > kMostActs) return std::nullopt;
+  if (!spec || ops_of(*spec) == 0 || ops_of(*spec) > kMaxOps) return std::nullopt;
   Random random(seed ^ 0x7197);
   if (random.chance(40)) make_tight(*spec, random);
   return spec;
@@ -100,7 +100,7 @@ TEST_CASE("check says what all orders of plans that were found say", "[twin]") {
   for (const std::uint64_t seed : {114220U, 116399U}) {
     const std::optional<Spec> spec = plan_of(seed);
     REQUIRE(spec);
-    const Ends ends = ends_of_all_orders(*spec, kMostStates);
+    const Ends ends = ends_of_all_orders(*spec, kMaxStates);
     REQUIRE((ends.all && ends.hangs && ends.completes));
     compare(*spec, ends, seed);
   }
@@ -114,7 +114,7 @@ TEST_CASE("check says what all orders of recvs from any rank say", "[twin]") {
   std::uint64_t both = 0;
   for (std::uint64_t seed = first; compared < plans; ++seed) {
     const Spec spec = spec_with_any_source(seed);
-    const Ends ends = ends_of_all_orders(spec, kMostStates);
+    const Ends ends = ends_of_all_orders(spec, kMaxStates);
     if (!ends.all) continue;
     ++compared;
     if (ends.hangs) ++hang;
@@ -137,7 +137,7 @@ TEST_CASE("check says what all orders of a small plan say", "[twin]") {
   for (std::uint64_t seed = first; compared < plans; ++seed) {
     const std::optional<Spec> spec = plan_of(seed);
     if (!spec) continue;
-    const Ends ends = ends_of_all_orders(*spec, kMostStates);
+    const Ends ends = ends_of_all_orders(*spec, kMaxStates);
     if (!ends.all) {
       ++too_large;
       continue;
@@ -147,7 +147,7 @@ TEST_CASE("check says what all orders of a small plan say", "[twin]") {
     if (ends.hangs && ends.completes) ++both;
     compare(*spec, ends, seed);
   }
-  INFO(too_large << " plans have more than " << kMostStates << " states; of those compared " << hang
+  INFO(too_large << " plans have more than " << kMaxStates << " states; of those compared " << hang
                  << " can hang, and " << both << " of these can complete, too");
   if (first != 1) return;
   CHECK(too_large < plans);

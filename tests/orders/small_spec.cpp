@@ -21,12 +21,12 @@ constexpr int kMaxHosts = 8;  // limit of communicators and collectives as well
 constexpr int kMaxCalls = 20;
 constexpr int kMaxActors = 24;
 
-int most_acts(int ranks) { return ranks == 2 ? 22 : ranks == 3 ? 18 : 15; }
+int max_ops(int ranks) { return ranks == 2 ? 22 : ranks == 3 ? 18 : 15; }
 
-int acts_of(const Spec& spec) {
-  int acts = 0;
-  for (const Actor& actor : spec.actors) acts += actor.acts;
-  return acts;
+int ops_of(const Spec& spec) {
+  int ops = 0;
+  for (const Actor& actor : spec.actors) ops += actor.ops;
+  return ops;
 }
 
 int calls_of(const Spec& spec) {
@@ -36,7 +36,7 @@ int calls_of(const Spec& spec) {
 }
 
 bool is_small(const Spec& spec) {
-  return spec.ranks >= 2 && acts_of(spec) > 0 && acts_of(spec) <= most_acts(spec.ranks) &&
+  return spec.ranks >= 2 && ops_of(spec) > 0 && ops_of(spec) <= max_ops(spec.ranks) &&
          count_of(spec.threads) <= kMaxHosts && count_of(spec.streams) <= kMaxHosts &&
          count_of(spec.actors) <= kMaxActors && calls_of(spec) <= kMaxCalls &&
          count_of(spec.collectives) <= kMaxHosts && count_of(spec.communicators) <= kMaxHosts &&
@@ -188,28 +188,28 @@ class Generator {
     first_use_percent_ = random_.pick<int>({0, 30, 80});
   }
 
-  int add_actor(int rank, int acts) {
+  int add_actor(int rank, int ops) {
     Actor made;
     const std::vector<int> threads = of_rank(spec_.threads, rank);
     const std::vector<int> streams = of_rank(spec_.streams, rank);
     made.thread = random_.chance(60) ? threads.front() : random_.pick(threads);
     made.stream = random_.pick(streams);
-    made.acts = acts;
+    made.ops = ops;
     made.takes = random_.below(30);
     made.immediate = !random_.chance(gated_percent_);
     made.blocking = random_.chance(blocking_percent_);
     if (random_.chance(3)) {
-      made.outside = {true, random_.chance(50) ? acts : random_.below(acts + 1), 0, 10};
+      made.outside = {true, random_.chance(50) ? ops : random_.below(ops + 1), 0, 10};
     }
     spec_.actors.push_back(made);
     return count_of(spec_.actors) - 1;
   }
 
-  int add_register(int producer, int slots, int acts_per_slot) {
+  int add_register(int producer, int slots, int ops_per_slot) {
     Register output;
     output.producer = producer;
     output.slots = slots;
-    output.acts_per_slot = acts_per_slot;
+    output.ops_per_slot = ops_per_slot;
     spec_.registers.push_back(output);
     return count_of(spec_.registers) - 1;
   }
@@ -217,29 +217,29 @@ class Generator {
   /// Adds a producer for the actor: with the same number of ops; with twice as many, of which two
   /// fill a slot; or with half as many, whose slot is used twice.
   void feed(int consumer) {
-    const int acts = at(spec_.actors, consumer).acts;
+    const int ops = at(spec_.actors, consumer).ops;
     const int rank = at(spec_.threads, at(spec_.actors, consumer).thread).rank;
     const int slots = random_.pick<int>({1, 1, 2});
     const int sort = random_.below(10);
     if (sort < 2) {
-      const int producer = add_actor(rank, 2 * acts);
+      const int producer = add_actor(rank, 2 * ops);
       spec_.edges.push_back({add_register(producer, slots, 2), consumer, 1});
-    } else if (sort < 4 && acts % 2 == 0) {
-      const int producer = add_actor(rank, acts / 2);
+    } else if (sort < 4 && ops % 2 == 0) {
+      const int producer = add_actor(rank, ops / 2);
       spec_.edges.push_back({add_register(producer, slots, 1), consumer, 2});
     } else {
-      const int producer = add_actor(rank, acts);
+      const int producer = add_actor(rank, ops);
       const int reg = add_register(producer, slots, 1);
       spec_.edges.push_back({reg, consumer, 1});
-      if (random_.chance(15)) add_sink(reg, acts);
+      if (random_.chance(15)) add_sink(reg, ops);
     }
   }
 
   /// Adds another consumer of a register with one slot per op.
-  void add_sink(int reg, int acts) {
+  void add_sink(int reg, int ops) {
     const int producer = at(spec_.registers, reg).producer;
     const int rank = at(spec_.threads, at(spec_.actors, producer).thread).rank;
-    spec_.edges.push_back({reg, add_actor(rank, acts), 1});
+    spec_.edges.push_back({reg, add_actor(rank, ops), 1});
   }
 
   std::vector<int> some_ranks() {
@@ -261,16 +261,16 @@ class Generator {
       spec_.communicators.push_back({some_ranks(), at_first_use, waits});
     }
     const int number = count_of(spec_.collectives);
-    const int acts = random_.pick<int>({1, 1, 2});
+    const int ops = random_.pick<int>({1, 1, 2});
     spec_.collectives.push_back({communicator, {}});
     const std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
     for (int rank : ranks) {
       int member = -1;
       if (!random_.chance(2)) {
-        member = add_actor(rank, acts);
+        member = add_actor(rank, ops);
         actor(member).collective = number;
         if (random_.chance(80)) feed(member);
-        if (random_.chance(10)) add_sink(add_register(member, 1, 1), acts);
+        if (random_.chance(10)) add_sink(add_register(member, 1, 1), ops);
       }
       spec_.collectives.back().members.push_back({rank, member});
     }
@@ -278,18 +278,18 @@ class Generator {
 
   /// Adds a chain of actors; a register can reuse the slot before it.
   void add_chain(int rank) {
-    int acts = random_.between(1, 3);
-    int last = add_actor(rank, acts);
+    int ops = random_.between(1, 3);
+    int last = add_actor(rank, ops);
     for (int i = random_.between(1, 2); i > 0; --i) {
-      const bool accumulates = acts % 2 == 0 && random_.chance(30);
-      const bool repeats = acts < 3 && random_.chance(20);
+      const bool accumulates = ops % 2 == 0 && random_.chance(30);
+      const bool repeats = ops < 3 && random_.chance(20);
       const int reg = add_register(last, random_.pick<int>({1, 1, 2}), accumulates ? 2 : 1);
       if (random_.chance(25)) {
         spec_.registers.back().slots = 2;
         spec_.registers.back().drain_every = accumulates ? 4 : random_.pick<int>({1, 2});
       }
-      acts = accumulates ? acts / 2 : repeats ? acts * 2 : acts;
-      const int next = add_actor(random_.chance(70) ? rank : random_.below(spec_.ranks), acts);
+      ops = accumulates ? ops / 2 : repeats ? ops * 2 : ops;
+      const int next = add_actor(random_.chance(70) ? rank : random_.below(spec_.ranks), ops);
       spec_.edges.push_back({reg, next, repeats && !accumulates ? 2 : 1});
       if (accumulates || repeats || !random_.chance(20)) {
         last = next;
@@ -297,7 +297,7 @@ class Generator {
       }
       const int kept = add_register(next, 1, 1);
       spec_.registers.back().in_place = 0;
-      add_sink(kept, acts);
+      add_sink(kept, ops);
       last = next;
     }
   }
@@ -308,7 +308,7 @@ class Generator {
       if (!thread.program) continue;
       for (int a = 0; a < count_of(spec_.actors); ++a) {
         const bool own = at(spec_.actors, a).thread == t;
-        for (int k = 0; own && k < at(spec_.actors, a).acts; ++k) thread.list.push_back(a);
+        for (int k = 0; own && k < at(spec_.actors, a).ops; ++k) thread.list.push_back(a);
       }
       random_.shuffle(thread.list);
     }
@@ -344,12 +344,12 @@ class Generator {
   }
 
   /// Adds a call; each communicator has its own stream.
-  void add_call(int communicator, int rank, CallKind kind, int peer, bool eager) {
+  void add_call(int communicator, int rank, CallKind kind, int peer, bool buffered) {
     Call call;
     call.communicator = communicator;
     call.kind = kind;
     call.peer = peer;
-    call.eager = eager;
+    call.buffered = buffered;
     const int thread = random_.pick(of_rank(spec_.threads, rank));
     const int stream = at(of_rank(spec_.streams, rank), communicator);
     Actor& step = add_step(Role::kCalls, thread, stream);
@@ -412,8 +412,8 @@ class Generator {
       Call send = call_on(communicator);
       send.kind = CallKind::kSend;
       send.peer = back ? from : to;
-      send.eager = random_.chance(10);
-      if (!send.eager && random_.chance(50)) send.steps = random_.pick<int>({1, 2, 3, 4, 5, 8});
+      send.buffered = random_.chance(10);
+      if (!send.buffered && random_.chance(50)) send.steps = random_.pick<int>({1, 2, 3, 4, 5, 8});
       Call receive = call_on(communicator);
       receive.kind = CallKind::kReceive;
       receive.peer = back ? to : from;

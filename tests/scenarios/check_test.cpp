@@ -17,7 +17,7 @@ using namespace pipesim;
 namespace {
 
 constexpr const char* kSwin = "scenarios/swin_2x2x2.yaml";
-constexpr std::uint64_t kForks = 2000;
+constexpr std::uint64_t kBranchPoints = 2000;
 
 sim::Plan plan_of(const std::string& path, const testing::Settings& settings = {}) {
   models::Diagnostics diagnostics;
@@ -29,7 +29,7 @@ sim::Plan plan_of(const std::string& path, const testing::Settings& settings = {
 
 sim::Exploration explored(const sim::Plan& plan) {
   sim::ExploreOptions options;
-  options.max_states = kForks;
+  options.max_states = kBranchPoints;
   return sim::explore(plan, options);
 }
 

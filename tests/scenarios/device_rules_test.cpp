@@ -304,10 +304,10 @@ TEST_CASE("a recv that is larger than its send waits for more", "[scenarios][dev
   };
   const models::Explanation larger = explained("1MiB", "2MiB");
   CHECK(larger.verdict == Verdict::kMismatch);
-  CHECK(larger.acts_done == 2);  // the send, and rank 0's synchronize
+  CHECK(larger.ops_done == 2);  // the send, and rank 0's synchronize
   const models::Explanation smaller = explained("2MiB", "1MiB");
   CHECK(smaller.verdict == Verdict::kMismatch);
-  CHECK(smaller.acts_done == 4);
+  CHECK(smaller.ops_done == 4);
   CHECK(explained("1MiB", "1MiB").verdict == Verdict::kCompleted);
 }
 

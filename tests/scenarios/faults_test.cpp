@@ -36,7 +36,7 @@ struct Expected {
   std::uint32_t rank;
   std::int64_t time_ns;
   DeathCause cause;
-  bool after_rest;
+  bool after_quiescence;
 };
 
 void check_deaths(const Explanation& found, const std::vector<Expected>& expected) {
@@ -46,7 +46,7 @@ void check_deaths(const Explanation& found, const std::vector<Expected>& expecte
     CHECK(found.deaths[i].rank == expected[i].rank);
     CHECK(found.deaths[i].time_ns == expected[i].time_ns);
     CHECK(found.deaths[i].cause == expected[i].cause);
-    CHECK(found.deaths[i].after_rest == expected[i].after_rest);
+    CHECK(found.deaths[i].after_quiescence == expected[i].after_quiescence);
   }
 }
 
@@ -80,10 +80,10 @@ TEST_CASE("a rank dies at an act instead of launching it", "[scenarios][faults]"
   // No rank waits for rank 0, because rank 1 is done.
   CHECK(found.verdict == Verdict::kCrashed);
   CHECK(found.cause == Cause::kDeadRank);
-  check_deaths(found, {{0, 2'000, DeathCause::kAtAct, false}});
-  CHECK(found.deaths[0].in->op == "work");
-  CHECK(found.deaths[0].in->act == 2);
-  CHECK(found.acts_done == 6 + 3);  // load, work, load on rank 0
+  check_deaths(found, {{0, 2'000, DeathCause::kAtOp, false}});
+  CHECK(found.deaths[0].in->name == "work");
+  CHECK(found.deaths[0].in->number == 2);
+  CHECK(found.ops_done == 6 + 3);  // load, work, load on rank 0
 }
 
 TEST_CASE("a program can raise, and exit early", "[scenarios][faults]") {
@@ -92,7 +92,7 @@ TEST_CASE("a program can raise, and exit early", "[scenarios][faults]") {
         both(step("host: load, takes: 1us") + step(end + ", on: 1") + step("all_reduce: g"), ""));
     CHECK(found.verdict == Verdict::kStarved);
     CHECK(found.cause == Cause::kDeadRank);
-    check_deaths(found, {{1, 1'000, DeathCause::kAtAct, false}});
+    check_deaths(found, {{1, 1'000, DeathCause::kAtOp, false}});
     CHECK(found.deaths[0].what == (end == "exit: 0" ? "exit 0" : "out of memory"));
   }
 }
@@ -149,16 +149,16 @@ TEST_CASE("the error of a device surfaces later, elsewhere", "[scenarios][faults
   };
   const Explanation launch = found("host: load, takes: 20us");
   check_deaths(launch, {{1, 20'000, DeathCause::kDeviceError, false}});
-  CHECK(launch.deaths[0].in->op == "all_reduce g");
+  CHECK(launch.deaths[0].in->name == "all_reduce g");
   CHECK(launch.deaths[0].what == "illegal address");
   REQUIRE(launch.device_errors.size() == 1);
   CHECK(launch.device_errors[0].time_ns == 5'000);
-  CHECK(launch.device_errors[0].in.op == "bad");
+  CHECK(launch.device_errors[0].in.name == "bad");
   CHECK(launch.verdict == Verdict::kStarved);
   check_root(launch, 1, WaitKind::kDeadRank);
   const Explanation blocked = found("synchronize: device");
   check_deaths(blocked, {{1, 5'000, DeathCause::kDeviceError, false}});
-  CHECK(blocked.deaths[0].in->op == "synchronize device");
+  CHECK(blocked.deaths[0].in->name == "synchronize device");
   // All ops were launched before the error, and no later host step asks the device.
   const Explanation unseen = found("host: load");
   CHECK(unseen.deaths.empty());
@@ -225,7 +225,7 @@ TEST_CASE("the watchdog counts from the launch and looks at its polls", "[scenar
   CHECK(found.verdict == Verdict::kStarved);
   CHECK(found.cause == Cause::kAbsentMember);
   check_deaths(found, {{0, 12'000, DeathCause::kWatchdog, true}});
-  CHECK(found.deaths[0].in->op == "all_reduce g");
+  CHECK(found.deaths[0].in->name == "all_reduce g");
 }
 
 TEST_CASE("a slow rank trips the watchdog of the others", "[scenarios][faults]") {
@@ -264,11 +264,11 @@ TEST_CASE("keys, creations and calls of hosts have the time limit of the store",
 
 // A first use enqueues nothing, so no watchdog counts: rank 0 connects pp, rank 1 dp.
 TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") {
-  const auto found = [](const std::string& guards, const std::string& before) {
+  const auto found = [](const std::string& timeouts, const std::string& before) {
     const std::string reduce = "{all_reduce: dp, bytes: 4KiB, takes: 10us}";
     return testing::explanation_of(
         "schema: 1\nranks: 2\ngroups: {pp: all, dp: all}\nguards: {watchdog: 10min, poll: 100ms" +
-        guards + "}\nprograms:\n  - {on: 0, do: [" + before +
+        timeouts + "}\nprograms:\n  - {on: 0, do: [" + before +
         "{send: pp, to: 1, bytes: 1MiB, takes: 10us}, " + reduce +
         ", {synchronize: device}]}\n  - {on: 1, do: [" + before + reduce +
         ", {synchronize: nccl dp}, {recv: pp, from: 0, bytes: 1MiB}, {synchronize: device}]}\n");
@@ -345,7 +345,7 @@ TEST_CASE("a rank that cannot reach the others does not arrive", "[scenarios][fa
     CHECK(stuck.verdict == Verdict::kStarved);
     CHECK(stuck.cause == Cause::kFailedLink);
     check_root(stuck, 0, WaitKind::kFailedLink);
-    CHECK(stuck.acts_done == 0);
+    CHECK(stuck.ops_done == 0);
   }
   // The rank ignores other port numbers, and ports of the other host.
   CHECK(found("eth0", "faults: [{port: 29501, closed_on: 0}, {port: 29500, closed_on: 1}]\n")
@@ -375,10 +375,10 @@ TEST_CASE("the steps of a run with faults, by time", "[scenarios][faults]") {
                                     step("all_reduce: g, stream: compute, takes: 1us"),
                                 "faults: [{rank: 1, dies: gone, at: 15us}]\n"))
           .graph;
-  graph.reading = models::Reading::kContract;
+  graph.nccl_mode = models::NcclMode::kContract;
   models::Diagnostics diagnostics;
   sim::RunOptions options;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   const auto run = models::simulate(graph, *models::lower(graph, diagnostics), options);
   const std::vector<std::string> expected = {
       "rank 0: load#1 is done", "rank 0: k#1 is launched", "rank 0: all_reduce g#1 is launched",

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 
@@ -32,14 +32,14 @@ std::string row_of(const std::string& text, std::size_t rank) {
 }
 
 bool is_proved(const std::string& text) {
-  const models::ReadingsReport report =
-      models::check_readings(testing::scenario_of(text).graph, {});
+  const models::NcclModesReport report =
+      models::check_nccl_modes(testing::scenario_of(text).graph, {});
   return report.answer == models::JobAnswer::kProved;
 }
 
 bool hangs(const std::string& text) {
-  const models::ReadingsReport report =
-      models::check_readings(testing::scenario_of(text).graph, {});
+  const models::NcclModesReport report =
+      models::check_nccl_modes(testing::scenario_of(text).graph, {});
   return report.answer == models::JobAnswer::kHangCertain;
 }
 

@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/rank_programs.hpp"
@@ -47,7 +47,7 @@ using testing::Settings;
 
 namespace {
 
-const char* word_of(const models::ReadingAnswer& found) {
+const char* word_of(const models::NcclModeAnswer& found) {
   if (found.verdict == sim::Verdict::kMismatch) return "mismatch";
   switch (found.answer) {
     case sim::Answer::kProved:
@@ -65,10 +65,10 @@ const char* word_of(const models::ReadingAnswer& found) {
 }
 
 std::string answers(const models::TaskGraph& graph) {
-  const models::ReadingsReport report = models::check_readings(graph, {});
+  const models::NcclModesReport report = models::check_nccl_modes(graph, {});
   std::string result;
-  for (const models::ReadingAnswer& reading : report.readings) {
-    result += std::string(result.empty() ? "" : " ") + word_of(reading);
+  for (const models::NcclModeAnswer& mode : report.modes) {
+    result += std::string(result.empty() ? "" : " ") + word_of(mode);
   }
   return result;
 }
@@ -156,9 +156,9 @@ TEST_CASE("cases A4 and C3: communicators in opposite orders", "[scenarios][case
   const std::string warm = joined({xy, "{synchronize: device}"});
   CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups)) == kMayHang);
   // Slots for both: only the first use can hang.
-  const std::string room = "device: {resident: 2}\n";
-  CHECK(answers(scenario({xy, yx}, groups, room)) == "ok ok hang");
-  CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups, room)) == kOk);
+  const std::string two_slots = "device: {resident: 2}\n";
+  CHECK(answers(scenario({xy, yx}, groups, two_slots)) == "ok ok hang");
+  CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups, two_slots)) == kOk);
 }
 
 TEST_CASE("cases A6: a split is on the hosts of its parent", "[scenarios][cases]") {
@@ -551,8 +551,8 @@ TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios
                     "pp: all, qq: all", top);
   };
   const auto rests_on_launches = [](const std::string& file) {
-    const models::ReadingsReport report =
-        models::check_readings(testing::scenario_of(file).graph, {});
+    const models::NcclModesReport report =
+        models::check_nccl_modes(testing::scenario_of(file).graph, {});
     return report.check.exploration.rests_on.launches;
   };
   const std::string of_streams = "defaults: {launch_queue: 8}\n";

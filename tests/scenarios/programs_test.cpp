@@ -56,7 +56,7 @@ TEST_CASE("collective calls match by order: another operation, root, size or typ
     const Explanation found = explanation_of(two_programs(step(zero), step(one)));
     CHECK(found.verdict == Verdict::kMismatch);
     CHECK(found.cause == models::Cause::kMismatch);
-    CHECK(found.acts_done == 0);
+    CHECK(found.ops_done == 0);
     REQUIRE(found.mismatches.size() == 1);
     CHECK(!found.mismatches[0].message);
     CHECK(found.mismatches[0].first.rank + found.mismatches[0].second.rank == 1);
@@ -95,7 +95,7 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
   const Explanation size = explanation_of(
       two_programs(step("send: g, to: 1, bytes: 8B"), step("recv: g, from: 0, bytes: 4B")));
   CHECK(size.verdict == Verdict::kMismatch);
-  CHECK(size.acts_done == 2);
+  CHECK(size.ops_done == 2);
   REQUIRE(size.mismatches.size() == 1);
   CHECK(size.mismatches[0].message);
   CHECK(size.mismatches[0].first.rank == 0);
@@ -108,7 +108,7 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
   const Explanation swapped = explanation_of(
       two_programs(both("send", "to: 1", "x", "y"), both("recv", "from: 0", "y", "x")));
   CHECK(swapped.verdict == Verdict::kMismatch);
-  CHECK(swapped.acts_done == 4);
+  CHECK(swapped.ops_done == 4);
   CHECK(swapped.mismatches.size() == 2);
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("a communicator that is made at first use blocks the host until all ra
   const Explanation lazy =
       explanation_of(two_programs(zero, one, "communicators: {creation: first_use}\n"));
   CHECK(lazy.verdict == Verdict::kDeadlock);
-  CHECK(on_cycle(lazy, WaitKind::kCommunicatorCreation));
+  CHECK(on_cycle(lazy, WaitKind::kCommunicatorInit));
   CHECK(explanation_of(two_programs(zero, one)).verdict == Verdict::kCompleted);
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("room for one kernel: two communicators in opposite order hang, room f
   const Explanation found = explanation_of(two_programs(zero, one, "device: {resident: 1}\n"));
   CHECK(found.verdict == Verdict::kDeadlock);
   CHECK(found.cycle.size() == 4);
-  CHECK(on_cycle(found, WaitKind::kDeviceRoom));
+  CHECK(on_cycle(found, WaitKind::kKernelSlots));
   CHECK(explanation_of(two_programs(zero, one, "device: {resident: 2}\n")).verdict ==
         Verdict::kCompleted);
 }
@@ -255,7 +255,7 @@ TEST_CASE("in one hardware queue a wait holds up what other streams have",
     return explanation_of(two_programs(zero, one, "device: {hardware_queues: " + queues + "}\n"));
   };
   CHECK(with("1").verdict == Verdict::kDeadlock);
-  CHECK(on_cycle(with("1"), WaitKind::kDeviceRoom));
+  CHECK(on_cycle(with("1"), WaitKind::kKernelSlots));
   CHECK(with("0").verdict == Verdict::kCompleted);
 }
 
@@ -328,7 +328,7 @@ TEST_CASE("blocks take parameters, and a loop with an index has steps of its own
       "{synchronize: device}]}\n");
   CHECK(found.verdict == Verdict::kCompleted);
   CHECK(found.time_ns == 18'000);  // 3 us for each of 1 + 2 + 3 iterations
-  CHECK(found.acts_expected == 7);
+  CHECK(found.ops_expected == 7);
 }
 
 TEST_CASE("one absent rank of 1,024 is one root", "[scenarios][programs]") {
@@ -340,7 +340,7 @@ TEST_CASE("one absent rank of 1,024 is one root", "[scenarios][programs]") {
   CHECK(found.cause == models::Cause::kAbsentMember);
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots[0].party.rank == 700);
-  CHECK(found.roots[0].first.from.act.at == "here");
+  CHECK(found.roots[0].first.from.op.at == "here");
   // The all-reduce and the synchronize of each other rank.
   CHECK(found.roots[0].waiting == 2 * 1023);
 }
@@ -352,7 +352,7 @@ TEST_CASE("programs and actors mix", "[scenarios][programs]") {
       "programs: {do: [{compute: c, takes: 9us}, {synchronize: device}]}\n");
   CHECK(found.verdict == Verdict::kCompleted);
   CHECK(found.time_ns == 9'000);
-  CHECK(found.acts_expected == 6);
+  CHECK(found.ops_expected == 6);
 }
 
 TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios][programs]") {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/scenario/scenario.hpp"
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "sim/engine.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
@@ -98,12 +98,13 @@ TEST_CASE("reports: a fix that is called proved completes in every reading and t
           formats::read_scenario(testing::file_text(path_of(row)), {}, diagnostics, options);
       REQUIRE(changed);
       models::TaskGraph graph = changed->graph;
-      const bool one = graph.reading != models::Reading::kCold || change["by_buffers"].get<bool>();
-      const std::vector<models::Reading> readings =
-          one ? std::vector{graph.reading}
-              : std::vector{models::Reading::kContract, models::Reading::kCold};
-      for (const models::Reading reading : readings) {
-        graph.reading = reading;
+      const bool one =
+          graph.nccl_mode != models::NcclMode::kCold || change["by_buffers"].get<bool>();
+      const std::vector<models::NcclMode> modes =
+          one ? std::vector{graph.nccl_mode}
+              : std::vector{models::NcclMode::kContract, models::NcclMode::kCold};
+      for (const models::NcclMode mode : modes) {
+        graph.nccl_mode = mode;
         const auto lowered = models::lower(graph, diagnostics);
         REQUIRE(lowered);
         CHECK(sim::explore(lowered->plan, {}).answer == sim::Answer::kProved);

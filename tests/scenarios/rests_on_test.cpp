@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/rank_programs.hpp"
@@ -18,12 +18,12 @@ using testing::scenario;
 using testing::send;
 
 TEST_CASE("a hang of first sends that cross rests on a rule", "[scenarios][cases]") {
-  const auto crosses = [](const std::string& group, const char* reading) {
+  const auto crosses = [](const std::string& group, const char* mode) {
     std::vector<std::string> programs = {joined({send(1), recv(1)}), joined({send(0), recv(0)}),
                                          ""};
     return testing::explanation_of(
                scenario(programs, "pp: " + group, "communicators: {creation: start}\n"),
-               {{"reading", reading}})
+               {{"reading", mode}})
         .crossing_first_sends;
   };
   CHECK(crosses("[0, 1]", "cold"));
@@ -32,7 +32,7 @@ TEST_CASE("a hang of first sends that cross rests on a rule", "[scenarios][cases
 }
 
 TEST_CASE("a hang of registered sends rests on a rule", "[scenarios][cases]") {
-  const auto registered = [](const std::string& bytes, const char* reading) {
+  const auto registered = [](const std::string& bytes, const char* mode) {
     std::vector<std::string> programs;
     for (int rank = 0; rank < 2; ++rank) {
       const std::string peer = std::to_string(1 - rank);
@@ -40,7 +40,7 @@ TEST_CASE("a hang of registered sends rests on a rule", "[scenarios][cases]") {
           {connect(1 - rank), "{send: pp, to: " + peer + ", bytes: " + bytes + ", registered: on}",
            recv(1 - rank, "pp", bytes)}));
     }
-    return testing::explanation_of(scenario(programs, "pp: all"), {{"reading", reading}})
+    return testing::explanation_of(scenario(programs, "pp: all"), {{"reading", mode}})
         .registered_send;
   };
   CHECK(registered("4KiB", "real"));
@@ -66,7 +66,7 @@ TEST_CASE("what runs by buffers between hosts rests on a rule", "[scenarios][cas
       programs.push_back(
           joined({connect(1 - rank), send(1 - rank, "pp", bytes), recv(1 - rank, "pp", bytes)}));
     }
-    return models::check_readings(
+    return models::check_nccl_modes(
                testing::scenario_of(
                    scenario(programs, "pp: all", "cluster: {hosts: " + hosts + "}\n"))
                    .graph,
@@ -90,13 +90,13 @@ TEST_CASE("cases A4: a proof rests on sizes that connect once", "[scenarios][cas
         joined({call("x", "4KiB"), call("y", "4KiB"), "{synchronize: device}"});
     const std::string xy = joined({warm, call("x", bytes), call("y", bytes)});
     const std::string yx = joined({warm, call("y", bytes), call("x", bytes)});
-    return models::check_readings(
+    return models::check_nccl_modes(
         testing::scenario_of(
             scenario({xy, one_order ? xy : yx}, "x: all, y: all", "device: {resident: 2}\n"))
             .graph,
         {});
   };
-  const models::ReadingsReport large = report("64MiB", false);
+  const models::NcclModesReport large = report("64MiB", false);
   CHECK(large.answer == models::JobAnswer::kProved);
   REQUIRE(large.by_size);
   CHECK(large.by_size->op == "64MiB x");
@@ -111,7 +111,7 @@ TEST_CASE("cases A4: a barrier is an all_reduce of one element", "[scenarios][ca
   // Rank 0's host continues to its send, for which rank 1 waits before it reaches the all_reduce.
   const auto rests = [&](const std::string& size) {
     const std::string call = "{all_reduce: x" + size + "}";
-    const models::ReadingsReport report = models::check_readings(
+    const models::NcclModesReport report = models::check_nccl_modes(
         testing::scenario_of(
             scenario(
                 {joined({"{barrier: x}", connect(1), call, send(1)}),
@@ -128,8 +128,8 @@ TEST_CASE("cases A4: a barrier is an all_reduce of one element", "[scenarios][ca
 
 TEST_CASE("a proof rests on collectives of no bytes", "[scenarios][cases]") {
   const auto rests = [](const std::string& zero, const std::string& one) {
-    const models::ReadingsReport report =
-        models::check_readings(testing::scenario_of(scenario({zero, one}, "w: all")).graph, {});
+    const models::NcclModesReport report =
+        models::check_nccl_modes(testing::scenario_of(scenario({zero, one}, "w: all")).graph, {});
     REQUIRE(report.answer == models::JobAnswer::kProved);
     return report.by_empty_calls;
   };
@@ -148,7 +148,7 @@ TEST_CASE("a proof rests on records that hold no queue", "[scenarios][cases]") {
                   "{recv: up, from: 0}, {send: down, to: 0, behind: nccl up}"},
                  "up: all, down: all", "device: {hardware_queues: " + queues + "}\n");
     models::TaskGraph graph = testing::scenario_of(text).graph;
-    graph.reading = models::Reading::kContract;
+    graph.nccl_mode = models::NcclMode::kContract;
     models::Diagnostics diagnostics;
     auto lowered = models::lower(graph, diagnostics);
     const models::CheckReport report = models::check(graph, std::move(*lowered), {});
@@ -167,15 +167,15 @@ TEST_CASE("a proof rests on records that hold no queue", "[scenarios][cases]") {
 TEST_CASE("a proof rests on initializations that wait for no kernels", "[scenarios][cases]") {
   // Rank 0's device runs a recv before the first use of dp. If rank 1 sends before it uses dp, no
   // kernel waits for this first use.
-  const auto rests = [](const std::string& one, const std::string& creation) {
-    const models::ReadingsReport report = models::check_readings(
+  const auto rests = [](const std::string& one, const std::string& init) {
+    const models::NcclModesReport report = models::check_nccl_modes(
         testing::scenario_of(
             scenario({joined({connect(1), recv(1), reduce("dp")}), joined({connect(0), one})},
-                     "pp: all, dp: all", creation))
+                     "pp: all, dp: all", init))
             .graph,
         {});
     REQUIRE(report.answer == models::JobAnswer::kProved);
-    return report.by_creation;
+    return report.by_init;
   };
   CHECK(rests(joined({reduce("dp"), send(0)}), ""));
   CHECK_FALSE(rests(joined({send(0), reduce("dp")}), ""));

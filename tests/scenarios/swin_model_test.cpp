@@ -40,21 +40,21 @@ std::string by_hand(const std::string& op) {
 struct Step {
   std::uint32_t rank;
   std::string op;
-  std::uint32_t act;
+  std::uint32_t number;
   sim::WaitKind kind;
 
   friend bool operator==(const Step&, const Step&) = default;
 };
 
 std::ostream& operator<<(std::ostream& out, const Step& step) {
-  return out << "rank " << step.rank << " " << step.op << "#" << step.act;
+  return out << "rank " << step.rank << " " << step.op << "#" << step.number;
 }
 
 // Returns the waits of the cycle, with the names of the hand-written scenario.
 std::vector<Step> cycle(const models::Explanation& run) {
   std::vector<Step> steps;
   for (const models::Wait& wait : run.cycle) {
-    steps.push_back({wait.from.rank, by_hand(wait.from.act.op), wait.from.act.act, wait.kind});
+    steps.push_back({wait.from.rank, by_hand(wait.from.op.name), wait.from.op.number, wait.kind});
   }
   return steps;
 }
@@ -89,7 +89,7 @@ TEST_CASE("the cycle of the Swin model is that of the hand-written scenario, cha
   // The backward of the blocks on rank 1 is one chain of data waits: from the gradient of the first
   // block's table back to the collective of the last block.
   const auto is_chain = [](const Step& step) {
-    return step.rank == 1 && step.kind == WaitKind::kData && step.act == 1;
+    return step.rank == 1 && step.kind == WaitKind::kData && step.number == 1;
   };
   const auto begin = std::find_if(found.begin(), found.end(), is_chain);
   const auto end = std::find_if_not(begin, found.end(), is_chain);

@@ -103,11 +103,11 @@ TEST_CASE("the progress of each rank is told in forwards and backwards", "[scena
     CHECK(progress[1].what == "backward");
     CHECK(progress[1].done == table[rank][1]);
   }
-  CHECK(swin.ranks[0].progress[0].stuck->op == "nccl-1998");
-  CHECK(swin.ranks[0].progress[1].stuck->op == "BdstBuf");
-  CHECK(swin.ranks[1].progress[1].stuck->op == "nccl-2108");
-  CHECK(swin.ranks[1].progress[1].stuck->step == sim::Step::kCreation);
-  CHECK(swin.ranks[6].progress[0].stuck->op == "FdstBuf");
+  CHECK(swin.ranks[0].progress[0].stuck->name == "nccl-1998");
+  CHECK(swin.ranks[0].progress[1].stuck->name == "BdstBuf");
+  CHECK(swin.ranks[1].progress[1].stuck->name == "nccl-2108");
+  CHECK(swin.ranks[1].progress[1].stuck->step == sim::Step::kInit);
+  CHECK(swin.ranks[6].progress[0].stuck->name == "FdstBuf");
 }
 
 TEST_CASE("the cycle of the Swin hang is the known one of ten waits and nothing else",
@@ -117,7 +117,7 @@ TEST_CASE("the cycle of the Swin hang is the known one of ten waits and nothing 
   struct Step {
     std::uint32_t rank;
     std::string op;
-    std::uint32_t act;
+    std::uint32_t number;
     WaitKind kind;
   };
   // The chain of the reconstruction, starting at its first op in the order (rank, file, op).
@@ -128,7 +128,7 @@ TEST_CASE("the cycle of the Swin hang is the known one of ten waits and nothing 
       {1, "Repeat", 3, WaitKind::kCreditControl},
       {1, "Zeros", 2, WaitKind::kCreditData},
       {1, "B2", 1, WaitKind::kData},
-      {1, "nccl-2108", 1, WaitKind::kCommunicatorCreation},
+      {1, "nccl-2108", 1, WaitKind::kCommunicatorInit},
       {0, "nccl-2108", 1, WaitKind::kData},
       {0, "B0", 1, WaitKind::kData},
       {0, "BdstBuf", 1, WaitKind::kStreamOrder},
@@ -138,14 +138,14 @@ TEST_CASE("the cycle of the Swin hang is the known one of ten waits and nothing 
     INFO("wait " << i + 1);
     const models::Wait& wait = swin.cycle[i];
     CHECK(wait.from.rank == known[i].rank);
-    CHECK(wait.from.act.op == known[i].op);
-    CHECK(wait.from.act.act == known[i].act);
-    CHECK(wait.from.act.micro_batch == known[i].act);
+    CHECK(wait.from.op.name == known[i].op);
+    CHECK(wait.from.op.number == known[i].number);
+    CHECK(wait.from.op.micro_batch == known[i].number);
     CHECK(wait.kind == known[i].kind);
     const models::Wait& next = swin.cycle[(i + 1) % known.size()];
     CHECK(wait.to.rank == next.from.rank);
-    CHECK(wait.to.act.op == next.from.act.op);
-    CHECK(wait.to.act.act == next.from.act.act);
+    CHECK(wait.to.op.name == next.from.op.name);
+    CHECK(wait.to.op.number == next.from.op.number);
   }
   CHECK(swin.cycle_is_shortest);
 }

@@ -27,7 +27,7 @@ namespace {
 
 using namespace pipesim;
 
-constexpr std::size_t kMostStates = 20'000;
+constexpr std::size_t kMaxStates = 20'000;
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -46,7 +46,7 @@ twin::Spec plan_of(const std::string& path, const std::vector<std::string>& patc
 }
 
 void print_ends(const char* what, const twin::Spec& spec) {
-  const twin::Ends ends = twin::ends_of_all_orders(spec, kMostStates);
+  const twin::Ends ends = twin::ends_of_all_orders(spec, kMaxStates);
   std::printf("%s:%s%s%s\n", what, ends.completes ? " completes" : "", ends.hangs ? " hangs" : "",
               ends.all ? "" : " unknown");
 }

@@ -116,7 +116,7 @@ class Maker:
                 device["launch_queue"] = self.pick([0, 1, 2, "two", "if(rank == 0, 2, 1024)"])
             self.tree["device"] = device
 
-    def room(self, step):
+    def slots(self, step):
         if "sms" in self.tree.get("device", {}) and self.chance(40):
             step["ctas"] = self.pick([0, 1, 8, "rank + 4", 64])
             if step["ctas"] in (8, 64) and self.chance(40):
@@ -142,7 +142,7 @@ class Maker:
         self.thread_names = threads
 
     def make_actors(self):
-        self.actors, self.acts = {}, {}
+        self.actors, self.ops = {}, {}
         self.on = {}
         count = self.random.randint(2, 4 if self.small else 7)
         for i in range(count):
@@ -156,36 +156,36 @@ class Maker:
         if feeding and self.chance(70):
             first = self.pick(feeding)
             ranks = self.some_ranks(self.on[first])
-            reads, acts = self.reads(first, ranks)
+            reads, ops = self.reads(first, ranks)
             actor["reads"] = reads
         else:
             ranks = self.some_ranks(everyone)
-            acts = 1 if self.small else self.pick([1, 2, 4])
-            actor["source"] = {1: 1, 2: self.pick([2, "two"]), 4: "two * two"}[acts]
+            ops = 1 if self.small else self.pick([1, 2, 4])
+            actor["source"] = {1: 1, 2: self.pick([2, "two"]), 4: "two * two"}[ops]
             if self.chance(15):
-                actor["waits_for_input"] = {"items": acts, "first": self.time(), "every": "1us"}
+                actor["waits_for_input"] = {"items": ops, "first": self.time(), "every": "1us"}
         if ranks != everyone or self.chance(20):
             actor["on"] = self.ranks_form(ranks)
-        self.add_details(actor, ranks, acts)
+        self.add_details(actor, ranks, ops)
         self.actors[name] = actor
-        self.on[name], self.acts[name] = ranks, acts
+        self.on[name], self.ops[name] = ranks, ops
 
     def reads(self, first, ranks):
-        reads, acts = [], self.acts[first]
-        if self.chance(15) and acts == 1 and not self.small:
+        reads, ops = [], self.ops[first]
+        if self.chance(15) and ops == 1 and not self.small:
             reads.append({"from": first, "per": 2})
-            return reads, 2 * acts
+            return reads, 2 * ops
         reads.append(first if self.chance(60) else {"from": first, "rank": "rank"})
         for other in self.actors:
             on = [rank for rank in ranks if rank in self.on[other]]
-            if other == first or self.acts[other] != acts or not on or not self.chance(30):
+            if other == first or self.ops[other] != ops or not on or not self.chance(30):
                 continue
             reads.append(other if on == ranks else {"from": other, "on": self.ranks_form(on)})
         if self.on[first] == list(range(self.ranks)) and self.ranks > 1 and self.chance(20):
             reads[0] = {"from": first, "rank": "(rank + 1) % ranks"}
-        return reads, acts
+        return reads, ops
 
-    def add_details(self, actor, ranks, acts):
+    def add_details(self, actor, ranks, ops):
         actor["takes"] = self.time()
         if self.chance(60):
             actor["stream"] = self.pick(self.stream_names) if self.chance(80) else {
@@ -207,7 +207,7 @@ class Maker:
             actor["registers"] = {**out, "ctl": {"control": True, "slots": self.small_number()}}
         if self.chance(45):
             actor["collective"] = {self.pick(COLLECTIVES): self.pick(["world", "pairs"])}
-        assert ranks and acts
+        assert ranks and ops
 
     # Programs
 
@@ -237,13 +237,13 @@ class Maker:
             call = {self.pick(ROOTED): "world", "root": self.pick([0, "ranks - 1", "two - 2"])}
         elif not self.small and self.chance(15):
             parts = [self.pick(["0B", "1KiB", "if(rank == 0, 0B, 4KiB)", "rank * 8MiB"]) for _ in range(self.ranks)]
-            return self.room({"all_to_all": "world", "splits": parts})
+            return self.slots({"all_to_all": "world", "splits": parts})
         call.update({"bytes": self.pick(SMALL_SIZES if self.small else SIZES)})
         if self.chance(60):
             call["takes"] = self.time(rank=False)
         if self.chance(20):
             call["type"] = self.pick(["float32", "int8"])
-        return self.room(call)
+        return self.slots(call)
 
     def message(self):
         """Returns a send and a recv from rank 0 to rank 1, or around a ring."""
@@ -267,8 +267,8 @@ class Maker:
             if self.chance(15):
                 step["behind"] = "nccl world"
             if not self.small and self.chance(10):
-                return [{"load": "k"}, self.room(step)]
-            return [self.room(step)]
+                return [{"load": "k"}, self.slots(step)]
+            return [self.slots(step)]
         if kind < 5:
             call = self.call()
             if self.chance(10):

@@ -518,17 +518,17 @@ class Reader:
                 register = next(i for i, of in enumerate(self.registers)
                                 if of["producer"] == producer and of["name"] == name)
                 self.edges.append((register, number, takes))
-        self.acts = {}
+        self.ops = {}
         for number, (rank, item) in enumerate(self.placed):
             if "thread" in item:
-                self.acts[number] = sum(of is item for of in self.program_lists[rank, item["thread"]])
+                self.ops[number] = sum(of is item for of in self.program_lists[rank, item["thread"]])
             elif "source" in item["given"]:
-                self.acts[number] = self.value(item["given"]["source"], rank)
+                self.ops[number] = self.value(item["given"]["source"], rank)
         for _ in self.placed:
             for register, consumer, takes in self.edges:
                 of = self.registers[register]
-                if of["producer"] in self.acts and consumer not in self.acts:
-                    self.acts[consumer] = self.acts[of["producer"]] // of["fills"] * takes
+                if of["producer"] in self.ops and consumer not in self.ops:
+                    self.ops[consumer] = self.ops[of["producer"]] // of["fills"] * takes
 
     # The plan as text
 
@@ -694,7 +694,7 @@ class Reader:
         if role == "work":
             overhead += self.value(given.get("takes"), rank, 0)
         text = "actor %d (): thread %d, stream %d, takes %d, acts %d" % (
-            number, self.thread_id(rank, item), self.stream_id(rank, item), takes, self.acts[number])
+            number, self.thread_id(rank, item), self.stream_id(rank, item), takes, self.ops[number])
         text += ", overhead %d" % overhead if overhead else ""
         text += ", gated" if not in_program and self.gated(given) else ""
         blocking = self.value(given.get("blocking", self.defaults.get("blocking")), None, False)
@@ -718,22 +718,22 @@ class Reader:
         if "group" in given or self.is_messages(given):
             calls = self.calls_on(rank, [{key: value for key, value in call.items() if key not in (
                 () if "group" in given else ("on", "when"))} for call in calls])
-        room = self.room(rank, given, role, calls, in_program)
-        text += ", room %d" % room if room != 1 else ""
-        gang = self.gang(given, room)
+        kernel_slots = self.kernel_slots(rank, given, role, calls, in_program)
+        text += ", room %d" % kernel_slots if kernel_slots != 1 else ""
+        gang = self.gang(given, kernel_slots)
         text += ", gang %d" % gang if gang != 1 else ""
         return [text] + [self.call_text(rank, call) for call in calls]
 
-    def room(self, rank, given, role, calls, in_program):
+    def kernel_slots(self, rank, given, role, calls, in_program):
         if "sms" not in self.tree.get("device", {}) or not in_program or role not in ("op", "calls"):
             return 1
         usual = 16 * len({next(iter(call.values())) for call in calls})
         return self.value(given.get("ctas"), rank, usual)
 
-    def gang(self, given, room):
+    def gang(self, given, kernel_slots):
         if given.get("cooperative"):
-            return max(room, 1)
-        return given.get("cluster", 1) if "sms" in self.tree.get("device", {}) and room > 0 else 1
+            return max(kernel_slots, 1)
+        return given.get("cluster", 1) if "sms" in self.tree.get("device", {}) and kernel_slots > 0 else 1
 
     def gated(self, given):
         default = self.defaults.get("messages", "gated" if given.get("collective") else "immediate")

@@ -51,7 +51,7 @@ inline std::string scenario_of_shape(const models::ScheduleShape& shape,
 
 inline models::PipelineReport report_of(const std::string& text, const Settings& settings = {}) {
   const formats::Scenario scenario = scenario_of(text, settings);
-  const models::Simulation run = simulate(scenario.graph, {.keep_act_times = true});
+  const models::Simulation run = simulate(scenario.graph, {.keep_op_times = true});
   const auto report = models::pipeline_report(scenario.graph, run.lowered, run.outcome);
   REQUIRE(report.has_value());
   CHECK(run.explanation.verdict == sim::Verdict::kCompleted);

@@ -20,7 +20,7 @@ PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
 HOSTILE = "\x1b\x9b\u202e\u2066"
 WORD = re.compile(r"[A-Za-z_]{3,}")
-ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 FILES = ["--dot", "o.dot", "--draw", "o.svg", "--html", "o.html", "--as-scenario", "o.yaml"]
 SCENARIO = r"""schema: 1
@@ -144,7 +144,7 @@ class ControlCharacters(unittest.TestCase):
                     text = output.decode(errors="replace")
                     if name == "o.dot":
                         text = text.replace("\t", "")
-                    found = ACTS.search(text)
+                    found = CONTROLS.search(text)
                     where = text[max(0, found.start() - 60):found.end() + 20] if found else ""
                     self.assertIsNone(found, (command, sorted(words)[:3], name, where))
                     shown += any(word + "?" in text for word in words)

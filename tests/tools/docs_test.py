@@ -22,6 +22,11 @@ def anchors(markdown):
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def rules_of_lint():
+    """Returns the names of lint's rules by their constants."""
+    return dict(re.findall(r'std::string_view k(\w+) = "([\w-]+)";', read("models/lint/lint_rules.hpp")))
+
+
 class Docs(unittest.TestCase):
     def test_every_kind_of_actor_is_on_its_page(self):
         kinds = set(re.findall(r'\.name = "(\w+)"', read("models/graph/actor_kinds.cpp")))
@@ -30,11 +35,11 @@ class Docs(unittest.TestCase):
         self.assertEqual(set(), kinds - {name for cell in cells for name in re.findall(r"\w+", cell)})
 
     def test_every_rule_of_lint_is_on_its_page(self):
-        names = re.findall(r'inline constexpr std::string_view k\w+ = "([\w-]+)";', read("models/lint/lint_rules.hpp"))
+        names = rules_of_lint()
         listed = re.findall(r"^      \{k(\w+),", read("models/lint/lint.cpp"), re.M)
-        self.assertEqual([name.replace("-", "") for name in names], [name.lower() for name in listed])
+        self.assertEqual(list(names), listed)
         page = read("docs/reference/lint.md").split("## The rules")[1].split("\n## ")[0]
-        self.assertEqual(names, re.findall(r"^### ([\w-]+)$", page, re.M))
+        self.assertEqual(list(names.values()), re.findall(r"^### ([\w-]+)$", page, re.M))
 
     def test_the_reports_of_each_rule_of_lint_are_in_its_section(self):
         table = read("models/lint/lint.cpp").split("kRules = {")[1].split("\n  };")[0]
@@ -43,7 +48,7 @@ class Docs(unittest.TestCase):
         self.assertEqual(len(sections), len(rules))
         for section, (name, reports) in zip(sections, rules):
             title, text = section.split("\n", 1)
-            self.assertEqual(title.replace("-", ""), name.lower())
+            self.assertEqual(title, rules_of_lint()[name])
             for number in re.findall(r"[#:]([\d.]+)\"", reports):
                 with self.subTest(rule=title, report=number):
                     self.assertRegex(text, rf"(#|arXiv ){re.escape(number)}\b")

@@ -242,7 +242,7 @@ class Html(unittest.TestCase):
         text = self.pages["swin"].read_text("utf-8").split("<noscript>")[1].split("</noscript>")[0]
         self.assertIn("The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3", text)
 
-    def test_hovering_shows_an_act_and_what_it_waits_for(self):
+    def test_hovering_shows_an_op_and_what_it_waits_for(self):
         browser = self.open("swin")
         self.assertIsNone(self.tooltip())
         browser.hover("#graph-frame g.node[data-name='rank 0 BdstBuf#1']")
@@ -300,7 +300,7 @@ class Html(unittest.TestCase):
         self.assertEqual([], self.texts("tr.selected"))
         self.assertTrue(browser.js("return document.getElementById('selection').hidden;"))
 
-    def test_a_click_on_an_act_shows_what_it_waits_for(self):
+    def test_a_click_on_an_op_shows_what_it_waits_for(self):
         browser = self.open("swin")
         browser.click("#graph-frame g.node[data-name='rank 0 BdstBuf#1']")
         self.assertEqual(["rank 0 BdstBuf#1"], self.selected_nodes())

@@ -56,7 +56,7 @@ int random_hangs(const sim::Plan& plan, std::uint64_t count, std::uint64_t seed)
 void check_happens_before(const sim::Plan& plan, const sim::HappensBefore& happens_before,
                           std::uint64_t seed) {
   sim::RunOptions options = random_timing(seed);
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   options.engine = sim::EngineKind::kEvents;
   const sim::Outcome outcome = sim::run(plan, options);
   struct Moment {
@@ -65,8 +65,8 @@ void check_happens_before(const sim::Plan& plan, const sim::HappensBefore& happe
   };
   std::vector<Moment> moments;
   for (const sim::ActorId id : ids_of(plan.actors)) {
-    for (std::uint32_t k = 0; k < plan.actors[id].acts; ++k) {
-      const sim::ActTimes& times = outcome.act_times.of(id, k);
+    for (std::uint32_t k = 0; k < plan.actors[id].ops; ++k) {
+      const sim::OpTimes& times = outcome.op_times.of(id, k);
       moments.push_back({happens_before.node(id, k, sim::Phase::kLaunch), times.launch});
       moments.push_back({happens_before.node(id, k, sim::Phase::kEnd), times.end});
     }
@@ -150,14 +150,14 @@ void compare(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
 }  // namespace
 
 TEST_CASE("following interleavings that differ in effect finds all ends", "[twin]") {
-  constexpr std::uint64_t kMaxActs = 24;
+  constexpr std::uint64_t kMaxOps = 24;
   constexpr std::uint64_t kPlans = 16'000;
   const std::uint64_t plans = from_environment("PIPESIM_EXPLORED_PLANS", kPlans);
   const std::uint64_t first = from_environment("PIPESIM_EXPLORED_FIRST_SEED", 1);
   Counts counts;
   for (std::uint64_t seed = first; seed < first + plans; ++seed) {
     const sim::Plan plan = twin::to_plan(twin::without_faults(twin::random_spec(seed)));
-    if (plan.act_count <= kMaxActs) compare(plan, seed, counts);
+    if (plan.op_count <= kMaxOps) compare(plan, seed, counts);
   }
   // A rare case: the outcome depends on an initialization that waits for devices.
   compare(twin::to_plan(twin::without_faults(twin::random_spec(47376))), 47376, counts);

@@ -19,7 +19,7 @@ namespace {
 sim::RunOptions options_of(sim::EngineKind engine) {
   sim::RunOptions options;
   options.engine = engine;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   return options;
 }
 
@@ -56,7 +56,7 @@ void check_same_state(const sim::Plan& plan, const sim::State& a, const sim::Sta
   }
   for (const sim::ThreadId id : ids_of(plan.threads)) {
     CHECK(a.threads[id].mode == b.threads[id].mode);
-    CHECK(a.threads[id].next_act == b.threads[id].next_act);
+    CHECK(a.threads[id].next_op == b.threads[id].next_op);
   }
   for (const sim::CommunicatorId id : ids_of(plan.communicators)) {
     CHECK(a.communicators[id].exists == b.communicators[id].exists);
@@ -82,11 +82,11 @@ void check_same(const sim::Plan& plan, const sim::Outcome& outcome, const sim::O
   CHECK(outcome.in_fixed_order);
   CHECK(outcome.end == events.end);
   CHECK(outcome.last_progress == events.last_progress);
-  CHECK(outcome.acts_done == events.acts_done);
+  CHECK(outcome.ops_done == events.ops_done);
   for (const sim::RankId rank : ids_of(events.digests)) {
     CHECK(outcome.digests[rank] == events.digests[rank]);
   }
-  CHECK(outcome.act_times == events.act_times);
+  CHECK(outcome.op_times == events.op_times);
   check_same_state(plan, outcome.state, events.state);
 }
 
@@ -118,11 +118,11 @@ TEST_CASE("runs in fixed order agree with the event engine on random plans", "[t
     }
     const std::optional<sim::Outcome> short_outcome = sim::run_in_fixed_order(plan, fewer);
     REQUIRE(short_outcome);
-    CHECK(short_outcome->act_times == sim::run(plan, fewer).act_times);
+    CHECK(short_outcome->op_times == sim::run(plan, fewer).op_times);
     for (const sim::ActorId id : fewer.last_times_of) {
-      const std::uint32_t acts = plan.actors[id].acts;
-      if (acts == 0) continue;
-      CHECK(short_outcome->act_times.of(id, 0) == events.act_times.of(id, acts - 1));
+      const std::uint32_t ops = plan.actors[id].ops;
+      if (ops == 0) continue;
+      CHECK(short_outcome->op_times.of(id, 0) == events.op_times.of(id, ops - 1));
     }
     const sim::Outcome automatic = sim::run(plan, options_of(sim::EngineKind::kAuto));
     CHECK(automatic.in_fixed_order);
@@ -151,7 +151,7 @@ TEST_CASE("by hand: a launch queue of a device in fixed order", "[twin]") {
   const std::optional<sim::Outcome> outcome = sim::run_in_fixed_order(plan, options);
   REQUIRE(outcome);
   const auto launch = [&](int actor, std::uint32_t k) {
-    return outcome->act_times.of(sim::ActorId{static_cast<std::uint32_t>(actor)}, k).launch.ns;
+    return outcome->op_times.of(sim::ActorId{static_cast<std::uint32_t>(actor)}, k).launch.ns;
   };
   CHECK(launch(a, 0) == 0);
   CHECK(launch(b, 0) == 0);
@@ -169,8 +169,8 @@ TEST_CASE("by hand: two ops may wait for one in fixed order", "[twin]") {
   const int second = sketch.add_actor(thread, sketch.add_stream(), 1, 4);
   const int third = sketch.add_actor(thread, sketch.add_stream(), 1, 4);
   for (const int actor : {second, third}) sketch.actor(actor).afters = {{first, 0}};
-  for (const auto& [actor, acts] : {std::pair(first, 4), {second, 4}, {first, 3}, {third, 4}}) {
-    for (int k = 0; k < acts; ++k) sketch.spec.threads.front().list.push_back(actor);
+  for (const auto& [actor, ops] : {std::pair(first, 4), {second, 4}, {first, 3}, {third, 4}}) {
+    for (int k = 0; k < ops; ++k) sketch.spec.threads.front().list.push_back(actor);
   }
   const sim::Plan plan = twin::to_plan(sketch.spec);
   const sim::RunOptions options = options_of(sim::EngineKind::kEvents);

@@ -51,7 +51,7 @@ Call call_of(const sim::Plan& plan, const sim::Call& from) {
   }
   call.flow = static_cast<Flow>(from.flow);
   if (call.flow != Flow::kAll) call.peer = number(plan.communicator_ranks[from.peer]);
-  call.eager = from.eager;
+  call.buffered = from.buffered;
   call.steps = from.steps;
   call.connection = static_cast<int>(from.connection);
   call.signature = {static_cast<int>(from.signature.operation),
@@ -71,7 +71,7 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   actor.stream = number(from.stream);
   actor.takes = from.takes.ns;
   actor.launch_overhead = from.launch_overhead.ns;
-  actor.acts = static_cast<int>(from.acts);
+  actor.ops = static_cast<int>(from.ops);
   actor.immediate = from.immediate;
   actor.blocking = from.blocking;
   actor.outside = {from.input.waits, static_cast<int>(from.input.items), from.input.first.ns,
@@ -83,11 +83,11 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   actor.lock = number(from.lock);
   actor.communicator = number(from.communicator);
   if (from.role == sim::Role::kMeet) actor.meeting = number(plan.needs[from.needs].meeting);
-  actor.dies_at = from.dies_at == sim::kNoAct ? -1 : static_cast<int>(from.dies_at);
-  actor.fails_at = from.fails_at == sim::kNoAct ? -1 : static_cast<int>(from.fails_at);
+  actor.dies_at = from.dies_at == sim::kNoOp ? -1 : static_cast<int>(from.dies_at);
+  actor.fails_at = from.fails_at == sim::kNoOp ? -1 : static_cast<int>(from.fails_at);
   actor.timeout = from.timeout.ns;
   if (actor.role == Role::kOp || actor.role == Role::kCalls) {
-    actor.room = static_cast<int>(from.room);
+    actor.kernel_slots = static_cast<int>(from.kernel_slots);
   }
   actor.gang = static_cast<int>(from.gang);
   for (const sim::CallId call : sim::IdRange<sim::CallId>(from.calls, from.calls_end)) {
@@ -108,7 +108,7 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
   for (const sim::Thread& from : plan.threads) {
     Thread thread{number(from.rank), from.order == sim::ThreadOrder::kProgram, {}};
     for (std::uint32_t i = from.program; i < from.program_end; ++i) {
-      thread.list.push_back(number(plan.act(from, i)));
+      thread.list.push_back(number(plan.op(from, i)));
     }
     spec.threads.push_back(std::move(thread));
   }
@@ -129,7 +129,7 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
 void add_faults(const sim::Plan& plan, const sim::Communicator& from, Communicator& communicator) {
   communicator.link = number(from.link);
   communicator.timeout = from.timeout.ns;
-  communicator.creation_timeout = from.creation_timeout.ns;
+  communicator.init_timeout = from.init_timeout.ns;
   communicator.heartbeat = from.heartbeat.ns;
   bool has_links = false;
   for (std::uint32_t i = from.ranks; i < from.ranks_end && !plan.arrival_links.empty(); ++i) {
@@ -146,9 +146,9 @@ void add_faults(const sim::Plan& plan, Spec& spec) {
   for (const sim::Link& link : plan.links) {
     spec.links.push_back({number(link.first), number(link.second), link.down.ns, link.retry.ns});
   }
-  spec.poll = plan.guards.poll.ns;
-  spec.launcher = plan.guards.launcher.ns;
-  for (const std::uint32_t host : plan.guards.host) {
+  spec.poll = plan.timeouts.poll.ns;
+  spec.launcher = plan.timeouts.launcher.ns;
+  for (const std::uint32_t host : plan.timeouts.host) {
     spec.host_of_rank.push_back(static_cast<int>(host));
   }
 }
@@ -204,7 +204,7 @@ Spec from_plan(const sim::Plan& plan) {
   for (const sim::Register& from : plan.registers) {
     Register reg{number(from.producer),
                  static_cast<int>(from.slots),
-                 static_cast<int>(from.acts_per_slot),
+                 static_cast<int>(from.ops_per_slot),
                  static_cast<int>(from.drain_every),
                  from.control,
                  -1};
@@ -219,7 +219,7 @@ Spec from_plan(const sim::Plan& plan) {
   for (const sim::EdgeId id : edges_in_order(plan)) {
     const sim::Edge& edge = plan.edges[id];
     spec.edges.push_back(
-        {number(edge.source), number(edge.consumer), static_cast<int>(edge.acts_per_slot)});
+        {number(edge.source), number(edge.consumer), static_cast<int>(edge.ops_per_slot)});
   }
   add_groups(plan, spec);
   add_faults(plan, spec);

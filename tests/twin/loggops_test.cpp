@@ -264,11 +264,11 @@ Sketch random_sketch(Random& random) {
   sketch.ranks = random.between(1, 4);
   const bool many = random.chance(40);
   const bool wildcards = random.chance(40);
-  const int most_ops = random.between(1, 9);
+  const int max_ops = random.between(1, 9);
   const int tags = random.between(1, 3);
   for (int rank = 0; rank < sketch.ranks; ++rank) {
     const int first = static_cast<int>(sketch.ops.size());
-    const int count = random.below(most_ops + 1);
+    const int count = random.below(max_ops + 1);
     for (int i = 0; i < count; ++i) {
       Op op;
       op.rank = rank;
@@ -350,7 +350,7 @@ void check_waits(const Sketch& sketch, const sim::LogGopsProgram& program,
   const sim::WaitGraph graph = sim::wait_graph(program, outcome);
   std::set<std::uint32_t> stuck;
   for (const sim::WaitNode& node : graph.nodes) {
-    if (node.kind == sim::WaitNodeKind::kAct) stuck.insert(node.actor.value);
+    if (node.kind == sim::WaitNodeKind::kOp) stuck.insert(node.actor.value);
   }
   std::set<std::uint32_t> expected;
   std::set<std::tuple<std::uint32_t, std::uint32_t, bool>> requirements;
@@ -377,7 +377,7 @@ void check_waits(const Sketch& sketch, const sim::LogGopsProgram& program,
       continue;
     }
     CHECK(outcome.ops[from].start != sim::kNever);
-    if (to.kind != sim::WaitNodeKind::kAct) continue;
+    if (to.kind != sim::WaitNodeKind::kOp) continue;
     const Op& a = sketch.ops[from];
     const Op& b = sketch.ops[to.actor.value];
     CHECK(a.kind != b.kind);
@@ -386,7 +386,7 @@ void check_waits(const Sketch& sketch, const sim::LogGopsProgram& program,
     CHECK((b.peer == a.rank || b.peer == -1));
   }
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
-    CHECK((out[node] > 0) == (graph.nodes[node].kind == sim::WaitNodeKind::kAct));
+    CHECK((out[node] > 0) == (graph.nodes[node].kind == sim::WaitNodeKind::kOp));
   }
 }
 

@@ -78,11 +78,11 @@ void Machine::run() {
 }
 
 void Machine::happen_now(const Event& event) {
-  if (event.starts >= 0) take_slots(*first_act(event.starts));
+  if (event.starts >= 0) take_slots(*first_op(event.starts));
   if (event.wakes >= 0) wake(event.wakes);
   if (event.taken) take_source(*event.taken);
   if (is_stopped_by_faults(event)) return;
-  for (const Act& act : event.ends) end(act);
+  for (const Op& op : event.ends) end(op);
   if (event.round_of >= 0) round_state(event.round_of) = RoundState();
   for (const CallRef& ref : event.calls) end_call(ref);
 }
@@ -92,8 +92,8 @@ std::vector<Event> Machine::pending() const {
   for (const auto& [key, event] : events_) all.push_back(event);
   for (int d = 0; d < count_of(spec.devices); ++d) {
     if (!offers(d)) continue;
-    for (const Act& act : may_start_on_device(d)) {
-      all.push_back({.starts = actor(act.actor).stream});
+    for (const Op& op : may_start_on_device(d)) {
+      all.push_back({.starts = actor(op.actor).stream});
     }
   }
   for (const auto& [key, channel] : channels) {
@@ -154,7 +154,7 @@ std::int64_t Machine::varied(int w1, int w2, std::int64_t w3, std::int64_t plain
 /// Number of a call among all calls, in the order of actors.
 int Machine::number_of(const CallRef& ref) const {
   int number = ref.call;
-  for (int a = 0; a < ref.act.actor; ++a) number += count_of(at(spec.actors, a).calls);
+  for (int a = 0; a < ref.op.actor; ++a) number += count_of(at(spec.actors, a).calls);
   return number;
 }
 
@@ -178,14 +178,14 @@ int Machine::credits_free(int r) const {
 
 bool Machine::ready(int a) const {
   const int k = at(launched, a);
-  const int acts = actor(a).acts + (waits_beyond_its_work(a) ? 1 : 0);
-  if (k >= acts) return false;
+  const int ops = actor(a).ops + (waits_beyond_its_work(a) ? 1 : 0);
+  if (k >= ops) return false;
   for (int e : at(inputs_of_actor, a)) {
-    if (!at(available, e).contains(k / edge(e).acts_per_slot)) return false;
+    if (!at(available, e).contains(k / edge(e).ops_per_slot)) return false;
   }
   for (int r : at(registers_of_actor, a)) {
     if (!has_edges(r)) continue;
-    if (first_of_group(k, reg(r).acts_per_slot) && credits_free(r) < 1) return false;
+    if (first_of_group(k, reg(r).ops_per_slot) && credits_free(r) < 1) return false;
     const int drain = reg(r).drain_every;
     if (drain > 0 && k % drain == 0 && credits_free(r) < reg(r).slots) return false;
   }
@@ -223,7 +223,7 @@ void Machine::run_arrival(int t) {
   ThreadState& thread = thread_state(t);
   while (true) {
     while (thread.at >= 0 && ready(thread.at)) {
-      const Act next{thread.at, at(launched, thread.at)};
+      const Op next{thread.at, at(launched, thread.at)};
       if (enter(t, next, Step::kOutsideInput)) return;
     }
     if (thread.inbox.empty()) return;
@@ -242,28 +242,28 @@ void Machine::run_program(int t) {
   }
 }
 
-bool Machine::enter(int t, Act act, Step first) {
+bool Machine::enter(int t, Op op, Step first) {
   if (first <= Step::kOutsideInput) thread_state(t).entered = now;
-  if (first == Step::kOutsideInput) log.push_back({now, act, false});
-  if (first <= Step::kOutsideInput && blocks_for_outside_input(t, act)) return true;
-  if (first <= Step::kCreation && blocks_for_creation(t, act)) return true;
-  if (first <= Step::kConnection && blocks_for_connections(t, act)) return true;
-  if (first <= Step::kOverhead && blocks_for_overhead(t, act)) return true;
-  const bool host = on_host(actor(act.actor).role);
-  if (host && first <= Step::kLaunchQueue && (dies_instead(t, act) || blocks_on_host(t, act))) {
+  if (first == Step::kOutsideInput) log.push_back({now, op, false});
+  if (first <= Step::kOutsideInput && blocks_for_outside_input(t, op)) return true;
+  if (first <= Step::kInit && blocks_for_init(t, op)) return true;
+  if (first <= Step::kConnection && blocks_for_connections(t, op)) return true;
+  if (first <= Step::kOverhead && blocks_for_overhead(t, op)) return true;
+  const bool host = on_host(actor(op.actor).role);
+  if (host && first <= Step::kLaunchQueue && (dies_instead(t, op) || blocks_on_host(t, op))) {
     return true;
   }
   if (!host && first <= Step::kLaunchQueue &&
-      (sees_error(t, act) || blocks_for_launch_queue(t, act))) {
+      (sees_error(t, op) || blocks_for_launch_queue(t, op))) {
     return true;
   }
-  if (!host && dies_instead(t, act)) return true;
-  launch(t, act);
-  if (host || !actor(act.actor).blocking) {
-    log.push_back({now, act, true});
+  if (!host && dies_instead(t, op)) return true;
+  launch(t, op);
+  if (host || !actor(op.actor).blocking) {
+    log.push_back({now, op, true});
     return false;
   }
-  thread_state(t).blocked = Blocked{act, Step::kBlocking};
+  thread_state(t).blocked = Blocked{op, Step::kBlocking};
   return true;
 }
 
@@ -274,50 +274,50 @@ bool Machine::resume(int t) {
   thread_state(t).blocked.reset();
   switch (blocked.step) {
     case Step::kOutsideInput:
-    case Step::kCreation:  // a group can need another communicator
-      return enter(t, blocked.act, Step::kCreation);
+    case Step::kInit:  // a group can need another communicator
+      return enter(t, blocked.op, Step::kInit);
     case Step::kConnection:  // sends and recvs, then collectives
-      return enter(t, blocked.act, Step::kConnection);
+      return enter(t, blocked.op, Step::kConnection);
     case Step::kOverhead:
-      return enter(t, blocked.act, Step::kLaunchQueue);
+      return enter(t, blocked.op, Step::kLaunchQueue);
     case Step::kLaunchQueue:
-      must(queue_of(actor(blocked.act.actor).stream).place_kept.erase(t) == 1,
+      must(queue_of(actor(blocked.op.actor).stream).place_kept.erase(t) == 1,
            "the launch queue freed a thread without a place");
       [[fallthrough]];
     case Step::kHost:
-      if (actor(blocked.act.actor).role == Role::kMeet && !thread_state(t).has_come &&
-          blocks_for_meeting(t, blocked.act)) {
+      if (actor(blocked.op.actor).role == Role::kMeet && !thread_state(t).has_come &&
+          blocks_for_meeting(t, blocked.op)) {
         return true;
       }
-      return enter(t, blocked.act, Step::kBlocking);
+      return enter(t, blocked.op, Step::kBlocking);
     case Step::kBlocking:
-      log.push_back({now, blocked.act, true});
+      log.push_back({now, blocked.op, true});
       return false;
   }
   return false;
 }
 
-bool Machine::blocks_for_outside_input(int t, Act act) {
-  const OutsideInput& outside = actor(act.actor).outside;
+bool Machine::blocks_for_outside_input(int t, Op op) {
+  const OutsideInput& outside = actor(op.actor).outside;
   if (!outside.waits) return false;
-  if (act.k >= outside.items) {
-    thread_state(t).blocked = Blocked{act, Step::kOutsideInput};
+  if (op.k >= outside.items) {
+    thread_state(t).blocked = Blocked{op, Step::kOutsideInput};
     return true;
   }
-  std::int64_t arrives = outside.first + act.k * outside.every;
-  if (spec.timing.free) arrives = now + varied(3, act.actor, act.k, 0);
+  std::int64_t arrives = outside.first + op.k * outside.every;
+  if (spec.timing.free) arrives = now + varied(3, op.actor, op.k, 0);
   if (arrives <= now) return false;
-  thread_state(t).blocked = Blocked{act, Step::kOutsideInput};
+  thread_state(t).blocked = Blocked{op, Step::kOutsideInput};
   add_wake(arrives, t);
   return true;
 }
 
 // [3.4] Launch overhead and launch queue ----------------------------------------------------------
 
-bool Machine::blocks_for_overhead(int t, Act act) {
-  const std::int64_t overhead = varied(2, act.actor, act.k, actor(act.actor).launch_overhead);
+bool Machine::blocks_for_overhead(int t, Op op) {
+  const std::int64_t overhead = varied(2, op.actor, op.k, actor(op.actor).launch_overhead);
   if (overhead == 0) return false;
-  thread_state(t).blocked = Blocked{act, Step::kOverhead};
+  thread_state(t).blocked = Blocked{op, Step::kOverhead};
   add_wake(now + overhead, t);
   return true;
 }
@@ -338,96 +338,96 @@ LaunchQueue& Machine::queue_of(int s) {
   return shared ? devices.at(static_cast<std::size_t>(device)).queue : stream_state(s).queue;
 }
 
-bool Machine::blocks_for_launch_queue(int t, Act act) {
-  const int s = actor(act.actor).stream;
+bool Machine::blocks_for_launch_queue(int t, Op op) {
+  const int s = actor(op.actor).stream;
   const std::vector<int> sharing = streams_of_queue(s);
-  const auto is_act = [](const Entry& entry) { return entry.act.has_value(); };
-  std::ptrdiff_t acts = 0;
+  const auto is_op = [](const Entry& entry) { return entry.op.has_value(); };
+  std::ptrdiff_t ops = 0;
   for (int each : sharing) {
     const std::deque<Entry>& entries = stream_state(each).entries;
-    acts += std::count_if(entries.begin(), entries.end(), is_act);
+    ops += std::count_if(entries.begin(), entries.end(), is_op);
   }
   LaunchQueue& queue = queue_of(s);
   const int device = at(spec.streams, s).device;
   const int of_device = device < 0 ? 0 : at(spec.devices, device).launch_queue;
   const int limit = of_device > 0 ? of_device : at(spec.streams, s).launch_queue;
-  const auto taken = acts + static_cast<std::ptrdiff_t>(queue.place_kept.size());
+  const auto taken = ops + static_cast<std::ptrdiff_t>(queue.place_kept.size());
   if (taken < limit && queue.waiters.empty()) return false;
-  if (acts < limit) branches.insert("3.4 blocked by a place that is kept");
+  if (ops < limit) branches.insert("3.4 blocked by a place that is kept");
   if (of_device > 0) branches.insert("3.4 blocked by the queue of a device");
   queue.waiters.push_back(t);
-  thread_state(t).blocked = Blocked{act, Step::kLaunchQueue};
+  thread_state(t).blocked = Blocked{op, Step::kLaunchQueue};
   return true;
 }
 
 // [3.5] Launch ------------------------------------------------------------------------------------
 
-bool Machine::was_launched(Act act) const { return times.contains(act); }
+bool Machine::was_launched(Op op) const { return times.contains(op); }
 
-void Machine::launch(int t, Act act) {
-  must(act.k == at(launched, act.actor) && ready(act.actor), "an act is launched out of turn");
-  times[act].launch = now;
+void Machine::launch(int t, Op op) {
+  must(op.k == at(launched, op.actor) && ready(op.actor), "an act is launched out of turn");
+  times[op].launch = now;
   last_progress = now;
-  ++change(launched, act.actor);
+  ++change(launched, op.actor);
   if (at(spec.threads, t).program) ++thread_state(t).position;
 
-  for (int e : at(inputs_of_actor, act.actor)) {
-    const int group = edge(e).acts_per_slot;
-    if (last_of_group(act.k, group)) change(available, e).erase(act.k / group);
+  for (int e : at(inputs_of_actor, op.actor)) {
+    const int group = edge(e).ops_per_slot;
+    if (last_of_group(op.k, group)) change(available, e).erase(op.k / group);
   }
-  for (int r : at(registers_of_actor, act.actor)) {
-    const int group = reg(r).acts_per_slot;
-    if (has_edges(r) && first_of_group(act.k, group)) change(slots_out, r)[act.k / group] = {};
+  for (int r : at(registers_of_actor, op.actor)) {
+    const int group = reg(r).ops_per_slot;
+    if (has_edges(r) && first_of_group(op.k, group)) change(slots_out, r)[op.k / group] = {};
   }
-  for (const Message& message : messages_of(act)) {
+  for (const Message& message : messages_of(op)) {
     if (leaves_at_launch(message)) deliver(message);
   }
-  note_launch(act);
-  if (on_host(actor(act.actor).role)) {
-    times[act].start = times[act].end = now;
-    ++change(done, act.actor);
+  note_launch(op);
+  if (on_host(actor(op.actor).role)) {
+    times[op].start = times[op].end = now;
+    ++change(done, op.actor);
   } else {
-    put_on_stream(act);
+    put_on_stream(op);
   }
 }
 
-void Machine::put_on_stream(Act act) {
-  const int s = actor(act.actor).stream;
+void Machine::put_on_stream(Op op) {
+  const int s = actor(op.actor).stream;
   StreamState& stream = stream_state(s);
   const bool was_empty = stream.entries.empty();
-  if (actor(act.actor).behind >= 0) {
-    for (const Entry& before : stream_state(actor(act.actor).behind).entries) {
-      if (before.act) stays_behind[act].push_back(*before.act);
+  if (actor(op.actor).behind >= 0) {
+    for (const Entry& before : stream_state(actor(op.actor).behind).entries) {
+      if (before.op) stays_behind[op].push_back(*before.op);
     }
   }
   Entry entry;
-  entry.act = act;
+  entry.op = op;
   stream.entries.push_back(entry);
-  for (const std::pair<int, int>& line : lines_of(act.actor)) lines[line].push_back(act);
-  if (has_room(s)) {
-    join_device(act);
+  for (const std::pair<int, int>& line : lines_of(op.actor)) lines[line].push_back(op);
+  if (is_on_limited_device(s)) {
+    join_device(op);
     start_on_device(s);
   } else if (was_empty) {
-    start_if_it_may(act);
+    start_if_it_may(op);
   }
 }
 
 // [4] Registers -----------------------------------------------------------------------------------
 
 /// All messages of an op, in the order of [5.1].
-std::vector<Message> Machine::messages_of(Act act) const {
+std::vector<Message> Machine::messages_of(Op op) const {
   std::vector<Message> messages;
-  for (int r : at(registers_of_actor, act.actor)) {
-    const int group = reg(r).acts_per_slot;
-    if (!last_of_group(act.k, group)) continue;
+  for (int r : at(registers_of_actor, op.actor)) {
+    const int group = reg(r).ops_per_slot;
+    if (!last_of_group(op.k, group)) continue;
     for (int e : at(edges_of_register, r)) {
-      messages.push_back({MessageKind::kData, edge(e).consumer, e, act.k / group});
+      messages.push_back({MessageKind::kData, edge(e).consumer, e, op.k / group});
     }
   }
-  for (int e : at(inputs_of_actor, act.actor)) {
-    const int group = edge(e).acts_per_slot;
-    if (!last_of_group(act.k, group) || reused_by(e) >= 0) continue;
-    messages.push_back({MessageKind::kAcknowledgement, producer_of(e), e, act.k / group});
+  for (int e : at(inputs_of_actor, op.actor)) {
+    const int group = edge(e).ops_per_slot;
+    if (!last_of_group(op.k, group) || reused_by(e) >= 0) continue;
+    messages.push_back({MessageKind::kAcknowledgement, producer_of(e), e, op.k / group});
   }
   return messages;
 }
@@ -515,58 +515,58 @@ void Machine::deliver(const Message& message) {
 
 // [5.2] Streams -----------------------------------------------------------------------------------
 
-bool Machine::is_done(Act act) const { return was_launched(act) && times.at(act).end >= 0; }
+bool Machine::is_done(Op op) const { return was_launched(op) && times.at(op).end >= 0; }
 
-std::optional<Act> Machine::first_act(int s) const {
+std::optional<Op> Machine::first_op(int s) const {
   for (const Entry& entry : at(streams, s).entries) {
-    if (entry.act) return entry.act;
+    if (entry.op) return entry.op;
   }
   return std::nullopt;
 }
 
 /// Starts the op, now the head of its stream, if it may start; its device has no limits.
-void Machine::start_if_it_may(Act act) {
-  if (may_start(act)) start(act);
+void Machine::start_if_it_may(Op op) {
+  if (may_start(op)) start(op);
 }
 
 /// Starts the head of a stream; the caller has checked that it may start.
-void Machine::start(Act act) {
-  must(!has_stopped(rank_of(act.actor)), "something starts on a rank that has stopped");
-  times[act].start = now;
+void Machine::start(Op op) {
+  must(!has_stopped(rank_of(op.actor)), "something starts on a rank that has stopped");
+  times[op].start = now;
   last_progress = now;
-  if (has_room(actor(act.actor).stream)) take_room(act);
-  switch (actor(act.actor).role) {
+  if (is_on_limited_device(actor(op.actor).stream)) leave_queues_at_start(op);
+  switch (actor(op.actor).role) {
     case Role::kOp:
-      return start_op(act);
+      return start_op(op);
     case Role::kCalls:
-      return start_calls(act);
+      return start_calls(op);
     case Role::kRecord:
-      return run_for(varied(0, act.actor, act.k, 0), Event{{act}, -1, {}, -1});
+      return run_for(varied(0, op.actor, op.k, 0), Event{{op}, -1, {}, -1});
     case Role::kWait:
-      return start_wait(act);
+      return start_wait(op);
     default:
       must(false, "a step of the host is on a stream");
   }
 }
 
-void Machine::start_op(Act act) {
-  std::vector<Act> together{act};
-  std::int64_t takes = actor(act.actor).takes;
-  if (actor(act.actor).collective >= 0) {
+void Machine::start_op(Op op) {
+  std::vector<Op> together{op};
+  std::int64_t takes = actor(op.actor).takes;
+  if (actor(op.actor).collective >= 0) {
     together.clear();
-    for (const Member& member : at(spec.collectives, actor(act.actor).collective).members) {
-      const Act its_act{member.actor, act.k};
-      if (member.actor < 0 || !was_launched(its_act) || times[its_act].start < 0) return;
-      together.push_back(its_act);
+    for (const Member& member : at(spec.collectives, actor(op.actor).collective).members) {
+      const Op its_op{member.actor, op.k};
+      if (member.actor < 0 || !was_launched(its_op) || times[its_op].start < 0) return;
+      together.push_back(its_op);
       takes = std::max(takes, actor(member.actor).takes);
     }
   }
-  takes = varied(0, together.front().actor, act.k, takes);
-  const int collective = actor(act.actor).collective;
+  takes = varied(0, together.front().actor, op.k, takes);
+  const int collective = actor(op.actor).collective;
   const int communicator = collective < 0 ? -1 : at(spec.collectives, collective).communicator;
   const int link = communicator < 0 ? -1 : at(spec.communicators, communicator).link;
   if (hangs(link, takes, together)) {
-    for (const Act& its_act : together) acts_that_hang[its_act] = link;
+    for (const Op& its_op : together) ops_that_hang[its_op] = link;
     return;
   }
   run_for(takes, Event{together, -1, {}, -1});
@@ -582,8 +582,8 @@ void Machine::start_head(int s) {
   StreamState& stream = stream_state(s);
   while (!stream.entries.empty()) {
     const Entry head = stream.entries.front();
-    if (head.act) {
-      if (!has_room(s)) start_if_it_may(*head.act);
+    if (head.op) {
+      if (!is_on_limited_device(s)) start_if_it_may(*head.op);
       return;
     }
     stream.entries.pop_front();
@@ -597,7 +597,7 @@ void Machine::leave(const Entry& mark, int s) {
   } else if (mark.communicator >= 0) {
     CommunicatorState& communicator = communicator_state(mark.communicator);
     communicator.streams_marked.erase(s);
-    if (communicator.streams_marked.empty()) finish_creation(mark.communicator);
+    if (communicator.streams_marked.empty()) finish_init(mark.communicator);
   } else {
     ThreadState& thread = thread_state(mark.synchronizes);
     thread.streams_marked.erase(s);
@@ -605,19 +605,19 @@ void Machine::leave(const Entry& mark, int s) {
   }
 }
 
-void Machine::end(Act act) {
-  times[act].end = now;
+void Machine::end(Op op) {
+  times[op].end = now;
   last_progress = now;
-  ++change(done, act.actor);
-  const int s = actor(act.actor).stream;
+  ++change(done, op.actor);
+  const int s = actor(op.actor).stream;
   StreamState& stream = stream_state(s);
-  must(!stream.entries.empty() && stream.entries.front().act == act, "ends without being head");
+  must(!stream.entries.empty() && stream.entries.front().op == op, "ends without being head");
   stream.entries.pop_front();
-  leave_lines(act);
-  for (const Message& message : messages_of(act)) {
+  leave_lines(op);
+  for (const Message& message : messages_of(op)) {
     if (!leaves_at_launch(message)) deliver(message);
   }
-  if (actor(act.actor).role == Role::kRecord) fire(actor(act.actor).signal);
+  if (actor(op.actor).role == Role::kRecord) fire(actor(op.actor).signal);
   LaunchQueue& queue = queue_of(s);
   if (!queue.waiters.empty()) {
     const int freed = queue.waiters.front();
@@ -625,14 +625,14 @@ void Machine::end(Act act) {
     queue.place_kept.insert(freed);
     wake_soon(freed);
   }
-  const int t = actor(act.actor).thread;
+  const int t = actor(op.actor).thread;
   const std::optional<Blocked>& blocked = thread_state(t).blocked;
-  if (blocked && blocked->step == Step::kBlocking && blocked->act == act) wake_soon(t);
+  if (blocked && blocked->step == Step::kBlocking && blocked->op == op) wake_soon(t);
   start_head(s);
-  if (has_room(s)) give_room_back(act);
+  if (is_on_limited_device(s)) leave_device(op);
   start_dependents(s);
-  start_in_lines(act);
-  if (has_room(s)) start_on_device(s);
+  start_in_lines(op);
+  if (is_on_limited_device(s)) start_on_device(s);
 }
 
 }  // namespace pipesim::twin

@@ -21,11 +21,11 @@
 namespace pipesim::twin {
 
 /// Op `k` (from 0) of an actor.
-struct Act {
+struct Op {
   int actor = 0;
   int k = 0;
 
-  friend auto operator<=>(const Act&, const Act&) = default;
+  friend auto operator<=>(const Op&, const Op&) = default;
 };
 
 /// Times of an op; -1 for what has not happened yet.
@@ -48,7 +48,7 @@ struct Message {
 
 /// An entry of a stream [5.2]: an op, or one of three kinds of marks.
 struct Entry {
-  std::optional<Act> act;
+  std::optional<Op> op;
   std::optional<Message> acknowledgement;  // acknowledgement of an input used in place [4.4]
   int communicator = -1;                   // initialization that waits for the devices [3.3]
   int synchronizes = -1;                   // the thread that waits for the mark [9.1]
@@ -56,15 +56,7 @@ struct Entry {
 
 /// The steps of entering an op, in order [3.2]. Ops on streams have kLaunchQueue, the others have
 /// kHost.
-enum class Step {
-  kOutsideInput,
-  kCreation,
-  kConnection,
-  kOverhead,
-  kLaunchQueue,
-  kHost,
-  kBlocking
-};
+enum class Step { kOutsideInput, kInit, kConnection, kOverhead, kLaunchQueue, kHost, kBlocking };
 
 /// Key of a meeting of hosts [9.7]: of a connection, or of steps.
 struct MeetingKey {
@@ -92,7 +84,7 @@ struct MeetingState {
 /// The log line of a thread that enters an op, or returns from it [3.6].
 struct LogLine {
   std::int64_t time = 0;
-  Act act;
+  Op op;
   bool returns = false;
 
   friend auto operator<=>(const LogLine&, const LogLine&) = default;
@@ -100,11 +92,11 @@ struct LogLine {
 
 /// The op, and its step, in which a thread is blocked.
 struct Blocked {
-  Act act;
+  Op op;
   Step step = Step::kOutsideInput;
-  int communicator = -1;       // kCreation: the communicator
-  bool link_was_down = false;  // kCreation: its rank could not arrive [10.4]
-  std::int64_t since = 0;      // kCreation, kConnection: when the thread blocked
+  int communicator = -1;       // kInit: the communicator
+  bool link_was_down = false;  // kInit: its rank could not arrive [10.4]
+  std::int64_t since = 0;      // kInit, kConnection: when the thread blocked
   std::int64_t heartbeat = 0;  // kConnection: the smallest of its communicators
 };
 
@@ -143,23 +135,23 @@ struct CommunicatorState {
 
 /// State of a device with limits [5.3].
 struct DeviceState {
-  std::map<Act, int> turn;  // launch number of each op
-  std::map<int, std::deque<Act>> hardware_queues;
-  std::deque<Act> launch_order;
-  std::map<Act, int> holds;  // kernel slots by op
-  LaunchQueue queue;         // exists without limits as well
+  std::map<Op, int> turn;  // launch number of each op
+  std::map<int, std::deque<Op>> hardware_queues;
+  std::deque<Op> launch_order;
+  std::map<Op, int> holds;  // kernel slots by op
+  LaunchQueue queue;        // exists without limits as well
 };
 
 /// A thread or stream that waits until an event has fired `need` times [9.1, 9.2].
 struct Waiter {
   int need = 0;
-  int thread = -1;          // the thread of an await
-  std::optional<Act> wait;  // or a wait at the head of its stream
+  int thread = -1;         // the thread of an await
+  std::optional<Op> wait;  // or a wait at the head of its stream
 };
 
 struct SignalState {
   int fired = 0;
-  std::vector<Act> records;  // launched, in order; fired[i] comes from records[i]
+  std::vector<Op> records;  // launched, in order; fired[i] comes from records[i]
   std::vector<Waiter> threads;
   std::vector<Waiter> streams;
 };
@@ -171,7 +163,7 @@ struct LockState {
 
 /// The call `call` of an op, counted from 0.
 struct CallRef {
-  Act act;
+  Op op;
   int call = 0;
 
   friend auto operator<=>(const CallRef&, const CallRef&) = default;
@@ -214,8 +206,8 @@ struct ChannelState {
 /// Two ops with calls that do not match [9.4, 9.5].
 struct Mismatch {
   bool message = false;  // a send and its recv; otherwise a collective
-  Act first;             // the first to arrive, or the send
-  Act second;            // the one that differs, or the recv
+  Op first;              // the first to arrive, or the send
+  Op second;             // the one that differs, or the recv
 
   friend auto operator<=>(const Mismatch&, const Mismatch&) = default;
 };
@@ -232,7 +224,7 @@ struct EventKey {
 /// The end of an op (or of all members of a collective), the wake-up of a thread, or the end of
 /// calls.
 struct Event {
-  std::vector<Act> ends = {};
+  std::vector<Op> ends = {};
   int wakes = -1;
   std::vector<CallRef> calls = {};
   int round_of = -1;  // the communicator whose collective calls end
@@ -246,7 +238,7 @@ struct Event {
 /// Cause of a rank's death [10.2, 10.5].
 enum class Why {
   kAtATime,
-  kAtAnAct,
+  kAtAnOp,
   kFatalCall,
   kDeviceError,
   kLinkError,
@@ -258,9 +250,9 @@ enum class Why {
 struct Died {
   int rank = 0;
   std::int64_t time = 0;
-  bool after_rest = false;
+  bool after_quiescence = false;
   Why why = Why::kAtATime;
-  std::optional<Act> act;  // the op in which the rank died, if the rules name one
+  std::optional<Op> op;  // the op in which the rank died, if the rules name one
 };
 
 struct RankState {
@@ -277,7 +269,7 @@ struct Timer {
   TimerKind kind = TimerKind::kDeath;
   int number = 0;  // index in the list of deaths, or number of a stream, thread or rank
   int rank = 0;    // the rank that dies, or whose host's ranks die
-  std::optional<Act> act;
+  std::optional<Op> op;
 
   friend auto operator<=>(const Timer&, const Timer&) = default;
 };
@@ -310,33 +302,33 @@ class Machine {
   bool waits_beyond_its_work(int actor) const;            // [3.1]
   int credits_free(int reg) const;                        // [3.1]
   bool has_edges(int reg) const;                          // [1]
-  bool was_launched(Act act) const;                       // [3.5]
-  bool is_done(Act act) const;                            // [5.2]
+  bool was_launched(Op op) const;                         // [3.5]
+  bool is_done(Op op) const;                              // [5.2]
   bool leaves_at_launch(int sender, int receiver) const;  // [5.1]
   int reused_by(int edge) const;  // the register with edges that reuses this input [4.4], or -1
-  std::optional<Act> first_act(int stream) const;
+  std::optional<Op> first_op(int stream) const;
   /// Streams that share the launch queue of a stream [3.4].
   std::vector<int> streams_of_queue(int stream) const;
   std::optional<int> next_in_program(int thread) const;  // actor of the next op
   bool all_arrived(int communicator) const;
   int arrival_link_of(int communicator, int rank) const;  // link [10.4], or -1
   // The first one that the op must initialize.
-  std::optional<int> missing_communicator(Act act) const;
+  std::optional<int> missing_communicator(Op op) const;
   std::vector<int> ranks_of(const MeetingKey& meeting) const;  // [9.7]
   bool will_come(int actor, const MeetingKey& meeting) const;  // its next op, for another time
   int times_come(const MeetingKey& meeting, int rank) const;
-  bool has_room(int stream) const;  // is on a limited device [5.3]
-  bool needs_slot(Act act) const;
-  bool in_launch_order(Act act) const;
-  bool in_hardware_queue(Act act) const;  // joins a hardware queue
+  bool is_on_limited_device(int stream) const;  // is on a limited device [5.3]
+  bool needs_slot(Op op) const;
+  bool in_launch_order(Op op) const;
+  bool in_hardware_queue(Op op) const;  // joins a hardware queue
   // The first ops of its lines, other than itself [9.3].
-  std::vector<Act> not_first_in_line(Act act) const;
+  std::vector<Op> not_first_in_line(Op op) const;
   int free_slots(int device) const;
-  bool can_take_slots(Act act) const;
-  std::vector<Act> awaited_by(Act act) const;  // ops of its `afters` that are not done [5.4]
+  bool can_take_slots(Op op) const;
+  std::vector<Op> awaited_by(Op op) const;  // ops of its `afters` that are not done [5.4]
   // The last op that it is behind, not done [5.4].
-  std::optional<Act> last_that_it_is_behind(Act act) const;
-  bool was_started(Act act) const { return was_launched(act) && times.at(act).start >= 0; }
+  std::optional<Op> last_that_it_is_behind(Op op) const;
+  bool was_started(Op op) const { return was_launched(op) && times.at(op).start >= 0; }
   CallState call_state(CallRef ref) const;
   bool is_open(int communicator) const;  // [9.4]
   bool fit(CallRef first, CallRef other) const;
@@ -350,7 +342,7 @@ class Machine {
   const Edge& edge(int e) const { return at(spec.edges, e); }
   int producer_of(int e) const { return reg(edge(e).reg).producer; }
   int rank_of(int a) const { return at(spec.threads, actor(a).thread).rank; }
-  const Call& call_of(CallRef ref) const { return at(actor(ref.act.actor).calls, ref.call); }
+  const Call& call_of(CallRef ref) const { return at(actor(ref.op.actor).calls, ref.call); }
 
   const Spec& spec;
   std::vector<std::vector<int>> registers_of_actor;
@@ -360,8 +352,8 @@ class Machine {
 
   std::int64_t now = 0;
   std::int64_t last_progress = 0;
-  std::map<Act, Times> times;  // times of launched ops
-  std::vector<int> launched;   // number of launched ops, by actor
+  std::map<Op, Times> times;  // times of launched ops
+  std::vector<int> launched;  // number of launched ops, by actor
   std::vector<int> done;
   std::vector<ThreadState> threads;
   std::vector<StreamState> streams;
@@ -377,19 +369,19 @@ class Machine {
   std::map<int, std::vector<std::vector<CallRef>>> seqs;
   std::map<ChannelKey, ChannelState> channels;
   /// For each communicator and rank: ops with calls there that are launched and not done.
-  std::map<std::pair<int, int>, std::deque<Act>> lines;
+  std::map<std::pair<int, int>, std::deque<Op>> lines;
   std::map<MeetingKey, MeetingState> meetings;
   std::map<MeetingKey, int> met;  // number of times
   /// Number of the time for which a rank came to a connection, by connection [9.7].
   std::map<std::pair<MeetingKey, std::pair<int, int>>, int> connections;
-  std::map<Act, std::vector<CallState>> calls;  // call states of ops that have started
-  std::map<Act, int> needs;                     // number of firings that a `wait` op needs
+  std::map<Op, std::vector<CallState>> calls;  // call states of ops that have started
+  std::map<Op, int> needs;                     // number of firings that a `wait` op needs
   /// For each op that stays behind a stream: the ops on this stream at its launch [5.4].
-  std::map<Act, std::vector<Act>> stays_behind;
+  std::map<Op, std::vector<Op>> stays_behind;
   std::vector<Mismatch> mismatches;
   std::vector<RankState> ranks;
-  std::vector<Died> deaths;           // sorted by time
-  std::map<Act, int> acts_that_hang;  // the link on which each op of a collective hangs [10.4]
+  std::vector<Died> deaths;         // sorted by time
+  std::map<Op, int> ops_that_hang;  // the link on which each op of a collective hangs [10.4]
   std::vector<LogLine> log;
   /// Rare branches of the rules that this run took, for the statistics of the tests.
   mutable std::set<std::string> branches;
@@ -406,82 +398,82 @@ class Machine {
   void run_program(int thread);
 
   // Entering an op. Each step returns whether it blocks the thread.
-  bool enter(int thread, Act act, Step first);
+  bool enter(int thread, Op op, Step first);
   bool resume(int thread);
-  bool blocks_for_outside_input(int thread, Act act);
-  bool blocks_for_creation(int thread, Act act);
-  bool blocks_for_communicator(int thread, Act act, int communicator);
-  bool arrive_at_creation(int thread, int communicator);
-  bool blocks_for_connections(int thread, Act act);
+  bool blocks_for_outside_input(int thread, Op op);
+  bool blocks_for_init(int thread, Op op);
+  bool blocks_for_communicator(int thread, Op op, int communicator);
+  bool arrive_at_init(int thread, int communicator);
+  bool blocks_for_connections(int thread, Op op);
   bool blocks_at_meetings(int thread, const std::vector<Coming>& comings);
   std::vector<std::pair<MeetingKey, int>> connections_of(int actor, bool of_messages) const;
   int times_met(const MeetingKey& meeting) const;
   int come(const MeetingKey& meeting, int rank);
   void free_those_that_met(const MeetingKey& meeting);
-  bool blocks_for_meeting(int thread, Act act);
-  bool blocks_for_overhead(int thread, Act act);
+  bool blocks_for_meeting(int thread, Op op);
+  bool blocks_for_overhead(int thread, Op op);
   LaunchQueue& queue_of(int stream);
-  bool blocks_for_launch_queue(int thread, Act act);
-  void launch(int thread, Act act);
-  void put_on_stream(Act act);
+  bool blocks_for_launch_queue(int thread, Op op);
+  void launch(int thread, Op op);
+  void put_on_stream(Op op);
 
   void complete_arrivals(int communicator);
-  void finish_creation(int communicator);
+  void finish_init(int communicator);
 
-  std::vector<Message> messages_of(Act act) const;
+  std::vector<Message> messages_of(Op op) const;
   bool leaves_at_launch(const Message& message) const;
   void deliver(const Message& message);
   void count(const Message& message);
   void count_acknowledgement(const Message& message);
   void acknowledge_in_place(int reg, int slot);
 
-  void start(Act act);
-  void start_op(Act act);
-  void start_if_it_may(Act act);
+  void start(Op op);
+  void start_op(Op op);
+  void start_if_it_may(Op op);
   void start_head(int stream);
   void leave(const Entry& mark, int stream);
-  void end(Act act);
+  void end(Op op);
   void run_for(std::int64_t duration, Event event);
 
   // Limits of a device. This section and those up to events of streams are in machine_steps.cpp.
-  void join_device(Act act);
-  void take_room(Act act);
-  void give_room_back(Act act);
-  bool has_room_to_start(Act act) const;
-  std::optional<Act> next_on_device(int device) const;
-  std::vector<Act> may_start_on_device(int device) const;
+  void join_device(Op op);
+  void leave_queues_at_start(Op op);
+  void leave_device(Op op);
+  bool can_start_on_device(Op op) const;
+  std::optional<Op> next_on_device(int device) const;
+  std::vector<Op> may_start_on_device(int device) const;
   bool offers(int device) const;
-  void take_slots(Act act);
+  void take_slots(Op op);
   void start_on_device(int stream);
 
   // Waiting for other streams.
-  bool may_start(Act act) const;
+  bool may_start(Op op) const;
   std::set<int> dependents_of(int stream) const;
   void start_dependents(int stream);
-  void note_dependent(Act act);  // for the statistics
+  void note_dependent(Op op);  // for the statistics
 
   // Host programs.
-  bool blocks_on_host(int thread, Act act);
-  bool blocks_for_streams(int thread, Act act);
-  bool blocks_for_signal(int thread, Act act);
+  bool blocks_on_host(int thread, Op op);
+  bool blocks_for_streams(int thread, Op op);
+  bool blocks_for_signal(int thread, Op op);
   bool blocks_for_lock(int thread, int lock);
   void unlock(int lock);
-  void note_launch(Act act);
-  void start_wait(Act act);
+  void note_launch(Op op);
+  void start_wait(Op op);
   void fire(int signal);
 
   // Calls on communicators; in machine_calls.cpp.
-  void start_calls(Act act);
+  void start_calls(Op op);
   int stage_of(CallRef ref) const;
   bool is_held_back(CallRef ref) const;
   std::vector<std::pair<int, int>> lines_of(int actor) const;
-  void leave_lines(Act act);
-  void start_in_lines(Act act);
-  void activate_calls(Act act);
+  void leave_lines(Op op);
+  void start_in_lines(Op op);
+  void activate_calls(Op op);
   void activate(CallRef ref);
   void run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less = 0);
   int steps_held(const ChannelState& channel) const;
-  bool has_room_in_buffer(CallRef send);
+  bool has_space_in_buffer(CallRef send);
   void run_into_buffer(CallRef send);
   void take(CallRef send, CallRef receive);
   void end_call(CallRef ref);
@@ -504,23 +496,23 @@ class Machine {
   void compare(CallRef send, CallRef receive);
 
   // Faults and timeouts; in machine_faults.cpp.
-  void die(int rank, Why why, std::optional<Act> act);
-  bool dies_instead(int thread, Act act);
-  bool sees_error(int thread, Act act);
-  bool needs_device(Act act) const;
+  void die(int rank, Why why, std::optional<Op> op);
+  bool dies_instead(int thread, Op op);
+  bool sees_error(int thread, Op op);
+  bool needs_device(Op op) const;
   void fail(int rank);
   bool waits_for_device(int thread) const;
   std::vector<int> ranks_in(const Event& event) const;
   bool is_stopped_by_faults(const Event& event);
   bool link_is_down(int link) const;
   bool has_dead_rank(int communicator) const;
-  bool hangs(int link, std::int64_t takes, const std::vector<Act>& together);
+  bool hangs(int link, std::int64_t takes, const std::vector<Op>& together);
   int link_of(const std::vector<CallRef>& together, int round_of) const;
   std::int64_t polled(std::int64_t time) const;
   std::optional<Timer> next_timer() const;
   void add_watchdogs(std::vector<Timer>& timers) const;
   void add_thread_timers(std::vector<Timer>& timers) const;
-  std::int64_t timeout_of(Act act) const;
+  std::int64_t timeout_of(Op op) const;
   void fire_timer(const Timer& timer);
 
   ThreadState& thread_state(int t) { return threads.at(static_cast<std::size_t>(t)); }
@@ -532,7 +524,7 @@ class Machine {
   LockState& lock_state(int l) { return locks.at(static_cast<std::size_t>(l)); }
   RoundState& round_state(int c) { return rounds.at(static_cast<std::size_t>(c)); }
   CallState& change_call(CallRef ref) {
-    return calls.at(ref.act).at(static_cast<std::size_t>(ref.call));
+    return calls.at(ref.op).at(static_cast<std::size_t>(ref.call));
   }
 
   std::map<EventKey, Event> events_;

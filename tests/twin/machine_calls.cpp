@@ -10,18 +10,18 @@ namespace pipesim::twin {
 // [9.3] Calls on communicators --------------------------------------------------------------------
 
 CallState Machine::call_state(CallRef ref) const {
-  const auto found = calls.find(ref.act);
+  const auto found = calls.find(ref.op);
   return found == calls.end() ? CallState() : at(found->second, ref.call);
 }
 
-void Machine::start_calls(Act act) {
-  calls[act] = std::vector<CallState>(actor(act.actor).calls.size());
-  activate_calls(act);
+void Machine::start_calls(Op op) {
+  calls[op] = std::vector<CallState>(actor(op.actor).calls.size());
+  activate_calls(op);
 }
 
 bool Machine::is_held_back(CallRef ref) const {
-  for (int i = 0; i < count_of(actor(ref.act.actor).calls); ++i) {
-    const CallRef other{ref.act, i};
+  for (int i = 0; i < count_of(actor(ref.op.actor).calls); ++i) {
+    const CallRef other{ref.op, i};
     if (call_of(other).communicator != call_of(ref).communicator) continue;
     if (stage_of(other) < stage_of(ref) && !call_state(other).done) return true;
   }
@@ -35,8 +35,8 @@ int Machine::stage_of(CallRef ref) const {
   int collectives_before = 0;
   int collectives = 0;
   int epoch = 0;
-  for (int i = 0; i < count_of(actor(ref.act.actor).calls); ++i) {
-    const Call& other = call_of({ref.act, i});
+  for (int i = 0; i < count_of(actor(ref.op.actor).calls); ++i) {
+    const Call& other = call_of({ref.op, i});
     if (other.communicator != call.communicator) continue;
     if (other.kind == CallKind::kCollective) {
       ++collectives;
@@ -67,39 +67,39 @@ std::vector<std::pair<int, int>> Machine::lines_of(int a) const {
   return found;
 }
 
-std::vector<Act> Machine::not_first_in_line(Act act) const {
-  std::vector<Act> firsts;
-  for (const std::pair<int, int>& line : lines_of(act.actor)) {
-    if (lines.at(line).front() != act) firsts.push_back(lines.at(line).front());
+std::vector<Op> Machine::not_first_in_line(Op op) const {
+  std::vector<Op> firsts;
+  for (const std::pair<int, int>& line : lines_of(op.actor)) {
+    if (lines.at(line).front() != op) firsts.push_back(lines.at(line).front());
   }
   return firsts;
 }
 
-void Machine::leave_lines(Act act) {
-  for (const std::pair<int, int>& line : lines_of(act.actor)) {
-    must(lines.at(line).front() == act, "ends without being the first of its line");
+void Machine::leave_lines(Op op) {
+  for (const std::pair<int, int>& line : lines_of(op.actor)) {
+    must(lines.at(line).front() == op, "ends without being the first of its line");
     lines.at(line).pop_front();
   }
 }
 
 /// Starts the next op of each line that an op has left, if it may start.
-void Machine::start_in_lines(Act act) {
-  for (const std::pair<int, int>& line : lines_of(act.actor)) {
+void Machine::start_in_lines(Op op) {
+  for (const std::pair<int, int>& line : lines_of(op.actor)) {
     if (lines.at(line).empty()) continue;
-    const Act next = lines.at(line).front();
+    const Op next = lines.at(line).front();
     const int s = actor(next.actor).stream;
-    if (first_act(s) == next && !was_started(next)) branches.insert("9.3 next of a line");
-    if (has_room(s)) {
+    if (first_op(s) == next && !was_started(next)) branches.insert("9.3 next of a line");
+    if (is_on_limited_device(s)) {
       start_on_device(s);
-    } else if (first_act(s) == next && !was_started(next)) {
+    } else if (first_op(s) == next && !was_started(next)) {
       start_if_it_may(next);
     }
   }
 }
 
-void Machine::activate_calls(Act act) {
-  for (int i = 0; i < count_of(actor(act.actor).calls); ++i) {
-    const CallRef ref{act, i};
+void Machine::activate_calls(Op op) {
+  for (int i = 0; i < count_of(actor(op.actor).calls); ++i) {
+    const CallRef ref{op, i};
     if (call_state(ref).active) continue;
     if (is_held_back(ref)) {
       branches.insert("9.3 call is held back");
@@ -124,21 +124,21 @@ void Machine::activate(CallRef ref) {
 /// Runs calls together, for the longest of them; they end in the given order.
 void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less) {
   std::int64_t takes = 0;
-  std::vector<Act> acts;
+  std::vector<Op> ops;
   for (const CallRef& ref : together) {
     takes = std::max(takes, call_of(ref).takes);
     change_call(ref).running = true;
-    acts.push_back(ref.act);
+    ops.push_back(ref.op);
   }
   takes = std::max<std::int64_t>(0, takes - less);
   const CallRef* counts = &together.front();  // the send of a pair
   for (const CallRef& ref : together) {
-    const bool smaller = rank_of(ref.act.actor) < rank_of(counts->act.actor);
+    const bool smaller = rank_of(ref.op.actor) < rank_of(counts->op.actor);
     if (round_of >= 0 && smaller) counts = &ref;
   }
-  takes = varied(1, number_of(*counts), counts->act.k, takes);
+  takes = varied(1, number_of(*counts), counts->op.k, takes);
   const int link = link_of(together, round_of);
-  if (hangs(link, takes, acts)) {
+  if (hangs(link, takes, ops)) {
     for (const CallRef& ref : together) change_call(ref).hangs_on = link;
     return;
   }
@@ -148,7 +148,7 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std:
 /// Ends the run of a call.
 void Machine::end_call(CallRef ref) {
   const Call& call = call_of(ref);
-  if (call.kind == CallKind::kSend && (call.eager || call.steps > 0)) put_message(ref);
+  if (call.kind == CallKind::kSend && (call.buffered || call.steps > 0)) put_message(ref);
   change_call(ref).running = false;
   if (call.kind == CallKind::kReceive && call_state(ref).met &&
       wants_more(*call_state(ref).met, ref)) {
@@ -159,10 +159,10 @@ void Machine::end_call(CallRef ref) {
   }
   change_call(ref).done = true;
   last_progress = now;
-  activate_calls(ref.act);
-  const std::vector<CallState>& all = calls.at(ref.act);
+  activate_calls(ref.op);
+  const std::vector<CallState>& all = calls.at(ref.op);
   if (std::all_of(all.begin(), all.end(), [](const CallState& state) { return state.done; })) {
-    end(ref.act);
+    end(ref.op);
   }
 }
 
@@ -173,18 +173,18 @@ void Machine::arrive(CallRef ref) {
   if (is_open(c)) return arrive_in_open(ref);
   RoundState& round = round_state(c);
   for (const CallRef& other : round.arrived) {
-    must(rank_of(other.act.actor) != rank_of(ref.act.actor), "a rank arrives twice in a round");
+    must(rank_of(other.op.actor) != rank_of(ref.op.actor), "a rank arrives twice in a round");
   }
   round.arrived.push_back(ref);
   const CallRef first = round.arrived.front();
   if (call_of(ref).signature != call_of(first).signature) {
     round.mismatched = round.mismatched || !fit(first, ref);
-    mismatches.push_back({false, first.act, ref.act});
+    mismatches.push_back({false, first.op, ref.op});
   }
   if (round.mismatched || round.arrived.size() < at(spec.communicators, c).ranks.size()) return;
   std::vector<CallRef> all = round.arrived;
   std::sort(all.begin(), all.end(), [this](const CallRef& left, const CallRef& right) {
-    return rank_of(left.act.actor) < rank_of(right.act.actor);
+    return rank_of(left.op.actor) < rank_of(right.op.actor);
   });
   run_calls(all, c);
 }
@@ -220,7 +220,7 @@ namespace {
 
 bool has_arrived(const Machine& machine, const std::vector<CallRef>& seq, int rank) {
   return std::any_of(seq.begin(), seq.end(),
-                     [&](const CallRef& ref) { return machine.rank_of(ref.act.actor) == rank; });
+                     [&](const CallRef& ref) { return machine.rank_of(ref.op.actor) == rank; });
 }
 
 bool fits_together(const Machine& machine, const std::vector<CallRef>& seq) {
@@ -296,7 +296,7 @@ int Machine::steps_under_way(int communicator, int from, int to) const {
 std::set<int> Machine::ranks_waited_for(CallRef ref) const {
   constexpr int kSteps = 8;
   const std::vector<CallRef>& seq = arrived_with(ref);
-  const int rank = rank_of(ref.act.actor);
+  const int rank = rank_of(ref.op.actor);
   std::set<int> waited_for;
   for (int source : sources_of(seq, rank)) {
     if (!has_arrived(*this, seq, source)) waited_for.insert(source);
@@ -312,21 +312,21 @@ void Machine::arrive_in_open(CallRef ref) {
   const std::vector<int>& members = at(spec.communicators, c).ranks;
   std::vector<std::vector<CallRef>>& all = seqs[c];
   auto seq = std::find_if(all.begin(), all.end(), [&](const std::vector<CallRef>& its) {
-    return !has_arrived(*this, its, rank_of(ref.act.actor));
+    return !has_arrived(*this, its, rank_of(ref.op.actor));
   });
   if (seq == all.end()) seq = all.insert(all.end(), std::vector<CallRef>());
   seq->push_back(ref);
   const CallRef first = seq->front();
   if (call_of(ref).signature != call_of(first).signature) {
     branches.insert("9.4 mismatch on an open communicator");
-    mismatches.push_back({false, first.act, ref.act});
+    mismatches.push_back({false, first.op, ref.op});
   }
   const bool together = call_of(first).flow == Flow::kAll;
   if (together && seq->size() == members.size() && fits_together(*this, *seq)) {
     branches.insert("9.4 all together on an open communicator");
     std::vector<CallRef> in_order = *seq;
     std::sort(in_order.begin(), in_order.end(), [this](const CallRef& a, const CallRef& b) {
-      return rank_of(a.act.actor) < rank_of(b.act.actor);
+      return rank_of(a.op.actor) < rank_of(b.op.actor);
     });
     return run_calls(in_order, c);
   }
@@ -335,8 +335,8 @@ void Machine::arrive_in_open(CallRef ref) {
     const bool open = call_of(its.front()).flow != Flow::kAll && fits_together(*this, its);
     for (const CallRef& other : its) {
       const CallState state = call_state(other);
-      if (open && !state.running && !state.done && calls.contains(other.act)) {
-        waiting.emplace(rank_of(other.act.actor), other);
+      if (open && !state.running && !state.done && calls.contains(other.op)) {
+        waiting.emplace(rank_of(other.op.actor), other);
       }
     }
   }
@@ -352,7 +352,7 @@ void Machine::arrive_in_open(CallRef ref) {
 
 ChannelState& Machine::channel_of(CallRef ref) {
   const Call& call = call_of(ref);
-  const int own = rank_of(ref.act.actor);
+  const int own = rank_of(ref.op.actor);
   return call.kind == CallKind::kSend ? channels[{call.communicator, own, call.peer}]
                                       : channels[{call.communicator, call.peer, own}];
 }
@@ -360,9 +360,9 @@ ChannelState& Machine::channel_of(CallRef ref) {
 void Machine::activate_send(CallRef ref) {
   ChannelState& channel = channel_of(ref);
   must(!channel.send, "two sends of a channel are active");
-  if (call_of(ref).eager) {
+  if (call_of(ref).buffered) {
     run_calls({ref}, -1);
-  } else if (call_of(ref).steps > 0 && has_room_in_buffer(ref)) {
+  } else if (call_of(ref).steps > 0 && has_space_in_buffer(ref)) {
     run_into_buffer(ref);
   } else if (channel.receive) {
     branches.insert("9.5 receive waits for a send");
@@ -380,7 +380,7 @@ void Machine::activate_receive(CallRef ref) {
   const Call& call = call_of(ref);
   if (call.peer < 0) {
     channel.receive = ref;
-    return look_for_source(call.communicator, rank_of(ref.act.actor));
+    return look_for_source(call.communicator, rank_of(ref.op.actor));
   }
   if (!channel.came.empty()) channel.came.pop_front();
   if (!channel.messages.empty()) {
@@ -476,7 +476,7 @@ void Machine::take(CallRef send, CallRef receive) {
   }
   if (channel.in_buffer.erase(send) == 0 || !channel.send) return;
   const CallRef next = *channel.send;
-  if (call_of(next).steps == 0 || !has_room_in_buffer(next)) return;
+  if (call_of(next).steps == 0 || !has_space_in_buffer(next)) return;
   branches.insert("9.5 send gets room");
   channel.send.reset();
   run_into_buffer(next);
@@ -497,7 +497,7 @@ int Machine::steps_held(const ChannelState& channel) const {
   return steps;
 }
 
-bool Machine::has_room_in_buffer(CallRef send) {
+bool Machine::has_space_in_buffer(CallRef send) {
   constexpr int kSteps = 8;
   const bool fits = steps_held(channel_of(send)) + call_of(send).steps <= kSteps;
   if (!fits) branches.insert("9.5 send waits for room");
@@ -511,7 +511,7 @@ void Machine::run_into_buffer(CallRef send) {
 
 std::int64_t Machine::tag_of(CallRef ref) const {
   const Call& call = call_of(ref);
-  return (call.tag + ref.act.k * call.tag_step) % (std::int64_t{1} << 32);
+  return (call.tag + ref.op.k * call.tag_step) % (std::int64_t{1} << 32);
 }
 
 void Machine::compare(CallRef send, CallRef receive) {
@@ -521,7 +521,7 @@ void Machine::compare(CallRef send, CallRef receive) {
       sent.signature.type == wanted.signature.type && tag_of(send) == tag_of(receive)) {
     return;
   }
-  mismatches.push_back({true, send.act, receive.act});
+  mismatches.push_back({true, send.op, receive.op});
 }
 
 }  // namespace pipesim::twin

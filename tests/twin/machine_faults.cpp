@@ -15,38 +15,37 @@ std::string text(Why why) {
 
 // [10.2] Death ------------------------------------------------------------------------------------
 
-void Machine::die(int rank, Why why, std::optional<Act> act) {
+void Machine::die(int rank, Why why, std::optional<Op> op) {
   RankState& state = ranks.at(static_cast<std::size_t>(rank));
   if (state.dead) return;
   state.dead = true;
   if (!deaths.empty() && deaths.back().time == now && deaths.back().why != why) {
     branches.insert("10.5 deaths of two kinds at one time");
   }
-  deaths.push_back({rank, now, rested_, why, act});
+  deaths.push_back({rank, now, rested_, why, op});
   if (spec.launcher == 0 || why == Why::kLauncher) return;
   launchers_.push_back({now + spec.launcher, TimerKind::kLauncher, rank, rank, std::nullopt});
 }
 
 /// Whether the rank dies instead of launching the op, or instead of its work on the host.
-bool Machine::dies_instead(int t, Act act) {
-  if (actor(act.actor).dies_at != act.k)
-    return on_host(actor(act.actor).role) && sees_error(t, act);
-  die(at(spec.threads, t).rank, Why::kAtAnAct, act);
+bool Machine::dies_instead(int t, Op op) {
+  if (actor(op.actor).dies_at != op.k) return on_host(actor(op.actor).role) && sees_error(t, op);
+  die(at(spec.threads, t).rank, Why::kAtAnOp, op);
   return true;
 }
 
 /// Whether the rank dies when an op reaches its launch queue, or instead of its work on the host,
 /// because its devices have failed [10.3].
-bool Machine::sees_error(int t, Act act) {
+bool Machine::sees_error(int t, Op op) {
   const int rank = at(spec.threads, t).rank;
-  if (!at(ranks, rank).failed || !needs_device(act)) return false;
-  branches.insert("10.3 surfaces later: " + text(actor(act.actor).role));
-  die(rank, Why::kDeviceError, act);
+  if (!at(ranks, rank).failed || !needs_device(op)) return false;
+  branches.insert("10.3 surfaces later: " + text(actor(op.actor).role));
+  die(rank, Why::kDeviceError, op);
   return true;
 }
 
-bool Machine::needs_device(Act act) const {
-  const Actor& step = actor(act.actor);
+bool Machine::needs_device(Op op) const {
+  const Actor& step = actor(op.actor);
   if (step.role == Role::kAwait) return at(spec.signals, step.signal).recorded;
   if (step.role == Role::kMeet) return !step.synchronized.empty();
   return step.role == Role::kSynchronize || !on_host(step.role);
@@ -55,8 +54,8 @@ bool Machine::needs_device(Act act) const {
 /// Ranks that take part in the end of ops or calls.
 std::vector<int> Machine::ranks_in(const Event& event) const {
   std::vector<int> found;
-  for (const Act& act : event.ends) found.push_back(rank_of(act.actor));
-  for (const CallRef& ref : event.calls) found.push_back(rank_of(ref.act.actor));
+  for (const Op& op : event.ends) found.push_back(rank_of(op.actor));
+  for (const CallRef& ref : event.calls) found.push_back(rank_of(ref.op.actor));
   return found;
 }
 
@@ -71,12 +70,12 @@ bool Machine::is_stopped_by_faults(const Event& event) {
   bool stopped = false;
   for (const CallRef& ref : event.calls) {
     if (!call_of(ref).fatal) continue;
-    die(rank_of(ref.act.actor), Why::kFatalCall, ref.act);
+    die(rank_of(ref.op.actor), Why::kFatalCall, ref.op);
     stopped = true;
   }
-  for (const Act& act : event.ends) {
-    if (actor(act.actor).fails_at != act.k) continue;
-    fail(rank_of(act.actor));
+  for (const Op& op : event.ends) {
+    if (actor(op.actor).fails_at != op.k) continue;
+    fail(rank_of(op.actor));
     stopped = true;
   }
   return stopped;
@@ -97,10 +96,10 @@ void Machine::fail(int rank) {
     const Blocked& blocked = *thread_state(t).blocked;
     if (thread_state(t).wake_is_due) branches.insert("10.3 surfaces in a thread that was freed");
     branches.insert(blocked.step == Step::kHost
-                        ? "10.3 surfaces at once: " + text(actor(blocked.act.actor).role)
+                        ? "10.3 surfaces at once: " + text(actor(blocked.op.actor).role)
                     : blocked.step == Step::kBlocking ? "10.3 surfaces at once: blocking"
                                                       : "10.3 surfaces at once: launch queue");
-    die(rank, Why::kDeviceError, blocked.act);
+    die(rank, Why::kDeviceError, blocked.op);
     return;
   }
   branches.insert("10.3 does not surface at once");
@@ -112,7 +111,7 @@ bool Machine::waits_for_device(int t) const {
   if (!thread.blocked) return false;
   const Blocked& blocked = *thread.blocked;
   return blocked.step == Step::kLaunchQueue || blocked.step == Step::kBlocking ||
-         (blocked.step == Step::kHost && needs_device(blocked.act));
+         (blocked.step == Step::kHost && needs_device(blocked.op));
 }
 
 // [10.4] Links ------------------------------------------------------------------------------------
@@ -137,16 +136,16 @@ int Machine::link_of(const std::vector<CallRef>& together, int round_of) const {
 }
 
 /// Whether a run that starts now hangs on the link; this can become a link error.
-bool Machine::hangs(int l, std::int64_t takes, const std::vector<Act>& together) {
+bool Machine::hangs(int l, std::int64_t takes, const std::vector<Op>& together) {
   if (l < 0) return false;
   const Link& link = at(spec.links, l);
   if (now + takes < link.down) return false;
   branches.insert(now + takes == link.down ? "10.4 would end when the link goes down"
                                            : "10.4 hangs");
-  for (const Act& act : together) {
+  for (const Op& op : together) {
     if (link.retry == 0) break;
     link_errors_.push_back({polled(std::max(now, link.down) + link.retry), TimerKind::kLinkError,
-                            actor(act.actor).stream, rank_of(act.actor), act});
+                            actor(op.actor).stream, rank_of(op.actor), op});
   }
   return true;
 }
@@ -178,8 +177,8 @@ std::optional<Timer> Machine::next_timer() const {
 }
 
 /// The smallest timeout of the op's communicators; 0: none.
-std::int64_t Machine::timeout_of(Act act) const {
-  const Actor& its_actor = actor(act.actor);
+std::int64_t Machine::timeout_of(Op op) const {
+  const Actor& its_actor = actor(op.actor);
   std::set<int> used;
   if (its_actor.collective >= 0) {
     used.insert(at(spec.collectives, its_actor.collective).communicator);
@@ -196,10 +195,10 @@ std::int64_t Machine::timeout_of(Act act) const {
 void Machine::add_watchdogs(std::vector<Timer>& timers) const {
   for (int s = 0; s < count_of(spec.streams); ++s) {
     for (const Entry& entry : at(streams, s).entries) {
-      const std::int64_t timeout = entry.act ? timeout_of(*entry.act) : 0;
+      const std::int64_t timeout = entry.op ? timeout_of(*entry.op) : 0;
       if (timeout == 0) continue;
-      timers.push_back({polled(times.at(*entry.act).launch + timeout), TimerKind::kWatchdog, s,
-                        at(spec.streams, s).rank, entry.act});
+      timers.push_back({polled(times.at(*entry.op).launch + timeout), TimerKind::kWatchdog, s,
+                        at(spec.streams, s).rank, entry.op});
     }
   }
 }
@@ -209,17 +208,16 @@ void Machine::add_thread_timers(std::vector<Timer>& timers) const {
     const ThreadState& thread = at(threads, t);
     if (!thread.blocked) continue;
     const Blocked& blocked = *thread.blocked;
-    const Actor& step = actor(blocked.act.actor);
+    const Actor& step = actor(blocked.op.actor);
     const int rank = at(spec.threads, t).rank;
-    const std::int64_t creation =
-        blocked.step == Step::kCreation
-            ? at(spec.communicators, blocked.communicator).creation_timeout
-            : blocked.heartbeat;
-    if (creation > 0) {
-      timers.push_back({blocked.since + creation, TimerKind::kThread, t, rank, blocked.act});
+    const std::int64_t init = blocked.step == Step::kInit
+                                  ? at(spec.communicators, blocked.communicator).init_timeout
+                                  : blocked.heartbeat;
+    if (init > 0) {
+      timers.push_back({blocked.since + init, TimerKind::kThread, t, rank, blocked.op});
     }
     if (on_host(step.role) && step.timeout > 0) {
-      timers.push_back({thread.entered + step.timeout, TimerKind::kThread, t, rank, blocked.act});
+      timers.push_back({thread.entered + step.timeout, TimerKind::kThread, t, rank, blocked.op});
     }
   }
 }
@@ -232,11 +230,11 @@ void Machine::fire_timer(const Timer& timer) {
       deaths_come_.insert(timer.number);
       return die(timer.rank, Why::kAtATime, std::nullopt);
     case TimerKind::kLinkError:
-      return die(timer.rank, Why::kLinkError, timer.act);
+      return die(timer.rank, Why::kLinkError, timer.op);
     case TimerKind::kWatchdog:
-      return die(timer.rank, Why::kWatchdog, timer.act);
+      return die(timer.rank, Why::kWatchdog, timer.op);
     case TimerKind::kThread:
-      return die(timer.rank, Why::kTimeout, timer.act);
+      return die(timer.rank, Why::kTimeout, timer.op);
     case TimerKind::kLauncher:
       break;
   }

@@ -14,9 +14,9 @@ bool Machine::all_arrived(int c) const {
 }
 
 /// The first communicator that the op must initialize, also for [9.1] and [9.3].
-std::optional<int> Machine::missing_communicator(Act act) const {
+std::optional<int> Machine::missing_communicator(Op op) const {
   std::vector<int> needed;
-  const Actor& its_actor = actor(act.actor);
+  const Actor& its_actor = actor(op.actor);
   if (its_actor.collective >= 0) {
     needed.push_back(at(spec.collectives, its_actor.collective).communicator);
   }
@@ -28,24 +28,24 @@ std::optional<int> Machine::missing_communicator(Act act) const {
   return std::nullopt;
 }
 
-bool Machine::blocks_for_creation(int t, Act act) {
-  while (const std::optional<int> missing = missing_communicator(act)) {
-    if (blocks_for_communicator(t, act, *missing)) return true;
+bool Machine::blocks_for_init(int t, Op op) {
+  while (const std::optional<int> missing = missing_communicator(op)) {
+    if (blocks_for_communicator(t, op, *missing)) return true;
   }
   return false;
 }
 
-bool Machine::blocks_for_communicator(int t, Act act, int c) {
+bool Machine::blocks_for_communicator(int t, Op op, int c) {
   CommunicatorState& communicator = communicator_state(c);
-  const bool arrives = arrive_at_creation(t, c);
+  const bool arrives = arrive_at_init(t, c);
   if (communicator.exists) return false;
   if (arrives) communicator.blocked.push_back(t);
-  thread_state(t).blocked = Blocked{act, Step::kCreation, c, !arrives, now};
+  thread_state(t).blocked = Blocked{op, Step::kInit, c, !arrives, now};
   return true;
 }
 
 /// Lets the thread's rank arrive at an initialization. Returns whether it could.
-bool Machine::arrive_at_creation(int t, int c) {
+bool Machine::arrive_at_init(int t, int c) {
   CommunicatorState& communicator = communicator_state(c);
   const int rank = at(spec.threads, t).rank;
   if (link_is_down(arrival_link_of(c, rank))) {
@@ -72,7 +72,7 @@ void Machine::complete_arrivals(int c) {
     for (int s = 0; s < count_of(spec.streams); ++s) {
       const bool is_of_it = std::find(its_ranks.begin(), its_ranks.end(),
                                       at(spec.streams, s).rank) != its_ranks.end();
-      if (!is_of_it || !first_act(s)) continue;
+      if (!is_of_it || !first_op(s)) continue;
       Entry mark;
       mark.communicator = c;
       stream_state(s).entries.push_back(mark);
@@ -81,10 +81,10 @@ void Machine::complete_arrivals(int c) {
     branches.insert(communicator.streams_marked.empty() ? "3.3 no device to wait for"
                                                         : "3.3 waits for devices");
   }
-  if (communicator.streams_marked.empty()) finish_creation(c);
+  if (communicator.streams_marked.empty()) finish_init(c);
 }
 
-void Machine::finish_creation(int c) {
+void Machine::finish_init(int c) {
   CommunicatorState& communicator = communicator_state(c);
   if (has_dead_rank(c)) {
     branches.insert("10.2 the last mark leaves and a rank is dead");
@@ -126,11 +126,11 @@ std::vector<std::pair<MeetingKey, int>> Machine::connections_of(int a, bool of_m
   return found;
 }
 
-bool Machine::blocks_for_connections(int t, Act act) {
+bool Machine::blocks_for_connections(int t, Op op) {
   for (const bool of_messages : {true, false}) {
-    const int rank = rank_of(act.actor);
+    const int rank = rank_of(op.actor);
     std::vector<Coming> comings;
-    for (const auto& [meeting, connection] : connections_of(act.actor, of_messages)) {
+    for (const auto& [meeting, connection] : connections_of(op.actor, of_messages)) {
       int& number = connections[{meeting, {rank, connection}}];
       if (number == 0) {
         number = come(meeting, rank);
@@ -143,7 +143,7 @@ bool Machine::blocks_for_connections(int t, Act act) {
     if (blocks_at_meetings(t, comings)) {
       branches.insert(of_messages ? "9.7 first message" : "9.7 first collective");
       if (thread_state(t).waits_at.size() > 1) branches.insert("9.7 several at once");
-      Blocked blocked{act, Step::kConnection};
+      Blocked blocked{op, Step::kConnection};
       blocked.since = now;
       for (const Coming& coming : thread_state(t).waits_at) {
         const std::int64_t heartbeat =
@@ -160,13 +160,13 @@ bool Machine::blocks_for_connections(int t, Act act) {
 }
 
 /// Whether a step of role kMeet, whose streams are done, blocks its thread.
-bool Machine::blocks_for_meeting(int t, Act act) {
-  const MeetingKey meeting{actor(act.actor).meeting};
+bool Machine::blocks_for_meeting(int t, Op op) {
+  const MeetingKey meeting{actor(op.actor).meeting};
   thread_state(t).has_come = true;
-  const int number = come(meeting, rank_of(act.actor));
+  const int number = come(meeting, rank_of(op.actor));
   if (!blocks_at_meetings(t, {{meeting, number}})) return false;
   branches.insert("9.7 step waits");
-  thread_state(t).blocked = Blocked{act, Step::kHost};
+  thread_state(t).blocked = Blocked{op, Step::kHost};
   return true;
 }
 

@@ -9,112 +9,112 @@ namespace pipesim::twin {
 
 // [5.3] Limits of a device ------------------------------------------------------------------------
 
-bool Machine::has_room(int s) const {
+bool Machine::is_on_limited_device(int s) const {
   const int d = at(spec.streams, s).device;
   if (d < 0) return false;
   const Device& device = at(spec.devices, d);
   return device.hardware_queues > 0 || device.resident > 0 || device.order != Order::kNone;
 }
 
-bool Machine::needs_slot(Act act) const {
-  const Role role = actor(act.actor).role;
-  const int d = at(spec.streams, actor(act.actor).stream).device;
-  if (at(spec.devices, d).resident == 0 || actor(act.actor).room == 0) return false;
+bool Machine::needs_slot(Op op) const {
+  const Role role = actor(op.actor).role;
+  const int d = at(spec.streams, actor(op.actor).stream).device;
+  if (at(spec.devices, d).resident == 0 || actor(op.actor).kernel_slots == 0) return false;
   return role == Role::kOp || role == Role::kCalls;
 }
 
-bool Machine::in_launch_order(Act act) const {
-  const Order order = at(spec.devices, at(spec.streams, actor(act.actor).stream).device).order;
-  if (order == Order::kNone || actor(act.actor).role != Role::kCalls) return false;
+bool Machine::in_launch_order(Op op) const {
+  const Order order = at(spec.devices, at(spec.streams, actor(op.actor).stream).device).order;
+  if (order == Order::kNone || actor(op.actor).role != Role::kCalls) return false;
   if (order != Order::kSerialCollectives) return true;
-  const std::vector<Call>& all = actor(act.actor).calls;
+  const std::vector<Call>& all = actor(op.actor).calls;
   return std::any_of(all.begin(), all.end(),
                      [](const Call& call) { return call.kind == CallKind::kCollective; });
 }
 
-bool Machine::in_hardware_queue(Act act) const {
-  const Device& device = at(spec.devices, at(spec.streams, actor(act.actor).stream).device);
+bool Machine::in_hardware_queue(Op op) const {
+  const Device& device = at(spec.devices, at(spec.streams, actor(op.actor).stream).device);
   if (device.hardware_queues == 0) return false;
-  return device.holds_queues || actor(act.actor).role != Role::kRecord;
+  return device.holds_queues || actor(op.actor).role != Role::kRecord;
 }
 
 int Machine::free_slots(int d) const {
   int free = at(spec.devices, d).resident;
-  for (const auto& [act, slots] : at(devices, d).holds) free -= slots;
+  for (const auto& [op, slots] : at(devices, d).holds) free -= slots;
   return free;
 }
 
 /// Whether the device has enough free slots for a gang; the op needs some.
-bool Machine::can_take_slots(Act act) const {
-  const int free = free_slots(at(spec.streams, actor(act.actor).stream).device);
-  return free >= actor(act.actor).gang;
+bool Machine::can_take_slots(Op op) const {
+  const int free = free_slots(at(spec.streams, actor(op.actor).stream).device);
+  return free >= actor(op.actor).gang;
 }
 
-void Machine::join_device(Act act) {
-  const Stream& stream = at(spec.streams, actor(act.actor).stream);
+void Machine::join_device(Op op) {
+  const Stream& stream = at(spec.streams, actor(op.actor).stream);
   DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
-  device.turn.emplace(act, static_cast<int>(device.turn.size()));
-  if (in_hardware_queue(act)) device.hardware_queues[stream.hardware_queue].push_back(act);
-  if (in_launch_order(act)) device.launch_order.push_back(act);
+  device.turn.emplace(op, static_cast<int>(device.turn.size()));
+  if (in_hardware_queue(op)) device.hardware_queues[stream.hardware_queue].push_back(op);
+  if (in_launch_order(op)) device.launch_order.push_back(op);
 }
 
 /// Updates the queues of the device when an op starts.
-void Machine::take_room(Act act) {
-  const Stream& stream = at(spec.streams, actor(act.actor).stream);
+void Machine::leave_queues_at_start(Op op) {
+  const Stream& stream = at(spec.streams, actor(op.actor).stream);
   const Device& kind = at(spec.devices, stream.device);
   DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
-  if (in_hardware_queue(act) && !kind.holds_queues && actor(act.actor).role != Role::kWait) {
+  if (in_hardware_queue(op) && !kind.holds_queues && actor(op.actor).role != Role::kWait) {
     device.hardware_queues[stream.hardware_queue].pop_front();
   }
-  if (in_launch_order(act) && kind.order == Order::kImplicit) device.launch_order.pop_front();
+  if (in_launch_order(op) && kind.order == Order::kImplicit) device.launch_order.pop_front();
 }
 
 /// Frees the slots and queues of the device when an op ends.
-void Machine::give_room_back(Act act) {
-  const Stream& stream = at(spec.streams, actor(act.actor).stream);
+void Machine::leave_device(Op op) {
+  const Stream& stream = at(spec.streams, actor(op.actor).stream);
   const Device& kind = at(spec.devices, stream.device);
   DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
-  device.holds.erase(act);
-  if (in_launch_order(act) && kind.order != Order::kImplicit) {
+  device.holds.erase(op);
+  if (in_launch_order(op) && kind.order != Order::kImplicit) {
     branches.insert("5.3 ends in a serial order");
-    must(device.launch_order.front() == act, "ends without being the first of the launch order");
+    must(device.launch_order.front() == op, "ends without being the first of the launch order");
     device.launch_order.pop_front();
   }
-  if (in_hardware_queue(act) && (kind.holds_queues || actor(act.actor).role == Role::kWait)) {
+  if (in_hardware_queue(op) && (kind.holds_queues || actor(op.actor).role == Role::kWait)) {
     if (kind.holds_queues) branches.insert("5.3 holds its hardware queue to its end");
-    std::deque<Act>& queue = device.hardware_queues[stream.hardware_queue];
-    must(queue.front() == act, "ends without being the first of its hardware queue");
+    std::deque<Op>& queue = device.hardware_queues[stream.hardware_queue];
+    must(queue.front() == op, "ends without being the first of its hardware queue");
     queue.pop_front();
   }
 }
 
-bool Machine::has_room_to_start(Act act) const {
-  const Stream& stream = at(spec.streams, actor(act.actor).stream);
+bool Machine::can_start_on_device(Op op) const {
+  const Stream& stream = at(spec.streams, actor(op.actor).stream);
   const DeviceState& device = at(devices, stream.device);
-  if (in_hardware_queue(act) && device.hardware_queues.at(stream.hardware_queue).front() != act) {
+  if (in_hardware_queue(op) && device.hardware_queues.at(stream.hardware_queue).front() != op) {
     return false;
   }
-  if (in_launch_order(act) && device.launch_order.front() != act) return false;
-  return !needs_slot(act) || can_take_slots(act);
+  if (in_launch_order(op) && device.launch_order.front() != op) return false;
+  return !needs_slot(op) || can_take_slots(op);
 }
 
-std::vector<Act> Machine::may_start_on_device(int d) const {
-  std::vector<Act> found;
+std::vector<Op> Machine::may_start_on_device(int d) const {
+  std::vector<Op> found;
   for (int s = 0; s < count_of(spec.streams); ++s) {
     const std::deque<Entry>& entries = at(streams, s).entries;
     if (at(spec.streams, s).device != d || entries.empty()) continue;
-    must(entries.front().act.has_value(), "a mark waits at the head of a stream");
-    const Act head = *entries.front().act;
+    must(entries.front().op.has_value(), "a mark waits at the head of a stream");
+    const Op head = *entries.front().op;
     if (!was_started(head) && may_start(head)) found.push_back(head);
   }
   return found;
 }
 
-std::optional<Act> Machine::next_on_device(int d) const {
-  std::optional<Act> best;
+std::optional<Op> Machine::next_on_device(int d) const {
+  std::optional<Op> best;
   const auto& turn = at(devices, d).turn;
-  for (const Act& act : may_start_on_device(d)) {
-    if (!best || turn.at(act) < turn.at(*best)) best = act;
+  for (const Op& op : may_start_on_device(d)) {
+    if (!best || turn.at(op) < turn.at(*best)) best = op;
   }
   return best;
 }
@@ -127,52 +127,52 @@ bool Machine::offers(int d) const {
 void Machine::start_on_device(int s) {
   const int d = at(spec.streams, s).device;
   if (offers(d)) return;
-  while (const std::optional<Act> next = next_on_device(d)) take_slots(*next);
+  while (const std::optional<Op> next = next_on_device(d)) take_slots(*next);
 }
 
 /// Gives an op its turn on its device: starts it if all its slots are free, or takes the free ones.
-void Machine::take_slots(Act act) {
-  const int d = at(spec.streams, actor(act.actor).stream).device;
-  if (needs_slot(act)) {
-    int& held = devices.at(static_cast<std::size_t>(d)).holds[act];
-    const int gangs = free_slots(d) / actor(act.actor).gang;
-    held = std::min(actor(act.actor).room, held + gangs * actor(act.actor).gang);
-    if (held < actor(act.actor).room) {
-      if (actor(act.actor).gang > 1) branches.insert("5.3 takes some of its gangs");
+void Machine::take_slots(Op op) {
+  const int d = at(spec.streams, actor(op.actor).stream).device;
+  if (needs_slot(op)) {
+    int& held = devices.at(static_cast<std::size_t>(d)).holds[op];
+    const int gangs = free_slots(d) / actor(op.actor).gang;
+    held = std::min(actor(op.actor).kernel_slots, held + gangs * actor(op.actor).gang);
+    if (held < actor(op.actor).kernel_slots) {
+      if (actor(op.actor).gang > 1) branches.insert("5.3 takes some of its gangs");
       branches.insert("5.3 takes some of its slots");
       last_progress = now;
       return;
     }
   }
-  start(act);
+  start(op);
 }
 
 // [5.4] Waiting for other streams -----------------------------------------------------------------
 
-std::vector<Act> Machine::awaited_by(Act act) const {
-  std::vector<Act> acts;
-  for (const After& after : actor(act.actor).afters) {
-    const Act other{after.actor, act.k + after.ahead};
-    if (!is_done(other)) acts.push_back(other);
+std::vector<Op> Machine::awaited_by(Op op) const {
+  std::vector<Op> ops;
+  for (const After& after : actor(op.actor).afters) {
+    const Op other{after.actor, op.k + after.ahead};
+    if (!is_done(other)) ops.push_back(other);
   }
-  return acts;
+  return ops;
 }
 
-std::optional<Act> Machine::last_that_it_is_behind(Act act) const {
-  std::optional<Act> last;
-  const auto found = stays_behind.find(act);
+std::optional<Op> Machine::last_that_it_is_behind(Op op) const {
+  std::optional<Op> last;
+  const auto found = stays_behind.find(op);
   if (found == stays_behind.end()) return last;
-  for (const Act& other : found->second) {
+  for (const Op& other : found->second) {
     if (!is_done(other)) last = other;
   }
   return last;
 }
 
 /// Whether an op may start; it is the first of its stream.
-bool Machine::may_start(Act act) const {
-  if (!awaited_by(act).empty() || last_that_it_is_behind(act)) return false;
-  if (!not_first_in_line(act).empty()) return false;
-  return !has_room(actor(act.actor).stream) || has_room_to_start(act);
+bool Machine::may_start(Op op) const {
+  if (!awaited_by(op).empty() || last_that_it_is_behind(op)) return false;
+  if (!not_first_in_line(op).empty()) return false;
+  return !is_on_limited_device(actor(op.actor).stream) || can_start_on_device(op);
 }
 
 /// Other streams with an actor that names this stream, or an actor on it.
@@ -190,9 +190,9 @@ std::set<int> Machine::dependents_of(int s) const {
 /// Starts ops of other streams after an op of this stream has ended.
 void Machine::start_dependents(int s) {
   for (int other : at(dependents_of_stream, s)) {
-    const std::optional<Act> first = first_act(other);
+    const std::optional<Op> first = first_op(other);
     if (!first || was_started(*first)) continue;
-    if (has_room(other)) {
+    if (is_on_limited_device(other)) {
       start_on_device(other);
     } else {
       start_if_it_may(*first);
@@ -201,13 +201,13 @@ void Machine::start_dependents(int s) {
   }
 }
 
-void Machine::note_dependent(Act act) {
-  const int s = actor(act.actor).stream;
-  if (was_started(act)) {
-    branches.insert(has_room(s) ? "5.4 starts on a limited device" : "5.4 starts");
-  } else if (!awaited_by(act).empty()) {
+void Machine::note_dependent(Op op) {
+  const int s = actor(op.actor).stream;
+  if (was_started(op)) {
+    branches.insert(is_on_limited_device(s) ? "5.4 starts on a limited device" : "5.4 starts");
+  } else if (!awaited_by(op).empty()) {
     branches.insert("5.4 waits for another act");
-  } else if (last_that_it_is_behind(act)) {
+  } else if (last_that_it_is_behind(op)) {
     branches.insert("5.4 stays behind a stream");
   } else {
     branches.insert("5.4 waits for room only");
@@ -217,15 +217,15 @@ void Machine::note_dependent(Act act) {
 // [9.1] Host steps --------------------------------------------------------------------------------
 
 /// Runs a step on the host, after its launch overhead. Returns whether it blocks the thread.
-bool Machine::blocks_on_host(int t, Act act) {
-  const Actor& step = actor(act.actor);
+bool Machine::blocks_on_host(int t, Op op) {
+  const Actor& step = actor(op.actor);
   bool blocks = false;
   switch (step.role) {
     case Role::kSynchronize:
-      blocks = blocks_for_streams(t, act);
+      blocks = blocks_for_streams(t, op);
       break;
     case Role::kAwait:
-      blocks = blocks_for_signal(t, act);
+      blocks = blocks_for_signal(t, op);
       break;
     case Role::kSet:
       fire(step.signal);
@@ -238,18 +238,18 @@ bool Machine::blocks_on_host(int t, Act act) {
       break;
     case Role::kMeet:
       thread_state(t).has_come = false;
-      if (!blocks_for_streams(t, act)) return blocks_for_meeting(t, act);
+      if (!blocks_for_streams(t, op)) return blocks_for_meeting(t, op);
       blocks = true;
       break;
     default:
       break;
   }
-  if (blocks) thread_state(t).blocked = Blocked{act, Step::kHost};
+  if (blocks) thread_state(t).blocked = Blocked{op, Step::kHost};
   return blocks;
 }
 
-bool Machine::blocks_for_streams(int t, Act act) {
-  for (int s : actor(act.actor).synchronized) {
+bool Machine::blocks_for_streams(int t, Op op) {
+  for (int s : actor(op.actor).synchronized) {
     StreamState& stream = stream_state(s);
     if (stream.entries.empty()) continue;
     Entry mark;
@@ -262,8 +262,8 @@ bool Machine::blocks_for_streams(int t, Act act) {
   return !thread_state(t).streams_marked.empty();
 }
 
-bool Machine::blocks_for_signal(int t, Act act) {
-  const Actor& step = actor(act.actor);
+bool Machine::blocks_for_signal(int t, Op op) {
+  const Actor& step = actor(op.actor);
   SignalState& signal = signal_state(step.signal);
   const bool recorded = at(spec.signals, step.signal).recorded;
   const int need = recorded ? count_of(signal.records) : step.times;
@@ -295,19 +295,19 @@ void Machine::unlock(int l) {
 
 // [9.2] Events of streams -------------------------------------------------------------------------
 
-void Machine::note_launch(Act act) {
-  const Actor& step = actor(act.actor);
-  if (step.role == Role::kRecord) signal_state(step.signal).records.push_back(act);
-  if (step.role == Role::kWait) needs[act] = count_of(signal_state(step.signal).records);
+void Machine::note_launch(Op op) {
+  const Actor& step = actor(op.actor);
+  if (step.role == Role::kRecord) signal_state(step.signal).records.push_back(op);
+  if (step.role == Role::kWait) needs[op] = count_of(signal_state(step.signal).records);
 }
 
-void Machine::start_wait(Act act) {
-  SignalState& signal = signal_state(actor(act.actor).signal);
-  if (signal.fired >= needs.at(act)) {
-    return run_for(varied(0, act.actor, act.k, 0), Event{{act}, -1, {}, -1});
+void Machine::start_wait(Op op) {
+  SignalState& signal = signal_state(actor(op.actor).signal);
+  if (signal.fired >= needs.at(op)) {
+    return run_for(varied(0, op.actor, op.k, 0), Event{{op}, -1, {}, -1});
   }
   branches.insert("9.2 wait has to wait");
-  signal.streams.push_back({needs.at(act), -1, act});
+  signal.streams.push_back({needs.at(op), -1, op});
 }
 
 void Machine::fire(int s) {
@@ -327,7 +327,7 @@ void Machine::fire(int s) {
       branches.insert("9.2 wait of a later record");
       remaining.push_back(waiter);
     } else {
-      const Act wait = *waiter.wait;
+      const Op wait = *waiter.wait;
       run_for(varied(0, wait.actor, wait.k, 0), Event{{wait}, -1, {}, -1});
     }
   }

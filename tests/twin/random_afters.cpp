@@ -20,7 +20,7 @@ class AfterGenerator {
     backwards_percent_ = random_.pick<int>({0, 0, 0, 5, 5, 30});
     if (random_.chance(40)) add_tag_steps();
     if (random_.chance(20)) split_device();
-    if (random_.chance(40)) take_acts_away();
+    if (random_.chance(40)) take_ops_away();
     if (random_.chance(25)) add_crowd();
     const int percent = random_.pick<int>({0, 30, 50, 100});
     for (int i = random_.pick<int>({1, 1, 2, 3, 6}); i > 0; --i) {
@@ -53,11 +53,11 @@ class AfterGenerator {
     const Actor& from = at(spec_.actors, actor);
     const Actor& to = at(spec_.actors, other);
     return rank_of(actor) == rank_of(other) && to.stream >= 0 && from.stream != to.stream &&
-           from.acts <= to.acts;
+           from.ops <= to.ops;
   }
 
   void add_after(int actor, int other) {
-    const int most = at(spec_.actors, other).acts - at(spec_.actors, actor).acts;
+    const int most = at(spec_.actors, other).ops - at(spec_.actors, actor).ops;
     const int ahead = random_.chance(30) ? 0 : random_.between(0, most);
     change(spec_.actors, actor).afters.push_back({other, ahead});
   }
@@ -138,9 +138,9 @@ class AfterGenerator {
   }
 
   /// Removes one op of a step that has several and no edges, so that others can be ahead of it.
-  void take_acts_away() {
+  void take_ops_away() {
     const std::vector<int> kernels = actors_that(
-        spec_, [](const Actor& actor) { return actor.kind == "kernel" && actor.acts > 1; });
+        spec_, [](const Actor& actor) { return actor.kind == "kernel" && actor.ops > 1; });
     for (int a : kernels) {
       const bool has_edges = !registers_of(spec_, a).empty() || !inputs_of(spec_, a).empty();
       if (has_edges || at(spec_.actors, a).outside.waits || random_.chance(40)) continue;
@@ -150,7 +150,7 @@ class AfterGenerator {
       } else {
         list.erase(std::find(list.rbegin(), list.rend(), a).base() - 1);
       }
-      --change(spec_.actors, a).acts;
+      --change(spec_.actors, a).ops;
     }
   }
 

@@ -27,7 +27,7 @@ class FaultGenerator {
       case 0:
         return add_death();
       case 1:
-        return add_act_of_death();
+        return add_op_of_death();
       case 2:
       case 3:
         return add_error();
@@ -36,15 +36,15 @@ class FaultGenerator {
       case 5:
         return add_link_of_communicator();
       case 6:
-        return add_link_of_creation();
+        return add_link_of_init();
       case 7:
         return add_links_of_messages();
       case 8:
         return add_timeout();
       case 9:
-        return add_creation_timeout();
+        return add_init_timeout();
       case 10:
-        return add_link_of_creation();
+        return add_link_of_init();
       default:
         return add_step_timeouts();
     }
@@ -90,12 +90,12 @@ class FaultGenerator {
     }
   }
 
-  void add_act_of_death() {
+  void add_op_of_death() {
     const std::vector<int> actors = actors_that(spec_, [](const Actor&) { return true; });
     if (actors.empty()) return;
     for (int i = random_.pick<int>({1, 1, 2}); i > 0; --i) {
       Actor& actor = change(spec_.actors, random_.pick(actors));
-      actor.dies_at = random_.below(actor.acts);
+      actor.dies_at = random_.below(actor.ops);
     }
   }
 
@@ -108,12 +108,12 @@ class FaultGenerator {
         actors_that(spec_, [](const Actor& actor) { return actor.kind == "kernel"; });
     const int first = random_.pick(kernels.empty() || random_.chance(20) ? ops : kernels);
     Actor& actor = change(spec_.actors, first);
-    actor.fails_at = random_.below(actor.acts);
+    actor.fails_at = random_.below(actor.ops);
     if (actor.collective < 0 || random_.chance(50)) return;
     for (const Member& member : at(spec_.collectives, actor.collective).members) {
       if (member.actor < 0 || random_.chance(30)) continue;
       Actor& other = change(spec_.actors, member.actor);
-      if (other.acts > actor.fails_at) other.fails_at = actor.fails_at;
+      if (other.ops > actor.fails_at) other.fails_at = actor.fails_at;
     }
   }
 
@@ -152,7 +152,7 @@ class FaultGenerator {
     communicator.link = add_link_among(communicator.ranks);
   }
 
-  void add_link_of_creation() {
+  void add_link_of_init() {
     std::vector<int> created;
     for (int c = 0; c < count_of(spec_.communicators); ++c) {
       if (at(spec_.communicators, c).at_first_use) created.push_back(c);
@@ -200,9 +200,9 @@ class FaultGenerator {
     }
   }
 
-  void add_creation_timeout() {
+  void add_init_timeout() {
     for (Communicator& communicator : spec_.communicators) {
-      if (random_.chance(70)) communicator.creation_timeout = some_timeout();
+      if (random_.chance(70)) communicator.init_timeout = some_timeout();
       if (random_.chance(50)) communicator.heartbeat = some_timeout();
     }
   }

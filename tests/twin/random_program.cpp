@@ -37,12 +37,12 @@ class ProgramGenerator {
     if (random_.chance(12)) add_outside();
     write_lists(rounds);
     note_recorded();
-    if (random_.chance(30)) need_room();
+    if (random_.chance(30)) need_slots();
   }
 
  private:
   /// Makes ops need several slots at a time, or none.
-  void need_room() {
+  void need_slots() {
     for (Device& device : spec_.devices) {
       if (device.resident > 0) device.resident = random_.between(2, 4);
     }
@@ -51,9 +51,9 @@ class ProgramGenerator {
       if (at(spec_.streams, actor.stream).device < 0) continue;
       const int most = at(spec_.devices, at(spec_.streams, actor.stream).device).resident;
       if (most == 0) continue;
-      actor.room = std::min(most, random_.pick<int>({0, 1, 1, 2, 3, 4}));
-      if (actor.room > 1 && random_.chance(20)) actor.gang = actor.room;
-      if (actor.room == 4 && random_.chance(30)) actor.gang = 2;
+      actor.kernel_slots = std::min(most, random_.pick<int>({0, 1, 1, 2, 3, 4}));
+      if (actor.kernel_slots > 1 && random_.chance(20)) actor.gang = actor.kernel_slots;
+      if (actor.kernel_slots == 4 && random_.chance(30)) actor.gang = 2;
     }
   }
 
@@ -63,7 +63,7 @@ class ProgramGenerator {
     instant_percent_ = random_.pick<int>({0, 0, 30});
     overhead_percent_ = random_.pick<int>({0, 20, 60});
     blocking_percent_ = random_.pick<int>({0, 0, 10, 30});
-    eager_percent_ = random_.pick<int>({0, 0, 30, 70, 100});
+    buffered_percent_ = random_.pick<int>({0, 0, 30, 70, 100});
     buffer_percent_ = random_.pick<int>({0, 50, 100});
     flow_percent_ = random_.pick<int>({0, 0, 0, 80});
     connect_percent_ = random_.pick<int>({0, 0, 60, 100});
@@ -309,8 +309,8 @@ class ProgramGenerator {
     send.communicator = communicator;
     send.kind = CallKind::kSend;
     send.peer = to;
-    send.eager = random_.chance(eager_percent_);
-    if (!send.eager && random_.chance(buffer_percent_)) {
+    send.buffered = random_.chance(buffered_percent_);
+    if (!send.buffered && random_.chance(buffer_percent_)) {
       send.steps = random_.pick<int>({1, 1, 2, 3, 4, 5, 8});
     }
     send.signature.count = std::int64_t{32} * random_.between(1, 2);
@@ -320,7 +320,7 @@ class ProgramGenerator {
     Call receive = send;
     receive.kind = CallKind::kReceive;
     receive.peer = from;
-    receive.eager = false;
+    receive.buffered = false;
     receive.steps = 0;
     receive.takes = some_time();
     return {send, receive};
@@ -545,7 +545,7 @@ class ProgramGenerator {
         auto [send, receive] =
             gathers ? some_message(communicator, to, from) : some_message(communicator, from, to);
         if (all_rendezvous) {
-          send.eager = false;
+          send.buffered = false;
           send.steps = 0;
         }
         group.push_back(gathers ? receive : send);
@@ -617,7 +617,7 @@ class ProgramGenerator {
         std::swap(change(list, place), change(list, (place + 1) % count_of(list)));
         return;
       case 2:
-        change(spec_.actors, at(list, place)).acts = 0;
+        change(spec_.actors, at(list, place)).ops = 0;
         list.erase(list.begin() + place);
         return;
       default:
@@ -647,8 +647,8 @@ class ProgramGenerator {
         ++call.tag;
         return;
       case 4:
-        call.eager = call.kind == CallKind::kSend && !call.eager;
-        call.steps = call.kind == CallKind::kSend && !call.eager ? random_.below(9) : 0;
+        call.buffered = call.kind == CallKind::kSend && !call.buffered;
+        call.steps = call.kind == CallKind::kSend && !call.buffered ? random_.below(9) : 0;
         return;
       default:
         ++call.signature.count;
@@ -662,14 +662,14 @@ class ProgramGenerator {
     std::vector<int> ops;
     for (int a = 0; a < count_of(spec_.actors); ++a) {
       const Actor& actor = at(spec_.actors, a);
-      if (actor.role == Role::kOp && actor.acts > 0) ops.push_back(a);
+      if (actor.role == Role::kOp && actor.ops > 0) ops.push_back(a);
     }
     if (count_of(ops) < 2 || random_.chance(50)) return;
     const int producer = random_.pick(ops);
     const int consumer = random_.pick(ops);
     const Actor& from = at(spec_.actors, producer);
     const Actor& to = at(spec_.actors, consumer);
-    if (from.acts != 1 || to.acts != 1 || producer >= consumer) return;
+    if (from.ops != 1 || to.ops != 1 || producer >= consumer) return;
     Register reg;
     reg.producer = producer;
     reg.control = random_.chance(30);
@@ -681,7 +681,7 @@ class ProgramGenerator {
     const std::vector<int>& list = at(lists_, random_.pick(random_.pick(threads_)));
     if (list.empty()) return;
     Actor& actor = change(spec_.actors, random_.pick(list));
-    actor.outside = {true, random_.chance(80) ? actor.acts : 0, random_.pick<int>({0, 10, 45}), 10};
+    actor.outside = {true, random_.chance(80) ? actor.ops : 0, random_.pick<int>({0, 10, 45}), 10};
   }
 
   /// Writes the lists: each step once per iteration. With registers, a single iteration, because
@@ -695,7 +695,7 @@ class ProgramGenerator {
       }
       for (int a : at(lists_, t)) {
         Actor& actor = change(spec_.actors, a);
-        actor.acts = rounds;
+        actor.ops = rounds;
         if (actor.outside.items > 0) actor.outside.items = rounds;
       }
     }
@@ -714,7 +714,7 @@ class ProgramGenerator {
   int instant_percent_ = 0;
   int overhead_percent_ = 0;
   int blocking_percent_ = 0;
-  int eager_percent_ = 0;
+  int buffered_percent_ = 0;
   int buffer_percent_ = 0;
   int flow_percent_ = 0;
   int connect_percent_ = 0;

@@ -16,7 +16,7 @@ namespace pipesim::twin {
 namespace {
 
 constexpr int kMaxActors = 20;
-constexpr int kMaxActs = 12;
+constexpr int kMaxOps = 12;
 
 class Generator {
  public:
@@ -26,7 +26,7 @@ class Generator {
     draw_temper();
     add_hosts();
     if (random_.chance(10)) add_lent_slots();
-    if (random_.chance(6)) add_waiting_creations();
+    if (random_.chance(6)) add_waiting_inits();
     const int target = random_.chance(50) ? random_.between(2, 9) : random_.between(8, kMaxActors);
     while (count_of(spec_.actors) < target) add_something(target);
     for (int i = random_.below(3); i > 0; --i) add_extra_edge();
@@ -53,7 +53,7 @@ class Generator {
 
   /// Draws the plan's preferences, so that rare features come in crowds as well as alone.
   void draw_temper() {
-    base_acts_ = random_.between(1, 4);
+    base_ops_ = random_.between(1, 4);
     rate_ = random_.between(2, 3);
     instant_percent_ = random_.pick<int>({0, 0, 0, 60});
     gated_percent_ = random_.pick<int>({0, 20, 80});
@@ -65,7 +65,7 @@ class Generator {
     waits_for_device_percent_ = random_.pick<int>({20, 50, 100});
     late_member_percent_ = random_.pick<int>({3, 3, 30});
     absent_percent_ = random_.pick<int>({2, 2, 20});
-    absent_at_creation_percent_ = random_.pick<int>({2, 2, 10});
+    absent_at_init_percent_ = random_.pick<int>({2, 2, 10});
     few_streams_ = random_.chance(25);
     program_percent_ = random_.pick<int>({0, 30, 100});
     if (random_.chance(20)) favourite_ = random_.pick(kinds());
@@ -107,7 +107,7 @@ class Generator {
     return random_.chance(60) ? 10 : random_.pick<std::int64_t>({0, 0, 5, 20, 30, 7});
   }
 
-  int add_actor(const std::string& kind, int rank, int acts) {
+  int add_actor(const std::string& kind, int rank, int ops) {
     const std::vector<int> threads = of_rank(spec_.threads, rank);
     const std::vector<int> streams = of_rank(spec_.streams, rank);
     const int place = random_.below(count_of(threads));
@@ -118,37 +118,37 @@ class Generator {
     actor.stream = own ? at(streams, place) : random_.pick(streams);
     actor.takes = some_time();
     if (random_.chance(overhead_percent_)) actor.launch_overhead = random_.pick<int>({3, 5, 10});
-    actor.acts = acts;
+    actor.ops = ops;
     actor.immediate = !random_.chance(gated_percent_);
     actor.blocking = random_.chance(blocking_percent_);
     spec_.actors.push_back(actor);
     return count_of(spec_.actors) - 1;
   }
 
-  int some_acts() { return base_acts_ * (random_.chance(35) ? rate_ : 1); }
+  int some_ops() { return base_ops_ * (random_.chance(35) ? rate_ : 1); }
 
   /// Number of slots of a register that are filled in the whole run.
   int slots_filled(int reg) const {
     const Register& output = at(spec_.registers, reg);
-    return at(spec_.actors, output.producer).acts / output.acts_per_slot;
+    return at(spec_.actors, output.producer).ops / output.ops_per_slot;
   }
 
-  bool fits(int reg, int acts) const { return acts > 0 && acts % slots_filled(reg) == 0; }
+  bool fits(int reg, int ops) const { return ops > 0 && ops % slots_filled(reg) == 0; }
 
-  int add_register(int producer, int slots, int acts_per_slot, bool control = false) {
+  int add_register(int producer, int slots, int ops_per_slot, bool control = false) {
     Register output;
     output.producer = producer;
     output.slots = slots;
-    output.acts_per_slot = acts_per_slot;
+    output.ops_per_slot = ops_per_slot;
     output.control = control;
-    if (random_.chance(5)) output.drain_every = acts_per_slot * random_.between(1, 3);
+    if (random_.chance(5)) output.drain_every = ops_per_slot * random_.between(1, 3);
     spec_.registers.push_back(output);
     return count_of(spec_.registers) - 1;
   }
 
   void consume(int reg, int consumer) {
-    const int acts = at(spec_.actors, consumer).acts;
-    spec_.edges.push_back({reg, consumer, acts / slots_filled(reg)});
+    const int ops = at(spec_.actors, consumer).ops;
+    spec_.edges.push_back({reg, consumer, ops / slots_filled(reg)});
   }
 
   void add_outputs(int actor) {
@@ -171,22 +171,22 @@ class Generator {
 
   /// Adds a control input from another actor, if there is one.
   void add_control_input(int consumer) {
-    const int acts = at(spec_.actors, consumer).acts;
+    const int ops = at(spec_.actors, consumer).ops;
     const int producer = random_.below(count_of(spec_.actors));
-    if (producer >= consumer || acts == 0 || at(spec_.actors, producer).acts == 0) return;
+    if (producer >= consumer || ops == 0 || at(spec_.actors, producer).ops == 0) return;
     std::vector<int> groups;
-    for (int slots = 1; slots <= acts; ++slots) {
-      const int produced = at(spec_.actors, producer).acts;
-      if (acts % slots == 0 && produced % slots == 0) groups.push_back(produced / slots);
+    for (int slots = 1; slots <= ops; ++slots) {
+      const int produced = at(spec_.actors, producer).ops;
+      if (ops % slots == 0 && produced % slots == 0) groups.push_back(produced / slots);
     }
     const int group = random_.chance(70) ? groups.back() : random_.pick(groups);
     consume(add_register(producer, random_.between(1, 2), group, true), consumer);
   }
 
   void add_source(const std::string& kind) {
-    const int acts = some_acts();
+    const int ops = some_ops();
     const int rank = random_.below(spec_.ranks);
-    const int actor = add_actor(kind, rank, acts);
+    const int actor = add_actor(kind, rank, ops);
     add_outputs(actor);
     if (kind == "zeros" && actor > 0) add_control_input(actor);
     if (kind == "outside") add_outside(actor);
@@ -195,11 +195,11 @@ class Generator {
   void add_outside(int actor) {
     Actor& source = spec_.actors[static_cast<std::size_t>(actor)];
     source.outside.waits = true;
-    source.outside.items = random_.chance(75) ? source.acts : random_.between(0, source.acts);
+    source.outside.items = random_.chance(75) ? source.ops : random_.between(0, source.ops);
     source.outside.first = random_.pick<int>({0, 0, 10, 45});
     source.outside.every = random_.pick<int>({0, 10, 25});
     if (random_.chance(20)) {
-      const int other = add_actor("plain", rank_of(actor), at(spec_.actors, actor).acts);
+      const int other = add_actor("plain", rank_of(actor), at(spec_.actors, actor).ops);
       spec_.actors.back().thread = at(spec_.actors, actor).thread;
       if (random_.chance(50)) consume(add_register(actor, 2, 1), other);
       add_outputs(other);
@@ -212,7 +212,7 @@ class Generator {
     const int filled = slots_filled(*input);
     const int from = rank_of(at(spec_.registers, *input).producer);
     const bool more = kind == "repeat" || kind == "unpack";
-    if (more && filled * rate_ > kMaxActs) return;
+    if (more && filled * rate_ > kMaxOps) return;
     const bool moves = kind == "copy" || random_.chance(kind == "in place" ? 15 : 7);
     const int rank = moves && spec_.ranks > 1
                          ? (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks
@@ -263,10 +263,10 @@ class Generator {
   /// Adds a second input to an actor; perhaps the actor's output reuses it instead of the first.
   void add_second_input(int actor) {
     const std::optional<int> reg = some_data(rank_of(actor));
-    const int acts = at(spec_.actors, actor).acts;
-    if (!reg || at(spec_.registers, *reg).producer >= actor || !fits(*reg, acts)) return;
+    const int ops = at(spec_.actors, actor).ops;
+    if (!reg || at(spec_.registers, *reg).producer >= actor || !fits(*reg, ops)) return;
     consume(*reg, actor);
-    if (spec_.edges.back().acts_per_slot != 1 || !random_.chance(30)) return;
+    if (spec_.edges.back().ops_per_slot != 1 || !random_.chance(30)) return;
     const int last_input = count_of(inputs_of(spec_, actor)) - 1;
     const int output = add_register(actor, random_.between(1, 2), 1);
     spec_.registers.back().in_place = last_input;
@@ -302,26 +302,26 @@ class Generator {
     if (count_of(spec_.actors) + count_of(ranks) > kMaxActors) return;
     random_.shuffle(ranks);
     const int number = count_of(spec_.collectives);
-    const int acts = some_acts();
+    const int ops = some_ops();
     const bool exists = !at(spec_.communicators, communicator).at_first_use;
-    const int absent_percent = exists ? absent_percent_ : absent_at_creation_percent_;
+    const int absent_percent = exists ? absent_percent_ : absent_at_init_percent_;
     Collective collective{communicator, {}};
     for (int rank : ranks) {
       const bool absent = random_.chance(absent_percent) && rank != ranks.front();
-      const int member = absent ? -1 : add_member(number, rank, acts);
+      const int member = absent ? -1 : add_member(number, rank, ops);
       collective.members.push_back({rank, member});
     }
     random_.shuffle(collective.members);
     spec_.collectives.push_back(collective);
   }
 
-  int add_member(int collective, int rank, int acts) {
-    const bool fewer = acts > 1 && random_.chance(3);
-    const int actor = add_actor("collective", rank, fewer ? random_.between(0, acts - 1) : acts);
+  int add_member(int collective, int rank, int ops) {
+    const bool fewer = ops > 1 && random_.chance(3);
+    const int actor = add_actor("collective", rank, fewer ? random_.between(0, ops - 1) : ops);
     spec_.actors.back().collective = collective;
-    if (fewer && at(spec_.actors, actor).acts == 0) return actor;
+    if (fewer && at(spec_.actors, actor).ops == 0) return actor;
     const std::optional<int> input = some_data(rank);
-    if (input && fits(*input, at(spec_.actors, actor).acts) && random_.chance(75)) {
+    if (input && fits(*input, at(spec_.actors, actor).ops) && random_.chance(75)) {
       consume(*input, actor);
     }
     if (random_.chance(8)) add_control_input(actor);
@@ -345,8 +345,8 @@ class Generator {
   /// Adds a stop, which mostly waits for some ops of another actor if the numbers of ops allow it.
   void add_stop(int rank, int other_rank) {
     const bool first = spec_.actors.empty();
-    const int acts = first ? 1 : std::max(1, random_.pick(spec_.actors).acts);
-    const int actor = add_actor("collective", rank, acts);
+    const int ops = first ? 1 : std::max(1, random_.pick(spec_.actors).ops);
+    const int actor = add_actor("collective", rank, ops);
     spec_.actors.back().collective = count_of(spec_.collectives);
     if (random_.chance(85)) add_control_input(actor);
     const int communicator = count_of(spec_.communicators);
@@ -357,7 +357,7 @@ class Generator {
 
   /// Adds two communicators whose initialization waits for devices, some of which have stopped.
   /// Perhaps a rank misses the first, and another comes twice.
-  void add_waiting_creations() {
+  void add_waiting_inits() {
     if (spec_.ranks < 2) return;
     stop_streams();
     stop_streams();
@@ -391,9 +391,9 @@ class Generator {
   /// the stream through which they return, can stop.
   void add_lent_slots() {
     const int rank = random_.below(spec_.ranks);
-    const int acts = random_.between(2, kMaxActs);
+    const int ops = random_.between(2, kMaxOps);
     const std::vector<int> threads = of_rank(spec_.threads, rank);
-    const int owner = add_actor("source", rank, acts);
+    const int owner = add_actor("source", rank, ops);
     spec_.actors.back().thread = threads.front();
     const int slots = add_register(owner, random_.between(2, 3), 1);
     if (random_.chance(60)) {
@@ -401,12 +401,12 @@ class Generator {
       spec_.actors.back().thread = threads.front();
       add_outside(outside);
     }
-    const int lender = add_actor("in place", rank, acts);
+    const int lender = add_actor("in place", rank, ops);
     spec_.actors.back().thread = threads.back();
     consume(slots, lender);
     const int lent = add_register(lender, random_.pick<int>({1, 1, 2, 3}), 1);
     spec_.registers.back().in_place = 0;
-    const int reader = add_actor("plain", rank, acts);
+    const int reader = add_actor("plain", rank, ops);
     if (random_.chance(60)) spec_.actors.back().thread = threads.back();
     if (random_.chance(60)) spec_.actors.back().stream = at(spec_.actors, lender).stream;
     consume(lent, reader);
@@ -470,7 +470,7 @@ class Generator {
   void add_any_edge(int consumer, Accepts accepts) {
     std::vector<int> fitting;
     for (int r = 0; r < count_of(spec_.registers); ++r) {
-      if (accepts(at(spec_.registers, r).producer) && fits(r, at(spec_.actors, consumer).acts)) {
+      if (accepts(at(spec_.registers, r).producer) && fits(r, at(spec_.actors, consumer).ops)) {
         fitting.push_back(r);
       }
     }
@@ -483,21 +483,21 @@ class Generator {
     Thread& thread = spec_.threads[static_cast<std::size_t>(t)];
     if (!thread.program) return;
     const int manner = random_.below(100);
-    std::vector<std::pair<int, int>> acts;  // (place, actor)
+    std::vector<std::pair<int, int>> ops;  // (place, actor)
     for (int a = 0; a < count_of(spec_.actors); ++a) {
       const Actor& actor = at(spec_.actors, a);
-      for (int k = 0; k < actor.acts && actor.thread == t; ++k) {
-        const int progress = (k + 1) * 1000 / actor.acts;
-        acts.emplace_back(manner < 65 ? progress : manner < 80 ? a : random_.below(1000), a);
+      for (int k = 0; k < actor.ops && actor.thread == t; ++k) {
+        const int progress = (k + 1) * 1000 / actor.ops;
+        ops.emplace_back(manner < 65 ? progress : manner < 80 ? a : random_.below(1000), a);
       }
     }
-    std::stable_sort(acts.begin(), acts.end());
-    for (const auto& [place, actor] : acts) thread.list.push_back(actor);
+    std::stable_sort(ops.begin(), ops.end());
+    for (const auto& [place, actor] : ops) thread.list.push_back(actor);
   }
 
   Random random_;
   Spec spec_;
-  int base_acts_ = 1;
+  int base_ops_ = 1;
   int rate_ = 2;
   int instant_percent_ = 0;
   int gated_percent_ = 0;
@@ -509,7 +509,7 @@ class Generator {
   int waits_for_device_percent_ = 0;
   int late_member_percent_ = 0;
   int absent_percent_ = 0;
-  int absent_at_creation_percent_ = 0;
+  int absent_at_init_percent_ = 0;
   bool few_streams_ = false;
   std::string favourite_;  // the kind of every second actor, or empty
   int program_percent_ = 0;

@@ -23,25 +23,25 @@ struct Sketch {
     spec.streams.push_back({rank, launch_queue});
     return count_of(spec.streams) - 1;
   }
-  int add_actor(int thread, int stream, std::int64_t takes, int acts) {
+  int add_actor(int thread, int stream, std::int64_t takes, int ops) {
     Actor actor;
     actor.thread = thread;
     actor.stream = stream;
     actor.takes = takes;
-    actor.acts = acts;
+    actor.ops = ops;
     spec.actors.push_back(actor);
     return count_of(spec.actors) - 1;
   }
-  int add_register(int producer, int slots, int acts_per_slot = 1) {
+  int add_register(int producer, int slots, int ops_per_slot = 1) {
     Register reg;
     reg.producer = producer;
     reg.slots = slots;
-    reg.acts_per_slot = acts_per_slot;
+    reg.ops_per_slot = ops_per_slot;
     spec.registers.push_back(reg);
     return count_of(spec.registers) - 1;
   }
-  void add_edge(int reg, int consumer, int acts_per_slot = 1) {
-    spec.edges.push_back({reg, consumer, acts_per_slot});
+  void add_edge(int reg, int consumer, int ops_per_slot = 1) {
+    spec.edges.push_back({reg, consumer, ops_per_slot});
   }
   int add_program(int rank = 0) {
     spec.threads.push_back({rank, true, {}});
@@ -78,7 +78,7 @@ struct Sketch {
   /// Takes the last step out of its program.
   void drop_last_step() {
     spec.threads.at(static_cast<std::size_t>(spec.actors.back().thread)).list.pop_back();
-    spec.actors.back().acts = 0;
+    spec.actors.back().ops = 0;
   }
   void add_device(int rank, const std::vector<int>& streams, int hardware_queues, int resident,
                   bool implicit_order) {
@@ -125,12 +125,12 @@ inline Call collective_call(int communicator, int operation, std::int64_t takes)
   return call;
 }
 
-inline Call message_call(CallKind kind, int peer, std::int64_t takes, bool eager = false) {
+inline Call message_call(CallKind kind, int peer, std::int64_t takes, bool buffered = false) {
   Call call;
   call.kind = kind;
   call.peer = peer;
   call.takes = takes;
-  call.eager = eager;
+  call.buffered = buffered;
   return call;
 }
 

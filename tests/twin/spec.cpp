@@ -60,7 +60,7 @@ void write_call(std::ostream& out, const Call& call) {
     out << (call.kind == CallKind::kSend ? ": send to " : ": receive from ") << call.peer
         << ", tag " << call.tag;
     if (call.tag_step > 0) out << " and " << call.tag_step << " more with each act";
-    out << (call.eager ? ", eager" : "");
+    out << (call.buffered ? ", eager" : "");
     if (call.steps > 0) out << ", steps " << call.steps;
   }
   out << ", count " << signature.count << ", type " << signature.type << ", takes " << call.takes
@@ -82,7 +82,7 @@ void write_step(std::ostream& out, const Actor& actor) {
 void write_actor(std::ostream& out, const Spec& spec, int a) {
   const Actor& actor = at(spec.actors, a);
   out << "actor " << a << " (" << actor.kind << "): thread " << actor.thread << ", stream "
-      << actor.stream << ", takes " << actor.takes << ", acts " << actor.acts;
+      << actor.stream << ", takes " << actor.takes << ", acts " << actor.ops;
   if (actor.launch_overhead > 0) out << ", overhead " << actor.launch_overhead;
   if (!actor.immediate) out << ", gated";
   if (actor.blocking) out << ", blocking";
@@ -96,7 +96,7 @@ void write_actor(std::ostream& out, const Spec& spec, int a) {
     out << ", after " << after.ahead << " ahead of actor " << after.actor;
   }
   if (actor.behind >= 0) out << ", behind stream " << actor.behind;
-  if (actor.room != 1) out << ", room " << actor.room;
+  if (actor.kernel_slots != 1) out << ", room " << actor.kernel_slots;
   if (actor.gang != 1) out << ", gang " << actor.gang;
   if (actor.dies_at >= 0) out << ", dies at " << actor.dies_at;
   if (actor.fails_at >= 0) out << ", fails at " << actor.fails_at;
@@ -108,7 +108,7 @@ void write_actor(std::ostream& out, const Spec& spec, int a) {
 void write_register(std::ostream& out, const Spec& spec, int r) {
   const Register& reg = at(spec.registers, r);
   out << "register " << r << " of actor " << reg.producer << ": slots " << reg.slots << ", Np "
-      << reg.acts_per_slot;
+      << reg.ops_per_slot;
   if (reg.drain_every > 0) out << ", drain every " << reg.drain_every;
   if (reg.control) out << ", control";
   if (reg.in_place >= 0) out << ", in place of edge " << in_place_edge(spec, r);
@@ -119,8 +119,8 @@ void write_faults(std::ostream& out, const Communicator& communicator) {
   if (communicator.link >= 0) out << ", link " << communicator.link;
   if (communicator.timeout > 0) out << ", timeout " << communicator.timeout;
   if (communicator.heartbeat > 0) out << ", heartbeat " << communicator.heartbeat;
-  if (communicator.creation_timeout > 0) {
-    out << ", creation timeout " << communicator.creation_timeout;
+  if (communicator.init_timeout > 0) {
+    out << ", creation timeout " << communicator.init_timeout;
   }
   if (communicator.links.empty()) return;
   out << ", arrives over links";
@@ -217,7 +217,7 @@ Spec without_faults(Spec spec) {
   }
   for (Communicator& communicator : spec.communicators) {
     communicator.link = -1;
-    communicator.timeout = communicator.creation_timeout = communicator.heartbeat = 0;
+    communicator.timeout = communicator.init_timeout = communicator.heartbeat = 0;
     communicator.links.clear();
   }
   return spec;
@@ -242,7 +242,7 @@ std::string text(const Spec& spec) {
     const Edge& edge = at(spec.edges, e);
     out << "edge " << e << ": register " << edge.reg << " (actor "
         << at(spec.registers, edge.reg).producer << ") to actor " << edge.consumer << ", Nc "
-        << edge.acts_per_slot << '\n';
+        << edge.ops_per_slot << '\n';
   }
   write_groups(out, spec);
   write_faults(out, spec);

@@ -94,7 +94,7 @@ struct Call {
   int communicator = 0;
   CallKind kind = CallKind::kCollective;
   int peer = -1;  // rank of a send or recv (-1: from any rank); root of a flow
-  bool eager = false;
+  bool buffered = false;
   Flow flow = Flow::kAll;
   int steps = 0;       // buffer steps of a rendezvous send [9.5] or a flow
   int connection = 0;  // connection of a collective call [9.7]
@@ -117,7 +117,7 @@ struct Actor {
   int stream = 0;  // -1: a host step
   std::int64_t takes = 0;
   std::int64_t launch_overhead = 0;
-  int acts = 1;
+  int ops = 1;
   bool immediate = true;
   bool blocking = false;
   OutsideInput outside;
@@ -134,7 +134,7 @@ struct Actor {
   int behind = -1;                // stream that kOp and kCalls stay behind [5.4]
   int dies_at = -1;               // number of an op; -1: never
   int fails_at = -1;              // number of a kOp op; -1: never
-  int room = 1;                   // kernel slots of kOp and kCalls [5.3]
+  int kernel_slots = 1;           // kernel slots of kOp and kCalls [5.3]
   int gang = 1;                   // slots taken at a time
   std::int64_t timeout = 0;       // timeout of a host step; 0: none
   std::string kind;               // why the generator made it; only for statistics and dumps
@@ -144,8 +144,8 @@ struct Actor {
 struct Register {
   int producer = 0;
   int slots = 1;
-  int acts_per_slot = 1;  // Np
-  int drain_every = 0;    // 0: never
+  int ops_per_slot = 1;  // Np
+  int drain_every = 0;   // 0: never
   bool control = false;
   int in_place = -1;  // input of the producer that it reuses, an index in inputs_of()
 };
@@ -154,7 +154,7 @@ struct Register {
 struct Edge {
   int reg = 0;
   int consumer = 0;
-  int acts_per_slot = 1;  // Nc
+  int ops_per_slot = 1;  // Nc
 };
 
 struct Member {
@@ -174,7 +174,7 @@ struct Communicator {
   bool waits_for_device = false;
   int link = -1;
   std::int64_t timeout = 0;
-  std::int64_t creation_timeout = 0;
+  std::int64_t init_timeout = 0;
   std::vector<int> links = {};  // link over which each of `ranks` arrives; or empty
   bool connects = false;        // connects for its calls at first use [9.7]
   std::int64_t heartbeat = 0;   // timeout of threads that connect
@@ -262,7 +262,7 @@ template <typename Accepts>
 std::vector<int> actors_that(const Spec& spec, Accepts accepts) {
   std::vector<int> found;
   for (int a = 0; a < count_of(spec.actors); ++a) {
-    if (at(spec.actors, a).acts > 0 && accepts(at(spec.actors, a))) found.push_back(a);
+    if (at(spec.actors, a).ops > 0 && accepts(at(spec.actors, a))) found.push_back(a);
   }
   return found;
 }

@@ -14,14 +14,14 @@ sim::ActorSpec actor_spec(const Actor& actor) {
   spec.stream = sim::StreamId{number(actor.stream)};
   spec.takes = sim::Duration{actor.takes};
   spec.launch_overhead = sim::Duration{actor.launch_overhead};
-  spec.acts = number(actor.acts);
+  spec.ops = number(actor.ops);
   spec.immediate = actor.immediate;
   spec.blocking = actor.blocking;
   spec.input.waits = actor.outside.waits;
   spec.input.items = number(actor.outside.items);
   spec.input.first = sim::Duration{actor.outside.first};
   spec.input.every = sim::Duration{actor.outside.every};
-  spec.room = number(actor.room);
+  spec.kernel_slots = number(actor.kernel_slots);
   spec.gang = number(actor.gang);
   return spec;
 }
@@ -99,7 +99,7 @@ sim::CallSpec call_spec(const Call& call) {
   if (call.kind == CallKind::kSend) spec.kind = sim::CallKind::kSend;
   if (call.kind == CallKind::kReceive) spec.kind = sim::CallKind::kReceive;
   spec.peer = id_of<sim::RankId>(call.peer);
-  spec.eager = call.eager;
+  spec.buffered = call.buffered;
   spec.flow = static_cast<sim::Flow>(call.flow);
   spec.steps = static_cast<std::uint8_t>(call.steps);
   spec.connection = number(call.connection);
@@ -122,7 +122,7 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.thread = common.thread;
   spec.stream = id_of<sim::StreamId>(actor.stream);
   spec.launch_overhead = common.launch_overhead;
-  spec.acts = common.acts;
+  spec.ops = common.ops;
   spec.blocking = common.blocking;
   spec.input = common.input;
   spec.signal = id_of<sim::SignalId>(actor.signal);
@@ -131,7 +131,7 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.meeting = id_of<sim::MeetingId>(actor.meeting);
   spec.times = number(actor.times);
   spec.timeout = sim::Duration{actor.timeout};
-  spec.room = number(actor.room);
+  spec.kernel_slots = number(actor.kernel_slots);
   spec.gang = number(actor.gang);
   builder.add_step(spec);
   for (const Call& call : actor.calls) builder.add_call(call_spec(call));
@@ -168,7 +168,7 @@ void add_edges(const Spec& spec, sim::PlanBuilder& builder) {
   for (const Register& reg : spec.registers) {
     sim::RegisterSpec output;
     output.slots = number(reg.slots);
-    output.acts_per_slot = number(reg.acts_per_slot);
+    output.ops_per_slot = number(reg.ops_per_slot);
     output.drain_every = number(reg.drain_every);
     output.control = reg.control;
     outputs.push_back(builder.add_register(sim::ActorId{number(reg.producer)}, output));
@@ -176,7 +176,7 @@ void add_edges(const Spec& spec, sim::PlanBuilder& builder) {
   for (int e = 0; e < count_of(spec.edges); ++e) {
     const Edge& edge = at(spec.edges, e);
     builder.add_consumer(at(outputs, edge.reg), sim::ActorId{number(edge.consumer)},
-                         number(edge.acts_per_slot));
+                         number(edge.ops_per_slot));
     for (int r : registers_of(spec, edge.consumer)) {
       if (in_place_edge(spec, r) == e) builder.set_in_place(at(outputs, r));
     }
@@ -215,9 +215,9 @@ void add_collectives(const Spec& spec, sim::PlanBuilder& builder) {
 void add_programs(const Spec& spec, sim::PlanBuilder& builder) {
   for (int t = 0; t < count_of(spec.threads); ++t) {
     if (!at(spec.threads, t).program) continue;
-    std::vector<sim::ActorId> acts;
-    for (int actor : at(spec.threads, t).list) acts.push_back(sim::ActorId{number(actor)});
-    builder.set_program(sim::ThreadId{number(t)}, acts);
+    std::vector<sim::ActorId> ops;
+    for (int actor : at(spec.threads, t).list) ops.push_back(sim::ActorId{number(actor)});
+    builder.set_program(sim::ThreadId{number(t)}, ops);
   }
 }
 
@@ -225,7 +225,7 @@ sim::CommunicatorFaults faults_of(const Communicator& communicator) {
   sim::CommunicatorFaults faults;
   faults.link = id_of<sim::LinkId>(communicator.link);
   faults.timeout = sim::Duration{communicator.timeout};
-  faults.creation_timeout = sim::Duration{communicator.creation_timeout};
+  faults.init_timeout = sim::Duration{communicator.init_timeout};
   faults.heartbeat = sim::Duration{communicator.heartbeat};
   for (int link : communicator.links) faults.arrival_links.push_back(id_of<sim::LinkId>(link));
   return faults;
@@ -251,11 +251,11 @@ void add_faults(const Spec& spec, sim::PlanBuilder& builder) {
     builder.set_communicator_faults(sim::CommunicatorId{number(c)},
                                     faults_of(at(spec.communicators, c)));
   }
-  sim::Guards guards;
-  guards.poll = sim::Duration{spec.poll};
-  guards.launcher = sim::Duration{spec.launcher};
-  for (int host : spec.host_of_rank) guards.host.push_back(number(host));
-  builder.set_guards(guards);
+  sim::Timeouts timeouts;
+  timeouts.poll = sim::Duration{spec.poll};
+  timeouts.launcher = sim::Duration{spec.launcher};
+  for (int host : spec.host_of_rank) timeouts.host.push_back(number(host));
+  builder.set_timeouts(timeouts);
 }
 
 }  // namespace

@@ -22,10 +22,10 @@ std::uint64_t fingerprint(const Machine& machine, Verdict verdict) {
     first_actors.at(static_cast<std::size_t>(machine.rank_of(a))) = a;
   }
   std::vector<std::uint64_t> digests(static_cast<std::size_t>(machine.spec.ranks), 0);
-  for (const auto& [act, times] : machine.times) {
-    const auto rank = static_cast<std::size_t>(machine.rank_of(act.actor));
+  for (const auto& [op, times] : machine.times) {
+    const auto rank = static_cast<std::size_t>(machine.rank_of(op.actor));
     digests.at(rank) +=
-        mixed({act.actor - first_actors.at(rank), act.k, times.launch, times.start, times.end});
+        mixed({op.actor - first_actors.at(rank), op.k, times.launch, times.start, times.end});
   }
   std::uint64_t sum = 0;
   for (int rank = 0; rank < machine.spec.ranks; ++rank) {
@@ -38,7 +38,7 @@ std::uint64_t fingerprint(const Machine& machine, Verdict verdict) {
 /// Whether all ops are done [6].
 bool is_completed(const Machine& machine) {
   for (int a = 0; a < count_of(machine.spec.actors); ++a) {
-    if (at(machine.done, a) < machine.actor(a).acts) return false;
+    if (at(machine.done, a) < machine.actor(a).ops) return false;
   }
   return true;
 }
@@ -67,7 +67,7 @@ Result simulate(const Spec& spec) {
   if (!machine.mismatches.empty()) result.verdict = Verdict::kMismatch;
   result.deaths = machine.deaths;
   result.last_progress = machine.last_progress;
-  for (int count : machine.done) result.acts_done += count;
+  for (int count : machine.done) result.ops_done += count;
   result.times = machine.times;
   result.log = machine.log;
   result.fingerprint = fingerprint(machine, result.verdict);
@@ -77,19 +77,19 @@ Result simulate(const Spec& spec) {
 
 std::string text(const Died& died) {
   return "rank " + std::to_string(died.rank) + " at " + std::to_string(died.time) + ": " +
-         text(died.why) + (died.act ? " in " + text(act_node(*died.act)) : "") +
-         (died.after_rest ? ", after the rest" : "");
+         text(died.why) + (died.op ? " in " + text(op_node(*died.op)) : "") +
+         (died.after_quiescence ? ", after the rest" : "");
 }
 
-Times times_of(const Result& result, Act act) {
-  const auto found = result.times.find(act);
+Times times_of(const Result& result, Op op) {
+  const auto found = result.times.find(op);
   return found == result.times.end() ? Times{} : found->second;
 }
 
-std::map<Act, std::int64_t> enters_of(const Result& result) {
-  std::map<Act, std::int64_t> enters;
+std::map<Op, std::int64_t> enters_of(const Result& result) {
+  std::map<Op, std::int64_t> enters;
   for (const LogLine& line : result.log) {
-    if (!line.returns) enters[line.act] = line.time;
+    if (!line.returns) enters[line.op] = line.time;
   }
   return enters;
 }

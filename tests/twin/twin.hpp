@@ -28,8 +28,8 @@ struct Result {
   End end = End::kStuck;
   Verdict verdict = Verdict::kStarved;
   std::int64_t last_progress = 0;
-  std::int64_t acts_done = 0;
-  std::map<Act, Times> times;        // times of launched ops
+  std::int64_t ops_done = 0;
+  std::map<Op, Times> times;         // times of launched ops
   std::vector<LogLine> log;          // in writing order
   WaitEdges waits;                   // kStuck
   std::vector<Mismatch> mismatches;  // in recording order
@@ -46,9 +46,9 @@ Result simulate(const Spec& spec);
 std::string text(const Died& died);
 
 /// Returns the times of an op, launched or not.
-Times times_of(const Result& result, Act act);
+Times times_of(const Result& result, Op op);
 
 /// Returns when each op's thread entered it, from the log.
-std::map<Act, std::int64_t> enters_of(const Result& result);
+std::map<Op, std::int64_t> enters_of(const Result& result);
 
 }  // namespace pipesim::twin

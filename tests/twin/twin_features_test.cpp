@@ -24,7 +24,7 @@ std::set<std::string> features_of(const Spec& spec, const Actor& actor) {
   if (!actor.immediate) found.insert("gated");
   if (actor.launch_overhead > 0) found.insert("launch overhead");
   if (actor.outside.waits) found.insert("outside input");
-  if (actor.outside.waits && actor.outside.items < actor.acts) found.insert("too few items");
+  if (actor.outside.waits && actor.outside.items < actor.ops) found.insert("too few items");
   if (actor.takes == 0) found.insert("takes no time");
   found.insert(at(spec.threads, actor.thread).program ? "order program" : "order arrival");
   if (actor.stream >= 0 && at(spec.streams, actor.stream).launch_queue <= 3) {
@@ -40,7 +40,7 @@ std::set<std::string> features_of(const Spec& spec, const Call& call) {
       found.insert("call: collective");
       break;
     case CallKind::kSend:
-      found.insert(call.eager       ? "call: eager"
+      found.insert(call.buffered    ? "call: eager"
                    : call.steps > 0 ? "call: in steps"
                                     : "call: rendezvous");
       break;
@@ -63,7 +63,7 @@ std::set<std::string> features_of_step(const Spec& spec, const Actor& step) {
   if (step.blocking) found.insert("step: blocking");
   if (step.launch_overhead > 0) found.insert("step: launch overhead");
   if (step.outside.waits) found.insert("step: outside input");
-  if (step.acts > 1) found.insert("step: several acts");
+  if (step.ops > 1) found.insert("step: several acts");
   if (step.calls.size() > 1) found.insert("group of calls");
   for (const Call& call : step.calls) {
     const Call& first = step.calls.front();
@@ -95,12 +95,12 @@ std::set<std::string> features_of_registers(const Spec& spec) {
   std::set<std::string> found;
   for (const Register& reg : spec.registers) {
     if (reg.in_place >= 0) found.insert("in place");
-    if (reg.acts_per_slot > 1) found.insert("several acts fill a slot");
+    if (reg.ops_per_slot > 1) found.insert("several acts fill a slot");
     if (reg.drain_every > 0) found.insert("drain");
     if (reg.control) found.insert("control");
   }
   for (const Edge& edge : spec.edges) {
-    if (edge.acts_per_slot > 1) found.insert("several acts take a slot");
+    if (edge.ops_per_slot > 1) found.insert("several acts take a slot");
   }
   return found;
 }
@@ -117,7 +117,7 @@ std::set<std::string> features_of_afters(const Spec& spec) {
       if (after.ahead > 0) found.insert("after: ahead");
     }
     for (const Call& call : actor.calls) {
-      if (call.tag_step > 0 && actor.acts > 1) found.insert("call: stepping tag");
+      if (call.tag_step > 0 && actor.ops > 1) found.insert("call: stepping tag");
     }
   }
   return found;
@@ -137,11 +137,11 @@ std::set<std::string> features_of_groups(const Spec& spec) {
   return found;
 }
 
-std::set<std::string> features_of_guards(const Spec& spec) {
+std::set<std::string> features_of_timeouts(const Spec& spec) {
   std::set<std::string> found;
   for (const Communicator& communicator : spec.communicators) {
     if (communicator.timeout > 0) found.insert("guard: communicator");
-    if (communicator.creation_timeout > 0) found.insert("guard: creation");
+    if (communicator.init_timeout > 0) found.insert("guard: creation");
   }
   if (spec.poll > 0) found.insert("guard: poll");
   const std::set<int> hosts(spec.host_of_rank.begin(), spec.host_of_rank.end());
@@ -150,7 +150,7 @@ std::set<std::string> features_of_guards(const Spec& spec) {
 }
 
 std::set<std::string> features_of_faults(const Spec& spec) {
-  std::set<std::string> found = features_of_guards(spec);
+  std::set<std::string> found = features_of_timeouts(spec);
   if (has_faults(spec)) found.insert("faults");
   if (!spec.deaths.empty()) found.insert("fault: death");
   for (const Actor& actor : spec.actors) {
@@ -179,7 +179,7 @@ std::set<std::string> features_of(const Result& result) {
     found.insert(mismatch.message ? "mismatch: message" : "mismatch: collective");
   }
   for (const Died& died : result.deaths) {
-    const std::string when = died.after_rest ? "after the rest: " : "before the rest: ";
+    const std::string when = died.after_quiescence ? "after the rest: " : "before the rest: ";
     found.insert("death " + when + twin::text(died.why));
   }
   if (result.verdict == Verdict::kCrashed) found.insert("crashed");

@@ -44,8 +44,8 @@ int number(std::uint32_t value) { return static_cast<int>(value); }
 
 Node node_of(const sim::WaitNode& node) {
   switch (node.kind) {
-    case sim::WaitNodeKind::kAct:
-      return act_node({number(node.actor.value), number(node.k)});
+    case sim::WaitNodeKind::kOp:
+      return op_node({number(node.actor.value), number(node.k)});
     case sim::WaitNodeKind::kRank:
       return rank_node(number(node.rank.value));
     case sim::WaitNodeKind::kOutside:
@@ -66,8 +66,8 @@ Wait kind_of(sim::WaitKind kind) {
       return Wait::kCreditControl;
     case sim::WaitKind::kPeerOfCollective:
       return Wait::kPeerOfCollective;
-    case sim::WaitKind::kCommunicatorCreation:
-      return Wait::kCommunicatorCreation;
+    case sim::WaitKind::kCommunicatorInit:
+      return Wait::kCommunicatorInit;
     case sim::WaitKind::kFirstMessage:
       return Wait::kFirstMessage;
     case sim::WaitKind::kFirstCollective:
@@ -78,8 +78,8 @@ Wait kind_of(sim::WaitKind kind) {
       return Wait::kLaunchQueue;
     case sim::WaitKind::kHostWait:
       return Wait::kHostWait;
-    case sim::WaitKind::kDeviceRoom:
-      return Wait::kDeviceRoom;
+    case sim::WaitKind::kKernelSlots:
+      return Wait::kKernelSlots;
     case sim::WaitKind::kPeerOfMessage:
       return Wait::kPeerOfMessage;
     case sim::WaitKind::kLock:
@@ -107,8 +107,8 @@ Why why_of(sim::DeathCause cause) {
   switch (cause) {
     case sim::DeathCause::kAtTime:
       break;
-    case sim::DeathCause::kAtAct:
-      return Why::kAtAnAct;
+    case sim::DeathCause::kAtOp:
+      return Why::kAtAnOp;
     case sim::DeathCause::kFatalCall:
       return Why::kFatalCall;
     case sim::DeathCause::kDeviceError:
@@ -128,30 +128,30 @@ Why why_of(sim::DeathCause cause) {
 std::vector<Died> deaths_of(const sim::Outcome& outcome) {
   std::vector<Died> deaths;
   for (const sim::RankDeath& death : outcome.deaths) {
-    std::optional<Act> act;
-    if (death.actor.valid()) act = Act{number(death.actor.value), number(death.k)};
+    std::optional<Op> op;
+    if (death.actor.valid()) op = Op{number(death.actor.value), number(death.k)};
     deaths.push_back(
-        {number(death.rank.value), death.at.ns, death.after_rest, why_of(death.cause), act});
+        {number(death.rank.value), death.at.ns, death.after_quiescence, why_of(death.cause), op});
   }
   return deaths;
 }
 
-Times times_of(const sim::Outcome& outcome, Act act) {
-  const sim::ActorId actor{static_cast<std::uint32_t>(act.actor)};
-  const sim::ActTimes& times = outcome.act_times.of(actor, static_cast<std::uint64_t>(act.k));
+Times times_of(const sim::Outcome& outcome, Op op) {
+  const sim::ActorId actor{static_cast<std::uint32_t>(op.actor)};
+  const sim::OpTimes& times = outcome.op_times.of(actor, static_cast<std::uint64_t>(op.k));
   return {times.launch.ns, times.start.ns, times.end.ns};
 }
 
 /// Returns when an op was entered; -1 if it was not.
-std::int64_t enter_of(const sim::Outcome& outcome, Act act) {
-  const sim::ActorId actor{static_cast<std::uint32_t>(act.actor)};
-  return outcome.act_times.of(actor, static_cast<std::uint64_t>(act.k)).enter.ns;
+std::int64_t enter_of(const sim::Outcome& outcome, Op op) {
+  const sim::ActorId actor{static_cast<std::uint32_t>(op.actor)};
+  return outcome.op_times.of(actor, static_cast<std::uint64_t>(op.k)).enter.ns;
 }
 
 /// The engine's run, the entry times of its ops, and edges that it reports more than once.
 struct Answer {
   Result result;
-  std::map<Act, std::int64_t> enters;
+  std::map<Op, std::int64_t> enters;
   std::vector<WaitEdge> repeated;
 };
 
@@ -190,7 +190,7 @@ Verdict production_verdict(const sim::WaitGraph& graph, const sim::Outcome& outc
 Answer answer_of_engine(const Spec& spec) {
   const sim::Plan plan = to_plan(spec);
   sim::RunOptions options;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   options.keep_log = true;
   options.jitter = {static_cast<std::uint32_t>(spec.timing.permille), spec.timing.free,
                     spec.timing.seed};
@@ -213,9 +213,9 @@ Answer answer_of_engine(const Spec& spec) {
   if (!result.mismatches.empty()) result.verdict = Verdict::kMismatch;
   result.deaths = deaths_of(outcome);
   result.last_progress = outcome.last_progress.ns;
-  result.acts_done = static_cast<std::int64_t>(outcome.acts_done);
+  result.ops_done = static_cast<std::int64_t>(outcome.ops_done);
   for (int a = 0; a < count_of(spec.actors); ++a) {
-    for (int k = 0; k < at(spec.actors, a).acts; ++k) {
+    for (int k = 0; k < at(spec.actors, a).ops; ++k) {
       result.times[{a, k}] = times_of(outcome, {a, k});
       answer.enters[{a, k}] = enter_of(outcome, {a, k});
     }
@@ -267,7 +267,7 @@ std::string text(const std::vector<Mismatch>& mismatches) {
   std::string all;
   for (const Mismatch& mismatch : mismatches) {
     all += mismatch.message ? " message " : " collective ";
-    all += text(act_node(mismatch.first)) + " and " + text(act_node(mismatch.second)) + ';';
+    all += text(op_node(mismatch.first)) + " and " + text(op_node(mismatch.second)) + ';';
   }
   return all;
 }
@@ -283,7 +283,7 @@ void compare_logs(const std::vector<LogLine>& engine, const std::vector<LogLine>
   differences.compare("lines of the log", engine.size(), twin.size());
   const auto text_of = [](const LogLine& line) {
     return std::to_string(line.time) + (line.returns ? " returns from " : " enters ") +
-           text(act_node(line.act));
+           text(op_node(line.op));
   };
   for (std::size_t i = 0; i < std::min(engine.size(), twin.size()); ++i) {
     differences.compare("line of the log", text_of(engine[i]), text_of(twin[i]));
@@ -308,18 +308,18 @@ void compare_waits(const WaitEdges& engine, const WaitEdges& twin, Differences& 
 Differences differences_of(const Spec& spec, const Answer& answer, const Result& twin) {
   const Result& engine = answer.result;
   Differences differences;
-  std::map<Act, std::int64_t> enters = enters_of(twin);
+  std::map<Op, std::int64_t> enters = enters_of(twin);
   differences.compare("end", static_cast<int>(engine.end), static_cast<int>(twin.end));
   differences.compare("verdict", static_cast<int>(engine.verdict), static_cast<int>(twin.verdict));
   differences.compare("last progress", engine.last_progress, twin.last_progress);
-  differences.compare("acts done", engine.acts_done, twin.acts_done);
+  differences.compare("acts done", engine.ops_done, twin.ops_done);
   for (int a = 0; a < count_of(spec.actors); ++a) {
-    for (int k = 0; k < at(spec.actors, a).acts; ++k) {
-      const Act act{a, k};
-      differences.compare("times of " + text(act_node(act)), text(times_of(engine, act)),
-                          text(times_of(twin, act)));
-      differences.compare("entry of " + text(act_node(act)), answer.enters.at(act),
-                          enters.contains(act) ? enters.at(act) : -1);
+    for (int k = 0; k < at(spec.actors, a).ops; ++k) {
+      const Op op{a, k};
+      differences.compare("times of " + text(op_node(op)), text(times_of(engine, op)),
+                          text(times_of(twin, op)));
+      differences.compare("entry of " + text(op_node(op)), answer.enters.at(op),
+                          enters.contains(op) ? enters.at(op) : -1);
     }
   }
   differences.compare("mismatches", text(engine.mismatches), text(twin.mismatches));
@@ -399,7 +399,7 @@ TEST_CASE("a credit is back when an acknowledgement in place that it causes arri
     Actor actor;
     actor.thread = thread;
     actor.takes = takes;
-    actor.acts = 4;
+    actor.ops = 4;
     spec.actors.push_back(actor);
   }
   spec.actors.push_back(spec.actors[0]);
@@ -433,7 +433,7 @@ TEST_CASE("a device is not looked at for a stream on which nothing waits", "[twi
   const Result twin = simulate(sketch.spec);
   std::vector<int> returns;
   for (const LogLine& line : twin.log) {
-    if (line.time == 70 && line.returns) returns.push_back(line.act.actor);
+    if (line.time == 70 && line.returns) returns.push_back(line.op.actor);
   }
   CHECK(returns == std::vector<int>{y, z});
   CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
@@ -456,7 +456,7 @@ TEST_CASE("who waits for another stream starts before the next of a line", "[twi
   const Result twin = simulate(sketch.spec);
   std::vector<int> returns;
   for (const LogLine& line : twin.log) {
-    if (line.time == 70 && line.returns) returns.push_back(line.act.actor);
+    if (line.time == 70 && line.returns) returns.push_back(line.op.actor);
   }
   CHECK(returns == std::vector<int>{kernel, second});
   CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
@@ -481,7 +481,7 @@ TEST_CASE("the next of a line starts in its turn among those that wait for other
   const Result twin = simulate(sketch.spec);
   std::vector<int> returns;
   for (const LogLine& line : twin.log) {
-    if (line.time == 70 && line.returns) returns.push_back(line.act.actor);
+    if (line.time == 70 && line.returns) returns.push_back(line.op.actor);
   }
   REQUIRE(returns.size() >= 2);
   CHECK(returns[0] == second);
@@ -501,7 +501,7 @@ TEST_CASE("messages to the dead are lost", "[twin]") {
     Actor actor;
     actor.thread = actor.stream = count_of(spec.actors);
     actor.takes = takes;
-    actor.acts = 2;
+    actor.ops = 2;
     spec.actors.push_back(actor);
   }
   spec.registers = {{0, 1}, {1, 1, 1, 0, false, 0}};

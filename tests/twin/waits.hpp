@@ -10,17 +10,17 @@
 
 namespace pipesim::twin {
 
-enum class NodeKind { kAct, kRank, kOutside };
+enum class NodeKind { kOp, kRank, kOutside };
 
 struct Node {
-  NodeKind kind = NodeKind::kAct;
-  Act act;       // kAct
+  NodeKind kind = NodeKind::kOp;
+  Op op;         // kOp
   int rank = 0;  // kRank
 
   friend auto operator<=>(const Node&, const Node&) = default;
 };
 
-Node act_node(Act act);
+Node op_node(Op op);
 Node rank_node(int rank);
 Node outside_node();
 
@@ -30,14 +30,14 @@ enum class Wait {
   kCreditData,
   kCreditControl,
   kPeerOfCollective,
-  kCommunicatorCreation,
+  kCommunicatorInit,
   kFirstMessage,
   kFirstCollective,
   kHostMeeting,
   kLaunchQueue,
   kHostWait,
   kOutsideInput,
-  kDeviceRoom,
+  kKernelSlots,
   kPeerOfMessage,
   kLock,
   kDeadRank,

@@ -296,7 +296,7 @@ class ClassGrid {
     std::vector<std::string> groups;
     for (const ActorId id : ids_of(plan_.actors)) {
       if (plan_.actors[id].rank.value != ranks[0] || is_implied(id)) continue;
-      ops += plan_.actors[id].acts;
+      ops += plan_.actors[id].ops;
       add_once(streams, names_.stream_of(id));
       add_groups(names_.actor(id), groups);
     }
@@ -344,10 +344,10 @@ class ClassGrid {
         const std::uint32_t from = plan_.communicator_ranks[channel.from].value;
         const std::uint32_t to = plan_.communicator_ranks[channel.to].value;
         Sent& of = sent[flow_of(from, to)];
-        of.messages += plan_.actors[id].acts;
+        of.messages += plan_.actors[id].ops;
         const std::int64_t bytes = plan_.calls[call].signature.count;
         if (bytes == 0) continue;  // unknown size
-        of.bytes += bytes * plan_.actors[id].acts;
+        of.bytes += bytes * plan_.actors[id].ops;
         of.sizes.insert(bytes);
       }
     }
@@ -357,8 +357,8 @@ class ClassGrid {
       const std::uint32_t to = plan_.actors[edge.consumer].rank.value;
       if (from == to) continue;
       Sent& of = sent[flow_of(from, to)];
-      of.messages += plan_.actors[producer].acts;
-      add_once(of.names, names_.op(producer));
+      of.messages += plan_.actors[producer].ops;
+      add_once(of.names, names_.name(producer));
     }
   }
 

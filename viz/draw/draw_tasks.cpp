@@ -167,7 +167,7 @@ class ActorsPicture {
 
   // Returns the node name of an op; all ranks of a class share the name.
   std::string node_name(ActorId id) const {
-    return fmt::format("{} {}", class_of_rank_[plan_.actors[id].rank.value], names_.op(id));
+    return fmt::format("{} {}", class_of_rank_[plan_.actors[id].rank.value], names_.name(id));
   }
 
   Graphviz::Cluster lane_of(ActorId id) {
@@ -215,14 +215,14 @@ class ActorsPicture {
 
   std::string label_of(ActorId id) const {
     const models::ActorTemplate& actor = names_.actor(id);
-    const std::uint32_t acts = plan_.actors[id].acts;
+    const std::uint32_t ops = plan_.actors[id].ops;
     std::string label = actor.name;
     if (actor.collective) {
       const models::CollectiveTemplate& of = *actor.collective;
       label += "\n" + operation_name(of.operation);
       if (of.group != models::kNoIndex) label += " " + graph_.groups[of.group].name;
     }
-    if (acts != 1 && acts != most_acts_) label += fmt::format(" ({} times)", acts);
+    if (ops != 1 && ops != most_ops_) label += fmt::format(" ({} times)", ops);
     if (is_of_some(id)) label += "\nonly " + class_name(models::RankSet(ranks_of_.at(key_of(id))));
     return label;
   }
@@ -277,12 +277,12 @@ class ActorsPicture {
         "An arrow points from the producer of data to its reader; x2 is a register of two slots. "
         "Dashed: only order."};
     std::map<std::uint32_t, std::size_t> counts;
-    for (const ActorId id : ids_of(plan_.actors)) counts[plan_.actors[id].acts] += is_shown(id);
-    for (const auto& [acts, count] : counts) {
-      if (most_acts_ == 0 || count > counts[most_acts_]) most_acts_ = acts;
+    for (const ActorId id : ids_of(plan_.actors)) counts[plan_.actors[id].ops] += is_shown(id);
+    for (const auto& [ops, count] : counts) {
+      if (most_ops_ == 0 || count > counts[most_ops_]) most_ops_ = ops;
     }
-    if (most_acts_ > 1) {
-      lines.push_back(fmt::format("Each runs {} times unless it says otherwise.", most_acts_));
+    if (most_ops_ > 1) {
+      lines.push_back(fmt::format("Each runs {} times unless it says otherwise.", most_ops_));
     }
     drawing_.set_html(drawing_.root(), "label",
                       legend_html(title_of(graph_), lines, used, style_.made_by));
@@ -310,7 +310,7 @@ class ActorsPicture {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>>
       ranks_of_;  // keyed by class and template
   PictureStyle style_;
-  std::uint32_t most_acts_ = 0;  // the most frequent number of ops per actor
+  std::uint32_t most_ops_ = 0;  // the most frequent number of ops per actor
   std::set<std::tuple<std::string, std::string, std::string>> drawn_;
   Graphviz drawing_;
 };
@@ -497,16 +497,16 @@ class ProgramLanes {
   LaneStep step_of(std::uint32_t index, ActorId id, Templates& own) {
     const std::uint32_t number = lowered_.actor_template[id];
     own.insert(number);
-    name_of_template_.emplace(number, names_.op(id));
+    name_of_template_.emplace(number, names_.name(id));
     LaneStep step;
     step.kind = kinds_[id];
     step.number = number;
-    step.lines.push_back(names_.op(id));
+    step.lines.push_back(names_.name(id));
     if (plan_.actors[id].stream.valid()) step.lines.push_back("on " + names_.stream_of(id));
     for (const auto& [word, ranks] : peers_[{index, number}]) {
       step.lines.push_back(fmt::format("{} {}", word, class_name(models::RankSet(ranks))));
     }
-    step.tip = names_.op(id);
+    step.tip = names_.name(id);
     const auto& of = names_.actor(id).step;
     if (of && !of->at.empty()) step.tip += ", " + of->at;
     return step;
@@ -520,7 +520,7 @@ class ProgramLanes {
     // Keyed by the next op on the stream.
     std::map<sim::StreamId, std::vector<std::string>> waited_for;
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const ActorId id = plan_.act(thread, i);
+      const ActorId id = plan_.op(thread, i);
       const sim::Actor& actor = plan_.actors[id];
       if (is_implied(id)) {
         if (actor.role == sim::Role::kRecord) recorded[actor.signal] = names_.stream_of(id);
@@ -534,7 +534,7 @@ class ProgramLanes {
       if (by_token.count(id.value) == 0) {
         LaneStep step = step_of(index, id, own);
         for (std::uint32_t k = actor.afters; k < actor.afters_end; ++k) {
-          after.push_back(names_.op(plan_.afters[k].actor));
+          after.push_back(names_.name(plan_.afters[k].actor));
         }
         if (!after.empty()) step.lines.push_back(fmt::format("after {}", fmt::join(after, ", ")));
         by_token.emplace(id.value, std::move(step));

@@ -23,7 +23,7 @@ namespace {
 
 using models::Lane;
 using models::Slice;
-using models::StuckAct;
+using models::StuckOp;
 using models::WorkKind;
 
 // Sizes, in pixels.
@@ -37,7 +37,7 @@ constexpr double kMaxNames = 240;
 constexpr double kHangShare = 0.3;      // share of the width for stuck ops
 constexpr double kThinnestSlice = 0.7;  // minimum width of a drawn slice
 // 1 / minimum share of the run that a row must work
-constexpr std::int64_t kLeastShare = 50;
+constexpr std::int64_t kMinShare = 50;
 
 /// Ranks that share their rows.
 struct RankRows {
@@ -56,13 +56,13 @@ class TimelinePicture {
         begin_ns_(std::min(style.from_ns.value_or(0), timeline.end_ns)),
         end_ns_(std::min(style.to_ns.value_or(timeline.end_ns), timeline.end_ns)),
         look_(graph, run.lowered),
-        guilty_(guilty_ranks(run.explanation)),
+        missing_(missing_ranks(run.explanation)),
         scene_(0, 0, "") {
     for (const std::vector<models::Wait>& cycle : run.explanation.other_cycles) {
       for (const models::Wait& wait : cycle) cyclic_.insert(party_text(wait.from));
     }
     group_ranks(!style.all);
-    hangs_ = end_ns_ == timeline.end_ns && timeline.at_rest &&
+    hangs_ = end_ns_ == timeline.end_ns && timeline.quiescent &&
              std::any_of(timeline.lanes.begin(), timeline.lanes.end(),
                          [](const Lane& lane) { return !lane.stuck.empty(); });
   }
@@ -95,8 +95,8 @@ class TimelinePicture {
 
  private:
   // Whether the op is on a cycle, in the report or outside it.
-  bool is_on_cycle(const StuckAct& act) const {
-    return act.on_cycle || (!act.waits.empty() && cyclic_.count(party_text(act.waits[0].from)) > 0);
+  bool is_on_cycle(const StuckOp& op) const {
+    return op.on_cycle || (!op.waits.empty() && cyclic_.count(party_text(op.waits[0].from)) > 0);
   }
 
   // Whether a lane is worth a row. The lane must have a visible slice, many narrow slices, or an op
@@ -110,7 +110,7 @@ class TimelinePicture {
       sum += work;
       if (!slice.done || static_cast<double>(work) >= visible) return true;
     }
-    return sum >= timeline_.end_ns / kLeastShare;
+    return sum >= timeline_.end_ns / kMinShare;
   }
 
   // Keeps only lanes that compute; a rank without such a lane keeps its first lane. Called if there
@@ -153,14 +153,14 @@ class TimelinePicture {
         rows.lanes.push_back(&timeline_.lanes[end]);
         if (!fold) continue;
         key += lane_key(graph_, run_, timeline_.lanes[end],
-                        [&](const StuckAct& act) { return is_on_cycle(act); }) +
+                        [&](const StuckOp& op) { return is_on_cycle(op); }) +
                "\n\n";
       }
       begin = end;
       if (const models::DeathReport* death = died(rank)) {
         key += fmt::format("\ndied {} {}", death->time_ns, death->what);
       }
-      if (guilty_.count(rank) > 0) key += fmt::format("\nguilty {}", rank);
+      if (missing_.count(rank) > 0) key += fmt::format("\nguilty {}", rank);
       const auto [found, is_new] = known.emplace(fold ? key : std::to_string(rank), groups_.size());
       if (is_new) {
         groups_.push_back(std::move(rows));
@@ -174,13 +174,13 @@ class TimelinePicture {
 
   const models::DeathReport* died(std::uint32_t rank) const {
     for (const models::DeathReport& death : run_.explanation.deaths) {
-      if (death.rank == rank && !death.after_rest) return &death;
+      if (death.rank == rank && !death.after_quiescence) return &death;
     }
     return nullptr;
   }
 
   std::string label(sim::ActorId actor, std::uint32_t k) const {
-    return models::act_label(graph_, run_.lowered, actor, k);
+    return models::op_label(graph_, run_.lowered, actor, k);
   }
 
   std::size_t row_count() const {
@@ -224,10 +224,10 @@ class TimelinePicture {
   void choose_rows() {
     const auto rows = static_cast<double>(row_count());
     const auto groups = static_cast<double>(groups_.size());
-    const double room = kPageHeight - top_ - 60;
-    if (!style_.all && rows * kRow + groups * kRankGap > room) {
-      gap_ = std::min(kRankGap, 0.25 * room / groups);
-      row_ = std::clamp((room - groups * gap_) / rows, kMinRow, kRow);
+    const double space = kPageHeight - top_ - 60;
+    if (!style_.all && rows * kRow + groups * kRankGap > space) {
+      gap_ = std::min(kRankGap, 0.25 * space / groups);
+      row_ = std::clamp((space - groups * gap_) / rows, kMinRow, kRow);
     }
     bar_ = row_ < 6 ? row_ : row_ * 0.77;
   }
@@ -261,8 +261,8 @@ class TimelinePicture {
     scene_.add(Scene::Text{kTimelineMargin, 24, headline(graph_, run_.explanation), 17,
                            Scene::Anchor::kStart, true, kInk});
     std::string about = fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"),
-                                    grouped(run_.explanation.acts_done),
-                                    counted(run_.explanation.acts_expected, "op"));
+                                    grouped(run_.explanation.ops_done),
+                                    counted(run_.explanation.ops_expected, "op"));
     std::string reason = first_reason(run_.explanation);
     if (reason.starts_with("The cycle")) reason.front() = 't';
     if (!reason.empty()) about += "; " + reason;
@@ -271,9 +271,9 @@ class TimelinePicture {
     if (left_out_ > 0) {
       about += fmt::format("; {} without work left out (--all)", counted(left_out_, "row"));
     }
-    const double room = style_.width - 2 * kTimelineMargin;
-    const double size = fitting_size(about, 12, 9.5, room);
-    const std::string cut = fitted(about, size, room);
+    const double space = style_.width - 2 * kTimelineMargin;
+    const double size = fitting_size(about, 12, 9.5, space);
+    const std::string cut = fitted(about, size, space);
     scene_.add(Scene::Text{kTimelineMargin, 46, cut, size, Scene::Anchor::kStart, false, kInk,
                            cut == about ? "" : about});
     bool waits = hangs_;
@@ -327,8 +327,8 @@ class TimelinePicture {
   }
 
   void add_rank(const RankRows& rank, double y) {
-    const auto guilty = guilty_.find(rank.ranks.front());
-    add_rank_name(rank, y, guilty != guilty_.end());
+    const auto missing = missing_.find(rank.ranks.front());
+    add_rank_name(rank, y, missing != missing_.end());
     const double begin = y;
     for (const Lane* lane : rank.lanes) {
       if (has_text()) {
@@ -345,8 +345,8 @@ class TimelinePicture {
       add_lane(*lane, y + (row_ - bar_) / 2, died(lane->rank));
       y += row_;
     }
-    if (guilty != guilty_.end()) {
-      add_guilt(*guilty->second, rank.lanes.front()->stuck.empty(), begin, y);
+    if (missing != missing_.end()) {
+      add_missing(*missing->second, rank.lanes.front()->stuck.empty(), begin, y);
     }
     if (const models::DeathReport* death = died(rank.ranks.front())) {
       const double x = x_of(std::min(death->time_ns, timeline_.end_ns));
@@ -359,23 +359,23 @@ class TimelinePicture {
   }
 
   // Adds the name of a rank. If rows are low, skips names that would overlap.
-  void add_rank_name(const RankRows& rank, double y, bool guilty) {
-    constexpr double kLeast = 13;  // minimum distance between names
+  void add_rank_name(const RankRows& rank, double y, bool missing) {
+    constexpr double kMin = 13;  // minimum distance between names
     const double middle = y + row_ / 2;
-    if (name_y_ > 0 && middle < name_y_ + kLeast) return;
+    if (name_y_ > 0 && middle < name_y_ + kMin) return;
     name_y_ = middle;
     const std::string name = name_of(rank);
     const std::string cut = fitted(name, kLabelSize + 1, (rank_width_ - 8) / 1.1);
     scene_.add(Scene::Text{kTimelineMargin, middle, cut, kLabelSize + 1, Scene::Anchor::kStart,
-                           true, guilty ? kStrong : kInk, cut == name ? "" : name});
+                           true, missing ? kStrong : kInk, cut == name ? "" : name});
   }
 
   // Marks a rank that others wait for in vain.
-  void add_guilt(const models::Root& root, bool has_room, double begin, double end) {
+  void add_missing(const models::Root& root, bool has_space, double begin, double end) {
     scene_.add(Scene::Box{
         .x = kTimelineMargin - 9, .y = begin, .width = 5, .height = end - begin, .fill = kStrong});
     // Skips the text if the picture shows the reason elsewhere, or has no space.
-    if (!hangs_ || !has_text() || !has_room || died(root.party.rank)) return;
+    if (!hangs_ || !has_text() || !has_space || died(root.party.rank)) return;
     const std::string cut = fitted(fmt::format("rank {} never joins", root.party.rank), 12,
                                    (right_ - end_x_ - 16) / 1.15);
     scene_.add(
@@ -465,15 +465,15 @@ class TimelinePicture {
   }
 
   std::string wait_of(const Lane& lane, const Slice& slice) const {
-    for (const StuckAct& act : lane.stuck) {
-      if (act.actor == slice.actor && act.k == slice.k) return stuck_text(act);
+    for (const StuckOp& op : lane.stuck) {
+      if (op.actor == slice.actor && op.k == slice.k) return stuck_text(op);
     }
     return label(slice.actor, slice.k) + (lane.is_thread ? " blocks the thread" : "");
   }
 
-  std::string stuck_text(const StuckAct& act) const {
-    const models::Wait& wait = act.waits.front();
-    return fmt::format("{} {}", label(act.actor, act.k), wait_text(wait));
+  std::string stuck_text(const StuckOp& op) const {
+    const models::Wait& wait = op.waits.front();
+    return fmt::format("{} {}", label(op.actor, op.k), wait_text(wait));
   }
 
   // Adds a label on a white background, in the middle of a hatched box.
@@ -494,7 +494,7 @@ class TimelinePicture {
   }
 
   void add_still(const Lane& lane, double y) {
-    const StuckAct& first = lane.stuck.front();
+    const StuckOp& first = lane.stuck.front();
     const std::int64_t since = lane.slices.empty() ? 0 : lane.slices.back().end_ns;
     const double begin = x_of(since);
     Scene::Box box{.x = begin,
@@ -550,8 +550,8 @@ class TimelinePicture {
   std::int64_t begin_ns_;  // time range of the picture
   std::int64_t end_ns_;
   SliceLook look_;
-  std::set<std::string> cyclic_;                         // ops on cycles other than the first
-  std::map<std::uint32_t, const models::Root*> guilty_;  // ranks that others wait for in vain
+  std::set<std::string> cyclic_;                          // ops on cycles other than the first
+  std::map<std::uint32_t, const models::Root*> missing_;  // ranks that others wait for in vain
   Scene scene_;
   std::vector<RankRows> groups_;
   std::size_t left_out_ = 0;  // number of rows left out

@@ -152,7 +152,7 @@ class LanesPicture {
   }
 
   // Wraps to the next line if `width` does not fit. Returns whether the line was wrapped.
-  bool make_room(double width) {
+  bool make_space(double width) {
     if (x_ <= kLaneMargin || x_ + width <= kLanesWidth - kLaneMargin) return false;
     x_ = kLaneMargin;
     y_ += line_height_;
@@ -178,7 +178,7 @@ class LanesPicture {
 
   void add_step(const LaneStep& step, std::size_t depth) {
     const double width = width_of(step);
-    make_room(width + kStepGap * static_cast<double>(depth));
+    make_space(width + kStepGap * static_cast<double>(depth));
     const KindStyle& style = style_of(step.kind);
     const double top = y_ + frames_;
     add(Scene::Box{.x = x_,
@@ -210,7 +210,7 @@ class LanesPicture {
   // several lines has a frame on each.
   void add_loop(const LaneStep& loop, std::size_t depth) {
     const double whole = width_of(loop.parts) + kStepGap;
-    if (whole <= kLanesWidth - 2 * kLaneMargin) make_room(whole);
+    if (whole <= kLanesWidth - 2 * kLaneMargin) make_space(whole);
     x_ += kStepGap;
     double begin = x_ - kStepGap + 1;
     double line = y_;

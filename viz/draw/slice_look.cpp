@@ -82,7 +82,7 @@ bool SliceLook::computes(const Slice& slice) {
 }
 
 std::string SliceLook::name(const Slice& slice) const {
-  return models::act_label(graph_, lowered_, slice.actor, slice.k);
+  return models::op_label(graph_, lowered_, slice.actor, slice.k);
 }
 
 // Returns the names of a slice, longest first.

@@ -55,8 +55,8 @@ class GridPicture {
     }
     const std::size_t beside = std::min(grid_.columns.size(), kStageColumns);
     const double columns = static_cast<double>(beside);
-    const double room = (kPageWidth - 2 * kGridMargin - (columns - 1) * kBetween) / columns;
-    cell_width_ = std::clamp(room, kMinCell, kMaxCell);
+    const double space = (kPageWidth - 2 * kGridMargin - (columns - 1) * kBetween) / columns;
+    cell_width_ = std::clamp(space, kMinCell, kMaxCell);
     const bool named = std::any_of(grid_.columns.begin(), grid_.columns.end(),
                                    [](const StageColumn& column) { return !column.name.empty(); });
     name_height_ = named ? kName : 0;
@@ -163,13 +163,13 @@ class GridPicture {
       scene_.add(std::move(card));
     }
     scene_.add(box);
-    const double room = cell_width_ - 12;
-    const double size = fitting_size(of.name, 12, 9, room / 1.1);  // bold letters are wider
-    text(x + 8, y + 15, fitted(of.name, size, room), size, Scene::Anchor::kStart, true);
+    const double space = cell_width_ - 12;
+    const double size = fitting_size(of.name, 12, 9, space / 1.1);  // bold letters are wider
+    text(x + 8, y + 15, fitted(of.name, size, space), size, Scene::Anchor::kStart, true);
     for (const std::string& line : of.lines) {
       y += kCellLine;
-      const double small = fitting_size(line, kText, 9, room);
-      text(x + 8, y + 17, fitted(line, small, room), small, Scene::Anchor::kStart);
+      const double small = fitting_size(line, kText, 9, space);
+      text(x + 8, y + 17, fitted(line, small, space), small, Scene::Anchor::kStart);
     }
   }
 

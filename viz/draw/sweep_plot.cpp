@@ -200,11 +200,11 @@ void SweepPlot::choose_axis() {
   axis_.labels.clear();
   axis_.places.clear();
   axis_.place_of.resize(values.size());
-  const double room = kPlotWidth - 2 * kInset;
+  const double space = kPlotWidth - 2 * kInset;
   const auto evenly = [&](std::size_t i) {
     const auto last = static_cast<double>(values.size() - 1);
     return last == 0 ? kPlotLeft + kPlotWidth / 2
-                     : kPlotLeft + kInset + room * static_cast<double>(i) / last;
+                     : kPlotLeft + kInset + space * static_cast<double>(i) / last;
   };
   for (std::size_t i = 0; i < order.size(); ++i) {
     axis_.place_of[order[i]] = i;
@@ -217,10 +217,10 @@ void SweepPlot::choose_axis() {
   const double most = (*numbers)[order.back()];
   std::vector<double> scaled;
   for (const std::size_t value : order) {
-    scaled.push_back(kPlotLeft + kInset + room * ((*numbers)[value] - least) / (most - least));
+    scaled.push_back(kPlotLeft + kInset + space * ((*numbers)[value] - least) / (most - least));
   }
   constexpr double kMinDistance = 26;
-  const double needed = std::min(kMinDistance, room / static_cast<double>(values.size() - 1) / 2);
+  const double needed = std::min(kMinDistance, space / static_cast<double>(values.size() - 1) / 2);
   for (std::size_t i = 1; i < scaled.size(); ++i) {
     if (!(scaled[i] - scaled[i - 1] >= needed)) return;
   }
@@ -413,7 +413,7 @@ void SweepPlot::add_line(std::size_t line, const std::vector<std::optional<doubl
 
 void SweepPlot::add_marker(std::size_t line, double x, double y) {
   constexpr std::array<const char*, kMarkers> kShapes = {
-      "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",  // circle
+      "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",  // disc
       "m-4 -4h8v8h-8z",                                 // square
       "m0 -5.5l5 9h-10z",                               // triangle
       "m0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z",            // diamond

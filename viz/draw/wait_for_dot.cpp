@@ -37,7 +37,7 @@ std::string short_list(const std::vector<std::uint32_t>& ranks) {
 
 /// Ops folded into a node.
 struct Folded {
-  std::set<std::string> acts;
+  std::set<std::string> ops;
   std::set<std::uint32_t> ranks;
 };
 
@@ -245,7 +245,7 @@ void Drawing::choose_strong() {
   if (!cycles_.empty()) return;
   std::size_t roots = 0;
   for (const Wait& wait : picture_.all_waits) {
-    if (wait.to.kind == WaitNodeKind::kAct) continue;
+    if (wait.to.kind == WaitNodeKind::kOp) continue;
     if (picture_.fold && roots >= kMaxDrawnRoots && strong_.count(party_text(wait.to)) == 0) {
       repeats_.emplace(party_text(wait.to), "more roots");
       repeated_["more roots"].ranks.insert(wait.to.rank);
@@ -266,7 +266,7 @@ void Drawing::look_at_all() {
     for (const WaitParty* party : {&wait.from, &wait.to}) {
       const std::string name = node_name(*party);
       if (name == party_text(*party) || repeated_.count(name) > 0) continue;
-      folded_[name].acts.insert(party_text(*party));
+      folded_[name].ops.insert(party_text(*party));
       folded_[name].ranks.insert(party->rank);
     }
   }
@@ -277,7 +277,7 @@ std::string Drawing::node_name(const WaitParty& party) const {
   std::string own = party_text(party);
   const auto repeated = repeats_.find(own);
   if (repeated != repeats_.end()) return repeated->second;
-  if (!picture_.fold || party.kind != WaitNodeKind::kAct || strong_.count(own) > 0) return own;
+  if (!picture_.fold || party.kind != WaitNodeKind::kOp || strong_.count(own) > 0) return own;
   const bool alone = strong_ranks_.count(party.rank) > 0 && strong_ranks_.size() <= kMaxFoldedRanks;
   return alone ? fmt::format("rank {} the rest", party.rank) : "the rest";
 }
@@ -299,7 +299,7 @@ void Drawing::add_folded_node(const std::string& name, const WaitParty& party) {
   const Folded& folded = folded_.at(name);
   const bool one_rank = folded.ranks.size() == 1;
   const Graphviz::Node node = graph_.node(one_rank ? cluster(party.rank) : graph_.root(), name);
-  std::string label = fmt::format("{}\nbehind", counted(folded.acts.size(), "more op"));
+  std::string label = fmt::format("{}\nbehind", counted(folded.ops.size(), "more op"));
   if (!one_rank) {
     label = fmt::format("x {} ranks\n{}\n{}", folded.ranks.size(),
                         short_list({folded.ranks.begin(), folded.ranks.end()}), label);
@@ -327,12 +327,12 @@ void Drawing::add_node(const WaitParty& party) {
   if (party.kind == WaitNodeKind::kRank) {
     label += fmt::format("\n{}", rank_roots_.at(party.rank));
   }
-  if (party.kind == WaitNodeKind::kAct) {
-    label = act_text(party.act);
-    if (!party.act.stream.empty()) label += "\n" + party.act.stream;
-    if (party.act.micro_batch > 0) label += fmt::format(", micro-batch {}", party.act.micro_batch);
-    if (!party.act.statement.empty()) label += "\n" + models::printable(party.act.statement);
-    label += fmt::format("\n{}", stage_text(party.act));
+  if (party.kind == WaitNodeKind::kOp) {
+    label = op_text(party.op);
+    if (!party.op.stream.empty()) label += "\n" + party.op.stream;
+    if (party.op.micro_batch > 0) label += fmt::format(", micro-batch {}", party.op.micro_batch);
+    if (!party.op.statement.empty()) label += "\n" + models::printable(party.op.statement);
+    label += fmt::format("\n{}", stage_text(party.op));
   }
   const bool strong = strong_.count(name) > 0;
   graph_.set(node, "label", label_text(label));

@@ -15,8 +15,8 @@ Json standing_json(const models::RankStanding& rank) {
   Json json = {{"rank", rank.rank}, {"dump", rank.has_dump}, {"pending", rank.pending}};
   json["spins"] = rank.spins;
   if (rank.at) {
-    json["at"] = {{"op", rank.at->op},
-                  {"act", rank.at->act},
+    json["at"] = {{"op", rank.at->name},
+                  {"act", rank.at->number},
                   {"stream", rank.at->stream},
                   {"state", stage_name(rank.at->stage)}};
     if (!rank.at->at.empty()) json["at"]["at"] = rank.at->at;

@@ -46,8 +46,7 @@ void Reasons::add(const std::string& fact, const models::EvidencePlace& place) {
 }
 
 void Reasons::add_wait(const models::Wait& wait, const models::EvidencePlace& place) {
-  add(fmt::format("rank {} waits in {}", wait.from.rank,
-                  models::printable(act_text(wait.from.act))),
+  add(fmt::format("rank {} waits in {}", wait.from.rank, models::printable(op_text(wait.from.op))),
       place);
 }
 
@@ -68,8 +67,8 @@ void Reasons::add_rank(std::uint32_t rank, std::uint32_t group) {
 void Reasons::add_call_of(const models::Wait& wait) {
   for (const models::RecordedCall& call : evidence_.ranks[wait.from.rank].calls) {
     const bool same =
-        call.sequence == wait.from.act.act &&
-        call_name(call, evidence_.groups[call.group], wait.from.rank) == wait.from.act.op;
+        call.sequence == wait.from.op.number &&
+        call_name(call, evidence_.groups[call.group], wait.from.rank) == wait.from.op.name;
     if (same) add_wait(wait, call.place);
   }
 }

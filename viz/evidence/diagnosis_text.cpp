@@ -80,7 +80,7 @@ class DiagnosisText {
     return host_standing_text(evidence_.ranks[rank], rank);
   }
   static std::string call_text(const DiagnosisRoot& root) {
-    return models::printable(act_text(root.first.from.act));
+    return models::printable(op_text(root.first.from.op));
   }
   void add_ranks();
   void add_groups();
@@ -192,7 +192,7 @@ void DiagnosisText::add_suspects() {
     if (suspect.waiting > 0) {
       text += fmt::format("{} {} {}; {} may wait for it, rank {}'s first", silent ? ", and" : ":",
                           suspect.behind ? "it has not called" : "nothing shows whether it called",
-                          models::printable(act_text(suspect.first.from.act)),
+                          models::printable(op_text(suspect.first.from.op)),
                           counted(suspect.waiting, "call"), suspect.first.from.rank);
     }
     add(text, 2, 4);
@@ -218,8 +218,8 @@ void DiagnosisText::add_roots() {
     const auto alike = [&](const std::vector<const DiagnosisRoot*>& group) {
       const DiagnosisRoot& other = *group.front();
       return other.reason == root.reason && root.reason != RootReason::kDeviceStopped &&
-             act_text(other.first.from.act) == act_text(root.first.from.act) &&
-             other.first.from.act.stream == root.first.from.act.stream &&
+             op_text(other.first.from.op) == op_text(root.first.from.op) &&
+             other.first.from.op.stream == root.first.from.op.stream &&
              other.first.kind == WaitKind::kPeerOfCollective &&
              root.first.kind == WaitKind::kPeerOfCollective;
     };
@@ -268,7 +268,7 @@ void DiagnosisText::add_root(const DiagnosisRoot& root, const std::vector<std::u
 
 void DiagnosisText::add_absent(const DiagnosisRoot& root, const std::vector<std::uint32_t>& ranks,
                                const std::string& behind) {
-  const models::ActInfo& waiter = root.first.from.act;
+  const models::OpInfo& waiter = root.first.from.op;
   const bool one = ranks.size() == 1;
   const std::string who = ranks_text(ranks);
   const std::string call = call_text(root);
@@ -307,7 +307,7 @@ void DiagnosisText::add_unexplained(const DiagnosisRoot& root, const std::string
   const bool all = root.group < evidence_.groups.size() && evidence_.groups[root.group].all_members;
   add(fmt::format("{} called rank {} {}, and nothing is queued before it; {}",
                   all ? "all members" : "all ranks that are known to be in its group",
-                  root.first.from.act.rank, call_text(root), behind),
+                  root.first.from.op.rank, call_text(root), behind),
       2, 4);
   add(all ? "these dumps do not show why it is stuck: check the devices and the network"
           : "the log does not show who else is in it, or why it is stuck",
@@ -365,8 +365,7 @@ void DiagnosisText::add_ranks() {
     } else {
       row[1] = std::to_string(rank.pending);
       if (rank.at) {
-        row[2] =
-            fmt::format("{} ({})", models::printable(act_text(*rank.at)), stage_text(*rank.at));
+        row[2] = fmt::format("{} ({})", models::printable(op_text(*rank.at)), stage_text(*rank.at));
         if (!rank.at->at.empty()) row[2] += ", " + rank.at->at;
       } else if (const auto& host = evidence_.ranks[rank.rank].host) {
         row[2] = fmt::format("host {} {}", host->waits ? "waits in" : "in", host->at);

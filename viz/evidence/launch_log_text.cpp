@@ -66,13 +66,13 @@ std::string roots_text(const LaunchLogReport& report, const TextOptions& options
   text += fmt::format("  {}, which launched the fewest iterations\n", ranks_text(diagnosis.roots));
   for (const models::Root& root : diagnosis.explanation.roots) {
     text += fmt::format("      rank {} waits for rank {} in {}\n", root.first.from.rank,
-                        root.party.rank, models::printable(act_text(root.first.from.act)));
+                        root.party.rank, models::printable(op_text(root.first.from.op)));
   }
   return text;
 }
 
 std::string open_text(const LaunchLogReport& report, const TextOptions& options) {
-  const std::vector<models::ActInfo>& open = report.diagnosis.open;
+  const std::vector<models::OpInfo>& open = report.diagnosis.open;
   if (open.empty()) return {};
   std::string text = fmt::format(
       "\n{}\n",
@@ -81,7 +81,7 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   const std::size_t shown = report.all ? open.size() : std::min(open.size(), kMaxOpenRows);
   for (std::size_t i = 0; i < shown; ++i) {
     table.add({fmt::format("rank {}", open[i].rank), open[i].thread,
-               models::printable(act_text(open[i]))});
+               models::printable(op_text(open[i]))});
   }
   text += table.fitted(options.width, 2);
   if (shown < open.size())

@@ -33,18 +33,18 @@ class Log {
 
   void add(const sim::LogEntry& entry, std::string& text) const {
     const sim::Actor& actor = plan_.actors[entry.actor];
-    const models::ActName name = names_.act(entry.actor, entry.k);
+    const models::OpName op = names_.op(entry.actor, entry.k);
     auto out = std::back_inserter(text);
     fmt::format_to(out, "{:{}}.{:03} us {} {} {}: {}#{}", entry.time.ns / 1000, width_,
                    entry.time.ns % 1000, hosts_[actor.rank.value],
                    in_one_line(names_.thread(actor.thread)), entry.after ? "after" : "before",
-                   in_one_line(name.op), name.act);
+                   in_one_line(op.name), op.number);
     if (actor.stream.valid()) {
       fmt::format_to(out, ", stream {}", in_one_line(names_.stream(actor.stream)));
     }
     // An op beyond the work of a source has no micro-batch.
     const std::uint32_t micro_batch =
-        entry.k < actor.acts ? names_.micro_batch(entry.actor, entry.k) : 0;
+        entry.k < actor.ops ? names_.micro_batch(entry.actor, entry.k) : 0;
     if (micro_batch > 0) fmt::format_to(out, ", micro-batch {}", micro_batch);
     const auto& step = names_.actor(entry.actor).step;
     if (step && !step->at.empty()) fmt::format_to(out, ", at {}", in_one_line(step->at));

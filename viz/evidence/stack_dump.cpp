@@ -16,12 +16,12 @@ std::string frame_of(const models::OutsideText& at) {
 }
 
 // Returns the state of an op in words that models/postmortem/stack_evidence can parse.
-std::string state_of(const models::ActInfo& act) {
-  if (act.stage == models::ActStage::kStarted) return act.collective ? "started, spins" : "started";
-  if (act.stage == models::ActStage::kEntered && act.step == sim::Step::kCreation) {
+std::string state_of(const models::OpInfo& op) {
+  if (op.stage == models::OpStage::kStarted) return op.collective ? "started, spins" : "started";
+  if (op.stage == models::OpStage::kEntered && op.step == sim::Step::kInit) {
     return "creating the communicator";
   }
-  return stage_text(act);
+  return stage_text(op);
 }
 
 std::string frames(const models::ThreadReport& thread) {
@@ -29,9 +29,9 @@ std::string frames(const models::ThreadReport& thread) {
     return fmt::format("    {} (pipesim)\n",
                        thread.finished ? "<finished>" : "<waits for messages>");
   }
-  const models::ActInfo& act = *thread.at;
-  std::string text = fmt::format("    {} ({}) (pipesim)\n", act_text(act), state_of(act));
-  if (!act.at.empty()) text += fmt::format("    {}\n", frame_of(act.at));
+  const models::OpInfo& op = *thread.at;
+  std::string text = fmt::format("    {} ({}) (pipesim)\n", op_text(op), state_of(op));
+  if (!op.at.empty()) text += fmt::format("    {}\n", frame_of(op.at));
   return text;
 }
 

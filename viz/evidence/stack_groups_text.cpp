@@ -40,7 +40,7 @@ std::string who_text(const StackReport& report, const std::vector<std::uint32_t>
 // Returns the next step for the user.
 std::string next_step(const StackReport& report) {
   switch (report.diagnosis.verdict) {
-    case StackVerdict::kOddOnes:
+    case StackVerdict::kStragglers:
       return fmt::format("look at what {} does there, and dump its stack again: does it move?",
                          who_text(report, report.diagnosis.roots));
     case StackVerdict::kDifferent:
@@ -54,10 +54,10 @@ std::string next_step(const StackReport& report) {
 }
 
 std::string verdict_line(const StackReport& report, const TextOptions& options) {
-  const std::string verdict = upper_case(report.diagnosis.verdict == StackVerdict::kOddOnes
+  const std::string verdict = upper_case(report.diagnosis.verdict == StackVerdict::kStragglers
                                              ? "stragglers"
                                              : verdict_name(report.diagnosis.verdict));
-  const bool found = report.diagnosis.verdict == StackVerdict::kOddOnes ||
+  const bool found = report.diagnosis.verdict == StackVerdict::kStragglers ||
                      report.diagnosis.verdict == StackVerdict::kDifferent;
   std::string text =
       fmt::format("{}  {}   {}, {}\n", styled(options, ansi::kBold, report.dumps.name),
@@ -72,7 +72,7 @@ std::string meaning(const StackReport& report) {
   const std::vector<std::uint32_t>& roots = report.diagnosis.roots;
   const std::string who = who_text(report, roots);
   switch (report.diagnosis.verdict) {
-    case StackVerdict::kOddOnes:
+    case StackVerdict::kStragglers:
       return fmt::format("\nThe other ranks wait for each other; look first at {}.\n", who);
     case StackVerdict::kDifferent:
       return "\nAll ranks wait, but not in the same place: stacks do not show who waits for "

@@ -12,7 +12,7 @@ namespace pipesim::viz {
 namespace {
 
 models::JobAnswer answer_of(const CheckView& view) {
-  if (view.readings != nullptr) return view.readings->answer;
+  if (view.modes != nullptr) return view.modes->answer;
   switch (view.check.exploration.answer) {
     case sim::Answer::kProved:
       return models::JobAnswer::kProved;
@@ -55,8 +55,8 @@ CheckPage check_page(const CheckView& view, std::vector<std::string> steps) {
   page.headline = headline(answer);
   page.verdict = answer_text(answer);
   if (is_proved_by_buffers(view)) {
-    page.headline =
-        fmt::format("does not hang in the reading '{}'", models::reading_name(view.graph.reading));
+    page.headline = fmt::format("does not hang in the reading '{}'",
+                                models::nccl_mode_name(view.graph.nccl_mode));
     page.verdict = "no hang";
     page.story.emplace_back(
         "What NCCL promises was not checked: here sends complete into NCCL's buffers.");
@@ -66,18 +66,17 @@ CheckPage check_page(const CheckView& view, std::vector<std::string> steps) {
     page.verdict = "failed";
   }
   page.story.push_back(fmt::format("Of all interleavings: {}.", interleavings_text(view)));
-  if (view.readings != nullptr) {
-    for (const models::ReadingAnswer& each : view.readings->readings) {
+  if (view.modes != nullptr) {
+    for (const models::NcclModeAnswer& each : view.modes->modes) {
       models::Explanation end;
       end.verdict = each.verdict;
       end.time_ns = each.time_ns;
-      page.readings.push_back({std::string(models::reading_name(each.reading)),
-                               reading_about(each.reading),
-                               answer_text(*view.readings, each, false), run_end_text(end),
-                               each.hang ? summary_text(*each.hang) : ""});
+      page.modes.push_back({std::string(models::nccl_mode_name(each.mode)),
+                            nccl_mode_about(each.mode), answer_text(*view.modes, each, false),
+                            run_end_text(end), each.hang ? summary_text(*each.hang) : ""});
     }
     page.story.push_back(fmt::format("The run below is of the reading '{}'.",
-                                     models::reading_name(view.readings->shown)));
+                                     models::nccl_mode_name(view.modes->shown)));
   }
   page.rests_on = rests_on_lines(view);
   if (view.hang != nullptr) {

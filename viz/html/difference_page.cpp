@@ -70,7 +70,7 @@ Part end_table(const Side& a, const Side& b) {
   add("time", time_text(a.end.time_ns), time_text(b.end.time_ns),
       a.end.time_ns == b.end.time_ns ? "" : delta_of(a.end.time_ns, b.end.time_ns));
   const auto ops = [](const RunEndFigures& end) {
-    return fmt::format("{} of {}", end.acts_done, end.acts_expected);
+    return fmt::format("{} of {}", end.ops_done, end.ops_expected);
   };
   add("ops done", ops(a.end), ops(b.end));
   add("fingerprint", fingerprint_text(a.end.fingerprint), fingerprint_text(b.end.fingerprint));
@@ -113,12 +113,12 @@ Part first_part(const models::RunDifference& run) {
   Part part{.id = "first", .name = "First", .title = "Where they first differ"};
   if (run.empty()) {
     part.lines = {fmt::format("All {} that both runs have are at the same times.",
-                              counted(run.acts_in_both, "op"))};
+                              counted(run.ops_in_both, "op"))};
     return part;
   }
   part.lines = first_lines(run);
   part.lines.push_back(fmt::format("{} of the {} that both runs have are at other times.",
-                                   run.acts_moved, counted(run.acts_in_both, "op")));
+                                   run.ops_moved, counted(run.ops_in_both, "op")));
   return part;
 }
 
@@ -134,9 +134,9 @@ Part pace_table(const models::RunDifference& run) {
                   {"in run", "number"},
                   {"there", "time"}};
   for (const models::PaceChange& change : run.pace) {
-    part.rows.push_back({change.op, static_cast<std::int64_t>(change.acts), change.before_ns,
+    part.rows.push_back({change.op, static_cast<std::int64_t>(change.ops), change.before_ns,
                          change.after_ns, change.after_ns - change.before_ns,
-                         std::int64_t{change.largest.rank}, std::int64_t{change.largest.act},
+                         std::int64_t{change.largest.rank}, std::int64_t{change.largest.number},
                          change.largest_ns});
   }
   return part;

@@ -34,8 +34,8 @@ namespace pipesim::viz {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using models::ActInfo;
 using models::Explanation;
+using models::OpInfo;
 using models::Wait;
 using sim::Verdict;
 using sim::WaitNodeKind;
@@ -92,7 +92,7 @@ class PageData {
         {"ranks", report_.graph.ranks},
         {"rest_ns", end_.time_ns},
         {"end_ns", timeline_.end_ns},
-        {"at_rest", timeline_.at_rest},
+        {"at_rest", timeline_.quiescent},
         {"fingerprint", run_ == nullptr ? "" : fingerprint_text(end_.fingerprint)},
         {"made_by", models::printable(report_.made_by)}};
     if (!report_text_.empty()) json["report"] = report_text_;
@@ -131,11 +131,11 @@ class PageData {
     }
     json["idle"] = run_ == nullptr ? "" : idle_text(report_.graph, *run_, timeline_);
     json["guilty"] = Json::array();
-    for (const auto& [rank, root] : guilty_ranks(end_)) {
+    for (const auto& [rank, root] : missing_ranks(end_)) {
       json["guilty"].push_back({rank, fmt::format("rank {} never joins", rank)});
     }
     json["tables"] = tables();
-    json["acts"] = std::move(acts_);
+    json["acts"] = std::move(ops_);
     json["words"] = std::move(words_);
     json["left_out"] = left_out_;
     return json;
@@ -143,9 +143,9 @@ class PageData {
 
  private:
   Json check() {
-    Json readings = Json::array();
-    for (const CheckPage::Reading& reading : check_->readings) {
-      readings.push_back({reading.name, reading.about, reading.answer, reading.end, reading.why});
+    Json modes = Json::array();
+    for (const CheckPage::NcclMode& mode : check_->modes) {
+      modes.push_back({mode.name, mode.about, mode.answer, mode.end, mode.why});
     }
     const std::size_t shown = std::min(check_->steps.size(), limits_.rows);
     if (shown < check_->steps.size()) {
@@ -156,14 +156,14 @@ class PageData {
     for (std::size_t i = check_->steps.size() - shown; i < check_->steps.size(); ++i) {
       steps.push_back(check_->steps[i]);
     }
-    return {{"readings", readings},
+    return {{"readings", modes},
             {"rests_on", check_->rests_on},
             {"first_step", check_->steps.size() - shown + 1},
             {"steps", steps}};
   }
 
   // Key of an op. Ops of real jobs have no actor, only a name.
-  using ActKey = std::tuple<sim::ActorId, std::uint32_t, std::string, std::uint32_t>;
+  using OpKey = std::tuple<sim::ActorId, std::uint32_t, std::string, std::uint32_t>;
 
   std::size_t word(const std::string& text) {
     const auto [known, is_new] = word_numbers_.emplace(text, words_.size());
@@ -171,27 +171,27 @@ class PageData {
     return known->second;
   }
 
-  std::size_t act(const ActInfo& info) {
+  std::size_t op(const OpInfo& info) {
     const auto [known, is_new] =
-        act_numbers_.emplace(ActKey(info.actor, info.rank, info.op, info.act), acts_.size());
+        op_numbers_.emplace(OpKey(info.actor, info.rank, info.name, info.number), ops_.size());
     if (!is_new) return known->second;
-    acts_.push_back({word(info.op), info.act, info.rank, word(info.stream), word(info.thread),
-                     info.micro_batch, word(kind_word(kind_of(info))), word(stage_text(info)),
-                     word(info.at), word(models::printable(info.statement)),
-                     is_alone(info) ? 1 : 0});
+    ops_.push_back({word(info.name), info.number, info.rank, word(info.stream), word(info.thread),
+                    info.micro_batch, word(kind_word(kind_of(info))), word(stage_text(info)),
+                    word(info.at), word(models::printable(info.statement)),
+                    is_alone(info) ? 1 : 0});
     return known->second;
   }
 
-  models::WorkKind kind_of(const ActInfo& info) const {
+  models::WorkKind kind_of(const OpInfo& info) const {
     if (run_ != nullptr) return kinds_[info.actor];
     return info.collective ? models::WorkKind::kCollective : models::WorkKind::kMessage;
   }
 
   // Whether the op runs once, so that its name needs no #k.
-  bool is_alone(const ActInfo& info) const {
+  bool is_alone(const OpInfo& info) const {
     if (run_ == nullptr) return false;
     const std::uint32_t index = run_->lowered.actor_template[info.actor];
-    return run_->lowered.plan.actors[info.actor].acts == 1 ||
+    return run_->lowered.plan.actors[info.actor].ops == 1 ||
            report_.graph.actors[index].numbers.has_value();
   }
 
@@ -215,11 +215,11 @@ class PageData {
     Json result = Json::array();
     std::set<std::pair<std::string, std::string>> on_cycle;
     const auto add = [&](const Wait& wait, std::size_t number) {
-      Json to = wait.to.kind == WaitNodeKind::kAct ? Json(act(wait.to.act)) : Json(nullptr);
+      Json to = wait.to.kind == WaitNodeKind::kOp ? Json(op(wait.to.op)) : Json(nullptr);
       std::string kind(kind_label(wait.kind));
       if (wait.any) kind += ", any";
       if (!wait.link.empty()) kind += ": " + wait.link;
-      result.push_back({act(wait.from.act), std::move(to), word(wait_text(wait)),
+      result.push_back({op(wait.from.op), std::move(to), word(wait_text(wait)),
                         word(party_text(wait.to)), word(kind), number});
     };
     for (const Wait& wait : end_.cycle) {
@@ -229,7 +229,7 @@ class PageData {
     std::size_t left = 0;
     for (const bool roots : {true, false}) {
       for (const Wait& wait : report_.all_waits) {
-        if ((wait.to.kind != WaitNodeKind::kAct) != roots) continue;
+        if ((wait.to.kind != WaitNodeKind::kOp) != roots) continue;
         if (on_cycle.count({party_text(wait.from), party_text(wait.to)}) > 0) continue;
         if (result.size() < limits_.waits) {
           add(wait, 0);
@@ -253,7 +253,7 @@ class PageData {
     };
     for (const Wait& wait : end_.cycle) add(wait.from.rank);
     for (const models::DeathReport& death : end_.deaths) {
-      if (!death.after_rest) add(death.rank);
+      if (!death.after_quiescence) add(death.rank);
     }
     for (const models::Root& root : end_.roots) {
       add(root.first.from.rank);
@@ -269,7 +269,7 @@ class PageData {
     for (const models::Lane& lane : timeline_.lanes) lanes_of[lane.rank].push_back(&lane);
     std::vector<std::uint32_t> ranks;
     for (const auto& [rank, lanes] : lanes_of) ranks.push_back(rank);
-    const bool fold = ranks.size() > kFewRanks;
+    const bool fold = ranks.size() > kMaxRanksUnfolded;
     const std::vector<std::uint32_t> own = ranks_of_hang();
     const std::set<std::uint32_t> alone(own.begin(), own.end());
     return models::ranks_by_key(models::RankSet(ranks), [&](std::uint32_t rank) {
@@ -277,7 +277,7 @@ class PageData {
       if (!fold || alone.count(rank) > 0) return std::to_string(rank);
       for (const models::Lane* lane : lanes_of[rank]) {
         key += lane_key(report_.graph, *run_, *lane,
-                        [](const models::StuckAct& act) { return act.on_cycle; }) +
+                        [](const models::StuckOp& op) { return op.on_cycle; }) +
                "\n\n";
       }
       return key;
@@ -355,18 +355,18 @@ class PageData {
     for (const models::RankSet& ranks : classes) alike.emplace(*ranks.begin(), &ranks);
     std::set<std::uint32_t> whole;
     std::size_t whole_ranks = 0;  // including the ranks of the same class
-    std::size_t room = limits_.slices;
+    std::size_t space = limits_.slices;
     std::size_t most_of_lane = limits_.slices;
     for (const std::size_t index : by_weight(classes)) {
       const std::uint32_t first = *classes[index].begin();
       std::size_t needed = 0;
       for (const PageLane& lane : lanes_of[first]) needed += lane.slices.size();
       // The first rank always shows each op, if necessary only the last ops of its lanes.
-      if (needed > room && !whole.empty()) break;
-      if (needed > room) most_of_lane = std::max<std::size_t>(1, limits_.slices / 10);
+      if (needed > space && !whole.empty()) break;
+      if (needed > space) most_of_lane = std::max<std::size_t>(1, limits_.slices / 10);
       whole.insert(first);
       whole_ranks += classes[index].size();
-      room -= std::min(room, needed);
+      space -= std::min(space, needed);
     }
     const std::size_t others = std::max<std::size_t>(1, alike.size() - whole.size());
     const std::size_t parts_of_rank = std::max<std::size_t>(2, limits_.parts / others);
@@ -412,8 +412,8 @@ class PageData {
     Json slices = Json::array();
     for (const SlicePart& part : slice_parts(of.slices, most)) {
       const models::Slice& slice = *part.first;
-      const std::size_t number = act(
-          describe_act(report_.graph, run_->lowered, run_->outcome.state, slice.actor, slice.k));
+      const std::size_t number =
+          op(describe_op(report_.graph, run_->lowered, run_->outcome.state, slice.actor, slice.k));
       const std::int64_t waits = part.count == 1 ? slice.work_ns - slice.begin_ns : 0;
       look_->see_colour(*part.looks_like);
       Json row = {number,
@@ -431,9 +431,9 @@ class PageData {
     const std::size_t most_stuck =
         is_whole ? std::max<std::size_t>(4, limits_.waits / timeline_.lanes.size()) : 1;
     Json stuck = Json::array();
-    for (const models::StuckAct& item : lane.stuck) {
+    for (const models::StuckOp& item : lane.stuck) {
       if (stuck.size() == most_stuck) break;
-      stuck.push_back(act(item.waits.front().from.act));
+      stuck.push_back(op(item.waits.front().from.op));
     }
     return {{"rank", lane.rank},         {"name", word(lane.name)},
             {"thread", lane.is_thread},  {"slices", std::move(slices)},
@@ -448,7 +448,7 @@ class PageData {
   // Merges rows that differ only in the rank, their first cell. The first cell of a merged row has
   // the first and last rank of each range.
   void fold_ranks(std::vector<Json>& rows, Json& heads) const {
-    if (report_.graph.ranks <= kFewRanks) return;
+    if (report_.graph.ranks <= kMaxRanksUnfolded) return;
     std::map<std::string, std::size_t> known;
     std::vector<Json> result;
     for (Json& row : rows) {
@@ -628,7 +628,8 @@ class PageData {
   }
 
   static constexpr std::size_t kMaxProgressColumns = 6;
-  static constexpr std::size_t kFewRanks = 16;  // maximum number of ranks shown without merging
+  static constexpr std::size_t kMaxRanksUnfolded =
+      16;  // maximum number of ranks shown without merging
 
   const Report& report_;
   const Explanation& end_;
@@ -644,9 +645,9 @@ class PageData {
   const CheckPage* check_ = nullptr;
   // Full report of a real job, for facts without another place on the page.
   std::string report_text_;
-  std::map<ActKey, std::size_t> act_numbers_;
+  std::map<OpKey, std::size_t> op_numbers_;
   std::map<std::string, std::size_t> word_numbers_;
-  Json acts_ = Json::array();
+  Json ops_ = Json::array();
   Json words_ = Json::array();
   Json left_out_ = Json::array();
 };
@@ -670,7 +671,7 @@ std::pair<std::size_t, std::size_t> size_of(const WaitPicture& picture) {
   for (const Wait& wait : picture.cycle) nodes.insert(party_text(wait.from));
   for (const Wait& wait : picture.all_waits) {
     ranks.insert(wait.from.rank);
-    const bool is_root = wait.to.kind != WaitNodeKind::kAct;
+    const bool is_root = wait.to.kind != WaitNodeKind::kOp;
     if (!is_root) continue;
     if (nodes.insert(party_text(wait.to)).second) nodes.insert(party_text(wait.from));
   }

@@ -29,7 +29,7 @@ std::string html_page(const Report& report, const models::Simulation& run,
 
 /// Text about all interleavings, next to the run that the page shows.
 struct CheckPage {
-  struct Reading {
+  struct NcclMode {
     std::string name;
     std::string about;
     std::string answer;
@@ -39,7 +39,7 @@ struct CheckPage {
   std::string headline;            // text after the name: "can hang"
   std::string verdict;             // "hang possible"
   std::vector<std::string> story;  // paragraphs
-  std::vector<Reading> readings;   // empty: the program has only one reading
+  std::vector<NcclMode> modes;     // empty: the program has only one reading
   std::vector<std::string> rests_on;
   std::vector<std::string> steps;  // steps of the shown run, or of an equivalent one
   std::string text;                // full report, as in the terminal

@@ -36,13 +36,13 @@ std::vector<std::string> page_story(const Report& report) {
   const Explanation& end = report.explanation;
   const std::string when = time_text(end.time_ns);
   const std::string done =
-      fmt::format("{} of {} are done", end.acts_done, counted(end.acts_expected, "op"));
+      fmt::format("{} of {} are done", end.ops_done, counted(end.ops_expected, "op"));
   const auto rest = [&] { return fmt::format("No further progress after {}: {}.", when, done); };
   std::vector<std::string> result;
   switch (end.verdict) {
     case Verdict::kCompleted:
       result.push_back(fmt::format("Everything is done at {}: {} on {}.", when,
-                                   counted(end.acts_expected, "op"),
+                                   counted(end.ops_expected, "op"),
                                    counted(report.graph.ranks, "rank")));
       break;
     case Verdict::kDeadlock: {

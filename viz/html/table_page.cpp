@@ -66,7 +66,7 @@ TableJson part_json(const TablePage::Part& part) {
 TablePage::Part cycle_part(std::string id, std::string title,
                            const std::vector<models::Wait>& cycle) {
   const bool has_source = std::any_of(cycle.begin(), cycle.end(), [](const models::Wait& wait) {
-    return !wait.from.act.at.empty();
+    return !wait.from.op.at.empty();
   });
   TablePage::Part part{.id = std::move(id), .name = "", .title = std::move(title)};
   part.sorts = false;
@@ -74,9 +74,9 @@ TablePage::Part cycle_part(std::string id, std::string title,
   if (has_source) part.columns.push_back({"source"});
   for (const models::Wait& wait : cycle) {
     std::vector<TablePage::Cell> row = {static_cast<std::int64_t>(part.rows.size() + 1),
-                                        std::int64_t{wait.from.rank}, act_text(wait.from.act),
+                                        std::int64_t{wait.from.rank}, op_text(wait.from.op),
                                         wait_text(wait)};
-    if (has_source) row.emplace_back(std::string(wait.from.act.at));
+    if (has_source) row.emplace_back(std::string(wait.from.op.at));
     part.rows.push_back(std::move(row));
   }
   return part;

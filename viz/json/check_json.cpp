@@ -20,21 +20,21 @@ using Json = nlohmann::ordered_json;
 Json rests_on_json(const CheckView& view) {
   const sim::Exploration& found = view.check.exploration;
   Json rests_on = Json::array();
-  if (view.readings != nullptr && view.readings->by_flows) rests_on.push_back(flows_text());
-  if (view.readings != nullptr && view.readings->by_network) rests_on.push_back(network_text());
-  if (view.readings != nullptr && view.readings->by_empty_calls) {
+  if (view.modes != nullptr && view.modes->by_flows) rests_on.push_back(flows_text());
+  if (view.modes != nullptr && view.modes->by_network) rests_on.push_back(network_text());
+  if (view.modes != nullptr && view.modes->by_empty_calls) {
     rests_on.push_back(empty_calls_text());
   }
-  if (view.readings != nullptr && view.readings->by_creation) rests_on.push_back(creation_text());
-  if (view.readings != nullptr && view.readings->by_size) {
-    rests_on.push_back(size_text(*view.readings->by_size));
+  if (view.modes != nullptr && view.modes->by_init) rests_on.push_back(init_text());
+  if (view.modes != nullptr && view.modes->by_size) {
+    rests_on.push_back(size_text(*view.modes->by_size));
   }
   const bool by_buffers =
-      view.readings != nullptr && view.readings->answer == models::JobAnswer::kByBuffers;
+      view.modes != nullptr && view.modes->answer == models::JobAnswer::kByBuffers;
   if (!found.hang_found || by_buffers) {
     for (std::string& line : left_out_lines(view)) rests_on.push_back(std::move(line));
   }
-  if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
+  if (found.rests_on.slots) rests_on.push_back("rule 5.5: room for collectives");
   if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
   if (found.rests_on.launches) rests_on.push_back(launches_text(found));
   if (found.rests_on.records) rests_on.push_back(records_text());
@@ -69,23 +69,23 @@ std::string check_json(const CheckView& view) {
                {"stopped", found.stopped},
                {"some_hang", found.hang_found},
                {"some_complete", found.completion_found}};
-  if (view.readings != nullptr) {
-    json["answer"] = answer_text(view.readings->answer);
-    json["reading"] = models::reading_name(view.readings->shown);
-    json["buffered_bytes"] = view.readings->buffered_bytes;
-    for (const models::ReadingAnswer& each : view.readings->readings) {
-      json["readings"][std::string(models::reading_name(each.reading))] = {
-          {"answer", answer_text(*view.readings, each, true)},
+  if (view.modes != nullptr) {
+    json["answer"] = answer_text(view.modes->answer);
+    json["reading"] = models::nccl_mode_name(view.modes->shown);
+    json["buffered_bytes"] = view.modes->buffered_bytes;
+    for (const models::NcclModeAnswer& each : view.modes->modes) {
+      json["readings"][std::string(models::nccl_mode_name(each.mode))] = {
+          {"answer", answer_text(*view.modes, each, true)},
           {"verdict", models::verdict_name(each.verdict)},
           {"time_ns", each.time_ns}};
       if (!each.hang) continue;
-      json["readings"][std::string(models::reading_name(each.reading))]["why"] =
+      json["readings"][std::string(models::nccl_mode_name(each.mode))]["why"] =
           summary_text(*each.hang);
     }
   }
   if (is_proved_by_buffers(view)) {
     json["answer"] = "no hang";
-    json["reading"] = models::reading_name(view.graph.reading);
+    json["reading"] = models::nccl_mode_name(view.graph.nccl_mode);
   }
   if (const models::ProcessGroups& groups = view.graph.process_groups;
       !groups.backend.empty() || groups.device_id) {

@@ -6,7 +6,7 @@
 
 #include "models/measure/expectation.hpp"
 #include "models/report_schema.hpp"
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -27,14 +27,14 @@ std::string_view kind_of(Kind kind) {
       return "stream";
     case Kind::kSlots:
       return "slots";
-    case Kind::kCreation:
+    case Kind::kInit:
       return "communicators at the start";
     case Kind::kOrder:
     case Kind::kAfter:
       return "order";
     case Kind::kBatch:
       return "batch";
-    case Kind::kEager:
+    case Kind::kBuffer:
       return "eager";
     case Kind::kResident:
       return "resident";
@@ -87,8 +87,8 @@ Json json_of(const Fix& fix, const std::string& patch) {
   json["certainty"] = sure_name(fix.orders);
   if (!fix.proved_in.empty()) {
     json["proved_in"] = Json::array();
-    for (const models::Reading reading : fix.proved_in) {
-      json["proved_in"].push_back(models::reading_name(reading));
+    for (const models::NcclMode mode : fix.proved_in) {
+      json["proved_in"].push_back(models::nccl_mode_name(mode));
     }
   }
   json["orders"] = fix.orders.orders;

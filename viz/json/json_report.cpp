@@ -19,31 +19,31 @@ namespace pipesim::viz {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using models::ActInfo;
 using models::Explanation;
+using models::OpInfo;
 using models::Wait;
 using models::WaitParty;
 using sim::WaitNodeKind;
 
-Json act_json(const ActInfo& act) {
-  Json json = {{"rank", act.rank}, {"op", act.op}, {"act", act.act}};
-  if (!act.name.empty()) json["name"] = act.name;
-  if (!act.call_name.empty()) json["call"] = act.call_name;
-  if (act.micro_batch > 0) json["micro_batch"] = act.micro_batch;
-  json["stream"] = act.stream;
-  json["thread"] = act.thread;
-  if (!act.at.empty()) json["at"] = act.at;
-  if (!act.statement.empty()) json["statement"] = act.statement;
-  json["state"] = stage_name(act.stage);
-  if (act.stage == models::ActStage::kEntered) json["blocked"] = stage_text(act);
+Json op_json(const OpInfo& op) {
+  Json json = {{"rank", op.rank}, {"op", op.name}, {"act", op.number}};
+  if (!op.recorded_name.empty()) json["name"] = op.recorded_name;
+  if (!op.call_name.empty()) json["call"] = op.call_name;
+  if (op.micro_batch > 0) json["micro_batch"] = op.micro_batch;
+  json["stream"] = op.stream;
+  json["thread"] = op.thread;
+  if (!op.at.empty()) json["at"] = op.at;
+  if (!op.statement.empty()) json["statement"] = op.statement;
+  json["state"] = stage_name(op.stage);
+  if (op.stage == models::OpStage::kEntered) json["blocked"] = stage_text(op);
   return json;
 }
 
 Json party_json(const WaitParty& party) {
   switch (party.kind) {
-    case WaitNodeKind::kAct: {
-      Json json = {{"rank", party.rank}, {"op", party.act.op}, {"act", party.act.act}};
-      if (!party.act.call_name.empty()) json["call"] = party.act.call_name;
+    case WaitNodeKind::kOp: {
+      Json json = {{"rank", party.rank}, {"op", party.op.name}, {"act", party.op.number}};
+      if (!party.op.call_name.empty()) json["call"] = party.op.call_name;
       return json;
     }
     case WaitNodeKind::kRank:
@@ -55,7 +55,7 @@ Json party_json(const WaitParty& party) {
 }
 
 Json wait_json(const Wait& wait) {
-  Json json = act_json(wait.from.act);
+  Json json = op_json(wait.from.op);
   json["waits"] = kind_name(wait.kind);
   if (!wait.reg.empty()) {
     json["register"] = wait.reg;
@@ -70,7 +70,7 @@ Json wait_json(const Wait& wait) {
   json["for"] = party_json(wait.to);
   if (wait.needed) {
     json["needs"] = {
-        {"rank", wait.needed->rank}, {"op", wait.needed->op}, {"act", wait.needed->act}};
+        {"rank", wait.needed->rank}, {"op", wait.needed->name}, {"act", wait.needed->number}};
   }
   return json;
 }
@@ -88,13 +88,13 @@ Json rank_json(const models::RankReport& rank, sim::Verdict verdict) {
   json["progress"] = Json::array();
   for (const models::Progress& progress : rank.progress) {
     Json item = {{"what", progress.what}, {"done", progress.done}, {"expected", progress.expected}};
-    if (progress.stuck) item["at"] = act_json(*progress.stuck);
+    if (progress.stuck) item["at"] = op_json(*progress.stuck);
     json["progress"].push_back(std::move(item));
   }
   json["threads"] = Json::array();
   for (const models::ThreadReport& thread : rank.threads) {
     Json item = {{"name", thread.name}, {"finished", thread.finished}, {"blocked", thread.blocked}};
-    if (thread.at) item["at"] = act_json(*thread.at);
+    if (thread.at) item["at"] = op_json(*thread.at);
     json["threads"].push_back(std::move(item));
   }
   json["actors"] = Json::array();
@@ -118,7 +118,7 @@ Json root_json(const models::Root& root) {
     json["calls_made"] = root.made;
     json["calls_of_others"] = root.others_made;
   }
-  if (root.missing) json["missing"] = act_json(*root.missing);
+  if (root.missing) json["missing"] = op_json(*root.missing);
   json["first"] = wait_json(root.first);
   return json;
 }
@@ -127,9 +127,9 @@ Json death_json(const models::DeathReport& death) {
   Json json = {{"rank", death.rank},
                {"time_ns", death.time_ns},
                {"cause", death_name(death.cause)},
-               {"after_rest", death.after_rest}};
+               {"after_rest", death.after_quiescence}};
   if (!death.what.empty()) json["what"] = death.what;
-  if (death.in) json["in"] = act_json(*death.in);
+  if (death.in) json["in"] = op_json(*death.in);
   return json;
 }
 
@@ -353,18 +353,17 @@ std::string json_report(const Report& report, bool by_class) {
   const Explanation& explanation = report.explanation;
   Json json = {{"schema", models::kReportSchema}};
   if (!report.made_by.empty()) json["made_by"] = report.made_by;
-  json.update(
-      {{"scenario", report.graph.name},
-       {"verdict", models::verdict_name(explanation.verdict)},
-       {"cause", models::cause_name(explanation.cause)},
-       {"time_ns", explanation.time_ns},
-       {"fingerprint", fingerprint_text(explanation.fingerprint)},
-       {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}});
+  json.update({{"scenario", report.graph.name},
+               {"verdict", models::verdict_name(explanation.verdict)},
+               {"cause", models::cause_name(explanation.cause)},
+               {"time_ns", explanation.time_ns},
+               {"fingerprint", fingerprint_text(explanation.fingerprint)},
+               {"acts", {{"done", explanation.ops_done}, {"expected", explanation.ops_expected}}}});
   if (const models::FirstDifference* difference = shown_difference(report)) {
     json["first_difference"] = difference_json(*difference);
   }
-  if (models::has_readings(report.graph)) {
-    json["reading"] = models::reading_name(report.graph.reading);
+  if (models::has_nccl_modes(report.graph)) {
+    json["reading"] = models::nccl_mode_name(report.graph.nccl_mode);
   }
   if (const models::ProcessGroups& groups = report.graph.process_groups;
       !groups.backend.empty() || groups.device_id) {
@@ -400,8 +399,8 @@ std::string json_report(const Report& report, bool by_class) {
   json["mismatches"] = Json::array();
   for (const models::Misfit& misfit : explanation.mismatches) {
     json["mismatches"].push_back({{"kind", misfit.message ? "message" : "collective"},
-                                  {"first", act_json(misfit.first)},
-                                  {"second", act_json(misfit.second)},
+                                  {"first", op_json(misfit.first)},
+                                  {"second", op_json(misfit.second)},
                                   {"ranks", misfit.ranks},
                                   {"differences", misfit.differences}});
     if (!misfit.other_side.empty()) json["mismatches"].back()["other_side"] = misfit.other_side;
@@ -412,7 +411,7 @@ std::string json_report(const Report& report, bool by_class) {
       json["device_errors"].push_back({{"rank", error.rank},
                                        {"time_ns", error.time_ns},
                                        {"what", error.what},
-                                       {"in", act_json(error.in)}});
+                                       {"in", op_json(error.in)}});
     }
   }
   if (!explanation.deaths.empty()) {
@@ -439,18 +438,18 @@ std::string why_json(const models::Explanation& explanation, const models::Why& 
   Json json = {{"schema", models::kReportSchema},
                {"verdict", models::verdict_name(explanation.verdict)},
                {"time_ns", explanation.time_ns},
-               {"act", act_json(why.act)}};
+               {"act", op_json(why.op)}};
   if (why.times) {
     json["launch_ns"] = why.times->launch.ns;
     json["start_ns"] = why.times->start.ns;
     json["end_ns"] = why.times->end.ns;
   }
-  if (why.earlier) json["earlier"] = act_json(*why.earlier);
-  if (why.host_at) json["host_at"] = act_json(*why.host_at);
+  if (why.earlier) json["earlier"] = op_json(*why.earlier);
+  if (why.host_at) json["host_at"] = op_json(*why.host_at);
   json["chain"] = Json::array();
   for (const Wait& wait : why.chain) json["chain"].push_back(wait_json(wait));
   json["circle"] = Json::array();
-  for (const Wait& wait : why.circle) json["circle"].push_back(wait_json(wait));
+  for (const Wait& wait : why.cycle) json["circle"].push_back(wait_json(wait));
   return dumped(json) + "\n";
 }
 

@@ -10,7 +10,7 @@ namespace pipesim::viz {
 std::string reduce_json(const models::Reduction& reduction, const std::string& name) {
   using Json = nlohmann::ordered_json;
   const auto size = [](const models::JobSize& of) {
-    return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.acts}};
+    return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.ops}};
   };
   Json json = {{"schema", models::kReportSchema},
                {"scenario", name},

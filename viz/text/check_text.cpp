@@ -156,27 +156,27 @@ std::string headline(sim::Answer answer) {
 }
 
 // Whether the reading `real` hangs as well, so that the cause is not only the first use.
-bool hangs_later(const models::ReadingsReport& readings, bool certainly) {
-  return std::any_of(readings.readings.begin(), readings.readings.end(),
-                     [&](const models::ReadingAnswer& each) {
-                       return each.reading == models::Reading::kReal &&
+bool hangs_later(const models::NcclModesReport& modes, bool certainly) {
+  return std::any_of(modes.modes.begin(), modes.modes.end(),
+                     [&](const models::NcclModeAnswer& each) {
+                       return each.mode == models::NcclMode::kReal &&
                               (each.answer == sim::Answer::kHangCertain ||
                                (!certainly && each.answer == sim::Answer::kHangPossible));
                      });
 }
 
-std::string job_headline(const models::ReadingsReport& readings, const TextOptions& options) {
-  const bool certainly = readings.answer == models::JobAnswer::kHangCertain;
-  const bool cold = readings.shown == models::Reading::kCold && !hangs_later(readings, certainly);
-  switch (readings.answer) {
+std::string job_headline(const models::NcclModesReport& modes, const TextOptions& options) {
+  const bool certainly = modes.answer == models::JobAnswer::kHangCertain;
+  const bool cold = modes.shown == models::NcclMode::kCold && !hangs_later(modes, certainly);
+  switch (modes.answer) {
     case models::JobAnswer::kProved:
       return styled(options, ansi::kGreen, headline(sim::Answer::kProved));
     case models::JobAnswer::kByBuffers:
       return styled(options, ansi::kYellow,
                     fmt::format("RUNS, thanks to {}buffers, which hide a hang",
-                                readings.buffered_bytes == 0
+                                modes.buffered_bytes == 0
                                     ? "NCCL's "  // collective buffers, which are not counted
-                                    : bytes_text(readings.buffered_bytes) + " of "));
+                                    : bytes_text(modes.buffered_bytes) + " of "));
     case models::JobAnswer::kHangPossible:
       return styled(options, ansi::kRed, cold ? "HANG POSSIBLE in a fresh job" : "HANG POSSIBLE");
     case models::JobAnswer::kHangCertain:
@@ -224,12 +224,12 @@ std::string headline(const CheckView& view, const TextOptions& options) {
   if (!view.undecided.empty() && view.check.exploration.answer == sim::Answer::kUndecided) {
     return styled(options, ansi::kYellow, "UNDECIDED: " + view.undecided) + also;
   }
-  if (view.readings != nullptr) return job_headline(*view.readings, options) + also;
+  if (view.modes != nullptr) return job_headline(*view.modes, options) + also;
   const sim::Answer answer = view.check.exploration.answer;
   if (!is_proved_by_buffers(view)) return styled(options, colour(answer), headline(answer)) + also;
   return styled(
       options, ansi::kYellow,
-      fmt::format("NO HANG in the reading '{}'", models::reading_name(view.graph.reading)));
+      fmt::format("NO HANG in the reading '{}'", models::nccl_mode_name(view.graph.nccl_mode)));
 }
 
 // Describes the calls without a size: "2 sends and 1 collective with a root".
@@ -245,8 +245,8 @@ std::string unsized_text(const models::LeftOut& left_out) {
 
 // Whether nothing hangs, although the contract allows a hang.
 bool runs_by_buffers(const CheckView& view) {
-  return view.readings != nullptr ? view.readings->answer == models::JobAnswer::kByBuffers
-                                  : is_proved_by_buffers(view);
+  return view.modes != nullptr ? view.modes->answer == models::JobAnswer::kByBuffers
+                               : is_proved_by_buffers(view);
 }
 
 }  // namespace
@@ -254,10 +254,11 @@ bool runs_by_buffers(const CheckView& view) {
 bool is_failed(const CheckView& view) {
   if (failures_of(view) == nullptr || view.hang == nullptr) return false;
   if (view.check.exploration.answer == sim::Answer::kUndecided) return false;
-  if (view.readings == nullptr) return ends_with_deaths(view.hang->explanation);
-  return std::all_of(
-      view.readings->readings.begin(), view.readings->readings.end(),
-      [](const models::ReadingAnswer& each) { return !each.hang || ends_with_deaths(*each.hang); });
+  if (view.modes == nullptr) return ends_with_deaths(view.hang->explanation);
+  return std::all_of(view.modes->modes.begin(), view.modes->modes.end(),
+                     [](const models::NcclModeAnswer& each) {
+                       return !each.hang || ends_with_deaths(*each.hang);
+                     });
 }
 
 std::string failed_text(const CheckView& view) {
@@ -276,9 +277,9 @@ bool is_proved_by_buffers(const CheckView& view) {
   return view.by_buffers && view.check.exploration.answer == sim::Answer::kProved;
 }
 
-std::string answer_text(const models::ReadingsReport& all, const models::ReadingAnswer& one,
+std::string answer_text(const models::NcclModesReport& all, const models::NcclModeAnswer& one,
                         bool short_form) {
-  const sim::Answer contract = all.readings.front().answer;
+  const sim::Answer contract = all.modes.front().answer;
   if (one.answer != sim::Answer::kProved || contract == sim::Answer::kProved) {
     return answer_text(one.answer);
   }
@@ -361,7 +362,7 @@ std::string empty_calls_text() {
          "measured";
 }
 
-std::string creation_text() {
+std::string init_text() {
   return "rule 3.3: communicator initialization does not wait for running kernels. If it does "
          "(reported in NVIDIA/nccl#2031, not documented), this hangs (waits_for_device)";
 }
@@ -389,17 +390,17 @@ std::string launches_text(const sim::Exploration& found) {
 std::vector<std::string> rests_on_lines(const CheckView& view) {
   std::vector<std::string> lines;
   const auto add = [&](std::string line) { lines.push_back(std::move(line)); };
-  if (view.readings != nullptr && view.readings->by_flows) add(flows_text());
-  if (view.readings != nullptr && view.readings->by_network) add(network_text());
-  if (view.readings != nullptr && view.readings->by_empty_calls) add(empty_calls_text());
-  if (view.readings != nullptr && view.readings->by_creation) add(creation_text());
-  if (view.readings != nullptr && view.readings->by_size) add(size_text(*view.readings->by_size));
+  if (view.modes != nullptr && view.modes->by_flows) add(flows_text());
+  if (view.modes != nullptr && view.modes->by_network) add(network_text());
+  if (view.modes != nullptr && view.modes->by_empty_calls) add(empty_calls_text());
+  if (view.modes != nullptr && view.modes->by_init) add(init_text());
+  if (view.modes != nullptr && view.modes->by_size) add(size_text(*view.modes->by_size));
   const sim::RestsOn& rests_on = view.check.exploration.rests_on;
   const bool hangs = view.check.exploration.hang_found;
   if (!hangs || runs_by_buffers(view)) {
     for (std::string& line : left_out_lines(view)) add(std::move(line));
   }
-  if (rests_on.room) {
+  if (rests_on.slots) {
     add("rule 5.5: a device may be unable to run two collectives at a time, so NCCL's guide "
         "requires one launch order on all ranks; here the orders differ");
   }
@@ -433,7 +434,7 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   std::string text =
       head_line(fmt::format("{}  {}", models::printable(view.graph.name), headline(view, options)),
                 fmt::format("{}, {}", counted(view.graph.ranks, "rank"),
-                            counted(usual.acts_expected, "op")),
+                            counted(usual.ops_expected, "op")),
                 options.width) +
       "\n";
   const bool failed = is_failed(view);
@@ -447,11 +448,11 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
     text += paragraph(fmt::format("{:<16}{}", what, line), options.width, 0, 16);
   };
   if (view.ways) add("choices", ways_text(view));
-  if (view.readings != nullptr && !failed) {
-    for (const models::ReadingAnswer& each : view.readings->readings) {
-      add(models::reading_name(each.reading),
-          fmt::format("{} ({})", answer_text(*view.readings, each, false),
-                      reading_about(each.reading)));
+  if (view.modes != nullptr && !failed) {
+    for (const models::NcclModeAnswer& each : view.modes->modes) {
+      add(models::nccl_mode_name(each.mode),
+          fmt::format("{} ({})", answer_text(*view.modes, each, false),
+                      nccl_mode_about(each.mode)));
     }
   }
   for (const std::string& line : rests_on_lines(view)) add("assumes", line);
@@ -462,10 +463,9 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   }
   for (const std::string& line : view.basis) add("assumes", line);
   if (failed && view.hang->all_waits.empty()) return text;
-  const bool shows_one =
-      view.readings != nullptr && view.readings->answer != models::JobAnswer::kProved;
+  const bool shows_one = view.modes != nullptr && view.modes->answer != models::JobAnswer::kProved;
   if (shows_one) {
-    text += fmt::format("\nWith --reading {}:\n", models::reading_name(view.readings->shown));
+    text += fmt::format("\nWith --reading {}:\n", models::nccl_mode_name(view.modes->shown));
   }
   if (is_proved_by_buffers(view)) {
     add("contract",

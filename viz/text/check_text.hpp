@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/search/check.hpp"
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "viz/report.hpp"
 
 namespace pipesim::viz {
@@ -31,7 +31,7 @@ struct CheckView {
   bool out_of_time = false;          // the time limit ended the search, not the user
   bool of_record = false;            // the program is a recording
   std::vector<std::string> basis{};  // further assumptions of the answer, from the scenario
-  const models::ReadingsReport* readings = nullptr;  // for programs with NCCL calls
+  const models::NcclModesReport* modes = nullptr;  // for programs with NCCL calls
   // The program comes from dumps of a real job: its last calls.
   bool of_dumps = false;
   std::optional<WaysView> ways{};  // for scenarios with choices
@@ -59,7 +59,7 @@ std::string answer_text(models::JobAnswer answer);
 
 /// The same for one of several readings. Without a hang, but not by contract: "runs, thanks
 /// to 8 KiB of buffers". `short_form` omits the number of bytes.
-std::string answer_text(const models::ReadingsReport& all, const models::ReadingAnswer& one,
+std::string answer_text(const models::NcclModesReport& all, const models::NcclModeAnswer& one,
                         bool short_form);
 
 /// Describes the gaps in the scenario, one per line.
@@ -75,7 +75,7 @@ std::string network_text();
 std::string empty_calls_text();
 
 /// States the assumption that communicator init waits for no kernels.
-std::string creation_text();
+std::string init_text();
 
 /// States the assumption that an operation connects once, not once per size.
 std::string size_text(const models::LaterSize& call);

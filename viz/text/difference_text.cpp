@@ -21,10 +21,10 @@ namespace pipesim::viz {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using models::ActCount;
 using models::KeyChange;
 using models::KeyValue;
-using models::MovedAct;
+using models::MovedOp;
+using models::OpCount;
 using models::PaceChange;
 using models::TemplateChange;
 
@@ -57,27 +57,27 @@ std::string moment_text(sim::Time time) {
   return time == sim::kNever ? "never" : time_text(time.ns);
 }
 
-std::string act_name(const MovedAct& act) {
-  return fmt::format("rank {} {}#{}", act.rank, act.op, act.act);
+std::string op_name(const MovedOp& op) {
+  return fmt::format("rank {} {}#{}", op.rank, op.name, op.number);
 }
 
 struct Moment {
   const char* what;
   const char* key;
-  sim::Time sim::ActTimes::*time;
+  sim::Time sim::OpTimes::*time;
 };
 
-constexpr std::array<Moment, 3> kMoments = {{{"launched", "launch", &sim::ActTimes::launch},
-                                             {"started", "start", &sim::ActTimes::start},
-                                             {"ended", "end", &sim::ActTimes::end}}};
+constexpr std::array<Moment, 3> kMoments = {{{"launched", "launch", &sim::OpTimes::launch},
+                                             {"started", "start", &sim::OpTimes::start},
+                                             {"ended", "end", &sim::OpTimes::end}}};
 
 // Returns the actors whose number of ops differs. Skips actors on one side only, which the
 // difference of the graphs lists.
-std::vector<std::pair<ActCount, ActCount>> count_changes(const Difference& difference) {
-  std::map<std::pair<std::uint32_t, std::string>, const ActCount*> others;
-  for (const ActCount& count : difference.after.counts) others[{count.rank, count.op}] = &count;
-  std::vector<std::pair<ActCount, ActCount>> result;
-  for (const ActCount& count : difference.before.counts) {
+std::vector<std::pair<OpCount, OpCount>> count_changes(const Difference& difference) {
+  std::map<std::pair<std::uint32_t, std::string>, const OpCount*> others;
+  for (const OpCount& count : difference.after.counts) others[{count.rank, count.op}] = &count;
+  std::vector<std::pair<OpCount, OpCount>> result;
+  for (const OpCount& count : difference.before.counts) {
     const auto other = others.find({count.rank, count.op});
     if (other != others.end() && *other->second != count)
       result.emplace_back(count, *other->second);
@@ -176,8 +176,8 @@ class Text {
                    ? time_text(a.time_ns)
                    : fmt::format("{} ({})", became_text(time_text(a.time_ns), time_text(b.time_ns)),
                                  delta_of(a.time_ns, b.time_ns))});
-    add("ops", fmt::format("{} of {}", a.acts_done, a.acts_expected),
-        fmt::format("{} of {}", b.acts_done, b.acts_expected));
+    add("ops", fmt::format("{} of {}", a.ops_done, a.ops_expected),
+        fmt::format("{} of {}", b.ops_done, b.ops_expected));
     if (a.cycle != b.cycle) add("cycle", cycle_text(a.cycle), cycle_text(b.cycle));
     if (a.roots != b.roots) add("roots", list_text(a.roots), list_text(b.roots));
     if (!difference_.run && a.fingerprint != b.fingerprint) {
@@ -214,15 +214,15 @@ class Text {
     const models::RunDifference& run = *difference_.run;
     if (run.empty()) {
       text_ += fmt::format("\nAll {} in both runs are at the same times.\n",
-                           counted(run.acts_in_both, "op"));
+                           counted(run.ops_in_both, "op"));
       return;
     }
     add_heading("Where they first differ");
     if (run.first) {
       for (const std::string& line : first_lines(run)) text_ += fmt::format("  {}\n", line);
     }
-    text_ += fmt::format("  {} of the {} in both runs are at different times\n", run.acts_moved,
-                         counted(run.acts_in_both, "op"));
+    text_ += fmt::format("  {} of the {} in both runs are at different times\n", run.ops_moved,
+                         counted(run.ops_in_both, "op"));
     if (!run.pace.empty()) add_pace(run.pace);
     if (!run.orders.empty()) add_orders(run.orders);
   }
@@ -233,11 +233,11 @@ class Text {
     for (std::size_t i = 0; i < shown(pace.size()); ++i) {
       const PaceChange& change = pace[i];
       const std::int64_t delta = change.after_ns - change.before_ns;
-      table.add({change.op, std::to_string(change.acts), time_text(change.before_ns),
+      table.add({change.op, std::to_string(change.ops), time_text(change.before_ns),
                  time_text(change.after_ns),
                  styled(options_.text, delta > 0 ? ansi::kRed : ansi::kGreen,
                         delta_of(change.before_ns, change.after_ns)),
-                 fmt::format("rank {} #{}, {}", change.largest.rank, change.largest.act,
+                 fmt::format("rank {} #{}, {}", change.largest.rank, change.largest.number,
                              delta_text(change.largest_ns))});
     }
     text_ += table.fitted(options_.text.width, 2);
@@ -298,7 +298,7 @@ Json graph_json(const models::GraphDifference& graph) {
   return json;
 }
 
-Json times_json(const sim::ActTimes& times) {
+Json times_json(const sim::OpTimes& times) {
   Json json = Json::object();
   for (const Moment& moment : kMoments) {
     const sim::Time time = times.*moment.time;
@@ -307,12 +307,12 @@ Json times_json(const sim::ActTimes& times) {
   return json;
 }
 
-Json moved_json(const MovedAct& act) {
-  return {{"rank", act.rank},
-          {"op", act.op},
-          {"act", act.act},
-          {"a", times_json(act.before)},
-          {"b", times_json(act.after)}};
+Json moved_json(const MovedOp& op) {
+  return {{"rank", op.rank},
+          {"op", op.name},
+          {"act", op.number},
+          {"a", times_json(op.before)},
+          {"b", times_json(op.after)}};
 }
 
 Json end_json(const std::string& name, const models::RunEndFigures& end) {
@@ -321,13 +321,13 @@ Json end_json(const std::string& name, const models::RunEndFigures& end) {
           {"cause", end.cause},
           {"time_ns", end.time_ns},
           {"fingerprint", fingerprint_text(end.fingerprint)},
-          {"acts", {{"done", end.acts_done}, {"expected", end.acts_expected}}},
+          {"acts", {{"done", end.ops_done}, {"expected", end.ops_expected}}},
           {"cycle", end.cycle},
           {"roots", end.roots}};
 }
 
 Json run_json(const models::RunDifference& run) {
-  Json json = {{"acts_in_both", run.acts_in_both}, {"acts_moved", run.acts_moved}};
+  Json json = {{"acts_in_both", run.ops_in_both}, {"acts_moved", run.ops_moved}};
   if (run.first) {
     json["first"] = moved_json(*run.first);
     json["first"]["at_ns"] = run.first_ns;
@@ -335,7 +335,7 @@ Json run_json(const models::RunDifference& run) {
   json["pace"] = Json::array();
   for (const PaceChange& change : run.pace) {
     Json item = {{"op", change.op},
-                 {"acts", change.acts},
+                 {"acts", change.ops},
                  {"a_ns", change.before_ns},
                  {"b_ns", change.after_ns}};
     item["largest"] = moved_json(change.largest);
@@ -360,7 +360,7 @@ bool Difference::same() const {
   models::RunEndFigures b = after;
   // Ignores the fingerprint, which depends on the order of the actors in the file.
   if (run) a.fingerprint = b.fingerprint;
-  const auto by_name = [](const ActCount& first, const ActCount& second) {
+  const auto by_name = [](const OpCount& first, const OpCount& second) {
     return std::tie(first.rank, first.op) < std::tie(second.rank, second.op);
   };
   std::sort(a.counts.begin(), a.counts.end(), by_name);
@@ -395,7 +395,7 @@ std::string delta_of(std::int64_t before, std::int64_t after) {
 std::vector<std::string> first_lines(const models::RunDifference& run) {
   std::vector<std::string> lines;
   if (!run.first) return lines;
-  lines.push_back(fmt::format("{}, at {}", act_name(*run.first), time_text(run.first_ns)));
+  lines.push_back(fmt::format("{}, at {}", op_name(*run.first), time_text(run.first_ns)));
   for (const Moment& moment : kMoments) {
     const sim::Time before = run.first->before.*moment.time;
     const sim::Time after = run.first->after.*moment.time;

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "models/measure/expectation.hpp"
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "viz/styled.hpp"
 #include "viz/words.hpp"
 
@@ -35,12 +35,12 @@ std::string stream_text(const std::string& name) {
 
 // Describes the evidence that nothing hangs.
 std::string sure_text(const sim::Exploration& orders,
-                      const std::vector<models::Reading>& proved_in = {}) {
+                      const std::vector<models::NcclMode>& proved_in = {}) {
   if (orders.answer == Answer::kProved) {
     std::string proved = "proved";
-    for (const models::Reading reading : proved_in) {
-      proved += fmt::format("{} {}", reading == proved_in.front() ? " in" : " and",
-                            models::reading_name(reading));
+    for (const models::NcclMode mode : proved_in) {
+      proved += fmt::format("{} {}", mode == proved_in.front() ? " in" : " and",
+                            models::nccl_mode_name(mode));
     }
     switch (orders.method) {
       case sim::Method::kOneRun:
@@ -431,14 +431,14 @@ std::string change_text(const Change& change) {
     case Kind::kSlots:
       return fmt::format("{} slots instead of {} in register '{}' of {}", change.number,
                          change.before, change.part, change.what);
-    case Kind::kCreation:
+    case Kind::kInit:
       return "communicators initialized at the start instead of at their first use";
     case Kind::kOrder:
       return fmt::format(
           "{} after {} on {}, and {} at most {} ahead", change.what, change.part,
           change.on.empty() ? "all its ranks" : ranks_text({change.on.begin(), change.on.end()}),
           change.part, counted(static_cast<std::uint64_t>(change.number), "op"));
-    case Kind::kEager:
+    case Kind::kBuffer:
       return fmt::format("sends of up to {} instead of {} on '{}' are buffered",
                          bytes_text(change.number), bytes_text(change.before), change.what);
     case Kind::kResident:

@@ -17,7 +17,7 @@ const std::string kLayersOnce =
 
 std::string size_text(const JobSize& size) {
   return fmt::format("{}, {} and {}", counted(size.ranks, "rank"), counted(size.actors, "actor"),
-                     counted(size.acts, "op"));
+                     counted(size.ops, "op"));
 }
 
 std::string hang_text(const Reduction& reduction) {

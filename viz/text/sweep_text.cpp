@@ -282,8 +282,8 @@ std::string sweep_csv(const SweepReport& report) {
       row.push_back(point.jitter.varies() ? std::to_string(seed) : "");
       row.push_back(models::verdict_name(result.verdict));
       row.push_back(std::to_string(result.time_ns));
-      row.push_back(std::to_string(result.acts_done));
-      row.push_back(std::to_string(result.acts_expected));
+      row.push_back(std::to_string(result.ops_done));
+      row.push_back(std::to_string(result.ops_expected));
       row.push_back(fingerprint_text(result.fingerprint));
       row.push_back(result.peak_bytes ? std::to_string(*result.peak_bytes) : "");
       row.push_back(result.why);

@@ -20,11 +20,11 @@ namespace {
 
 using models::Lane;
 using models::Slice;
-using models::StuckAct;
+using models::StuckOp;
 using models::WorkKind;
 using sim::ActorId;
 
-constexpr std::size_t kFewestColumns = 60;
+constexpr std::size_t kMinColumns = 60;
 constexpr std::size_t kMaxRows = 64;
 constexpr std::size_t kMaxName = 18;  // for streams and for stuck ops
 
@@ -101,13 +101,13 @@ class Drawing {
         options_(options),
         names_(graph, run) {
     for (const Lane& lane : timeline.lanes) {
-      for (const StuckAct& act : lane.stuck) {
-        has_cycle_ = has_cycle_ || act.on_cycle;
-        if (act.on_cycle) on_cycle_.emplace(act.actor, act.k);
+      for (const StuckOp& op : lane.stuck) {
+        has_cycle_ = has_cycle_ || op.on_cycle;
+        if (op.on_cycle) on_cycle_.emplace(op.actor, op.k);
       }
     }
     for (const sim::RankDeath& death : run.outcome.deaths) {
-      if (!death.after_rest) dead_.insert(death.rank.value);
+      if (!death.after_quiescence) dead_.insert(death.rank.value);
     }
   }
 
@@ -129,7 +129,7 @@ class Drawing {
   void fill(const std::vector<Part>& parts, Row& row) const;
   void write(const Slice& slice, bool waits, std::size_t begin, std::size_t end, Row& row) const;
   bool lasts_for_ever(const Slice& slice) const {
-    return timeline_.at_rest && !slice.done && !is_dead(plan_.actors[slice.actor].rank.value);
+    return timeline_.quiescent && !slice.done && !is_dead(plan_.actors[slice.actor].rank.value);
   }
   void mark_end(const Lane& lane, Row& row) const;
   bool is_dead(std::uint32_t rank) const { return dead_.count(rank) > 0; }
@@ -156,7 +156,7 @@ class Drawing {
   std::set<std::pair<ActorId, std::uint32_t>> on_cycle_;
   std::set<std::uint32_t> dead_;
   bool has_cycle_ = false;
-  std::size_t room_ = 0;     // columns available for time
+  std::size_t space_ = 0;    // columns available for time
   std::size_t width_ = 0;    // columns used for time
   std::int64_t per_ns_ = 1;  // nanoseconds per column
   std::vector<Block> blocks_;
@@ -174,10 +174,10 @@ void Drawing::lay_out() {
     if (!lane.stuck.empty()) note = kMaxName + 1;
   }
   constexpr std::size_t kRanks = 7;
-  const std::size_t columns = std::max(options_.columns, kFewestColumns);
+  const std::size_t columns = std::max(options_.columns, kMinColumns);
   const std::size_t beside = kRanks + 2 + name + 2 + (note == 0 ? 0 : note + 2);
-  room_ = columns > beside + 20 ? columns - beside : 20;
-  const auto width = static_cast<std::int64_t>(room_);
+  space_ = columns > beside + 20 ? columns - beside : 20;
+  const auto width = static_cast<std::int64_t>(space_);
   // Rounds up without overflow, even close to the maximum time.
   const auto parts_of = [](std::int64_t all, std::int64_t part) {
     return all / part + (all % part == 0 ? 0 : 1);
@@ -278,13 +278,13 @@ void Drawing::mark_end(const Lane& lane, Row& row) const {
     return;
   }
   const Slice* last = lane.slices.empty() ? nullptr : &lane.slices.back();
-  const bool runs = timeline_.at_rest && last != nullptr && !last->done;
+  const bool runs = timeline_.quiescent && last != nullptr && !last->done;
   if (!runs && lane.stuck.empty()) return;
-  const std::pair act = runs ? std::pair(last->actor, last->k)
-                             : std::pair(lane.stuck.front().actor, lane.stuck.front().k);
-  const char mark = stuck_mark(act.first, act.second, runs);
-  row.note = cut(
-      fmt::format("{} {}", mark, models::act_label(graph_, run_.lowered, act.first, act.second)));
+  const std::pair op = runs ? std::pair(last->actor, last->k)
+                            : std::pair(lane.stuck.front().actor, lane.stuck.front().k);
+  const char mark = stuck_mark(op.first, op.second, runs);
+  row.note =
+      cut(fmt::format("{} {}", mark, models::op_label(graph_, run_.lowered, op.first, op.second)));
   row.note_style = mark == kStuck ? ansi::kRed : ansi::kDim;
   row.marks.insert(mark);
   if (runs) return;
@@ -342,11 +342,11 @@ void Drawing::thin_out() {
     most = std::max(most, block.rows.size());
   }
   if (rows <= kMaxRows) return;
-  const std::size_t room = std::max<std::size_t>(kMaxRows / most, 1);
+  const std::size_t space = std::max<std::size_t>(kMaxRows / most, 1);
   const auto begin = blocks_.begin();
   std::vector<bool> keep(blocks_.size(), false);
-  std::size_t left = room;
-  for (std::size_t i = 0; i < blocks_.size() && left > room / 2; ++i) {
+  std::size_t left = space;
+  for (std::size_t i = 0; i < blocks_.size() && left > space / 2; ++i) {
     if (!blocks_[i].on_cycle) continue;
     keep[i] = true;
     --left;
@@ -391,13 +391,13 @@ std::string Drawing::axis() const {
     if (!fits) continue;
     for (std::size_t at = 0; at < width_; at += step) {
       const std::string text = at == 0 ? "|0" : label(at);
-      if (at + text.size() > (timeline_.at_rest ? width_ : room_)) break;
+      if (at + text.size() > (timeline_.quiescent ? width_ : space_)) break;
       if (line.size() < at + text.size()) line.resize(at + text.size(), ' ');
       line.replace(at, text.size(), text);
     }
     break;
   }
-  if (timeline_.at_rest) line += fmt::format("| stuck at {}", time_text(timeline_.end_ns));
+  if (timeline_.quiescent) line += fmt::format("| stuck at {}", time_text(timeline_.end_ns));
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }
@@ -412,7 +412,9 @@ std::string Drawing::text_of(const Row& row) const {
     text += styled(row.cells[i].style, part);
     i = end;
   }
-  if (timeline_.at_rest) text += styled(ansi::kBold, "|") + " " + styled(row.note_style, row.note);
+  if (timeline_.quiescent) {
+    text += styled(ansi::kBold, "|") + " " + styled(row.note_style, row.note);
+  }
   return text;
 }
 
@@ -440,7 +442,7 @@ std::string Drawing::legend() const {
   std::string line = fmt::format("One column is {}.", time_text(per_ns_));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string part = parts[i] + (i + 1 == parts.size() ? "." : ",");
-    if (line.size() + 1 + part.size() > std::max(options_.columns, kFewestColumns)) {
+    if (line.size() + 1 + part.size() > std::max(options_.columns, kMinColumns)) {
       text += line + "\n";
       line = part;
     } else {

@@ -15,7 +15,7 @@ namespace {
 
 using models::Aspect;
 using models::Bounds;
-using models::OrderedAct;
+using models::OrderedOp;
 using models::Unmet;
 
 constexpr std::size_t kMaxReportLines = 16;
@@ -45,13 +45,13 @@ std::string found_ranks_text(const std::vector<std::uint32_t>& ranks) {
   return ranks.empty() ? "none" : ranks_text(ranks);
 }
 
-std::string ordered_text(const OrderedAct& act) {
-  return fmt::format("rank {} {}#{}", act.rank, act.op, act.act);
+std::string ordered_text(const OrderedOp& op) {
+  return fmt::format("rank {} {}#{}", op.rank, op.name, op.number);
 }
 
 std::string order_text(const Unmet& unmet) {
   if (!unmet.after) return "expected these ops in this order on one rank, but no rank has them all";
-  const OrderedAct& after = *unmet.after;
+  const OrderedOp& after = *unmet.after;
   const std::string name = ordered_text(after);
   if (!after.exists) return fmt::format("expected {}, but there is no such op", name);
   const std::string found = after.start == sim::kNever

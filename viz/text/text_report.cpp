@@ -49,7 +49,7 @@ class TextReport {
     if (explanation_.stuck > 0) add_collateral();
     add_lines("How the job ends", end_lines(explanation_), false);
     if (!report_.all_waits.empty()) add_all_waits();
-    add_reading();
+    add_nccl_mode();
     text_ +=
         styled(options_, ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) +
         "\n";
@@ -60,11 +60,11 @@ class TextReport {
   }
 
   // Adds the reading of this run, if the program has several.
-  void add_reading() {
-    if (!models::has_readings(report_.graph)) return;
-    const models::Reading reading = report_.graph.reading;
-    text_ += paragraph(fmt::format("Assumes (--reading {}): {}", models::reading_name(reading),
-                                   reading_about(reading)),
+  void add_nccl_mode() {
+    if (!models::has_nccl_modes(report_.graph)) return;
+    const models::NcclMode mode = report_.graph.nccl_mode;
+    text_ += paragraph(fmt::format("Assumes (--reading {}): {}", models::nccl_mode_name(mode),
+                                   nccl_mode_about(mode)),
                        options_.width, 0, 2);
   }
 
@@ -131,7 +131,7 @@ void TextReport::add_head() {
                   name.empty() ? "" : "  ", styled(options_, colour, verdict_text(explanation_)),
                   time_text(explanation_.time_ns)),
       fmt::format("{}, {} of {} done", counted(report_.graph.ranks, "rank"),
-                  grouped(explanation_.acts_done), counted(explanation_.acts_expected, "op")),
+                  grouped(explanation_.ops_done), counted(explanation_.ops_expected, "op")),
       options_.width);
   if (report_.jitter.varies()) text_ += timing_text(report_.jitter) + "\n";
   if (!has_lead_) text_ += lead_text(report_, options_);
@@ -336,7 +336,7 @@ void TextReport::add_memory(const models::MemoryReport& memory) {
 
 void TextReport::add_collateral() {
   text_ += "\n";
-  const std::uint64_t left = explanation_.acts_expected - explanation_.acts_done;
+  const std::uint64_t left = explanation_.ops_expected - explanation_.ops_done;
   if (explanation_.cycle.empty()) {
     const std::string all =
         left == explanation_.stuck ? "all" : fmt::format("{} of the", grouped(explanation_.stuck));
@@ -377,7 +377,7 @@ void TextReport::add_collateral() {
 void TextReport::add_all_waits() {
   add_heading("All waits");
   for (const Wait& wait : report_.all_waits) {
-    add_paragraph(fmt::format("{} ({}) {}  [{}]", party_text(wait.from), stage_text(wait.from.act),
+    add_paragraph(fmt::format("{} ({}) {}  [{}]", party_text(wait.from), stage_text(wait.from.op),
                               wait_text(wait), kind_label(wait.kind)),
                   2, 4);
   }

@@ -12,15 +12,15 @@
 namespace pipesim::viz {
 namespace {
 
-using models::ActInfo;
+using models::OpInfo;
 using models::Wait;
 
 std::int64_t rank_step(std::uint32_t from, std::uint32_t to) {
   return std::int64_t{to} - std::int64_t{from};
 }
 
-bool same_op(const ActInfo& a, const ActInfo& b) {
-  return a.op == b.op && a.act == b.act && a.stream == b.stream && a.stage == b.stage &&
+bool same_op(const OpInfo& a, const OpInfo& b) {
+  return a.name == b.name && a.number == b.number && a.stream == b.stream && a.stage == b.stage &&
          a.step == b.step && a.at == b.at && a.statement == b.statement &&
          a.micro_batch == b.micro_batch && a.call_name == b.call_name;
 }
@@ -28,8 +28,8 @@ bool same_op(const ActInfo& a, const ActInfo& b) {
 // Whether two waits differ only in their ranks, and have the same distance between their ranks.
 bool same_but_rank(const Wait& a, const Wait& b) {
   return a.kind == b.kind && a.reg == b.reg && a.lock == b.lock && a.link == b.link &&
-         a.any == b.any && a.to.kind == b.to.kind && same_op(a.from.act, b.from.act) &&
-         same_op(a.to.act, b.to.act) && a.needed.has_value() == b.needed.has_value() &&
+         a.any == b.any && a.to.kind == b.to.kind && same_op(a.from.op, b.from.op) &&
+         same_op(a.to.op, b.to.op) && a.needed.has_value() == b.needed.has_value() &&
          rank_step(a.from.rank, a.to.rank) == rank_step(b.from.rank, b.to.rank);
 }
 
@@ -58,10 +58,10 @@ Run run_at(const std::vector<Wait>& waits, std::size_t begin) {
 }
 
 // Returns the progress of an op, unless the text of the wait includes it.
-std::string stage_before(const ActInfo& act) {
-  if (act.stage != models::ActStage::kEntered) return stage_text(act) + ", ";
-  if (act.step == sim::Step::kHostStep) return "";
-  return act.step == sim::Step::kLaunchQueue ? "launching, " : stage_text(act) + ", ";
+std::string stage_before(const OpInfo& op) {
+  if (op.stage != models::OpStage::kEntered) return stage_text(op) + ", ";
+  if (op.step == sim::Step::kHostStep) return "";
+  return op.step == sim::Step::kLaunchQueue ? "launching, " : stage_text(op) + ", ";
 }
 
 class WaitsText {
@@ -90,19 +90,19 @@ class WaitsText {
  private:
   void add(std::size_t i) {
     const Wait& wait = waits_[i];
-    const ActInfo& act = wait.from.act;
-    std::string where = act.of_group ? std::string() : models::printable(act.stream);
+    const OpInfo& op = wait.from.op;
+    std::string where = op.of_group ? std::string() : models::printable(op.stream);
     // The statement in a GOAL file already names the cpu.
-    if (!where.empty() && act.statement.empty()) {
-      where.insert(0, act.on_host ? "thread " : "stream ");
+    if (!where.empty() && op.statement.empty()) {
+      where.insert(0, op.on_host ? "thread " : "stream ");
     }
     const auto add_detail = [&](const std::string& detail) {
       if (!detail.empty()) where += (where.empty() ? "" : ", ") + models::printable(detail);
     };
-    if (act.micro_batch > 0) add_detail(fmt::format("micro-batch {}", act.micro_batch));
-    add_detail(act.statement);
-    add_detail(act.at);
-    const std::string name = fmt::format("rank {}  {}", act.rank, models::printable(act_text(act)));
+    if (op.micro_batch > 0) add_detail(fmt::format("micro-batch {}", op.micro_batch));
+    add_detail(op.statement);
+    add_detail(op.at);
+    const std::string name = fmt::format("rank {}  {}", op.rank, models::printable(op_text(op)));
     text_ +=
         paragraph(fmt::format("{:>{}}  {}{}", i + 1, digits_, styled(options_, ansi::kBold, name),
                               where.empty() ? "" : fmt::format(" ({})", where)),
@@ -110,7 +110,7 @@ class WaitsText {
     const bool closes = cycle_ && i + 1 == waits_.size();
     const std::string kind = fmt::format("[{}{}]", kind_label(wait.kind), wait.any ? ", any" : "");
     std::string reason =
-        paragraph(models::printable(fmt::format("{}{}{}", stage_before(act), wait_text(wait),
+        paragraph(models::printable(fmt::format("{}{}{}", stage_before(op), wait_text(wait),
                                                 closes && waits_.size() > 1 ? " (back to 1)" : "")),
                   options_.width, kIndent + digits_ + 4, kIndent + digits_ + 4);
     reason.pop_back();

@@ -10,7 +10,7 @@ namespace pipesim::viz {
 using models::Flow;
 using models::Lane;
 using models::Slice;
-using models::StuckAct;
+using models::StuckOp;
 using sim::ActorId;
 
 TraceIndex::TraceIndex(const models::TaskGraph& graph, const models::Simulation& run,
@@ -23,10 +23,10 @@ TraceIndex::TraceIndex(const models::TaskGraph& graph, const models::Simulation&
       device_(graph, run.lowered, run.outcome),
       groups_(graph),
       end_ns_(timeline.end_ns) {
-  const std::int64_t room = std::numeric_limits<std::int64_t>::max() - end_ns_;
-  if (timeline.at_rest) end_ns_ += std::min(room, std::max<std::int64_t>(end_ns_ / 10, 1000));
+  const std::int64_t space = std::numeric_limits<std::int64_t>::max() - end_ns_;
+  if (timeline.quiescent) end_ns_ += std::min(space, std::max<std::int64_t>(end_ns_ / 10, 1000));
   number_lanes();
-  number_acts();
+  number_ops();
   collect_launches();
   collect_lanes();
 }
@@ -42,17 +42,17 @@ void TraceIndex::number_lanes() {
   }
 }
 
-void TraceIndex::number_acts() {
+void TraceIndex::number_ops() {
   std::uint64_t count = 0;
-  first_act_ = sim::IdVector<ActorId, std::uint64_t>(plan().actors.size());
+  first_op_ = sim::IdVector<ActorId, std::uint64_t>(plan().actors.size());
   for (const ActorId id : ids_of(plan().actors)) {
-    first_act_[id] = count;
-    count += plan().actors[id].acts;
+    first_op_[id] = count;
+    count += plan().actors[id].ops;
   }
   slice_of_.resize(count, nullptr);
   peer_of_.resize(count);
   for (const Lane& lane : timeline_.lanes) {
-    for (const StuckAct& act : lane.stuck) stuck_.emplace_back(index(act.actor, act.k), &act);
+    for (const StuckOp& op : lane.stuck) stuck_.emplace_back(index(op.actor, op.k), &op);
     if (lane.is_thread) continue;
     for (const Slice& slice : lane.slices) slice_of_[index(slice.actor, slice.k)] = &slice;
   }
@@ -70,9 +70,9 @@ void TraceIndex::collect_launches() {
   for (const ActorId id : ids_of(plan().actors)) {
     if (!on_device(id)) continue;
     const sim::Actor& actor = plan().actors[id];
-    for (std::uint32_t k = 0; k < actor.acts; ++k) {
+    for (std::uint32_t k = 0; k < actor.ops; ++k) {
       if (slice(id, k) == nullptr) continue;
-      const sim::ActTimes& times = run_.outcome.act_times.of(id, k);
+      const sim::OpTimes& times = run_.outcome.op_times.of(id, k);
       const sim::Time back = actor.blocking ? times.end : times.launch;
       // Skips launches with a slice in the timeline, and launches that never happened.
       if (times.enter == sim::kNever || back != times.enter) continue;
@@ -110,12 +110,12 @@ void TraceIndex::collect_lanes() {
   });
 }
 
-void TraceIndex::set_peer(const Act& of, const Act& peer) {
-  Act& place = peer_of_[index(of.actor, of.k)];
+void TraceIndex::set_peer(const Op& of, const Op& peer) {
+  Op& place = peer_of_[index(of.actor, of.k)];
   if (!place.actor.valid()) place = peer;
 }
 
-const StuckAct* TraceIndex::stuck(ActorId id, std::uint32_t k) const {
+const StuckOp* TraceIndex::stuck(ActorId id, std::uint32_t k) const {
   const auto found = std::lower_bound(
       stuck_.begin(), stuck_.end(), index(id, k),
       [](const auto& entry, std::uint64_t wanted) { return entry.first < wanted; });

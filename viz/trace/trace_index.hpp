@@ -16,7 +16,7 @@
 namespace pipesim::viz {
 
 /// An op of a plan; without a valid actor: no op.
-struct Act {
+struct Op {
   sim::ActorId actor;
   std::uint32_t k = 0;
 };
@@ -24,7 +24,7 @@ struct Act {
 /// A launch that takes no time, which a timeline does not show.
 struct Launch {
   std::int64_t ns = 0;
-  Act act;
+  Op op;
 };
 
 /// Track of a slice: the rank, and a number for the stream or thread.
@@ -72,7 +72,7 @@ class TraceIndex {
   }
 
   std::string label(sim::ActorId id, std::uint32_t k) const {
-    return models::act_label(graph_, run_.lowered, id, k);
+    return models::op_label(graph_, run_.lowered, id, k);
   }
 
   Track track(const models::Lane& lane) const {
@@ -92,18 +92,18 @@ class TraceIndex {
   }
 
   /// Returns the matching op of a send or recv, or the last rank's op of a collective.
-  const Act& peer(sim::ActorId id, std::uint32_t k) const { return peer_of_[index(id, k)]; }
+  const Op& peer(sim::ActorId id, std::uint32_t k) const { return peer_of_[index(id, k)]; }
 
   /// Returns the wait of an op that is stuck forever, else null.
-  const models::StuckAct* stuck(sim::ActorId id, std::uint32_t k) const;
+  const models::StuckOp* stuck(sim::ActorId id, std::uint32_t k) const;
 
  private:
-  std::uint64_t index(sim::ActorId id, std::uint32_t k) const { return first_act_[id] + k; }
+  std::uint64_t index(sim::ActorId id, std::uint32_t k) const { return first_op_[id] + k; }
   void number_lanes();
-  void number_acts();
+  void number_ops();
   void collect_launches();
   void collect_lanes();
-  void set_peer(const Act& of, const Act& peer);
+  void set_peer(const Op& of, const Op& peer);
 
   const models::TaskGraph& graph_;
   const models::Simulation& run_;
@@ -118,11 +118,11 @@ class TraceIndex {
   std::vector<std::vector<Launch>> launches_;  // indexed by thread
   std::vector<std::uint32_t> tid_of_thread_;
   std::vector<std::uint32_t> tid_of_stream_;
-  sim::IdVector<sim::ActorId, std::uint64_t> first_act_;
+  sim::IdVector<sim::ActorId, std::uint64_t> first_op_;
   std::vector<const models::Slice*> slice_of_;  // indexed by index()
-  std::vector<Act> peer_of_;
+  std::vector<Op> peer_of_;
   // Keyed and sorted by index().
-  std::vector<std::pair<std::uint64_t, const models::StuckAct*>> stuck_;
+  std::vector<std::pair<std::uint64_t, const models::StuckOp*>> stuck_;
 };
 
 }  // namespace pipesim::viz

@@ -26,7 +26,7 @@ using models::Flow;
 using models::kNoIndex;
 using models::Lane;
 using models::Slice;
-using models::StuckAct;
+using models::StuckOp;
 using models::WorkKind;
 using sim::ActorId;
 
@@ -135,15 +135,15 @@ class Events {
   void write_on_stream(const Slice& slice, const Track& track);
   bool write_stuck_of(const Slice& slice, const Track& track);
   void write_wait_of(const Slice& slice, const Track& track);
-  void write_stuck(const StuckAct& act, const std::string& name, std::int64_t begin,
-                   std::int64_t end, const Track& track);
+  void write_stuck(const StuckOp& op, const std::string& name, std::int64_t begin, std::int64_t end,
+                   const Track& track);
   void write_flow(const Flow& flow);
   void write_instants(const Track& track);
   void begin_instant(char scope, std::string_view category, std::string_view name,
                      const Track& track, std::int64_t ns);
   void begin_slice(std::string_view category, std::string_view name, const Track& track,
                    std::int64_t begin, std::int64_t end);
-  void add_act(ActorId id, std::uint32_t k);
+  void add_op(ActorId id, std::uint32_t k);
   void add_collective(const models::CollectiveTemplate& collective, std::uint32_t rank);
   void add_calls(const models::ShortList<CallTemplate>& calls, std::uint32_t rank);
   void add_group(const ProcessGroup* group);
@@ -222,7 +222,7 @@ void Events::write_step(const Lane& lane) {
   if (!lane.is_thread) return;
   std::int64_t end = of_.end_ns();
   for (const models::DeathReport& death : of_.run().explanation.deaths) {
-    if (death.rank == lane.rank && !death.after_rest) end = death.time_ns;
+    if (death.rank == lane.rank && !death.after_quiescence) end = death.time_ns;
   }
   begin_slice("user_annotation", "ProfilerStep#1", of_.track(lane), 0, end);
   add("}}}}");
@@ -254,7 +254,7 @@ void Events::write_lane(const Lane& lane) {
   launch_until(of_.end_ns());
   // The lane is idle, and its next op is stuck.
   if (!lane.stuck.empty() && end < of_.end_ns()) {
-    const StuckAct& next = lane.stuck.front();
+    const StuckOp& next = lane.stuck.front();
     write_stuck(next, of_.label(next.actor, next.k) + " ", end, of_.end_ns(), track);
   }
 }
@@ -268,9 +268,9 @@ void Events::begin_slice(std::string_view category, std::string_view name, const
 }
 
 // Writes the arguments common to all slices of an op.
-void Events::add_act(ActorId id, std::uint32_t k) {
-  const models::ActName name = of_.names().act(id, k);
-  add(R"("op": {}, "act": {})", json_string(name.op), name.act);
+void Events::add_op(ActorId id, std::uint32_t k) {
+  const models::OpName op = of_.names().op(id, k);
+  add(R"("op": {}, "act": {})", json_string(op.name), op.number);
   const std::uint32_t micro_batch = of_.names().micro_batch(id, k);
   if (micro_batch > 0) add(R"(, "micro_batch": {})", micro_batch);
   const auto& step = of_.names().actor(id).step;
@@ -359,7 +359,7 @@ void Events::write_on_stream(const Slice& slice, const Track& track) {
     // An event record or an event wait. Events without duration are omitted.
     if (end == slice.begin_ns) return;
     begin_slice("wait", of_.label(id, slice.k), track, slice.begin_ns, end);
-    add_act(id, slice.k);
+    add_op(id, slice.k);
     add("}}}}");
     if (!slice.done) write_wait_of(slice, track);
     return;
@@ -370,7 +370,7 @@ void Events::write_on_stream(const Slice& slice, const Track& track) {
                               : "kernel",
               on_device ? kernel_name(id, slice.k) : of_.label(id, slice.k), track, slice.begin_ns,
               end);
-  add_act(id, slice.k);
+  add_op(id, slice.k);
   if (on_device) {
     add(R"(, "device": {}, "stream": {}, "correlation": {})", device_number(id), track.tid,
         of_.correlation(id, slice.k));
@@ -388,7 +388,7 @@ void Events::write_on_stream(const Slice& slice, const Track& track) {
 void Events::write_launch(const Slice& slice, const Track& track) {
   const std::int64_t end = of_.end_of(slice);
   begin_slice("cpu_op", of_.label(slice.actor, slice.k), track, slice.begin_ns, end);
-  add_act(slice.actor, slice.k);
+  add_op(slice.actor, slice.k);
   add("}}}}");
   if (of_.on_device(slice.actor)) {
     begin_slice("cuda_runtime", launch_name(slice.actor), track, slice.begin_ns, end);
@@ -404,8 +404,8 @@ void Events::write_launch(const Slice& slice, const Track& track) {
 // Writes a launch of no duration. HTA uses its correlation to find the launch of a kernel, and so
 // the step of the job.
 void Events::write_launch(const Launch& launch, const Track& track) {
-  begin_slice("cuda_runtime", launch_name(launch.act.actor), track, launch.ns, launch.ns);
-  add(R"("correlation": {}}}}})", of_.correlation(launch.act.actor, launch.act.k));
+  begin_slice("cuda_runtime", launch_name(launch.op.actor), track, launch.ns, launch.ns);
+  add(R"("correlation": {}}}}})", of_.correlation(launch.op.actor, launch.op.k));
 }
 
 std::string_view Events::launch_name(ActorId id) const {
@@ -425,7 +425,7 @@ void Events::write_host_step(const Slice& slice, const Track& track) {
                            : step && !step->streams.empty() ? "cudaStreamSynchronize"
                                                             : "cudaDeviceSynchronize";
   begin_slice(of_cuda ? "cuda_runtime" : "cpu_op", name, track, slice.begin_ns, of_.end_of(slice));
-  add_act(slice.actor, slice.k);
+  add_op(slice.actor, slice.k);
   add("}}}}");
   write_stuck_of(slice, track);
 }
@@ -437,14 +437,14 @@ bool Events::has_launch_flow(ActorId id, std::uint32_t k) const {
   if (slice == nullptr || of_.end_of(*slice) == slice->begin_ns || !of_.on_device(id)) {
     return false;
   }
-  const sim::ActTimes& times = of_.run().outcome.act_times.of(id, k);
+  const sim::OpTimes& times = of_.run().outcome.op_times.of(id, k);
   const sim::Time back = of_.plan().actors[id].blocking ? times.end : times.launch;
   return back == sim::kNever || back > times.enter;
 }
 
 // Writes the wait of an op that is stuck forever. Returns whether the op is stuck.
 bool Events::write_stuck_of(const Slice& slice, const Track& track) {
-  const StuckAct* stuck = slice.done ? nullptr : of_.stuck(slice.actor, slice.k);
+  const StuckOp* stuck = slice.done ? nullptr : of_.stuck(slice.actor, slice.k);
   if (stuck == nullptr) return false;
   write_stuck(*stuck, "", slice.begin_ns, of_.end_of(slice), track);
   return true;
@@ -454,7 +454,7 @@ bool Events::write_stuck_of(const Slice& slice, const Track& track) {
 // for a kernel and count the time twice.
 void Events::write_wait_of(const Slice& slice, const Track& track) {
   if (write_stuck_of(slice, track) || slice.work_ns <= slice.begin_ns) return;
-  const Act& peer = of_.peer(slice.actor, slice.k);
+  const Op& peer = of_.peer(slice.actor, slice.k);
   const std::string for_whom =
       peer.actor.valid() ? fmt::format("rank {} {}", of_.plan().actors[peer.actor].rank.value,
                                        of_.label(peer.actor, peer.k))
@@ -463,25 +463,25 @@ void Events::write_wait_of(const Slice& slice, const Track& track) {
   add(R"("waits_for": [{}]}}}})", json_string(for_whom));
 }
 
-void Events::write_stuck(const StuckAct& act, const std::string& name, std::int64_t begin,
+void Events::write_stuck(const StuckOp& op, const std::string& name, std::int64_t begin,
                          std::int64_t end, const Track& track) {
   if (end <= begin) return;
-  begin_slice("wait", fmt::format("{}waits for {}", name, party_text(act.waits.front().to)), track,
+  begin_slice("wait", fmt::format("{}waits for {}", name, party_text(op.waits.front().to)), track,
               begin, end);
-  add_act(act.actor, act.k);
-  add(R"(, "state": {}, "waits_for": [)", json_string(stage_text(act.waits.front().from.act)));
-  const std::size_t count = std::min(act.waits.size(), kMaxWaits);
+  add_op(op.actor, op.k);
+  add(R"(, "state": {}, "waits_for": [)", json_string(stage_text(op.waits.front().from.op)));
+  const std::size_t count = std::min(op.waits.size(), kMaxWaits);
   const auto list = [&](const auto& text) {
     for (std::size_t i = 0; i < count; ++i) {
-      add("{}{}", i == 0 ? "" : ", ", json_string(text(act.waits[i])));
+      add("{}{}", i == 0 ? "" : ", ", json_string(text(op.waits[i])));
     }
   };
   list([](const models::Wait& wait) { return party_text(wait.to); });
   add(R"(], "how": [)");
   list(wait_text);
   add("]");
-  if (act.waits.size() > count) add(R"(, "more_waits": {})", act.waits.size() - count);
-  add(R"(, "for_ever": true, "on_cycle": {}}}}})", act.on_cycle);
+  if (op.waits.size() > count) add(R"(, "more_waits": {})", op.waits.size() - count);
+  add(R"(, "for_ever": true, "on_cycle": {}}}}})", op.on_cycle);
 }
 
 void Events::write_flow(const Flow& flow) {
@@ -525,7 +525,7 @@ void Events::begin_instant(char scope, std::string_view category, std::string_vi
 void Events::write_instants(const Track& track) {
   const models::Explanation& end = of_.run().explanation;
   for (const models::DeathReport& death : end.deaths) {
-    if (death.after_rest || (rank_ && *rank_ != death.rank)) continue;
+    if (death.after_quiescence || (rank_ && *rank_ != death.rank)) continue;
     begin_instant('p', "death", fmt::format("rank {} died", death.rank), {death.rank, 0},
                   death.time_ns);
     add(R"("cause": {}, "what": {}}}}})", json_string(death_name(death.cause)),

@@ -25,7 +25,7 @@ TEST_CASE("twin by hand: a second slot lets two stages overlap", "[twin]") {
   CHECK(times_of(one_slot, {a, 1}) == Times{30, 30, 40});
   CHECK(times_of(one_slot, {b, 1}) == Times{40, 40, 60});
   CHECK(one_slot.last_progress == 60);
-  CHECK(one_slot.acts_done == 4);
+  CHECK(one_slot.ops_done == 4);
 
   sketch.spec.registers.front().slots = 2;
   const Result two_slots = simulate(sketch.spec);
@@ -333,11 +333,11 @@ TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twi
   CHECK(times_of(meets, {behind, 0}) == Times{0, 16, 17});
   CHECK(times_of(meets, {receive, 0}) == Times{0, 10, 16});
 
-  sketch.call(send).eager = true;
-  const Result eager = simulate(sketch.spec);
-  CHECK(times_of(eager, {send, 0}) == Times{0, 0, 6});
-  CHECK(times_of(eager, {behind, 0}) == Times{0, 6, 7});
-  CHECK(times_of(eager, {receive, 0}) == Times{0, 10, 14});
+  sketch.call(send).buffered = true;
+  const Result buffered = simulate(sketch.spec);
+  CHECK(times_of(buffered, {send, 0}) == Times{0, 0, 6});
+  CHECK(times_of(buffered, {behind, 0}) == Times{0, 6, 7});
+  CHECK(times_of(buffered, {receive, 0}) == Times{0, 10, 14});
 
   sketch.actor(before).takes = 3;
   sketch.call(receive).tag = 1;
@@ -347,7 +347,7 @@ TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twi
   CHECK(early.verdict == Verdict::kMismatch);
   CHECK(early.mismatches == std::vector<Mismatch>{{true, {send, 0}, {receive, 0}}});
 
-  sketch.call(send).eager = false;
+  sketch.call(send).buffered = false;
   sketch.drop_last_step();
   const Result never = simulate(sketch.spec);
   CHECK(never.verdict == Verdict::kStarved);
@@ -389,9 +389,9 @@ TEST_CASE("twin by hand: a receive from any rank takes what was there first", "[
   const int third = sketch.add_calls(0, 0, {message_call(CallKind::kReceive, -1, 4)});
   const Result never = simulate(sketch.spec);
   CHECK(never.verdict == Verdict::kStarved);
-  const std::string act = "act " + std::to_string(third) + "#0 -> rank ";
+  const std::string op = "act " + std::to_string(third) + "#0 -> rank ";
   CHECK(waits_of(never) ==
-        Lines{act + "1: peer of a message (any)", act + "2: peer of a message (any)"});
+        Lines{op + "1: peer of a message (any)", op + "2: peer of a message (any)"});
 }
 
 // Two groups. Rank 0: buffered sends x (5) and y (2) to rank 1, and a recv r (1). Rank 1: recvs p
@@ -490,7 +490,7 @@ TEST_CASE("twin by hand: threads stand in the line of a lock", "[twin]") {
 
   Sketch kept = sketch;
   kept.spec.threads[0].list.pop_back();
-  kept.actor(2).acts = 0;
+  kept.actor(2).ops = 0;
   const Result never = simulate(kept.spec);
   CHECK(never.verdict == Verdict::kStarved);
   CHECK(waits_of(never) == Lines{"act 3#0 -> rank 0: lock"});
@@ -554,7 +554,7 @@ TEST_CASE("twin by hand: tags step with each act", "[twin]") {
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
   const int receive = sketch.add_calls(1, 1, {message_call(CallKind::kReceive, 0, 4)});
   for (int a : {send, receive}) {
-    sketch.actor(a).acts = 3;
+    sketch.actor(a).ops = 3;
     sketch.call(a).tag = 0xfffffffe;
     sketch.call(a).tag_step = 0x80000001;
     sketch.spec.threads.at(static_cast<std::size_t>(sketch.actor(a).thread)).list = {a, a, a};

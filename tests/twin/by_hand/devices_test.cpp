@@ -102,8 +102,8 @@ TEST_CASE("twin by hand: an act waits for the act of its number on another strea
   for (int i = 0; i < 2; ++i) sketch.add_stream();
   const int a = sketch.add_kernel(0, 0, 10);
   const int b = sketch.add_kernel(0, 1, 1);
-  sketch.actor(a).acts = 3;
-  sketch.actor(b).acts = 2;
+  sketch.actor(a).ops = 3;
+  sketch.actor(b).ops = 2;
   sketch.spec.threads[0].list = {b, b, a, a, a};
   sketch.actor(b).afters = {{a, 0}};
   const Result same = simulate(sketch.spec);
@@ -127,8 +127,8 @@ TEST_CASE("twin by hand: an act stays behind what was launched before it", "[twi
   for (int i = 0; i < 2; ++i) sketch.add_stream();
   const int a = sketch.add_kernel(0, 0, 10);
   const int b = sketch.add_kernel(0, 1, 1);
-  sketch.actor(a).acts = 3;
-  sketch.actor(b).acts = 2;
+  sketch.actor(a).ops = 3;
+  sketch.actor(b).ops = 2;
   sketch.actor(b).behind = 0;
   sketch.spec.threads[0].list = {a, b, a, b, a};
   const Result between = simulate(sketch.spec);
@@ -191,7 +191,7 @@ TEST_CASE("twin by hand: the own stream goes first, then the others in order", "
   const auto returns_at_15 = [&] {
     std::vector<int> actors;
     for (const LogLine& line : simulate(sketch.spec).log) {
-      if (line.time == 15 && line.returns) actors.push_back(line.act.actor);
+      if (line.time == 15 && line.returns) actors.push_back(line.op.actor);
     }
     return actors;
   };

@@ -394,7 +394,7 @@ TEST_CASE("by hand: an acknowledgement in place goes before or after a message",
   const int stream = sketch.add_stream(0);
   const auto add_twice = [&](int thread, int of_stream) {
     const int actor = add_gated(sketch, thread, of_stream);
-    sketch.actor(actor).acts = 2;
+    sketch.actor(actor).ops = 2;
     return actor;
   };
   const int first = add_twice(0, stream);
@@ -601,13 +601,13 @@ TEST_CASE("by hand: the launch order of a device is part of a state", "[twin]") 
 // If the first recv takes the message of rank 1, no message is left for the second. Buffered sends
 // are there one after the other; rendezvous sends wait at the same time.
 TEST_CASE("by hand: a recv from any rank may take what a later one needs", "[twin]") {
-  for (const bool eager : {false, true}) {
+  for (const bool buffered : {false, true}) {
     Sketch sketch = some_ranks(3);
     sketch.add_calls(0, 0, {message_call(CallKind::kReceive, -1, 1)});
     sketch.add_calls(0, 0, {message_call(CallKind::kReceive, 1, 1)});
     for (const int rank : {1, 2}) {
       sketch.add_kernel(rank, rank, 1);
-      sketch.add_calls(rank, rank, {message_call(CallKind::kSend, 0, 1, eager)});
+      sketch.add_calls(rank, rank, {message_call(CallKind::kSend, 0, 1, buffered)});
     }
     check_some_hang(sketch.spec);
   }

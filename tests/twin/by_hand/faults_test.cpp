@@ -167,7 +167,7 @@ TEST_CASE("twin by hand: an error of a device kills who looks at it", "[twin]") 
   list = {first, kernel, work, await};
   CHECK(deaths_of(simulate(sketch.spec)) == Deaths{"rank 0 at 20: device error in act 5#0"});
 
-  for (int unused : {synchronize, next, await}) sketch.actor(unused).acts = 0;
+  for (int unused : {synchronize, next, await}) sketch.actor(unused).ops = 0;
   list = {first, kernel, work};
   const Result unseen = simulate(sketch.spec);
   CHECK(unseen.verdict == Verdict::kStarved);
@@ -273,7 +273,7 @@ TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
   sketch.call(send).link = late;
   CHECK(times_of(simulate(sketch.spec), {receive, 0}) == Times{0, 5, 11});
 
-  sketch.call(send).eager = true;
+  sketch.call(send).buffered = true;
   sketch.call(send).link = early;
   sketch.call(send).takes = 9;
   sketch.actor(before).takes = 50;
@@ -364,13 +364,13 @@ TEST_CASE("twin by hand: the watchdog names the first act whose time has come", 
 // an await counts from its entry at 5, and the launch overhead of a step counts as well. A step
 // that is done in time causes no timeout.
 TEST_CASE("twin by hand: threads have timeouts of their own", "[twin]") {
-  Sketch creation = two_ranks();
-  creation.spec.poll = 4;
-  creation.communicator(0).at_first_use = true;
-  creation.communicator(0).creation_timeout = 10;
-  creation.add_work(0, 5);
-  creation.add_create(0, 0);
-  CHECK(deaths_of(simulate(creation.spec)) ==
+  Sketch init = two_ranks();
+  init.spec.poll = 4;
+  init.communicator(0).at_first_use = true;
+  init.communicator(0).init_timeout = 10;
+  init.add_work(0, 5);
+  init.add_create(0, 0);
+  CHECK(deaths_of(simulate(init.spec)) ==
         Deaths{"rank 0 at 15: timeout in act 1#0, after the rest"});
 
   // Rank 0 connects at 5, and rank 1 never does.

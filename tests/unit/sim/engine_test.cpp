@@ -44,24 +44,24 @@ struct Programs {
     programs.resize(ranks);
   }
 
-  ActorId op(std::uint32_t rank, std::uint32_t stream, std::int64_t takes, std::uint32_t acts = 1,
+  ActorId op(std::uint32_t rank, std::uint32_t stream, std::int64_t takes, std::uint32_t ops = 1,
              bool blocking = false) {
     sim::ActorSpec spec;
     spec.thread = ThreadId{rank};
     spec.stream = StreamId{stream};
     spec.takes = sim::Duration{takes};
-    spec.acts = acts;
+    spec.ops = ops;
     spec.blocking = blocking;
     return builder.add_actor(spec);
   }
 
   ActorId calls(std::uint32_t rank, std::uint32_t stream, const sim::CallSpec& call,
-                std::uint32_t acts = 1) {
+                std::uint32_t ops = 1) {
     sim::StepSpec spec;
     spec.role = sim::Role::kCalls;
     spec.thread = ThreadId{rank};
     spec.stream = StreamId{stream};
-    spec.acts = acts;
+    spec.ops = ops;
     const ActorId id = builder.add_step(spec);
     builder.add_call(call);
     return id;
@@ -89,14 +89,14 @@ struct Programs {
 std::string times_of(const sim::Outcome& outcome) {
   const auto text = [](Time time) { return time == sim::kNever ? "" : std::to_string(time.ns); };
   std::string all;
-  for (const sim::ActTimes& times : outcome.act_times.all()) {
+  for (const sim::OpTimes& times : outcome.op_times.all()) {
     all += (all.empty() ? "" : " ") + text(times.start) + '-' + text(times.end);
   }
   return all;
 }
 
 std::string times_of(const sim::Plan& plan) {
-  return times_of(sim::run(plan, {.keep_act_times = true}));
+  return times_of(sim::run(plan, {.keep_op_times = true}));
 }
 
 // Returns the edges as "1#0 -> 0#0 data", in the order of the graph.
@@ -116,7 +116,7 @@ std::vector<std::string> waits_of(const sim::Plan& plan) {
         return "data";
       case sim::WaitKind::kHostWait:
         return "host wait";
-      case sim::WaitKind::kDeviceRoom:
+      case sim::WaitKind::kKernelSlots:
         return "device room";
       case sim::WaitKind::kPeerOfCollective:
         return "peer of a collective";
@@ -151,19 +151,19 @@ TEST_CASE("a run can be ended at the moment when an act is entered", "[sim][engi
   const models::Lowered lowered = testing::lowered_of(kTwo);
   const sim::ActorId a{0};
   const sim::Outcome stopped =
-      sim::run(lowered.plan, {.keep_act_times = true, .until_actor = a, .until_k = 2});
+      sim::run(lowered.plan, {.keep_op_times = true, .until_actor = a, .until_k = 2});
   CHECK(stopped.end == RunEnd::kUntil);
   CHECK(stopped.state.in_launch(lowered.plan, a));
   CHECK(stopped.state.actors[a].launched == 2);
-  CHECK(stopped.act_times.all()[2].enter == Time{2000});
-  CHECK(stopped.act_times.all()[2].launch == sim::kNever);
+  CHECK(stopped.op_times.all()[2].enter == Time{2000});
+  CHECK(stopped.op_times.all()[2].launch == sim::kNever);
   // An op that is never entered does not end the run.
   CHECK(sim::run(lowered.plan, {.until_actor = a, .until_k = 3}).end == RunEnd::kCompleted);
   // The earlier of two limits counts.
   const sim::Outcome earlier = sim::run(
-      lowered.plan, {.keep_act_times = true, .until = Time{1999}, .until_actor = a, .until_k = 2});
+      lowered.plan, {.keep_op_times = true, .until = Time{1999}, .until_actor = a, .until_k = 2});
   CHECK(earlier.end == RunEnd::kUntil);
-  CHECK(earlier.act_times.all()[2].enter == sim::kNever);
+  CHECK(earlier.op_times.all()[2].enter == sim::kNever);
 }
 
 TEST_CASE("the log has the lines of the host threads in their order", "[sim][engine]") {
@@ -326,18 +326,18 @@ TEST_CASE("tags step with each act, modulo 2^32", "[sim][engine]") {
     programs.programs = {{send, send, send}, {receive, receive, receive}};
     const sim::Outcome outcome = sim::run(programs.plan());
     CHECK(outcome.end == RunEnd::kCompleted);
-    std::vector<std::uint32_t> acts;
+    std::vector<std::uint32_t> ops;
     for (const sim::Mismatch& mismatch : outcome.mismatches) {
       CHECK(mismatch.message);
       CHECK(mismatch.second_k == mismatch.first_k);
-      acts.push_back(mismatch.first_k);
+      ops.push_back(mismatch.first_k);
     }
-    return acts;
+    return ops;
   };
-  using Acts = std::vector<std::uint32_t>;
+  using Ops = std::vector<std::uint32_t>;
   CHECK(mismatches(1, 1).empty());
   CHECK(mismatches(0x80000001, 0x80000001).empty());
-  CHECK(mismatches(0x80000001, 1) == Acts{1});
-  CHECK(mismatches(1, 0) == Acts{1, 2});
-  CHECK(mismatches(0, 1) == Acts{1, 2});
+  CHECK(mismatches(0x80000001, 1) == Ops{1});
+  CHECK(mismatches(1, 0) == Ops{1, 2});
+  CHECK(mismatches(0, 1) == Ops{1, 2});
 }

@@ -39,8 +39,8 @@ const char* const kApart =
     "  a: {on: [0], stream: s, source: 1, slots: 1, takes: 1us}\n"
     "  b: {on: [1], stream: s, source: 1, slots: 1, takes: 1ms}\n";
 
-std::vector<sim::ActTimes> times_of(const sim::Plan& plan, const Jitter& jitter) {
-  return sim::run(plan, {.keep_act_times = true, .jitter = jitter}).act_times.all();
+std::vector<sim::OpTimes> times_of(const sim::Plan& plan, const Jitter& jitter) {
+  return sim::run(plan, {.keep_op_times = true, .jitter = jitter}).op_times.all();
 }
 
 }  // namespace
@@ -107,9 +107,9 @@ TEST_CASE("a run takes the times that its seed draws", "[sim][jitter]") {
       "schema: 1\nstreams: {s: {}, t: {}}\nactors:\n"
       "  a: {stream: s, source: 3, slots: 3, takes: 2us, launch_overhead: 1us}\n"
       "  b: {stream: t, source: 3, slots: 3, takes: 3us}\n");
-  const std::vector<sim::ActTimes> times = times_of(lowered.plan, part(100, 3));
+  const std::vector<sim::OpTimes> times = times_of(lowered.plan, part(100, 3));
   std::vector<std::int64_t> durations;
-  for (const sim::ActTimes& act : times) durations.push_back(act.end.ns - act.start.ns);
+  for (const sim::OpTimes& op : times) durations.push_back(op.end.ns - op.start.ns);
   CHECK(durations == std::vector<std::int64_t>{2037, 2184, 1820, 2948, 2859, 3188});
   CHECK(times[0].launch.ns - times[0].enter.ns == 1072);
   CHECK(times_of(lowered.plan, part(100, 3)) == times);
@@ -120,7 +120,7 @@ TEST_CASE("free timings bring about both orders", "[sim][jitter]") {
   const models::Lowered lowered = testing::lowered_of(kApart);
   int first = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const std::vector<sim::ActTimes> times = times_of(lowered.plan, any(seed));
+    const std::vector<sim::OpTimes> times = times_of(lowered.plan, any(seed));
     first += times[0].end < times[1].end ? 1 : 0;
   }
   CHECK(first > 60);

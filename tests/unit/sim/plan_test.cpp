@@ -28,11 +28,11 @@ PlanBuilder some_builder() {
   const SignalId signal = builder.add_signal();
   const std::vector<std::pair<std::uint32_t, std::uint32_t>> ops = {
       {0, 3}, {1, 3}, {2, 3}, {3, 2}, {4, 3}};
-  for (const auto& [stream, acts] : ops) {
+  for (const auto& [stream, ops] : ops) {
     ActorSpec spec;
     spec.thread = ThreadId{stream == 4 ? 1U : 0U};
     spec.stream = StreamId{stream};
-    spec.acts = acts;
+    spec.ops = ops;
     builder.add_actor(spec);
   }
   for (const Role role : {Role::kRecord, Role::kWork, Role::kCalls}) {
@@ -51,12 +51,12 @@ PlanBuilder some_builder() {
 }
 
 Plan built(PlanBuilder& builder) {
-  std::vector<ActorId> acts;
+  std::vector<ActorId> ops;
   for (const auto& [actor, count] : std::vector<std::pair<std::uint32_t, int>>{
            {0, 3}, {1, 3}, {2, 3}, {3, 2}, {5, 1}, {6, 1}, {7, 1}}) {
-    acts.insert(acts.end(), static_cast<std::size_t>(count), ActorId{actor});
+    ops.insert(ops.end(), static_cast<std::size_t>(count), ActorId{actor});
   }
-  builder.set_program(ThreadId{0}, acts);
+  builder.set_program(ThreadId{0}, ops);
   builder.set_program(ThreadId{1}, {ActorId{4}, ActorId{4}, ActorId{4}});
   return builder.build();
 }
@@ -173,7 +173,7 @@ TEST_CASE("threads that do the same with actors of their own share a program", "
     ActorSpec spec;
     spec.thread = thread;
     spec.stream = stream;
-    spec.acts = 2;
+    spec.ops = 2;
     const ActorId a = builder.add_actor(spec);
     const ActorId b = builder.add_actor(spec);
     // The last rank has another order.
@@ -181,11 +181,11 @@ TEST_CASE("threads that do the same with actors of their own share a program", "
   }
   const Plan plan = builder.build();
   CHECK(plan.program.size() == 8);
-  std::vector<std::uint32_t> acts;
+  std::vector<std::uint32_t> ops;
   for (const Thread& thread : plan.threads) {
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      acts.push_back(plan.act(thread, i).value);
+      ops.push_back(plan.op(thread, i).value);
     }
   }
-  CHECK(acts == std::vector<std::uint32_t>{1, 0, 0, 1, 3, 2, 2, 3, 5, 4, 5, 4});
+  CHECK(ops == std::vector<std::uint32_t>{1, 0, 0, 1, 3, 2, 2, 3, 5, 4, 5, 4});
 }

@@ -12,7 +12,7 @@ namespace {
 
 using sim::StreamItem;
 
-StreamItem item(std::uint32_t number) { return StreamItem::act(sim::ActorId{number}, number + 1); }
+StreamItem item(std::uint32_t number) { return StreamItem::op(sim::ActorId{number}, number + 1); }
 
 struct Pair {
   sim::StreamQueue queue;

@@ -130,7 +130,7 @@ class WaitGraph {
     this.run = run;
     this.page = page;
     this.svg = frame.querySelector("svg");
-    this.actOf = new Map();    // node -> op
+    this.opOf = new Map();    // node -> op
     this.nodeOf = new Map();   // index of an op -> node
     this.edgeOf = new Map();   // index of a wait -> edge
     this.waitOf = new Map();   // edge -> wait; node of a root -> first wait for this root
@@ -145,7 +145,7 @@ class WaitGraph {
   // Maps the nodes and edges to ops and waits, by the titles from Graphviz: "rank 0 B0#1" or
   // "A->B".
   findParts() {
-    const acts = new Map(this.run.acts.map((act) => [act.fullName, act]));
+    const ops = new Map(this.run.ops.map((op) => [op.fullName, op]));
     const waits = new Map();
     for (const wait of this.run.waits) {
       const name = `${wait.from.fullName}->${wait.toText}`;
@@ -162,7 +162,7 @@ class WaitGraph {
       if (title) title.remove();
       group.dataset.name = name;
       if (group.classList.contains("node")) {
-        this.addNode(group, name, acts.get(name), this.run.waits.find((wait) => !wait.to && wait.toText === name));
+        this.addNode(group, name, ops.get(name), this.run.waits.find((wait) => !wait.to && wait.toText === name));
       } else {
         this.addEdge(group, waits.get(name));
       }
@@ -178,10 +178,10 @@ class WaitGraph {
     this.svg.setAttribute("viewBox", [box.x - margin, box.y - margin, box.width + 2 * margin, box.height + 2 * margin].join(" "));
   }
 
-  addNode(group, name, act, waiter) {
+  addNode(group, name, op, waiter) {
     group.setAttribute("role", "img");
     this.nodes.push(group);
-    if (!act) {
+    if (!op) {
       group.classList.add("other");
       group.setAttribute("aria-label", group.textContent.trim().replace(/\s+/g, " "));
       const rank = /^rank (\d+)\b/.exec(name);
@@ -190,11 +190,11 @@ class WaitGraph {
       if (waiter && waiter.isRoot) group.classList.add("on-cycle");
       return;
     }
-    group.setAttribute("aria-label", this.page.describe(act));
-    group.dataset.rank = act.rank;
-    if (act.onCycle || act.isRoot) group.classList.add("on-cycle");
-    this.actOf.set(group, act);
-    this.nodeOf.set(act.index, group);
+    group.setAttribute("aria-label", this.page.describe(op));
+    group.dataset.rank = op.rank;
+    if (op.onCycle || op.isRoot) group.classList.add("on-cycle");
+    this.opOf.set(group, op);
+    this.nodeOf.set(op.index, group);
   }
 
   addEdge(group, wait) {
@@ -285,8 +285,8 @@ class WaitGraph {
   }
 
   tooltip(group) {
-    const act = this.actOf.get(group);
-    if (act) return this.page.actTooltip(act);
+    const op = this.opOf.get(group);
+    if (op) return this.page.opTooltip(op);
     const wait = this.waitOf.get(group);
     if (group.classList.contains("node")) {
       return `<b>${escaped(group.getAttribute("aria-label"))}</b>`;
@@ -296,9 +296,9 @@ class WaitGraph {
   }
 
   choose(group) {
-    const act = this.actOf.get(group);
+    const op = this.opOf.get(group);
     const wait = this.waitOf.get(group);
-    if (act) this.page.select({act});
+    if (op) this.page.select({op});
     if (wait) this.page.select({wait});
   }
 
@@ -361,14 +361,14 @@ class WaitGraph {
       marked.classList.remove("selected", "end");
     }
     const parts = [];
-    const add = (act, name) => {
-      const node = this.nodeOf.get(act.index);
+    const add = (op, name) => {
+      const node = this.nodeOf.get(op.index);
       if (!node) return;
       node.classList.add(name);
       parts.push(node);
     };
-    for (const act of selection.ends) add(act, "end");
-    for (const act of selection.acts) add(act, "selected");
+    for (const op of selection.ends) add(op, "end");
+    for (const op of selection.ops) add(op, "selected");
     for (const wait of selection.waits) this.edgeOf.get(wait.index)?.classList.add("selected");
     if (parts.length === 0) return;
     const boxes = parts.map((part) => this.box(part));

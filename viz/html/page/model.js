@@ -37,11 +37,11 @@ const KINDS = {
 /** Reads the data of the page. */
 function readRun(data) {
   const word = (index) => data.words[index];
-  const acts = data.acts.map((row, index) => {
-    const [op, number, rank, stream, thread, microBatch, kind, stage, at, statement, alone] = row;
-    const act = {
+  const ops = data.acts.map((row, index) => {
+    const [actor, number, rank, stream, thread, microBatch, kind, stage, at, statement, alone] = row;
+    const op = {
       index, number, rank, microBatch,
-      op: word(op), stream: word(stream), thread: word(thread), kind: word(kind),
+      actor: word(actor), stream: word(stream), thread: word(thread), kind: word(kind),
       stage: word(stage), at: word(at), statement: word(statement),
       waits: [], waiters: [],
       lane: null, slice: null,  // place in the timeline
@@ -50,16 +50,16 @@ function readRun(data) {
       onCycle: false,
       isRoot: false,            // waits for something that never happens
     };
-    act.name = number === 0 ? act.op : `${act.op}#${number}`;  // 0: unknown number, in a real job
-    act.label = alone ? act.op : act.name;
-    act.fullName = `rank ${rank} ${act.name}`;
-    return act;
+    op.name = number === 0 ? op.actor : `${op.actor}#${number}`;  // 0: unknown number, in a real job
+    op.label = alone ? op.actor : op.name;
+    op.fullName = `rank ${rank} ${op.name}`;
+    return op;
   });
   const waits = data.waits.map((row, index) => {
     const [from, to, sentence, toText, kind, number] = row;
     const wait = {
       index, number,  // number: position on the cycle from 1, or 0
-      from: acts[from], to: to === null ? null : acts[to],
+      from: ops[from], to: to === null ? null : ops[to],
       sentence: word(sentence), toText: word(toText), kind: word(kind),
     };
     wait.from.waits.push(wait);
@@ -79,10 +79,10 @@ function readRun(data) {
   const lanes = data.lanes.map((row, index) => {
     // `alike`: all ranks with the same lanes; the data has it only for the first lane of a rank.
     const lane = {index, rank: row.rank, name: word(row.name), thread: row.thread, alike: row.alike || null};
-    // `count`: number of consecutive ops in this slice; `act` is the first.
-    lane.slices = row.slices.map(([act, begin, waiting, length, done, kind, shade = 0, count = 1]) => {
+    // `count`: number of consecutive ops in this slice; `op` is the first.
+    lane.slices = row.slices.map(([op, begin, waiting, length, done, kind, shade = 0, count = 1]) => {
       const slice = {
-        act: acts[act], lane, begin, workBegin: begin + waiting, end: begin + length,
+        op: ops[op], lane, begin, workBegin: begin + waiting, end: begin + length,
         done: done === 1, kind: word(kind), shade, count,
       };
       // A stuck slice is drawn beyond the last event, without an end.
@@ -90,27 +90,27 @@ function readRun(data) {
       slice.drawEnd = forEver ? Infinity : slice.end;
       slice.drawWork = forEver && slice.workBegin >= slice.end ? Infinity : slice.workBegin;
       // A launch is in the lane of its thread, the op itself in the lane of its stream.
-      const isLaunch = slice.kind === "host" && slice.act.kind !== "host";
+      const isLaunch = slice.kind === "host" && slice.op.kind !== "host";
       if (isLaunch) {
-        slice.act.launchSlice = slice;
+        slice.op.launchSlice = slice;
       } else {
-        slice.act.slice = slice;
-        slice.act.lane = lane;
+        slice.op.slice = slice;
+        slice.op.lane = lane;
       }
       return slice;
     });
-    lane.stuck = row.stuck.map((act) => acts[act]);
+    lane.stuck = row.stuck.map((op) => ops[op]);
     lane.stuckCount = row.stuck_count;  // including ops that the page omits
-    for (const act of lane.stuck) {
-      act.stuckIn = lane;
-      if (!act.lane) act.lane = lane;
+    for (const op of lane.stuck) {
+      op.stuckIn = lane;
+      if (!op.lane) op.lane = lane;
     }
     return lane;
   });
-  for (const act of acts) {
-    if (!act.slice && act.launchSlice && !act.stuckIn) {
-      act.slice = act.launchSlice;
-      act.lane = act.launchSlice.lane;
+  for (const op of ops) {
+    if (!op.slice && op.launchSlice && !op.stuckIn) {
+      op.slice = op.launchSlice;
+      op.lane = op.launchSlice.lane;
     }
   }
   const shownBy = new Map();  // folded rank -> the rank that represents it
@@ -121,8 +121,8 @@ function readRun(data) {
   }
   // Ranks that others wait for in vain, except for dead ranks, which are described elsewhere.
   const died = new Set(data.deaths.map(([rank]) => rank));
-  const guilty = new Map((data.guilty || []).filter(([rank]) => !died.has(rank)));
-  return {...data, acts, waits, lanes, cycle, shownBy, guilty};
+  const missing = new Map((data.guilty || []).filter(([rank]) => !died.has(rank)));
+  return {...data, ops, waits, lanes, cycle, shownBy, missing};
 }
 
 /** Adds lanes for a folded rank at the end of `run.lanes`. */
@@ -131,15 +131,15 @@ function unfoldRank(run, rank) {
   if (first === undefined) return;
   run.shownBy.delete(rank);
   const copies = new Map();  // original op -> its copy
-  const actOf = (act) => {
-    if (!copies.has(act)) {
-      const copy = {...act, index: run.acts.length, rank, fullName: `rank ${rank} ${act.name}`, waits: [], waiters: []};
-      run.acts.push(copy);
-      copies.set(act, copy);
+  const opOf = (op) => {
+    if (!copies.has(op)) {
+      const copy = {...op, index: run.ops.length, rank, fullName: `rank ${rank} ${op.name}`, waits: [], waiters: []};
+      run.ops.push(copy);
+      copies.set(op, copy);
     }
-    return copies.get(act);
+    return copies.get(op);
   };
-  const sliceOf = (slice, lane) => ({...slice, lane, act: actOf(slice.act)});
+  const sliceOf = (slice, lane) => ({...slice, lane, op: opOf(slice.op)});
   const slices = new Map();
   const lanesOf = new Map();
   for (const lane of run.lanes.filter((item) => item.rank === first)) {
@@ -148,15 +148,15 @@ function unfoldRank(run, rank) {
       slices.set(slice, sliceOf(slice, copy));
       return slices.get(slice);
     });
-    copy.stuck = lane.stuck.map(actOf);
+    copy.stuck = lane.stuck.map(opOf);
     lanesOf.set(lane, copy);
     run.lanes.push(copy);
   }
-  for (const act of copies.values()) {
-    act.slice = slices.get(act.slice) || null;
-    act.launchSlice = slices.get(act.launchSlice) || null;
-    act.lane = lanesOf.get(act.lane) || null;
-    act.stuckIn = lanesOf.get(act.stuckIn) || null;
+  for (const op of copies.values()) {
+    op.slice = slices.get(op.slice) || null;
+    op.launchSlice = slices.get(op.launchSlice) || null;
+    op.lane = lanesOf.get(op.lane) || null;
+    op.stuckIn = lanesOf.get(op.stuckIn) || null;
   }
 }
 

@@ -9,7 +9,7 @@ class Page {
   constructor() {
     this.run = readRun(JSON.parse(document.getElementById("run-data").textContent));
     this.ranks = null;  // visible ranks; null: all
-    this.none = {act: null, wait: null, acts: [], ends: [], waits: []};
+    this.none = {op: null, wait: null, ops: [], ends: [], waits: []};
     this.selection = this.none;
     this.tables = [];
     this.tell();
@@ -143,7 +143,7 @@ class Page {
     list.start = check.first_step;
     list.innerHTML = check.steps.map((step, i) =>
       `<li role="option" id="step-${i}" aria-selected="false">${escaped(step)}</li>`).join("");
-    const acts = new Map(this.run.acts.map((act) => [act.fullName, act]));
+    const ops = new Map(this.run.ops.map((op) => [op.fullName, op]));
     let now = -1;
     const go = (to) => {
       list.children[now]?.setAttribute("aria-selected", "false");
@@ -153,8 +153,8 @@ class Page {
       list.setAttribute("aria-activedescendant", step.id);
       list.scrollTop = step.offsetTop - list.offsetTop - list.clientHeight / 2;
       const found = /^rank (\d+): (.+#\d+)/.exec(check.steps[now]);
-      const act = found && acts.get(`rank ${found[1]} ${found[2]}`);
-      this.select(act ? {act} : {});
+      const op = found && ops.get(`rank ${found[1]} ${found[2]}`);
+      this.select(op ? {op} : {});
       this.say(`Step ${now + check.first_step}: ${check.steps[now]}`);
     };
     this.addTools(section.querySelector(".tools"), [
@@ -280,7 +280,7 @@ class Page {
     if (this.run.deaths.length > 0) {
       parts.push(`<span>${swatch('<path class="death" d="M9 3l10 10m0 -10l-10 10"/>')} a rank died</span>`);
     }
-    if (this.run.guilty.size > 0) {
+    if (this.run.missing.size > 0) {
       parts.push(`<span>${swatch('<rect class="guilt" x="1" y="1" width="4" height="14"/>')} others wait for this rank in vain</span>`);
     }
     this.element("legend").innerHTML = parts.join("");
@@ -309,13 +309,13 @@ class Page {
   }
 
   addTools(host, buttons) {
-    for (const [text, title, act] of buttons) {
+    for (const [text, title, action] of buttons) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = text;
       button.title = title;
       if (text.length < 3) button.setAttribute("aria-label", title);
-      button.addEventListener("click", act);
+      button.addEventListener("click", action);
       host.append(button);
     }
   }
@@ -372,7 +372,7 @@ class Page {
   // ---- visible ranks
 
   addFilter() {
-    const MOST_BUTTONS = 16;
+    const MAX_BUTTONS = 16;
     const host = this.element("rank-buttons");
     const add = (text, ranks, title) => {
       const button = document.createElement("button");
@@ -384,7 +384,7 @@ class Page {
       return button;
     };
     add("All", null, "Show all ranks");
-    if (this.run.ranks > MOST_BUTTONS) {
+    if (this.run.ranks > MAX_BUTTONS) {
       for (const [text, by, title] of [["\u2039", -1, "Show the ranks before"], ["\u203a", 1, "Show the next ranks"]]) {
         add(text, () => this.stepRanks(by), title).setAttribute("aria-label", title);
       }
@@ -392,7 +392,7 @@ class Page {
     const onCycle = new Set(this.run.cycle.map((wait) => wait.from.rank));
     if (onCycle.size > 0 && onCycle.size < this.run.ranks) add("Cycle", onCycle, "Show the ranks of the cycle");
     this.rankButtons = [];
-    if (this.run.ranks > 1 && this.run.ranks <= MOST_BUTTONS) {
+    if (this.run.ranks > 1 && this.run.ranks <= MAX_BUTTONS) {
       for (let rank = 0; rank < this.run.ranks; ++rank) {
         this.rankButtons.push(add(`${rank}`, () => this.toggleRank(rank), `Show rank ${rank}, or leave it out again`));
       }
@@ -436,22 +436,22 @@ class Page {
       const rank = /^rank (\d+)\b/.exec(text);
       const number = rank ? Number(rank[1]) : -1;
       if (rank) this.timeline.giveLanes([number]);
-      const acts = this.run.acts.filter((act) => (!rank || act.rank === number) && act.fullName.toLowerCase().includes(text));
-      if (acts.length === 0 && rank && number < this.run.ranks) {
+      const ops = this.run.ops.filter((op) => (!rank || op.rank === number) && op.fullName.toLowerCase().includes(text));
+      if (ops.length === 0 && rank && number < this.run.ranks) {
         // The page lacks the ops of this rank, but can show its lanes.
         this.setRanks(new Set([number]));
         found.textContent = "none; the rank is shown";
         return;
       }
-      at = text === last ? (at + 1) % Math.max(1, acts.length) : 0;
+      at = text === last ? (at + 1) % Math.max(1, ops.length) : 0;
       last = text;
-      found.textContent = acts.length === 0 ? "none" : `${at + 1} of ${acts.length}`;
-      if (acts.length === 0) return;
-      const act = acts[at];
-      if (this.timeline.copies.has(act.rank) && this.ranks === null) this.setRanks(new Set([act.rank]));
-      this.select({act}, true);
+      found.textContent = ops.length === 0 ? "none" : `${at + 1} of ${ops.length}`;
+      if (ops.length === 0) return;
+      const op = ops[at];
+      if (this.timeline.copies.has(op.rank) && this.ranks === null) this.setRanks(new Set([op.rank]));
+      this.select({op}, true);
     });
-    this.element("search").hidden = this.run.acts.length === 0;
+    this.element("search").hidden = this.run.ops.length === 0;
   }
 
   // Adds the search of a page without ops: shows rows that contain all words.
@@ -502,17 +502,17 @@ class Page {
 
   // ---- selection
 
-  /** Selects {act}, {wait} or nothing. Shows both ends in each part; from a table, also scrolls
+  /** Selects {op}, {wait} or nothing. Shows both ends in each part; from a table, also scrolls
       to a picture. */
   select(what, fromTable = false) {
     this.hideTooltip();
-    if (what.act) {
-      const waits = what.act.waits;
-      this.selection = {act: what.act, wait: null, acts: [what.act], waits,
-        ends: waits.map((wait) => wait.to).filter((act) => act !== null)};
+    if (what.op) {
+      const waits = what.op.waits;
+      this.selection = {op: what.op, wait: null, ops: [what.op], waits,
+        ends: waits.map((wait) => wait.to).filter((op) => op !== null)};
     } else if (what.wait) {
       const {from, to} = what.wait;
-      this.selection = {act: null, wait: what.wait, acts: to ? [from, to] : [from], ends: [], waits: [what.wait]};
+      this.selection = {op: null, wait: what.wait, ops: to ? [from, to] : [from], ends: [], waits: [what.wait]};
     } else {
       this.selection = this.none;
     }
@@ -528,7 +528,7 @@ class Page {
 
   showNeededRanks() {
     if (this.ranks === null) return;
-    const needed = [...this.selection.acts, ...this.selection.ends].map((act) => act.rank);
+    const needed = [...this.selection.ops, ...this.selection.ends].map((op) => op.rank);
     if (needed.every((rank) => this.ranks.has(rank))) return;
     this.setRanks(new Set([...this.ranks, ...needed]));
   }
@@ -546,8 +546,8 @@ class Page {
 
   showSelection() {
     const panel = this.element("selection");
-    const {act, wait} = this.selection;
-    panel.hidden = !act && !wait;
+    const {op, wait} = this.selection;
+    panel.hidden = !op && !wait;
     document.body.classList.toggle("has-selection", !panel.hidden);
     if (panel.hidden) return;
     panel.innerHTML = "";
@@ -566,9 +566,9 @@ class Page {
     };
     if (wait) {
       add("b", wait.number > 0 ? `Wait ${wait.number} of the cycle` : "Wait");
-      link(wait.from.fullName, () => this.select({act: wait.from}));
+      link(wait.from.fullName, () => this.select({op: wait.from}));
       add("span", wait.sentence);
-      if (wait.to) link(`\u2192 ${wait.to.fullName}`, () => this.select({act: wait.to}));
+      if (wait.to) link(`\u2192 ${wait.to.fullName}`, () => this.select({op: wait.to}));
       add("span", `[${wait.kind}]`, "quiet");
       if (wait.number > 0) {
         const cycle = this.run.cycle;
@@ -576,14 +576,14 @@ class Page {
         link("Next", () => this.select({wait: cycle[wait.number % cycle.length]}), "small");
       }
     } else {
-      add("b", act.fullName);
-      add("span", this.facts(act).join(", "), "quiet");
-      const MOST = 4;
-      for (const [word, waits] of [["It", act.waits], ["Waiting for it:", act.waiters]]) {
-        for (const item of waits.slice(0, MOST)) {
+      add("b", op.fullName);
+      add("span", this.facts(op).join(", "), "quiet");
+      const MAX = 4;
+      for (const [word, waits] of [["It", op.waits], ["Waiting for it:", op.waiters]]) {
+        for (const item of waits.slice(0, MAX)) {
           link(word === "It" ? `It ${item.sentence}` : `${word} ${item.from.fullName}`, () => this.select({wait: item}));
         }
-        if (waits.length > MOST) add("span", `and ${waits.length - MOST} more`, "quiet");
+        if (waits.length > MAX) add("span", `and ${waits.length - MAX} more`, "quiet");
       }
     }
     const parts = [["graph", "Graph"], ["timeline", "Timeline"], ["waits", "Table"]];
@@ -600,15 +600,15 @@ class Page {
 
   // ---- texts about one op or wait
 
-  facts(act, slice = act.slice) {
+  facts(op, slice = op.slice) {
     const facts = [];
-    if (act.microBatch > 0) facts.push(`micro-batch ${act.microBatch}`);
-    facts.push(act.kind === "host" ? `thread ${act.thread}` : `stream ${act.stream}`);
-    facts.push(this.run.kinds[act.kind]);
-    if (act.at) facts.push(act.at);
-    if (act.statement) facts.push(act.statement);
+    if (op.microBatch > 0) facts.push(`micro-batch ${op.microBatch}`);
+    facts.push(op.kind === "host" ? `thread ${op.thread}` : `stream ${op.stream}`);
+    facts.push(this.run.kinds[op.kind]);
+    if (op.at) facts.push(op.at);
+    if (op.statement) facts.push(op.statement);
     if (slice) {
-      const launch = slice === act.launchSlice && slice !== act.slice ? "launch " : "";
+      const launch = slice === op.launchSlice && slice !== op.slice ? "launch " : "";
       if (slice.done) {
         facts.push(`${launch}from ${timeText(slice.begin)} to ${timeText(slice.end)}: ${timeText(slice.end - slice.begin)}`);
       } else {
@@ -618,23 +618,23 @@ class Page {
         facts.push(slice.workBegin >= slice.end ? "only waits" : `waits until ${timeText(slice.workBegin)}`);
       }
     }
-    if (act.stage !== "done") facts.push(act.stage);
+    if (op.stage !== "done") facts.push(op.stage);
     return facts;
   }
 
-  describe(act) {
-    const waits = act.waits.map((wait) => wait.sentence).join("; ");
-    return `${act.fullName}, ${this.facts(act).join(", ")}${waits ? `; ${waits}` : ""}`;
+  describe(op) {
+    const waits = op.waits.map((wait) => wait.sentence).join("; ");
+    return `${op.fullName}, ${this.facts(op).join(", ")}${waits ? `; ${waits}` : ""}`;
   }
 
-  actTooltip(act, slice = act.slice) {
-    const MOST = 5;
-    let text = `<b>${escaped(act.fullName)}</b><br>${escaped(this.facts(act, slice).join(", "))}`;
-    for (const wait of act.waits.slice(0, MOST)) {
+  opTooltip(op, slice = op.slice) {
+    const MAX = 5;
+    let text = `<b>${escaped(op.fullName)}</b><br>${escaped(this.facts(op, slice).join(", "))}`;
+    for (const wait of op.waits.slice(0, MAX)) {
       text += `<br>${wait.number > 0 ? `<b>${wait.number}</b> ` : ""}${escaped(wait.sentence)}`;
     }
-    if (act.waits.length > MOST) text += `<br>and ${act.waits.length - MOST} more waits`;
-    if (act.waiters.length > 0) text += `<br><span class="quiet">${counted(act.waiters.length, "op")} wait for it</span>`;
+    if (op.waits.length > MAX) text += `<br>and ${op.waits.length - MAX} more waits`;
+    if (op.waiters.length > 0) text += `<br><span class="quiet">${counted(op.waiters.length, "op")} wait for it</span>`;
     return text;
   }
 

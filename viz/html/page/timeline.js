@@ -51,10 +51,10 @@ class Timeline {
 
   // Returns the stops of the keyboard: slices, then stuck ops without a slice.
   itemsOf(lane) {
-    const items = lane.slices.map((slice) => ({act: slice.act, slice}));
-    const open = new Set(lane.slices.filter((slice) => !slice.done).map((slice) => slice.act));
-    for (const act of lane.stuck) {
-      if (!open.has(act)) items.push({act, slice: null});
+    const items = lane.slices.map((slice) => ({op: slice.op, slice}));
+    const open = new Set(lane.slices.filter((slice) => !slice.done).map((slice) => slice.op));
+    for (const op of lane.stuck) {
+      if (!open.has(op)) items.push({op, slice: null});
     }
     return items;
   }
@@ -62,7 +62,7 @@ class Timeline {
   // Whether a lane is important: it computes, or its ops are part of the hang.
   tellsMost(lane) {
     return lane.slices.some((slice) => WORK.has(slice.kind) || (!slice.done && !lane.thread)) ||
-        lane.stuck.some((act) => act.onCycle);
+        lane.stuck.some((op) => op.onCycle);
   }
 
   chosenLanes() {
@@ -81,12 +81,12 @@ class Timeline {
 
   /** Adds the lanes of folded ranks; not all if there are very many. */
   giveLanes(ranks) {
-    const MOST_LANES = 4096;
+    const MAX_LANES = 4096;
     // A small request is always granted.
     const few = (ranks.size ?? ranks.length) <= RANKS_OF_A_STEP;
     for (const rank of ranks) {
       if (!this.run.shownBy.has(rank)) continue;
-      if (this.run.lanes.length > MOST_LANES && !few) {
+      if (this.run.lanes.length > MAX_LANES && !few) {
         this.page.tellLeftOut("There are too many ranks to unfold them all: choose some above.");
         break;
       }
@@ -172,38 +172,38 @@ class Timeline {
   chips(lane) {
     const x0 = this.right + 14;
     const x1 = this.width - 4;
-    const wanted = (act) => (this.selection && this.selection.acts.includes(act)) ||
-        (this.focus && this.focus.lane === lane && this.focus.item.act === act);
-    const acts = [...lane.stuck].sort((a, b) => wanted(b) - wanted(a));
+    const wanted = (op) => (this.selection && this.selection.ops.includes(op)) ||
+        (this.focus && this.focus.lane === lane && this.focus.item.op === op);
+    const ops = [...lane.stuck].sort((a, b) => wanted(b) - wanted(a));
     const chips = [];
     let x = x0;
-    for (const act of acts) {
+    for (const op of ops) {
       const left = lane.stuckCount - chips.length - 1;
-      const room = x1 - x - (left > 0 ? 34 : 0);
-      const text = (act.cycleNumber ? `${act.cycleNumber}: ` : "") + act.label;
-      const strong = act.onCycle || act.isRoot;
-      const fits = measureText(text, strong) + 12 <= room;
+      const space = x1 - x - (left > 0 ? 34 : 0);
+      const text = (op.cycleNumber ? `${op.cycleNumber}: ` : "") + op.label;
+      const strong = op.onCycle || op.isRoot;
+      const fits = measureText(text, strong) + 12 <= space;
       if (!fits && chips.length > 0) break;
-      const shown = fits ? text : fitText(text, room - 12, strong);
-      const width = Math.max(12, Math.min(room, measureText(shown, strong) + 12));
-      chips.push({act, x, width, text: shown});
+      const shown = fits ? text : fitText(text, space - 12, strong);
+      const width = Math.max(12, Math.min(space, measureText(shown, strong) + 12));
+      chips.push({op, x, width, text: shown});
       x += width + 4;
     }
     return {chips, more: lane.stuckCount - chips.length, end: x};
   }
 
   /** Returns the start of an arrow from or to an op, or null. */
-  anchor(act) {
-    const lane = act.stuckIn || act.lane;
+  anchor(op) {
+    const lane = op.stuckIn || op.lane;
     if (!lane || !this.rows.has(lane)) return null;
     const y = this.rows.get(lane) + this.high / 2 + 2;
-    if (act.stuckIn) {
+    if (op.stuckIn) {
       const {chips, end} = this.chips(lane);
-      const chip = chips.find((item) => item.act === act);
+      const chip = chips.find((item) => item.op === op);
       return chip ? {x: chip.x + chip.width / 2, y} : {x: end + 8, y};
     }
-    if (!act.slice) return null;
-    const middle = (this.x(act.slice.begin) + this.x(act.slice.end)) / 2;
+    if (!op.slice) return null;
+    const middle = (this.x(op.slice.begin) + this.x(op.slice.end)) / 2;
     return {x: Math.min(this.right, Math.max(this.left, middle)), y};
   }
 
@@ -278,8 +278,8 @@ class Timeline {
       }
     }
     if (this.anyStuck) {
-      const room = this.width - this.right - 18;
-      text += `<text class="head" x="${this.right + 14}" y="32">${fitText("waiting at the end", room) || "waiting"}</text>`;
+      const space = this.width - this.right - 18;
+      text += `<text class="head" x="${this.right + 14}" y="32">${fitText("waiting at the end", space) || "waiting"}</text>`;
     }
     return text;
   }
@@ -295,9 +295,9 @@ class Timeline {
       : "";
     if (first) {
       const folds = lane.alike && this.ranks === null ? ` data-fold="${lane.index}"` : "";
-      const guilty = this.run.guilty.has(lane.rank) ? " guilty" : "";
-      text += `<text class="rank${guilty}" x="4" y="${y + this.high / 2 + 6}"${folds}>${rank}</text>`;
-      if (guilty) text += this.guiltText(lane, y);
+      const missing = this.run.missing.has(lane.rank) ? " guilty" : "";
+      text += `<text class="rank${missing}" x="4" y="${y + this.high / 2 + 6}"${folds}>${rank}</text>`;
+      if (missing) text += this.missingText(lane, y);
     }
     const name = fitText(lane.thread ? `${lane.name} (host)` : lane.name, this.left - rankWidth - 8);
     text += `<text class="lane" x="${rankWidth}" y="${y + this.high / 2 + 6}">${escaped(name)}</text>`;
@@ -306,11 +306,11 @@ class Timeline {
   }
 
   // Marks the rank that others wait for in vain.
-  guiltText(lane, y) {
+  missingText(lane, y) {
     const count = this.lanes.filter((other) => other.rank === lane.rank).length;
     let text = `<rect class="guilt" x="0" y="${y}" width="3" height="${count * this.lane - 4}"/>`;
     if (lane.stuck.length > 0) return text;
-    const cut = fitText(this.run.guilty.get(lane.rank), this.width - this.right - 18, true);
+    const cut = fitText(this.run.missing.get(lane.rank), this.width - this.right - 18, true);
     text += `<text class="label guilty" x="${this.right + 14}" y="${y + this.high / 2 + 6}">${escaped(cut)}</text>`;
     return text;
   }
@@ -370,7 +370,7 @@ class Timeline {
 
   sliceText(slice, index, begin, end, y) {
     const where = `data-lane="${slice.lane.index}" data-slice="${index}"`;
-    const more = `${where} ${slice.act.onCycle || slice.act.isRoot ? 'data-cycle=""' : ""} ${slice.done ? "" : 'data-open=""'}`;
+    const more = `${where} ${slice.op.onCycle || slice.op.isRoot ? 'data-cycle=""' : ""} ${slice.done ? "" : 'data-open=""'}`;
     const work = Math.min(end, Math.max(begin, this.x(slice.drawWork)));
     let text = "";
     if (work - begin > 0.5) {
@@ -381,10 +381,10 @@ class Timeline {
       text += kindRect(slice.kind, work, y, Math.max(1, end - work), this.high, more, slice.shade);
     }
     const widest = end - work >= work - begin ? [work, end] : [begin, work];
-    const room = widest[1] - widest[0] - 5;
-    const short = slice.act.microBatch > 0 ? `${slice.act.microBatch}` : "";
-    const forms = slice.count > 1 ? [counted(slice.count, "op"), `${slice.count}`] : [slice.act.label, short];
-    const label = forms.find((item) => item !== "" && measureText(item) <= room);
+    const space = widest[1] - widest[0] - 5;
+    const short = slice.op.microBatch > 0 ? `${slice.op.microBatch}` : "";
+    const forms = slice.count > 1 ? [counted(slice.count, "op"), `${slice.count}`] : [slice.op.label, short];
+    const label = forms.find((item) => item !== "" && measureText(item) <= space);
     if (label) {
       const onWait = widest[1] === work && work > begin;
       text += `<text class="label ${onWait ? "on-wait" : `t-${slice.kind}${slice.shade > 0 ? ` s-${slice.shade}` : ""}`}" x="${(widest[0] + widest[1]) / 2}" y="${y + this.high / 2 + 4}"
@@ -398,8 +398,8 @@ class Timeline {
     const {chips, more, end} = this.chips(lane);
     let text = "";
     for (const chip of chips) {
-      const cycle = chip.act.onCycle || chip.act.isRoot ? "cycle" : "";
-      text += `<rect class="chip ${cycle}" x="${chip.x}" y="${y}" width="${chip.width}" height="${this.high}" rx="4" data-act="${chip.act.index}"/>
+      const cycle = chip.op.onCycle || chip.op.isRoot ? "cycle" : "";
+      text += `<rect class="chip ${cycle}" x="${chip.x}" y="${y}" width="${chip.width}" height="${this.high}" rx="4" data-op="${chip.op.index}"/>
         <text class="label chip-text ${cycle}" x="${chip.x + chip.width / 2}" y="${y + this.high / 2 + 4}" text-anchor="middle">${escaped(chip.text)}</text>`;
     }
     if (more > 0) {
@@ -430,20 +430,20 @@ class Timeline {
       text += `<rect class="${name}" x="${box.x - 1.5}" y="${box.y - 1.5}" width="${box.width + 3}" height="${this.high + 3}" rx="3"/>`;
     };
     if (this.selection) {
-      for (const act of this.selection.ends) for (const box of this.boxes(act)) outline(box, "end-mark");
-      for (const act of this.selection.acts) for (const box of this.boxes(act)) outline(box, "selected-mark");
+      for (const op of this.selection.ends) for (const box of this.boxes(op)) outline(box, "end-mark");
+      for (const op of this.selection.ops) for (const box of this.boxes(op)) outline(box, "selected-mark");
     }
     if (this.focus) {
       const {lane, item} = this.focus;
-      outline(item.slice ? this.sliceBox(item.slice) : this.chipBox(lane, item.act), "focus-mark");
+      outline(item.slice ? this.sliceBox(item.slice) : this.chipBox(lane, item.op), "focus-mark");
     }
     return text;
   }
 
-  boxes(act) {
+  boxes(op) {
     const boxes = [];
-    if (act.slice) boxes.push(this.sliceBox(act.slice));
-    if (act.stuckIn) boxes.push(this.chipBox(act.stuckIn, act));
+    if (op.slice) boxes.push(this.sliceBox(op.slice));
+    if (op.stuckIn) boxes.push(this.chipBox(op.stuckIn, op));
     return boxes;
   }
 
@@ -455,9 +455,9 @@ class Timeline {
     return {x: begin, y: this.rows.get(slice.lane) + 2, width: Math.max(1.5, end - begin)};
   }
 
-  chipBox(lane, act) {
+  chipBox(lane, op) {
     if (!this.rows.has(lane)) return null;
-    const chip = this.chips(lane).chips.find((item) => item.act === act);
+    const chip = this.chips(lane).chips.find((item) => item.op === op);
     return chip ? {x: chip.x, y: this.rows.get(lane) + 2, width: chip.width} : null;
   }
 
@@ -525,11 +525,11 @@ class Timeline {
   }
 
   /** Moves and scrolls to the ops; to the first op if not all fit. */
-  reveal(acts) {
+  reveal(ops) {
     this.layout();
-    const slices = acts.filter((act) => act.slice && !act.stuckIn).map((act) => act.slice);
+    const slices = ops.filter((op) => op.slice && !op.stuckIn).map((op) => op.slice);
     if (slices.length > 0) this.revealTimes(slices);
-    const rows = acts.map((act) => this.rows.get(act.stuckIn || act.lane)).filter((y) => y !== undefined);
+    const rows = ops.map((op) => this.rows.get(op.stuckIn || op.lane)).filter((y) => y !== undefined);
     if (rows.length > 0) this.revealRows(rows);
     this.draw();
   }
@@ -549,11 +549,11 @@ class Timeline {
   revealRows(rows) {
     const top = Math.min(...rows);
     const bottom = Math.max(...rows) + this.lane;
-    const room = this.frame.clientHeight - AXIS;
+    const space = this.frame.clientHeight - AXIS;
     const at = this.frame.scrollTop;
-    if (top >= at && bottom <= at + room) return;
+    if (top >= at && bottom <= at + space) return;
     // If not all rows fit, shows the first, which was requested.
-    const wanted = bottom - top <= room ? (top + bottom - room) / 2 : rows[0] - 20;
+    const wanted = bottom - top <= space ? (top + bottom - space) / 2 : rows[0] - 20;
     this.frame.scrollTop = Math.max(0, wanted);
   }
 
@@ -626,11 +626,11 @@ class Timeline {
     this.pointers.set(event.pointerId, event.clientX);
   }
 
-  /** Returns the item below the mouse: {slice}, {act}, {many}, {text} or null. */
+  /** Returns the item below the mouse: {slice}, {op}, {many}, {text} or null. */
   thingAt(target) {
     const data = target.dataset || {};
     if (data.slice !== undefined) return {slice: this.run.lanes[data.lane].slices[data.slice]};
-    if (data.act !== undefined) return {act: this.run.acts[data.act]};
+    if (data.op !== undefined) return {op: this.run.ops[data.op]};
     if (data.count !== undefined) {
       const first = Number(data.first);
       return {many: this.run.lanes[data.lane].slices.slice(first, first + Number(data.count))};
@@ -651,11 +651,11 @@ class Timeline {
   tooltip(thing) {
     if (thing.text) return escaped(thing.text);
     if (thing.slice && thing.slice.count > 1) {
-      const {begin, end, count, act} = thing.slice;
-      return `<b>${counted(count, "op")}</b> from ${timeText(begin)} to ${timeText(end)}, first <b>${escaped(act.name)}</b>: too many to show one by one`;
+      const {begin, end, count, op} = thing.slice;
+      return `<b>${counted(count, "op")}</b> from ${timeText(begin)} to ${timeText(end)}, first <b>${escaped(op.name)}</b>: too many to show one by one`;
     }
-    if (thing.slice) return this.page.actTooltip(thing.slice.act, thing.slice);
-    if (thing.act) return this.page.actTooltip(thing.act);
+    if (thing.slice) return this.page.opTooltip(thing.slice.op, thing.slice);
+    if (thing.op) return this.page.opTooltip(thing.op);
     if (thing.folded) {
       const others = ranksText(new Set(thing.folded.alike.filter((rank) => rank !== thing.folded.rank)));
       return `Ranks that do the same at the same times: <b>${escaped(others.length > 200 ? `${others.slice(0, 200)}\u2026` : others)}</b>. Click to show or hide them.`;
@@ -673,8 +673,8 @@ class Timeline {
     if (this.moved) return;
     const thing = this.thingAt(event.target);
     if (!thing) return;
-    const act = thing.act || (thing.slice && thing.slice.count === 1 && thing.slice.act);
-    if (act) this.page.select({act});
+    const op = thing.op || (thing.slice && thing.slice.count === 1 && thing.slice.op);
+    if (op) this.page.select({op});
     if (thing.many) {
       const length = thing.many[thing.many.length - 1].end - thing.many[0].begin;
       this.window = {from: thing.many[0].begin - length * 0.1, to: thing.many[0].begin + length * 1.1};
@@ -696,7 +696,7 @@ class Timeline {
     } else if (key === "Home" || key === "End") {
       this.toEnd(key === "Home");
     } else if (key === "Enter" || key === " ") {
-      if (this.focus) this.page.select({act: this.focus.item.act});
+      if (this.focus) this.page.select({op: this.focus.item.op});
     } else if (key === "+" || key === "=") {
       this.zoom(1.5);
     } else if (key === "-") {
@@ -715,7 +715,7 @@ class Timeline {
     const lane = first && this.rows.has(first.lane) ? first.lane : this.lanes[0];
     if (!lane) return null;
     const items = this.items.get(lane);
-    return {lane, item: items.find((item) => item.act === first) || items[0]};
+    return {lane, item: items.find((item) => item.op === first) || items[0]};
   }
 
   step(by) {
@@ -752,16 +752,16 @@ class Timeline {
   setFocus(focus) {
     this.focus = focus;
     if (!focus) return;
-    this.reveal([focus.item.act]);
-    this.page.say(this.page.describe(focus.item.act));
+    this.reveal([focus.item.op]);
+    this.page.say(this.page.describe(focus.item.op));
   }
 
   mark(selection) {
-    this.selection = selection.acts.length > 0 ? selection : null;
-    const lanes = [...selection.acts, ...selection.ends].map((act) => act.stuckIn || act.lane);
+    this.selection = selection.ops.length > 0 ? selection : null;
+    const lanes = [...selection.ops, ...selection.ends].map((op) => op.stuckIn || op.lane);
     const hidden = lanes.some((lane) => lane && !this.lanes.includes(lane));
     if (hidden && !this.everyLane) this.page.showEveryLane();
-    if (this.selection) this.reveal([...selection.acts, ...selection.ends]);
+    if (this.selection) this.reveal([...selection.ops, ...selection.ends]);
     else this.soon();
   }
 

@@ -41,7 +41,7 @@ programs:
 )";
 
 // The ranks initialize two communicators in opposite orders.
-const char* const kCreation = R"(schema: 1
+const char* const kInit = R"(schema: 1
 name: creation
 reading: real
 device: {resident: 2}
@@ -175,7 +175,7 @@ TEST_CASE("fix: steps of one name on different ranks are told apart", "[app][fix
 }
 
 TEST_CASE("fix: communicators at the start", "[app][fix]") {
-  const auto result = command({"fix", "-"}, kCreation);
+  const auto result = command({"fix", "-"}, kInit);
   INFO(result.err);
   CHECK(result.code == 0);
   CHECK(contains(result.out, "\n1  rank 0: all_reduce b before all_reduce a\n"));

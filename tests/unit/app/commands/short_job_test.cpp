@@ -56,7 +56,7 @@ std::map<std::string, std::uint32_t> calls_of(const models::TaskGraph& graph,
       const bool collective = call.kind == sim::CallKind::kCollective;
       const std::uint32_t communicator = call.communicator;
       const std::uint32_t group = graph.communicators[communicator].group;
-      result[collective ? graph.groups[group].name : "messages"] += actor.acts;
+      result[collective ? graph.groups[group].name : "messages"] += actor.ops;
     }
   }
   return result;
@@ -117,7 +117,7 @@ TEST_CASE("short job: pipeline 4 x tensor 2", "[app][short_job]") {
   CHECK(lists_of(graph, "tensor") == Lists{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
   CHECK(lists_of(graph, "pipeline") == Lists{{0, 2, 4, 6}, {1, 3, 5, 7}});
   sim::RunOptions options;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   const models::Simulation run = testing::simulate(graph, options);
   const auto report = models::pipeline_report(graph, run.lowered, run.outcome);
   REQUIRE(report.has_value());

@@ -19,7 +19,7 @@ UpdatedText updated(const std::string& text, bool names = false) {
   for (const models::Expectation& expectation : scenario.expectations) {
     const models::TaskGraph graph = testing::scenario_of(text, expectation.with).graph;
     const std::vector<Figure> figures =
-        figures_of(expectation, graph, testing::simulate(graph, {.keep_act_times = true}), names);
+        figures_of(expectation, graph, testing::simulate(graph, {.keep_op_times = true}), names);
     all.insert(all.end(), figures.begin(), figures.end());
   }
   return update_figures(text, all);

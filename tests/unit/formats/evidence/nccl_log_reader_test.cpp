@@ -62,8 +62,8 @@ TEST_CASE("only a rank whose count is smaller is the root", "[formats][nccl_log_
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots.front().rank == 2);
   CHECK(found.pending == 9);
-  CHECK(found.ranks[0].at->op == "_all_gather_base pg0");
-  CHECK(found.ranks[0].at->act == 7);
+  CHECK(found.ranks[0].at->name == "_all_gather_base pg0");
+  CHECK(found.ranks[0].at->number == 7);
   // A rank without any line may be dead.
   found = models::diagnose(read(text).evidence());
   CHECK(found.roots.empty());

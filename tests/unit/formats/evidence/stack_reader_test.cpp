@@ -83,7 +83,7 @@ TEST_CASE("who does not wait in the collective is the odd one", "[formats][stack
     text += process("python t.py --rank " + std::to_string(rank), rank == 2 ? kLoads : kAllReduce);
   }
   const auto found = models::diagnose(read(text));
-  CHECK(found.verdict == StackVerdict::kOddOnes);
+  CHECK(found.verdict == StackVerdict::kStragglers);
   CHECK(found.roots == std::vector<std::uint32_t>{2});
   REQUIRE(found.groups.size() == 2);
   CHECK(found.groups[0].ranks == std::vector<std::uint32_t>{0, 1, 3});
@@ -104,7 +104,7 @@ TEST_CASE("what frames say a thread waits in", "[formats][stack_reader]") {
         WaitPlace::kCollective);
   CHECK(place("    cudaStreamSynchronize (libcudart.so)\n") == WaitPlace::kDevice);
   CHECK(place("    oneflow::EagerNcclCommMgr::GetCommForDeviceAndStreamName (liboneflow.so)\n") ==
-        WaitPlace::kCreation);
+        WaitPlace::kInit);
   CHECK(place("    _try_get_data (torch/utils/data/dataloader.py:1)\n") == WaitPlace::kInput);
   CHECK(place("    take_gil (python3.10)\n    f (a.py:1)\n") == WaitPlace::kLock);
   CHECK(place("    f (a.py:1)\n") == WaitPlace::kUnknown);
@@ -160,7 +160,7 @@ TEST_CASE("where the backward pass runs, that thread counts", "[formats][stack_r
             "Thread 80 (active)\n" + (rank == 1 ? kLoads : kAllReduce);
   }
   const auto found = models::diagnose(read(text));
-  CHECK(found.verdict == StackVerdict::kOddOnes);
+  CHECK(found.verdict == StackVerdict::kStragglers);
   CHECK(found.roots == std::vector<std::uint32_t>{1});
 }
 

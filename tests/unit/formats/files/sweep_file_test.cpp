@@ -29,8 +29,8 @@ CaseResult hang() {
   CaseResult result;
   result.verdict = sim::Verdict::kDeadlock;
   result.time_ns = 43'600;
-  result.acts_done = 284;
-  result.acts_expected = 460;
+  result.ops_done = 284;
+  result.ops_expected = 460;
   result.fingerprint = 0xffffffffffffffff;
   result.peak_bytes = 1024;
   result.why = "cycle: \"a\", b";

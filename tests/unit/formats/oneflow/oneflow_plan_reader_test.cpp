@@ -36,7 +36,7 @@ TEST_CASE("a plan says its tasks, registers and ops", "[formats][oneflow_plan]")
   CHECK(repeat.times == 4);
   REQUIRE(repeat.registers.size() == 2);
   CHECK_FALSE(repeat.registers[0].control);
-  CHECK(repeat.registers[0].acts == 4);
+  CHECK(repeat.registers[0].ops == 4);
   CHECK(repeat.registers[1].control);
   CHECK(repeat.registers[1].slots == 1);
   const formats::PlanTask& copy = plan->tasks[3];

@@ -172,8 +172,8 @@ TEST_CASE("the dump of the Swin job hangs in the known cycle", "[formats][oneflo
   CHECK(found.verdict == sim::Verdict::kDeadlock);
   std::vector<std::string> cycle;
   for (const models::Wait& wait : found.cycle) {
-    cycle.push_back(std::to_string(wait.from.rank) + " " + wait.from.act.op + "#" +
-                    std::to_string(wait.from.act.act));
+    cycle.push_back(std::to_string(wait.from.rank) + " " + wait.from.op.name + "#" +
+                    std::to_string(wait.from.op.number));
   }
   CHECK(cycle == std::vector<std::string>{"0 nccl-1998#3", "1 nccl-1998#3", "1 F1#3", "1 Repeat#3",
                                           "1 Zeros#2", "1 B2#1", "1 nccl-2108#1", "0 nccl-2108#1",

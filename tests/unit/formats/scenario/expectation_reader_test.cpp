@@ -53,7 +53,7 @@ TEST_CASE("shares of idle time are exact", "[formats][expectation_reader]") {
   CHECK(found.idle[1].share.least == 1);
   CHECK(found.idle[1].on.size() == 2);
   CHECK(found.idle[1].together);
-  CHECK(found.needs_act_times());
+  CHECK(found.needs_op_times());
   CHECK(expectation_of("{idle: {at_most: 100%}}").idle.at(0).share.most == 1'000'000);
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("memory is exact, bounded, or about something", "[formats][expectation
   };
   CHECK(memory_of("3GiB").at(0).bytes == models::Bounds::exactly(std::int64_t{3} << 30));
   CHECK(memory_of("3GiB").at(0).on.size() == 4);
-  CHECK(expectation_of("{memory: 1B}").needs_act_times());
+  CHECK(expectation_of("{memory: 1B}").needs_op_times());
   const auto list = memory_of("[{on: 1..2, reserved: on, at_most: 1kB}, {on: 0, exactly: 5B}]");
   REQUIRE(list.size() == 2);
   CHECK(list[0].on.size() == 2);
@@ -89,15 +89,15 @@ TEST_CASE("memory is exact, bounded, or about something", "[formats][expectation
 TEST_CASE("acts are named as in reports", "[formats][expectation_reader]") {
   const Expectation one = expectation_of("{order: [a#1, send up#2, x#y#3]}");
   REQUIRE(one.order.size() == 1);
-  CHECK(one.order[0][1].op == "send up");
-  CHECK(one.order[0][1].act == 2);
-  CHECK(one.order[0][2].op == "x#y");
+  CHECK(one.order[0][1].name == "send up");
+  CHECK(one.order[0][1].number == 2);
+  CHECK(one.order[0][2].name == "x#y");
   CHECK(!one.order[0][0].rank);
   const Expectation two = expectation_of("{order: [[rank 3 a#1, b#2], [rank up#1]]}");
   REQUIRE(two.order.size() == 2);
   CHECK(two.order[0][0].rank == 3);
-  CHECK(two.order[0][0].op == "a");
-  CHECK(two.order[1][0].op == "rank up");
+  CHECK(two.order[0][0].name == "a");
+  CHECK(two.order[1][0].name == "rank up");
   CHECK(expectation_of("{order: []}").order.empty());
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("causes, roots and cycles are read with their places", "[formats][expe
   CHECK(found.roots.value().value.size() == 2);
   CHECK(found.cycle_length.value().value == 2);
   CHECK(found.cycle_through.at(0).place == models::Place{5, 76});
-  CHECK(!found.needs_act_times());
+  CHECK(!found.needs_op_times());
 }
 
 TEST_CASE("mistakes in expectations have places and say what to write",

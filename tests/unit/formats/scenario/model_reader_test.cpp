@@ -92,12 +92,12 @@ TEST_CASE("parameters stand in a model and in the options of its passes",
       "passes: {insert-nccl-logical: {communicators: $rule}}\n";
   const models::TaskGraph graph = testing::scenario_of(text).graph;
   CHECK(graph.micro_batches == 2);
-  CHECK(graph.creation.at_first_use);
+  CHECK(graph.init.at_first_use);
   CHECK_FALSE(graph.logical);
   const models::TaskGraph other =
       testing::scenario_of(text, {{"acc", "3"}, {"rule", "start"}}).graph;
   CHECK(other.micro_batches == 3);
-  CHECK_FALSE(other.creation.at_first_use);
+  CHECK_FALSE(other.init.at_first_use);
   for (const models::ActorTemplate& actor : other.actors) {
     if (actor.name == "l-a") CHECK(actor.takes.value(0) == 3000);
   }

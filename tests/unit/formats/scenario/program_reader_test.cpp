@@ -30,10 +30,10 @@ TEST_CASE("a group of which nothing is left is no step", "[formats][program_read
   CHECK(mistakes("{group: [{compute: a}]}")
             .find("a group can only contain collectives, 'send' and 'recv', found 'compute'") !=
         std::string::npos);
-  CHECK(run("{group: [~], after: [compute]}, {compute: a}").acts_expected == 2);
-  CHECK(run("{group: [{all_reduce: g, when: off}]}, {compute: a}").acts_expected == 2);
+  CHECK(run("{group: [~], after: [compute]}, {compute: a}").ops_expected == 2);
+  CHECK(run("{group: [{all_reduce: g, when: off}]}, {compute: a}").ops_expected == 2);
   CHECK(run("{group: [{case: p, on: {all_reduce: g}, off: ~}]}, {compute: a}", "params: {p: off}\n")
-            .acts_expected == 2);
+            .ops_expected == 2);
 }
 
 TEST_CASE("a host step takes its time after its launch overhead", "[formats][program_reader]") {
@@ -86,9 +86,8 @@ TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][pr
   // Any number of iterations of an empty step adds no op.
   CHECK(run("{repeat: 4000000000, do: [{repeat: 4000000000, do: [{on: [], do: [{compute: a}]}]}]}, "
             "{compute: b}")
-            .acts_expected == 2);
-  CHECK(run("{repeat: 2, do: [{compute: a}, {repeat: 3, do: [{compute: b}]}]}").acts_expected ==
-        16);
+            .ops_expected == 2);
+  CHECK(run("{repeat: 2, do: [{compute: a}, {repeat: 3, do: [{compute: b}]}]}").ops_expected == 16);
 }
 
 TEST_CASE("a barrier of a group is one of the hosts, whatever else uses the group",
@@ -258,8 +257,8 @@ TEST_CASE("a block may be given words and choices", "[formats][program_reader]")
       "params: {m: {one_of: [x, y], default: y}, p: on}\n"
       "blocks: {b: [{compute: $n, takes: t}, {case: n, x: {compute: b}, else: ~}]}\n";
   CHECK(run("{call: b, with: {n: x, t: {case: p, on: 2us, off: 1us}}}", top).time_ns == 2'000);
-  CHECK(run("{call: b, with: {n: x, t: 0}}", top).acts_expected == 4);
-  CHECK(run("{call: b, with: {n: m, t: 0}}", top).acts_expected == 2);
+  CHECK(run("{call: b, with: {n: x, t: 0}}", top).ops_expected == 4);
+  CHECK(run("{call: b, with: {n: m, t: 0}}", top).ops_expected == 2);
 }
 
 TEST_CASE("a choice by rank may stand where a block has left ranks that choose alike",
@@ -268,7 +267,7 @@ TEST_CASE("a choice by rank may stand where a block has left ranks that choose a
   const std::string step =
       "{compute: a, takes: 1us, stream: {case: rank % 2, 0: even, 1: odd}}, {synchronize: {case: "
       "rank % 2, 0: even, 1: odd}}";
-  const auto acts = [&](const std::string& steps) {
+  const auto ops = [&](const std::string& steps) {
     const Explanation found = explanation_of(
         "schema: 1\nranks: 4\ngroups: {p: {size: 2}, q: "
         "{size: 2, stride: 2}}\nprograms: {do: [" +
@@ -285,24 +284,24 @@ TEST_CASE("a choice by rank may stand where a block has left ranks that choose a
     return done;
   };
   using Done = std::vector<std::uint64_t>;
-  CHECK(acts("{on: [0, 2], do: [" + step + "]}") == Done{1, 0, 1, 0});
-  CHECK(acts("{on: 3, do: [" + step + "]}") == Done{0, 0, 0, 1});
-  CHECK(acts("{on: 'rank in [0, 2..3]', do: [" + step + "]}") == Done{1, 0, 1, 1});
-  CHECK(acts("{on: 'if(2 in [1..2], 1, 2)..3', do: [" + step + "]}") == Done{0, 1, 1, 1});
-  CHECK(acts("{when: rank % 2 == 1, do: [" + step + "]}") == Done{0, 1, 0, 1});
-  CHECK(acts("{repeat: 2 + rank, do: [" + step + "]}") == Done{2, 3, 4, 5});
-  CHECK(acts("{repeat: 1 + rank, index: i, do: [" + step + "]}") == Done{1, 2, 3, 4});
+  CHECK(ops("{on: [0, 2], do: [" + step + "]}") == Done{1, 0, 1, 0});
+  CHECK(ops("{on: 3, do: [" + step + "]}") == Done{0, 0, 0, 1});
+  CHECK(ops("{on: 'rank in [0, 2..3]', do: [" + step + "]}") == Done{1, 0, 1, 1});
+  CHECK(ops("{on: 'if(2 in [1..2], 1, 2)..3', do: [" + step + "]}") == Done{0, 1, 1, 1});
+  CHECK(ops("{when: rank % 2 == 1, do: [" + step + "]}") == Done{0, 1, 0, 1});
+  CHECK(ops("{repeat: 2 + rank, do: [" + step + "]}") == Done{2, 3, 4, 5});
+  CHECK(ops("{repeat: 1 + rank, index: i, do: [" + step + "]}") == Done{1, 2, 3, 4});
   // A choice nested in a case of another choice, on the ranks that the outer case leaves.
-  CHECK(acts("{case: rank < 2, on: {compute: a, stream: {case: rank, 0: x, 1: y}}, off: {on: 3, "
-             "do: [{compute: b, stream: {case: rank, 3: z, else: w}}]}}") == Done{1, 1, 0, 1});
-  CHECK(acts("{case: rank / 2, 0: {case: rank, 0: {compute: a}, 1: ~}, 1: {on: 2, do: {case: "
-             "rank, 2: [{compute: b}, {compute: c}], else: ~}}}") == Done{1, 0, 2, 0});
+  CHECK(ops("{case: rank < 2, on: {compute: a, stream: {case: rank, 0: x, 1: y}}, off: {on: 3, "
+            "do: [{compute: b, stream: {case: rank, 3: z, else: w}}]}}") == Done{1, 1, 0, 1});
+  CHECK(ops("{case: rank / 2, 0: {case: rank, 0: {compute: a}, 1: ~}, 1: {on: 2, do: {case: "
+            "rank, 2: [{compute: b}, {compute: c}], else: ~}}}") == Done{1, 0, 2, 0});
   // A condition that uses `rank` but is the same on all ranks.
-  CHECK(acts("{case: rank * 0, 0: {compute: a}, else: ~}") == Done{1, 1, 1, 1});
-  CHECK(acts("{case: rank > 3, on: {compute: a}, off: ~}") == Done{0, 0, 0, 0});
-  CHECK(acts("{on: rank > 3, do: [{case: rank, 0: {compute: a}, else: ~}]}") == Done{0, 0, 0, 0});
+  CHECK(ops("{case: rank * 0, 0: {compute: a}, else: ~}") == Done{1, 1, 1, 1});
+  CHECK(ops("{case: rank > 3, on: {compute: a}, off: ~}") == Done{0, 0, 0, 0});
+  CHECK(ops("{on: rank > 3, do: [{case: rank, 0: {compute: a}, else: ~}]}") == Done{0, 0, 0, 0});
   // A choice of the communicator that is the same on all ranks of the step.
-  CHECK(acts("{on: [0, 2], do: [{all_reduce: {case: rank % 2, 0: q, else: p}}]}") ==
+  CHECK(ops("{on: [0, 2], do: [{all_reduce: {case: rank % 2, 0: q, else: p}}]}") ==
         Done{1, 0, 1, 0});
 }
 
@@ -311,7 +310,7 @@ TEST_CASE("names of streams have no expressions in them", "[formats][program_rea
   CHECK(found.find("the stream name 's{rank}' has braces, but only the names of steps may contain "
                    "expressions") != std::string::npos);
   CHECK(found.find("stream: {case: rank, 0: s0, else: s1}") != std::string::npos);
-  CHECK(run("{compute: a, stream: {case: rank, 0: s0, else: s1}}").acts_expected == 2);
+  CHECK(run("{compute: a, stream: {case: rank, 0: s0, else: s1}}").ops_expected == 2);
 }
 
 TEST_CASE("sets of ranks by name stand in the memory of devices, too",
@@ -326,9 +325,9 @@ TEST_CASE("sets of ranks by name stand in the memory of devices, too",
 
 TEST_CASE("where a list belongs a choice may pick it", "[formats][program_reader]") {
   const std::string top = "params: {p: off}\n";
-  CHECK(run("{do: {case: p, on: [{compute: a}], else: []}}, {compute: b}", top).acts_expected == 2);
-  CHECK(run("{do: {case: p, on: [{compute: a}], else: ~}}, {compute: b}", top).acts_expected == 2);
-  CHECK(run("{compute: a, after: {case: p, on: [compute], else: ~}}", top).acts_expected == 2);
+  CHECK(run("{do: {case: p, on: [{compute: a}], else: []}}, {compute: b}", top).ops_expected == 2);
+  CHECK(run("{do: {case: p, on: [{compute: a}], else: ~}}, {compute: b}", top).ops_expected == 2);
+  CHECK(run("{compute: a, after: {case: p, on: [compute], else: ~}}", top).ops_expected == 2);
   CHECK(mistakes("{do: ~}") == "4:22: 'do' must be a list of steps, found nothing\n");
 }
 
@@ -418,10 +417,10 @@ TEST_CASE("rounds of a loop that differ have steps of their own", "[formats][pro
   const Explanation found = run(
       "{on: 0, do: [{repeat: 6, index: i, do: [{compute: 'F{i % 2}', takes: 'if(i % 2 == 0, 1us, "
       "2us)', phase: forward}, {compute: odd, when: i % 2 == 1, takes: 1us * i}]}]}");
-  std::vector<std::pair<std::string, std::uint32_t>> acts;
-  for (const auto& actor : found.ranks[0].actors) acts.emplace_back(actor.name, actor.done);
-  CHECK(acts == std::vector<std::pair<std::string, std::uint32_t>>{
-                    {"F0", 3}, {"F1", 3}, {"odd", 1}, {"odd.2", 1}, {"odd.3", 1}});
+  std::vector<std::pair<std::string, std::uint32_t>> ops;
+  for (const auto& actor : found.ranks[0].actors) ops.emplace_back(actor.name, actor.done);
+  CHECK(ops == std::vector<std::pair<std::string, std::uint32_t>>{
+                   {"F0", 3}, {"F1", 3}, {"odd", 1}, {"odd.2", 1}, {"odd.3", 1}});
   CHECK(found.ranks[0].progress[0].done == 6);
   CHECK(found.ranks[0].progress[0].expected == 6);
   CHECK(found.time_ns == 3 * 1'000 + 3 * 2'000 + 9 * 1'000);
@@ -477,8 +476,8 @@ TEST_CASE("calls of a group have names", "[formats][program_reader]") {
   const Explanation hang = run(steps, "reading: contract\n");
   CHECK(hang.verdict == Verdict::kStarved);
   REQUIRE(!hang.roots.empty());
-  CHECK(hang.roots[0].first.from.act.op == "exchange");
-  CHECK(hang.roots[0].first.from.act.call_name == "give");
+  CHECK(hang.roots[0].first.from.op.name == "exchange");
+  CHECK(hang.roots[0].first.from.op.call_name == "give");
   CHECK(mistakes("{group: [{send: g, to: 1, name: \"{i}\"}]}").find("unknown parameter 'i'") !=
         std::string::npos);
 }

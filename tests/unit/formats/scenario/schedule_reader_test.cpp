@@ -215,7 +215,7 @@ TEST_CASE("the end of a schedule runs once it is called that", "[formats][schedu
 TEST_CASE("memory over time begins with what was held before", "[formats][schedule_reader]") {
   const formats::Scenario scenario = testing::scenario_of(
       schedule("partial: on, activation: 3B, rows: ['0B2,0F4,0B3'], forward: 1us"));
-  const models::Simulation run = testing::simulate(scenario.graph, {.keep_act_times = true});
+  const models::Simulation run = testing::simulate(scenario.graph, {.keep_op_times = true});
   const auto use = models::memory_over_time(scenario.graph, run.lowered, run.outcome);
   REQUIRE(use.ranks.size() == 1);
   CHECK(use.ranks[0].front().used == 6);

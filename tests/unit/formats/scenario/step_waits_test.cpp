@@ -80,11 +80,11 @@ TEST_CASE("acts with numbers are called by them, and read back", "[formats][step
       "compute}, {again: f}, {again: s}, "
       "{recv: g, from: 1 - rank, tag: x, tag_numbers: [7, -1]}, {again: recv g}";
   const models::TaskGraph graph = testing::scenario_of(text_of(steps)).graph;
-  CHECK(models::act_name(graph.actors[0], 1).op == "f6");
-  CHECK(models::act_name(graph.actors[0], 1).act == 1);
-  CHECK(models::find_act(graph.actors[0], 2, {"f7", 1}) == 0);
-  CHECK(models::find_act(graph.actors[0], 2, {"f8", 1}) == models::kNoIndex);
-  CHECK(models::find_act(graph.actors[0], 2, {"f", 1}) == models::kNoIndex);
+  CHECK(models::op_name(graph.actors[0], 1).name == "f6");
+  CHECK(models::op_name(graph.actors[0], 1).number == 1);
+  CHECK(models::find_op(graph.actors[0], 2, {"f7", 1}) == 0);
+  CHECK(models::find_op(graph.actors[0], 2, {"f8", 1}) == models::kNoIndex);
+  CHECK(models::find_op(graph.actors[0], 2, {"f", 1}) == models::kNoIndex);
   const std::string written = formats::write_scenario(graph);
   CHECK(models::without_places(testing::scenario_of(written).graph) ==
         models::without_places(graph));
@@ -131,9 +131,9 @@ TEST_CASE("a fault of an act with a number reads back", "[formats][step_waits]")
           "faults: [{rank: 1, dies: segfault, act: 1F2}]\n")
           .graph;
   REQUIRE(graph.faults.ranks.size() == 1);
-  CHECK(graph.faults.ranks[0].act == 2);
+  CHECK(graph.faults.ranks[0].op == 2);
   const models::TaskGraph again = testing::scenario_of(formats::write_scenario(graph)).graph;
-  CHECK(again.faults.ranks[0].act == 2);
+  CHECK(again.faults.ranks[0].op == 2);
   CHECK(testing::simulate(again).explanation.fingerprint ==
         testing::simulate(graph).explanation.fingerprint);
 }

@@ -112,7 +112,7 @@ TEST_CASE("the call that a rank leaves out is told, not a later one", "[models][
     REQUIRE(found.roots.size() == 1);
     REQUIRE(found.roots[0].missing.has_value());
     return fmt::format("{}#{}", std::string(found.roots[0].missing->at),
-                       found.roots[0].missing->act);
+                       found.roots[0].missing->number);
   };
   const std::string skipped = R"(schema: 1
 ranks: 4
@@ -125,7 +125,7 @@ programs:
 )";
   const Explanation found = explanation_of(skipped);
   CHECK(missing(found) == "66#1");
-  CHECK(found.roots[0].first.from.act.at == "70");
+  CHECK(found.roots[0].first.from.op.at == "70");
   REQUIRE(found.roots[0].before.has_value());
   CHECK(found.roots[0].before->at == "70");
   // Rank 2 skips a call in the third iteration, which lowering makes a separate step, hence #1.
@@ -189,6 +189,6 @@ programs:
   CHECK(compute.what == "compute");
   CHECK(compute.done == 1);
   REQUIRE(compute.stuck.has_value());
-  CHECK(compute.stuck->op == "step");
-  CHECK(compute.stuck->act == 1);
+  CHECK(compute.stuck->name == "step");
+  CHECK(compute.stuck->number == 1);
 }

@@ -10,8 +10,8 @@
 #include "models/codes.hpp"
 #include "models/measure/pipeline_report.hpp"
 #include "models/search/check.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "models/search/parameter_sweep.hpp"
-#include "models/search/readings.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/draws.hpp"
 #include "tests/support/inline_scenario.hpp"
@@ -52,17 +52,17 @@ bool compare(const models::TaskGraph& graph, const std::string& text, std::size_
 // Whether the check folds in some reading; checks that a run of all ranks ends as the check says.
 bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_t& hangs) {
   bool any = false;
-  for (const auto reading :
-       {models::Reading::kContract, models::Reading::kReal, models::Reading::kCold}) {
-    graph.reading = reading;
-    INFO(text << "reading: " << models::reading_name(reading));
+  for (const auto mode :
+       {models::NcclMode::kContract, models::NcclMode::kReal, models::NcclMode::kCold}) {
+    graph.nccl_mode = mode;
+    INFO(text << "reading: " << models::nccl_mode_name(mode));
     auto job = models::fold_job(graph);
     if (!job) continue;
     auto few = models::check_folded(graph, std::move(*job), {}, nullptr, models::FoldHangs::kYes);
     if (!few) continue;
     any = true;
     sim::RunOptions run;
-    run.keep_act_times = true;
+    run.keep_op_times = true;
     const models::CheckReport all = models::check(graph, testing::simulate(graph, run), {});
     CHECK(few->exploration.answer == all.exploration.answer);
     CHECK(all.exploration.method == sim::Method::kOneRun);
@@ -75,13 +75,13 @@ bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_
       CHECK_FALSE(models::check_folded(graph, *models::fold_job(graph), {}));
       continue;
     }
-    CHECK(few->exploration.rests_on.room == all.exploration.rests_on.room);
+    CHECK(few->exploration.rests_on.slots == all.exploration.rests_on.slots);
     CHECK(few->exploration.rests_on.queues == all.exploration.rests_on.queues);
     CHECK(few->exploration.rests_on.records == all.exploration.rests_on.records);
     CHECK(few->exploration.rests_on.launches == all.exploration.rests_on.launches);
     CHECK(few->usual.explanation.time_ns == all.usual.explanation.time_ns);
     CHECK(few->usual.explanation.fingerprint == all.usual.explanation.fingerprint);
-    CHECK(few->usual.explanation.acts_expected == all.usual.explanation.acts_expected);
+    CHECK(few->usual.explanation.ops_expected == all.usual.explanation.ops_expected);
     CHECK(models::buffered_bytes(few->usual, few->copies()) == models::buffered_bytes(all.usual));
   }
   return any;
@@ -181,7 +181,7 @@ TEST_CASE("what folds ends as the whole does") {
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     const std::string text = DrawnJob(seed).text();
     models::TaskGraph graph = scenario_of(text).graph;
-    graph.reading = static_cast<models::Reading>(seed % 3);
+    graph.nccl_mode = static_cast<models::NcclMode>(seed % 3);
     if (compare(graph, text, hangs)) ++folded;
   }
   CHECK(folded - hangs > 100);
@@ -205,7 +205,7 @@ TEST_CASE("few ranks are checked for all where one run decides") {
     const models::TaskGraph graph = scenario_of(text).graph;
     if (!compare_checks(graph, text, hangs)) continue;
     ++folded;
-    if (models::check_readings(graph, {}).buffered_bytes > 0) ++buffered;
+    if (models::check_nccl_modes(graph, {}).buffered_bytes > 0) ++buffered;
   }
   CHECK(folded > 50);
   CHECK(hangs > 10);
@@ -231,7 +231,7 @@ schedule:
   REQUIRE(folded);
   CHECK(folded->folding.kept.size() == 4);
   sim::RunOptions options;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   const models::Simulation whole = testing::simulate(graph, options);
   CHECK(models::pipeline_report(graph, folded->simulation.lowered, folded->simulation.outcome,
                                 &folded->folding) ==

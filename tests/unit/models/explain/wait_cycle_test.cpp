@@ -19,7 +19,7 @@ using Cycle = std::vector<std::uint32_t>;
 sim::WaitGraph graph_of(std::uint32_t nodes, const Arrows& arrows) {
   sim::WaitGraph graph;
   for (std::uint32_t i = 0; i < nodes; ++i) {
-    graph.nodes.push_back({sim::WaitNodeKind::kAct, sim::ActorId{i}, 0, sim::RankId{0}});
+    graph.nodes.push_back({sim::WaitNodeKind::kOp, sim::ActorId{i}, 0, sim::RankId{0}});
   }
   for (const auto& [from, to] : arrows) {
     sim::WaitEdge edge;

@@ -18,12 +18,12 @@ using testing::contains;
 namespace {
 
 std::string name_of(const WaitParty& party) {
-  if (party.kind != sim::WaitNodeKind::kAct) return "";
-  return std::to_string(party.rank) + " " + party.act.op + "#" + std::to_string(party.act.act);
+  if (party.kind != sim::WaitNodeKind::kOp) return "";
+  return std::to_string(party.rank) + " " + party.op.name + "#" + std::to_string(party.op.number);
 }
 
-bool is_closed(const std::vector<Wait>& circle) {
-  return circle.empty() || name_of(circle.back().to) == name_of(circle.front().from);
+bool is_closed(const std::vector<Wait>& cycle) {
+  return cycle.empty() || name_of(cycle.back().to) == name_of(cycle.front().from);
 }
 
 void check_connected(const std::vector<Wait>& waits) {
@@ -40,11 +40,11 @@ std::vector<std::uint32_t> ends_of(const TaskGraph& graph, const Simulation& run
     const bool waits = std::any_of(run.waits.edges.begin(), run.waits.edges.end(),
                                    [&](const sim::WaitEdge& edge) { return edge.from == i; });
     bool on_cycle = false;
-    if (node.kind == sim::WaitNodeKind::kAct) {
-      const ActInfo act = describe_act(graph, run.lowered, run.outcome.state, node.actor, node.k);
+    if (node.kind == sim::WaitNodeKind::kOp) {
+      const OpInfo op = describe_op(graph, run.lowered, run.outcome.state, node.actor, node.k);
       for (const Wait& wait : run.explanation.cycle) {
-        on_cycle |= wait.from.act.actor == node.actor && wait.from.act.op == act.op &&
-                    wait.from.act.act == act.act;
+        on_cycle |= wait.from.op.actor == node.actor && wait.from.op.name == op.name &&
+                    wait.from.op.number == op.number;
       }
     }
     if (!waits || on_cycle) ends.push_back(i);
@@ -61,25 +61,25 @@ TEST_CASE("of each stuck act the chain is connected, shortest, and ends",
     CAPTURE(path);
     const TaskGraph graph = testing::load(path).graph;
     sim::RunOptions options;
-    options.keep_act_times = true;
+    options.keep_op_times = true;
     const Simulation run = testing::simulate(graph, options);
     const std::vector<std::uint32_t> far = distances_to(run.waits, ends_of(graph, run));
     for (std::uint32_t i = 0; i < run.waits.nodes.size(); ++i) {
       const sim::WaitNode& node = run.waits.nodes[i];
-      if (node.kind != sim::WaitNodeKind::kAct) continue;
+      if (node.kind != sim::WaitNodeKind::kOp) continue;
       const Why found = why(graph, run, node.actor, node.k);
-      CAPTURE(found.act.rank, found.act.op, found.act.act);
+      CAPTURE(found.op.rank, found.op.name, found.op.number);
       CHECK_FALSE(found.earlier);
       if (far[i] == kNoIndex) {
-        CHECK_FALSE(found.circle.empty());  // another cycle than the one in the report
+        CHECK_FALSE(found.cycle.empty());  // another cycle than the one in the report
       } else {
         CHECK(found.chain.size() == far[i]);
       }
       check_connected(found.chain);
-      check_connected(found.circle);
-      CHECK(is_closed(found.circle));
-      if (!found.chain.empty() && !found.circle.empty()) {
-        CHECK(name_of(found.chain.back().to) == name_of(found.circle.front().from));
+      check_connected(found.cycle);
+      CHECK(is_closed(found.cycle));
+      if (!found.chain.empty() && !found.cycle.empty()) {
+        CHECK(name_of(found.chain.back().to) == name_of(found.cycle.front().from));
       }
       ++looked_at;
     }
@@ -106,8 +106,8 @@ TEST_CASE("why of an act that is done says when", "[models][why]") {
 }
 
 TEST_CASE("why tells of mistakes in its act", "[models][why]") {
-  const auto said = [](const std::string& act) {
-    const auto result = command({"why", "scenarios/swin_2x2x2.yaml", act});
+  const auto said = [](const std::string& op) {
+    const auto result = command({"why", "scenarios/swin_2x2x2.yaml", op});
     CHECK(result.code == 2);
     return result.err;
   };
@@ -131,8 +131,8 @@ programs:
       - {recv: pp, from: 1 - rank, bytes: 64MiB}
   - {on: 1, do: [{compute: last}]}
 )";
-  for (const char* act : {"rank 1 recv pp", "rank 1 last", "last"}) {
-    const auto result = command({"why", "-", act}, text);
+  for (const char* op : {"rank 1 recv pp", "rank 1 last", "last"}) {
+    const auto result = command({"why", "-", op}, text);
     CAPTURE(result.out, result.err);
     CHECK(result.code == 1);
     CHECK(
@@ -145,8 +145,8 @@ programs:
 }
 
 TEST_CASE("why takes an op without its number if it runs once", "[models][why]") {
-  const auto of_report = [](const std::string& act) {
-    return command({"why", "tests/reports/nccl_479.yaml", act});
+  const auto of_report = [](const std::string& op) {
+    return command({"why", "tests/reports/nccl_479.yaml", op});
   };
   const auto once = of_report("rank 0 send world");
   CHECK(once.code == 1);

@@ -42,7 +42,7 @@ TEST_CASE("a kind that says nothing leaves the general actor", "[models][actor_k
     CHECK(actor.immediate);
     CHECK(!actor.blocking);
     CHECK(number(actor.registers[0].slots) == 1);
-    CHECK(number(actor.registers[0].acts_per_slot) == 1);
+    CHECK(number(actor.registers[0].ops_per_slot) == 1);
     CHECK(number(actor.registers[0].drain_every) == 0);
   }
 }
@@ -52,17 +52,17 @@ TEST_CASE("repeat has as many data slots as repetitions, and drains all its regi
   const ActorTemplate actor = made("repeat", 4);
   CHECK(number(actor.registers[0].slots) == 4);
   CHECK(number(actor.registers[1].slots) == 1);  // control credits do not depend on the kind
-  CHECK(number(actor.registers[0].acts_per_slot) == 1);
+  CHECK(number(actor.registers[0].ops_per_slot) == 1);
   CHECK(number(actor.registers[0].drain_every) == 4);
   CHECK(number(actor.registers[1].drain_every) == 4);
-  CHECK(number(acts_per_read(*find_actor_kind("repeat"), Expr::constant(4))) == 4);
+  CHECK(number(ops_per_read(*find_actor_kind("repeat"), Expr::constant(4))) == 4);
 }
 
 TEST_CASE("unpack takes one slot for many acts, without draining", "[models][actor_kinds]") {
   const ActorTemplate actor = made("unpack", 4);
   CHECK(number(actor.registers[0].slots) == 1);
   CHECK(number(actor.registers[0].drain_every) == 0);
-  CHECK(number(acts_per_read(*find_actor_kind("unpack"), Expr::constant(4))) == 4);
+  CHECK(number(ops_per_read(*find_actor_kind("unpack"), Expr::constant(4))) == 4);
 }
 
 TEST_CASE("accumulate, pack and acc_tick fill one data slot for many acts, control every act",
@@ -70,9 +70,9 @@ TEST_CASE("accumulate, pack and acc_tick fill one data slot for many acts, contr
   for (const char* name : {"accumulate", "pack", "acc_tick"}) {
     INFO(name);
     const ActorTemplate actor = made(name, 4);
-    CHECK(number(actor.registers[0].acts_per_slot) == 4);
-    CHECK(number(actor.registers[1].acts_per_slot) == 1);
-    CHECK(number(acts_per_read(*find_actor_kind(name), Expr::constant(4))) == 1);
+    CHECK(number(actor.registers[0].ops_per_slot) == 4);
+    CHECK(number(actor.registers[1].ops_per_slot) == 1);
+    CHECK(number(ops_per_read(*find_actor_kind(name), Expr::constant(4))) == 1);
   }
 }
 

@@ -14,8 +14,8 @@ using Op = Expr::Op;
 
 namespace {
 
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 // Returns the value on rank 5, or the reason why there is none.
 std::string on_rank_5(const Expr& expr) {
@@ -79,14 +79,13 @@ TEST_CASE("division rounds down, and the remainder has the sign of the divisor",
 }
 
 TEST_CASE("what leaves 64 bits or divides by zero has no value and says why", "[models][expr]") {
-  CHECK(computed(Op::kAdd, kMost, 1) == "the result is out of range");
-  CHECK(computed(Op::kSubtract, kLeast, 1) == "the result is out of range");
-  CHECK(computed(Op::kMultiply, kMost, 2) == "the result is out of range");
+  CHECK(computed(Op::kAdd, kMax, 1) == "the result is out of range");
+  CHECK(computed(Op::kSubtract, kMin, 1) == "the result is out of range");
+  CHECK(computed(Op::kMultiply, kMax, 2) == "the result is out of range");
   CHECK(computed(Op::kDivide, 1, 0) == "division by zero");
   CHECK(computed(Op::kModulo, 1, 0) == "division by zero");
-  CHECK(computed(Op::kDivide, kLeast, -1) == "the result is out of range");
-  CHECK(on_rank_5(Expr::unary(Op::kNegate, Expr::constant(kLeast))) ==
-        "the result is out of range");
+  CHECK(computed(Op::kDivide, kMin, -1) == "the result is out of range");
+  CHECK(on_rank_5(Expr::unary(Op::kNegate, Expr::constant(kMin))) == "the result is out of range");
   CHECK(!Expr::binary(Op::kDivide, Expr::constant(1), Expr()).value(0).has_value());
 }
 
@@ -130,10 +129,10 @@ TEST_CASE("copies of an expression are apart, and keep its place", "[models][exp
   Expr second = first;
   CHECK(second == first);
   CHECK(second.place() == Place{3, 14, 1});
-  second = Expr::constant(kMost);
+  second = Expr::constant(kMax);
   CHECK(second != first);
   CHECK(on_rank_5(first) == "7");
-  CHECK(on_rank_5(second) == std::to_string(kMost));
+  CHECK(on_rank_5(second) == std::to_string(kMax));
   second.set_place({1, 2, 0});
   CHECK(second.is_constant());
   const Expr third = std::move(first);

@@ -32,11 +32,11 @@ std::string nccl(const NdSbp& from, const NdSbp& to, Hierarchy hierarchy = kGrid
 
 // Returns the builders with their dispatcher, in order; or the reason why no boxing exists.
 std::string route(const NdSbp& from, const NdSbp& to, bool collective_boxing = false,
-                  std::int64_t acts = 4, Hierarchy hierarchy = kGrid) {
+                  std::int64_t ops = 4, Hierarchy hierarchy = kGrid) {
   BoxingEdge edge;
   edge.from = from;
   edge.to = to;
-  edge.acts = acts;
+  edge.ops = ops;
   const models::BoxingRoute found = models::boxing_route(edge, hierarchy, collective_boxing);
   std::string text;
   for (const models::BoxingStep& step : found.steps) {

@@ -12,16 +12,16 @@ using pipesim::models::RatedEdge;
 namespace {
 
 constexpr std::int64_t kOpen = -1;
-constexpr std::int64_t kMaxActs = 0xffffffff - 1;
+constexpr std::int64_t kMaxOps = 0xffffffff - 1;
 
 struct Balanced {
-  std::vector<std::int64_t> acts;
+  std::vector<std::int64_t> ops;
   std::vector<BalanceError> errors;
 };
 
 Balanced balance(const std::vector<std::int64_t>& given, const std::vector<RatedEdge>& edges) {
   Balanced result;
-  result.acts = pipesim::models::balance(given, edges, result.errors);
+  result.ops = pipesim::models::balance(given, edges, result.errors);
   return result;
 }
 
@@ -30,7 +30,7 @@ Balanced balance(const std::vector<std::int64_t>& given, const std::vector<Rated
 TEST_CASE("the acts of a source carry through a chain", "[models][balance]") {
   const Balanced result = balance({4, kOpen, kOpen}, {{0, 1, 1, 1}, {1, 2, 1, 1}});
   CHECK(result.errors.empty());
-  CHECK(result.acts == std::vector<std::int64_t>{4, 4, 4});
+  CHECK(result.ops == std::vector<std::int64_t>{4, 4, 4});
 }
 
 TEST_CASE("rates multiply and divide the acts", "[models][balance]") {
@@ -39,27 +39,27 @@ TEST_CASE("rates multiply and divide the acts", "[models][balance]") {
   const Balanced result =
       balance({6, kOpen, kOpen, kOpen}, {{0, 1, 1, 1}, {1, 2, 3, 1}, {2, 3, 1, 5}});
   CHECK(result.errors.empty());
-  CHECK(result.acts == std::vector<std::int64_t>{6, 6, 2, 10});
+  CHECK(result.ops == std::vector<std::int64_t>{6, 6, 2, 10});
 }
 
 TEST_CASE("acts are also found against the arrow", "[models][balance]") {
   // Only the last actor has a count: 10 = 5 * 2, and 2 ops per 3 of the first actor.
   const Balanced result = balance({kOpen, kOpen, 10}, {{0, 1, 3, 1}, {1, 2, 1, 5}});
   CHECK(result.errors.empty());
-  CHECK(result.acts == std::vector<std::int64_t>{6, 2, 10});
+  CHECK(result.ops == std::vector<std::int64_t>{6, 2, 10});
 }
 
 TEST_CASE("two ways to an actor may agree", "[models][balance]") {
   const Balanced result =
       balance({4, kOpen, kOpen, 2}, {{0, 1, 2, 1}, {1, 2, 1, 1}, {0, 2, 2, 1}, {3, 2, 1, 1}});
   CHECK(result.errors.empty());
-  CHECK(result.acts == std::vector<std::int64_t>{4, 2, 2, 2});
+  CHECK(result.ops == std::vector<std::int64_t>{4, 2, 2, 2});
 }
 
 TEST_CASE("a source of nothing makes nothing act", "[models][balance]") {
   const Balanced result = balance({0, kOpen}, {{0, 1, 3, 2}});
   CHECK(result.errors.empty());
-  CHECK(result.acts == std::vector<std::int64_t>{0, 0});
+  CHECK(result.ops == std::vector<std::int64_t>{0, 0});
 }
 
 TEST_CASE("acts that are no multiple of a rate are blamed on their actor", "[models][balance]") {
@@ -92,8 +92,8 @@ TEST_CASE("an edge that asks for another number than there is contradicts", "[mo
 }
 
 TEST_CASE("more acts than a plan can count are refused", "[models][balance]") {
-  CHECK(balance({kMaxActs, kOpen}, {{0, 1, 1, 1}}).errors.empty());
-  const Balanced result = balance({kMaxActs / 2 + 1, kOpen}, {{0, 1, 1, 2}});
+  CHECK(balance({kMaxOps, kOpen}, {{0, 1, 1, 1}}).errors.empty());
+  const Balanced result = balance({kMaxOps / 2 + 1, kOpen}, {{0, 1, 1, 2}});
   REQUIRE(result.errors.size() == 1);
   CHECK(result.errors[0].kind == BalanceError::Kind::kTooMany);
   CHECK(result.errors[0].actor == 1);

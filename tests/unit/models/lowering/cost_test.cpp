@@ -201,18 +201,18 @@ TEST_CASE("where no link is there or a time is too long, nothing comes out", "[m
   CHECK(why == "no link connects rank 1 on host 'a' and rank 6 on host 'b'");
   CHECK_FALSE(message_time(cluster, 0, 4, 1, {0}, &why).has_value());
   CHECK(why == "no link connects rank 0 on host 'a' and rank 4 on host 'b'");
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   const Cluster slow = one_host(2, 0, 1);
   const auto links = route(slow, {0, 1});
-  CHECK_FALSE(collective_time(Operation::kBroadcast, Algorithm::kRing, kMost, *links).has_value());
-  CHECK_FALSE(message_time(slow, 0, 1, kMost, {}, &why).has_value());
+  CHECK_FALSE(collective_time(Operation::kBroadcast, Algorithm::kRing, kMax, *links).has_value());
+  CHECK_FALSE(message_time(slow, 0, 1, kMax, {}, &why).has_value());
   CHECK(why == "the message takes longer than 292 years");
   // The intermediate product of bytes, a million ranks and a fast link does not overflow.
-  const Cluster fast = one_host(1 << 20, 0, kMost);
+  const Cluster fast = one_host(1 << 20, 0, kMax);
   const auto wide = route(fast, first_ranks(1 << 20));
-  CHECK(collective_time(Operation::kBroadcast, Algorithm::kRing, kMost, *wide) == 1'000'000'000);
+  CHECK(collective_time(Operation::kBroadcast, Algorithm::kRing, kMax, *wide) == 1'000'000'000);
   // 2^20 - 1 times the bytes: (2^20 - 1) s.
-  CHECK(collective_time(Operation::kAllGather, Algorithm::kRing, kMost, *wide) ==
+  CHECK(collective_time(Operation::kAllGather, Algorithm::kRing, kMax, *wide) ==
         1'048'575'000'000'000);
 }
 

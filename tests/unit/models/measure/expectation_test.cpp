@@ -20,7 +20,7 @@ Simulation deadlock() {
   explanation.time_ns = 24'000;
   for (const char* op : {"gather", "buffer"}) {
     Wait wait;
-    wait.from.act.op = op;
+    wait.from.op.name = op;
     explanation.cycle.push_back(wait);
   }
   return run;

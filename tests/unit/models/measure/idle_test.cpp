@@ -15,7 +15,7 @@ namespace {
 std::vector<std::int64_t> busy_in(const std::string& text) {
   const TaskGraph graph = testing::scenario_of(text).graph;
   sim::RunOptions options;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   return busy_ns(graph, testing::simulate(graph, options));
 }
 

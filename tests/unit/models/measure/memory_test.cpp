@@ -13,7 +13,7 @@ namespace {
 
 std::optional<MemoryReport> report_of(const std::string& text) {
   const TaskGraph graph = testing::scenario_of("schema: 1\n" + text).graph;
-  const Simulation run = testing::simulate(graph, {.keep_act_times = true});
+  const Simulation run = testing::simulate(graph, {.keep_op_times = true});
   std::optional<MemoryReport> report = memory_report(graph, run.lowered, run.outcome);
   for (const RankMemory& rank : report.value_or(MemoryReport())) {
     CHECK(rank.held <= rank.peak);
@@ -170,7 +170,7 @@ TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[mod
   // From 1 us on 200 + 300 + 400 B; 3F0 starts at 3 us, with four activations.
   CHECK(memory_of(stages) == "4 944 944 3000");
   const TaskGraph graph = testing::scenario_of("schema: 1\n" + stages).graph;
-  const Simulation run = testing::simulate(graph, {.keep_act_times = true});
+  const Simulation run = testing::simulate(graph, {.keep_op_times = true});
   const MemoryUse use = memory_over_time(graph, run.lowered, run.outcome);
   CHECK(use.ranks.front() == std::vector<MemoryStep>{{0, 4 + 600 + 10},
                                                      {1'000, 4 + 900 + 20},
@@ -187,7 +187,7 @@ TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[mod
     const std::string text = "schema: 1\nranks: 1\ngroups: {world: all}\nschedule: {" + extra +
                              stages.substr(stages.find('{') + 1);
     const TaskGraph job = testing::scenario_of(text).graph;
-    const Simulation ran = testing::simulate(job, {.keep_act_times = true});
+    const Simulation ran = testing::simulate(job, {.keep_op_times = true});
     CHECK(pipeline_report(job, ran.lowered, ran.outcome)->ranks[0].peak_bytes == 944);
     CHECK(memory_report(job, ran.lowered, ran.outcome)->front().peak == 944);
   }
@@ -207,7 +207,7 @@ TEST_CASE("for schedules that is what their report says", "[models][memory]") {
                              ", stages: 8, micro_batches: 16, activation: 3MiB, weights: 5MiB}\n";
     CAPTURE(text);
     const TaskGraph graph = testing::scenario_of(text).graph;
-    const Simulation run = testing::simulate(graph, {.keep_act_times = true});
+    const Simulation run = testing::simulate(graph, {.keep_op_times = true});
     const MemoryReport memory = memory_report(graph, run.lowered, run.outcome).value();
     const PipelineReport report = pipeline_report(graph, run.lowered, run.outcome).value();
     REQUIRE(memory.size() == report.ranks.size());

@@ -49,12 +49,12 @@ TEST_CASE(
         std::string("schema: 1\nschedule: {kind: ") + kind +
         ", stages: 8, micro_batches: 16, forward: 3us, input_grad: 2us, weight_grad: 1us, "
         "message_takes: 500ns}\n");
-    const models::Simulation all = testing::simulate(scenario.graph, {.keep_act_times = true});
+    const models::Simulation all = testing::simulate(scenario.graph, {.keep_op_times = true});
     const std::vector<sim::ActorId> others =
         models::actors_without_compute(*scenario.graph.pipeline, all.lowered);
     const models::Simulation some =
-        testing::simulate(scenario.graph, {.keep_act_times = true, .last_times_of = others});
-    CHECK(some.outcome.act_times.all().size() < all.outcome.act_times.all().size());
+        testing::simulate(scenario.graph, {.keep_op_times = true, .last_times_of = others});
+    CHECK(some.outcome.op_times.all().size() < all.outcome.op_times.all().size());
     const auto expected = models::pipeline_report(scenario.graph, all.lowered, all.outcome);
     const auto report = models::pipeline_report(scenario.graph, some.lowered, some.outcome);
     REQUIRE(expected);
@@ -68,7 +68,7 @@ TEST_CASE("without sizes there is no memory, and without a schedule no report",
   CHECK(!testing::report_of(kTwo).has_memory);
   const formats::Scenario scenario =
       testing::scenario_of("schema: 1\nprograms: {do: [{compute: k}]}\n");
-  const models::Simulation run = testing::simulate(scenario.graph, {.keep_act_times = true});
+  const models::Simulation run = testing::simulate(scenario.graph, {.keep_op_times = true});
   CHECK(!models::pipeline_report(scenario.graph, run.lowered, run.outcome));
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("a schedule that hangs has no report", "[models][pipeline_report]") {
       "schema: 1\nreading: contract\nschedule:\n  messages: pg\n  rows:\n"
       "    - \"0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\"\n"
       "    - \"1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\"\n");
-  const models::Simulation run = testing::simulate(scenario.graph, {.keep_act_times = true});
+  const models::Simulation run = testing::simulate(scenario.graph, {.keep_op_times = true});
   CHECK(run.explanation.verdict == sim::Verdict::kDeadlock);
   CHECK(!models::pipeline_report(scenario.graph, run.lowered, run.outcome));
 }
@@ -91,6 +91,6 @@ TEST_CASE("messages that come in another order than they are taken are a mismatc
   const models::Explanation end = testing::simulate(scenario.graph).explanation;
   CHECK(end.verdict == sim::Verdict::kMismatch);
   REQUIRE(!end.mismatches.empty());
-  CHECK(end.mismatches[0].first.op == "0SEND_F0");
-  CHECK(end.mismatches[0].second.op == "1RECV_F1");
+  CHECK(end.mismatches[0].first.name == "0SEND_F0");
+  CHECK(end.mismatches[0].second.name == "1RECV_F1");
 }

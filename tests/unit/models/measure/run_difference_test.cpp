@@ -13,7 +13,7 @@ namespace {
 RunDifference difference(const std::string& text, const testing::Settings& before,
                          const testing::Settings& after) {
   sim::RunOptions options;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   options.keep_log = true;
   const TaskGraph a = testing::scenario_of(text, before).graph;
   const TaskGraph b = testing::scenario_of(text, after).graph;
@@ -31,7 +31,7 @@ const std::string kLine =
 TEST_CASE("a run does not differ from itself", "[models][run_difference]") {
   const RunDifference found = difference(kLine, {}, {});
   CHECK(found.empty());
-  CHECK(found.acts_in_both == 14);
+  CHECK(found.ops_in_both == 14);
   CHECK(!found.first);
 }
 
@@ -39,14 +39,14 @@ TEST_CASE("the first difference and what got slower are found", "[models][run_di
   const RunDifference found = difference(kLine, {}, {{"t", "5us"}});
   REQUIRE(found.first);
   CHECK(found.first->rank == 1);
-  CHECK(found.first->op == "b");
-  CHECK(found.first->act == 1);
+  CHECK(found.first->name == "b");
+  CHECK(found.first->number == 1);
   CHECK(found.first_ns == found.first->before.end.ns);
   CHECK(found.first->after.end.ns - found.first->before.end.ns == 3'000);
-  CHECK(found.acts_moved == 3);
+  CHECK(found.ops_moved == 3);
   REQUIRE(found.pace.size() == 1);
   CHECK(found.pace[0].op == "b");
-  CHECK(found.pace[0].acts == 6);
+  CHECK(found.pace[0].ops == 6);
   CHECK(found.pace[0].after_ns - found.pace[0].before_ns == 9'000);
   CHECK(found.pace[0].largest_ns == 3'000);
   CHECK(found.pace[0].largest.rank == 1);
@@ -54,7 +54,7 @@ TEST_CASE("the first difference and what got slower are found", "[models][run_di
 
 TEST_CASE("acts that only one run has do not count", "[models][run_difference]") {
   const RunDifference found = difference(kLine, {}, {{"n", "5"}});
-  CHECK(found.acts_in_both == 14);
+  CHECK(found.ops_in_both == 14);
   CHECK(found.pace.empty());
 }
 

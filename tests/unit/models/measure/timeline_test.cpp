@@ -19,12 +19,12 @@ struct Kept {
 
   explicit Kept(TaskGraph of) : graph(std::move(of)) {
     sim::RunOptions options;
-    options.keep_act_times = true;
+    options.keep_op_times = true;
     run = testing::simulate(graph, options);
   }
 
   std::string label(sim::ActorId id, std::uint32_t k) const {
-    return act_label(graph, run.lowered, id, k);
+    return op_label(graph, run.lowered, id, k);
   }
 };
 
@@ -56,7 +56,7 @@ TEST_CASE("a collective waits for its peers before it works", "[models][timeline
   const Kept of = kept(kUnevenRanks);
   const Timeline found = timeline(of.graph, of.run);
   CHECK(found.end_ns == 35'000);
-  CHECK_FALSE(found.at_rest);
+  CHECK_FALSE(found.quiescent);
   REQUIRE(found.lanes.size() == 2);  // the launching threads have no slice with a length
   const Lane& lane = lane_of(found, 0, "s");
   REQUIRE(lane.slices.size() == 2);
@@ -110,7 +110,7 @@ TEST_CASE("an act that hangs lasts to the end, and its lane says why", "[models]
       "    - {compute: f, takes: 3us}\n"
       "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
   const Timeline found = timeline(of.graph, of.run);
-  CHECK(found.at_rest);
+  CHECK(found.quiescent);
   CHECK(found.end_ns == 3'000);
   const Lane& lane = lane_of(found, 0, "nccl tp");
   REQUIRE(lane.slices.size() == 2);

@@ -93,7 +93,7 @@ TEST_CASE("actors and programs have the form that files can have", "[models][ver
   graph = graph_of(kChain);
   graph.actors[0].kind = "wait_and_send_ids";
   graph.actors[1].input.emplace();
-  graph.actors[1].acts.reset();
+  graph.actors[1].ops.reset();
   CHECK(broken_rules(graph) ==
         "'a' is of the kind 'wait_and_send_ids', but waits for no input\n"
         "'b' waits for input, but nothing determines how often it runs\n");

@@ -19,7 +19,7 @@ namespace {
 std::string told(const models::Wait& wait) {
   std::string text = viz::party_text(wait.from) + " -" + std::string(viz::kind_name(wait.kind)) +
                      "-> " + viz::party_text(wait.to);
-  if (wait.needed) text += " for " + viz::act_text(*wait.needed);
+  if (wait.needed) text += " for " + viz::op_text(*wait.needed);
   return text;
 }
 

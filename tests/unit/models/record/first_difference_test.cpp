@@ -37,7 +37,7 @@ std::string calls(const std::vector<std::string>& words) {
 }
 
 const std::string kFinished = "{\"end\": \"finished\"}\n";
-const std::string kAtRest = "{\"end\": \"cut\", \"why\": \"rest\"}\n";
+const std::string kQuiescent = "{\"end\": \"cut\", \"why\": \"rest\"}\n";
 
 // Returns "3 [0: train.py:1 | 1: train.py:2] 5": the first difference, its sides, and the mismatch.
 std::string found(const std::vector<std::string>& ranks) {
@@ -62,36 +62,38 @@ TEST_CASE("ranks that call alike have no first difference", "[models][first_diff
 TEST_CASE("the first difference is where the lines part before a mismatch",
           "[models][first_difference]") {
   // Rank 0 skips b in the second iteration; c and a match in its place.
-  CHECK(found({calls({"a", "b", "c8", "a", "c8"}) + kAtRest,
-               calls({"a", "b", "c8", "a", "b", "c8"}) + kAtRest}) ==
+  CHECK(found({calls({"a", "b", "c8", "a", "c8"}) + kQuiescent,
+               calls({"a", "b", "c8", "a", "b", "c8"}) + kQuiescent}) ==
         "5 [0 train.py:3 step | 1 train.py:2 step] 5");
-  CHECK(found({calls({"a", "b", "c", "a", "c", "d8"}) + kAtRest,
-               calls({"a", "b", "c", "a", "b", "c"}) + kAtRest}) ==
+  CHECK(found({calls({"a", "b", "c", "a", "c", "d8"}) + kQuiescent,
+               calls({"a", "b", "c", "a", "b", "c"}) + kQuiescent}) ==
         "5 [0 train.py:3 step | 1 train.py:2 step] 6");
   // Ranks that differed earlier but agreed again are not the cause.
-  CHECK(found({calls({"b", "c", "a", "a8"}) + kAtRest, calls({"c", "b", "a", "a"}) + kAtRest}) ==
+  CHECK(found({calls({"b", "c", "a", "a8"}) + kQuiescent,
+               calls({"c", "b", "a", "a"}) + kQuiescent}) ==
         "4 [0 train.py:1 step | 1 train.py:1 step] 4");
 }
 
 TEST_CASE("a call that a rank leaves out at its end is missing", "[models][first_difference]") {
-  CHECK(found({calls({"a", "a"}) + kAtRest, calls({"a"}) + kFinished}) ==
+  CHECK(found({calls({"a", "a"}) + kQuiescent, calls({"a"}) + kFinished}) ==
         "2 [0 train.py:1 step | 1 none] 2");
   // The next call of a rank that waits elsewhere, or whose record was cut, is unknown.
-  CHECK(found({calls({"a", "a"}) + kAtRest, calls({"a"}) + kAtRest}) == "none");
-  CHECK(found({calls({"a", "a"}) + kAtRest,
+  CHECK(found({calls({"a", "a"}) + kQuiescent, calls({"a"}) + kQuiescent}) == "none");
+  CHECK(found({calls({"a", "a"}) + kQuiescent,
                calls({"a"}) + "{\"end\": \"cut\", \"why\": \"steps\"}\n"}) == "none");
 }
 
 TEST_CASE("lines that always meet are meant to", "[models][first_difference]") {
   // A rank with its own program: b of rank 1 always matches a of rank 0.
-  CHECK(found({calls({"a", "a", "a", "d8"}) + kAtRest, calls({"b", "b", "b", "c"}) + kAtRest}) ==
+  CHECK(found({calls({"a", "a", "a", "d8"}) + kQuiescent,
+               calls({"b", "b", "b", "c"}) + kQuiescent}) ==
         "4 [0 train.py:4 save | 1 train.py:3 step] 4");
   // A single pair is not yet a pattern.
-  CHECK(found({calls({"a", "d8"}) + kAtRest, calls({"b", "c"}) + kAtRest}) ==
+  CHECK(found({calls({"a", "d8"}) + kQuiescent, calls({"b", "c"}) + kQuiescent}) ==
         "1 [0 train.py:1 step | 1 train.py:2 step] 2");
 }
 
 TEST_CASE("stacks of one line differ in who called it", "[models][first_difference]") {
-  CHECK(found({calls({"a", "a8"}) + kAtRest, calls({"a", "a2"}) + kAtRest}) ==
+  CHECK(found({calls({"a", "a8"}) + kQuiescent, calls({"a", "a2"}) + kQuiescent}) ==
         "2 [0 train.py:1 step < train.py:90 | 1 train.py:1 step < train.py:91] 2");
 }

@@ -290,8 +290,8 @@ TEST_CASE("messages of interleaved 1F1B are those of Megatron-LM", "[models][mes
 
 TEST_CASE("one by one, two neighbors that both send or both receive first hang",
           "[models][message_order]") {
-  for (const std::string reading : {"contract", "cold"}) {
-    const std::string head = "reading: " + reading + "\n";
+  for (const std::string mode : {"contract", "cold"}) {
+    const std::string head = "reading: " + mode + "\n";
     CHECK(verdict_of(head + scenario(4, 8, "message_order: send_first")) ==
           sim::Verdict::kDeadlock);
     CHECK(verdict_of(head + scenario(4, 8, "message_order: recv_first")) ==

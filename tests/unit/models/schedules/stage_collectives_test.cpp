@@ -29,7 +29,7 @@ std::vector<std::uint32_t> calls_over(const std::string& text, const std::string
     if (actor.step->calls.empty()) continue;
     const std::uint32_t index = actor.step->calls.front().communicator;
     if (graph.communicators[index].name != communicator) continue;
-    calls[run.lowered.plan.actors[id].rank.value] += run.lowered.plan.actors[id].acts;
+    calls[run.lowered.plan.actors[id].rank.value] += run.lowered.plan.actors[id].ops;
   }
   return calls;
 }
@@ -48,7 +48,7 @@ schedule: {kind: 1f1b, micro_batches: 8, forward: 2us, messages: MODEL}
     const models::TaskGraph graph = testing::scenario_of(with).graph;
     CHECK(graph.ranks == 8);
     sim::RunOptions options;
-    options.keep_act_times = true;
+    options.keep_op_times = true;
     const models::Simulation run = testing::simulate(graph, options);
     CHECK(run.outcome.end == sim::RunEnd::kCompleted);
     if (model == "dir") CHECK(run.outcome.last_progress.ns == 66'000);

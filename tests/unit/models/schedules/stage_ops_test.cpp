@@ -60,7 +60,7 @@ struct OpsRun {
 
   static sim::RunOptions options() {
     sim::RunOptions kept;
-    kept.keep_act_times = true;
+    kept.keep_op_times = true;
     return kept;
   }
 
@@ -74,10 +74,10 @@ struct OpsRun {
       const std::uint32_t on = graph.actors[run.lowered.actor_template[id]].stream;
       if (actor.rank.value != 0 || on == models::kNoIndex) continue;
       if (graph.streams[on].name != stream) continue;
-      for (std::uint32_t k = 0; k < actor.acts; ++k) {
-        const std::string name = models::act_label(graph, run.lowered, id, k);
+      for (std::uint32_t k = 0; k < actor.ops; ++k) {
+        const std::string name = models::op_label(graph, run.lowered, id, k);
         if (name.find(part) == std::string::npos) continue;
-        found.emplace_back(run.outcome.act_times.of(id, k).start.ns, id.value, name);
+        found.emplace_back(run.outcome.op_times.of(id, k).start.ns, id.value, name);
       }
     }
     std::sort(found.begin(), found.end());

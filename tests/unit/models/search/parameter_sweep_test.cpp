@@ -189,8 +189,8 @@ TEST_CASE("a case is run in its timing, and its memory is known where sizes are"
   const CaseResult plain = run({});
   CHECK(plain.verdict == Verdict::kCompleted);
   CHECK(plain.time_ns == 80'000);
-  CHECK(plain.acts_done == 8);
-  CHECK(plain.acts_expected == 8);
+  CHECK(plain.ops_done == 8);
+  CHECK(plain.ops_expected == 8);
   CHECK(plain.fingerprint == testing::simulate(scenario.graph).explanation.fingerprint);
   CHECK(run({.permille = 100, .seed = 1}).time_ns >= 72'000);
   CHECK(run({.permille = 100, .seed = 1}).time_ns <= 88'000);

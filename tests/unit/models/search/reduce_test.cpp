@@ -148,7 +148,7 @@ TEST_CASE("a search that is stopped leaves what it had", "[models][reduce]") {
 
 TEST_CASE("a search that ends early leaves what it had", "[models][reduce]") {
   ReduceOptions options;
-  options.most_acts = 1;
+  options.max_ops = 1;
   Diagnostics diagnostics;
   const auto small = reduced(kOpposite, diagnostics, options);
   REQUIRE(small);
@@ -175,7 +175,7 @@ TEST_CASE("no rank and no actor of a reduced scenario can go alone", "[models][r
       return run && hang_signature(graph, run->lowered, run->explanation, small.layers) == hang;
     };
     CHECK(hangs_alike(small.graph));
-    CHECK(small.after.acts <= small.before.acts);
+    CHECK(small.after.ops <= small.before.ops);
     for (std::uint32_t i = 0; i < small.graph.actors.size(); ++i) {
       TaskGraph less = small.graph;
       std::vector<bool> keep(less.actors.size(), true);

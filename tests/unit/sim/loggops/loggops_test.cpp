@@ -176,9 +176,9 @@ TEST_CASE("a run of a program tells how far it is", "[sim][loggops]") {
   REQUIRE(file.has_value());
   sim::RunProgress progress;
   sim::run(file->program, kNetwork, {.progress = &progress});
-  CHECK(progress.acts == 10'000);
+  CHECK(progress.ops == 10'000);
   // Progress is reported every 4,096 events; each calculation makes at most two.
-  CHECK(progress.acts_done >= 10'000 - 4'096);
+  CHECK(progress.ops_done >= 10'000 - 4'096);
   CHECK(progress.time_ns > 0);
   CHECK(progress.over);
 }

@@ -25,7 +25,7 @@ struct Drawn {
 
   explicit Drawn(models::TaskGraph of) : graph(std::move(of)) {
     sim::RunOptions options;
-    options.keep_act_times = true;
+    options.keep_op_times = true;
     run = testing::simulate(graph, options);
   }
 

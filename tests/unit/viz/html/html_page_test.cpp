@@ -38,7 +38,7 @@ struct Made {
 
   models::Simulation simulate() const {
     sim::RunOptions options;
-    options.keep_act_times = true;
+    options.keep_op_times = true;
     return testing::simulate(graph, options);
   }
 
@@ -53,10 +53,10 @@ struct Made {
 Made made(const std::string& text) { return Made(testing::scenario_of(text).graph); }
 
 // Returns the op that an index of the data refers to, as "a#1".
-std::string act_of(const Json& data, const Json& number) {
-  const Json& act = data["acts"][number.get<std::size_t>()];
-  return data["words"][act[0].get<std::size_t>()].get<std::string>() + "#" +
-         std::to_string(act[1].get<int>());
+std::string op_of(const Json& data, const Json& number) {
+  const Json& op = data["acts"][number.get<std::size_t>()];
+  return data["words"][op[0].get<std::size_t>()].get<std::string>() + "#" +
+         std::to_string(op[1].get<int>());
 }
 
 std::vector<std::string> left_out(const Json& data, const std::string& where) {
@@ -81,13 +81,13 @@ constexpr const char* kUnevenRanks =
     "  g: {stream: s, reads: [a], takes: 5us, collective: {all_reduce: tp}}\n";
 
 // Each rank sends first, and no send ends before its recv; the all_reduce is queued behind.
-constexpr const char* kCircle =
+constexpr const char* kCycle =
     "schema: 1\nname: circle\nreading: contract\nranks: 2\ngroups: {g: all}\nprograms:\n"
     "  - {on: all, do: [{send: g, to: 1 - rank, bytes: 8B}, {recv: g, from: 1 - rank, bytes: 8B}, "
     "{all_reduce: g, bytes: 8B}]}\n";
 
 // Returns a scenario of `ranks` ranks with three ops each.
-std::string three_acts_on(int ranks) {
+std::string three_ops_on(int ranks) {
   return "schema: 1\nranks: " + std::to_string(ranks) +
          "\nstreams: {s: {}}\nactors: {a: {stream: s, source: 3, takes: 1us}}\n";
 }
@@ -102,11 +102,11 @@ TEST_CASE("slices on a page begin, wait and end when acts do", "[viz][html]") {
   REQUIRE(data["lanes"].size() == 2);
   const Json& slices = data["lanes"][0]["slices"];
   REQUIRE(slices.size() == 2);
-  CHECK(act_of(data, slices[0][0]) == "a#1");
+  CHECK(op_of(data, slices[0][0]) == "a#1");
   // Start, time until the peers arrive, time including this wait, and whether the op is done.
   CHECK(std::vector<int>(slices[0].begin() + 1, slices[0].begin() + 5) ==
         std::vector<int>{0, 0, 1'000, 1});
-  CHECK(act_of(data, slices[1][0]) == "g#1");
+  CHECK(op_of(data, slices[1][0]) == "g#1");
   CHECK(std::vector<int>(slices[1].begin() + 1, slices[1].begin() + 5) ==
         std::vector<int>{1'000, 29'000, 34'000, 1});
   CHECK(data["waits"].empty());
@@ -114,7 +114,7 @@ TEST_CASE("slices on a page begin, wait and end when acts do", "[viz][html]") {
 }
 
 TEST_CASE("the waits of the cycle come first on a page, in its order", "[viz][html]") {
-  const Made of = made(kCircle);
+  const Made of = made(kCycle);
   const Json data = of.data();
   const std::size_t length = of.run.explanation.cycle.size();
   REQUIRE(length >= 2);
@@ -150,7 +150,7 @@ TEST_CASE("a page is whole: it names no address, and what is put in ends no elem
 
 TEST_CASE("a page has every rank, those of the hang op by op, and says what is left out",
           "[viz][html]") {
-  const Made of = made(three_acts_on(10));
+  const Made of = made(three_ops_on(10));
   viz::PageLimits limits;
   limits.slices = 7;  // all three ops of two ranks, one from each end
   limits.parts = 16;  // two parts for each other rank
@@ -217,12 +217,12 @@ TEST_CASE("of a rank that is too much for a page, the ends of its lanes are ther
   REQUIRE(data["lanes"].size() == 1);
   const Json& slices = data["lanes"][0]["slices"];
   REQUIRE(slices.size() == 5);
-  CHECK(act_of(data, slices[4][0]) == "a#100");
+  CHECK(op_of(data, slices[4][0]) == "a#100");
   CHECK(contains(left_out(data, "timeline").at(0), "the last 5 ops"));
 }
 
 TEST_CASE("a page has so many waits and rows at most", "[viz][html]") {
-  const Made of = made(kCircle);
+  const Made of = made(kCycle);
   viz::PageLimits limits;
   limits.waits = of.run.explanation.cycle.size();
   limits.rows = 1;
@@ -236,7 +236,7 @@ TEST_CASE("a page has so many waits and rows at most", "[viz][html]") {
 
 TEST_CASE("a wait-for graph that nobody can read is folded, or else left out of a page",
           "[viz][html]") {
-  const Made of = made(kCircle);
+  const Made of = made(kCycle);
   CHECK(contains(of.page(), "<svg"));
   viz::PageLimits limits;
   limits.graph_nodes = 1;

@@ -19,7 +19,7 @@ std::vector<std::string> lines_of(const std::string& scenario,
                                   const viz::TerminalTimelineOptions& how = {}) {
   const models::TaskGraph graph = testing::scenario_of(scenario).graph;
   sim::RunOptions options;
-  options.keep_act_times = true;
+  options.keep_op_times = true;
   const models::Simulation run = testing::simulate(graph, options);
   std::istringstream text(viz::terminal_timeline(graph, run, models::timeline(graph, run), how));
   std::vector<std::string> lines;

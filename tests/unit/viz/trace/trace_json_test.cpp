@@ -26,7 +26,7 @@ struct Trace {
   explicit Trace(const std::string& scenario, int rank = -1) {
     const models::TaskGraph graph = testing::scenario_of(scenario).graph;
     sim::RunOptions options;
-    options.keep_act_times = true;
+    options.keep_op_times = true;
     const models::Simulation run = testing::simulate(graph, options);
     const models::Timeline timeline = models::timeline(graph, run);
     const std::vector<models::Flow> flows = models::flows(run);

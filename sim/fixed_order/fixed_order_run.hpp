@@ -48,7 +48,7 @@ struct Op {
   std::uint32_t ends = kNone;  // index in FixedOrderRun::ends_, or kNone
   ChannelId channel;           // kSend, kReceive
   std::int64_t takes = 0;
-  ActTimes* times = nullptr;  // where to store the times of its next op
+  OpTimes* times = nullptr;  // where to store the times of its next op
 };
 static_assert(sizeof(Op) <= 64);
 
@@ -82,7 +82,7 @@ struct StreamRun {
 // The launch queue of a device. `latest` holds the latest `room` ends of ops; the earliest of them
 // frees the place for the next op.
 struct DeviceQueueRun {
-  std::uint32_t room = 0;
+  std::uint32_t limit = 0;
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> latest;
 };
 
@@ -132,7 +132,7 @@ struct RoundRun {
   CallId first;
 };
 
-struct CreationRun {
+struct InitRun {
   std::uint32_t arrived = 0;
   std::int64_t latest = 0;
   std::vector<ThreadId> waiting;
@@ -183,22 +183,22 @@ class FixedOrderRun {
   bool await(ThreadId id, ThreadRun& thread, const Actor& actor);
   bool start(ThreadRun& thread, const Op& op);
   bool find_start(const ThreadRun& thread, const Op& op, std::int64_t& launch, std::int64_t& start);
-  bool wait_for_acts(const Op& op, std::int64_t& start);
-  std::int64_t when_room(const StreamRun& stream, std::int64_t time) const;
-  void take_room(StreamRun& stream, std::int64_t end);
+  bool wait_for_ops(const Op& op, std::int64_t& start);
+  std::int64_t when_place_is_free(const StreamRun& stream, std::int64_t time) const;
+  void take_place(StreamRun& stream, std::int64_t end);
   void begin(ThreadRun& thread, ActorId id, Op& op);
   void begin_collective(ThreadRun& thread, ActorId id);
   void begin_stage(ChainId id);
   void activate(CallId id, std::int64_t time);
   void arrive(CallId id, std::int64_t time);
   void receive(CallId id, std::int64_t time);
-  bool has_room(const ChannelRun& channel, CallId send, std::int64_t& time) const;
+  bool has_space(const ChannelRun& channel, CallId send, std::int64_t& time) const;
   void run_buffered(CallId send, std::uint32_t k, std::int64_t time);
   void meet(ChannelId id);
   bool fits(const Arrival& sent, const Arrival& received) const;
   void end_call(CallId id, std::int64_t time);
-  void end_act(ThreadRun& thread, ActorId id, Op& op);
-  void record(ThreadRun& thread, ActorId id, Op& op, const ActTimes& times);
+  void end_op(ThreadRun& thread, ActorId id, Op& op);
+  void record(ThreadRun& thread, ActorId id, Op& op, const OpTimes& times);
   void fire(SignalId id, std::int64_t time);
 
   void queue(ThreadId id);
@@ -218,7 +218,7 @@ class FixedOrderRun {
   IdVector<ChannelId, ChannelRun> channels_;
   IdVector<ChainId, ChainRun> chains_;
   IdVector<CommunicatorId, RoundRun> rounds_;
-  IdVector<CommunicatorId, CreationRun> creations_;
+  IdVector<CommunicatorId, InitRun> inits_;
   IdVector<CollectiveId, RoundRun> collectives_;
   IdVector<MeetingId, MeetingRun> meetings_;
   std::vector<std::uint32_t> came_;    // like State::came
@@ -231,9 +231,9 @@ class FixedOrderRun {
   ReadySet queue_;                   // threads that can continue
   ThreadId turn_;
   bool failed_ = false;
-  std::uint64_t acts_done_ = 0;
+  std::uint64_t ops_done_ = 0;
   std::int64_t last_ = 0;
-  ActTimesTable act_times_;
+  OpTimesTable op_times_;
 };
 
 }  // namespace pipesim::sim

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/determinacy.hpp"
-#include "sim/kahn/fixed_order_run.hpp"
+#include "sim/fixed_order/fixed_order_run.hpp"
 #include "sim/meeting_layout.hpp"
 
 namespace pipesim::sim {
@@ -45,7 +45,7 @@ FixedOrderRun::FixedOrderRun(const Plan& plan, const RunOptions& options)
       channels_(plan.channels.size()),
       chains_(plan.chains.size()),
       rounds_(plan.communicators.size()),
-      creations_(plan.communicators.size()),
+      inits_(plan.communicators.size()),
       collectives_(plan.collectives.size()),
       meetings_(plan.meetings.size()),
       came_(plan.meeting_ranks.size(), 0),
@@ -64,7 +64,7 @@ FixedOrderRun::FixedOrderRun(const Plan& plan, const RunOptions& options)
     threads_[id].first_actor_of_rank = plan.threads[id].first_actor_of_rank.value;
   }
   limit_queues();
-  if (options.keep_act_times) keep_times();
+  if (options.keep_op_times) keep_times();
 }
 
 void FixedOrderRun::make_op(ActorId id) {
@@ -80,7 +80,7 @@ void FixedOrderRun::make_op(ActorId id) {
   op.afters = actor.afters;
   op.afters_end = actor.afters_end;
   op.takes = actor.takes.ns;
-  op.joins = joins_at_first_act(plan_, id);
+  op.joins = joins_at_first_op(plan_, id);
   op.plain_entry = !actor.input.waits && actor.launch_overhead.ns == 0 && !on_host(actor.role);
 }
 
@@ -98,7 +98,7 @@ void FixedOrderRun::make_channels() {
     ChannelRun& channel = channels_[call.channel];
     const Op& op = ops_[call.actor];
     const bool sends = call.kind == CallKind::kSend;
-    if (op.call_end - op.call != 1 || !op.plain_entry || (sends && !call.eager)) {
+    if (op.call_end - op.call != 1 || !op.plain_entry || (sends && !call.buffered)) {
       channel.is_short = false;
     }
     CallId& own = sends ? ends[call.channel].sender : ends[call.channel].receiver;
@@ -141,9 +141,9 @@ void FixedOrderRun::keep_ends() {
 
 // Sets the launch queues that can be full. A queue that holds all ops of its stream is never full.
 void FixedOrderRun::limit_queues() {
-  IdVector<StreamId, std::uint64_t> acts(plan_.streams.size(), 0);
+  IdVector<StreamId, std::uint64_t> ops(plan_.streams.size(), 0);
   for (const Actor& actor : plan_.actors) {
-    if (actor.stream.valid()) acts[actor.stream] += actor.acts;
+    if (actor.stream.valid()) ops[actor.stream] += actor.ops;
   }
   for (const Device& device : plan_.devices) {
     if (device.launch_queue == 0) continue;
@@ -156,7 +156,7 @@ void FixedOrderRun::limit_queues() {
   }
   for (const StreamId id : ids_of(plan_.streams)) {
     const Stream& stream = plan_.streams[id];
-    if (stream.shares_queue || acts[id] <= stream.launch_queue) continue;
+    if (stream.shares_queue || ops[id] <= stream.launch_queue) continue;
     streams_[id].limited = true;
     streams_[id].queue = static_cast<std::uint32_t>(queues_.size());
     queues_.emplace_back(plan_.streams[id].launch_queue, 0);
@@ -164,11 +164,11 @@ void FixedOrderRun::limit_queues() {
 }
 
 void FixedOrderRun::keep_times() {
-  act_times_ = ActTimesTable(plan_, options_.last_times_of);
+  op_times_ = OpTimesTable(plan_, options_.last_times_of);
   for (const ActorId id : ids_of(plan_.actors)) {
-    if (plan_.actors[id].acts == 0) continue;
-    ops_[id].times = &act_times_.of(id, 0);
-    ops_[id].keeps_all = act_times_.keeps_all(id);
+    if (plan_.actors[id].ops == 0) continue;
+    ops_[id].times = &op_times_.of(id, 0);
+    ops_[id].keeps_all = op_times_.keeps_all(id);
   }
 }
 
@@ -180,20 +180,20 @@ std::optional<Outcome> FixedOrderRun::run() {
   while (!queue_.empty() && !failed_) {
     go_on(ThreadId{queue_.pop()});
     if (++turns % kLookInterval != 0) continue;
-    if (options_.progress != nullptr) options_.progress->tell(acts_done_, last_);
+    if (options_.progress != nullptr) options_.progress->tell(ops_done_, last_);
     if (is_stopped(options_)) return std::nullopt;
   }
-  if (failed_ || acts_done_ != plan_.act_count) return std::nullopt;
+  if (failed_ || ops_done_ != plan_.op_count) return std::nullopt;
   Outcome outcome;
   outcome.end = RunEnd::kCompleted;
   outcome.last_progress = Time{last_};
-  outcome.acts_done = acts_done_;
+  outcome.ops_done = ops_done_;
   outcome.digests = RankDigests(plan_.rank_count);
   for (const ThreadId id : ids_of(threads_)) {
     outcome.digests[plan_.threads[id].rank].add(threads_[id].digest);
   }
   outcome.state = final_state();
-  outcome.act_times = std::move(act_times_);
+  outcome.op_times = std::move(op_times_);
   outcome.in_fixed_order = true;
   return outcome;
 }
@@ -269,7 +269,7 @@ bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& o
       return false;
     }
     if (on_host(op.role)) {
-      end_act(thread, actor_id, op);
+      end_op(thread, actor_id, op);
       return true;
     }
     thread.stage = Stage::kStart;
@@ -280,7 +280,7 @@ bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& o
     begin(thread, actor_id, op);
   }
   if (thread.calls_left > 0) return false;
-  end_act(thread, actor_id, op);
+  end_op(thread, actor_id, op);
   return true;
 }
 
@@ -329,23 +329,23 @@ bool FixedOrderRun::create(ThreadId id, ThreadRun& thread, const Actor& actor) {
 
 bool FixedOrderRun::create(ThreadId id, ThreadRun& thread, CommunicatorId communicator) {
   const Communicator& from = plan_.communicators[communicator];
-  CreationRun& creation = creations_[communicator];
+  InitRun& init = inits_[communicator];
   const std::uint32_t ranks = from.ranks_end - from.ranks;
   if (!from.at_first_use) return true;
-  if (creation.arrived == ranks) {
-    thread.now = std::max(thread.now, creation.latest);
+  if (init.arrived == ranks) {
+    thread.now = std::max(thread.now, init.latest);
     return true;
   }
-  const auto& waiting = creation.waiting;
+  const auto& waiting = init.waiting;
   if (std::find(waiting.begin(), waiting.end(), id) != waiting.end()) return false;
-  creation.latest = std::max(creation.latest, thread.now);
+  init.latest = std::max(init.latest, thread.now);
   last_ = std::max(last_, thread.now);
-  if (++creation.arrived < ranks) {
-    creation.waiting.push_back(id);
+  if (++init.arrived < ranks) {
+    init.waiting.push_back(id);
     return false;
   }
-  thread.now = std::max(thread.now, creation.latest);
-  for (const ThreadId other : creation.waiting) queue(other);
+  thread.now = std::max(thread.now, init.latest);
+  for (const ThreadId other : init.waiting) queue(other);
   return true;
 }
 
@@ -398,23 +398,23 @@ inline bool FixedOrderRun::find_start(const ThreadRun& thread, const Op& op, std
                                       std::int64_t& start) {
   const StreamRun& stream = streams_[op.stream];
   launch = thread.now;
-  if (stream.limited) launch = when_room(stream, launch);
+  if (stream.limited) launch = when_place_is_free(stream, launch);
   start = std::max(launch, stream.end);
   if (op.behind.valid()) start = std::max(start, streams_[op.behind].end);
-  return op.afters == op.afters_end || wait_for_acts(op, start);
+  return op.afters == op.afters_end || wait_for_ops(op, start);
 }
 
 // Returns the earliest time, at or after `time`, at which the stream's launch queues have a free
 // place.
-std::int64_t FixedOrderRun::when_room(const StreamRun& stream, std::int64_t time) const {
+std::int64_t FixedOrderRun::when_place_is_free(const StreamRun& stream, std::int64_t time) const {
   if (stream.queue != kNone) time = std::max(time, queues_[stream.queue][stream.slot]);
   if (stream.device_queue == kNone) return time;
   const DeviceQueueRun& queue = device_queues_[stream.device_queue];
-  return queue.latest.size() < queue.room ? time : std::max(time, queue.latest.top());
+  return queue.latest.size() < queue.limit ? time : std::max(time, queue.latest.top());
 }
 
 // Adds an op that ends at `end` to the launch queues.
-void FixedOrderRun::take_room(StreamRun& stream, std::int64_t end) {
+void FixedOrderRun::take_place(StreamRun& stream, std::int64_t end) {
   if (stream.queue != kNone) {
     std::vector<std::int64_t>& queue = queues_[stream.queue];
     queue[stream.slot] = end;
@@ -423,13 +423,13 @@ void FixedOrderRun::take_room(StreamRun& stream, std::int64_t end) {
   if (stream.device_queue != kNone) {
     DeviceQueueRun& queue = device_queues_[stream.device_queue];
     queue.latest.push(end);
-    if (queue.latest.size() > queue.room) queue.latest.pop();
+    if (queue.latest.size() > queue.limit) queue.latest.pop();
   }
 }
 
 // Waits for other streams. Returns false, permanently, if an op to wait for comes later in the
 // program.
-inline bool FixedOrderRun::wait_for_acts(const Op& op, std::int64_t& start) {
+inline bool FixedOrderRun::wait_for_ops(const Op& op, std::int64_t& start) {
   for (std::uint32_t i = op.afters; i < op.afters_end; ++i) {
     const After& after = plan_.afters[i];
     KeptEnds& kept = ends_[ops_[after.actor].ends];
@@ -488,7 +488,7 @@ void FixedOrderRun::begin_collective(ThreadRun& thread, ActorId id) {
 // ---------------------------------------------------------------------------------------------
 // Ends
 
-void FixedOrderRun::end_act(ThreadRun& thread, ActorId id, Op& op) {
+void FixedOrderRun::end_op(ThreadRun& thread, ActorId id, Op& op) {
   ++thread.next;
   thread.stage = Stage::kEnter;
   if (op.blocking) thread.now = thread.finish;
@@ -498,14 +498,14 @@ void FixedOrderRun::end_act(ThreadRun& thread, ActorId id, Op& op) {
 // Forced inline, with times passed in registers: reading times back right after storing them one by
 // one would stall the processor.
 [[gnu::always_inline]] inline void FixedOrderRun::record(ThreadRun& thread, ActorId id, Op& op,
-                                                         const ActTimes& times) {
+                                                         const OpTimes& times) {
   const std::uint32_t k = op.done++;
-  ++acts_done_;
+  ++ops_done_;
   last_ = std::max(last_, times.end.ns);
   if (op.stream.valid()) {
     StreamRun& stream = streams_[op.stream];
     stream.end = times.end.ns;
-    if (stream.limited) take_room(stream, times.end.ns);
+    if (stream.limited) take_place(stream, times.end.ns);
   }
   if (op.ends != kNone) ends_[op.ends].ends.push(times.end.ns);
   thread.digest.add(id.value - thread.first_actor_of_rank, k, times.launch, times.start, times.end);
@@ -528,15 +528,15 @@ void FixedOrderRun::fire(SignalId id, std::int64_t time) {
 State FixedOrderRun::final_state() const {
   State state = State::initial(plan_);
   for (const ActorId id : ids_of(plan_.actors)) {
-    state.actors[id].launched = state.actors[id].done = plan_.actors[id].acts;
-    if (plan_.actors[id].acts == 0) continue;
+    state.actors[id].launched = state.actors[id].done = plan_.actors[id].ops;
+    if (plan_.actors[id].ops == 0) continue;
     for (const CallId call : plan_.calls_of(id)) state.calls[call] = CallStage::kDone;
     if (!plan_.actors[id].stream.valid()) continue;
     StreamState& stream = state.streams[plan_.actors[id].stream];
-    stream.launched = stream.done += plan_.actors[id].acts;
+    stream.launched = stream.done += plan_.actors[id].ops;
   }
   for (const ThreadId id : ids_of(plan_.threads)) {
-    state.threads[id].next_act = plan_.threads[id].program_end - plan_.threads[id].program;
+    state.threads[id].next_op = plan_.threads[id].program_end - plan_.threads[id].program;
   }
   for (const SignalId id : ids_of(plan_.signals)) {
     state.signals[id].fired = signals_[id].fired;
@@ -544,9 +544,9 @@ State FixedOrderRun::final_state() const {
   }
   for (const CommunicatorId id : ids_of(plan_.communicators)) {
     const Communicator& communicator = plan_.communicators[id];
-    if (!communicator.at_first_use || creations_[id].arrived == 0) continue;
+    if (!communicator.at_first_use || inits_[id].arrived == 0) continue;
     state.communicators[id].exists = true;
-    state.communicators[id].ranks_arrived = creations_[id].arrived;
+    state.communicators[id].ranks_arrived = inits_[id].arrived;
     std::fill(state.arrived.begin() + communicator.ranks,
               state.arrived.begin() + communicator.ranks_end, std::uint8_t{1});
   }
@@ -584,7 +584,7 @@ const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options) {
   if (limited) return "a device limits what runs at the same time";
   if (!plan.lines.empty()) return "calls of a communicator are on several streams";
   const bool arrival = std::any_of(plan.actors.begin(), plan.actors.end(), [&](const Actor& actor) {
-    return plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0;
+    return plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.ops > 0;
   });
   if (arrival) return "a thread launches ops in the order in which their inputs arrive";
   return obstacle_of_communicators(plan);

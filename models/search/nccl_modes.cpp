@@ -1,4 +1,4 @@
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,9 +15,10 @@ namespace pipesim::models {
 namespace {
 
 // Ops of the largest job that find_assumptions() examines.
-constexpr std::uint64_t kMostActs = 1'000'000;
+constexpr std::uint64_t kMaxOps = 1'000'000;
 
-constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
+constexpr std::array<NcclMode, 3> kNcclModes = {NcclMode::kContract, NcclMode::kReal,
+                                                NcclMode::kCold};
 
 bool hangs(sim::Answer answer) {
   return answer == sim::Answer::kHangPossible || answer == sim::Answer::kHangCertain ||
@@ -105,7 +106,7 @@ bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& opt
 
 // Whether `plan`, which is proved, hangs in its own times if communicator init waits for the
 // kernels on the devices of its ranks. Runs once; does not search interleavings.
-bool hangs_by_creation(const sim::Plan& plan, const sim::ExploreOptions& options) {
+bool hangs_by_init(const sim::Plan& plan, const sim::ExploreOptions& options) {
   const auto waits = [](const sim::Communicator& communicator) {
     return communicator.at_first_use && communicator.waits_for_device;
   };
@@ -115,9 +116,9 @@ bool hangs_by_creation(const sim::Plan& plan, const sim::ExploreOptions& options
   return sim::run(plan, run).end == sim::RunEnd::kStuck;
 }
 
-// Whether `cold`, the plan of the cold reading, hangs as in hangs_by_creation(). Leaves `cold`
+// Whether `cold`, the plan of the cold reading, hangs as in hangs_by_init(). Leaves `cold`
 // unchanged. Returns nullopt if the plan does not tell which communicators are NCCL's.
-std::optional<bool> rests_on_creation(sim::Plan& cold, const sim::ExploreOptions& options) {
+std::optional<bool> rests_on_init(sim::Plan& cold, const sim::ExploreOptions& options) {
   const bool says_all = std::all_of(cold.communicators.begin(), cold.communicators.end(),
                                     [](const sim::Communicator& communicator) {
                                       return !communicator.at_first_use || communicator.connects;
@@ -128,7 +129,7 @@ std::optional<bool> rests_on_creation(sim::Plan& cold, const sim::ExploreOptions
     before.push_back(communicator.waits_for_device);
     communicator.waits_for_device = communicator.connects;
   }
-  const bool rests = hangs_by_creation(cold, options);
+  const bool rests = hangs_by_init(cold, options);
   std::size_t next = 0;
   for (sim::Communicator& communicator : cold.communicators) {
     communicator.waits_for_device = before[next++];
@@ -136,14 +137,14 @@ std::optional<bool> rests_on_creation(sim::Plan& cold, const sim::ExploreOptions
   return rests;
 }
 
-bool rests_on_creation(TaskGraph graph, const sim::ExploreOptions& options) {
-  graph.creation.waits_for_device = true;
+bool rests_on_init(TaskGraph graph, const sim::ExploreOptions& options) {
+  graph.init.waits_for_device = true;
   for (CommunicatorTemplate& communicator : graph.communicators) {
-    communicator.creation.waits_for_device = !communicator.on_host;
+    communicator.init.waits_for_device = !communicator.on_host;
   }
   Diagnostics ignored;
   const std::optional<Lowered> lowered = lower(graph, ignored);
-  return lowered && hangs_by_creation(lowered->plan, options);
+  return lowered && hangs_by_init(lowered->plan, options);
 }
 
 // Whether NCCL may buffer any call of the graph, fully or in part.
@@ -209,11 +210,11 @@ bool has_several_sizes(const TaskGraph& graph) {
 // in the cold reading, unchanged on return.
 std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
                                         sim::ExploreOptions options) {
-  constexpr std::uint64_t kMostStates = 2'000;
+  constexpr std::uint64_t kMaxStates = 2'000;
   sim::Plan& plan = cold.plan;
   const std::optional<sim::Connections> connections = sim::connect_by_size(plan);
   if (!connections) return std::nullopt;
-  options.max_states = std::min(options.max_states, kMostStates);
+  options.max_states = std::min(options.max_states, kMaxStates);
   sim::RunOptions run;
   run.stop = options.stop;
   sim::Outcome end = sim::run(plan, run);
@@ -230,7 +231,7 @@ std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
 }
 
 // Lays out `graph` in its reading, with the folding of another reading if given.
-LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFolding>& folding) {
+LaidOutJob lay_out_mode(const TaskGraph& graph, const std::optional<RankFolding>& folding) {
   if (folding) {
     if (auto job = fold_job(graph, *folding)) return std::move(*job);
   }
@@ -239,13 +240,13 @@ LaidOutJob lay_out_reading(const TaskGraph& graph, const std::optional<RankFoldi
 
 // Checks `graph` in its reading. `laid_out`: the job, if the caller has it. Returns nullopt in the
 // real reading if nothing is buffered, since real then equals contract.
-std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<LaidOutJob> laid_out,
-                                         const std::optional<RankFolding>& folding,
-                                         const sim::ExploreOptions& options,
-                                         sim::RunProgress* progress, FoldHangs fold_hangs) {
-  const bool is_real = graph.reading == Reading::kReal;
+std::optional<CheckReport> check_mode(const TaskGraph& graph, std::optional<LaidOutJob> laid_out,
+                                      const std::optional<RankFolding>& folding,
+                                      const sim::ExploreOptions& options,
+                                      sim::RunProgress* progress, FoldHangs fold_hangs) {
+  const bool is_real = graph.nccl_mode == NcclMode::kReal;
   if (is_real && !may_be_buffered(graph)) return std::nullopt;
-  LaidOutJob job = laid_out ? std::move(*laid_out) : lay_out_reading(graph, folding);
+  LaidOutJob job = laid_out ? std::move(*laid_out) : lay_out_mode(graph, folding);
   if (is_real && !is_buffered(lowered_of(job).plan)) return std::nullopt;
   if (auto* folded = std::get_if<FoldedJob>(&job)) {
     auto report = check_folded(graph, std::move(*folded), options, progress, fold_hangs);
@@ -255,7 +256,7 @@ std::optional<CheckReport> check_reading(const TaskGraph& graph, std::optional<L
   sim::RunOptions run;
   run.stop = options.stop;
   run.progress = progress;
-  run.keep_act_times = is_real;
+  run.keep_op_times = is_real;
   return check(graph, simulate(graph, std::get<Lowered>(std::move(job)), run), options);
 }
 
@@ -276,11 +277,11 @@ std::int64_t most_at_a_time(std::vector<std::pair<std::int64_t, std::int64_t>> c
   return most;
 }
 
-std::vector<ReadingAnswer> answers_of(const std::array<CheckReport, 3>& reports) {
-  std::vector<ReadingAnswer> answers;
-  for (std::size_t i = 0; i < kReadings.size(); ++i) {
+std::vector<NcclModeAnswer> answers_of(const std::array<CheckReport, 3>& reports) {
+  std::vector<NcclModeAnswer> answers;
+  for (std::size_t i = 0; i < kNcclModes.size(); ++i) {
     const Explanation& usual = reports[i].usual.explanation;
-    answers.push_back({kReadings[i], reports[i].exploration.answer, usual.verdict, usual.time_ns});
+    answers.push_back({kNcclModes[i], reports[i].exploration.answer, usual.verdict, usual.time_ns});
     if (const Simulation* hanging = reports[i].hanging()) {
       answers.back().hang = hanging->explanation;
     }
@@ -291,15 +292,15 @@ std::vector<ReadingAnswer> answers_of(const std::array<CheckReport, 3>& reports)
 // Finds the assumptions behind an answer without a hang. `cold`: the check of `graph` in the cold
 // reading.
 void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOptions& options,
-                      ReadingsReport& result) {
-  if (cold.usual.explanation.acts_expected > kMostActs) return;
+                      NcclModesReport& result) {
+  if (cold.usual.explanation.ops_expected > kMaxOps) return;
   Diagnostics ignored;
   std::optional<Lowered> all;  // all ranks, if the check used representatives
   if (cold.folding) all = lower(graph, ignored);
   Lowered& lowered = all ? *all : cold.usual.lowered;
   if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
-  const std::optional<bool> rests = rests_on_creation(lowered.plan, options);
-  result.by_creation = rests ? *rests : rests_on_creation(std::move(graph), options);
+  const std::optional<bool> rests = rests_on_init(lowered.plan, options);
+  result.by_init = rests ? *rests : rests_on_init(std::move(graph), options);
 }
 
 bool has_action(const Schedule& schedule, ActionKind kind) {
@@ -350,7 +351,7 @@ LeftOut left_out(const TaskGraph& graph) {
 std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies) {
   const sim::Plan& plan = simulation.lowered.plan;
-  const sim::ActTimesTable& times = simulation.outcome.act_times;
+  const sim::OpTimesTable& times = simulation.outcome.op_times;
   // Per channel: end times of sends and start times of receives, in ascending order.
   struct Ends {
     std::vector<std::pair<std::int64_t, std::int64_t>> sends;  // end time and bytes
@@ -361,13 +362,13 @@ std::int64_t buffered_bytes(const Simulation& simulation,
     if (call.kind == sim::CallKind::kCollective) continue;
     Ends& ends = channels[call.channel];
     const std::int64_t times_counted = count_of(copies, plan.actors[call.actor].rank);
-    for (std::uint32_t k = 0; k < plan.actors[call.actor].acts; ++k) {
-      const sim::ActTimes& act = times.of(call.actor, k);
-      if (call.kind == sim::CallKind::kReceive && act.start != sim::kNever) {
-        ends.receives.push_back(act.start.ns);
-      } else if (call.kind == sim::CallKind::kSend && act.end != sim::kNever) {
+    for (std::uint32_t k = 0; k < plan.actors[call.actor].ops; ++k) {
+      const sim::OpTimes& op = times.of(call.actor, k);
+      if (call.kind == sim::CallKind::kReceive && op.start != sim::kNever) {
+        ends.receives.push_back(op.start.ns);
+      } else if (call.kind == sim::CallKind::kSend && op.end != sim::kNever) {
         const std::int64_t bytes = call.steps > 0 ? call.signature.count : 0;
-        ends.sends.emplace_back(act.end.ns, bytes * times_counted);
+        ends.sends.emplace_back(op.end.ns, bytes * times_counted);
       }
     }
   }
@@ -386,37 +387,37 @@ std::int64_t buffered_bytes(const Simulation& simulation,
   return most_at_a_time(std::move(changes));
 }
 
-ReadingsReport one_reading(const TaskGraph& graph, CheckReport check) {
-  ReadingsReport result;
+NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check) {
+  NcclModesReport result;
   result.answer = job_answer_of(check.exploration.answer);
-  result.shown = graph.reading;
+  result.shown = graph.nccl_mode;
   result.check = std::move(check);
   return result;
 }
 
-ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
-                              sim::RunProgress* progress, std::optional<LaidOutJob> contract,
-                              FoldHangs fold_hangs) {
+NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& options,
+                                 sim::RunProgress* progress, std::optional<LaidOutJob> contract,
+                                 FoldHangs fold_hangs) {
   std::array<CheckReport, 3> reports;
   bool real_is_open = false;  // ranks leave some collectives early in `real`
   bool real_is_far = false;   // some sends to other hosts are buffered in `real`
-  ReadingsReport result;
-  graph.reading = kReadings.front();
+  NcclModesReport result;
+  graph.nccl_mode = kNcclModes.front();
   Diagnostics none;
   if (!contract) contract = lay_out_job(graph, none);
   std::optional<RankFolding> folding;
   if (const auto* folded = std::get_if<FoldedJob>(&*contract)) folding = folded->folding;
-  for (std::size_t i = 0; i < kReadings.size(); ++i) {
-    const bool is_last = i + 1 == kReadings.size();
-    graph.reading = kReadings[i];
-    std::optional<CheckReport> report = check_reading(graph, std::exchange(contract, std::nullopt),
-                                                      folding, options, progress, fold_hangs);
+  for (std::size_t i = 0; i < kNcclModes.size(); ++i) {
+    const bool is_last = i + 1 == kNcclModes.size();
+    graph.nccl_mode = kNcclModes[i];
+    std::optional<CheckReport> report = check_mode(graph, std::exchange(contract, std::nullopt),
+                                                   folding, options, progress, fold_hangs);
     if (!report) {
       reports[i] = reports[0];
       continue;
     }
     reports[i] = std::move(*report);
-    if (kReadings[i] == Reading::kReal) {
+    if (kNcclModes[i] == NcclMode::kReal) {
       const Simulation& usual = reports[i].usual;
       result.buffered_bytes = buffered_bytes(usual, reports[i].copies());
       real_is_open = usual.lowered.plan.open;
@@ -427,9 +428,9 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       keep_answer_only(reports[i]);
     }
   }
-  result.readings = answers_of(reports);
+  result.modes = answers_of(reports);
   const std::size_t shown = deciding(reports);
-  result.shown = kReadings[shown];
+  result.shown = kNcclModes[shown];
   result.answer = job_answer_of(reports[shown].exploration.answer);
   const bool others_proved = reports[1].exploration.answer == sim::Answer::kProved &&
                              reports[2].exploration.answer == sim::Answer::kProved;
@@ -445,7 +446,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);
   const bool goes_well =
       result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
-  CheckReport& cold = result.shown == Reading::kCold ? result.check : reports.back();
+  CheckReport& cold = result.shown == NcclMode::kCold ? result.check : reports.back();
   if (goes_well) find_assumptions(std::move(graph), cold, options, result);
   return result;
 }

@@ -12,25 +12,25 @@
 namespace pipesim::models {
 
 /// The ops of a slot: op `k` (from 0) of each actor from `first` to `last`.
-struct SlotActs {
+struct SlotOps {
   sim::ActorId first;
   sim::ActorId last;
   std::uint32_t k = 0;
 };
 
 /// Returns the first actor of a slot that computes; not valid if all are calls.
-inline sim::ActorId first_that_computes(const sim::Plan& plan, const SlotActs& acts) {
-  for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
+inline sim::ActorId first_that_computes(const sim::Plan& plan, const SlotOps& ops) {
+  for (std::uint32_t id = ops.first.value; id <= ops.last.value; ++id) {
     if (plan.actors[sim::ActorId{id}].role == sim::Role::kOp) return sim::ActorId{id};
   }
   return sim::ActorId();
 }
 
 /// The ops of the slots of all ranks in a plan.
-class PipelineActs {
+class PipelineOps {
  public:
   /// Keeps references to both arguments.
-  PipelineActs(const Pipeline& pipeline, const Lowered& lowered)
+  PipelineOps(const Pipeline& pipeline, const Lowered& lowered)
       : pipeline_(pipeline), lowered_(lowered), threads_(pipeline.rank_count()) {
     const sim::Plan& plan = lowered.plan;
     for (const sim::ThreadId id : ids_of(plan.threads)) {
@@ -44,7 +44,7 @@ class PipelineActs {
   }
 
   /// Calls `visit` for each non-empty slot of the row of `rank`, in order, with the index of the
-  /// slot in the row and its SlotActs.
+  /// slot in the row and its SlotOps.
   template <typename Visit>
   void for_each_slot(std::uint32_t rank, const Visit& visit) const {
     const Actions& actions = row(rank);
@@ -54,7 +54,7 @@ class PipelineActs {
       const sim::Thread& thread = plan.threads[thread_id];
       std::vector<Met> actors;  // actors of the thread so far, by position after its first actor
       for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-        const sim::ActorId id = plan.act(thread, i);
+        const sim::ActorId id = plan.op(thread, i);
         const std::uint32_t index = id.value - thread.first_actor.value;
         for (std::size_t next = actors.size(); next <= index; ++next) {
           const auto other = thread.first_actor.value + static_cast<std::uint32_t>(next);
@@ -64,7 +64,7 @@ class PipelineActs {
         if (actor.parts == 0) continue;
         while (slot < actions.size() && actions[slot].none()) ++slot;
         if (slot == actions.size()) return;  // only steps after the schedule are left
-        visit(slot, SlotActs{id, sim::ActorId{id.value + actor.parts - 1}, actor.acts++});
+        visit(slot, SlotOps{id, sim::ActorId{id.value + actor.parts - 1}, actor.ops++});
         i += actor.parts - 1;
         slot = slot_end(actions, slot);
       }
@@ -84,7 +84,7 @@ class PipelineActs {
   // An actor found in a program.
   struct Met {
     std::uint32_t parts = 0;
-    std::uint32_t acts = 0;  // number so far
+    std::uint32_t ops = 0;  // number so far
   };
 
   const Pipeline& pipeline_;

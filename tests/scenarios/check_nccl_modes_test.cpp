@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/search/readings.hpp"
+#include "models/search/nccl_modes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"
@@ -30,30 +30,30 @@ bool is_hang(const nlohmann::json& answer) {
 
 TEST_CASE("check says of every shipped scenario by which reading it hangs",
           "[scenarios][readings][check]") {
-  int with_readings = 0;
+  int with_modes = 0;
   int hangs = 0;
   for (const std::string& path : testing::scenario_paths()) {
     INFO(path);
     const nlohmann::json report = checked(path);
-    const bool has = models::has_readings(testing::load(path).graph);
+    const bool has = models::has_nccl_modes(testing::load(path).graph);
     CHECK(report.contains("readings") == has);
     if (!has) continue;
-    ++with_readings;
-    const nlohmann::json& readings = report["readings"];
-    REQUIRE(readings.size() == 3);
+    ++with_modes;
+    const nlohmann::json& modes = report["readings"];
+    REQUIRE(modes.size() == 3);
     const std::string shown = report["reading"];
-    const nlohmann::json& answer = readings[shown]["answer"];
+    const nlohmann::json& answer = modes[shown]["answer"];
     if (is_hang(report["answer"])) {
       ++hangs;
       CHECK(answer == report["answer"]);
     } else if (report["answer"] == "proved") {
-      CHECK(readings["contract"]["answer"] == "proved");
-      CHECK(readings["cold"]["answer"] == "proved");
+      CHECK(modes["contract"]["answer"] == "proved");
+      CHECK(modes["cold"]["answer"] == "proved");
     }
     // If a fresh job hangs, check shows this hang.
-    if (is_hang(readings["cold"]["answer"])) CHECK(shown == "cold");
+    if (is_hang(modes["cold"]["answer"])) CHECK(shown == "cold");
   }
-  CHECK(with_readings >= 20);
+  CHECK(with_modes >= 20);
   CHECK(hangs >= 10);
 }
 
@@ -82,10 +82,10 @@ TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings
           "rule 9.4"));
   for (const auto& [name, answers] : expected) {
     INFO(name);
-    const nlohmann::json readings = checked("scenarios/" + name + ".yaml")["readings"];
+    const nlohmann::json modes = checked("scenarios/" + name + ".yaml")["readings"];
     std::string found;
-    for (const char* reading : {"contract", "real", "cold"}) {
-      found += (found.empty() ? "" : ", ") + readings[reading]["answer"].get<std::string>();
+    for (const char* mode : {"contract", "real", "cold"}) {
+      found += (found.empty() ? "" : ", ") + modes[mode]["answer"].get<std::string>();
     }
     CHECK(found == answers);
   }

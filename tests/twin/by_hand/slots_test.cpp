@@ -76,7 +76,7 @@ TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
     const int first = sketch.add_kernel(0, 0, 10);
     const int second = sketch.add_kernel(0, 2, 10);
     const int third = sketch.add_kernel(0, 3, 10);
-    sketch.actor(first).room = sketch.actor(second).room = 3;
+    sketch.actor(first).kernel_slots = sketch.actor(second).kernel_slots = 3;
     if (whole) sketch.actor(second).gang = 3;
     const Result result = simulate(sketch.spec);
     CHECK(times_of(result, {first, 0}) == Times{0, 0, 10});
@@ -106,10 +106,10 @@ TEST_CASE("twin by hand: an op takes its slots in gangs", "[twin]") {
     const int second = sketch.add_kernel(0, 2, 10);
     const int third = sketch.add_kernel(0, 3, 10);
     const int fourth = sketch.add_kernel(0, 4, 10);
-    sketch.actor(first).room = 3;
-    sketch.actor(second).room = 4;
+    sketch.actor(first).kernel_slots = 3;
+    sketch.actor(second).kernel_slots = 4;
     sketch.actor(second).gang = row.gang;
-    sketch.actor(fourth).room = 2;
+    sketch.actor(fourth).kernel_slots = 2;
     const Result result = simulate(sketch.spec);
     CHECK(times_of(result, {second, 0}) == row.second);
     CHECK(times_of(result, {third, 0}) == row.third);
@@ -120,7 +120,7 @@ TEST_CASE("twin by hand: an op takes its slots in gangs", "[twin]") {
 // Each rank has 4 slots, and makes calls of 3 slots on two communicators, in opposite orders: each
 // rank starts half of the other call.
 TEST_CASE("twin by hand: half of a kernel holds its slots", "[twin]") {
-  const auto with = [](int room) {
+  const auto with = [](int slots) {
     Sketch sketch = two_ranks();
     sketch.spec.communicators.push_back({{0, 1}});
     for (int rank = 0; rank < 2; ++rank) {
@@ -129,7 +129,7 @@ TEST_CASE("twin by hand: half of a kernel holds its slots", "[twin]") {
       for (int i = 0; i < 2; ++i) {
         const int call = sketch.add_calls(rank, i == 0 ? rank : 2 + rank,
                                           {collective_call(i == rank ? 0 : 1, 1, 5)});
-        sketch.actor(call).room = room;
+        sketch.actor(call).kernel_slots = slots;
       }
     }
     return simulate(sketch.spec);

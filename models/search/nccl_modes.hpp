@@ -24,8 +24,8 @@ enum class JobAnswer : std::uint8_t {
   kUndecided,
 };
 
-struct ReadingAnswer {
-  Reading reading = Reading::kCold;
+struct NcclModeAnswer {
+  NcclMode mode = NcclMode::kCold;
   sim::Answer answer = sim::Answer::kUndecided;
   sim::Verdict verdict = sim::Verdict::kCompleted;  // of the run with the scenario's own durations
   std::int64_t time_ns = 0;
@@ -40,16 +40,16 @@ struct LaterSize {
   std::int64_t before = 0;  // bytes of the first call
 };
 
-struct ReadingsReport {
+struct NcclModesReport {
   JobAnswer answer = JobAnswer::kUndecided;
-  std::vector<ReadingAnswer> readings;  // in the order contract, real, cold
-  Reading shown = Reading::kCold;       // the reading of `check`
-  CheckReport check;                    // report of the deciding reading
-  std::int64_t buffered_bytes = 0;      // maximum buffered bytes at any time in the `real` run
+  std::vector<NcclModeAnswer> modes;  // in the order contract, real, cold
+  NcclMode shown = NcclMode::kCold;   // the reading of `check`
+  CheckReport check;                  // report of the deciding reading
+  std::int64_t buffered_bytes = 0;    // maximum buffered bytes at any time in the `real` run
   bool by_flows = false;        // `real` may complete only because ranks leave a collective early
   bool by_network = false;      // `real` may complete only because of buffers between hosts
   bool by_empty_calls = false;  // the proof needs collectives of zero bytes not to wait
-  bool by_creation = false;     // the proof needs communicator init not to wait for kernels
+  bool by_init = false;         // the proof needs communicator init not to wait for kernels
   // The call that could hang if NCCL connected separately for each size of an operation.
   std::optional<LaterSize> by_size{};
 };
@@ -69,15 +69,15 @@ LeftOut left_out(const TaskGraph& graph);
 bool is_buffered(const sim::Plan& plan);
 
 /// Reports on a single reading: the reading of `graph`, checked in `check`.
-ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);
+NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check);
 
 /// Checks `graph`, which must lower without errors, in each reading with the budget of `options`.
 /// Checks equal plans only once. `contract`: the job laid out in the contract reading, if the
 /// caller has it.
-ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
-                              sim::RunProgress* progress = nullptr,
-                              std::optional<LaidOutJob> contract = std::nullopt,
-                              FoldHangs fold_hangs = FoldHangs::kNo);
+NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& options,
+                                 sim::RunProgress* progress = nullptr,
+                                 std::optional<LaidOutJob> contract = std::nullopt,
+                                 FoldHangs fold_hangs = FoldHangs::kNo);
 
 /// Returns the maximum number of bytes in NCCL's buffers at any time: messages whose send has ended
 /// and whose receive has not started. `simulation` must have kept the times of its ops. `copies`:

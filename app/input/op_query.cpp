@@ -1,4 +1,4 @@
-#include "app/input/act_query.hpp"
+#include "app/input/op_query.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -14,7 +14,7 @@
 
 namespace pipesim::app {
 
-std::optional<ActQuery> parse_act(std::string_view text) {
+std::optional<OpQuery> parse_op(std::string_view text) {
   constexpr std::string_view kRank = "rank";
   if (text.substr(0, kRank.size()) != kRank) return std::nullopt;
   text.remove_prefix(kRank.size());
@@ -25,10 +25,10 @@ std::optional<ActQuery> parse_act(std::string_view text) {
   const std::string_view op = text.substr(end_of_rank + 1);
   const std::size_t hash = op.rfind('#');
   if (!rank) return std::nullopt;
-  if (hash == std::string_view::npos) return ActQuery{*rank, std::string(op), 0};
-  const auto act = models::whole_number<std::uint32_t>(op.substr(hash + 1));
-  if (hash == 0 || !act || *act == 0) return std::nullopt;
-  return ActQuery{*rank, std::string(op.substr(0, hash)), *act};
+  if (hash == std::string_view::npos) return OpQuery{*rank, std::string(op), 0};
+  const auto number = models::whole_number<std::uint32_t>(op.substr(hash + 1));
+  if (hash == 0 || !number || *number == 0) return std::nullopt;
+  return OpQuery{*rank, std::string(op.substr(0, hash)), *number};
 }
 
 namespace {
@@ -49,15 +49,15 @@ void add_names(const models::ActorTemplate& actor, std::vector<std::string>& nam
 }
 
 // Whether an op of the actor, or a call of its group, has the queried name on some rank.
-bool names(const ActQuery& query, const models::ActorTemplate& actor) {
-  constexpr std::uint32_t kMaxActs = std::numeric_limits<std::uint32_t>::max();
-  return actor.name == query.op || has_call(actor, query.op) ||
-         (actor.numbers && models::find_act(actor, kMaxActs, {query.op, 1}) != models::kNoIndex);
+bool names(const OpQuery& query, const models::ActorTemplate& actor) {
+  constexpr std::uint32_t kMaxOps = std::numeric_limits<std::uint32_t>::max();
+  return actor.name == query.name || has_call(actor, query.name) ||
+         (actor.numbers && models::find_op(actor, kMaxOps, {query.name, 1}) != models::kNoIndex);
 }
 
 // Finds an op of a recorded script by its name in reports: "rank 0 all_reduce #23 on the world
 // group".
-std::optional<ActQuery> of_record(std::string_view text, const models::TaskGraph& graph) {
+std::optional<OpQuery> of_record(std::string_view text, const models::TaskGraph& graph) {
   constexpr std::string_view kRank = "rank ";
   if (graph.recorded == nullptr || !text.starts_with(kRank)) return std::nullopt;
   text.remove_prefix(kRank.size());
@@ -66,17 +66,17 @@ std::optional<ActQuery> of_record(std::string_view text, const models::TaskGraph
   if (!rank || end == text.size()) return std::nullopt;
   const auto found = graph.recorded->find(*rank, std::string(text.substr(end + 1)));
   if (!found) return std::nullopt;
-  return ActQuery{*rank, found->op, found->act};
+  return OpQuery{*rank, found->name, found->number};
 }
 
 }  // namespace
 
-std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph& graph,
-                                 std::string_view who, models::Diagnostics& diagnostics) {
-  std::optional<ActQuery> query = of_record(text, graph);
-  if (!query) query = parse_act(text);
+std::optional<OpQuery> read_op(std::string_view text, const models::TaskGraph& graph,
+                               std::string_view who, models::Diagnostics& diagnostics) {
+  std::optional<OpQuery> query = of_record(text, graph);
+  if (!query) query = parse_op(text);
   if (query) return query;
-  query = parse_act(fmt::format("rank 0 {}", text));
+  query = parse_op(fmt::format("rank 0 {}", text));
   std::set<std::uint32_t> ranks;
   for (const models::ActorTemplate& actor : graph.actors) {
     if (query && names(*query, actor)) ranks.insert(actor.on.begin(), actor.on.end());
@@ -88,7 +88,7 @@ std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph&
   if (!ranks.empty()) {
     diagnostics
         .error({}, models::Code::kUnknownOp,
-               fmt::format("{}: '{}' is on {}", who, query->op,
+               fmt::format("{}: '{}' is on {}", who, query->name,
                            viz::ranks_text({ranks.begin(), ranks.end()})))
         .notes.push_back(fmt::format("say which: 'rank {} {}'", *ranks.begin(), text));
     return std::nullopt;
@@ -98,67 +98,66 @@ std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph&
                         fmt::format("{}: '{}' does not name an op", who, models::printable(text)));
   std::vector<std::string> known;
   for (const models::ActorTemplate& actor : graph.actors) add_names(actor, known);
-  models::suggest_name(error, query ? query->op : std::string(text), known);
+  models::suggest_name(error, query ? query->name : std::string(text), known);
   error.notes.emplace_back("write it as in reports: 'rank 0 gather#3', or rank0:gather#3");
   if (who == "--until") error.notes.emplace_back("a time is a number with a unit, as in 12ms");
   return std::nullopt;
 }
 
-std::string act_query_text(const ActQuery& query) {
-  if (query.act == 0) return fmt::format("rank {} {}", query.rank, query.op);
-  return fmt::format("rank {} {}#{}", query.rank, query.op, query.act);
+std::string op_query_text(const OpQuery& query) {
+  if (query.number == 0) return fmt::format("rank {} {}", query.rank, query.name);
+  return fmt::format("rank {} {}#{}", query.rank, query.name, query.number);
 }
 
 namespace {
 
 // Replaces the name of a group's call by the op of that group, unless an op has the name itself.
-ActQuery of_group(const ActQuery& query, const models::TaskGraph& graph,
-                  const models::Lowered& lowered) {
+OpQuery of_group(const OpQuery& query, const models::TaskGraph& graph,
+                 const models::Lowered& lowered) {
   std::string found;
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     if (lowered.plan.actors[id].rank.value != query.rank) continue;
     const models::ActorTemplate& from = graph.actors[lowered.actor_template[id]];
-    if (from.name == query.op) return query;
-    if (found.empty() && has_call(from, query.op)) found = from.name;
+    if (from.name == query.name) return query;
+    if (found.empty() && has_call(from, query.name)) found = from.name;
   }
-  return found.empty() ? query : ActQuery{query.rank, found, query.act};
+  return found.empty() ? query : OpQuery{query.rank, found, query.number};
 }
 
-void say_unknown(const ActQuery& query, const models::TaskGraph& graph, std::string_view who,
+void say_unknown(const OpQuery& query, const models::TaskGraph& graph, std::string_view who,
                  models::Diagnostics& diagnostics) {
   models::Diagnostic& error = diagnostics.error(
-      {}, models::Code::kUnknownOp, fmt::format("{}: there is no {}", who, act_query_text(query)));
+      {}, models::Code::kUnknownOp, fmt::format("{}: there is no {}", who, op_query_text(query)));
   std::vector<std::string> names;
   for (const models::ActorTemplate& actor : graph.actors) {
     if (!actor.on.contains(query.rank)) continue;
     add_names(actor, names);
   }
-  models::suggest_name(error, query.op, names);
+  models::suggest_name(error, query.name, names);
 }
 
 // Finds an op named without `#k`; fails if several ops have the name.
-std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskGraph& graph,
-                                      const models::Lowered& lowered, std::string_view who,
-                                      models::Diagnostics& diagnostics) {
+std::optional<FoundOp> find_only_op(const OpQuery& query, const models::TaskGraph& graph,
+                                    const models::Lowered& lowered, std::string_view who,
+                                    models::Diagnostics& diagnostics) {
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     const sim::Actor& actor = lowered.plan.actors[id];
     const models::ActorTemplate& from = graph.actors[lowered.actor_template[id]];
     if (actor.rank.value != query.rank) continue;
     // A numbered actor gives each op its own name, such as 0F3.
     const std::uint32_t k =
-        from.numbers ? models::find_act(from, actor.acts, {query.op, 1}) : models::kNoIndex;
-    if (k < actor.acts) return FoundAct{id, k};
-    if (from.name != query.op) continue;
-    if (actor.acts == 1) return FoundAct{id, 0};
-    const auto name_of = [&](std::uint32_t act) {
-      return from.numbers ? models::act_name(from, act).op
-                          : fmt::format("{}#{}", query.op, act + 1);
+        from.numbers ? models::find_op(from, actor.ops, {query.name, 1}) : models::kNoIndex;
+    if (k < actor.ops) return FoundOp{id, k};
+    if (from.name != query.name) continue;
+    if (actor.ops == 1) return FoundOp{id, 0};
+    const auto name_of = [&](std::uint32_t k) {
+      return from.numbers ? models::op_name(from, k).name : fmt::format("{}#{}", query.name, k + 1);
     };
     diagnostics
         .error({}, models::Code::kUnknownOp,
-               fmt::format("{}: {} runs {} times", who, act_query_text(query), actor.acts))
+               fmt::format("{}: {} runs {} times", who, op_query_text(query), actor.ops))
         .notes.push_back(fmt::format("say which: rank {} {} to {}", query.rank, name_of(0),
-                                     name_of(actor.acts - 1)));
+                                     name_of(actor.ops - 1)));
     return std::nullopt;
   }
   say_unknown(query, graph, who, diagnostics);
@@ -167,27 +166,27 @@ std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskG
 
 }  // namespace
 
-std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph& graph,
-                                 const models::Lowered& lowered, std::string_view who,
-                                 models::Diagnostics& diagnostics) {
+std::optional<FoundOp> find_op(const OpQuery& query, const models::TaskGraph& graph,
+                               const models::Lowered& lowered, std::string_view who,
+                               models::Diagnostics& diagnostics) {
   if (query.rank >= graph.ranks) {
     diagnostics.error(
         {}, models::Code::kUnknownRank,
         fmt::format("{}: unknown rank {}: ranks are 0 to {}", who, query.rank, graph.ranks - 1));
     return std::nullopt;
   }
-  const ActQuery meant = of_group(query, graph, lowered);
-  if (meant.act == 0) return find_only_act(meant, graph, lowered, who, diagnostics);
+  const OpQuery meant = of_group(query, graph, lowered);
+  if (meant.number == 0) return find_only_op(meant, graph, lowered, who, diagnostics);
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     const sim::Actor& actor = lowered.plan.actors[id];
     if (actor.rank.value != meant.rank) continue;
-    const std::uint32_t k = models::find_act(graph.actors[lowered.actor_template[id]], actor.acts,
-                                             {meant.op, meant.act});
+    const std::uint32_t k = models::find_op(graph.actors[lowered.actor_template[id]], actor.ops,
+                                            {meant.name, meant.number});
     if (k == models::kNoIndex) continue;
-    if (k < actor.acts) return FoundAct{id, k};
+    if (k < actor.ops) return FoundOp{id, k};
     diagnostics.error({}, models::Code::kUnknownOp,
                       fmt::format("{}: rank {} {} runs {} times, so there is no #{}", who,
-                                  meant.rank, meant.op, actor.acts, meant.act));
+                                  meant.rank, meant.name, actor.ops, meant.number));
     return std::nullopt;
   }
   say_unknown(meant, graph, who, diagnostics);

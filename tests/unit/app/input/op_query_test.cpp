@@ -1,5 +1,5 @@
 // Selects ops by the name of a call in their group.
-#include "app/input/act_query.hpp"
+#include "app/input/op_query.hpp"
 
 #include <string>
 

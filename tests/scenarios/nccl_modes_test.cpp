@@ -23,8 +23,8 @@ using testing::send;
 
 namespace {
 
-std::string verdict_in(const std::string& text, const char* reading) {
-  const Verdict verdict = explanation_of(text, {{"reading", reading}}).verdict;
+std::string verdict_in(const std::string& text, const char* mode) {
+  const Verdict verdict = explanation_of(text, {{"reading", mode}}).verdict;
   if (verdict == Verdict::kCompleted) return "ok";
   if (verdict == Verdict::kMismatch) return "mismatch";
   return verdict == Verdict::kStarved ? "missing" : "hang";
@@ -320,8 +320,8 @@ TEST_CASE("readings: messages are as fast through the buffer", "[scenarios][read
   const std::string text = scenario({"{send: pp, to: 1, bytes: 1MiB, takes: 10us}",
                                      "{recv: pp, from: 0, bytes: 1MiB, takes: 10us}"},
                                     "pp: all");
-  for (const char* reading : {"contract", "real", "cold"}) {
-    CHECK(explanation_of(text, {{"reading", reading}}).time_ns == 10'000);
+  for (const char* mode : {"contract", "real", "cold"}) {
+    CHECK(explanation_of(text, {{"reading", mode}}).time_ns == 10'000);
   }
 }
 

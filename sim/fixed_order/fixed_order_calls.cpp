@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/kahn/fixed_order_run.hpp"
+#include "sim/fixed_order/fixed_order_run.hpp"
 
 namespace pipesim::sim {
 
@@ -35,7 +35,7 @@ void FixedOrderRun::activate(CallId id, std::int64_t time) {
       break;
   }
   ChannelRun& channel = channels_[call.channel];
-  if (call.eager || (call.steps > 0 && has_room(channel, id, time))) {
+  if (call.buffered || (call.steps > 0 && has_space(channel, id, time))) {
     return run_buffered(id, k, time);
   }
   channel.sender = {time, id, k};
@@ -45,7 +45,7 @@ void FixedOrderRun::activate(CallId id, std::int64_t time) {
 // Whether the buffer has space for the send after the recvs that have already run. The send is
 // active at `time`; sets `time` to the moment when it has space. Recvs take messages in order, so
 // the last recv needed determines the time.
-bool FixedOrderRun::has_room(const ChannelRun& channel, CallId send, std::int64_t& time) const {
+bool FixedOrderRun::has_space(const ChannelRun& channel, CallId send, std::int64_t& time) const {
   std::uint32_t steps = channel.steps + plan_.calls[send].steps;
   if (steps > kChannelSteps) return false;
   for (std::uint32_t i = channel.taken.size(); i > 0; --i) {
@@ -105,7 +105,7 @@ void FixedOrderRun::receive(CallId id, std::int64_t time) {
     if (channel.taken.size() > kChannelSteps) channel.taken.pop();
     Arrival& next = channel.sender;
     const bool waits = next.call.valid() && plan_.calls[next.call].steps > 0;
-    if (waits && has_room(channel, next.call, next.time)) {
+    if (waits && has_space(channel, next.call, next.time)) {
       const Arrival send = std::exchange(next, Arrival());
       run_buffered(send.call, send.k, send.time);
     }

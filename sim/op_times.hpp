@@ -13,28 +13,28 @@ namespace pipesim::sim {
 
 /// The times at which an op was launched, started and ended, and at which its thread entered it;
 /// kNever if it has not happened.
-struct ActTimes {
+struct OpTimes {
   Time launch = kNever;
   Time start = kNever;
   Time end = kNever;
   Time enter = kNever;
 
-  friend constexpr bool operator==(const ActTimes&, const ActTimes&) = default;
+  friend constexpr bool operator==(const OpTimes&, const OpTimes&) = default;
 };
 
 /// The times of a plan's ops: 32 bytes per op. Some actors keep only their last op.
-class ActTimesTable {
+class OpTimesTable {
  public:
-  ActTimesTable() = default;
+  OpTimesTable() = default;
 
   /// Keeps the times of all ops of each actor; for actors in `last_only`, only of the last op.
-  ActTimesTable(const Plan& plan, const std::vector<ActorId>& last_only)
+  OpTimesTable(const Plan& plan, const std::vector<ActorId>& last_only)
       : rows_(plan.actors.size()) {
     for (const ActorId id : last_only) rows_[id].step = 0;
     std::uint64_t count = 0;
     for (const ActorId id : ids_of(plan.actors)) {
       rows_[id].first = count;
-      count += rows_[id].step == 0 ? 1 : plan.actors[id].acts;
+      count += rows_[id].step == 0 ? 1 : plan.actors[id].ops;
     }
     times_.resize(count);
   }
@@ -43,16 +43,16 @@ class ActTimesTable {
 
   /// Returns the times of op `k` (from 0), which exists. If the actor keeps one op, returns the
   /// times of that op.
-  const ActTimes& of(ActorId actor, std::uint64_t k) const { return times_[index(actor, k)]; }
-  ActTimes& of(ActorId actor, std::uint64_t k) { return times_[index(actor, k)]; }
+  const OpTimes& of(ActorId actor, std::uint64_t k) const { return times_[index(actor, k)]; }
+  OpTimes& of(ActorId actor, std::uint64_t k) { return times_[index(actor, k)]; }
 
   /// Whether the actor keeps all its ops, one after another in the table.
   bool keeps_all(ActorId actor) const { return rows_[actor].step != 0; }
 
   /// All times in the table, grouped by actor.
-  const std::vector<ActTimes>& all() const { return times_; }
+  const std::vector<OpTimes>& all() const { return times_; }
 
-  friend bool operator==(const ActTimesTable& a, const ActTimesTable& b) {
+  friend bool operator==(const OpTimesTable& a, const OpTimesTable& b) {
     return a.times_ == b.times_;  // same plan and same `last_only`
   }
 
@@ -68,7 +68,7 @@ class ActTimesTable {
   }
 
   IdVector<ActorId, Row> rows_;
-  std::vector<ActTimes> times_;
+  std::vector<OpTimes> times_;
 };
 
 }  // namespace pipesim::sim
