@@ -56,7 +56,7 @@ class Stuck:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What `pipesim check` says of a record. `failed`: ranks that raised or exited."""
+    """The result of `pipesim check` on a record. `failed`: ranks that raised or exited."""
 
     answer: str  # "proved", "hang possible", "hang certain", "mismatch", "undecided" or "failed"
     stuck: tuple[Stuck, ...]

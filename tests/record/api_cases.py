@@ -341,7 +341,7 @@ def store(rank, n):
     assert store.add("count", 0) == n
 
 
-# What is built on these
+# Packages built on these
 
 
 @case(new=True)
@@ -525,7 +525,7 @@ def pipeline_interleaved(rank, n):
 def checkpoint(rank, n):
     from torch.distributed import checkpoint
 
-    # Of the parent, which is the same for all ranks.
+    # The pid of the parent is the same for all ranks.
     folder = os.path.join(tempfile.gettempdir(), f"checkpoint{os.getppid():08}")
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder)

@@ -29,7 +29,7 @@ from pipesim.recorder import launcher
 
 AT_ONCE = 8  # jobs
 
-# Of gloo's Flight Recorder, where the record says it shorter.
+# Names of gloo's Flight Recorder that are shorter in the record.
 NAMES = {
     "_all_gather_base": "all_gather", "_allgather_base": "all_gather",
     "all_gather_into_tensor_coalesced": "all_gather", "allgather_coalesced": "all_gather",
@@ -52,7 +52,7 @@ def run_case(case, skipped, rank, ranks):
 
 
 def in_process(case, skipped):
-    """What a rank does, under torchrun's environment."""
+    """Runs a case in a rank, under torchrun's environment."""
     run_case(case, skipped, int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
 
 
@@ -140,7 +140,7 @@ def calls_of_record(path, rank):
 
 
 def difference(rank, collectives, dumped):
-    """Where the record differs from the dump, in words; nothing if it does not."""
+    """Describes the difference between the record and the dump; empty if there is none."""
     left = list(dumped)
     for number, call in enumerate(collectives, 1):
         found = left.pop(0) if left else None
@@ -159,9 +159,9 @@ def difference(rank, collectives, dumped):
     return f"rank {rank}: gloo also has {left}" if left else ""
 
 
-# Both
+# Gloo and the record
 
-# What pipesim may answer. Calls that do not match can complete: a larger recv.
+# The allowed answers of pipesim. Calls that do not match can complete: a larger recv.
 _ANSWERS = {"complete": ("proved", "mismatch"), "hang": ("hang certain",)}
 
 
@@ -178,7 +178,7 @@ class Form:
         self.job = real_gloo.Job(self.folder, case.ranks, run, "api_cases.py")
 
     def faults(self, outcome):
-        """What differs between gloo and the record, in words."""
+        """Describes the differences between gloo and the record."""
         case = self.case
         run = functools.partial(in_process, case, self.skipped)
         recorded = record(run, ranks=case.ranks)

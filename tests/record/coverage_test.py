@@ -34,7 +34,7 @@ class Coverage(unittest.TestCase):
             for name in dir(dist)
             if not name.startswith("_") and not isinstance(getattr(dist, name), module)
         ]
-        # What the package itself imports from elsewhere.
+        # Names that the package itself imports from elsewhere.
         foreign = {"Enum", "timedelta", "torch"}
         self.assertEqual([], self.undecided("torch.distributed", set(names) - foreign))
 

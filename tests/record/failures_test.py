@@ -22,7 +22,7 @@ torch.set_num_threads(1)
 
 
 def ends(how):
-    """What `check` says of ends.py on 3 ranks, of which rank 1 ends in this way."""
+    """Returns the result of `check` for ends.py on 3 ranks; rank 1 ends in this way."""
 
     def run():
         sys.argv = [str(PROGRAM), how]

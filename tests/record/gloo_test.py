@@ -108,7 +108,7 @@ def script_of(seed):
 
 
 def run_and_stay(folder, ranks):
-    """What a rank does. It stays until all are done, or others would lose their peer."""
+    """Runs a rank, and stays until all ranks are done, or others would lose their peer."""
     real_gloo.script(folder / "program.py")()
     (folder / f"{os.environ['RANK']}.done").touch()
     while len(list(folder.glob("*.done"))) < ranks:
@@ -116,7 +116,7 @@ def run_and_stay(folder, ranks):
 
 
 def run_for_real(folders):
-    """By folder and rank the line where it is stuck; a rank that is done is left out."""
+    """Returns the line of each stuck rank, by folder and rank."""
     jobs = [
         real_gloo.Job(folder, ranks, functools.partial(run_and_stay, folder, ranks))
         for folder, ranks in folders.items()
@@ -140,7 +140,7 @@ def judge(folder, ranks):
 
 
 def differences(real, report):
-    """What disagrees, in words; nothing if all is well."""
+    """Describes the differences; empty if there are none."""
     ours = {s.rank: int(re.search(r"program\.py:(\d+)", s.at)[1]) for s in report.stuck}
     if bool(real) == report.proved:
         yield f"gloo {'hangs' if real else 'completes'}, pipesim says '{report.answer}'"

@@ -108,7 +108,7 @@ class Groups(unittest.TestCase):
         self.assertEqual([("broadcast", r, 4 * (r + 1), 1) for r in range(3)], roots)
         self.assertTrue(recorded.check().proved)
 
-    # With real gloo 2.13 it hangs: a slower rank waits for a key that another has deleted.
+    # Real gloo 2.13 hangs: a slower rank waits for a key that another rank has deleted.
     def test_a_key_that_is_deleted_while_others_may_wait_for_it(self):
         def job(meet):
             dist, rank = torch.distributed, int(os.environ["RANK"])

@@ -50,7 +50,7 @@ class Trainer:
 
 
 def stacks(folder, rank):
-    """Of each call the stack, from the innermost place on: (text of its line, package)."""
+    """Returns the stack of each call, innermost place first: (text of its line, package)."""
     places, found = {}, []
     for line in map(json.loads, (folder / f"rank{rank}.jsonl").read_text().splitlines()):
         if "at" in line:

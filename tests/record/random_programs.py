@@ -144,7 +144,7 @@ class Generator:
             self._append(rank, Call(text, "collective", self._work("collective")))
 
     def _work(self, kind):
-        """What becomes of a Work; of most calls nobody sees one."""
+        """Returns the use of a Work; most calls have no visible Work."""
         if self.random.random() < 0.4:
             return ""
         choice = self.random.choice(["wait", "wait", "keep", "drop", "poll", "twice", "future"])

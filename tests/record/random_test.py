@@ -42,7 +42,7 @@ def fault_of(outcome, answer):
     """In words, nothing if the answer fits."""
     if answer == "no answer":
         return "no answer"
-    # Of a mismatch it says that nothing hangs.
+    # The answer "mismatch" also says that nothing hangs.
     proofs = ("proved", "mismatch") if outcome.verdict == "hang" else ("proved",)
     if outcome.verdict != "complete" and answer in proofs:
         return "false proof"

@@ -30,8 +30,8 @@ class _Rank(BaseException):
 
 
 def script(path):
-    """What a rank does that is a script: it runs in the namespace of `__main__`, which lives as
-    long as that of a script."""
+    """Returns a rank that runs a script in the namespace of `__main__`, which lives as long as a
+    script's."""
     text = pathlib.Path(path).read_text()
     return lambda: exec(compile(text, str(path), "exec"), vars(sys.modules["__main__"]))
 
@@ -95,8 +95,8 @@ class Job:
         faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
 
     def progress(self):
-        """What changes while ranks go on: how many are left, the processor time of their main
-        threads, and whether one computes, or would if it had a processor. Not of all threads:
+        """Returns figures that change while ranks continue: the number of ranks left, the processor
+        time of their main threads, and whether one of them is runnable. Other threads do not count:
         gloo's own spins once a peer has closed its connection."""
         for rank, pid in enumerate(self._pids):
             if rank not in self._status:

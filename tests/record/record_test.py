@@ -125,7 +125,7 @@ class Ends(unittest.TestCase):
         self.assertIn("no such data set", recorded.output)
 
     def test_a_process_that_dies(self):
-        # By the command line: rank 1 is a child of the second parent.
+        # From the command line, rank 1 is a child of the second parent.
         with tempfile.TemporaryDirectory() as folder:
             done = command("--ranks", 3, "--only-record", "-o", folder, PROGRAMS / "ends.py", "die")
             described = json.loads((pathlib.Path(folder) / "record.json").read_text())
@@ -688,7 +688,7 @@ class Verdicts(unittest.TestCase):
         stuck = {s.rank: int(s.at.split(":")[1].split()[0]) for s in report.stuck if s.at}
         return ("hang" if report.hangs else report.answer), stuck
 
-    # By hand, from the rules in docs/explanation/record.md: no host waits for a collective unless
+    # Derived from the rules in docs/explanation/record.md: no host waits for a collective unless
     # it reads a value, and whoever never calls leaves the others waiting, as with gloo.
     def test_verdicts_under_the_rules_of_nccl(self):
         barrier = line_of("ends.py", "dist.barrier()  #")

@@ -1,4 +1,4 @@
-"""What the parents of ranks import, and what they say meanwhile.
+"""The imports of the parents of ranks, and their messages meanwhile.
 
 startup_test.py PIPESIM
 """

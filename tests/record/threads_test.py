@@ -123,7 +123,7 @@ PROGRAMS = [
 if NEW:
     PROGRAMS.append(checkpoint_of_a_group_of_its_own)
 
-# What gloo does is what check must say. Where two threads share a group, it may leave it open.
+# check must answer what gloo does. If two threads share a group, it can leave the answer open.
 ANSWERS = {"complete": ["proved"], "hang": ["hang certain"]}
 OPEN = {one_group: ["undecided", "hang possible"]}
 

@@ -22,8 +22,8 @@ from typing import Any, Optional
 from pipesim.recorder import messages as m
 from pipesim.recorder.tasks import Standing
 
-# So many times in a row nothing but questions may be answered: then the ranks ask forever, e.g.
-# `while store.add("ready", 0) < 2`.
+# Maximum number of rounds in a row that answer questions only. Ranks that still ask then ask
+# forever, as in `while store.add("ready", 0) < 2`.
 _MAX_IDLE_ROUNDS = 2000
 
 # Answered when all wait, because the answer depends on who comes first.
@@ -38,7 +38,7 @@ _TO_ROOT = frozenset({"gather", "reduce"})
 # Collectives that compute with the elements.
 _REDUCES = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 
-# Who asks: a rank, and the thread in it.
+# The asking rank, and its thread.
 Asker = tuple[int, tuple[int, ...]]
 
 
@@ -55,7 +55,7 @@ class _Meeting:
         return len(self.calls) == len(self.members) and self._fits(self.calls.values())
 
     def outcome(self, rank: int) -> Optional[m.Reply]:
-        """What `rank` gets. It may have it before all are here."""
+        """Returns the reply to `rank`, possibly before all ranks have called."""
         if self.complete():
             return m.Reply(value=self._result(rank))
         own = self.calls[rank]
@@ -88,7 +88,7 @@ class _Meeting:
         )
 
     def _result(self, rank: int) -> m.Parts:
-        """None if it is not carried."""
+        """Returns the values for a rank; None if values are not carried."""
         from pipesim.recorder import values
 
         ordered = [self.calls[member] for member in self.members]
@@ -135,8 +135,8 @@ class Broker:
             collections.deque
         )
         self._pushes: collections.Counter[str] = collections.Counter()
-        # By key, the ranks that have waited for it, each with those that it has met in a barrier
-        # since then: what they do comes later.
+        # For each key, the ranks that have waited for it; for each of these, the ranks that met it
+        # in a barrier since: their later calls come after the key was set.
         self._waited: dict[str, dict[int, set[int]]] = collections.defaultdict(dict)
         self._setters: dict[str, Asker] = {}  # who set a key last
         self._idle_rounds = 0
@@ -464,7 +464,7 @@ class Broker:
         return self._pushes[key] if call.op == "push" else queue.popleft()
 
     def _first_that_is_late(self) -> Optional[Asker]:
-        """Whose time is over first; of those with the same, the lowest rank."""
+        """Returns the asker whose timeout ends first; on a tie, the lowest rank."""
         timed = [
             (question.seconds, asker)
             for asker, question in self._waiting.items()

@@ -123,6 +123,6 @@ def refusal(name: str) -> Callable[..., NoReturn]:
 
 
 def undecided(owner: str, names: Iterable[str]) -> list[str]:
-    """Those of the owner's names that are neither recorded nor local."""
+    """Returns the owner's names that are neither recorded nor local."""
     known = {*RECORDED[owner], *LOCAL[owner]}
     return [name for name in names if not name.startswith("__") and name not in known]

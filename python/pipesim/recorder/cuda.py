@@ -251,7 +251,7 @@ def _copy_(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _backward(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> None:
-    """With the mode on, or no hook of the backward would be seen."""
+    """Runs the backward with the mode on; without the mode, its hooks are not seen."""
     names = ("gradient", "retain_graph", "create_graph", "inputs")
     given = {**dict(zip(names, args)), **kwargs}
     gradient = given.pop("gradient", None)
@@ -526,7 +526,7 @@ class _TypedMaker:
 
 
 def _replace_defaults(cuda: Cuda) -> None:
-    """Where tensors are made by default, and generators of random numbers."""
+    """Replaces the default device of tensors and of random number generators."""
     original_type = torch.set_default_tensor_type
 
     def set_default_tensor_type(wanted: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the stand-in for GPUs replaces in modules of torch that not every script imports."""
+"""Replacements for GPUs in modules of torch that not every script imports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What ProcessGroupGloo refuses, with its words: a call that raises there is not recorded.
+"""The calls that ProcessGroupGloo refuses, with its messages. A call that raises is not recorded.
 
-Measured with torch 1.13.1 and 2.13.0; of what only 1.13 refuses, nobody looked when it came.
+Measured with torch 1.13.1 and 2.13.0; the version that dropped a limit of 1.13 is not known.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check_form(form: str) -> None:
 
 
 def check_types(tensors: Sequence[torch.Tensor]) -> None:
-    """Of a collective. Messages have any type."""
+    """Checks the types of a collective. Messages can have any type."""
     if any(tensor.dtype not in _TYPES for tensor in tensors):
         _refuse("Invalid scalar type")
 
@@ -54,13 +54,13 @@ def check_reduction(name: str, tensors: Sequence[torch.Tensor]) -> None:
 
 
 def check_exchange(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-    """Of an all_to_all of lists, each of tensors of one size."""
+    """Checks an all_to_all of lists; all tensors of a list have the same size."""
     if inputs[0].size() != outputs[0].size():
         _refuse("ProcessGroupGloo::alltoall: input and output tensors must have the same size")
 
 
 def check_scattered(output: torch.Tensor, input: torch.Tensor, ranks: int) -> None:
-    """Of a reduce_scatter of one tensor, which is split among `ranks` along its first dimension."""
+    """Checks a reduce_scatter of one tensor, split among `ranks` along its first dimension."""
     if not output.dim() or not input.dim():
         return  # gloo crashes
     needed, given = output.size(0) * ranks, input.size(0)

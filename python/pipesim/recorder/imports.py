@@ -1,4 +1,4 @@
-"""What the parents of ranks import before they fork: what the ranks would import each.
+"""Imports for the parents of ranks, before they fork, so that not every rank imports them.
 
 Half of torch's import time is that of `torch._dynamo` and what it loads (fsdp, tensor, sympy). The
 first optimizer needs it, and DDP, but a script of collectives does not.

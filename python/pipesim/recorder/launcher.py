@@ -216,7 +216,7 @@ class Launcher:
             self._connections[rank].send_bytes(pickle.dumps(reply))
 
     def _standing(self, rank: int, asking: Collection[int], helpers: Collection[int]) -> Standing:
-        """What the threads of a rank do."""
+        """Returns the state of the threads of a rank."""
         if rank not in self._tasks:
             self._tasks[rank] = Tasks(self._pids[rank])
         standing = self._tasks[rank].standing(asking, helpers)

@@ -54,7 +54,7 @@ class MadeUp:
             setattr(tensor, _MARK, size)
 
     def clear(self, tensors: Sequence[torch.Tensor]) -> None:
-        """They have real values now."""
+        """Marks tensors that have real values now."""
         if self._wrapped:
             for tensor in tensors:
                 setattr(tensor, _MARK, 0)
@@ -119,7 +119,7 @@ def _is_used(caller: Optional[FrameType]) -> bool:
 
 
 def _size_of(thing: Any) -> int:
-    """Of a tensor with such values, or a view of one, the bytes of the call; else 0."""
+    """Returns the bytes of the call for a tensor with made-up values, or a view of one; else 0."""
     if not isinstance(thing, torch.Tensor):
         return 0
     own = getattr(thing, _MARK, None)

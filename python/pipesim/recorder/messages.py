@@ -1,4 +1,4 @@
-"""What a rank's process and the broker say to each other, pickled, over one pipe per rank.
+"""Messages between a rank's process and the broker, pickled, over one pipe per rank.
 
 A rank hands over its calls without waiting (`Collective`, `Send`, `Recv`), and asks for a result
 only when its host needs it (`Need`). Questions are answered by a `Reply`, for which the thread that
@@ -63,13 +63,13 @@ class Send:
 class Recv:
     call: int
     channel: tuple[Any, ...]
-    peer: Optional[int]  # None: from any source
+    peer: Optional[int]  # for any source: None
 
 
 @dataclasses.dataclass
 class Question:
-    """What a thread of the rank waits for. A thread is known by the numbers of the starts that led
-    to it: (), the main one, starts (1,), (2,), ..., and (2,) starts (2, 1)."""
+    """A question that a thread of the rank waits for. The id of a thread is the path of starts to
+    it: (), the main one, starts (1,), (2,), ..., and (2,) starts (2, 1)."""
 
     thread: tuple[int, ...] = dataclasses.field(default=(), init=False)
     task: int = dataclasses.field(default=0, init=False)  # the thread's id in the system
@@ -81,7 +81,7 @@ class Question:
 class Need(Question):
     """The host needs the result of this call. `device`: under NCCL it would not wait here."""
 
-    call: Optional[int]  # None: one that is never over
+    call: Optional[int]  # for a call that never ends: None
     device: bool
     seconds: Optional[float] = None  # after which the host stops to wait
     closes: bool = False  # it also stops once a rank that is missing has ended
@@ -111,7 +111,7 @@ class StoreCall(Question):
     value: bytes = b""
     expected: bytes = b""
     amount: int = 0
-    seconds: Optional[float] = None  # likewise
+    seconds: Optional[float] = None  # after which the host stops to wait
 
 
 # Modules with which processes of a job call each other past torch.distributed.

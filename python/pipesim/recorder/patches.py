@@ -389,7 +389,7 @@ def _replace_stores(recorder: RankRecorder) -> None:
     def rendezvous(
         url: str, rank: int = -1, world_size: int = -1, **_: Any
     ) -> Iterator[tuple[RecordingStore, int, int]]:
-        """Whatever the URL: rank and size are those of this recording."""
+        """Returns rank and size of this recording for any URL."""
         _check_size(recorder, rank, world_size)
         yield world, recorder.rank, recorder.world
 
@@ -432,7 +432,7 @@ def _replace_works(recorder: RankRecorder) -> None:
     original_future_of = work_type.get_future
 
     def wait(self: Any, timeout: Any = None) -> bool:
-        # Of 0 (kNoTimeout) it is the group's.
+        # A timeout of 0 (kNoTimeout) means the group's.
         seconds = timeout.total_seconds() if timeout else None
         recorder.wait(self, sys._getframe(1), seconds)
         return True

@@ -7,8 +7,8 @@ from typing import Optional
 
 from pipesim.recorder.tasks import cpu_seconds
 
-# Ranks compute if they use more than this part of one processor, as seen so often while they have
-# no message; and for at most so many times `--seconds`.
+# Ranks compute if they use more than the share _BUSY of a processor in _LOOKS looks without a
+# message; for at most _LONGEST_COMPUTATION times `--seconds`.
 _BUSY = 0.02
 _LOOKS = 8
 _LONGEST_COMPUTATION = 10
@@ -24,7 +24,7 @@ class Patience:
         self.renew()
 
     def renew(self) -> None:
-        """There was a message."""
+        """Starts the time again, after a message."""
         self._last = self._computed_until = time.monotonic()
         self._cpu: Optional[float] = None
 

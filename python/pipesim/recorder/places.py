@@ -20,7 +20,7 @@ import pipesim
 _PACKAGE = os.path.dirname(os.path.abspath(pipesim.__file__)) + os.sep
 _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 
-# Where our own names mean nothing to the user; patches have those of what they replace.
+# Files whose names mean nothing to the user; patches have the names of the functions they replace.
 _RECORDER = os.path.join(_PACKAGE, "recorder", "rank_recorder.py")
 _CUDA = os.path.join(_PACKAGE, "recorder", "cuda_streams.py")
 
@@ -105,8 +105,8 @@ def _callee(frame: FrameType) -> str:
 
 
 def _wrapped_by(frame: FrameType) -> Iterator[Any]:
-    """What a wrapper may stand for: what its function closes over, or `__wrapped__` of an object
-    that is called. Runs no code of the user's objects."""
+    """Yields the candidates for the wrapped function: variables that the wrapper closes over, or
+    `__wrapped__` of the called object. Runs no code of the user's objects."""
     code, local = frame.f_code, frame.f_locals
     for name in code.co_freevars:
         yield local.get(name)
@@ -150,7 +150,7 @@ class Places:
         self._folder = folder
         self._names: dict[str, str] = {}
         self._places: dict[tuple[str, str, str, bool, Optional[Place]], Place] = {}
-        # By code and instruction of each frame: the place, and what keeps these ids in use.
+        # For the code and instruction of each frame: the place, and objects that keep ids valid.
         self._known: dict[tuple[int, ...], tuple[Optional[Place], list[CodeType]]] = {}
 
     def current(self, frame: Optional[FrameType] = None) -> Optional[Place]:

@@ -63,7 +63,7 @@ def _reduce_name(options: Any) -> str:
 
 
 def _sizes(tensor: torch.Tensor) -> str:
-    """As torch's C++ writes the sizes of a tensor."""
+    """Formats the sizes of a tensor like torch's C++."""
     return f"({', '.join(map(str, tensor.shape))})"
 
 
@@ -247,7 +247,7 @@ class RecordingGroup(dist.ProcessGroup):
         return self._collective("all_gather", [[t] for t in tensors], parts)
 
     def _broadcast_all(self, own: torch.Tensor, outputs: Tensors) -> Work:
-        """What ProcessGroupNCCL makes of an all_gather of tensors of different sizes."""
+        """Makes the broadcasts of ProcessGroupNCCL for an all_gather of unequal tensors."""
         self._recorder.start_coalescing()
         for root, output in enumerate(outputs):
             given = own if root == self._index else output
@@ -394,7 +394,7 @@ class RecordingGroup(dist.ProcessGroup):
             receive,
         )
 
-    # What torch asks besides
+    # Other questions of torch
 
     def _set_sequence_number_for_group(self) -> None:
         pass

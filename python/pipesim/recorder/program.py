@@ -18,14 +18,14 @@ _HELP = (
 
 
 class ProgramNotFound(Exception):
-    """There is no pipesim to judge the record."""
+    """No pipesim was found to check the record."""
 
     def __init__(self) -> None:
         super().__init__(_HELP)
 
 
 class ProgramDied(Exception):
-    """It ended without an answer."""
+    """pipesim ended without an answer."""
 
     def __init__(self, status: int) -> None:
         number = -status
@@ -40,7 +40,7 @@ class ProgramDied(Exception):
 
 
 def _own_programs() -> Iterator[Path]:
-    """Where the program is that was installed with this package, in the order of trust."""
+    """Yields the places of the program installed with this package, most trusted first."""
     tree = Path(__file__).resolve().parents[3]
     if (tree / "CMakeLists.txt").exists():
         yield tree / "pipesim"

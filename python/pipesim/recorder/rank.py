@@ -38,7 +38,10 @@ def rank_file_name(rank: int) -> str:
 
 
 def environment(settings: Settings, rank: int) -> dict[str, str]:
-    """As torchrun sets it (torch/distributed/elastic/agent/server/local_elastic_agent.py)."""
+    """Returns the variables of torchrun.
+
+    Source: torch/distributed/elastic/agent/server/local_elastic_agent.py
+    """
     local = settings.local_ranks
     return {
         "RANK": str(rank),

@@ -1,4 +1,4 @@
-"""What one rank records: the hooks in torch call it, it writes entries and asks the broker."""
+"""The recorder of a rank: called by the hooks in torch, it writes entries and asks the broker."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pipesim.recorder.works import (
 # The script's os._exit is recorded (see `rank`); this one is not.
 exit_process = os._exit
 
-# What gloo says of a call on connections that it has closed (gloo/transport/tcp/pair.cc).
+# The message of gloo for a call on connections that gloo has closed (gloo/transport/tcp/pair.cc).
 _CLOSED = "Application timeout caused pair closure"
 
 # After a made-up value, `while not all_done:` may go on forever.
@@ -69,9 +69,9 @@ class RankRecorder:
     batch = OfThread[Optional[int]](None)  # the number of the batch_isend_irecv that is under way
     backward_depth = OfThread(0)
     group_being_made = OfThread[Optional[Group]](None)
-    device_being_bound = OfThread[Any](None)  # likewise, of `device_id=`
+    device_being_bound = OfThread[Any](None)  # from `device_id=`
     half_being_made = OfThread[Optional[Group]](None)  # gloo's, if the group has two backends
-    devices_being_made = OfThread[list[str]]([])  # likewise, the kinds of device it takes
+    devices_being_made = OfThread[list[str]]([])  # kinds of device of that half
     _coalescing = OfThread[Optional[list[Pending]]](None)  # since `_start_coalescing`
     _batch_of_coalescing = OfThread(False)
     _backward_callback_queued = OfThread(False)
@@ -107,8 +107,8 @@ class RankRecorder:
         self.messages = 2  # a file for what the user has to see, whatever the rank
         self._places = Places(settings.script_folder)
         self._works_known: dict[int, KnownWork] = {}  # by id() of the Work, as long as it lives
-        self._pending: dict[int, Pending] = {}  # likewise
-        self._coalesced: dict[int, Coalesced] = {}  # likewise
+        self._pending: dict[int, Pending] = {}  # by id() of the Work
+        self._coalesced: dict[int, Coalesced] = {}  # by id() of the Work
         self._calls = 0
         self._works = 0
         self._numbers: dict[tuple[str, str], int] = {}  # of calls: (group, kind)
@@ -157,7 +157,7 @@ class RankRecorder:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """What is recorded in it comes before what other threads record.
+        """Calls recorded inside come before the calls that other threads record.
 
         Other threads than the main one wait until nothing else goes on in the job, and on odd ranks
         they come before the main one: two threads that race do so in the recording, and always in
@@ -337,8 +337,8 @@ class RankRecorder:
         return handle
 
     def _remember(self, handle: Any, pending: Pending) -> None:
-        """What the script may ask of a Work, as long as it has it. gloo cancels a message whose
-        Work is collected before it is done."""
+        """Keeps a Work for questions of the script, as long as the script has it. gloo cancels a
+        message whose Work is collected before the message is done."""
         key = pending.key
 
         def collected(_: Any) -> None:
@@ -500,7 +500,7 @@ class RankRecorder:
         return end
 
     def _queue_end_of_backward(self, depth: int) -> None:
-        """It runs before the reducer's own callback, which waits for the futures of the buckets.
+        """Queues a callback before the reducer's own, which waits for the futures of the buckets.
 
         Their values are not asked for earlier: another op of backward may reduce over a second
         group, and whether it comes before the bucket differs between ranks.

@@ -1,4 +1,4 @@
-"""What the recorder itself says, on stderr: how ranks ended, and what to do about it."""
+"""Messages of the recorder itself, on stderr: how ranks ended, and what to do about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipesim.recorder.settings import Settings
 
 _LOGS = "'pipesim diagnose' reads the stacks and NCCL logs of a job that hangs"
 
-# What can be done with scripts that are not recorded, by the module that they import.
+# Advice for scripts that are not recorded, by the module that they import.
 _OF_RUNTIME = {
     "jax": "the script imports JAX, whose collectives are not recorded: write the calls of each "
     f"process as host programs ('pipesim new -o job.yaml' is a start); {_LOGS}",

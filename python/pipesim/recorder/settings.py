@@ -1,4 +1,4 @@
-"""What the user asked for, as the command line and the Python API hand it to the launcher."""
+"""The user's settings, from the command line and the Python API to the launcher."""
 
 from __future__ import annotations
 

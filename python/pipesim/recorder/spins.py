@@ -54,7 +54,7 @@ class Spins(threading.local):
 
 
 def _state_of(frame: Optional[FrameType]) -> list[Any]:
-    """Where the user's functions are, and their variables."""
+    """Returns the positions of the user's functions, and their variables."""
     state = []
     while frame is not None:
         if is_users(frame):
@@ -65,7 +65,7 @@ def _state_of(frame: Optional[FrameType]) -> list[Any]:
 
 
 def _value(thing: Any, depth: int = 1) -> Any:
-    """What can be compared of a variable."""
+    """Returns the part of a variable that can be compared."""
     if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes)):
         return repr(thing)
     if isinstance(thing, (list, tuple, dict, set, frozenset)):

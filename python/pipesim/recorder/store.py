@@ -125,7 +125,7 @@ class RecordingStore(dist.Store):
         return int(self._call(m.StoreCall("len", (key,)), sys._getframe(1)))
 
     def barrier(self, key: str, world_size: int, timeout: Optional[timedelta] = None) -> None:
-        """As torch's, of two keys."""
+        """Waits like torch's barrier, with two keys."""
         caller = sys._getframe(1)
         call = m.StoreCall("add", (f"{key}/num_members",), amount=1)
         if self._call(call, caller, asks=False) == world_size:
@@ -177,6 +177,6 @@ class RecordingStore(dist.Store):
         return entry
 
     def _note_order(self, caller: FrameType) -> None:
-        """What the store answers depends on which rank came first, if the script looks at it."""
+        """Notes that the answer of the store depends on the order of ranks, if it is used."""
         if is_result_used(caller.f_code, caller.f_lasti):
             self._recorder.note("store_order", "the store says which rank comes first")

@@ -23,7 +23,7 @@ _SECONDS_TO_DOZE = 0.25
 
 
 class Standing(enum.IntEnum):
-    """What a set of threads does, the liveliest of them."""
+    """The state of the liveliest thread of a set."""
 
     BLOCKED = 0  # all wait for locks, without a timeout
     DORMANT = 1  # one sleeps, or waits with a timeout or for a file, and has done so for a while
@@ -38,7 +38,7 @@ class Tasks:
         self._switched: dict[str, tuple[str, float]] = {}  # by thread: times, and when they changed
 
     def standing(self, asking: Collection[int], helpers: Collection[int]) -> Standing:
-        """What all threads but the helpers do. One that asks waits in `read` for all that do."""
+        """Returns the state of all threads except helpers. A thread that asks waits in `read`."""
         tasks = {task: int(task) in asking for task in _tasks(self._folder)}
         for helper in helpers:
             tasks.pop(str(helper), None)

@@ -21,12 +21,12 @@ _HELPERS = ("IPython", "ipykernel", "multiprocessing", "tensorboard", "tqdm", "t
 
 _UNKNOWN = 1 << 30  # numbers of threads that C++ started, or `_thread`
 
-# By the label of a thread, "" for the main one: how many of its calls came before.
+# Number of earlier calls by the label of their thread, "" for the main thread.
 Calls = dict[str, int]
 
 
 class _Own(threading.local):
-    """What the recorder knows of the thread that asks."""
+    """The state of the current thread in the recorder."""
 
     def __init__(self) -> None:
         thread = threading.current_thread()
@@ -44,7 +44,7 @@ _labels: collections.Counter[str] = collections.Counter()
 
 
 def path() -> tuple[int, ...]:
-    """Of this thread."""
+    """Returns the path of this thread."""
     return _own.path
 
 
@@ -118,7 +118,7 @@ def _install_in_futures() -> None:
     item: Any = concurrent.futures.thread._WorkItem
 
     def telling(original: Any) -> Any:
-        """What the caller knows is known to who looks at the object later."""
+        """Hands the knowledge of the caller to each thread that looks at the object later."""
 
         @functools.wraps(original)
         def tell(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -159,15 +159,15 @@ def others() -> list[threading.Thread]:
 
 
 def is_helper(thread: threading.Thread) -> bool:
-    """It belongs to a package whose threads never call torch.distributed."""
+    """Whether the thread belongs to a package whose threads never call torch.distributed."""
     target = getattr(thread, "_target", None)
     modules = (type(thread).__module__, str(getattr(target, "__module__", "")))
     return any(f"{module}.".startswith(f"{name}.") for module in modules for name in _HELPERS)
 
 
 def join_all() -> None:
-    """As Python does before a process exits: first executors end their threads, then all that are
-    not daemons are waited for."""
+    """Ends threads like Python before a process exits: first executors end theirs, then all threads
+    that are not daemons are joined."""
     for call in reversed(getattr(threading, "_threading_atexits", [])):
         call()
     waited: set[int] = set()

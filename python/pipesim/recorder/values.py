@@ -94,7 +94,7 @@ class Combined:
         self._shared: Optional[list[bytes]] = None  # what several members get is computed once
 
     def of(self, index: int) -> m.Parts:
-        """What the `index`-th member of the group gets."""
+        """Returns the values for the `index`-th member of the group."""
         first = self._calls[0]
         if first.op in ("all_reduce", "reduce", "reduce_scatter"):
             if first.op == "reduce" and index != first.root:
@@ -123,7 +123,7 @@ class Combined:
         return []
 
     def _padded(self, call: m.Collective, index: int) -> bytes:
-        """What the call gives, filled up to the size of the root's."""
+        """Returns the values of the call, filled up to the size of the root's."""
         root = self._calls[call.root]
         return _part(call, index).ljust(len(_part(root, index)), b"\0")
 
@@ -134,7 +134,7 @@ class Combined:
 
 
 def from_root(call: m.Collective, index: int) -> m.Parts:
-    """What the `index`-th member gets of the root's call of a broadcast or scatter."""
+    """Returns the values of the root's broadcast or scatter for the `index`-th member."""
     if call.op == "broadcast" or call.values is None:
         return call.values
     return [_slice(part, index, len(call.members)) for part in call.values]

@@ -1,4 +1,4 @@
-"""What the recorder knows of groups, of calls that are not over, and of their Works."""
+"""Groups, pending calls and their Works in the recorder."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Group:
 
     @property
     def key(self) -> str:
-        """By which its members find each other. After a split, ranks can have different names for
-        a group. Disjoint groups can have one name."""
+        """The key by which its members find each other. After a split, ranks can have different
+        names for a group. Disjoint groups can have one name."""
         return f"{self.split or self.name} of {list(self.ranks)}"
 
 
@@ -86,7 +86,7 @@ def is_object_call(frame: Optional[FrameType]) -> bool:
 
 
 def timed_out(pending: Pending, seconds: Optional[float]) -> str:
-    """As torch words it (ProcessGroupGloo.cpp; gloo/transport/tcp/unbound_buffer.cc)."""
+    """Returns torch's message (ProcessGroupGloo.cpp; gloo/transport/tcp/unbound_buffer.cc)."""
     if not pending.is_message:
         return "Operation timed out!"
     milliseconds = round((seconds or 0) * 1000)

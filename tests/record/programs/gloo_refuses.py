@@ -15,7 +15,7 @@ def attempt(name, call):
         call()
         outcomes[name] = None
     except (RuntimeError, ValueError) as error:
-        # What gloo's C++ says of sizes has a path of the build, or the time, in it.
+        # Messages of gloo's C++ about sizes contain a path of the build, or the time.
         text = str(error).split("\n")[0]
         text = text[text.find("Check failed") :] if "Check failed" in text else text
         outcomes[name] = "[enforce fail]" if text.startswith("[enforce fail") else text
