@@ -6,10 +6,13 @@ Each entry of WORDS is a regular expression for wording to avoid, and its replac
 backquotes and code blocks is not wording, so keys, options and values stay as they are.
 """
 
+import ast
+import io
 import pathlib
 import re
 import subprocess
 import sys
+import tokenize
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -188,6 +191,86 @@ class Words(unittest.TestCase):
             self.assertTrue(BAD.search(re.sub(r"\n", " ", bad)), bad)
         for good in ("acted", "There is no unit.", "`act`", "is no longer", "fact", "no further progress"):
             self.assertFalse(BAD.search(prose(good, True)), good)
+
+
+# In code: names with an old word as a part; comments with an old word, or a first word that makes
+# readers stumble.
+PARTS = set("act creation kahn guard room circle guilty aftermath".split())
+OLD_NAMES = re.compile(r"k(?:Most|Least|Few)(?:[A-Z]\w*)?|(?:at|after)_rest|Reading|reading_name")
+OLD_WORDS = re.compile(
+    r"\b(?:acts?(?! (?:at|on|as|like)\b)|circles?|at rest|comes? to rest|guards?"
+    r"|creations? of (?:a|the|its) communicators?|rooms? (?:of|on) (?:a|the|its) device|aftermath"
+    r"|odd ones?|likewise|so many|(?:is|are) told|one of its own(?! \w)|made once more"
+    r"|nothing where)\b", re.IGNORECASE)  # fmt: skip
+FIRST_WORDS = re.compile(
+    r"(?:Of|What|Whatever|Which|Who|Whoever|Whom|Whose|Those|As|By|With|Where|Nothing|None|Likewise"
+    r"|Both|One of|It|They|There|Here|In which|Behind|Beside)\b")  # fmt: skip
+# Names that are right: of C++, of folders, and keys of JSON in the scripts of the page.
+ABOUT_FOLDERS = ("check_layers.py", "check_layers_test.py", "docs_test.py")
+RIGHT_NAMES = {"lock_guard", "memory_guard"}
+KEYS_OF_JSON = re.compile(r"\b(?:data|run)\.(?:acts|guilty|at_rest)\b")
+LITERAL = r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\b\d[\w\'.]*'
+LITERAL += r"|'(?:\\.|[^'\\\n])*'|`[^`]*`"
+COMMENT = r"(//[^\n]*(?:\n *//[^\n]*)*|/\*(?:.|\n)*?\*/)"
+
+
+def names_and_comments(path):
+    """Returns the identifiers and the comments of a source. Adjacent lines are one comment."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        found = [hit[2] for hit in re.finditer(f"{LITERAL}|{COMMENT}", text) if hit[2]]
+        code = re.sub(f"{LITERAL}|{COMMENT}|#include[^\n]*", " ", text)
+        return re.findall(r"[A-Za-z_]\w*", KEYS_OF_JSON.sub("", code)), found
+    names, found, last = [], [], -1
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME:
+            names.append(token.string)
+        elif token.type == tokenize.COMMENT and not token.string.startswith("#!"):
+            if token.start[0] == last + 1 and token.line.lstrip().startswith("#"):
+                found[-1] += " " + token.string
+            else:
+                found.append(token.string)
+            last = token.start[0]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.append(ast.get_docstring(node) or "")
+    return names, found
+
+
+def is_old(name):
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)
+    old = any(part.lower().rstrip("s") in PARTS for part in parts) or OLD_NAMES.fullmatch(name)
+    return bool(old) and name not in RIGHT_NAMES
+
+
+def wrong_in(comment):
+    """Returns what is wrong with a comment, or None. Quotes and code are not wording."""
+    text = re.sub(r"[\s/*#!]+", " ", comment).strip()
+    prose = re.sub(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'|edge \(guard\)", "``", text)
+    return FIRST_WORDS.match(text) or OLD_WORDS.search(prose)
+
+
+class Code(unittest.TestCase):
+    def test_names_and_comments(self):
+        folders = "app bench examples formats include library models python sim tests tools viz"
+        for path in sorted(path for f in folders.split() for path in (ROOT / f).rglob("*.*")):
+            if path.suffix not in (".cpp", ".hpp", ".js", ".py"):
+                continue
+            names, found = names_and_comments(path)
+            with self.subTest(source=str(path.relative_to(ROOT))):
+                if path.name not in ABOUT_FOLDERS:
+                    self.assertEqual([], sorted({name for name in names if is_old(name)}))
+                self.assertEqual([], [comment for comment in found if wrong_in(comment)])
+
+    def test_old_names_and_comments_are_found(self):
+        for bad in "kActs act_text ActInfo device_room kMostRanks Reading creation".split():
+            self.assertTrue(is_old(bad), bad)
+        for good in "exact actor kernel_slots kMax DumpReading created lock_guard".split():
+            self.assertFalse(is_old(good), good)
+        for bad in ("// Of the ops that", "# Returns the acts of", "/// Which one", "// A circle"):
+            self.assertTrue(wrong_in(bad), bad)
+        for good in ("// Returns the op, whose `act` is right", "# Offers", "// acts on it"):
+            self.assertFalse(wrong_in(good), good)
 
 
 if __name__ == "__main__":
