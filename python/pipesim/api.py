@@ -34,8 +34,8 @@ class RecordingFailed(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class End:
-    """How a rank's record ends: `finished`, `exited` (with `code`), `raised` (`text` says what), or
-    `cut` (`why`: rest, steps, seconds, made_up, killed)."""
+    """The end of a rank's record: `finished`, `exited` (with `code`), `raised` (with the exception
+    in `text`), or `cut` (`why`: rest, steps, seconds, made_up, killed)."""
 
     rank: int
     end: str
@@ -46,8 +46,8 @@ class End:
 
 @dataclasses.dataclass(frozen=True)
 class Stuck:
-    """A rank that hangs. `op`: `all_reduce #23 on the world group`; `at` is the line of the script:
-    `train.py:20 backward`."""
+    """A rank that hangs. `op` is its blocked op, e.g. `all_reduce #23 on the world group`; `at` is
+    the line of the script, e.g. `train.py:20 backward`."""
 
     rank: int
     op: str
@@ -56,7 +56,8 @@ class Stuck:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The result of `pipesim check` on a record. `failed`: ranks that raised or exited."""
+    """A report of `pipesim check` on a record. `failed`: ranks that raised an exception, or exited
+    with an error."""
 
     answer: str  # "proved", "hang possible", "hang certain", "mismatch", "undecided" or "failed"
     stuck: tuple[Stuck, ...]
@@ -66,13 +67,13 @@ class Report:
 
     @property
     def proved(self) -> bool:
-        """No interleaving hangs, for this program as recorded, and no rank failed, died, or was
+        """Whether no interleaving of the recorded program hangs, and no rank failed, died, or was
         ended because it made no progress."""
         return self.answer == "proved" and not self.failed
 
     @property
     def hangs(self) -> bool:
-        """Some interleaving hangs."""
+        """Whether some interleaving hangs."""
         return self.answer in ("hang possible", "hang certain")
 
     def __str__(self) -> str:
@@ -81,7 +82,7 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """A recording: a folder, which every command of pipesim takes for a scenario."""
+    """A recording: a folder that every command of pipesim accepts as a scenario."""
 
     path: Path
     world: int
@@ -92,14 +93,16 @@ class Record:
 
     @property
     def failed(self) -> tuple[int, ...]:
-        """Ranks that raised an exception, or exited with an error."""
+        """Returns the ranks that raised an exception, or exited with an error."""
         return tuple(end.rank for end in self.ends if end.end in ("raised", "exited"))
 
     def check(
         self, *, rules: Optional[str] = None, parameters: Mapping[str, object] = {}
     ) -> Report:
-        """`pipesim check`: whether the job can hang. `rules`: "gloo" or "nccl"; `parameters` as
-        --set. Raises RecordingFailed if there is no program or it refuses the record."""
+        """Runs `pipesim check` to find out whether the job can hang. `rules`: "gloo" or "nccl";
+        `parameters`: values for --set, by key.
+
+        Raises RecordingFailed if the program pipesim is missing or refuses the record."""
         options = program.check_options(rules, [f"{k}={v}" for k, v in parameters.items()])
         try:
             judged = program.check(str(self.path), "--json", *options, capture=True)
@@ -136,13 +139,14 @@ def record(
 ) -> Record:
     """Runs `job`, a script or a function, once as each of `ranks` ranks.
 
-    A script gets `args` on its command line; a function is called with them, in processes forked
-    from this one, so it may be a closure. A function sees what torch and the test have set up so
-    far, and all ranks have one hash seed. `out` keeps the record; by default it lives as long as
-    the returned object. `limit` is in bytes, `seconds` is without progress.
+    A script gets `args` on its command line; a function is called with `args`, in processes forked
+    from this one, so it can be a closure. A function sees the state that torch and the test have
+    set up, and all ranks have one hash seed. `out` is the folder of the record; by default, the
+    record is deleted together with the returned object. `limit` is the size in bytes up to which
+    values are carried, `seconds` the longest time without progress.
 
-    Raises RecordingFailed if there is no script, no torch, or the recording was interrupted. A rank
-    that fails is no error here: see `Record.ends`.
+    Raises RecordingFailed if there is no script or no torch, or if the recording was interrupted.
+    A rank that fails is not an error here: see `Record.ends`.
     """
     if not callable(job) and not Path(job).is_file():
         raise RecordingFailed(f"cannot read the script '{job}'")
@@ -180,7 +184,7 @@ def record(
 
 
 def _record_script(settings: Settings) -> str:
-    """In a process of its own: nothing of this one is changed."""
+    """Records a script in a new process, so that the state of this process does not change."""
     done = subprocess.run(
         [sys.executable, "-m", "pipesim.record", "--settings", settings.to_json()],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -196,7 +200,7 @@ def _record_script(settings: Settings) -> str:
 
 
 def _record_function(settings: Settings, function: Callable[[], object]) -> str:
-    """In a child, which becomes the launcher: the ranks are forked with torch patched."""
+    """Records a function in a forked child, which becomes the launcher and forks the ranks."""
     sys.stdout.flush()
     sys.stderr.flush()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:

@@ -1,4 +1,4 @@
-"""The pytest fixture `record`: as `pipesim.record`, and a failed test prints pipesim's reports."""
+"""The pytest fixture `record`: `pipesim.record`, with pipesim's reports if the test fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _RECORDS = pytest.StashKey[list[Record]]()
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Callable[..., Record]:
-    """`record(script_or_function, ranks=N, ...)`, with the arguments of `pipesim.record`."""
+    """Returns a function with the arguments of `pipesim.record` that keeps the records for
+    the report of a failed test."""
     records: list[Record] = []
     request.node.stash[_RECORDS] = records
 

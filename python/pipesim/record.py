@@ -1,6 +1,6 @@
 """`python3 -m pipesim.record`: records a PyTorch script as all its ranks, and judges the record.
 
-Not to be imported: `from pipesim import record` is the function of `pipesim.api`.
+This module is not for import: `from pipesim import record` gives the function of `pipesim.api`.
 """
 
 from __future__ import annotations

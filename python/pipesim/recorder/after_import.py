@@ -1,4 +1,4 @@
-"""Calls a function once a module has been imported, now or later."""
+"""Callbacks that run after the import of a module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _actions: dict[str, list[Action]] = {}
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds nothing itself: wraps what the other finders find."""
+    """A finder that delegates to the other finders and wraps the loaders that they return."""
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
@@ -43,7 +43,8 @@ def _wrap(loader: Any, actions: list[Action]) -> None:
 
 
 def after_import(name: str, action: Action) -> None:
-    """`action` gets the module."""
+    """Calls `action` with the module `name`: now if it is imported already, else right after its
+    import."""
     if name in sys.modules:
         action(sys.modules[name])
         return

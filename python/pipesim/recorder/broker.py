@@ -1,16 +1,18 @@
-"""Carries values between the ranks, and sees when nothing more can be delivered.
+"""A broker that carries values between the ranks, and detects when nothing more can be delivered.
 
-The broker never blocks a sender, and a rank has its result as soon as those have called whose
-values it needs. When all threads of all ranks wait and no reply can be given, the job is quiescent.
-Under gloo's rules the hosts would wait forever, so the record ends; under NCCL's rules a host does
-not wait for a collective, so the lowest rank that waits in one gets a made-up value and goes on.
+The broker never blocks a sender, and a rank gets its result as soon as the ranks whose values it
+needs have called. When all threads of all ranks wait and no reply can be given, the job is
+quiescent. Under gloo's rules the hosts would wait forever, so the record ends. Under NCCL's rules a
+host does not wait for a collective, so the lowest rank that waits in a collective gets a made-up
+value and continues.
 
-Answers that depend on who comes first (`add` and `check` of a store, a recv from any source,
-`is_completed`) are given only when all wait, in the order of ranks, so that two recordings give the
-same bytes. Other threads than the main one of a rank call one at a time, also when all wait.
+Some answers depend on which rank comes first: `add` and `check` of a store, a recv from any source,
+`is_completed`. The broker gives these answers only when all threads wait, in the order of ranks, so
+that two recordings give the same bytes. Threads other than a rank's main thread call one at a time,
+each when all threads wait.
 
-No torch is needed here except for reductions (`values.reduce`), and no processes: the launcher
-reads the pipes and calls `handle`.
+The broker needs torch only for reductions (`values.reduce`), and no processes: the launcher reads
+the pipes and calls `handle`.
 """
 
 from __future__ import annotations
@@ -22,28 +24,29 @@ from typing import Any, Optional
 from pipesim.recorder import messages as m
 from pipesim.recorder.tasks import Standing
 
-# Maximum number of rounds in a row that answer questions only. Ranks that still ask then ask
-# forever, as in `while store.add("ready", 0) < 2`.
+# Maximum number of consecutive rounds that only answer questions. More rounds mean that the ranks
+# ask forever, e.g. `while store.add("ready", 0) < 2`.
 _MAX_IDLE_ROUNDS = 2000
 
-# Answered when all wait, because the answer depends on who comes first.
+# Store ops that are answered only when all threads wait, because the answer depends on which rank
+# comes first.
 _ORDERED_STORE_OPS = frozenset(
     "set add append check compare_set count delete keys len pop push try_pop".split()
 )
 
-# Collectives whose values come from the root alone, and those that only the root has a result of.
+# Collectives whose values come from the root alone, and collectives with a result on the root only.
 _FROM_ROOT = frozenset({"broadcast", "scatter"})
 _TO_ROOT = frozenset({"gather", "reduce"})
 
-# Collectives that compute with the elements.
+# Collectives that combine the elements of several ranks.
 _REDUCES = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 
-# The asking rank, and its thread.
+# A thread that asks: its rank, and its path in the rank (see `messages.Question`).
 Asker = tuple[int, tuple[int, ...]]
 
 
 class _Meeting:
-    """One collective: the calls that came, by rank, and its result once all are here."""
+    """One collective: the calls made so far, by rank, and the result after the last call."""
 
     def __init__(self, first: m.Collective) -> None:
         self.members = first.members
@@ -51,11 +54,12 @@ class _Meeting:
         self.cache: Any = None
 
     def complete(self) -> bool:
-        """All are here, and what they call fits."""
+        """Whether all members have called, and their calls match."""
         return len(self.calls) == len(self.members) and self._fits(self.calls.values())
 
     def outcome(self, rank: int) -> Optional[m.Reply]:
-        """Returns the reply to `rank`, possibly before all ranks have called."""
+        """Returns the reply to `rank`, or None if it has to wait. Some replies do not need the
+        calls of all members."""
         if self.complete():
             return m.Reply(value=self._result(rank))
         own = self.calls[rank]
@@ -88,22 +92,24 @@ class _Meeting:
         )
 
     def _result(self, rank: int) -> m.Parts:
-        """Returns the values for a rank; None if values are not carried."""
+        """Returns the result of `rank`, or None if values were not carried."""
         from pipesim.recorder import values
 
         ordered = [self.calls[member] for member in self.members]
         if any(call.values is None for call in ordered):
             return None
         if ordered[0].op in _REDUCES and len({call.types for call in ordered}) > 1:
-            return None  # gloo adds up bytes of other types
+            return None  # gloo reduces the bytes of one rank as the type of another
         if self.cache is None:
             self.cache = values.Combined(ordered)
         return self.cache.of(self.members.index(rank))
 
 
 class Broker:
-    """`send(rank, reply)` hands a reply to a rank. `standing(rank, asking, helpers)` says what the
-    threads of the rank do; of the tasks that ask, and those that never call."""
+    """The broker of one recording. `send(rank, reply)` passes a reply to a rank.
+
+    `standing(rank, asking, helpers)` returns the state of the rank's threads; `asking` are the
+    tasks that wait for a reply, `helpers` the tasks that never call."""
 
     def __init__(
         self,
@@ -117,11 +123,11 @@ class Broker:
         self._standing = standing
         self._live = set(range(ranks))
         self._waiting: dict[Asker, m.Question] = {}
-        # Replies of threads other than the main one: given one at a time, when all wait.
+        # Replies to threads other than the main thread: sent one at a time, when all threads wait.
         self._ready: dict[Asker, m.Reply] = {}
         self._meetings: dict[tuple[str, int], _Meeting] = {}
         self._meeting_of: dict[tuple[int, int], _Meeting] = {}
-        # Messages that wait for their other side: (channel, from, to) to calls in order.
+        # Unmatched sends and recvs in the order of their calls, by (channel, from, to).
         self._sends: dict[Any, collections.deque[m.Send]] = collections.defaultdict(
             collections.deque
         )
@@ -135,28 +141,28 @@ class Broker:
             collections.deque
         )
         self._pushes: collections.Counter[str] = collections.Counter()
-        # For each key, the ranks that have waited for it; for each of these, the ranks that met it
-        # in a barrier since: their later calls come after the key was set.
+        # Ranks that have waited for a key, by key; each with the ranks that it has met in a barrier
+        # since then. Later calls of these ranks come after the wait.
         self._waited: dict[str, dict[int, set[int]]] = collections.defaultdict(dict)
-        self._setters: dict[str, Asker] = {}  # who set a key last
+        self._setters: dict[str, Asker] = {}  # the last thread that set a key, by key
         self._idle_rounds = 0
-        self.started = set(range(ranks))  # one by one, the others have not begun
-        self._cut: Optional[str] = None  # why records end from now on, if not that all wait
-        self.unsettled = False  # all ranks ask, and a thread that does not may go on by itself
+        self.started = set(range(ranks))  # with one_by_one, only the ranks that have begun
+        self._cut: Optional[str] = None  # the reason of the first cut; later cuts have it also
+        self.unsettled = False  # all ranks ask, but another thread may continue by itself
         self.ends: dict[int, m.End] = {}
 
     @property
     def live(self) -> set[int]:
-        """Ranks that have not ended."""
+        """Returns the ranks that have not ended."""
         return set(self._live)
 
     @property
     def running(self) -> set[int]:
-        """Ranks that compute, sleep, or wait for something that the broker does not know."""
+        """Returns the ranks that compute, sleep, or wait for something outside the broker."""
         return (self._live & self.started) - {rank for rank, _ in self._waiting}
 
     def handle(self, rank: int, message: Any) -> None:
-        """One message of a rank, in the order in which it sent them."""
+        """Handles the next message of a rank, in the order in which the rank sent its messages."""
         if not isinstance(message, m.Question):
             self._idle_rounds = 0
         if isinstance(message, m.Collective):
@@ -172,7 +178,8 @@ class Broker:
             self._answer((rank, message.thread))
 
     def end(self, rank: int, end: m.End) -> None:
-        """The rank is gone. Whoever waits for it after a cut is cut for the same reason."""
+        """Removes a rank that has ended. After a cut, all ranks that can no longer continue are cut
+        for the same reason."""
         if rank not in self.ends:
             self.ends[rank] = end
         self._live.discard(rank)
@@ -185,7 +192,8 @@ class Broker:
             self._answer(asker)
 
     def settle(self) -> bool:
-        """If all wait, does what is possible then. False if a thread runs, or no rank is left."""
+        """Gives the replies that are possible only when all threads wait; if there is none, gives
+        up. Returns False if a thread may still continue by itself, or if no rank waits."""
         self.unsettled = False
         if self.running or not self._waiting:
             return False
@@ -201,8 +209,8 @@ class Broker:
         return True
 
     def give_up(self) -> None:
-        """All wait and nothing can be delivered: the first whose time is over goes on, or one that
-        NCCL would not let wait, else all end."""
+        """Handles a quiescent job: the thread whose timeout is the shortest continues, else the
+        lowest rank in a call where NCCL would not block its host. Otherwise, all ranks end."""
         late = self._first_that_is_late()
         if late is not None and self._cut is None:
             self._reply(late, m.Reply(late=True))
@@ -270,7 +278,7 @@ class Broker:
         self._answer_rank(rank)
 
     def _match_any_source(self, rank: int) -> bool:
-        """Gives this rank's receives from any source the lowest rank that has sent something."""
+        """Matches this rank's recvs from any source with the lowest rank that has sent to it."""
         progress = False
         for recv in list(self._any_source[rank]):
             sources = [
@@ -299,7 +307,7 @@ class Broker:
             self._answer(asker)
 
     def _answer(self, asker: Asker) -> None:
-        """Replies to a thread that waits, if what it waits for is there."""
+        """Replies to a waiting thread if its result is available."""
         rank, thread = asker
         waiting = self._waiting.get(asker)
         reply: Optional[m.Reply] = None
@@ -333,7 +341,8 @@ class Broker:
         return m.Reply()  # a send
 
     def _is_abandoned(self, rank: int, call: Optional[int]) -> bool:
-        """A member that has not called the collective has closed its connections."""
+        """Whether a member that has not called the collective has ended, and so has closed its
+        connections."""
         meeting = self._meeting_of.get((rank, call or 0))
         missing = set(meeting.members) - set(meeting.calls) if meeting else set()
         return bool(missing - self._live)
@@ -345,7 +354,7 @@ class Broker:
         self._received.pop((rank, call), None)
 
     def _stored(self, rank: int, call: m.StoreCall) -> Optional[m.Reply]:
-        """The answer of `get` and `wait`, once the keys are set."""
+        """Returns the reply to a `get` or `wait`, or None if a key is not set."""
         if not all(map(self._is_set, call.keys)):
             return None
         for key in call.keys:
@@ -358,7 +367,8 @@ class Broker:
     # When all wait
 
     def _let_one_go_on(self) -> bool:
-        """A thread whose result is there, or one that asks for its turn; main threads last."""
+        """Replies to one thread whose result is ready, else to one that asks for its turn. Main
+        threads come last. Returns whether there was such a thread."""
         if self._ready:
             first = min(self._ready, key=_by_thread)
             self._reply(first, self._ready[first])
@@ -370,7 +380,8 @@ class Broker:
         return True
 
     def _answer_ordered(self) -> bool:
-        """Answers all questions where it matters who comes first, the lowest rank first."""
+        """Answers all questions whose answer depends on which rank comes first, in the order of
+        ranks. Returns whether it has delivered or answered anything."""
         asking = sorted(asker for asker, q in self._waiting.items() if self._is_ordered(q))
         progress = False
         for rank in sorted(self._any_source):
@@ -394,7 +405,8 @@ class Broker:
         return True
 
     def _is_ordered(self, question: m.Question) -> bool:
-        """Whether there is an answer: a pop waits for a value."""
+        """Whether the answer depends on which rank comes first, and is available: a pop waits for a
+        value."""
         if isinstance(question, m.Poll):
             return not question.forever
         if isinstance(question, m.StoreCall) and question.op == "pop":
@@ -402,7 +414,7 @@ class Broker:
         return isinstance(question, m.StoreCall) and question.op in _ORDERED_STORE_OPS
 
     def _is_done(self, rank: int, call: Optional[int]) -> bool:
-        """Whether a Work would say so: in a collective, all have to be here."""
+        """Whether `is_completed` of the call's Work is true: a collective needs all members."""
         if call is None:
             return False
         meeting = self._meeting_of.get((rank, call))
@@ -437,7 +449,7 @@ class Broker:
             return None
         if call.op in ("push", "pop", "try_pop", "len"):
             return self._queue_call(call)
-        # compare_set, as TCPStore: a key that is not there is set if nothing was expected.
+        # compare_set follows TCPStore: a missing key is set if the expected value is empty.
         old = self._store.get(key)
         if old == call.expected or (old is None and not call.expected):
             self._idle_rounds = 0
@@ -446,11 +458,12 @@ class Broker:
         return call.expected if old is None else old
 
     def _may_be_waited_for(self, rank: int, key: str) -> bool:
-        """Whether another rank's wait for this key may as well come after its deletion."""
+        """Whether another rank's wait for this key can also come after the deletion of the key."""
         return any(rank not in met for met in self._waited.pop(key, {}).values())
 
     def _queue_call(self, call: m.StoreCall) -> Any:
-        """A push returns the number of its value in the queue, a pop that and the value."""
+        """Makes one call of a queue. A push returns the number of its value, from 1; a pop returns
+        this number and the value."""
         key = call.keys[0]
         queue = self._queues[key]
         if call.op == "len":
@@ -464,7 +477,7 @@ class Broker:
         return self._pushes[key] if call.op == "push" else queue.popleft()
 
     def _first_that_is_late(self) -> Optional[Asker]:
-        """Returns the asker whose timeout ends first; on a tie, the lowest rank."""
+        """Returns the thread with the shortest timeout; if several are equal, the lowest rank's."""
         timed = [
             (question.seconds, asker)
             for asker, question in self._waiting.items()
@@ -481,13 +494,13 @@ class Broker:
 
 
 def _is_filled(root: m.Collective, call: m.Collective) -> bool:
-    """Whether each message between the two fits into the buffer of its receiver."""
+    """Whether the data sent between `call` and `root` fits into the receiver's buffer."""
     if root.size is None or call.size is None:
         return True
     return call.size <= root.size if root.op == "gather" else root.size <= call.size
 
 
 def _by_thread(asker: Asker) -> tuple[bool, tuple[int, ...], int]:
-    """The main thread comes last, equal threads in the order of ranks."""
+    """Returns a sort key: main threads last, and equal threads in the order of ranks."""
     rank, thread = asker
     return not thread, thread, rank

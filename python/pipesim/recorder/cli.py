@@ -1,4 +1,4 @@
-"""The command line of `python3 -m pipesim.record`, which is that of `pipesim record`."""
+"""The command line of `python3 -m pipesim.record`, which `pipesim record` calls."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 def check_torch() -> None:
-    """Exits with what to do if torch is missing or too old."""
+    """Exits with an error and a hint if torch is missing, too old, or without distributed."""
     hint = "name the interpreter that has it: pipesim record --python PYTHON ..."
     try:
         import torch
@@ -168,7 +168,7 @@ def check_torch() -> None:
 
 
 def restart_with_hash_seed(argv: Sequence[str]) -> None:
-    """Starts this process anew with PYTHONHASHSEED set, unless the user or we have done so."""
+    """Restarts this process with PYTHONHASHSEED set, unless it is set already."""
     if "PYTHONHASHSEED" in os.environ:
         return
     from pipesim.recorder.nursery import HASH_SEEDS
@@ -178,7 +178,7 @@ def restart_with_hash_seed(argv: Sequence[str]) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit status as in the help text."""
+    """Records and checks a script. Returns the exit status that the help text explains."""
     if argv[:1] == ["--settings"]:  # from `pipesim.api`
         restart_with_hash_seed(argv)
         return record_with(Settings.from_json(argv[1]))
@@ -193,8 +193,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def record_with(settings: Settings, function: Optional[Callable[[], object]] = None) -> int:
-    """Records, and reports on stderr. Returns 0, EXIT_FAILED if a rank failed, EXIT_USAGE if
-    there is nothing to judge, or 130."""
+    """Records a script or a function, and reports on stderr. Returns 0, EXIT_FAILED if a rank
+    failed, EXIT_USAGE if there is nothing to judge, or EXIT_INTERRUPTED."""
     from pipesim.recorder import launcher
     from pipesim.recorder.nursery import Nursery
     from pipesim.recorder.progress import Progress
@@ -226,7 +226,7 @@ def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
         return status
     sys.stdout.flush()
     try:
-        # Reports name the folder as it is given; that of a temporary one would mean nothing.
+        # Reports print the folder as it is given; the path of a temporary folder means nothing.
         folder, name = (None, options.output) if options.output else os.path.split(settings.out)
         given = program.check_options(options.rules, options.set)
         judged = program.check(name, *given, folder=folder)

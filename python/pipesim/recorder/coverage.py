@@ -1,7 +1,7 @@
-"""The public names of torch.distributed, and what becomes of each in a recording.
+"""The public names of torch.distributed: recorded, local, or refused.
 
-`tests/record/coverage_test.py` compares them with the torch at hand, so a name of a new version
-fails the test until somebody decides. A name that nobody has decided on raises, too.
+`tests/record/coverage_test.py` compares these lists with the names of the installed torch, so the
+test fails until each name of a new version is in a list. A call of an unlisted name raises.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-# Functions and methods whose calls are in the record.
+# Recorded functions and methods, by owner.
 RECORDED = {
     "torch.distributed": """
         all_gather all_gather_coalesced all_gather_into_tensor all_gather_object all_gather_single
@@ -33,7 +33,7 @@ RECORDED = {
     "Work": "get_future is_completed is_success synchronize wait block_current_stream".split(),
 }
 
-# Types, constants, and what answers without another rank.
+# Types, constants, and functions that need no other rank, by owner.
 LOCAL = {
     "torch.distributed": """
         AllToAllOptions AllreduceCoalescedOptions AllreduceOptions Backend BackendConfig
@@ -68,7 +68,7 @@ LOCAL = {
         _pybind11_conduit_v1_""".split(),
 }
 
-# Calls that raise, and why they are not recorded. They stand in docs/how-to/record.md.
+# Calls that raise, and the reason. docs/how-to/record.md lists them also.
 NOT_RECORDED = {
     "torch.distributed.rpc.init_rpc": "remote calls do not go through a process group",
     "torch.distributed.breakpoint": "it waits for a debugger's input",
@@ -105,7 +105,7 @@ NOT_RECORDED = {
 
 
 class NotRecorded(NotImplementedError):
-    """The script calls what the recorder does not know."""
+    """An error: the script calls a function that the recorder does not support."""
 
     def __init__(self, name: str, why: str = "") -> None:
         why = why or NOT_RECORDED.get(name, "this version of pipesim does not know it")
@@ -113,7 +113,7 @@ class NotRecorded(NotImplementedError):
 
 
 def refusal(name: str) -> Callable[..., NoReturn]:
-    """A function that raises `NotRecorded`."""
+    """Returns a function that raises `NotRecorded`."""
 
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise NotRecorded(name)
@@ -123,6 +123,6 @@ def refusal(name: str) -> Callable[..., NoReturn]:
 
 
 def undecided(owner: str, names: Iterable[str]) -> list[str]:
-    """Returns the owner's names that are neither recorded nor local."""
+    """Returns the names of `names` that are neither recorded nor local for this owner."""
     known = {*RECORDED[owner], *LOCAL[owner]}
     return [name for name in names if not name.startswith("__") and name not in known]

@@ -1,12 +1,12 @@
 """CUDA without CUDA: scripts written for GPUs run as they are, on CPU tensors with a mark.
 
-A `TorchFunctionMode` sees nearly every call with tensors: it takes `device="cuda"` out, marks what
-comes out of a call with a marked input, answers `.device` and `.is_cuda`, and records reads of
-marked tensors, in which the host waits for the current stream. `torch.cuda` gets stand-ins for its
-functions, streams and events. Custom kernels (Triton, apex, flash-attention) cannot run.
+A `TorchFunctionMode` sees nearly every call with tensors. It replaces `device="cuda"` by the CPU,
+marks the results of calls with a marked input, answers `.device` and `.is_cuda`, and records reads
+of marked tensors, in which the host waits for the current stream. `torch.cuda` gets stand-ins for
+its functions, streams and events. Custom kernels (Triton, apex, flash-attention) cannot run.
 
-What the mode is not offered is wrapped: `nn.Parameter`, wrapper subclasses (DTensor), indexing in
-torch 1.13. Kernels that C++ launches in a backward are not counted.
+Wrappers handle calls that torch does not offer to the mode: `nn.Parameter`, wrapper subclasses
+(DTensor), indexing in torch 1.13. Kernels that C++ launches in a backward are not counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pipesim.recorder.rank_recorder import RankRecorder
 
 _MARK = "_pipesim_device"
 
-# Calls that give the host a value of their tensor, or depend on one for the size of the result.
+# Calls that give the host a value of their tensor, or whose result's size depends on its values.
 _READS = frozenset(
     "item tolist __bool__ __int__ __float__ __index__ __complex__ __repr__ __format__ __contains__ "
     "nonzero argwhere masked_select unique unique_consecutive equal allclose is_nonzero bincount "
@@ -43,7 +43,7 @@ _FACTORIES = frozenset(
     "arange zeros tensor as_tensor scalar_tensor tril_indices triu_indices".split()
 )
 
-# Calls that launch no kernel: they look at a tensor, or make a view of it.
+# Calls that launch no kernel themselves, e.g. queries, allocations and views.
 _NO_KERNEL = frozenset(
     "__get__ __set__ __len__ size dim ndimension numel nelement stride storage_offset element_size "
     "data_ptr is_floating_point is_complex is_contiguous requires_grad_ detach view view_as "
@@ -55,13 +55,13 @@ _NO_KERNEL = frozenset(
 
 @functools.lru_cache(maxsize=None)
 def _inner_name(kind: Any) -> str:
-    """The attribute with the values of a tensor that has none itself: a DTensor, or the result of a
-    functional collective. They are made in C++, or while the mode is off."""
+    """Returns the attribute that holds the values of a wrapper tensor (a DTensor, or the result of
+    a functional collective), or "". The mode does not see the construction of such tensors."""
     return next((name for name in ("_local_tensor", "elem") if hasattr(kind, name)), "")
 
 
 def device_of(tensor: Any) -> Optional[int]:
-    """The index of the GPU that the tensor is taken to be on; None: a CPU tensor."""
+    """Returns the index of the GPU that the tensor counts as being on, or None for a CPU tensor."""
     mark: Optional[int] = getattr(tensor, _MARK, None)
     kind: Any = type(tensor)
     if mark is None and kind is not torch.Tensor and _inner_name(kind):
@@ -79,7 +79,7 @@ def _mark(result: Any, device: Optional[int]) -> Any:
 
 
 def _mark_as(tensor: torch.Tensor, result: Any) -> Any:
-    """`result` on the GPU of `tensor`, if that is on one."""
+    """Returns `result`, marked as on the GPU of `tensor` if `tensor` is on a GPU."""
     device = device_of(tensor)
     return result if device is None else _mark(result, device)
 
@@ -98,7 +98,7 @@ def _marked_input(arguments: Any) -> Optional[int]:
 
 
 class _Mode(TorchFunctionMode):
-    """Sees calls with tensors; it is off while it handles one."""
+    """The function mode that sees calls with tensors. It is off while it handles a call."""
 
     def __init__(self, cuda: Cuda) -> None:
         super().__init__()
@@ -110,8 +110,8 @@ class _Mode(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if func is torch.device and args and isinstance(args[0], int) and not values.is_quiet():
-            return func("cuda", args[0])  # an index is one of the accelerator
-        # Module.to reads its arguments by _parse_to, and has to get the device as it was given.
+            return func("cuda", args[0])  # a bare index means a device of the accelerator
+        # Module.to parses its arguments with _parse_to, and needs the device as it was given.
         if values.is_quiet() or name == "_parse_to" or func is torch.device:
             return func(*args, **kwargs)
         if name in ("__get__", "__set__"):
@@ -122,7 +122,7 @@ class _Mode(TorchFunctionMode):
         return self._call(func, name, args, kwargs)
 
     def _property(self, func: Any, kind: str, args: Any) -> Any:
-        # A new object each time, so it is known by its name.
+        # `func` is a new object each time, so it is identified by its name.
         name = getattr(getattr(func, "__self__", None), "__name__", "")
         mark = device_of(args[0])
         if mark is not None and kind == "__get__":
@@ -159,23 +159,24 @@ class _Mode(TorchFunctionMode):
             self._cuda.kernels[stream] = self._cuda.kernels.get(stream, 0) + 1
         in_place = name.endswith("_") and not name.endswith("__")
         if in_place and target is None:
-            return result  # it is on the device where its tensor was
+            return result  # stays on the device of its tensor
         if "device" in kwargs and target is None and kwargs["device"] is not None:
-            return result  # asked for on the CPU
+            return result  # the call asks for the CPU
         return _mark(result, on_device)
 
     def _take(self, device: Any) -> tuple[Optional[int], Any]:
-        """The GPU that this names, and what to call torch with instead."""
+        """Returns the GPU that `device` names, or None, and the device to pass to torch instead."""
         if _is_cuda(device) or (isinstance(device, int) and not isinstance(device, bool)):
             return self._cuda.index(device), torch.device("cpu")
         return None, device
 
 
 def _reads(name: str, args: Any, kwargs: dict[str, Any]) -> bool:
-    """Whether the host waits for a value, of the call or for the size of its result."""
+    """Whether the host waits in this call for a tensor's values: as its result, or to compute the
+    size of its result."""
     if name == "__getitem__":
         return _has_mask(args[1])
-    if name == "where":  # with a condition alone: nonzero
+    if name == "where":  # `where(condition)` is nonzero
         return len(args) == 1 and not kwargs
     if name == "repeat_interleave":
         repeats = args[1] if len(args) > 1 else kwargs.get("repeats", args[0])
@@ -196,11 +197,11 @@ def _is_cuda(device: Any) -> bool:
     return isinstance(device, str) and (device == "cuda" or device.startswith("cuda:"))
 
 
-# Methods of tensors that are not what they are on a CPU
+# Methods that behave differently for tensors on a GPU
 
 
 def _copy(tensor: torch.Tensor, device: Optional[int]) -> torch.Tensor:
-    """A new tensor, as a copy between devices is."""
+    """Returns a copy on `device`: a new tensor, like the result of a copy between devices."""
     return _remark(tensor.clone(), device)
 
 
@@ -217,7 +218,8 @@ def _to_cpu(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any
 
 
 def _to(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
-    """`to(device, dtype)`, `to(dtype)`, `to(other)`, each with non_blocking and copy."""
+    """Implements `to(device, dtype)`, `to(dtype)` and `to(other)`, each with non_blocking and
+    copy."""
     if args and isinstance(args[0], torch.dtype):
         names = ["dtype", "non_blocking", "copy"]
     else:
@@ -230,7 +232,7 @@ def _to(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
         target = device_of(device)
     else:
         target = source if device is None else mode._take(device)[0]
-    given.pop("non_blocking", None)  # to memory that is not pinned, the host waits all the same
+    given.pop("non_blocking", None)  # the host waits anyway if the memory is not pinned
     if source is not None and target is None:
         cuda.add({"read": "cpu"}, None)
     given = {key: value for key, value in given.items() if value not in (None, False)}
@@ -251,7 +253,7 @@ def _copy_(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _backward(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> None:
-    """Runs the backward with the mode on; without the mode, its hooks are not seen."""
+    """Runs a backward with the mode on; otherwise the mode would miss the calls in its hooks."""
     names = ("gradient", "retain_graph", "create_graph", "inputs")
     given = {**dict(zip(names, args)), **kwargs}
     gradient = given.pop("gradient", None)
@@ -274,7 +276,8 @@ def _same(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _type(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
-    """`type()` is a name, `type(dtype or name)` a conversion, perhaps to another device."""
+    """Implements `type()`, which returns a name, and `type(dtype or name)`, a conversion, perhaps
+    to another device."""
     wanted = args[0] if args else kwargs.get("dtype")
     device = device_of(tensor)
     if wanted is None:
@@ -311,7 +314,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
 
 
 def install(recorder: RankRecorder) -> None:
-    """In the process of a rank, after all of torch that it needs has been imported."""
+    """Installs the stand-in in the process of a rank, after the parent has imported torch."""
     cuda = cuda_streams.install(recorder)
     recorder.device = "cuda"
     recorder.stream = cuda.of_entry
@@ -328,7 +331,8 @@ def install(recorder: RankRecorder) -> None:
 
 
 def _keep_mode_in_backward() -> None:
-    """`grad`, and in 2.13 `backward`, would be calls that the mode handles, and hooks see it off."""
+    """Keeps the mode on in hooks: it would handle `grad`, and in 2.13 also `backward`, and be off
+    meanwhile."""
     autograd: Any = torch.autograd
     autograd.has_torch_function = lambda _: False
     original = autograd.grad
@@ -345,14 +349,15 @@ def _keep_mode_in_backward() -> None:
 
 
 def _mode_on(cuda: Cuda) -> contextlib.AbstractContextManager[Any]:
-    """A mode is off while it handles a call; in this context it is on."""
+    """Returns a context in which the mode is on, even while it handles a call."""
     modes = torch.overrides._get_current_function_mode_stack()
     is_on = any(isinstance(mode, _Mode) for mode in modes)
     return contextlib.nullcontext() if is_on else _Mode(cuda)
 
 
 def _enter_in_threads(cuda: Cuda) -> None:
-    """A mode is one of its thread: those of the user, and what pins batches in a DataLoader."""
+    """Turns the mode on in every new thread, because a mode applies only to its own thread: user
+    threads, and the thread that pins batches in a DataLoader."""
     thread: Any = threading.Thread
     original = thread._bootstrap_inner  # `run` is often replaced by a subclass
 
@@ -472,7 +477,7 @@ def _replace_functions(cuda: Cuda, default: Stream) -> None:
         setattr(nccl, "version", lambda: version)
     for name, answer in {
         "_cuda_getDevice": lambda: cuda.current,
-        # c10d's logger asks for it, also while it tells of an exception.
+        # c10d's logger needs the version, also while it reports an exception.
         "_nccl_version": lambda: version[0] << 32 | version[1] << 16 | version[2],
     }.items():
         setattr(torch._C, name, answer)
@@ -480,7 +485,8 @@ def _replace_functions(cuda: Cuda, default: Stream) -> None:
 
 
 def _replace_accelerator(cuda: Cuda, functions: dict[str, Any]) -> None:
-    """`torch.accelerator`, of 2.6 and later: a GPU's functions under names for all devices."""
+    """Replaces `torch.accelerator` (2.6 and later), which has the functions of torch.cuda under
+    names for all kinds of device."""
     accelerator: Any = getattr(torch, "accelerator", None)
     if accelerator is None:
         return
@@ -514,7 +520,7 @@ def _replace_accelerator(cuda: Cuda, functions: dict[str, Any]) -> None:
 
 
 class _TypedMaker:
-    """`torch.cuda.FloatTensor`, which makes tensors and names a type."""
+    """A stand-in for `torch.cuda.FloatTensor` and the like, which make tensors and name a type."""
 
     def __init__(self, cuda: Cuda, cpu_type: Callable[..., torch.Tensor]) -> None:
         self._cuda = cuda
@@ -526,7 +532,7 @@ class _TypedMaker:
 
 
 def _replace_defaults(cuda: Cuda) -> None:
-    """Replaces the default device of tensors and of random number generators."""
+    """Replaces the setters of the default device and type, random generators, and NVTX ranges."""
     original_type = torch.set_default_tensor_type
 
     def set_default_tensor_type(wanted: Any) -> None:
@@ -563,7 +569,7 @@ def _replace_defaults(cuda: Cuda) -> None:
 
 
 class _Location:
-    """In the place of a storage, to ask `map_location` of torch.load where it goes."""
+    """A stand-in for a storage, to find out where `map_location` of torch.load moves it."""
 
     def __init__(self, device: Optional[int]) -> None:
         self.mark = device
@@ -576,7 +582,8 @@ class _Location:
 
 
 def _replace_load(cuda: Cuda) -> None:
-    """torch.load: tensors keep their marks in a file, `map_location` gives them others."""
+    """Replaces torch.load, so that `map_location` changes the marks of the loaded tensors. Also
+    records a read when a marked tensor is pickled."""
     original = torch.load
 
     def moved(tensor: torch.Tensor, where: Any) -> None:
@@ -643,7 +650,7 @@ def _wrap_what_the_mode_misses(cuda: Cuda) -> None:
     original_wrapper = torch.Tensor._make_wrapper_subclass
 
     def make_wrapper(*args: Any, **kwargs: Any) -> Any:
-        """DTensor: autograd needs the device to be that of the values."""
+        """Makes a wrapper (e.g. a DTensor) on the CPU, where its values are, for autograd."""
         device = kwargs.get("device")
         if not _is_cuda(device):
             return original_wrapper(*args, **kwargs)
@@ -651,9 +658,9 @@ def _wrap_what_the_mode_misses(cuda: Cuda) -> None:
         return _mark(original_wrapper(*args, **kwargs), cuda.index(device))
 
     torch.Tensor._make_wrapper_subclass = staticmethod(make_wrapper)
-    torch.Tensor.record_stream = lambda tensor, stream: None  # torch 1.13 does not offer it
-    torch.Tensor.pin_memory = lambda tensor, *_, **__: tensor  # nor in the threads of C++
-    if torch.__version__.startswith("1."):  # offered to the mode from 2.0 on
+    torch.Tensor.record_stream = lambda tensor, stream: None  # not offered to the mode in 1.13
+    torch.Tensor.pin_memory = lambda tensor, *_, **__: tensor  # not offered in threads of C++
+    if torch.__version__.startswith("1."):  # indexing is offered to the mode from 2.0 on
         original_getitem = torch.Tensor.__getitem__
 
         def getitem(self: torch.Tensor, index: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Replacements for GPUs in modules of torch that not every script imports."""
+"""Replacements, for the stand-in for GPUs, in modules of torch that not every script imports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ ModeOn = Callable[[], "contextlib.AbstractContextManager[Any]"]
 
 
 def install(mode_on: ModeOn) -> None:
-    """`mode_on` makes a context in which the stand-in's mode is on."""
+    """Installs each replacement after the import of its module. `mode_on` makes a context in which
+    the stand-in's mode is on."""
     after_import("torch.distributed.fsdp._fully_shard._fsdp_collectives", _keep_version_counters)
     after_import("torch.distributed.tensor._api", lambda module: _keep_mode(module, mode_on))
     after_import("torch.distributed.tensor._random", _replace_random_states)
@@ -28,7 +29,8 @@ def install(mode_on: ModeOn) -> None:
 
 
 def _keep_version_counters(module: Any) -> None:
-    """FSDP2 gathers into tensors that a backward needs: on a GPU that is no change to autograd."""
+    """Keeps the version counters of tensors that FSDP2 gathers into and a backward needs: on a GPU,
+    autograd does not see these writes."""
     original = module.foreach_all_gather_copy_out
 
     @functools.wraps(original)
@@ -43,7 +45,7 @@ def _keep_version_counters(module: Any) -> None:
 
 
 def _keep_mode(module: Any, mode_on: ModeOn) -> None:
-    """An op on DTensors runs Python below the dispatcher, where the mode is off."""
+    """Turns the mode on in ops on DTensors, which run Python below the dispatcher."""
 
     def on(function: Any) -> Any:
         @functools.wraps(function)
@@ -64,7 +66,7 @@ def _keep_mode(module: Any, mode_on: ModeOn) -> None:
             setattr(type(dispatcher), name, on(getattr(type(dispatcher), name)))
 
     class Handlers(dict[Any, Any]):
-        """Ops that have a function of their own, also those of `loss_parallel`."""
+        """Custom handlers of ops, including the handlers of `loss_parallel`, with the mode on."""
 
         def update(self, *args: Any, **kwargs: Any) -> None:
             super().update({op: on(handler) for op, handler in dict(*args, **kwargs).items()})
@@ -75,8 +77,8 @@ def _keep_mode(module: Any, mode_on: ModeOn) -> None:
 
 
 def _replace_random_states(module: Any) -> None:
-    """The state of a GPU's generator is a seed and an offset, of 16 bytes. Here the generator is
-    the CPU's, which no rank shares."""
+    """Replaces the state of a GPU's generator, 16 bytes with a seed and an offset. The stand-in
+    uses the CPU's generator, which ranks do not share."""
     tracker = getattr(module, "OffsetBasedRNGTracker", None)
     if tracker is None:
         return
@@ -86,13 +88,15 @@ def _replace_random_states(module: Any) -> None:
 
 
 def _replace_random_op(module: Any) -> None:
-    """2.13 sets that state around an op in an op of its own, which builds without CUDA lack."""
+    """Replaces the op with which 2.13 sets the generator's state around another op; builds without
+    CUDA lack it."""
     if hasattr(module, "run_dtensor_rng_op"):
         module.run_dtensor_rng_op = lambda _, __, op, *args, **kwargs: op(*args, **kwargs)
 
 
 def _compare_no_devices(module: Any) -> None:
-    """An activation that is saved within an op has no mark, and one that is recomputed has."""
+    """Excludes the device when checkpoint compares activations: an activation saved within an op
+    has no mark, a recomputed one has."""
     checks = getattr(module, "_allowed_determinism_checks_to_fns", None)
     if checks is None:
         return
@@ -105,7 +109,8 @@ def _compare_no_devices(module: Any) -> None:
 
 
 def _trace_on_the_cpu(module: Any) -> None:
-    """Fake tensors on a GPU end the process in a build without CUDA."""
+    """Turns the stand-in off in torch.export: fake tensors on a GPU end the process in a build
+    without CUDA."""
     original = module.export
 
     @functools.wraps(original)
@@ -117,7 +122,7 @@ def _trace_on_the_cpu(module: Any) -> None:
 
 
 def _allow_bf16_hook(module: Any) -> None:
-    """DDP looks at the version of CUDA of the build."""
+    """Sets the build's CUDA version while DDP checks whether it supports a bf16 hook."""
     original = module.DistributedDataParallel._check_comm_hook
 
     @functools.wraps(original)

@@ -10,18 +10,20 @@ import torch
 
 from pipesim.recorder import values
 
-# Takes a tensor and the result of an op with it, which is then on the same GPU.
+# Function that marks the result of an op (second argument) as on the GPU of the op's input tensor
+# (first argument).
 MarkAs = Callable[[torch.Tensor, Any], Any]
 
 
 def install(mark_as: MarkAs) -> None:
-    """In the process of a rank."""
+    """Installs the ops in the process of a rank."""
     _replace_amp()
     _replace_batch_norm(mark_as)
 
 
 def _replace_batch_norm(mark_as: MarkAs) -> None:
-    """The ops of SyncBatchNorm, which CPU builds lack (ATen/native/cuda/Normalization.cuh)."""
+    """Replaces the ops of SyncBatchNorm, which CPU builds lack
+    (ATen/native/cuda/Normalization.cuh)."""
 
     def dims(x: torch.Tensor) -> list[int]:
         return [d for d in range(x.dim()) if d != 1]
@@ -95,7 +97,7 @@ def _replace_batch_norm(mark_as: MarkAs) -> None:
 
 
 def _replace_amp() -> None:
-    """The ops of GradScaler, which CPU builds lack (ATen/native/cuda/AmpKernels.cu)."""
+    """Replaces the ops of GradScaler, which CPU builds lack (ATen/native/cuda/AmpKernels.cu)."""
 
     def check_and_unscale(grads: Any, found_inf: torch.Tensor, inverse: torch.Tensor) -> None:
         with values.quiet():

@@ -1,4 +1,4 @@
-"""Stand-ins for streams and events of GPUs, and the state of the GPUs of a rank."""
+"""Stand-ins for CUDA streams and events, and the CUDA state of a rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ DeviceLike = Union[torch.device, str, int, None]
 
 
 class Stream:
-    """A stand-in for torch.cuda.Stream; `id` is its name in the record, None the default one's."""
+    """A stand-in for torch.cuda.Stream.
+
+    `id` is the stream's name in the record, None for the default stream."""
 
     def __init__(self, device: DeviceLike = None, priority: int = 0, **_: Any) -> None:
         self._cuda = installed()
@@ -56,7 +58,7 @@ class Stream:
 
 
 class Event:
-    """A stand-in for torch.cuda.Event. One that was never recorded is waited for by nobody."""
+    """A stand-in for torch.cuda.Event. A wait for an event that was never recorded does nothing."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self._cuda = installed()
@@ -85,22 +87,22 @@ class Event:
 
 
 class _Streams(threading.local):
-    """The current streams of a thread, of `with stream`."""
+    """The current streams of a thread: the stack that `with stream` pushes to."""
 
     def __init__(self) -> None:
         self.stack: list[Stream] = []
 
 
 class Cuda:
-    """The GPUs of one rank: current device and stream, and the ids of streams and events."""
+    """The CUDA state of one rank: current device and streams, and the ids of streams and events."""
 
     def __init__(self, recorder: RankRecorder) -> None:
         self.recorder = recorder
         self.current = 0
         self._threads = _Streams()
-        self.default_device: Optional[int] = None  # where tensors are made without `device=`
-        self.kernels: dict[Optional[str], int] = {}  # by stream, since its last entry
-        self._streams = -1  # the first made is the default stream, number 0
+        self.default_device: Optional[int] = None  # GPU of tensors made without `device=`
+        self.kernels: dict[Optional[str], int] = {}  # by stream: kernels since its last entry
+        self._streams = -1  # number of the last stream; the default stream comes first, as 0
         self._events = 0
 
     @property
@@ -119,7 +121,7 @@ class Cuda:
         self.recorder.file.define(definition, self.recorder.place())
 
     def add(self, entry: Entry, stream: Optional[Stream]) -> None:
-        """An entry on this stream, or on the current one."""
+        """Records an entry on `stream`, or on the current stream if it is None."""
         with values.quiet():
             on = stream.id if stream is not None else self.stream_id()
             self.recorder.add({**entry, "s": on, "k": self.kernels.pop(on, None)})
@@ -128,12 +130,12 @@ class Cuda:
         return self.stack[-1].id if self.stack else None
 
     def of_entry(self) -> Entry:
-        """`s` and `k` of an entry of the recorder."""
+        """Returns the stream (`s`) and the number of kernels (`k`) for an entry of the recorder."""
         on = self.stream_id()
         return {"s": on, "k": self.kernels.pop(on, None)}
 
     def index(self, device: DeviceLike) -> int:
-        """The index of a device as torch.cuda's functions take it."""
+        """Returns the index of a device that is given in any form that torch.cuda accepts."""
         if device is None:
             return self.current
         if isinstance(device, int):
@@ -146,7 +148,7 @@ _cuda: Optional[Cuda] = None
 
 
 def install(recorder: RankRecorder) -> Cuda:
-    """In the process of a rank, before anything else of this module."""
+    """Creates the CUDA state of this rank; call it before all else in this module."""
     global _cuda
     _cuda = Cuda(recorder)
     return _cuda

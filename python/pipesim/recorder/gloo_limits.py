@@ -1,6 +1,6 @@
-"""The calls that ProcessGroupGloo refuses, with its messages. A call that raises is not recorded.
+"""Calls that ProcessGroupGloo refuses, with gloo's error text. A refused call is not recorded.
 
-Measured with torch 1.13.1 and 2.13.0; the version that dropped a limit of 1.13 is not known.
+Measured with torch 1.13.1 and 2.13.0. Versions between them are assumed to behave like 2.13.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TYPES = _INTEGERS | {torch.float16, torch.float32, torch.float64}
 if not _OLD:
     _TYPES |= {torch.bfloat16, torch.bool}
 
-# Calls of 1.13 that its gloo does not have, with what it says.
+# Calls that gloo in torch 1.13 does not support, with its error text.
 _MISSING = {
     "reduce_scatter": "ProcessGroupGloo does not support reduce_scatter",
     "_reduce_scatter_base": "ProcessGroup gloo does not support _reduce_scatter_base",
@@ -30,19 +30,20 @@ def _refuse(text: str) -> None:
 
 
 def check_form(form: str) -> None:
-    """`form`: the method of the process group."""
+    """Raises if gloo lacks `form`, a method of the process group."""
     if _OLD and form in _MISSING:
         _refuse(_MISSING[form])
 
 
 def check_types(tensors: Sequence[torch.Tensor]) -> None:
-    """Checks the types of a collective. Messages can have any type."""
+    """Raises if a collective's tensors have a type that gloo refuses. Sends and recvs take any
+    type."""
     if any(tensor.dtype not in _TYPES for tensor in tensors):
         _refuse("Invalid scalar type")
 
 
 def check_reduction(name: str, tensors: Sequence[torch.Tensor]) -> None:
-    """`name`: `SUM`."""
+    """Raises if gloo cannot apply the ReduceOp `name`, e.g. "SUM", to the types of `tensors`."""
     if _OLD and name == "AVG":
         _refuse("Cannot use ReduceOp.AVG with Gloo")
     integral = all(tensor.dtype in _INTEGERS | {torch.bool} for tensor in tensors)
@@ -54,13 +55,14 @@ def check_reduction(name: str, tensors: Sequence[torch.Tensor]) -> None:
 
 
 def check_exchange(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-    """Checks an all_to_all of lists; all tensors of a list have the same size."""
+    """Raises if the sizes of an all_to_all of lists differ; within a list, all are the same."""
     if inputs[0].size() != outputs[0].size():
         _refuse("ProcessGroupGloo::alltoall: input and output tensors must have the same size")
 
 
 def check_scattered(output: torch.Tensor, input: torch.Tensor, ranks: int) -> None:
-    """Checks a reduce_scatter of one tensor, split among `ranks` along its first dimension."""
+    """Raises if the sizes of a reduce_scatter do not match: the input is one tensor, split among
+    `ranks` along its first dimension."""
     if not output.dim() or not input.dim():
         return  # gloo crashes
     needed, given = output.size(0) * ranks, input.size(0)

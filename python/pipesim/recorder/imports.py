@@ -1,7 +1,7 @@
-"""Imports for the parents of ranks, before they fork, so that not every rank imports them.
+"""Imports in the parents of ranks, before they fork, so that each rank need not import again.
 
-Half of torch's import time is that of `torch._dynamo` and what it loads (fsdp, tensor, sympy). The
-first optimizer needs it, and DDP, but a script of collectives does not.
+Half of torch's import time is spent on `torch._dynamo` and its imports (fsdp, tensor, sympy). The
+first optimizer and DDP need `torch._dynamo`; a script with collectives only does not.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w
 
 
 def import_torch(settings: Optional[Settings] = None) -> None:
-    """torch, and what the script needs of it; without settings all. Then the modules of
-    `--preload`."""
+    """Imports torch and the parts of torch that the script needs, all without settings. Then
+    imports the modules of `--preload`."""
     import torch
     import torch.nn.parallel
     import torch.optim
@@ -47,7 +47,7 @@ def import_torch(settings: Optional[Settings] = None) -> None:
 
 
 def _preload(settings: Settings) -> None:
-    """Also modules that lie beside the script."""
+    """Imports the modules of `--preload`, which can be in the folder of the script."""
     sys.path.insert(0, str(settings.script_folder))
     try:
         for name in settings.preload:
@@ -57,8 +57,8 @@ def _preload(settings: Settings) -> None:
 
 
 def needs_all(settings: Settings) -> bool:
-    """Whether the script, or what it imports, names what needs the slow half of torch. A function
-    of a test does: its process imports once for many recordings."""
+    """Whether the script or its imports seem to need the slow half of torch. Always true for a
+    function, e.g. of a test: its process imports once for many recordings."""
     if not settings.script or settings.module:
         return True
     return _file_needs_all(Path(settings.script), settings.script_folder, set())
@@ -84,7 +84,7 @@ def _file_needs_all(path: Path, folder: Path, seen: set[Path]) -> bool:
 
 def _module_needs_all(name: str, importer: Path, folder: Path, seen: set[Path]) -> bool:
     base = folder
-    if name.startswith("."):  # of the importer's package
+    if name.startswith("."):  # relative to the importer's package
         base = importer.parent
         name = name.lstrip(".")
     top = name.split(".")[0]
@@ -104,7 +104,7 @@ def _module_needs_all(name: str, importer: Path, folder: Path, seen: set[Path]) 
 
 
 def _depends_on_torch(package: str) -> bool:
-    """An installed package; true if nothing is known of it."""
+    """Whether an installed package requires torch; true if its requirements are unknown."""
     from importlib import metadata
 
     try:

@@ -1,12 +1,13 @@
-"""Starts the ranks, serves them as their broker, and writes `record.json`.
+"""The launcher: starts the ranks, runs their broker, and writes `record.json`.
 
     python3 -m pipesim.record
       ├── rank 0, 2, 4, ...      forked, PYTHONHASHSEED=1
-      └── nursery                started anew, PYTHONHASHSEED=2
+      └── nursery                new process, PYTHONHASHSEED=2
             └── rank 1, 3, ...   forked
 
-In a real job each process has another hash seed, so iterating over a set of names gives each rank
-another order, a real cause of hangs. Forked ranks would all agree, hence the second parent.
+In a real job, each process has its own hash seed, so each rank iterates over a set of names in its
+own order; this is a real cause of hangs. Ranks forked from one parent would all have the same
+order, hence the second parent.
 """
 
 from __future__ import annotations
@@ -37,33 +38,35 @@ from pipesim.recorder.rank import STOP_SIGNALS, rank_file_name
 from pipesim.recorder.settings import Settings
 from pipesim.recorder.tasks import Standing, Tasks
 
-# A rank that was asked to stop and is in C code, or catches everything, is killed after so long.
+# Time after which a rank that does not stop when asked is killed: it can be in C code, or catch all
+# exceptions.
 _SECONDS_TO_STOP = 2.0
 
-# Between two looks at threads that may go on by themselves.
+# Limits of the pause between two looks at threads that may continue by themselves, in seconds.
 _SHORTEST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.05
 
-# For the import of torch in the nursery, on a busy machine.
+# Time for the import of torch in the nursery on a busy machine.
 _SECONDS_TO_START = 600.0
 
 
 @dataclasses.dataclass
 class Outcome:
-    """How a recording went. `ends`: by rank the last line of its file."""
+    """The outcome of a recording. `ends`: by rank, the last line of the rank's file."""
 
     ends: list[dict[str, Any]]
-    tracebacks: dict[str, list[int]]  # to the ranks that had it
+    tracebacks: dict[str, list[int]]  # by traceback: ranks that ended with it
     backend: str
     device: str
-    died: list[int]  # ranks whose process was gone, or was killed as it did not stop
-    stopped: list[int]  # ranks that did nothing for too long
-    runtimes: list[str]  # others than torch.distributed, of End
+    died: list[int]  # ranks whose process died, or was killed because it did not stop
+    stopped: list[int]  # ranks that were stopped after too long without progress
+    runtimes: list[str]  # runtimes other than torch.distributed, from `messages.End`
     interrupted: bool = False
 
 
 def prepare_process(settings: Settings) -> None:
-    """Environment and folder of the ranks, and torch."""
+    """Sets the environment and folder of the ranks, imports torch, and creates the record's
+    folder."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a fork cannot share a GPU's context
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["TORCHDYNAMO_DISABLE"] = "1"
@@ -85,9 +88,10 @@ def run(
     function: Optional[Callable[[], Any]] = None,
     nursery: Optional[Nursery] = None,
 ) -> Outcome:
-    """Records, with odd ranks from the nursery. With `device` "auto", again with stand-ins for GPUs if the script asks for them.
+    """Records a job, with odd ranks forked by the nursery. If `device` is "auto" and the script
+    asks for GPUs, records again with stand-ins for GPUs.
 
-    The process has been prepared by `prepare_process`.
+    Call `prepare_process` in this process before.
     """
     outcome = Launcher(settings, function, nursery).run()
     if settings.device == "auto" and any(map(_asks_for_cuda, outcome.ends)):
@@ -97,12 +101,13 @@ def run(
 
 
 def _asks_for_cuda(end: dict[str, Any]) -> bool:
-    """The backend is nccl, or torch refused a call (torch/cuda/__init__.py, _lazy_init)."""
+    """Whether the rank ended because its backend is nccl, or because torch refused a call on a GPU
+    (torch/cuda/__init__.py, _lazy_init)."""
     refusals = (
         "Torch not compiled with CUDA",
         "No CUDA GPUs are available",
         "NVIDIA driver",
-        "accelerator support",  # of `device_id=`, since 2.13
+        "accelerator support",  # for `device_id=`, since 2.13
         "Cannot access accelerator device",
         "'torch._C' has no attribute '_cuda_",
     )
@@ -110,7 +115,8 @@ def _asks_for_cuda(end: dict[str, Any]) -> bool:
 
 
 def _is_there(pid: int) -> bool:
-    """Whether the process has not ended, as far as this one may know of a child of the nursery."""
+    """Whether the process still runs. For a child of the nursery, only its entry in /proc shows
+    this, which also exists for a zombie."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
@@ -118,7 +124,7 @@ def _is_there(pid: int) -> bool:
 
 
 class Launcher:
-    """One recording, of a script or of a Python function."""
+    """A recording of a script or a Python function."""
 
     def __init__(
         self,
@@ -139,7 +145,7 @@ class Launcher:
         self._broker = Broker(settings.ranks, self._send, self._standing)
 
     def run(self) -> Outcome:
-        """Runs all ranks to their ends."""
+        """Runs all ranks to their ends, and writes `record.json`."""
         settings = self._settings
         remove_record(Path(settings.out))
         interrupted = False
@@ -180,7 +186,7 @@ class Launcher:
             ends[rank][1].close()
 
     def _stop(self, ranks: set[int], why: str) -> None:
-        """Asks ranks to write their last line, and kills those that do not."""
+        """Asks ranks to write their last line, and kills the ranks that do not."""
         for rank in ranks:
             self._signal(rank, STOP_SIGNALS[why])
         deadline = time.monotonic() + _SECONDS_TO_STOP
@@ -197,8 +203,8 @@ class Launcher:
 
     def _reap(self) -> None:
         for connection in self._connections.values():
-            connection.close()  # a rank that is still there leaves at its next message
-        # Their records are complete: whatever their scripts still clean up does not take for ever.
+            connection.close()  # a rank that still runs ends at its next message
+        # The records are complete; the deadline bounds the time in which scripts clean up.
         deadline = time.monotonic() + _SECONDS_TO_STOP
         for pid in self._pids.values():
             while _is_there(pid) and time.monotonic() < deadline:
@@ -216,15 +222,15 @@ class Launcher:
             self._connections[rank].send_bytes(pickle.dumps(reply))
 
     def _standing(self, rank: int, asking: Collection[int], helpers: Collection[int]) -> Standing:
-        """Returns the state of the threads of a rank."""
+        """Returns the state of a rank's threads."""
         if rank not in self._tasks:
             self._tasks[rank] = Tasks(self._pids[rank])
         standing = self._tasks[rank].standing(asking, helpers)
-        # A thread that waits for a reply says so first, perhaps just now.
+        # A thread sends its question before it waits, so an unread message shows that one has run.
         return Standing.RUNS if self._connections[rank].poll() else standing
 
     def _serve(self, ranks: set[int]) -> None:
-        """Until these ranks have ended."""
+        """Serves all ranks until `ranks` have ended."""
         patience = Patience(self._settings.seconds, self._pids)
         progress = Progress(self._settings)
         pause = _SHORTEST_PAUSE
@@ -238,7 +244,7 @@ class Launcher:
                 self._broker.give_up()
                 patience.renew()
             elif left <= 0:
-                # One by one, a rank can wait for another that has not begun.
+                # If one_by_one is set, a rank can wait for a rank that has not begun.
                 self._stopped = sorted(self._broker.running & ranks or self._broker.live & ranks)
                 self._stop(set(self._stopped), "seconds")
                 patience.renew()
@@ -250,7 +256,8 @@ class Launcher:
         progress.clear()
 
     def _read(self, seconds: float) -> bool:
-        """Handles what the ranks have said; false if none said anything for so long."""
+        """Handles the ranks' messages; waits up to `seconds` for one. Returns whether there was
+        a message."""
         poll = select.poll()
         by_fd = {}
         for rank in self._broker.live & set(self._connections):
@@ -277,7 +284,7 @@ class Launcher:
         return bool(ready)
 
     def _lost(self, rank: int, why: str) -> None:
-        """The process is gone without a last line, so that is written here."""
+        """Writes the last line for a rank whose process ended without writing it."""
         if why == "killed":
             self._died.append(rank)
         end: dict[str, object] = {"end": "cut", "why": why}

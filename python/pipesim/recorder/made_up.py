@@ -1,9 +1,9 @@
-"""Sees that the script reads a value that was made up, because it was larger than `--limit`.
+"""Detects that the script reads a made-up value: a result that was larger than `--limit`.
 
-Nothing is looked at until there is such a value. From then on, methods of tensors that give the
-host a value are wrapped, and those whose result the host could decide by: comparisons, sums,
-copies. What goes through a layer of a model, or into a parameter, is not followed: that a loss
-follows from such values does not say that the script asks for them.
+Nothing is wrapped until the first such result. Then two kinds of tensor methods are wrapped:
+methods that give the host a value, and methods whose result the host could base a decision on
+(comparisons, sums, copies). Values are not followed through layers of a model or into parameters:
+a loss that depends on made-up values does not mean that the script asks for them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _OVERWRITE = "copy_ fill_ zero_".split()
 
 
 class MadeUp:
-    """Tensors with such values. `read(bytes)` is called when the script reads one that came from a
-    call of this size."""
+    """Tensors with made-up values. When the script reads such a tensor, `read(bytes)` is called
+    with the size of the call that the values came from."""
 
     def __init__(self, read: Callable[[int], None]) -> None:
         self._read = read
@@ -46,7 +46,7 @@ class MadeUp:
         self._inside = threading.local()
 
     def mark(self, tensors: Sequence[torch.Tensor], size: int) -> None:
-        """The values of these tensors were made up."""
+        """Marks tensors whose values were made up in a call of `size` bytes."""
         if not self._wrapped:
             self._wrapped = True
             self._wrap()
@@ -54,7 +54,7 @@ class MadeUp:
             setattr(tensor, _MARK, size)
 
     def clear(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Marks tensors that have real values now."""
+        """Clears the marks of tensors that have real values now."""
         if self._wrapped:
             for tensor in tensors:
                 setattr(tensor, _MARK, 0)
@@ -78,7 +78,7 @@ class MadeUp:
         @functools.wraps(original)
         def read(*args: Any, **kwargs: Any) -> Any:
             size = max(map(_size_of, args), default=0)
-            is_inner = self._inside.__dict__.get("read", False)  # by the stand-in for GPUs
+            is_inner = self._inside.__dict__.get("read", False)  # called by another wrapped read
             if size and not is_inner and not values.is_quiet() and _is_used(sys._getframe(1)):
                 self._read(size)
             self._inside.read = True
@@ -112,14 +112,15 @@ class MadeUp:
 
 
 def _is_used(caller: Optional[FrameType]) -> bool:
-    """Not if the script drops the value: it only waits for it."""
+    """Whether the script uses the value; a script that drops the value only waits for it."""
     while caller is not None and is_ours(caller):
         caller = caller.f_back
     return caller is None or not is_users(caller) or is_result_used(caller.f_code, caller.f_lasti)
 
 
 def _size_of(thing: Any) -> int:
-    """Returns the bytes of the call for a tensor with made-up values, or a view of one; else 0."""
+    """Returns the bytes of the call if `thing` is a tensor with made-up values or a view of such a
+    tensor; else 0."""
     if not isinstance(thing, torch.Tensor):
         return 0
     own = getattr(thing, _MARK, None)

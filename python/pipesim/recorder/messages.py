@@ -1,8 +1,8 @@
-"""Messages between a rank's process and the broker, pickled, over one pipe per rank.
+"""The messages between a rank's process and the broker: pickled, over one pipe per rank.
 
 A rank hands over its calls without waiting (`Collective`, `Send`, `Recv`), and asks for a result
-only when its host needs it (`Need`). Questions are answered by a `Reply`, for which the thread that
-asked waits: a rank none of whose threads waits for a reply is running.
+only when its host needs the result (`Need`). The broker answers each question with a `Reply`, for
+which the asking thread waits. A rank is running if none of its threads waits for a reply.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Optional
 
-# Values of a call: of each tensor its bytes. None: not carried, as they are larger than the limit.
+# Values of a call: the bytes of each tensor. None: not carried, because they exceed the limit.
 Parts = Optional[list[bytes]]
 
-# Why a rank without stand-ins for GPUs ends when it asks for them; in no finished record.
+# Reason of the end of a rank without stand-ins for GPUs that asks for nccl. No finished record
+# contains this reason: the job is recorded again.
 NEEDS_CUDA = "needs cuda"
 
 
@@ -26,7 +27,8 @@ class Hello:
 
 @dataclasses.dataclass
 class Init:
-    """The rank has called init_process_group. A rank that is killed later says no more."""
+    """A note that the rank has called init_process_group, sent at once because the rank can be
+    killed later."""
 
     backend: str
     device: str
@@ -34,27 +36,28 @@ class Init:
 
 @dataclasses.dataclass
 class Collective:
-    """The `number`-th collective of `group`. Also what works as one: creations, store barriers."""
+    """The `number`-th collective of `group`. Communicator inits and store barriers are collectives
+    also."""
 
-    call: int  # the rank's own number of it, which `Need` names
+    call: int  # number of the call in the rank, which `Need` refers to
     group: str
     number: int
     members: tuple[int, ...]  # ranks of the job, in the order of the group
-    signature: tuple[Any, ...]  # what has to be the same on all members
+    signature: tuple[Any, ...]  # properties that have to be equal on all members
     op: str
     root: int = 0
     reduce: str = "SUM"
     types: tuple[str, ...] = ()
     splits: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # bytes to and from each member
     values: Parts = None
-    alone: bool = False  # gloo, without elements: waits for nobody
-    size: Optional[int] = None  # bytes, if a larger buffer of a receiver is filled in part
+    alone: bool = False  # waits for no other rank: gloo, without elements
+    size: Optional[int] = None  # bytes, if a receiver's buffer can be larger than the data
 
 
 @dataclasses.dataclass
 class Send:
     call: int
-    channel: tuple[Any, ...]  # group, and under gloo the tag
+    channel: tuple[Any, ...]  # the group and, under gloo, the tag
     peer: int
     values: Parts
 
@@ -63,34 +66,36 @@ class Send:
 class Recv:
     call: int
     channel: tuple[Any, ...]
-    peer: Optional[int]  # for any source: None
+    peer: Optional[int]  # the sender; None: any source
 
 
 @dataclasses.dataclass
 class Question:
-    """A question that a thread of the rank waits for. The id of a thread is the path of starts to
-    it: (), the main one, starts (1,), (2,), ..., and (2,) starts (2, 1)."""
+    """A question of a thread, which waits for the reply.
 
-    thread: tuple[int, ...] = dataclasses.field(default=(), init=False)
+    A thread's path consists of the numbers of the starts that led to the thread: the main thread,
+    (), starts (1,), (2,), ..., and (2,) starts (2, 1)."""
+
+    thread: tuple[int, ...] = dataclasses.field(default=(), init=False)  # path of the thread
     task: int = dataclasses.field(default=0, init=False)  # the thread's id in the system
-    alone: bool = dataclasses.field(default=True, init=False)  # the rank has no other thread
+    alone: bool = dataclasses.field(default=True, init=False)  # no other thread except helpers
     helpers: tuple[int, ...] = dataclasses.field(default=(), init=False)  # tasks that never call
 
 
 @dataclasses.dataclass
 class Need(Question):
-    """The host needs the result of this call. `device`: under NCCL it would not wait here."""
+    """A request for the result of a call. `device`: under NCCL, the host would not wait here."""
 
-    call: Optional[int]  # for a call that never ends: None
+    call: Optional[int]  # number of the call; None: a call that never completes
     device: bool
-    seconds: Optional[float] = None  # after which the host stops to wait
-    closes: bool = False  # it also stops once a rank that is missing has ended
+    seconds: Optional[float] = None  # timeout of the wait
+    closes: bool = False  # the wait also ends when a missing rank has ended
 
 
 @dataclasses.dataclass
 class Poll(Question):
-    """`is_completed()`. `call`: None if the answer is always False, and `forever` if the thread
-    asks until it is True."""
+    """A call of `is_completed()`. `call` is None if the answer is always False; `forever`: the
+    thread asks until the answer is True."""
 
     call: Optional[int]
     forever: bool = False
@@ -98,42 +103,44 @@ class Poll(Question):
 
 @dataclasses.dataclass
 class Turn(Question):
-    """A thread asks to call something. Other threads of its rank can be first."""
+    """A thread's request for permission to make a call. Other threads of its rank can be first."""
 
 
 @dataclasses.dataclass
 class StoreCall(Question):
-    """One call of a store. `op` is set, get, wait, add, check, compare_set, delete, count, keys,
-    append, or of a queue push, pop, try_pop or len."""
+    """A call of a store. `op` is set, get, wait, add, check, compare_set, delete, count, keys or
+    append; for a queue, it is push, pop, try_pop or len."""
 
     op: str
     keys: tuple[str, ...]
     value: bytes = b""
     expected: bytes = b""
     amount: int = 0
-    seconds: Optional[float] = None  # after which the host stops to wait
+    seconds: Optional[float] = None  # timeout of the wait
 
 
-# Modules with which processes of a job call each other past torch.distributed.
+# Modules through which processes of a job communicate without torch.distributed.
 OTHER_RUNTIMES = ("jax", "mpi4py", "ray")
 
 
 @dataclasses.dataclass
 class End:
-    """The rank's last words: the last line of its file, and an exception's traceback."""
+    """The last message of a rank: the last line of its file, and the traceback of an exception."""
 
     entry: dict[str, Any]
     traceback: str = ""
     backend: str = ""
     device: str = "cpu"
-    runtimes: tuple[str, ...] = ()  # modules of others than torch.distributed that were imported
+    runtimes: tuple[str, ...] = ()  # modules of OTHER_RUNTIMES that the script has imported
 
 
 @dataclasses.dataclass
 class Reply:
-    """`cut`: why the record ends here. `made_up`: make a value up, nothing can be delivered.
-    `running`: it is cut although another thread of the rank may go on. `late`: the time that the
-    host would wait has passed."""
+    """The broker's answer to a question.
+
+    `cut`: reason why the record ends here. `running`: the record is cut although another thread of
+    the rank may continue. `made_up`: nothing can be delivered, so the rank makes up a value.
+    `late`: the timeout of the wait has expired."""
 
     thread: tuple[int, ...] = ()
     value: Any = None

@@ -1,8 +1,9 @@
-"""Parents of ranks, and the second one, with another hash seed (see `launcher`).
+"""Forks ranks; as a program, the second parent of ranks, with its own hash seed (see `launcher`).
 
     python3 -m pipesim.recorder.nursery 7 < settings.json
 
-The argument is the file descriptor of a pipe, over which it gets those of ranks.
+The argument is the file descriptor of a pipe, over which the program receives the file descriptors
+of the ranks' pipes.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ HASH_SEEDS = ("1", "2")
 
 
 class Nursery:
-    """The second parent, as the launcher has it. It imports torch while the launcher does, and
-    forks ranks as often as it is asked."""
+    """The launcher's handle to the second parent. This process imports torch at the same time as
+    the launcher, and forks ranks on each request."""
 
     def __init__(self, settings: Settings) -> None:
         self.connection, theirs = Pipe()
@@ -45,7 +46,8 @@ class Nursery:
         self._process.stdin.close()
 
     def breed(self, settings: Settings, ends: dict[int, Connection]) -> None:
-        """Starts a rank in it for each end of a pipe. If it is gone, so are these ends."""
+        """Starts a rank in the second parent for each end of a pipe. If that process has died, the
+        launcher sees these pipes as closed."""
         self._has_bred = True
         request = {"settings": settings.to_json(), "ranks": list(ends)}
         with contextlib.suppress(OSError):
@@ -54,7 +56,7 @@ class Nursery:
                 reduction.send_handle(self.connection, end.fileno(), self._process.pid)
 
     def close(self) -> None:
-        """After the last rank has ended."""
+        """Ends the second parent, after the last rank has ended."""
         self.connection.close()
         if not self._has_bred:
             self._process.kill()
@@ -67,14 +69,14 @@ def breed(
     inherited: list[Connection],
     function: Optional[Callable[[], Any]] = None,
 ) -> None:
-    """Forks a rank for each connection. The ranks say their process ids themselves.
+    """Forks a rank for each connection. The ranks report their process ids themselves.
 
-    A rank closes all that it inherits but its own end: the end of a process is seen only when
-    nobody else has its end of the pipe open.
+    A rank closes all inherited connections except its own: the launcher detects the end of a
+    process only if no other process holds that end of the pipe open.
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    gc.freeze()  # or a collection in each rank would copy the pages of all modules
+    gc.freeze()  # otherwise, garbage collection in each rank would copy the pages of all modules
     for rank, connection in connections.items():
         if os.fork() == 0:
             for end in inherited:
@@ -82,20 +84,20 @@ def breed(
                     end.close()
             try:
                 run_rank(settings, rank, connection, function)
-            except BaseException:  # ours: nothing of the parent may run in the child
+            except BaseException:  # a bug of the recorder: no code of the parent may run here
                 traceback.print_exc()
                 os._exit(70)
     gc.unfreeze()
 
 
 def _serve(connection: Connection, failure: Optional[BaseException]) -> None:
-    """Until the launcher closes the pipe."""
+    """Forks ranks on request until the launcher closes the pipe."""
     while True:
         try:
             request = json.loads(connection.recv_bytes())
         except EOFError:
             return
-        if failure is not None:  # where the launcher fails to import, too, it says so
+        if failure is not None:  # if the launcher's import fails also, it sends no request
             raise failure
         ends = {
             int(rank): Connection(reduction.recv_handle(connection)) for rank in request["ranks"]

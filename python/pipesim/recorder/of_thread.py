@@ -1,4 +1,4 @@
-"""Attributes that each thread has for itself."""
+"""Thread-local attributes of objects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Kept = TypeVar("Kept")
 
 
 class OfThread(Generic[Kept]):
-    """Such an attribute of an object whose `of_thread` is a threading.local()."""
+    """A thread-local attribute of an object whose `of_thread` is a threading.local()."""
 
     def __init__(self, default: Kept) -> None:
         self._default = default

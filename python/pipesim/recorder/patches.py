@@ -1,8 +1,8 @@
-"""Puts the recorder into torch, in the process of a rank, before the script runs.
+"""Patches that put the recorder into torch, in the process of a rank, before the script runs.
 
-Only what the process group cannot see is replaced besides the groups themselves: who makes and
-destroys groups, batches, waits, the begin and end of a backward, steps of optimizers, and
-`multiprocessing.spawn`. Names are those of torch 1.13 to 2.6; what a version lacks is left out.
+The patches replace the process groups, and functions whose calls a process group does not see:
+creating and destroying groups, batches, waits, the begin and end of a backward, optimizer steps,
+and `multiprocessing.spawn`. Names that the installed version of torch lacks are skipped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS_OF_NCCL = ("nccl2", "nccl-legacy", "nccl-lazy")
 
 
 def install(recorder: RankRecorder) -> None:
-    """Everything that this module replaces."""
+    """Installs all patches of this module."""
     _replace_backends(recorder)
     _replace_groups(recorder)
     _replace_independent_groups(recorder)
@@ -61,8 +61,9 @@ def replace(name: str, modules: tuple[Any, ...], new: Any) -> None:
 def _replace_backends(recorder: RankRecorder) -> None:
     class Backend(type):
         def __instancecheck__(cls, thing: Any) -> bool:
-            """Object collectives of 1.13 choose their device so. 2.x asserts it of a new group,
-            and makes gloo's first where a group is for both kinds of device."""
+            """Whether `thing` is a group of this backend. Object collectives of 1.13 choose their
+            device by this test. 2.x asserts it for a new group, and makes gloo's group first if a
+            group has two backends."""
             if not isinstance(thing, RecordingGroup):
                 return False
             return cls.__name__ == "ProcessGroupGloo" or thing.group.backend == "nccl"
@@ -73,7 +74,7 @@ def _replace_backends(recorder: RankRecorder) -> None:
             return _independent_group(recorder, name, store, rank, size, options)
         on_host = recorder.half_being_made
         if "gloo" in (group.backend, on_host and on_host.backend):
-            # Its constructor connects all members.
+            # gloo's constructor connects all members.
             recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
         being_bound = recorder.device_being_bound
         devices = recorder.devices_being_made
@@ -93,7 +94,8 @@ def _replace_backends(recorder: RankRecorder) -> None:
         return Backend(name, (), {"__new__": new, "Options": Options})
 
     def create(given: Any, options: Any = None) -> RecordingGroup:
-        """The creator of a backend of 2.14 and later, in which also gloo's and NCCL's have one."""
+        """Makes a group, as the creator of a backend in 2.14 and later, where gloo and NCCL have
+        creators also."""
         options = options if isinstance(options, Options) else Options()
         options._timeout = given.timeout
         return make("a group", given.store, given.group_rank, given.group_size, options)
@@ -109,7 +111,8 @@ def _replace_backends(recorder: RankRecorder) -> None:
 
 
 def _replace_creators(create: Callable[..., Any]) -> None:
-    """2.14 and later find backends by entry points, and NCCL has several."""
+    """Replaces the creators of gloo and of NCCL's several backends, which 2.14 and later find by
+    entry points."""
     plugins = c10d.Backend._plugins
     for name in ("gloo", "nccl", *_KINDS_OF_NCCL):
         with contextlib.suppress(Exception):  # a build without it
@@ -124,7 +127,8 @@ def _replace_creators(create: Callable[..., Any]) -> None:
 def _independent_group(
     recorder: RankRecorder, name: str, store: Any, rank: int, size: int, options: Options
 ) -> RecordingGroup:
-    """A group that is made by itself, as `_dist2` does: of all ranks, or its members are unknown."""
+    """Makes a group outside new_group, as `_dist2` does. Raises NotRecorded unless all ranks are
+    members: which ranks a smaller group has is unknown."""
     if (rank, size) != (recorder.rank, recorder.world):
         raise NotRecorded(
             f"{name}(...) of {size} ranks", "which ranks of the job they are is unknown"
@@ -139,7 +143,8 @@ def _independent_group(
 
 
 def _backend_name(asked: str, device: str) -> str:
-    """`gloo` or `nccl`, of what 2.x also calls `cpu:gloo,cuda:nccl` or, for the same, undefined."""
+    """Returns `gloo` or `nccl`: the backend for `device`. `asked` can name a backend for each kind
+    of device, e.g. `cpu:gloo,cuda:nccl` (2.x), or be `undefined`, which means the same."""
     by_device = dict(part.split(":") for part in asked.lower().split(",") if ":" in part)
     default = "nccl" if device == "cuda" else "gloo"
     name = by_device.get(device, default) if by_device else asked.lower()
@@ -152,15 +157,15 @@ def _backend_name(asked: str, device: str) -> str:
 
 
 def _devices(asked: str) -> list[str]:
-    """The kinds of device that 2.x registers the backends for."""
+    """Returns the kinds of device for which 2.x registers the backends; nothing in 1.13."""
     if not hasattr(c10d, "BackendConfig"):
         return []
     return list(c10d.BackendConfig(c10d.Backend(asked)).get_device_backend_map())
 
 
 def _has_half_on_host(asked: str, device: str) -> bool:
-    """Whether gloo does the calls with CPU tensors of a group that is NCCL's. Up to about 2.8, an
-    undefined backend is that of every device."""
+    """Whether gloo makes the calls with CPU tensors in a group of NCCL. Up to about 2.8, an
+    undefined backend selects a backend for each kind of device."""
     parts = asked.lower().split(",")
     every = torch.__version__.startswith(tuple(f"2.{minor}." for minor in range(9)))
     both = "cpu:gloo" in parts and "cuda:nccl" in parts
@@ -181,8 +186,10 @@ def _check_size(recorder: RankRecorder, rank: int, world_size: int) -> None:
 
 
 def _split_source(recorder: RankRecorder, backend: str, given: Any) -> Optional[Group]:
-    """2.x: with `device_id=`, new_group splits the communicator of all ranks. Those that are not
-    members take part whatever the backend of the new group is (_new_process_group_helper)."""
+    """Returns the group whose communicator new_group splits, or None.
+
+    In 2.x, with `device_id=`, this is the group of all ranks. Ranks outside the new group take part
+    in the split whatever the new group's backend is (_new_process_group_helper)."""
     world = c10d.GroupMember.WORLD
     if not isinstance(world, RecordingGroup) or not world.bound_device_id:
         return None
@@ -194,7 +201,7 @@ def _split_source(recorder: RankRecorder, backend: str, given: Any) -> Optional[
 def _replace_groups(recorder: RankRecorder) -> None:
     original_helper = c10d._new_process_group_helper
     signature = inspect.signature(original_helper)
-    kept: list[Any] = []  # a group that Python no longer refers to would be a pure virtual call
+    kept: list[Any] = []  # keeps groups alive: C++ calling a collected one is a pure virtual call
 
     @functools.wraps(original_helper)
     def _new_process_group_helper(*args: Any, **kwargs: Any) -> Any:
@@ -202,9 +209,9 @@ def _replace_groups(recorder: RankRecorder) -> None:
         bound.apply_defaults()
         given = bound.arguments
         is_world = not given["global_ranks_in_group"]
-        if is_world:  # with `store=`, there was no rendezvous
+        if is_world:  # with `store=`, no rendezvous has checked the size
             _check_size(recorder, given["group_rank"], given["group_size"])
-        if str(given["backend"]) == "fake" and not is_world:  # exchanges nothing, waits for nobody
+        if str(given["backend"]) == "fake" and not is_world:  # exchanges nothing, never waits
             return original_helper(*args, **kwargs)
         name = given["group_name"] or str(c10d._group_count)
         backend = _backend_name(str(given["backend"]), recorder.device)
@@ -236,7 +243,7 @@ def _replace_groups(recorder: RankRecorder) -> None:
         return made
 
     def _store_based_barrier(rank: int, store: Any, *args: Any, **kwargs: Any) -> None:
-        """1.13: every rank of the job, member of the new group or not, waits here for all."""
+        """Waits for all ranks of the job, also outside the new group, as new_group does in 1.13."""
         last = recorder.file.last
         if last is not None and "new_group" in last:
             last["store_barrier"] = True
@@ -264,14 +271,14 @@ def _replace_groups(recorder: RankRecorder) -> None:
 
     if hasattr(c10d, "split_group"):
         replace("split_group", (c10d, dist), _splitter(recorder, original_helper, kept))
-    if hasattr(c10d, "_get_split_source"):  # 2.14 hands it to C++; splits are recorded here
+    if hasattr(c10d, "_get_split_source"):  # in 2.14, C++ would split; the recorder does it instead
         replace("_get_split_source", (c10d,), lambda _: None)
     if hasattr(c10d, "_create_shrunk_process_group"):
 
         def _create_shrunk_process_group(
             made: RecordingGroup, _: Any, metadata: Any, *__: Any
         ) -> Any:
-            """The communicator that `RecordingGroup.shrink` has made is the group."""
+            """Returns the group that `RecordingGroup.shrink` has made, with its final name."""
             made._set_group_name(metadata["new_group_name"])
             kept.append(made)
             return made
@@ -289,7 +296,8 @@ def _replace_groups(recorder: RankRecorder) -> None:
 
 
 def _check_is_part(asked: str, parents: str) -> None:
-    """`split_group(backend=)` of 2.13 takes some of the parent's backends."""
+    """Checks the backends for `split_group(backend=)` of 2.13. Raises ValueError unless they are
+    among the parent's."""
     have = dict(part.split(":") for part in parents.split(","))
     for device in _devices(asked):
         name = c10d.BackendConfig(c10d.Backend(asked)).get_device_backend_map()[device]
@@ -305,7 +313,8 @@ def _check_is_part(asked: str, parents: str) -> None:
 def _splitter(
     recorder: RankRecorder, original_helper: Callable[..., Any], kept: list[Any]
 ) -> Callable[..., Any]:
-    """`split_group` of 2.6 and later, which makes a C++ group around ProcessGroupNCCL itself."""
+    """Returns a replacement of `split_group` (2.6 and later), which would make a C++ group around
+    ProcessGroupNCCL."""
 
     def define(ranks: list[int], parent: Group, desc: str) -> Group:
         name = str(c10d._world.group_count)
@@ -322,8 +331,8 @@ def _splitter(
         group_desc: Optional[str] = None,
         backend: Any = None,
     ) -> Any:
-        """All members of the parent call it. Ranks are those in the parent. `backend`: for which
-        kinds of device the new group has the parent's."""
+        """Splits `parent_pg`; all members of the parent make this call. `split_ranks` holds ranks
+        in the parent. `backend` selects the parent's backends that the new group also has."""
         if not split_ranks:
             raise ValueError("split_ranks cannot be None or empty")
         world = c10d._get_default_group()
@@ -352,7 +361,7 @@ def _splitter(
         members = [[parent.group.ranks[rank] for rank in ranks] for ranks in splits]
         own = next((ranks for ranks in members if recorder.rank in ranks), None)
         desc = group_desc or ""
-        if own is None:  # ncclCommSplit waits for it all the same
+        if own is None:  # ncclCommSplit waits for ranks outside the new groups also
             if members:
                 define(members[0], parent.group, desc)
             return None
@@ -384,12 +393,12 @@ def _splitter(
 
 def _replace_stores(recorder: RankRecorder) -> None:
     world = RecordingStore(recorder)
-    kept = [world]  # in 2.x only C++ holds a store, and a collected one is a pure virtual call
+    kept = [world]  # keeps stores alive: in 2.x, only C++ holds them
 
     def rendezvous(
         url: str, rank: int = -1, world_size: int = -1, **_: Any
     ) -> Iterator[tuple[RecordingStore, int, int]]:
-        """Returns rank and size of this recording for any URL."""
+        """Yields the store, rank and size of this recording, for every URL."""
         _check_size(recorder, rank, world_size)
         yield world, recorder.rank, recorder.world
 
@@ -410,7 +419,7 @@ def _replace_stores(recorder: RankRecorder) -> None:
 
 
 def _replace_independent_groups(recorder: RankRecorder) -> None:
-    """`_dist2` of 2.9 and later: groups of all ranks, which torch.distributed does not know."""
+    """Replaces the groups of `_dist2` (2.9 and later), which torch.distributed does not know."""
     try:
         import torch.distributed._dist2 as dist2
     except ImportError:
@@ -432,7 +441,7 @@ def _replace_works(recorder: RankRecorder) -> None:
     original_future_of = work_type.get_future
 
     def wait(self: Any, timeout: Any = None) -> bool:
-        # A timeout of 0 (kNoTimeout) means the group's.
+        # A timeout of 0 (kNoTimeout) means the group's own timeout.
         seconds = timeout.total_seconds() if timeout else None
         recorder.wait(self, sys._getframe(1), seconds)
         return True
@@ -453,7 +462,7 @@ def _replace_works(recorder: RankRecorder) -> None:
         original_block = work_type.block_current_stream
 
         def block_current_stream(self: Any) -> None:
-            if recorder.device == "cuda":  # gloo's own answer is an exception
+            if recorder.device == "cuda":  # gloo raises an exception
                 recorder.wait(self, sys._getframe(1))
             else:
                 original_block(self)
@@ -495,7 +504,7 @@ def _replace_training(recorder: RankRecorder) -> None:
     replace("backward", (torch.autograd,), backward)
 
     original_init = torch.optim.Optimizer.__init__
-    depth = 0  # a step may call that of an optimizer within
+    depth = 0  # a step can call the step of an inner optimizer
 
     def counted(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -532,7 +541,7 @@ def _replace_spawn(recorder: RankRecorder) -> None:
         daemon: bool = False,
         start_method: str = "spawn",
     ) -> Optional[Any]:
-        """This process is one of the spawned already."""
+        """Runs `fn` in this process, which already is one of the processes to spawn."""
         local = recorder.settings.local_ranks
         if nprocs != local:
             raise RuntimeError(

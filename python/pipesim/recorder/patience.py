@@ -1,4 +1,4 @@
-"""How long the launcher waits for ranks that send no message."""
+"""The time that the launcher waits for ranks that send no message."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Optional
 
 from pipesim.recorder.tasks import cpu_seconds
 
-# Ranks compute if they use more than the share _BUSY of a processor in _LOOKS looks without a
-# message; for at most _LONGEST_COMPUTATION times `--seconds`.
+# Share of one processor above which the ranks count as computing.
 _BUSY = 0.02
+# Number of looks at their CPU time during `--seconds`.
 _LOOKS = 8
+# Longest time without a message even if the ranks compute, as a multiple of `--seconds`.
 _LONGEST_COMPUTATION = 10
 
 
 class Patience:
-    """How long the ranks may go on without a message. Time in which they compute does not count,
-    up to a limit: a rank can compile for minutes, or spin for ever."""
+    """The time that the ranks may continue without a message. Time in which they compute does not
+    count, up to a limit: a rank can compile for minutes, or spin forever."""
 
     def __init__(self, patience: float, pids: dict[int, int]) -> None:
         self._patience = patience
@@ -24,12 +25,13 @@ class Patience:
         self.renew()
 
     def renew(self) -> None:
-        """Starts the time again, after a message."""
+        """Restarts the wait, e.g. after a message."""
         self._last = self._computed_until = time.monotonic()
         self._cpu: Optional[float] = None
 
     def seconds_left(self, at_least: float) -> float:
-        """Until the next look at the ranks. 0 if nothing has happened for too long."""
+        """Returns the time until the next look at the ranks; 0 if there was no progress for too
+        long: for longer than `--seconds` and `at_least`."""
         patience = max(self._patience, at_least)
         interval = patience / _LOOKS
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The user's line: which line of the script led to a call, and through which others."""
+"""Places: the lines of the script that led to a call."""
 
 from __future__ import annotations
 
@@ -20,65 +20,67 @@ import pipesim
 _PACKAGE = os.path.dirname(os.path.abspath(pipesim.__file__)) + os.sep
 _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 
-# Files whose names mean nothing to the user; patches have the names of the functions they replace.
+# Our files whose function names mean nothing to the user. Patches have the names of the functions
+# that they replace.
 _RECORDER = os.path.join(_PACKAGE, "recorder", "rank_recorder.py")
 _CUDA = os.path.join(_PACKAGE, "recorder", "cuda_streams.py")
 
-# Functions of rank.py that call the script: frames above them are of the process that forked.
+# Functions of rank.py that call the script. Their callers belong to the process that forked.
 _RANK = os.path.join(_PACKAGE, "recorder", "rank.py")
 _BOTTOM = frozenset({"run_rank", "_run_and_end", "_run_script"})
 
 _INSTALLED = re.compile(rf".*{re.escape(os.sep)}(?:site|dist)-packages{re.escape(os.sep)}")
 
-# Cells of notebooks, by what older and newer versions of IPython call their files.
+# File names of notebook cells in older and newer versions of IPython.
 _CELL = re.compile(
     r"<ipython-input-(?P<number>\d+)-.*>|.*/(?:ipykernel_\d+|ipython-input-[\w-]+)\b"
 )
 
-# `model(x)`: what the user calls is its forward, whatever hooks run before it.
+# Functions of torch between `model(x)` and the model's forward; a place names them "forward".
 _CALLS_OF_MODULES = frozenset({"_wrapped_call_impl", "_call_impl"})
 
-# Stacks that were seen before. Code that is made over and over must not fill the memory.
+# Maximum number of cached stacks, so that code that is generated repeatedly does not fill memory.
 _MAX_KNOWN_STACKS = 10_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Place:
-    """A line of the user's or of an installed package, and the chain of those that called it.
+    """A line of the user's code or of an installed package, and the chain of its callers.
 
-    Equal places are one object.
+    Equal places are the same object.
     """
 
     at: str  # "train.py:20"
     function: str  # empty at the top level
-    call: str  # what is called there; may be empty
-    library: bool  # an installed package, not the user's code
+    call: str  # name of the function called at this line, or empty
+    library: bool  # the line is in an installed package, not in the user's code
     up: Optional[Place]  # the line that called this function
 
 
 @functools.lru_cache(maxsize=None)
 def is_torch(filename: str) -> bool:
-    """A file of torch."""
+    """Whether the file belongs to torch."""
     folder = os.path.join(os.path.dirname(sys.modules["torch"].__file__ or ""), "")
     return filename.startswith(folder)
 
 
 def calls_from_cpp(filename: str) -> bool:
-    """Whether a call of a group whose innermost frame is in this file came from C++, through torch:
-    from Python, distributed_c10d.py calls groups."""
+    """Whether a group was called from C++, if the innermost frame outside the group is in this
+    file. A Python call comes from distributed_c10d.py or a file outside torch."""
     return is_torch(filename) and not filename.endswith("distributed_c10d.py")
 
 
 @functools.lru_cache(maxsize=None)
 def _is_installed(filename: str) -> bool:
-    """A file of an installed package; those of the user's own tree are in no such folder."""
+    """Whether the file is in a folder of installed packages, such as site-packages."""
     return _INSTALLED.match(filename) is not None
 
 
 @functools.lru_cache(maxsize=None)
 def _is_shown(filename: str) -> bool:
-    """Neither ours nor torch's, nor of the standard library, nor code without a file."""
-    if filename.startswith("<"):  # generated code, but for what the user typed
+    """Whether places show lines of this file: all except files of pipesim, torch and the standard
+    library, and generated code."""
+    if filename.startswith("<"):  # generated code, unless the user typed it
         return filename == "<stdin>" or _CELL.match(filename) is not None
     if is_torch(filename) or filename.startswith(_PACKAGE):
         return False
@@ -86,12 +88,12 @@ def _is_shown(filename: str) -> bool:
 
 
 def is_users(frame: Optional[FrameType]) -> bool:
-    """The frame runs code of the user, or of a package that the user installed."""
+    """Whether the frame runs code of the user, or of a package that the user installed."""
     return frame is not None and _is_shown(frame.f_code.co_filename)
 
 
 def is_ours(frame: FrameType) -> bool:
-    """The frame runs code of the recorder."""
+    """Whether the frame runs code of the recorder."""
     return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
@@ -105,8 +107,8 @@ def _callee(frame: FrameType) -> str:
 
 
 def _wrapped_by(frame: FrameType) -> Iterator[Any]:
-    """Yields the candidates for the wrapped function: variables that the wrapper closes over, or
-    `__wrapped__` of the called object. Runs no code of the user's objects."""
+    """Yields the objects that a frame may wrap: the variables that its function closes over, and
+    `__wrapped__` of a called object. Runs no code of the user's objects."""
     code, local = frame.f_code, frame.f_locals
     for name in code.co_freevars:
         yield local.get(name)
@@ -115,8 +117,8 @@ def _wrapped_by(frame: FrameType) -> Iterator[Any]:
 
 
 def _is_wrapper(frame: FrameType, called: set[CodeType]) -> bool:
-    """The frame passes its arguments on to a function around which it is wrapped, as decorators
-    do, and that function led to the call. `called`: the code of the frames that it called."""
+    """Whether the frame passes its arguments on to a function that it wraps, as decorators do, and
+    that function led to the call. `called`: the code of the frames inside this frame."""
     passes_all = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
     if frame.f_code.co_flags & passes_all != passes_all:
         return False
@@ -129,8 +131,8 @@ def _is_wrapper(frame: FrameType, called: set[CodeType]) -> bool:
 
 
 def _cell_name(filename: str) -> Optional[str]:
-    """`In[3]`: a notebook's cell as IPython's tracebacks name it. Its file has a name that differs
-    from run to run."""
+    """Returns the name of a notebook cell in IPython's tracebacks, e.g. `In[3]`, or None for other
+    files. The file name of a cell differs between runs."""
     cell = _CELL.match(filename)
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
@@ -143,19 +145,19 @@ def _cell_name(filename: str) -> Optional[str]:
 
 
 class Places:
-    """Finds places. The user's files are named relative to `folder`, others by their last two
-    parts, those of packages relative to the folder into which they are installed."""
+    """Finds places. Paths of files are relative to `folder`; for packages, to the folder in which
+    they are installed. Other paths are shortened to their last two parts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._names: dict[str, str] = {}
         self._places: dict[tuple[str, str, str, bool, Optional[Place]], Place] = {}
-        # For the code and instruction of each frame: the place, and objects that keep ids valid.
+        # Known stacks, by the code's id and the instruction of each frame: the place, and the code
+        # objects, kept alive so that the ids stay valid.
         self._known: dict[tuple[int, ...], tuple[Optional[Place], list[CodeType]]] = {}
 
     def current(self, frame: Optional[FrameType] = None) -> Optional[Place]:
-        """The innermost line that is neither torch's nor of the standard library. None if there
-        is none, e.g. in a thread of torch."""
+        """Returns the innermost line that `_is_shown` accepts, or None, e.g. in torch's threads."""
         frames: list[FrameType] = []
         key: list[int] = []
         at: Optional[FrameType] = frame or sys._getframe(1)
@@ -172,7 +174,8 @@ class Places:
         return known[0]
 
     def raised(self, trace: Optional[TracebackType]) -> Optional[Place]:
-        """The innermost such line of an exception. Its frames may have gone on to other lines."""
+        """Returns the innermost shown line of an exception. The lines come from the traceback,
+        because its frames may have continued to other lines."""
         steps: list[tuple[FrameType, int]] = []
         while trace is not None:
             if _is_bottom(trace.tb_frame):
@@ -183,11 +186,11 @@ class Places:
         return self._place_of(steps[::-1])
 
     def calling(self, place: Place, call: str) -> Place:
-        """The same line, where this is called."""
+        """Returns the place with the same line, at which `call` is called."""
         return self._same(place.at, place.function, call, place.library, place.up)
 
     def _place_of(self, steps: Sequence[tuple[FrameType, int]]) -> Optional[Place]:
-        """`steps`: frames and their lines, from the innermost on."""
+        """Returns the place of a stack. `steps`: frames and their lines, innermost first."""
         found: list[tuple[str, str, str, bool]] = []
         called: set[CodeType] = set()
         call = ""
@@ -204,7 +207,7 @@ class Places:
                 found.append((at, function, _said(call), _is_installed(filename)))
                 call = name
                 continue
-            # The outermost name between this frame and the shown one above it, as written there.
+            # Keep the outermost public name below the next shown frame: the name written there.
             ours = filename == _RECORDER or (filename == _CUDA and name == "add")
             if not ours and (not name.startswith("_") or not call):
                 call = name
@@ -214,7 +217,7 @@ class Places:
         return place
 
     def _same(self, at: str, function: str, call: str, library: bool, up: Optional[Place]) -> Place:
-        """The one object of these."""
+        """Returns the only `Place` object with these fields."""
         key = (at, function, call, library, up)
         if key not in self._places:
             self._places[key] = Place(*key)
@@ -240,17 +243,18 @@ class Places:
 
 
 def _is_bottom(frame: FrameType) -> bool:
-    """The script runs above this frame."""
+    """Whether this frame of the recorder called the script."""
     return frame.f_code.co_filename == _RANK and frame.f_code.co_name in _BOTTOM
 
 
 def _said(call: str) -> str:
-    """The name of a call, unless it means nothing to the user."""
+    """Returns the name of a call, or "" if the name means nothing to the user."""
     return "" if call.startswith(("_", "<")) else call
 
 
 @functools.lru_cache(maxsize=None)
 def is_result_used(code: CodeType, offset: int) -> bool:
-    """Whether the instruction behind the call at `offset` does not drop what it returned."""
+    """Whether the code uses the result of the call at `offset`: the next instruction does not drop
+    it."""
     later = (i for i in dis.get_instructions(code) if i.offset > offset)
     return next(later).opname != "POP_TOP"

@@ -1,12 +1,12 @@
-"""The process group that stands for gloo's and NCCL's in the process of a rank.
+"""The process group that replaces the groups of gloo and NCCL in the process of a rank.
 
-It is a subclass of `torch.distributed.ProcessGroup`, which every call reaches: those of the Python
-API, of DDP's reducer and of functional collectives, which come from C++ through its trampolines
-(torch/csrc/distributed/c10d/PyProcessGroup.hpp). Each method describes its call: what goes in, what
-comes out, and what the record says of it.
+Every call reaches this subclass of `torch.distributed.ProcessGroup`: calls of the Python API
+directly, calls of DDP's reducer and functional collectives from C++, through trampolines
+(torch/csrc/distributed/c10d/PyProcessGroup.hpp). Each method describes its call: inputs, outputs,
+and the entry in the record.
 
 Method names differ between versions of torch: 1.13 calls `_allgather_base`, 2.x also
-`allgather_into_tensor_coalesced`. All are here.
+`allgather_into_tensor_coalesced`. The group has the methods of all versions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Tensors = list[torch.Tensor]
 Work = Any
 
 
-# Collectives that gloo ends at once if they have no elements.
+# Collectives that complete at once in gloo if they have no elements.
 _ALONE_WITHOUT_ELEMENTS = frozenset({"all_reduce", "all_gather", "reduce", "reduce_scatter"})
 
 
@@ -41,14 +41,14 @@ def _flat(tensors: Union[torch.Tensor, Sequence[torch.Tensor]]) -> Tensors:
 
 
 def _lists(tensors: Any) -> list[Tensors]:
-    """A list of lists; overloads of 1.13 take one list."""
+    """Returns a list of lists. Overloads of 1.13 take one list, which becomes the only element."""
     if tensors and isinstance(tensors[0], torch.Tensor):
         return [list(tensors)]
     return [list(inner) for inner in tensors]
 
 
 def _outside(frame: types.FrameType) -> types.FrameType:
-    """The frame that called the group."""
+    """Returns the frame that called the group."""
     own = os.path.dirname(__file__)
     while os.path.dirname(frame.f_code.co_filename) == own and frame.f_back is not None:
         frame = frame.f_back
@@ -56,20 +56,20 @@ def _outside(frame: types.FrameType) -> types.FrameType:
 
 
 def _reduce_name(options: Any) -> str:
-    """`SUM`: of options, a ReduceOp, or its RedOpType."""
+    """Returns the name of a reduction, e.g. "SUM", from options, a ReduceOp or a RedOpType."""
     op = getattr(options, "reduceOp", options)
     op = getattr(op, "op", op)
     return str(getattr(op, "name", "SUM"))
 
 
 def _sizes(tensor: torch.Tensor) -> str:
-    """Formats the sizes of a tensor like torch's C++."""
+    """Returns the sizes of a tensor as torch's C++ prints them."""
     return f"({', '.join(map(str, tensor.shape))})"
 
 
 class Options:
-    """Stands in for the Options of ProcessGroupNCCL, which a build without CUDA lacks, and for
-    those of ProcessGroupGloo. torch reads and writes them; no call depends on them."""
+    """A stand-in for the Options of ProcessGroupNCCL, which a build without CUDA lacks, and of
+    ProcessGroupGloo. torch reads and writes options; no recorded call depends on them."""
 
     def __init__(self, is_high_priority_stream: bool = False) -> None:
         self.is_high_priority_stream = is_high_priority_stream
@@ -80,7 +80,7 @@ class Options:
 
 
 class RecordingGroup(dist.ProcessGroup):
-    """Records every call. Made in the place of `ProcessGroupGloo` and `ProcessGroupNCCL`."""
+    """A group that records every call. It replaces `ProcessGroupGloo` and `ProcessGroupNCCL`."""
 
     def __init__(
         self,
@@ -93,7 +93,8 @@ class RecordingGroup(dist.ProcessGroup):
         options: Optional[Options] = None,
         devices: Sequence[str] = (),
     ) -> None:
-        """`device`: the one of `device_id=`. `devices`: kinds of device whose tensors it takes."""
+        """Makes a group. `device`: the device of `device_id=`. `devices`: the kinds of device whose
+        tensors the group takes."""
         super().__init__(rank, size)
         self._recorder = recorder
         self.group = group
@@ -104,9 +105,9 @@ class RecordingGroup(dist.ProcessGroup):
         self._name = self._desc = group.name
         self._devices = list(devices) or ["cuda" if group.backend == "nccl" else "cpu"]
         self._splits = 0
-        self.shrunk = False  # replaced with a smaller one
+        self.shrunk = False  # replaced by a smaller group
 
-    # Not "gloo": DDP's logger (reducer.cpp of 1.13) casts a group of that name to ProcessGroupGloo.
+    # DDP's logger (reducer.cpp of 1.13) casts a group named "gloo" to ProcessGroupGloo.
     def getBackendName(self) -> str:
         return "pipesim"
 
@@ -115,7 +116,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     _get_backend_name = name
 
-    # 2.x: DeviceMesh and functional collectives look groups up by their name.
+    # DeviceMesh and functional collectives of 2.x look up groups by name.
     @property
     def group_name(self) -> str:
         return self._name
@@ -134,13 +135,13 @@ class RecordingGroup(dist.ProcessGroup):
 
     @property
     def bound_device_id(self) -> Any:
-        """The device of `device_id=`: NCCL then makes communicators at once, and splits those of
-        parents."""
+        """Returns the device of `device_id=`. With a device, NCCL initializes communicators at
+        once, by splitting the parent's communicator if there is a parent."""
         return self._device
 
     @property
     def _device_types(self) -> list[torch.device]:
-        """The kinds of device whose tensors the group takes."""
+        """Returns the kinds of device whose tensors the group takes."""
         return [torch.device(device) for device in self._devices]
 
     supports_coalescing = False
@@ -159,8 +160,7 @@ class RecordingGroup(dist.ProcessGroup):
     def eager_connect_single_device(self, _: Any) -> None:
         pass
 
-    # ncclCommSplit waits for ranks that are in none of the new groups, too. `patches` has recorded
-    # that.
+    # ncclCommSplit also waits for ranks outside the new groups; `patches` has recorded their part.
     def perform_nocolor_split(self, _: Any) -> None:
         pass
 
@@ -179,7 +179,8 @@ class RecordingGroup(dist.ProcessGroup):
         return dist.split_group(self, [list(ranks)], timeout, opts, group_desc)
 
     def shrink(self, excluded: Sequence[int], flags: int = 0, options: Any = None) -> Any:
-        """ncclCommShrink: the ranks that stay make a new communicator."""
+        """Makes the group of the remaining ranks, which initialize a communicator by
+        ncclCommShrink."""
         recorder = self._recorder
         self._splits += 1
         self.shrunk = True
@@ -210,7 +211,7 @@ class RecordingGroup(dist.ProcessGroup):
     def _has_hooks(self) -> bool:
         return False
 
-    # NCCL aborts the communicators of all groups between the two.
+    # Between _group_start and _group_end, NCCL aborts the communicators of all groups.
     def _group_start(self) -> None:
         pass
 
@@ -247,14 +248,15 @@ class RecordingGroup(dist.ProcessGroup):
         return self._collective("all_gather", [[t] for t in tensors], parts)
 
     def _broadcast_all(self, own: torch.Tensor, outputs: Tensors) -> Work:
-        """Makes the broadcasts of ProcessGroupNCCL for an all_gather of unequal tensors."""
+        """Makes a broadcast from each rank, as ProcessGroupNCCL implements an all_gather of tensors
+        of different sizes."""
         self._recorder.start_coalescing()
         for root, output in enumerate(outputs):
             given = own if root == self._index else output
             self._collective("broadcast", [[given]], [[output]], root=root)
         return self._recorder.end_coalescing()
 
-    # Each output is a list with a tensor of each rank here, too (1.13).
+    # In 1.13, `outputs` has a list per rank with a tensor per input; a call needs the transpose.
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         by_rank = _lists(outputs)
         by_part = [list(part) for part in zip(*by_rank)] if len(by_rank) > 1 else by_rank
@@ -275,7 +277,7 @@ class RecordingGroup(dist.ProcessGroup):
         return self._collective("gather", [[t] for t in _flat(inputs)], _lists(outputs), root=root)
 
     def gather_single(self, output: Any, input: torch.Tensor, opts: Any = None) -> Work:
-        """2.14. Only the root has an output."""
+        """Records a gather into one tensor (2.14). Only the root has an output."""
         root = opts.rootRank
         outputs = [[output]] if root == self._index else []
         return self._collective("gather", [[input]], outputs, root=root)
@@ -334,7 +336,7 @@ class RecordingGroup(dist.ProcessGroup):
         splits = (self._bytes_of(input, input_splits), self._bytes_of(output, output_splits))
         return self._collective("all_to_all", [[input]], [[output]], splits=splits)
 
-    # The names of later versions, each the same as an older one.
+    # Methods that later versions of torch have renamed.
     all_gather_single = _allgather_base
     reduce_scatter_single = _reduce_scatter_base
     all_to_all_single = alltoall_base
@@ -347,7 +349,7 @@ class RecordingGroup(dist.ProcessGroup):
     def monitored_barrier(
         self, timeout: Optional[timedelta] = None, wait_all_ranks: bool = False
     ) -> None:
-        """gloo's messages with rank 0; a barrier in effect."""
+        """Records a barrier, and waits for it. In gloo, it consists of messages with rank 0."""
         work = self._collective("barrier", [], [])
         self._recorder.wait(work, sys._getframe(1))
 
@@ -372,7 +374,7 @@ class RecordingGroup(dist.ProcessGroup):
         self._recorder.note(
             "any_source", "recv from any source: which rank it got is one of several"
         )
-        # Until it is known; the broker's answer replaces it.
+        # A placeholder until the source is known: the broker's reply replaces it.
         guess = next(r for r in self.group.ranks if r != self._recorder.rank)
         return self._recv(_flat(tensors), None, {"peer": guess, "any": True}, tag)
 
@@ -394,7 +396,7 @@ class RecordingGroup(dist.ProcessGroup):
             receive,
         )
 
-    # Other questions of torch
+    # Other methods that torch calls
 
     def _set_sequence_number_for_group(self) -> None:
         pass
@@ -405,14 +407,14 @@ class RecordingGroup(dist.ProcessGroup):
     def _start_coalescing(self, *_: Any) -> None:
         self._recorder.start_coalescing()
 
-    # 2.x takes the Work; 1.13 gives a list of those that its calls have, and takes nothing.
+    # 2.x uses the returned Work; 1.13 passes a list of the calls' Works, and ignores the result.
     def _end_coalescing(self, *_: Any) -> Work:
         return self._recorder.end_coalescing()
 
-    # How a call is described
+    # Descriptions of calls
 
     def _check_sizes(self, call: str, like: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
-        """gloo takes tensors of one size only."""
+        """Raises under gloo's rules if a tensor's sizes differ from the sizes of `like`."""
         if not self._is_gloo():
             return
         for index, tensor in enumerate(tensors):
@@ -423,15 +425,16 @@ class RecordingGroup(dist.ProcessGroup):
                 )
 
     def _channel(self, tag: int) -> tuple[Any, ...]:
-        """Messages of one channel match in order. NCCL has no tags."""
+        """Returns the channel of a message: messages of one channel match in order. NCCL has no
+        tags."""
         return (self.group.key, None if self._on_device() else tag)
 
     def _on_device(self) -> bool:
         return self._recorder.is_device_group(self.group)
 
     def _is_on_device(self, pieces: list[Tensors]) -> bool:
-        """Whether a call has tensors of the stand-in for CUDA. Those of calls from C++, such as a
-        reducer's buckets, carry no mark."""
+        """Whether a call's tensors are on a GPU of the stand-in. Tensors from C++, such as a
+        reducer's buckets, have no mark, but count as on the GPU."""
         if self._recorder.device != "cuda":
             return False
         first = next((tensor for piece in pieces for tensor in piece), None)
@@ -455,7 +458,8 @@ class RecordingGroup(dist.ProcessGroup):
         return self.group.backend == "nccl" and blocking_wait()
 
     def _bytes_of(self, tensor: torch.Tensor, splits: Any) -> tuple[int, ...]:
-        """Bytes for each member, from the sizes along the first dimension; none: even ones."""
+        """Returns the bytes for each member. `splits`: sizes along the first dimension; if it is
+        empty, all members get the same size."""
         if splits is None or len(splits) == 0:
             return (values.size_of([tensor]) // self.size(),) * self.size()
         rows = tensor.size(0)
@@ -473,8 +477,11 @@ class RecordingGroup(dist.ProcessGroup):
         size: Optional[int] = None,
         splits: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
     ) -> Work:
-        """`inputs` and `outputs`: of each tensor of the call (one, if not coalesced) its pieces.
-        `root` is a rank in the group. `size`: bytes as the record has them, if not the input's."""
+        """Records a collective.
+
+        `inputs` and `outputs`: the pieces of each tensor of the call (a coalesced call has several
+        tensors). `root` is a rank in the group. `size`: bytes in the record, by default the size of
+        the inputs."""
         recorder, group = self._recorder, self.group
         if self._is_gloo():
             tensors = [t for part in [*inputs, *outputs] for t in part]
@@ -495,7 +502,7 @@ class RecordingGroup(dist.ProcessGroup):
                 entry.update(to=list(to), **{"from": list(from_)})
             if self._is_gloo() and self._is_on_device(inputs or outputs):
                 entry["on_device"] = True
-            # gloo compares neither types nor, where one rank sends to another, sizes.
+            # gloo does not compare types, nor sizes if the root sends to or receives from members.
             gloo_sizes = self._is_gloo() and op in ("broadcast", "gather", "scatter")
             compared = 0 if op == "all_to_all" or gloo_sizes else given
             of_type = len(types) if self._is_gloo() else types
@@ -554,7 +561,8 @@ class RecordingGroup(dist.ProcessGroup):
 
 
 def _put(op: str, inputs: list[Tensors], outputs: list[Tensors], value: m.Parts) -> None:
-    """Writes the result. Without one, the rank's own data take its place."""
+    """Writes the result of a collective to `outputs`; without a result, writes the rank's own
+    data."""
     if value is not None:
         for part, data in zip(outputs, value):
             values.write(part, data)
@@ -565,7 +573,8 @@ def _put(op: str, inputs: list[Tensors], outputs: list[Tensors], value: m.Parts)
 
 
 def _refuse_what_is_not_recorded() -> None:
-    """Methods of torch's groups that RecordingGroup does not have, also those of later versions."""
+    """Adds methods that raise NotRecorded for the methods of torch's groups that RecordingGroup
+    lacks, also methods of later versions."""
     backend = getattr(torch._C._distributed_c10d, "Backend", dist.ProcessGroup)
     names = {*dir(dist.ProcessGroup), *dir(backend)} - set(vars(RecordingGroup))
     for name in undecided("ProcessGroup", sorted(names)):

@@ -18,14 +18,14 @@ _HELP = (
 
 
 class ProgramNotFound(Exception):
-    """No pipesim was found to check the record."""
+    """An error: the program pipesim, which judges records, was not found."""
 
     def __init__(self) -> None:
         super().__init__(_HELP)
 
 
 class ProgramDied(Exception):
-    """pipesim ended without an answer."""
+    """An error: the program pipesim ended by a signal, without an answer."""
 
     def __init__(self, status: int) -> None:
         number = -status
@@ -40,7 +40,7 @@ class ProgramDied(Exception):
 
 
 def _own_programs() -> Iterator[Path]:
-    """Yields the places of the program installed with this package, most trusted first."""
+    """Yields the paths where the program of this package's installation can be, best first."""
     tree = Path(__file__).resolve().parents[3]
     if (tree / "CMakeLists.txt").exists():
         yield tree / "pipesim"
@@ -52,8 +52,8 @@ def _own_programs() -> Iterator[Path]:
 
 
 def find_program() -> str:
-    """$PIPESIM, else the program of the source tree or environment that this package is in, else by
-    PATH."""
+    """Returns the program: $PIPESIM if set, else the program of the source tree or environment that
+    contains this package, else the program in PATH."""
     named = os.environ.get("PIPESIM")
     if named:
         return os.path.abspath(named) if os.sep in named else named
@@ -69,7 +69,7 @@ def find_program() -> str:
 def check(
     record: str, *options: str, capture: bool = False, folder: Optional[str] = None
 ) -> subprocess.CompletedProcess[str]:
-    """`pipesim check RECORD`, in this folder. Its exit status: 0 proved, 1 hang, 2 bad input, 3
+    """Runs `pipesim check RECORD` in `folder`. Its exit status: 0 proved, 1 hang, 2 bad input, 3
     undecided."""
     command = [find_program(), "check", record, *options]
     done = subprocess.run(command, text=True, check=False, capture_output=capture, cwd=folder)
@@ -79,7 +79,7 @@ def check(
 
 
 def check_options(rules: Optional[str], parameters: list[str]) -> list[str]:
-    """The options of `check` that `record` takes, too."""
+    """Returns the command-line options of `check` for these settings of `record`."""
     options = [] if rules is None else ["--rules", rules]
     for parameter in parameters:
         options += ["--set", parameter]

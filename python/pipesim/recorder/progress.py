@@ -1,4 +1,4 @@
-"""A line on the terminal while the recorder works. Output of the script replaces it."""
+"""The progress line on the terminal. The script's output overwrites it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Shows nothing if stderr is not a terminal."""
+    """The progress line on stderr; not shown if stderr is not a terminal."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._begin = time.monotonic()
         self._next = 0.0
-        self.interval = 1.0 if settings.progress else math.inf  # seconds between two lines
+        self.interval = 1.0 if settings.progress else math.inf  # seconds between two updates
 
     def show(self, calls: int) -> None:
-        """At most once a second."""
+        """Updates the line, at most once per second."""
         now = time.monotonic()
         if not self._settings.progress or now < self._next:
             return
@@ -33,7 +33,7 @@ class Progress:
         self.say(f"recording {ranks} ranks: {calls:,} calls, {seconds:.0f} s")
 
     def say(self, text: str) -> None:
-        """Shows this text instead."""
+        """Replaces the line by `text`."""
         if self._settings.progress:
             sys.stderr.write(_CLEAR + text)
             sys.stderr.flush()
@@ -44,7 +44,7 @@ class Progress:
 
 
 class Clearing(io.TextIOWrapper):
-    """A rank's stream to the same terminal."""
+    """A rank's output stream to the terminal, which clears the progress line before each write."""
 
     def write(self, text: str) -> int:
         os.write(self.fileno(), _CLEAR.encode())
@@ -52,7 +52,8 @@ class Clearing(io.TextIOWrapper):
 
 
 def clear_before_output() -> None:
-    """In the process of a rank whose output is shown."""
+    """Makes stdout and stderr clear the progress line, in the process of a rank whose output is
+    shown."""
     for name in ("stdout", "stderr"):
         stream = cast(io.TextIOWrapper, getattr(sys, name))
         encoding, errors = stream.encoding, stream.errors

@@ -1,4 +1,4 @@
-"""The process of one rank: its environment, the script, and how it ends."""
+"""The process of one rank: its environment, the run of the script, and the end."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from pipesim.recorder.messages import Hello
 from pipesim.recorder.progress import clear_before_output
 from pipesim.recorder.settings import Settings
 
-if TYPE_CHECKING:  # it imports torch, which the command line first looks for
+if TYPE_CHECKING:  # rank_recorder imports torch, which the command line checks for first
     from pipesim.recorder.rank_recorder import RankRecorder
 
-# Sent by the launcher to a rank that does not end by itself.
+# Signals that the launcher sends to a rank that does not end by itself, by reason.
 STOP_SIGNALS = {"seconds": signal.SIGUSR1, "killed": signal.SIGTERM}
 
 _MAX_MESSAGE = 500  # characters
@@ -38,10 +38,8 @@ def rank_file_name(rank: int) -> str:
 
 
 def environment(settings: Settings, rank: int) -> dict[str, str]:
-    """Returns the variables of torchrun.
-
-    Source: torch/distributed/elastic/agent/server/local_elastic_agent.py
-    """
+    """Returns the environment variables that torchrun sets for a rank
+    (torch/distributed/elastic/agent/server/local_elastic_agent.py), and those of --env."""
     local = settings.local_ranks
     return {
         "RANK": str(rank),
@@ -66,7 +64,7 @@ def environment(settings: Settings, rank: int) -> dict[str, str]:
 def run_rank(
     settings: Settings, rank: int, connection: Connection, function: Optional[Callable[[], Any]]
 ) -> NoReturn:
-    """Never returns: the process ends here."""
+    """Runs the script as one rank, and ends the process."""
     from pipesim.recorder import patches
     from pipesim.recorder.rank_file import RankFile
     from pipesim.recorder.rank_recorder import Ended, RankRecorder, exit_process
@@ -75,9 +73,9 @@ def run_rank(
     connection.send_bytes(pickle.dumps(Hello(os.getpid())))
     messages = os.dup(2)
     _redirect_output(settings, rank)
-    atexit._clear()  # what the parent has registered is the parent's
+    atexit._clear()  # the parent's exit functions are for the parent only
     os.environ.update(environment(settings, rank))
-    os.environ.pop("TORCH_DISTRIBUTED_DEBUG", None)  # DETAIL wraps groups in one of C++
+    os.environ.pop("TORCH_DISTRIBUTED_DEBUG", None)  # DETAIL wraps groups in a C++ group
     _seed(rank)
     path = Path(settings.out) / rank_file_name(rank)
     recorder = RankRecorder(settings, rank, connection, RankFile(path, rank, settings.ranks))
@@ -88,7 +86,7 @@ def run_rank(
         recorder.stop({"end": "cut", "why": why}, recorder.place(frame))
 
     def leave(code: int) -> NoReturn:
-        """The script's os._exit: nothing is waited for, and no `finally` runs."""
+        """Replaces os._exit: records the end, and exits without waits or `finally` blocks."""
         if os.getpid() == recorder.pid and not recorder.ended:
             recorder.finish({"end": "exited", "code": code} if code else {"end": "finished"})
         exit_process(code)
@@ -113,7 +111,8 @@ def run_rank(
 def _run_and_end(
     recorder: RankRecorder, settings: Settings, function: Optional[Callable[[], Any]]
 ) -> NoReturn:
-    """Runs the script, and ends as Python does: threads, then `atexit`, then what is pending."""
+    """Runs the script, and ends as Python does: joins threads, calls exit functions, and waits for
+    pending collectives."""
     from pipesim.recorder.rank_recorder import Ended
 
     try:
@@ -144,13 +143,14 @@ def _end_process(recorder: RankRecorder) -> None:
 
 
 def _one_line(text: str) -> str:
-    """The beginning of a message, which may have pages, and bytes that are no UTF-8."""
+    """Returns the beginning of a message on one line. A message can have many lines, and bytes that
+    are not valid UTF-8."""
     line = " ".join(text.split()).encode("utf-8", "replace").decode()
     return line if len(line) <= _MAX_MESSAGE else line[:_MAX_MESSAGE] + "..."
 
 
 def _watch_for_nccl(recorder: RankRecorder) -> None:
-    """A script that loads NCCL itself can call it past torch, which nothing here sees."""
+    """Adds a note if the script loads NCCL itself: direct calls of NCCL are not recorded."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "ctypes.dlopen" or "nccl" not in str(arguments[0]):
@@ -162,7 +162,7 @@ def _watch_for_nccl(recorder: RankRecorder) -> None:
 
 
 class _Prefixed(io.TextIOBase):
-    """Lines of one rank among those of others."""
+    """An output stream that writes whole lines, each with a prefix that names the rank."""
 
     def __init__(self, prefix: str, fd: int) -> None:
         self._prefix = prefix
@@ -180,7 +180,8 @@ class _Prefixed(io.TextIOBase):
 
 
 def _redirect_output(settings: Settings, rank: int) -> None:
-    """Scripts write to stderr: stdout belongs to the report. Only rank 0 is shown by default."""
+    """Redirects the script's output to stderr, because stdout is for the report. Hides the output
+    of ranks other than 0, unless all output is wanted."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if settings.output == "first" and rank != 0:
         nothing = os.open(os.devnull, os.O_WRONLY)
@@ -217,7 +218,8 @@ def _exit(recorder: RankRecorder, code: Any) -> NoReturn:
 
 
 def _seed(rank: int) -> None:
-    """Real processes differ in their seeds; here by the rank, so that records are the same."""
+    """Seeds the random generators with the rank. Seeds differ between ranks, as in a real job, but
+    not between recordings."""
     import torch
 
     random.seed(rank)
@@ -228,7 +230,7 @@ def _seed(rank: int) -> None:
 
 
 def _users_part(trace: Optional[TracebackType]) -> Optional[TracebackType]:
-    """The traceback from the script's own frame on."""
+    """Returns the traceback from the script's outermost frame on."""
     while trace is not None:
         filename = trace.tb_frame.f_code.co_filename
         if not (filename.startswith((_FOLDER, "<frozen runpy>")) or filename == runpy.__file__):

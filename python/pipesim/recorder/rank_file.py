@@ -1,4 +1,4 @@
-"""Writes a rank's file, in the format of docs/reference/record-format.md."""
+"""Files of ranks, in the format of docs/reference/record-format.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Entry = dict[str, Any]
 
 
 class _Line:
-    """A line that can still change, and what the file has of it."""
+    """A line that can still change, and its state in the file."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
@@ -24,10 +24,10 @@ class _Line:
 
 
 class RankFile:
-    """One JSON object per line. The last entry, and those held, can still be changed.
+    """A rank's file, with a JSON object per line. The last entry and held entries can still change.
 
-    All that is known is in the file at once, because a process can end at any time; lines that
-    change later are written again.
+    Entries are written at once, because the process can end at any time; lines that change later
+    are written again.
     """
 
     def __init__(self, path: Path, rank: int, world: int) -> None:
@@ -41,11 +41,12 @@ class RankFile:
 
     @property
     def last(self) -> Optional[Entry]:
-        """The latest entry."""
+        """Returns the latest entry."""
         return self._lines[-1].entry if self._lines else None
 
     def place(self, place: Optional[Place]) -> Optional[str]:
-        """The id of the place, defined at its first use after those that it was called from."""
+        """Returns the id of the place. The first use defines it, after the places that called
+        it."""
         if place is None:
             return None
         chain = []
@@ -68,11 +69,11 @@ class RankFile:
         return self._places[place]
 
     def define(self, definition: Entry, place: Optional[Place] = None) -> None:
-        """A group, stream or event. Keys without a value are left out."""
+        """Adds the definition of a group, stream or event. Keys without a value are omitted."""
         self._append(definition, place)
 
     def add(self, entry: Entry, place: Optional[Place], hold: bool = False) -> Entry:
-        """Adds an entry; one that is held can be changed until `release`."""
+        """Adds an entry. With `hold`, the entry can be changed until `release`."""
         if self._lines:
             self._lines[-1].changed = True
         line = self._append(entry, place)
@@ -84,13 +85,13 @@ class RankFile:
         return entry
 
     def release(self, entry: Entry) -> None:
-        """The entry will not change any more."""
+        """Releases a held entry, which will not change again."""
         line = self._line_of(entry)
         if line is not None:
             line.held, line.changed = False, True
 
     def move_to_end(self, entry: Entry) -> None:
-        """Puts an entry that is held behind those that other threads made meanwhile."""
+        """Moves a held entry after the entries that other threads have made meanwhile."""
         line = self._line_of(entry)
         if line is None or line is self._lines[-1]:
             return
@@ -102,7 +103,7 @@ class RankFile:
         self._write()
 
     def end(self, entry: Entry, place: Optional[Place]) -> None:
-        """The last line."""
+        """Writes the last line, and closes the file."""
         for line in self._lines:
             line.held, line.changed = False, True
         self._append(entry, place)
@@ -111,7 +112,7 @@ class RankFile:
         self._fd = -1
 
     def detach(self) -> None:
-        """In a process that the script forked: what it does is not the rank's."""
+        """Discards further writes, in a process that the script forked: it is not the rank."""
         self._fd = os.open(os.devnull, os.O_RDWR)
 
     def _append(self, entry: Entry, place: Optional[Place]) -> _Line:
@@ -127,7 +128,8 @@ class RankFile:
         return next((line for line in reversed(self._lines) if line.entry is entry), None)
 
     def _write(self) -> None:
-        """Writes from the first changed line on, and lets go of lines that cannot change."""
+        """Writes all lines from the first changed line on, and forgets lines that can no longer
+        change."""
         first = next((i for i, line in enumerate(self._lines) if line.changed), len(self._lines))
         begin = self._size + sum(line.size for line in self._lines[:first])
         before = begin + sum(line.size for line in self._lines[first:])
@@ -144,6 +146,7 @@ class RankFile:
 
 
 def _text(entry: Entry) -> bytes:
-    """Names of files and what a script says may hold bytes that are no UTF-8."""
+    """Returns the line of an entry. Names of files and texts of the script can hold bytes that are
+    not valid UTF-8; the line has "?" instead."""
     text = json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n"
     return text.encode("utf-8", "replace")

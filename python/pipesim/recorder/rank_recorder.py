@@ -1,4 +1,4 @@
-"""The recorder of a rank: called by the hooks in torch, it writes entries and asks the broker."""
+"""The recorder of one rank: hooks in torch call it, and it writes entries and asks the broker."""
 
 from __future__ import annotations
 
@@ -33,46 +33,47 @@ from pipesim.recorder.works import (
     timed_out,
 )
 
-# The script's os._exit is recorded (see `rank`); this one is not.
+# The original os._exit. A call of os._exit by the script is recorded (see `rank`).
 exit_process = os._exit
 
-# The message of gloo for a call on connections that gloo has closed (gloo/transport/tcp/pair.cc).
+# gloo's error for a call on connections that it has closed (gloo/transport/tcp/pair.cc).
 _CLOSED = "Application timeout caused pair closure"
 
-# After a made-up value, `while not all_done:` may go on forever.
+# Maximum number of entries after a made-up value, after which `while not all_done:` may never end.
 _MAX_ENTRIES_AFTER_MADE_UP = 100_000
 
 
 class Ended(SystemExit):
-    """The record of this rank has ended: raised where the script is, so that its `finally` runs."""
+    """The end of this rank's record, raised in the script so that its `finally` blocks run."""
 
 
 def leave_script() -> NoReturn:
-    """Leaves the script. Of a thread, Python says nothing if that is by SystemExit itself."""
+    """Leaves the script by an exception. Threads other than the main thread raise SystemExit
+    itself, because Python prints no error for it."""
     raise Ended if threading.current_thread() is threading.main_thread() else SystemExit
 
 
 def blocking_wait() -> bool:
-    """The script asked NCCL's waits to block the host (ProcessGroupNCCL.hpp)."""
+    """Whether NCCL's waits block the host, as the environment asks (ProcessGroupNCCL.hpp)."""
     names = ("TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
     return any(os.environ.get(name) == "1" for name in names)
 
 
 class RankRecorder:
-    """Lives in the process of one rank. Its methods are called by what `patches` put into torch.
+    """The recorder in the process of one rank. The patches of `patches` call its methods.
 
-    Several threads may call it. In a call of another thread than the main one, it first waits for
-    its turn, and then holds the lock until the entry is made and handed over, but not while it
-    waits for an answer.
+    Several threads can call it. A call of a thread other than the main thread first waits for its
+    turn. Each call holds the lock until the entry is made and handed over, but not while it waits
+    for a reply.
     """
 
-    batch = OfThread[Optional[int]](None)  # the number of the batch_isend_irecv that is under way
+    batch = OfThread[Optional[int]](None)  # number of the current batch_isend_irecv
     backward_depth = OfThread(0)
     group_being_made = OfThread[Optional[Group]](None)
-    device_being_bound = OfThread[Any](None)  # from `device_id=`
-    half_being_made = OfThread[Optional[Group]](None)  # gloo's, if the group has two backends
-    devices_being_made = OfThread[list[str]]([])  # kinds of device of that half
-    _coalescing = OfThread[Optional[list[Pending]]](None)  # since `_start_coalescing`
+    device_being_bound = OfThread[Any](None)  # `device_id=` of the group being made
+    half_being_made = OfThread[Optional[Group]](None)  # gloo's half of a group with two backends
+    devices_being_made = OfThread[list[str]]([])  # kinds of device of the group being made
+    _coalescing = OfThread[Optional[list[Pending]]](None)  # calls since `start_coalescing`
     _batch_of_coalescing = OfThread(False)
     _backward_callback_queued = OfThread(False)
     _backward_callback_ran = OfThread(False)
@@ -85,50 +86,51 @@ class RankRecorder:
         self.rank = rank
         self.world = settings.ranks
         self.file = out
-        self.backend = ""  # what the script asked for first
+        self.backend = ""  # backend of the first group
         self.of_thread = threading.local()
         self.ended = False  # the record is complete: the script goes on only to clean up
         self.device = "cpu"
         self.stream: Callable[[], Entry] = dict  # `s` and `k` of an entry; set by `cuda`
         self._connection = connection
-        self._lock = threading.RLock()  # of entries, numbers and messages to the broker
+        self._lock = threading.RLock()  # protects entries, numbers and messages to the broker
         self._replies = threading.Condition()
-        self._arrived: dict[tuple[int, ...], m.Reply] = {}  # by thread
-        self._is_read = False  # a thread reads replies, for all
-        self._open: list[Entry] = []  # calls and waits that are not over
-        self._dropped: list[tuple[Pending, Optional[Place]]] = []  # not recorded yet
+        self._arrived: dict[tuple[int, ...], m.Reply] = {}  # by thread: the reply
+        self._is_read = False  # a thread reads the replies for all threads
+        self._open: list[Entry] = []  # entries of calls and waits in which a thread is
+        self._dropped: list[tuple[Pending, Optional[Place]]] = []  # collected, but not recorded yet
         self._destroyed: list[tuple[Any, Entry]] = []  # groups that the script may still hold
         self.spins = Spins()
         self._made_up = MadeUp(self._note_read)
-        self._read_at: set[Optional[Place]] = set()  # where the script has read made-up values
-        self._stop: Optional[Callable[[], None]] = None  # asked for by a signal, in a turn
+        self._read_at: set[Optional[Place]] = set()  # places that have read made-up values
+        self._stop: Optional[Callable[[], None]] = None  # set by a signal that came during a turn
         self.pid = os.getpid()
         os.register_at_fork(after_in_child=out.detach)
-        self.messages = 2  # a file for what the user has to see, whatever the rank
+        self.messages = 2  # file descriptor for messages that the user sees from every rank
         self._places = Places(settings.script_folder)
         self._works_known: dict[int, KnownWork] = {}  # by id() of the Work, as long as it lives
         self._pending: dict[int, Pending] = {}  # by id() of the Work
         self._coalesced: dict[int, Coalesced] = {}  # by id() of the Work
         self._calls = 0
         self._works = 0
-        self._numbers: dict[tuple[str, str], int] = {}  # of calls: (group, kind)
+        self._numbers: dict[tuple[str, str], int] = {}  # by (group, kind): number of calls
         self._groups = 0
         self._batches = 0
         self._steps = 0
         self._noted: set[str] = set()
-        self._closed: set[str] = set()  # groups of gloo in which a wait for a message timed out
-        self._failed: dict[int, weakref.ref[Any]] = {}  # Works of later collectives there, by id()
-        self._made_up_at: Optional[int] = None  # entries until then
+        self._closed: set[str] = set()  # gloo groups in which a wait for a message has timed out
+        self._failed: dict[int, weakref.ref[Any]] = {}  # by id(): Works of collectives on `_closed`
+        self._made_up_at: Optional[int] = None  # number of entries before the first made-up value
 
     # Places and plain entries
 
     def place(self, frame: Optional[FrameType] = None) -> Optional[Place]:
-        """The user's line now; in a thread that runs none, that which started the thread."""
+        """Returns the user's current line; in a thread without one, the line that started the
+        thread."""
         found = self._places.current(frame or sys._getframe(1))
         return found or threads.started_at()
 
     def place_raised(self, trace: Optional[TracebackType]) -> Optional[Place]:
-        """The user's line that raised an exception."""
+        """Returns the user's line that raised an exception."""
         return self._places.raised(trace)
 
     def add(self, entry: Entry, hold: bool = False, place: Optional[Place] = None) -> Entry:
@@ -149,7 +151,7 @@ class RankRecorder:
             return self.file.add(entry, place, hold)
 
     def note(self, kind: str, text: str) -> None:
-        """Something on which the verdict rests; each kind once."""
+        """Adds a note: something that the verdict rests on. Each kind is added only once."""
         if kind not in self._noted:
             with self.turn():
                 self._noted.add(kind)
@@ -157,11 +159,11 @@ class RankRecorder:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Calls recorded inside come before the calls that other threads record.
+        """Enters a context whose entries other threads do not interrupt.
 
-        Other threads than the main one wait until nothing else goes on in the job, and on odd ranks
-        they come before the main one: two threads that race do so in the recording, and always in
-        the same way.
+        Threads other than the main thread first wait until all threads of the job wait. On odd
+        ranks, the main thread also waits, and the other threads come first. So two threads that
+        race do so in the recording, and always with the same outcome.
         """
         self._check_process()
         if self.ended:
@@ -191,13 +193,13 @@ class RankRecorder:
         return all(map(threads.is_helper, threads.others()))
 
     def _record_dropped(self) -> None:
-        """Works of messages that were collected before anybody waited for them."""
+        """Records the Works of messages that Python has collected before any wait for them."""
         while self._dropped:
             pending, place = self._dropped.pop(0)
             self.file.add({"drop": pending.work}, place)
 
     def number(self, group: str, kind: str) -> int:
-        """The number of the next call, from 1, as the Flight Recorder counts."""
+        """Returns the number of the next call, counted from 1 like the Flight Recorder's."""
         self._numbers[group, kind] = self._numbers.get((group, kind), 0) + 1
         return self._numbers[group, kind]
 
@@ -216,8 +218,8 @@ class RankRecorder:
         eager: bool = False,
         parent: Optional[Group] = None,
     ) -> Group:
-        """A group of which this rank knows, whether it is a member or not. `parent`: whose
-        communicator NCCL splits for it, a call of all its ranks, in order."""
+        """Defines a group that this rank knows of, as a member or not. `parent`: the group whose
+        communicator NCCL splits to make the group; all ranks of the parent call the split."""
         with self.turn():
             return self._define_group(name, ranks, backend, desc, eager, parent)
 
@@ -253,15 +255,16 @@ class RankRecorder:
         return group
 
     def is_gloo(self, group: Group) -> bool:
-        """gloo's rules hold for its calls."""
+        """Whether gloo's rules apply to the group's calls."""
         return (self.settings.rules or group.backend) == "gloo"
 
     def is_device_group(self, group: Group) -> bool:
-        """Its calls run on the device, and the host does not wait for them (NCCL)."""
+        """Whether the group's calls run on the device, so that the host does not wait for them
+        (NCCL)."""
         return not self.is_gloo(group) and not blocking_wait()
 
     def rendezvous(self, name: str, number: int, members: Sequence[int]) -> None:
-        """The host waits until all members are here, e.g. while gloo connects a group."""
+        """Waits until all members have called, e.g. while gloo connects a group."""
         if self.settings.values == "own":
             return
         with self.turn():
@@ -286,10 +289,11 @@ class RankRecorder:
     ) -> torch._C._distributed_c10d.Work:
         """Records a call of a group, hands it to the broker, and returns the Work for it.
 
-        `message` is made of the numbers of the call in the rank and in its group. A Work made from
-        a future is a genuine one: DDP's reducer asks it for the future. `caller` is the frame that
-        called the group. If that is torch's code, but not distributed_c10d.py, the call came from
-        C++, which waits at once, except for the buckets of a backward.
+        `message` takes the call's number in the rank and its number in the group, and returns the
+        message to the broker. The Work is made from a future, because DDP's reducer asks it for the
+        future. `caller` is the frame that called the group. If it is code of torch except
+        distributed_c10d.py, the call came from C++, which waits at once, except for the buckets of
+        a backward.
         """
         filename = caller.f_code.co_filename
         native = calls_from_cpp(filename)
@@ -328,7 +332,8 @@ class RankRecorder:
         return handle
 
     def _call_of_closed(self, raises: bool) -> torch._C._distributed_c10d.Work:
-        """gloo fails: a message at once, a collective in its wait."""
+        """Fails like gloo for a group with closed connections: a message raises at once, a
+        collective in its wait."""
         if raises:
             raise RuntimeError(_CLOSED)
         handle = torch._C._distributed_c10d._create_work_from_future(torch.futures.Future())
@@ -337,8 +342,8 @@ class RankRecorder:
         return handle
 
     def _remember(self, handle: Any, pending: Pending) -> None:
-        """Keeps a Work for questions of the script, as long as the script has it. gloo cancels a
-        message whose Work is collected before the message is done."""
+        """Keeps the call of a Work as long as the Work lives. gloo cancels a message whose Work is
+        collected before the message is done."""
         key = pending.key
 
         def collected(_: Any) -> None:
@@ -349,14 +354,14 @@ class RankRecorder:
         self._works_known[key] = KnownWork(weakref.ref(handle, collected), pending)
 
     def start_coalescing(self) -> None:
-        """The calls until `end_coalescing` are one for NCCL."""
+        """Starts to coalesce: NCCL makes one call of all calls until `end_coalescing`."""
         self._coalescing = []
         self._batch_of_coalescing = self.batch is None
         if self._batch_of_coalescing:
             self.batch = self.next_batch()
 
     def end_coalescing(self) -> Any:
-        """The Work of all of them."""
+        """Ends coalescing, and returns the Work of the coalesced calls."""
         calls, self._coalescing = self._coalescing or [], None
         if self._batch_of_coalescing:
             self.batch = None
@@ -376,7 +381,8 @@ class RankRecorder:
         return self.backward_depth > 0 and f"{os.sep}autograd{os.sep}" in filename
 
     def _finish_in_call(self, pending: Pending) -> None:
-        """The call itself waits: no `wait` line follows, if no other thread called meanwhile."""
+        """Waits in the call itself. No `wait` line follows, unless another thread has called
+        meanwhile."""
         self._open.append(pending.entry)
         self._settle(pending)
         with self._lock:
@@ -391,7 +397,7 @@ class RankRecorder:
             self.file.add({"wait": call["w"], **_thread_of(call)}, self.place())
 
     def wait(self, work: Any, caller: FrameType, seconds: Optional[float] = None) -> None:
-        """`Work.wait`; with a timeout if `seconds` says one."""
+        """Implements `Work.wait`, with a timeout if `seconds` is given."""
         pending = self._pending.get(id(work))
         if pending is None:
             known = self._works_known.get(id(work))
@@ -400,7 +406,7 @@ class RankRecorder:
             if known is None:
                 self._wait_for_coalesced(work)
             elif known.waited and known.pending.gloo and known.pending.is_message:
-                # The message was taken out by the first wait; gloo waits for one more.
+                # The first wait has consumed the message; gloo waits for another message.
                 self._wait_in({"wait": known.pending.work}, m.Need(None, False, seconds))
                 self._raise_timed_out(known.pending, seconds)
             return
@@ -413,8 +419,8 @@ class RankRecorder:
             self._wait_for([pending], seconds)
 
     def poll(self, work: Any, caller: FrameType) -> bool:
-        """`Work.is_completed`. Its answer depends on time, so the verdict rests on it; but gloo
-        never says it of a message that was not waited for, nor of a reduce_scatter."""
+        """Implements `Work.is_completed`. The answer depends on time, so the verdict rests on it.
+        But gloo always answers False for a reduce_scatter, and for a message before its wait."""
         known = self._works_known.get(id(work))
         pending = self._pending.get(id(work))
         if pending is None and id(work) in self._coalesced:
@@ -442,7 +448,7 @@ class RankRecorder:
         return bool(self._ask(m.Poll(None if never else asked.call, forever)).value)
 
     def _is_last(self, entry: Entry) -> bool:
-        """Whether the last entry is the same, at the same place."""
+        """Whether the last entry equals `entry`, and has the current place and thread."""
         last = self.file.last or {}
         return (
             all(last.get(key, False) == value for key, value in entry.items())
@@ -451,7 +457,8 @@ class RankRecorder:
         )
 
     def take_future(self, work: Any) -> Optional[torch.futures.Future[Any]]:
-        """`Work.get_future`: somebody may wait for it, or chain to it."""
+        """Implements `Work.get_future`. The script can wait for the future, or chain to it. Returns
+        None if the call is over or coalesced."""
         pending = self._pending.get(id(work))
         if pending is None:
             self._wait_for_coalesced(work)  # earlier than needed
@@ -462,16 +469,17 @@ class RankRecorder:
         return pending.future
 
     def wait_for_futures(self) -> None:
-        """A future is waited for in Python: which calls it stands for is not known, so for all."""
+        """Waits for the calls of all futures that this thread has taken: which calls the awaited
+        future depends on is unknown."""
         own = threads.path()
         pending = [p for p in self._pending.values() if p.future_taken and p.thread == own]
         self._wait_for(pending)
 
     def begin_backward(self, roots: Any) -> Callable[[], None]:
-        """Before the engine runs. Returns what is to be called after it.
+        """Prepares a backward, before the engine runs. Returns a function to call after the engine.
 
-        The end of the backward is queued by the first hook of it, so that it comes before what DDP
-        queues: with static_graph its first reductions, for which it waits in its callback.
+        The first hook of the backward queues the callback for its end, before DDP queues its own.
+        With static_graph, DDP's callback makes the first reductions and waits for them.
         """
         self.backward_depth += 1
         depth = self.backward_depth
@@ -500,10 +508,11 @@ class RankRecorder:
         return end
 
     def _queue_end_of_backward(self, depth: int) -> None:
-        """Queues a callback before the reducer's own, which waits for the futures of the buckets.
+        """Queues a callback that runs before the reducer's own callback, which waits for the
+        futures of the buckets.
 
-        Their values are not asked for earlier: another op of backward may reduce over a second
-        group, and whether it comes before the bucket differs between ranks.
+        The buckets' values are not requested earlier: another op of the backward can reduce over a
+        second group, and whether this op comes before the bucket differs between ranks.
         """
         self._backward_callback_queued = True
         engine = torch.autograd.Variable._execution_engine
@@ -527,17 +536,18 @@ class RankRecorder:
                     self._raise_timed_out(pending, seconds)
 
     def _raise_timed_out(self, pending: Pending, seconds: Optional[float]) -> NoReturn:
-        """After a wait for a message, gloo closes the rank's connections in this group."""
+        """Raises gloo's error for a wait that timed out. If it was a wait for a message, gloo
+        closes the rank's connections in the group."""
         if pending.gloo and pending.is_message:
             self._closed.add(pending.entry["g"])
         raise RuntimeError(timed_out(pending, seconds))
 
     def wait_at_exit(self) -> None:
-        """Before a process exits, gloo finishes the collectives that were not waited for."""
-        with self.turn():  # after what is still to be recorded
+        """Waits for pending collectives of gloo, which gloo finishes before a process exits."""
+        with self.turn():  # records pending entries first
             pass
         calls = [p for p in self._pending.values() if p.gloo and not p.is_message]
-        if calls:  # no line of the script waits: it is that of the first call
+        if calls:  # no line of the script waits, so the entry has the place of the first call
             self._wait_for_leftovers(calls, calls[0].entry)
 
     def _wait_for_leftovers(self, calls: list[Pending], at: Entry) -> None:
@@ -548,13 +558,14 @@ class RankRecorder:
                 written["timed_out"] = True
 
     def destroy(self, group: Any, destroyed: Group) -> None:
-        """destroy_process_group."""
+        """Records destroy_process_group."""
         entry = self.add({"destroy": destroyed.id})
         if self.is_gloo(destroyed):
             self._destroyed.append((group, entry))
 
     def _finish_destroyed(self) -> None:
-        """gloo's group goes with the last reference to it, and then finishes its collectives."""
+        """Waits for the pending collectives of destroyed groups that only the recorder still
+        refers to: gloo finishes them when it deletes a group."""
         left, self._destroyed = self._destroyed, []
         for group, entry in left:
             if sys.getrefcount(group) > _OWN_REFERENCES:
@@ -567,7 +578,8 @@ class RankRecorder:
 
     @contextlib.contextmanager
     def _open_entry(self, entry: Entry) -> Iterator[Entry]:
-        """An entry that waits: it comes behind what other threads record meanwhile."""
+        """Adds an entry for a wait, and moves it after the entries that other threads add during
+        the wait."""
         entry = self.add(entry, hold=True)
         self._open.append(entry)
         try:
@@ -587,7 +599,8 @@ class RankRecorder:
         return reply
 
     def source_of(self, work: Any) -> int:
-        """The rank in the job from which a recv of this Work came, -1 if it is not known."""
+        """Returns the job's rank that sent the message of this Work's recv, or -1 if it is unknown.
+        Only recvs from any source are known, after their wait."""
         known = self._works_known.get(id(work))
         is_known = known is not None and known.waited and "any" in known.pending.entry
         return int(known.pending.entry["peer"]) if known is not None and is_known else -1
@@ -595,8 +608,8 @@ class RankRecorder:
     def _settle(
         self, pending: Pending, seconds: Optional[float] = None, closes: bool = False
     ) -> bool:
-        """Waits for the result, as the host has to go on with real values, and puts it in place.
-        False if `seconds` are over before."""
+        """Waits for the result and writes it to the tensors, because the host continues with real
+        values. Returns False if the timeout `seconds` expires."""
         if self.settings.values == "own":
             reply = m.Reply()
         else:
@@ -626,7 +639,8 @@ class RankRecorder:
         return True
 
     def _is_made_up(self, pending: Pending, reply: m.Reply) -> bool:
-        """A result that was too large to be carried; the root of a broadcast has its own."""
+        """Whether the result was made up because it was too large to be carried. The root of a
+        broadcast has real values."""
         call = pending.entry["call"]
         if reply.value is not None or reply.made_up or self.settings.values == "own":
             return False
@@ -634,7 +648,8 @@ class RankRecorder:
         return call not in ("send", "barrier") and not is_root
 
     def _note_read(self, size: int) -> None:
-        """The script reads a made-up value: what it does next means little."""
+        """Adds a note, once per place, that the script reads a made-up value, so that its further
+        calls mean little."""
         with self.turn():
             place = self.place()
             if place not in self._read_at:
@@ -642,8 +657,9 @@ class RankRecorder:
                 self.file.add({"note": "cut_read", "bytes": size}, place)
 
     def carried(self, parts: Sequence[Sequence[torch.Tensor]], size: int) -> m.Parts:
-        """The values of each part if `size`, of all, is small: control flow hangs on small ones.
-        Objects are carried whatever their size: made-up bytes are none."""
+        """Returns the values of each part, or None if `size`, their total size, exceeds the limit:
+        control flow depends on small values. Objects are always carried, because made-up bytes
+        cannot be unpickled."""
         if size > self.settings.limit and not is_object_call(sys._getframe(1)):
             limit = self.settings.limit
             self.note("cut_values", f"results of more than {limit} bytes were made up (--limit)")
@@ -653,7 +669,8 @@ class RankRecorder:
     # Store
 
     def store_call(self, call: m.StoreCall, entry: Optional[Entry]) -> m.Reply:
-        """A call of a store; `entry` if the user made it, and not torch."""
+        """Makes a call of a store, and records `entry`; None if torch made the call, not the
+        user."""
         if entry is None:
             with self.turn():
                 pass
@@ -680,7 +697,7 @@ class RankRecorder:
     # Marks
 
     def step(self) -> None:
-        """After an optimizer's step."""
+        """Records an optimizer's step, after the step. Ends the record after `--steps` steps."""
         self._steps += 1
         self.add({"step": self._steps})
         if self._steps == self.settings.steps:
@@ -695,8 +712,8 @@ class RankRecorder:
         place: Optional[Place] = None,
         unwind: bool = False,
     ) -> NoReturn:
-        """Writes the last line and ends the process. `unwind`: the script is under way, and its
-        `finally` blocks run before."""
+        """Writes the last line and ends the process. `unwind`: the script is still running, so its
+        `finally` blocks run before the end."""
         if os.getpid() != self.pid:
             self._leave_fork(traceback)
         if self.ended:
@@ -719,12 +736,13 @@ class RankRecorder:
         if not unwind:
             self.leave()
         if threading.current_thread() is not threading.main_thread():
-            # The launcher's way to end it: the main thread unwinds, too.
+            # Makes the main thread unwind also, with the signal that the launcher uses.
             os.kill(self.pid, signal.SIGUSR1)
         leave_script()
 
     def stop(self, entry: Entry, place: Optional[Place]) -> None:
-        """Ends the record from a signal's handler, in the main thread, as soon as it can."""
+        """Ends the record, called by a signal handler in the main thread. During a turn, the record
+        ends after the turn."""
         if self.ended:
             leave_script()
         if self._in_turn:
@@ -733,7 +751,7 @@ class RankRecorder:
             self.finish(entry, place=place, unwind=True)
 
     def _write_open(self) -> None:
-        """Threads are in these calls and waits: what each waits in comes last."""
+        """Writes the calls and waits in which threads still are, as the last entries."""
         calls = [entry for entry in self._open if "call" in entry]
         for entry in self._open:
             if "call" not in entry:
@@ -742,7 +760,7 @@ class RankRecorder:
             self._write_end_of(entry)
 
     def _leave_fork(self, traceback: str) -> NoReturn:
-        """The end of a process that the script forked and that did not end itself."""
+        """Ends a process that the script forked and that did not end by itself."""
         if traceback:
             error = traceback.strip().splitlines()[-1]
             text = f"a process that rank {self.rank} forked raised an exception:\n  {error}\n"
@@ -750,7 +768,7 @@ class RankRecorder:
         exit_process(1 if traceback else 0)
 
     def leave(self) -> NoReturn:
-        """Ends the process, at once."""
+        """Ends the process at once, after flushing its output."""
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -777,7 +795,7 @@ class RankRecorder:
             self.leave()  # the launcher is gone
 
     def _ask(self, question: m.Question) -> m.Reply:
-        """Waits for the answer. Meanwhile other threads call."""
+        """Asks the broker and waits for the reply. Meanwhile, other threads can call."""
         question.thread = threads.path()
         question.task = threading.get_native_id()
         others = threads.others()
@@ -795,7 +813,8 @@ class RankRecorder:
         return reply
 
     def _receive(self, thread: tuple[int, ...]) -> m.Reply:
-        """The reply to this thread. One of those that wait reads those of all."""
+        """Waits for the reply to this thread. One of the waiting threads reads the replies for all
+        of them."""
         with self._replies:
             while thread not in self._arrived:
                 if self._is_read:
@@ -815,8 +834,8 @@ class RankRecorder:
             return self._arrived.pop(thread)
 
 
-# To a group that only `patches` keeps, in _finish_destroyed: there, in the list, a tuple, a variable
-# and the call that counts.
+# Number of references in _finish_destroyed to a group that only `patches` keeps: its list, a tuple,
+# a variable, and the argument of sys.getrefcount.
 _OWN_REFERENCES = 4
 
 

@@ -1,4 +1,4 @@
-"""Messages of the recorder itself, on stderr: how ranks ended, and what to do about it."""
+"""The recorder's own report on stderr: how the ranks ended, and advice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_RUNTIME = {
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
-    """`rank 3`, `ranks 0-2, 5`."""
+    """Returns "rank 3" or "ranks 0-2, 5"."""
     spans: list[list[int]] = []
     for rank in sorted(ranks):
         if spans and spans[-1][1] == rank - 1:
@@ -37,7 +37,7 @@ def ranks_text(ranks: Iterable[int]) -> str:
 
 
 def is_empty(settings: Settings) -> bool:
-    """No rank asked anything of torch.distributed: there is nothing to judge."""
+    """Whether no rank called torch.distributed, so that there is nothing to judge."""
     for rank in range(settings.ranks):
         with open(os.path.join(settings.out, rank_file_name(rank)), encoding="utf-8") as file:
             if len(list(itertools.islice(file, 3))) > 2:
@@ -46,7 +46,7 @@ def is_empty(settings: Settings) -> bool:
 
 
 def report(outcome: Outcome, settings: Settings) -> str:
-    """Empty if there is nothing to say."""
+    """Returns the report's lines, or "" if there is nothing to report."""
     lines: list[str] = []
     for text, ranks in outcome.tracebacks.items():
         end = outcome.ends[ranks[0]]

@@ -1,4 +1,4 @@
-"""The user's settings, from the command line and the Python API to the launcher."""
+"""The user's settings, which the command line or the Python API passes to the launcher."""
 
 from __future__ import annotations
 
@@ -13,44 +13,45 @@ DEFAULT_SECONDS = 120.0
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """One recording. Sizes are bytes, times seconds."""
+    """The settings of a recording. Sizes are in bytes, times in seconds."""
 
     ranks: int
     out: str  # the folder of the record, absolute
-    script: str = ""  # a file, or with `module` a module's name; empty: a Python function
+    script: str = ""  # a file or, with `module`, the name of a module; empty: a Python function
     args: tuple[str, ...] = ()
     module: bool = False
     nodes: int = 1
     device: str = (
         "auto"  # "cpu", "cuda" (the stand-in), or "auto": cuda if the script asks for nccl
     )
-    rules: Optional[str] = None  # "gloo" or "nccl"; None: what the script asks for
-    values: str = "real"  # or "own": made up by each rank from its own data
-    limit: int = DEFAULT_LIMIT  # values of more bytes are not carried
-    one_by_one: bool = False  # rank after rank, for what does not fit in memory all at once
-    steps: Optional[int] = None  # ends each rank after its n-th optimizer.step
-    seconds: float = DEFAULT_SECONDS  # without progress
+    rules: Optional[str] = None  # "gloo" or "nccl"; None: the script's backend
+    values: str = "real"  # "real", or "own": made up by each rank from its own data
+    limit: int = DEFAULT_LIMIT  # size above which values are not carried
+    one_by_one: bool = False  # run one rank after the other, if all do not fit in memory
+    steps: Optional[int] = None  # number of optimizer.step calls after which a rank ends
+    seconds: float = DEFAULT_SECONDS  # longest time without progress
     env: tuple[tuple[str, str], ...] = ()
     chdir: Optional[str] = None
     preload: tuple[str, ...] = ()  # modules that the parents import before they fork
-    progress: bool = False  # a line on the terminal, while it works
-    output: str = "first"  # whose output is shown: "first" (rank 0), "all" or "none"
+    progress: bool = False  # show a progress line on the terminal
+    output: str = "first"  # ranks whose output is shown: "first" (rank 0), "all" or "none"
 
     @property
     def local_ranks(self) -> int:
-        """Ranks of one node, as LOCAL_WORLD_SIZE."""
+        """Returns the number of ranks per node, LOCAL_WORLD_SIZE."""
         return self.ranks // self.nodes
 
     @property
     def script_folder(self) -> Path:
-        """Places in the record are relative to it."""
+        """Returns the folder that paths in the record are relative to."""
         if self.module or not self.script:
             return Path.cwd()
         return Path(self.script).resolve().parent
 
     @property
     def command(self) -> list[str]:
-        """The script and its arguments as in the record: without this machine's folders."""
+        """Returns the script and its arguments as in the record: without absolute paths to the
+        script."""
         if self.module:
             return ["-m", self.script, *self.args]
         name = Path(self.script).name if Path(self.script).is_absolute() else self.script

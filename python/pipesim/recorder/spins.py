@@ -1,9 +1,9 @@
-"""Sees that a thread asks the same question again and again, in the same state: it will not stop.
+"""Detects that a thread asks the same question repeatedly in the same state, so it will not stop.
 
     while not work.is_completed():
         time.sleep(0.01)
 
-A loop that counts, or looks at the clock, ends at some time, so it is no such loop.
+A loop that counts, or reads a clock, does not stay in the same state: it can end by itself.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, Optional
 
 from pipesim.recorder.places import is_users
 
-# So often in the same state.
+# Number of repetitions in the same state after which a loop is assumed not to stop.
 _TIMES = 50
 
 _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 
 
 class Spins(threading.local):
-    """The questions of a thread, and how often it has looked at a clock."""
+    """The state of a thread's last question, and the number of its reads of a clock."""
 
     def __init__(self) -> None:
         self.looks = 0
@@ -31,15 +31,15 @@ class Spins(threading.local):
         self._times = 0
 
     def in_same_state(self, frame: Optional[FrameType]) -> bool:
-        """Whether the thread has asked from here for long, and nothing that it sees has changed."""
+        """Whether the thread has asked from `frame` many times in a row, with the same state."""
         state = (self.looks, _state_of(frame))
         self._times = self._times + 1 if state == self._state else 0
         self._state = state
         return self._times >= _TIMES
 
     def watch_clocks(self) -> None:
-        """Counts looks at clocks from now on. Modules that have imported the functions of `time`
-        themselves, as those of the standard library, are not seen."""
+        """Counts reads of clocks from now on. Reads are not counted in modules that have already
+        imported functions from `time` by name, e.g. in the standard library."""
         for name in _CLOCKS:
             for clock in (name, f"{name}_ns"):
                 setattr(time, clock, self._counting(getattr(time, clock)))
@@ -54,7 +54,8 @@ class Spins(threading.local):
 
 
 def _state_of(frame: Optional[FrameType]) -> list[Any]:
-    """Returns the positions of the user's functions, and their variables."""
+    """Returns the current instructions of the user's functions on the stack, and their
+    variables."""
     state = []
     while frame is not None:
         if is_users(frame):
@@ -65,7 +66,7 @@ def _state_of(frame: Optional[FrameType]) -> list[Any]:
 
 
 def _value(thing: Any, depth: int = 1) -> Any:
-    """Returns the part of a variable that can be compared."""
+    """Returns a comparable summary of a variable's value."""
     if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes)):
         return repr(thing)
     if isinstance(thing, (list, tuple, dict, set, frozenset)):

@@ -1,6 +1,6 @@
-"""The key-value store of a rank: all stores of the job are one, in the broker.
+"""The key-value store of a rank. All stores of the job share one store, in the broker.
 
-torch itself uses a store to connect groups. Only calls that the user's code makes are recorded.
+torch itself uses a store to connect groups. Only calls by the user's code are recorded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Value = Union[str, bytes]
 
 _StoreError = getattr(dist, "DistStoreError", RuntimeError)
 
-# Ops whose answer depends on what other ranks have done by then.
+# Ops whose answer depends on the earlier calls of other ranks.
 _ASKING = frozenset({"compare_set", "count", "keys", "len", "pop", "try_pop"})
 
 
@@ -30,16 +30,17 @@ def _bytes(value: Value) -> bytes:
 
 
 class RecordingStore(dist.Store):
-    """In the place of TCPStore, FileStore and HashStore; also called by C++'s PrefixStore, whose
-    trampolines (PythonStore in torch/csrc/distributed/c10d/init.cpp) use some other names."""
+    """A store that replaces TCPStore, FileStore and HashStore. C++'s PrefixStore also calls it,
+    through trampolines (PythonStore in torch/csrc/distributed/c10d/init.cpp) with other names for
+    some methods."""
 
     def __init__(self, recorder: RankRecorder, name: str = "") -> None:
         super().__init__()
         self._recorder = recorder
-        self._prefix = f"{name}/" if name else ""  # stores of other names share no keys
+        self._prefix = f"{name}/" if name else ""  # stores with different names share no keys
         self._timeout = timedelta(minutes=30)
-        self._seconds: Optional[float] = None  # that the script itself has set
-        self._clones: list[RecordingStore] = []  # one that only C++ holds would be collected
+        self._seconds: Optional[float] = None  # timeout set by the script itself
+        self._clones: list[RecordingStore] = []  # keeps clones alive that only C++ holds
 
     def set(self, key: str, value: Value) -> None:
         self._call(m.StoreCall("set", (key,), value=_bytes(value)), sys._getframe(1))
@@ -103,7 +104,7 @@ class RecordingStore(dist.Store):
         keys = self._call(m.StoreCall("keys", ()), caller)
         return [key[len(self._prefix) :] for key in keys if key.startswith(self._prefix)]
 
-    # The k-th value of a queue is a key of its own in the record, which one rank sets and one gets.
+    # In the record, the k-th value of a queue is a separate key: one rank sets it, one gets it.
 
     def queue_push(self, key: str, value: Value) -> None:
         caller = sys._getframe(1)
@@ -125,7 +126,7 @@ class RecordingStore(dist.Store):
         return int(self._call(m.StoreCall("len", (key,)), sys._getframe(1)))
 
     def barrier(self, key: str, world_size: int, timeout: Optional[timedelta] = None) -> None:
-        """Waits like torch's barrier, with two keys."""
+        """Waits for `world_size` ranks. Like torch's implementation, it uses two keys."""
         caller = sys._getframe(1)
         call = m.StoreCall("add", (f"{key}/num_members",), amount=1)
         if self._call(call, caller, asks=False) == world_size:
@@ -143,7 +144,7 @@ class RecordingStore(dist.Store):
         return self._timeout
 
     def _call(self, call: m.StoreCall, caller: FrameType, asks: bool = True) -> Any:
-        """`asks`: the answer may tell which rank came first."""
+        """Makes a call of the store. `asks`: the answer can reveal which rank came first."""
         entry: Optional[dict[str, Any]] = None
         if is_users(caller):
             entry = self._entry(call)
@@ -161,7 +162,8 @@ class RecordingStore(dist.Store):
 
     @staticmethod
     def _entry(call: m.StoreCall) -> Optional[dict[str, Any]]:
-        """How the record has it. Until a value is there, it is not known which one a pop gets."""
+        """Returns the record's entry for a call, or None. The key of a pop is "#next" until it is
+        known which value the pop gets."""
         if call.op in ("count", "keys", "len", "try_pop"):
             return None
         names = {"append": "set", "push": "set", "pop": "get"}
@@ -177,6 +179,7 @@ class RecordingStore(dist.Store):
         return entry
 
     def _note_order(self, caller: FrameType) -> None:
-        """Notes that the answer of the store depends on the order of ranks, if it is used."""
+        """Adds a note that the answer depends on which rank came first, if the script uses the
+        answer."""
         if is_result_used(caller.f_code, caller.f_lasti):
             self._recorder.note("store_order", "the store says which rank comes first")

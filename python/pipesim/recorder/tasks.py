@@ -1,9 +1,9 @@
-"""Looks at the threads of a rank from outside: does one of them run, or may go on by itself?
+"""The states of a rank's threads, seen from outside: whether one runs or may continue by itself.
 
-Linux says in /proc in which system call each thread is, and how often it has been switched. A
-thread that waits for a lock without a timeout, as `join`, `Queue.get` and `Event.wait` do, goes on
-only if another thread lets it. Where the system does not say it, a thread is taken to run as long
-as it is switched, and afterwards to sleep.
+Linux shows in /proc the current system call of each thread and the number of its context switches.
+A thread that waits for a lock without a timeout, as in `join`, `Queue.get` and `Event.wait`,
+continues only if another thread lets it. If the system does not show the system call, a thread
+counts as running while its number of switches changes, and as sleeping afterwards.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import time
 from collections.abc import Collection
 from typing import Optional
 
-# Numbers of the system calls `read`, and `futex`, by which threads wait for locks.
+# Numbers of the system calls `read` and `futex`. Threads wait for locks in `futex`.
 _READ, _FUTEX = ("0", "202") if platform.machine() == "x86_64" else ("63", "98")
 
-# A thread that sleeps for longer is not expected to go on soon.
+# Time asleep after which a thread is not expected to continue soon.
 _SECONDS_TO_DOZE = 0.25
 
 
 class Standing(enum.IntEnum):
-    """The state of the liveliest thread of a set."""
+    """The state of a set of threads: the highest of the threads' states."""
 
-    BLOCKED = 0  # all wait for locks, without a timeout
-    DORMANT = 1  # one sleeps, or waits with a timeout or for a file, and has done so for a while
+    BLOCKED = 0  # waits for a lock without a timeout, or for the broker's reply
+    DORMANT = 1  # has slept for a while, or waited with a timeout or for a file
     RUNS = 2
 
 
@@ -35,17 +35,18 @@ class Tasks:
 
     def __init__(self, pid: int) -> None:
         self._folder = f"/proc/{pid}/task"
-        self._switched: dict[str, tuple[str, float]] = {}  # by thread: times, and when they changed
+        self._switched: dict[str, tuple[str, float]] = {}  # by thread: switches, time of the last
 
     def standing(self, asking: Collection[int], helpers: Collection[int]) -> Standing:
-        """Returns the state of all threads except helpers. A thread that asks waits in `read`."""
+        """Returns the state of all threads except the helpers. Of the `asking` threads, one waits
+        in `read` for the replies to all of them."""
         tasks = {task: int(task) in asking for task in _tasks(self._folder)}
         for helper in helpers:
             tasks.pop(str(helper), None)
         first = [self._look(task, asks) for task, asks in tasks.items()]
         if Standing.RUNS in first:
             return Standing.RUNS
-        # One may have let another go on between the two looks at them.
+        # Between the looks at two threads, the second can have let the first continue.
         before = dict(self._switched)
         second = [self._look(task, asks) for task, asks in tasks.items()]
         if before != self._switched:
@@ -86,7 +87,7 @@ def _read(path: str) -> Optional[str]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process, its children that ended, and all its living descendants."""
+    """Returns the CPU time of a process, its children that ended, and its living descendants."""
     ticks = 0
     children = [pid]
     while children:

@@ -1,8 +1,8 @@
-"""The threads of a rank: what each is called in the record, and which calls come before which.
+"""The threads of a rank: their names in the record, and the order of their calls.
 
-A thread is known to the broker by the starts that led to it, as messages.Question says. Each thread
-knows how many calls of each other one came before it: by a start, a join, or the result of a
-future. What else orders threads (locks, queues, events) is not looked at.
+The broker identifies a thread by its path (see messages.Question). Each thread knows how many calls
+of each other thread came before: from a start, a join, or the result of a future. Other means that
+order threads (locks, queues, events) are ignored.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-# Packages whose threads never call torch.distributed: a rank is not kept waiting for them.
+# Packages whose threads never call torch.distributed; a rank does not wait for such threads.
 _HELPERS = ("IPython", "ipykernel", "multiprocessing", "tensorboard", "tqdm", "torch.utils.data")
 
-_UNKNOWN = 1 << 30  # numbers of threads that C++ started, or `_thread`
+_UNKNOWN = 1 << 30  # first number in the path of a thread that C++ or `_thread` has started
 
-# Number of earlier calls by the label of their thread, "" for the main thread.
+# The number of earlier calls of each thread, by the thread's label ("" for the main thread).
 Calls = dict[str, int]
 
 
 class _Own(threading.local):
-    """The state of the current thread in the recorder."""
+    """The recorder's knowledge of the current thread."""
 
     def __init__(self) -> None:
         thread = threading.current_thread()
@@ -49,7 +49,8 @@ def path() -> tuple[int, ...]:
 
 
 def label() -> str:
-    """The name of this thread, with a number if others have it, too. Empty for the main one."""
+    """Returns the name of this thread, with a number if an earlier thread has the same name; "" for
+    the main thread."""
     if _own.path and not _own.label:
         name = threading.current_thread().name
         _labels[name] += 1
@@ -58,12 +59,13 @@ def label() -> str:
 
 
 def started_at() -> Any:
-    """The place at which this thread was started, as `install` was told to find it."""
+    """Returns the place at which this thread was started (a result of the `place` of `install`)."""
     return getattr(threading.current_thread(), "_pipesim_place", None)
 
 
 def count_call() -> Calls:
-    """This thread makes a call. Returns what it has learned since its last one."""
+    """Counts a call of this thread. Returns the numbers of other threads' earlier calls, as far as
+    they have changed since this thread's last call."""
     own = label()
     news = {thread: n for thread, n in _own.known.items() if _own.said.get(thread) != n}
     news.pop(own, None)
@@ -78,7 +80,7 @@ def _learn(calls: Calls) -> None:
 
 
 def install(place: Callable[[], Any]) -> None:
-    """Follows all threads that are started from now on; this one is the main one."""
+    """Follows all threads that are started from now on. The calling thread is the main thread."""
     _own.path, _own.known = (), {}
     _install_in_threads(place)
     _install_in_futures()
@@ -118,7 +120,7 @@ def _install_in_futures() -> None:
     item: Any = concurrent.futures.thread._WorkItem
 
     def telling(original: Any) -> Any:
-        """Hands the knowledge of the caller to each thread that looks at the object later."""
+        """Wraps a method to store the caller's knowledge in the object, for its later readers."""
 
         @functools.wraps(original)
         def tell(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -151,7 +153,7 @@ def _install_in_futures() -> None:
 
 
 def others() -> list[threading.Thread]:
-    """All other threads of this process that Python knows."""
+    """Returns all other threads of this process that Python knows."""
     if threading.active_count() == 1:
         return []
     own = threading.current_thread()
@@ -166,8 +168,8 @@ def is_helper(thread: threading.Thread) -> bool:
 
 
 def join_all() -> None:
-    """Ends threads like Python before a process exits: first executors end theirs, then all threads
-    that are not daemons are joined."""
+    """Joins threads as Python does before a process exits: first the threads of executors, then all
+    threads that are not daemons."""
     for call in reversed(getattr(threading, "_threading_atexits", [])):
         call()
     waited: set[int] = set()

@@ -1,7 +1,7 @@
-"""A group that was made with two backends, such as `cpu:gloo,cuda:nccl`.
+"""A group with two backends, such as `cpu:gloo,cuda:nccl`.
 
-Two communicators that do not know each other: each has numbers of its own. Which one does a call is
-decided by the device of its first tensor, and of a barrier by its options.
+The group has two independent communicators, each with its own sequence numbers. The device of the
+first tensor selects the communicator of a call; for a barrier, its options do.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ def _first_tensor(value: Any) -> Optional[torch.Tensor]:
 
 
 def _from_python() -> bool:
-    """Whether torch.distributed made the call of the group, and not C++, whose tensors have no mark
-    of the stand-in for CUDA."""
+    """Whether the group was called from Python. Tensors from C++ lack the stand-in's mark."""
     return not calls_from_cpp(sys._getframe(2).f_code.co_filename)
 
 
@@ -52,7 +51,7 @@ def _dispatched(name: str) -> Callable[..., Any]:
 
 
 class TwoBackendsGroup(RecordingGroup):
-    """NCCL's half, with gloo's in `on_host`."""
+    """NCCL's half of a group with two backends; `on_host` is gloo's half."""
 
     def __init__(
         self, on_host: Group, recorder: RankRecorder, group: Group, rank: int, size: int, *more: Any
@@ -61,7 +60,8 @@ class TwoBackendsGroup(RecordingGroup):
         self.on_host = RecordingGroup(recorder, on_host, rank, size)
 
     def barrier(self, opts: Any = None) -> Any:
-        """NCCL's if it is given devices or the group is bound to one."""
+        """Records a barrier, on NCCL's half if the options name devices or the group is bound to a
+        device."""
         asks_device = bool(getattr(opts, "device_ids", None)) or self.bound_device_id is not None
         return RecordingGroup.barrier(self if asks_device else self.on_host, opts)
 

@@ -1,7 +1,7 @@
-"""The values of tensors: as bytes, combined as collectives do, and made up where they are missing.
+"""The values of tensors as bytes, the results of collectives, and made-up values.
 
-Bytes are read and written through the tensor's address: `copy_` would raise version counters, which
-NCCL does not, and autograd then refuses a backward (FSDP2 of torch 2.6).
+Bytes are read and written through the tensor's address. Unlike NCCL, `copy_` would increment
+version counters, and autograd would then refuse a backward (FSDP2 of torch 2.6).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _quiet = _Quiet()
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """In it, ops are the recorder's own: the CUDA stand-in lets them pass.
+    """Enters a context for the recorder's own ops, which the CUDA stand-in ignores.
 
-    DisableTorchFunction does not keep modes away in torch 1.13.
+    DisableTorchFunction would not suffice: in torch 1.13, it does not turn modes off.
     """
     _quiet.depth += 1
     try:
@@ -42,17 +42,17 @@ def is_quiet() -> bool:
 
 
 def size_of(tensors: Sequence[torch.Tensor]) -> int:
-    """Bytes of all elements."""
+    """Returns the size of all elements in bytes."""
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
 def type_name(tensor: torch.Tensor) -> str:
-    """`float32`, as in the record."""
+    """Returns the name of the element type in the record, e.g. "float32"."""
     return str(tensor.dtype).rpartition(".")[2]
 
 
 def read(tensors: Sequence[torch.Tensor]) -> bytes:
-    """The elements of the tensors, one tensor after the other."""
+    """Returns the bytes of the elements, one tensor after the other."""
     chunks = []
     for tensor in tensors:
         dense = tensor.detach().contiguous()
@@ -61,7 +61,7 @@ def read(tensors: Sequence[torch.Tensor]) -> bytes:
 
 
 def write(tensors: Sequence[torch.Tensor], data: bytes) -> None:
-    """Sets the elements of the tensors. What `data` has no bytes for stays as it is."""
+    """Sets the elements of the tensors. Elements after the end of `data` do not change."""
     offset = 0
     for tensor in tensors:
         size = tensor.numel() * tensor.element_size()
@@ -78,7 +78,7 @@ def write(tensors: Sequence[torch.Tensor], data: bytes) -> None:
 
 
 def write_own(outputs: Sequence[torch.Tensor], own: bytes) -> None:
-    """Fills the outputs by repeating the rank's own data; with zeros if it has none."""
+    """Fills the outputs by repeating the rank's own data; with zeros if `own` is empty."""
     size = size_of(outputs)
     if own:
         write(outputs, (own * (size // len(own) + 1))[:size])
@@ -87,14 +87,14 @@ def write_own(outputs: Sequence[torch.Tensor], own: bytes) -> None:
 
 
 class Combined:
-    """The result of a collective from the calls of all members, in the order of the group."""
+    """The result of a collective. `calls`: the members' calls in the order of the group."""
 
     def __init__(self, calls: list[m.Collective]) -> None:
         self._calls = calls
-        self._shared: Optional[list[bytes]] = None  # what several members get is computed once
+        self._shared: Optional[list[bytes]] = None  # cached result that several members get
 
     def of(self, index: int) -> m.Parts:
-        """Returns the values for the `index`-th member of the group."""
+        """Returns the result of the `index`-th member of the group."""
         first = self._calls[0]
         if first.op in ("all_reduce", "reduce", "reduce_scatter"):
             if first.op == "reduce" and index != first.root:
@@ -123,7 +123,7 @@ class Combined:
         return []
 
     def _padded(self, call: m.Collective, index: int) -> bytes:
-        """Returns the values of the call, filled up to the size of the root's."""
+        """Returns the call's values, padded to the size of the root's values."""
         root = self._calls[call.root]
         return _part(call, index).ljust(len(_part(root, index)), b"\0")
 
@@ -134,7 +134,8 @@ class Combined:
 
 
 def from_root(call: m.Collective, index: int) -> m.Parts:
-    """Returns the values of the root's broadcast or scatter for the `index`-th member."""
+    """Returns the values that the `index`-th member gets in a broadcast or scatter. `call`: the
+    root's call."""
     if call.op == "broadcast" or call.values is None:
         return call.values
     return [_slice(part, index, len(call.members)) for part in call.values]
@@ -150,7 +151,8 @@ def _slice(data: bytes, index: int, count: int) -> bytes:
 
 
 def reduce(parts: list[bytes], type_name: str, op: str) -> bytes:
-    """Elementwise, in the order of the group. `op` is the name of a torch.distributed.ReduceOp."""
+    """Reduces elementwise, in the order of the group. `op` is the name of a
+    torch.distributed.ReduceOp."""
     if not parts[0]:
         return b""
     dtype = getattr(torch, type_name)

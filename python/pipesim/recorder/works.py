@@ -1,4 +1,4 @@
-"""Groups, pending calls and their Works in the recorder."""
+"""The recorder's data on groups, pending calls, and their Works."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from pipesim.recorder.rank_file import Entry
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """A process group as the record names it."""
+    """A process group in the record."""
 
-    id: str  # in this rank's file
-    name: str  # in torch
+    id: str  # name of the group in this rank's file
+    name: str  # name of the group in torch
     ranks: tuple[int, ...]
     backend: str
-    split: str = ""  # of a communicator that was split: which split of which
+    split: str = ""  # "PARENT:N" if the group was made by the N-th split of PARENT
 
     @property
     def key(self) -> str:
-        """The key by which its members find each other. After a split, ranks can have different
-        names for a group. Disjoint groups can have one name."""
+        """Returns the key by which the group's members find each other. Names do not suffice: after
+        a split, a group's name can differ between ranks, and disjoint groups can share a name."""
         return f"{self.split or self.name} of {list(self.ranks)}"
 
 
 @dataclasses.dataclass
 class Pending:
-    """A call whose result the host has not asked for."""
+    """A call whose result the host has not requested yet."""
 
-    call: int  # the number that the broker knows
-    work: int  # the id in the record
+    call: int  # number of the call in messages to the broker
+    work: int  # id of the Work in the record
     entry: Entry
-    device: bool  # under NCCL: the host does not wait for it
-    receive: Callable[[m.Reply], None]  # puts the result where it belongs
+    device: bool  # the host does not wait for the call (NCCL)
+    receive: Callable[[m.Reply], None]  # writes the result to the tensors
     future: torch.futures.Future[Any]
     tensors: list[torch.Tensor]
-    thread: tuple[int, ...]  # that called
+    thread: tuple[int, ...]  # path of the calling thread
     key: int  # id() of the Work
-    gloo: bool = False  # by whose rules the Work behaves
+    gloo: bool = False  # the Work follows gloo's rules
     native: bool = False  # called by C++, which waits for the future
     future_taken: bool = False
-    handle: Any = None  # the Work: the reference keeps it alive until it is waited for
+    handle: Any = None  # the Work: this reference keeps it alive until the wait
 
     @property
     def is_message(self) -> bool:
@@ -66,15 +66,16 @@ class KnownWork:
 
 @dataclasses.dataclass
 class Coalesced:
-    """Calls for which torch 2.x has one Work: a batch of messages on GPUs, say."""
+    """Calls that share one Work in torch 2.x, e.g. a batch of messages on GPUs."""
 
     calls: list[Pending]
     future: torch.futures.Future[Any]
-    handle: Any  # the Work, as above
+    handle: Any  # the Work: this reference keeps it alive until the wait
 
 
 def is_object_call(frame: Optional[FrameType]) -> bool:
-    """Whether torch transfers pickled objects: broadcast_object_list, all_gather_object, ..."""
+    """Whether torch calls to transfer pickled objects: broadcast_object_list, all_gather_object,
+    ..."""
     while frame is not None:
         filename, name = frame.f_code.co_filename, frame.f_code.co_name
         if "object" in name and filename.endswith("distributed_c10d.py"):
@@ -86,7 +87,8 @@ def is_object_call(frame: Optional[FrameType]) -> bool:
 
 
 def timed_out(pending: Pending, seconds: Optional[float]) -> str:
-    """Returns torch's message (ProcessGroupGloo.cpp; gloo/transport/tcp/unbound_buffer.cc)."""
+    """Returns the text of torch's error for a wait that timed out (ProcessGroupGloo.cpp;
+    gloo/transport/tcp/unbound_buffer.cc)."""
     if not pending.is_message:
         return "Operation timed out!"
     milliseconds = round((seconds or 0) * 1000)
