@@ -1,7 +1,7 @@
-"""Small programs of torch.distributed, at least one for each part of its API that gloo has.
+"""Small programs of torch.distributed, at least one for each part of its API that gloo supports.
 
-A case is what each rank does between init_process_group("gloo") and a barrier of all. It checks
-its values where a call has any.
+The body of a case runs on each rank, between init_process_group("gloo") and a barrier of all ranks.
+It checks the values of calls that return values.
 """
 
 import contextlib
@@ -24,19 +24,19 @@ NEW = not torch.__version__.startswith("1.")
 @dataclasses.dataclass
 class Case:
     name: str
-    body: Callable  # of the rank and the number of ranks
+    body: Callable  # takes the rank and the number of ranks
     ranks: int
-    skipped: bool  # also with rank 1 leaving the body out
-    same_calls: bool  # the Flight Recorder of gloo has the calls that the record has
-    whole: bool  # makes its own process groups
-    completes: str  # the answer for a job that completes
+    skipped: bool  # also run a job in which rank 1 skips the body
+    same_calls: bool  # the calls in gloo's Flight Recorder equal the calls in the record
+    whole: bool  # the body makes its own process groups
+    completes: str  # pipesim's answer for a job that completes
 
 
 CASES = []
 
 
 def case(ranks=2, skipped=True, same_calls=True, whole=False, new=False, completes="proved"):
-    """Adds a case; `new`: gloo of torch 1 does not have this."""
+    """Adds a case. `new`: gloo of torch 1 lacks the calls of this case."""
 
     def add(body):
         if NEW or not new:
@@ -85,7 +85,7 @@ def poll_of_a_collective(rank, n):
 
 
 @case(skipped=False)
-def poll_of_a_message(rank, n):  # is never true before the wait
+def poll_of_a_message(rank, n):  # hangs: is_completed() is never true before the wait
     if rank == 0:
         work = dist.isend(ones(), 1)
         while not work.is_completed():
@@ -193,7 +193,7 @@ def types_that_gloo_refuses(rank, n):
 
 
 @case(same_calls=False)
-def monitored_barrier(rank, n):  # of messages with rank 0
+def monitored_barrier(rank, n):  # gloo makes it of messages with rank 0
     dist.monitored_barrier(timeout=timedelta(minutes=10))
 
 
@@ -212,7 +212,7 @@ def objects_of_all(rank, n):
 
 @case()
 def objects_of_one(rank, n):
-    found = [list(range(50_000)) if rank == 0 else None]  # more than the recorder's --limit
+    found = [list(range(50_000)) if rank == 0 else None]  # larger than the recorder's --limit
     dist.broadcast_object_list(found, 0)
     assert found[0][-1] == 49_999
     dist.scatter_object_list(found, ["a", "b"] if rank == 0 else None, 0)
@@ -327,7 +327,7 @@ def a_store_of_its_own(rank, n):
     dist.init_process_group("gloo", store=store, rank=rank, world_size=n)
     dist.all_reduce(ones())
     dist.barrier()
-    dist.destroy_process_group()  # torch 1 crashes if the store's server lives up to the exit
+    dist.destroy_process_group()  # torch 1 crashes if the store's server lives until the exit
 
 
 @case()
@@ -341,7 +341,7 @@ def store(rank, n):
     assert store.add("count", 0) == n
 
 
-# Packages built on these
+# Features of torch that use collectives and messages
 
 
 @case(new=True)
@@ -525,7 +525,7 @@ def pipeline_interleaved(rank, n):
 def checkpoint(rank, n):
     from torch.distributed import checkpoint
 
-    # The pid of the parent is the same for all ranks.
+    # The parent's id names the folder, because it is the same on all ranks.
     folder = os.path.join(tempfile.gettempdir(), f"checkpoint{os.getppid():08}")
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder)

@@ -2,10 +2,11 @@
 
     api_test.py PIPESIM [NAME...]
 
-Each case runs as it is, and with rank 1 leaving it out. What completes in gloo must be proved, what
-hangs must be certain to, and what raises must not be proved. With torch 2 gloo keeps a Flight
-Recorder: the collectives of each rank must be the record's, call by call, with their members and
-bytes. Messages, which it does not keep, are those that Python hands to the process group.
+Each case runs unchanged and, if it allows this, with rank 1 skipping it. A case that completes in
+gloo must be proved (a mismatch is allowed also), a case that hangs must be "hang certain", and a
+case that raises must not be proved. With torch 2, gloo has a Flight Recorder: each rank's
+collectives in its dump must equal the record's, with members and bytes. The dump lacks messages, so
+the record's messages must equal the messages that Python passes to the process group.
 """
 
 import functools
@@ -27,9 +28,9 @@ import torch.distributed as dist
 from pipesim import RecordingFailed, record
 from pipesim.recorder import launcher
 
-AT_ONCE = 8  # jobs
+AT_ONCE = 8  # number of jobs that run at the same time
 
-# Names of gloo's Flight Recorder that are shorter in the record.
+# Names of calls in the record, by their longer names in gloo's Flight Recorder.
 NAMES = {
     "_all_gather_base": "all_gather", "_allgather_base": "all_gather",
     "all_gather_into_tensor_coalesced": "all_gather", "allgather_coalesced": "all_gather",
@@ -52,7 +53,7 @@ def run_case(case, skipped, rank, ranks):
 
 
 def in_process(case, skipped):
-    """Runs a case in a rank, under torchrun's environment."""
+    """Runs a case as one rank, in the environment of torchrun."""
     run_case(case, skipped, int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
 
 
@@ -67,13 +68,13 @@ def run_with_real_gloo(case, skipped, folder):
         observe(name, messages)
     in_process(case, skipped)
     found = {"messages": messages, "groups": groups}
-    if api_cases.NEW:  # the dump has gloo's calls
+    if api_cases.NEW:  # the Flight Recorder has gloo's collectives
         found["dump"] = json.loads(torch._C._distributed_c10d._dump_fr_trace_json())
     (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(found))
 
 
 def observe_groups(groups):
-    """Adds to `groups` the members of each group by its name: the dump has the name alone."""
+    """Adds the members of each new group to `groups`, by name: the dump has only names."""
     original = dist.distributed_c10d._new_process_group_helper
 
     def helper(size, rank, ranks, *arguments, **options):
@@ -85,7 +86,7 @@ def observe_groups(groups):
 
 
 def observe(name, messages):
-    """Adds to `messages` what Python gives to this method of ProcessGroup."""
+    """Adds each call of the method `name` of ProcessGroup from Python to `messages`."""
     original = getattr(dist.ProcessGroup, name)
 
     def method(self, tensors, *arguments):
@@ -105,7 +106,7 @@ def members_of(group):
 
 
 def collectives_of_dump(dump, groups):
-    """[call, members, bytes] in order."""
+    """Returns [call, members, bytes] of each collective in the dump, in order."""
     return [
         [
             NAMES.get(name := entry["profiling_name"].split(":")[-1], name),
@@ -123,7 +124,8 @@ def collectives_of_dump(dump, groups):
 
 
 def calls_of_record(path, rank):
-    """Collectives and messages, as above. An any-source recv has -1 for its peer."""
+    """Returns a rank's collectives, each [call, members, bytes], and its messages, each [call,
+    peer, tag, bytes]. The peer of an any-source recv is -1."""
     groups, collectives, messages = {}, [], []
     for text in (path / f"rank{rank}.jsonl").read_text().splitlines():
         line = json.loads(text)
@@ -140,17 +142,17 @@ def calls_of_record(path, rank):
 
 
 def difference(rank, collectives, dumped):
-    """Describes the difference between the record and the dump; empty if there is none."""
+    """Returns the first difference between record and dump in words, or "" if they agree."""
     left = list(dumped)
     for number, call in enumerate(collectives, 1):
         found = left.pop(0) if left else None
         name, members, size = call
         if name == "reduce_scatter":
-            # gloo makes an all_reduce of each of its tensors.
+            # gloo makes an all_reduce of each input tensor of a reduce_scatter.
             while left and found[2] < size and left[0][:2] == found[:2]:
                 found = [*found[:2], found[2] + left.pop(0)[2]]
             call = ["all_reduce", members, size]
-        elif name == "scatter" and found and found[2] == 0:  # only the root gives something
+        elif name == "scatter" and found and found[2] == 0:  # only the root has inputs
             call = ["scatter", members, 0]
         elif name == "barrier" and found:
             found = [*found[:2], 0]
@@ -159,14 +161,14 @@ def difference(rank, collectives, dumped):
     return f"rank {rank}: gloo also has {left}" if left else ""
 
 
-# Gloo and the record
+# The comparison
 
-# The allowed answers of pipesim. Calls that do not match can complete: a larger recv.
+# Answers of pipesim that fit a verdict of gloo. Mismatched calls can complete, e.g. a larger recv.
 _ANSWERS = {"complete": ("proved", "mismatch"), "hang": ("hang certain",)}
 
 
 class Form:
-    """A case as it is, or with rank 1 leaving it out."""
+    """A case, unchanged or with rank 1 skipping it."""
 
     def __init__(self, case, skipped, here):
         self.case, self.skipped = case, skipped
@@ -178,7 +180,7 @@ class Form:
         self.job = real_gloo.Job(self.folder, case.ranks, run, "api_cases.py")
 
     def faults(self, outcome):
-        """Describes the differences between gloo and the record."""
+        """Yields the differences between gloo and pipesim, in words."""
         case = self.case
         run = functools.partial(in_process, case, self.skipped)
         recorded = record(run, ranks=case.ranks)
@@ -211,7 +213,7 @@ class Form:
 def main():
     program, *names = sys.argv[1:]
     os.environ["PIPESIM"] = os.path.abspath(program)
-    launcher.import_torch()  # or the processes would import what they need at once, for long
+    launcher.import_torch()  # otherwise, each process would import all of torch again
     here = tempfile.mkdtemp()
     cases = [case for case in api_cases.CASES if not names or case.name in names]
     forms = [

@@ -1,4 +1,4 @@
-"""Backends of groups: what gloo refuses, and jobs with gloo and NCCL.
+"""Tests of groups' backends: calls that gloo refuses, and jobs with both gloo and NCCL.
 
     backends_test.py PIPESIM
 """
@@ -22,7 +22,7 @@ from pipesim import record
 PROGRAMS = ROOT / "tests/record/programs"
 MIXED = ROOT / "../shared/data/reports/own_mixed_backends/mix.py"
 os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
-# A fork cannot use the threads of its parent's OpenMP.
+# OpenMP threads of the parent do not exist in a forked child.
 torch.set_num_threads(1)
 
 
@@ -93,7 +93,7 @@ class Backends(unittest.TestCase):
             group = dist.new_group(backend="gloo")
             on_device = torch.ones(4, device="cuda")
             given = torch.ones(4, device=device if rank == 0 else "cpu")
-            dist.all_reduce(on_device)  # it connects the ranks
+            dist.all_reduce(on_device)  # initializes the communicator
             if rank == 0:
                 dist.all_reduce(on_device)
             work = dist.all_reduce(given, group=group, async_op=True)

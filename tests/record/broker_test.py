@@ -1,4 +1,4 @@
-"""The broker alone: messages of ranks in, replies out.
+"""Tests of the broker alone: messages of ranks in, replies out.
 
 broker_test.py PIPESIM
 """
@@ -48,12 +48,12 @@ class Rest(unittest.TestCase):
         self.ask(0, m.Need(1, device=False))
         self.ask(1, m.StoreCall("get", ("k",)), 1)
         self.ask(0, m.Turn(), 2)
-        # No result for the main threads: the other one, which asked for its turn, may call.
+        # No thread has a result, so rank 0's thread (2,), which has asked for its turn, gets it.
         self.assertTrue(self.broker.settle())
         self.assertEqual({0: [m.Reply(thread=(2,))]}, self.replies)
         self.ask(0, m.StoreCall("set", ("k",), value=b"1"), 2)
-        self.assertTrue(self.broker.settle())  # the set
-        self.assertTrue(self.broker.settle())  # then the get
+        self.assertTrue(self.broker.settle())  # replies to the set
+        self.assertTrue(self.broker.settle())  # replies to the get
         self.assertEqual([m.Reply(thread=(1,), value=b"1")], self.replies[1])
 
     def test_a_thread_that_runs_is_no_rest(self):

@@ -1,8 +1,8 @@
-"""Every public name of the torch at hand is recorded, local, or refused in one sentence.
+"""Checks that each public name of the installed torch is recorded, local, or refused.
 
     coverage_test.py PIPESIM
 
-A new version of torch that has other names fails here, until somebody decides what they are.
+A new version of torch with new names fails this test until each name is in a list of coverage.py.
 """
 
 import os
@@ -34,7 +34,7 @@ class Coverage(unittest.TestCase):
             for name in dir(dist)
             if not name.startswith("_") and not isinstance(getattr(dist, name), module)
         ]
-        # Names that the package itself imports from elsewhere.
+        # Names that torch.distributed imports from other packages.
         foreign = {"Enum", "timedelta", "torch"}
         self.assertEqual([], self.undecided("torch.distributed", set(names) - foreign))
 
@@ -81,7 +81,7 @@ class Coverage(unittest.TestCase):
                 owner, _, attribute = name.rpartition(".")
                 owners = {"ProcessGroup": type(group), "torch.distributed.rpc": dist.rpc}
                 if attribute not in dir(owners.get(owner, dist)):
-                    continue  # of another version
+                    continue  # this version of torch lacks the function
                 try:
                     call()
                 except NotImplementedError as error:

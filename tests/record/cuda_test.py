@@ -1,4 +1,4 @@
-"""Stand-ins for GPUs under what today's torch builds on them: FSDP2, DTensor, accelerators.
+"""Tests of the stand-ins for GPUs with parts of recent torch: FSDP2, DTensor, accelerators.
 
 cuda_test.py PIPESIM
 """
@@ -39,7 +39,7 @@ class Cuda(unittest.TestCase):
         text = (recorded.path / f"rank{rank}.jsonl").read_text()
         return [json.loads(line) for line in text.splitlines()]
 
-    # A function mode is off while it handles a call, and 2.13 hands it `backward` itself.
+    # A function mode is off while it handles a call, and 2.13 offers `backward` to the mode.
     def test_hooks_of_a_backward_see_gpu_tensors(self):
         def job():
             dist.init_process_group("nccl")
@@ -62,7 +62,7 @@ class Cuda(unittest.TestCase):
 
         recorded = self.finishes(job)
         marks = [line["backward"] for line in self.lines(recorded, 0) if "backward" in line]
-        self.assertEqual(["begin", "end"] * 2, marks)  # `grad` is no backward of the record
+        self.assertEqual(["begin", "end"] * 2, marks)  # `grad` does not count as a backward
 
     def test_a_static_graph_ends(self):
         def job():
@@ -89,7 +89,7 @@ class Cuda(unittest.TestCase):
             parameter = torch.nn.Parameter(torch.ones(2, device=rank))
             assert parameter.device == torch.device("cuda", rank)
             parameter.sum().backward()
-            torch.optim.Adam([parameter]).step()  # asks whether a graph is captured
+            torch.optim.Adam([parameter]).step()  # checks whether a CUDA graph is being captured
             torch.accelerator.synchronize()
 
         recorded = self.finishes(job)
@@ -160,7 +160,7 @@ class Cuda(unittest.TestCase):
                 target = torch.zeros(4, dtype=torch.long, device="cuda")
                 torch.nn.functional.cross_entropy(logits, target).backward()
             weight = distribute_tensor(torch.empty(8, 8, device="cuda"), mesh, [Shard(0)])
-            torch.nn.init.normal_(weight)  # by the state of the GPU's generator
+            torch.nn.init.normal_(weight)  # uses the state of the GPU's generator
             assert weight.is_cuda
             assert weight.device.type == torch.nn.Parameter(weight).device.type == "cuda"
 

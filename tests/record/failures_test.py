@@ -1,8 +1,8 @@
-"""Scripts that fail: which ranks, at which line, and who waits for them.
+"""Tests of reports on failed scripts: the failed ranks, their lines, and the waiting ranks.
 
     failures_test.py PIPESIM
 
-Needs torch: this interpreter's, or that of /usr/bin/python3.
+Needs torch, for this interpreter or for /usr/bin/python3.
 """
 
 import os
@@ -17,12 +17,12 @@ from pipesim import record
 
 os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
 PROGRAM = ROOT / "tests/record/programs/ends.py"
-# A fork cannot use the threads of its parent's OpenMP.
+# OpenMP threads of the parent do not exist in a forked child.
 torch.set_num_threads(1)
 
 
 def ends(how):
-    """Returns the result of `check` for ends.py on 3 ranks; rank 1 ends in this way."""
+    """Returns the report of `check` on ends.py with 3 ranks, if rank 1 ends in the way `how`."""
 
     def run():
         sys.argv = [str(PROGRAM), how]
@@ -33,7 +33,7 @@ def ends(how):
 
 
 def line_of(text):
-    """The number of the line of the program that has this text."""
+    """Returns the number of the first line of ends.py that contains `text`."""
     lines = PROGRAM.read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
 

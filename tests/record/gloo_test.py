@@ -1,16 +1,17 @@
-"""Random programs, run for real with gloo on this machine, and recorded and judged.
+"""Random programs, run with real gloo on this machine, and recorded and judged.
 
     gloo_test.py PIPESIM
 
-An oracle that nobody here wrote: what hangs in gloo is never proved, what is proved completes, and
-the lines where ranks are stuck agree. A program is a list of calls that fit (messages with tags,
-all_reduce and barrier of several groups, async or not, a step of DDP), and in three of four
-programs one rank then leaves a call out, makes two in another order, or uses another tag.
+Real gloo is an independent oracle: a program must be proved exactly if it completes in gloo, and
+the lines of stuck ranks must agree. A program is a list of matching calls (messages with tags,
+all_reduce and barrier of several groups, async or not, a backward of DDP). In three of four
+programs, one rank then omits a call, swaps two calls, or uses another tag.
 
-Only calls in which every member waits for all take part in that: gloo's broadcast lets some ranks
-pass when others are missing, and pipesim's does not, so the lines could differ.
+Programs use only collectives in which every member waits for all members. In gloo's broadcast, some
+ranks can continue although others are missing; in pipesim's they cannot, so lines could differ.
 
-Twenty programs with fixed seeds; PIPESIM_GLOO_PROGRAMS sets another number (tests/run --all: 300).
+The test runs twenty programs with fixed seeds; PIPESIM_GLOO_PROGRAMS sets another number (tests/run
+--all: 300).
 """
 
 import functools
@@ -30,11 +31,12 @@ import real_gloo
 from pipesim import record
 from pipesim.recorder import launcher
 
-AT_ONCE = 10  # programs
+AT_ONCE = 10  # number of programs that run at the same time
 
 
 def calls_of(generator, ranks):
-    """Per rank the lines of its program. `{tag}` is filled in for each rank."""
+    """Returns the groups and, for each rank, the calls of its program. A call is a list: its line
+    and, for a wait, the beginning of the line of the awaited call."""
     groups = [None, list(range(ranks)), sorted(generator.sample(range(ranks), 2))]
     programs = [[] for _ in range(ranks)]
     for number in range(generator.randint(3, 8)):
@@ -73,7 +75,8 @@ def calls_of(generator, ranks):
 
 
 def spoil(generator, program):
-    """A mistake on one rank. A wait stays behind its call, and goes with it."""
+    """Makes a mistake in one rank's program. A wait stays after its call, and is dropped with
+    it."""
     at = generator.randrange(len(program))
     text = program[at][0]
     how = generator.choice(["drop", "swap", "tag"])
@@ -89,7 +92,7 @@ def spoil(generator, program):
 
 
 def script_of(seed):
-    """Number of ranks and text of a program."""
+    """Returns the number of ranks and the text of a program."""
     generator = random.Random(seed)
     ranks = generator.randint(2, 4)
     groups, programs = calls_of(generator, ranks)
@@ -108,7 +111,8 @@ def script_of(seed):
 
 
 def run_and_stay(folder, ranks):
-    """Runs a rank, and stays until all ranks are done, or others would lose their peer."""
+    """Runs the program as one rank, and then stays until all ranks are done: the end of a process
+    would close its connections to ranks that still run."""
     real_gloo.script(folder / "program.py")()
     (folder / f"{os.environ['RANK']}.done").touch()
     while len(list(folder.glob("*.done"))) < ranks:
@@ -116,7 +120,7 @@ def run_and_stay(folder, ranks):
 
 
 def run_for_real(folders):
-    """Returns the line of each stuck rank, by folder and rank."""
+    """Runs the programs with real gloo. Returns the line of each stuck rank, by folder and rank."""
     jobs = [
         real_gloo.Job(folder, ranks, functools.partial(run_and_stay, folder, ranks))
         for folder, ranks in folders.items()
@@ -133,14 +137,14 @@ def run_for_real(folders):
 
 
 def judge(folder, ranks):
-    """The report of pipesim, from a recording in processes forked from this one."""
+    """Returns pipesim's report on a recording in processes forked from this one."""
     return record(
         lambda: runpy.run_path(str(folder / "program.py"), run_name="__main__"), ranks=ranks
     ).check(rules="gloo")
 
 
 def differences(real, report):
-    """Describes the differences; empty if there are none."""
+    """Yields the disagreements between gloo and pipesim, in words."""
     ours = {s.rank: int(re.search(r"program\.py:(\d+)", s.at)[1]) for s in report.stuck}
     if bool(real) == report.proved:
         yield f"gloo {'hangs' if real else 'completes'}, pipesim says '{report.answer}'"
@@ -154,7 +158,7 @@ def main():
     if os.system(f"'{program}' help record >/dev/null 2>&1") != 0:
         print(f"SKIPPED: {program} has no command 'record'")
         return 0
-    launcher.import_torch()  # or the processes would import what they need at once, for long
+    launcher.import_torch()  # otherwise, each process would import all of torch again
     count, failed, hangs = int(os.environ.get("PIPESIM_GLOO_PROGRAMS", "20")), 0, 0
     here = pathlib.Path(tempfile.mkdtemp())
     for first in range(0, count, AT_ONCE):

@@ -1,4 +1,4 @@
-"""Process groups, stores and Works of today's torch, as scripts and frameworks use them.
+"""Tests of process groups and stores, as scripts and frameworks use them.
 
 groups_test.py PIPESIM
 """
@@ -21,7 +21,7 @@ torch.set_num_threads(1)
 
 
 def lines(recorded, rank):
-    """A rank's file."""
+    """Returns the lines of a rank's file, parsed."""
     text = (recorded.path / f"rank{rank}.jsonl").read_text()
     return [json.loads(line) for line in text.splitlines()]
 
@@ -62,7 +62,7 @@ class Groups(unittest.TestCase):
             "pipesim record: ProcessGroupGloo(...) of 2 ranks is not recorded: which", text
         )
 
-    # Real gloo of 2.13 and 1.13 gives these answers on every rank.
+    # Real gloo of 2.13 and 1.13 raises these errors on every rank.
     def test_gloo_takes_tensors_of_one_size_only(self):
         def job():
             dist, rank = torch.distributed, int(os.environ["RANK"])
@@ -108,7 +108,8 @@ class Groups(unittest.TestCase):
         self.assertEqual([("broadcast", r, 4 * (r + 1), 1) for r in range(3)], roots)
         self.assertTrue(recorded.check().proved)
 
-    # Real gloo 2.13 hangs: a slower rank waits for a key that another rank has deleted.
+    # Without the barrier, the job can hang in real gloo 2.13: a slower rank waits for a key that
+    # another rank has deleted.
     def test_a_key_that_is_deleted_while_others_may_wait_for_it(self):
         def job(meet):
             dist, rank = torch.distributed, int(os.environ["RANK"])

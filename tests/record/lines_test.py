@@ -1,8 +1,8 @@
-"""The recorder: which line of a script led to a call, and through which others.
+"""Tests of places: the lines of a script that led to a call.
 
     lines_test.py PIPESIM
 
-Needs torch: this interpreter's, or that of /usr/bin/python3.
+Needs torch, for this interpreter or for /usr/bin/python3.
 """
 
 import json
@@ -20,12 +20,12 @@ from pipesim import record
 
 PROGRAMS = ROOT / "tests/record/programs"
 os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
-# A fork cannot use the threads of its parent's OpenMP.
+# OpenMP threads of the parent do not exist in a forked child.
 torch.set_num_threads(1)
 
 
 def line_of(program, text):
-    """The number of the line of a program that has this text."""
+    """Returns `PROGRAM:LINE` for the first line of a program that contains `text`."""
     for number, line in enumerate((PROGRAMS / program).read_text().splitlines(), 1):
         if text in line:
             return f"{program}:{number}"
@@ -50,7 +50,8 @@ class Trainer:
 
 
 def stacks(folder, rank):
-    """Returns the stack of each call, innermost place first: (text of its line, package)."""
+    """Returns the stack of each call and exception in a rank's file: a list of (`FILE:LINE`,
+    whether it is in a package), innermost first."""
     places, found = {}, []
     for line in map(json.loads, (folder / f"rank{rank}.jsonl").read_text().splitlines()):
         if "at" in line:
@@ -103,7 +104,8 @@ class Lines(unittest.TestCase):
         self.assertEqual(expected, found)
 
     def record_text(self, filename):
-        """The stacks of a function of a script that was typed, not read from a file."""
+        """Records a function that was compiled from text with this file name; returns the stacks
+        of its calls."""
         text = "import torch.distributed as dist\ndef job():\n    dist.init_process_group('gloo')\n"
         namespace = {}
         exec(compile(text + "    dist.barrier()\n", filename, "exec"), namespace)
@@ -115,7 +117,7 @@ class Lines(unittest.TestCase):
         self.assertEqual([[("In[12]:4", False)]], self.record_text("<ipython-input-12-3f0a>"))
         self.assertEqual([[("notebook:4", False)]], self.record_text("/tmp/ipykernel_81/92.py"))
 
-        class Shell:  # what IPython says of its cells
+        class Shell:  # maps a cell's file name to the number of its execution, like IPython
             class compile:
                 _filename_map = {"/tmp/ipykernel_81/92.py": 7}
 
@@ -134,7 +136,7 @@ class Lines(unittest.TestCase):
         exec(compile(text, "<generated>", "exec"), namespace)
         recorded = record(namespace["job"], ranks=1)
         written = (recorded.path / "rank0.jsonl").read_text()
-        # Not the line that called record().
+        # No place is in the record, not even the line that called record().
         self.assertNotIn('"at"', written)
         self.assertIn('"init"', written)
 

@@ -1,9 +1,9 @@
-"""Random programs of torch.distributed, the same for the same seed.
+"""Random programs of torch.distributed, reproducible by seed.
 
-A program is first one that fits: each call is made by all that take part in it, in one order. Then
-calls are made asynchronous, their Works are waited for now, later, twice, polled or dropped, some
-run in a thread of their own, and ranks pause. Mostly a rank then does something else than the
-others. No program tells what it should do: that is what real gloo is asked.
+A program begins with matching calls: all participants make each call, in one order. Some calls are
+asynchronous; their Works are waited for at once, later or twice, polled or dropped. Some calls run
+in a thread, and ranks pause. In most programs, one rank then deviates. A program has no expected
+outcome: real gloo shows it.
 """
 
 import random
@@ -25,30 +25,30 @@ def run(body):
 
 
 class Call:
-    """One rank's part of a call: what is written, and what becomes of its Work."""
+    """One rank's part of a call: the text of the call, and the use of its Work."""
 
     def __init__(self, text, kind, work=""):
-        self.text = text  # without `async_op=True`
+        self.text = text  # source text, without `async_op=True`
         self.kind = kind  # "collective", "message", "objects", "batch", "end"
-        self.work = work  # "": waits; else "wait", "keep", "drop", "poll", "twice", "future"
+        self.work = work  # "wait", "keep", "drop", "poll", "twice", "future"; "": synchronous call
         self.thread = False
 
 
 class Generator:
     def __init__(self, seed, newest=True):
         self.random = random.Random(seed)
-        self.newest = newest  # torch 2: gloo has all calls
+        self.newest = newest  # gloo supports all calls (torch 2)
         self.ranks = self.random.randint(2, 4)
         self.groups = [list(range(self.ranks)), list(range(self.ranks))]
         if self.ranks > 2:
             self.groups.append(sorted(self.random.sample(range(self.ranks), 2)))
         self.programs = [[] for _ in range(self.ranks)]
-        # Few of them in one program, or nearly all would hang.
+        # Each program uses few of these features; otherwise, nearly all programs would hang.
         kinds = ["wait", "wait", "keep", "drop", "poll", "twice", "future", "zero", "any", "larger"]
         self.features = {kind for kind in kinds if self.random.random() < 0.3}
 
     def text(self):
-        """The whole program."""
+        """Returns the text of the program."""
         for _ in range(self.random.randint(2, 7)):
             self._add_call()
         if self.random.random() < 0.3:
@@ -66,7 +66,7 @@ class Generator:
             lines += [f"    {line}" for line in body or ["pass"]]
         return "\n".join(lines) + "\n"
 
-    # Calls that fit
+    # Matching calls
 
     def _add_call(self):
         choice = self.random.random()
@@ -89,7 +89,7 @@ class Generator:
         any_source = "any" in self.features and self.random.random() < 0.5 and not group
         how, other = self._work("message"), self._work("message")
         self._append(source, Call(f"send(ones({size}), {destination}{group}{tag})", "message", how))
-        # A later irecv from any rank is too much to ask of a reader of these programs.
+        # Only a synchronous recv can be from any source: programs with irecv are hard to read.
         where = "" if any_source and not other else f", {source}"
         receive = f"recv(ones({size + larger}){where}{group}{tag})"
         self._append(destination, Call(receive, "message", other))
@@ -144,16 +144,16 @@ class Generator:
             self._append(rank, Call(text, "collective", self._work("collective")))
 
     def _work(self, kind):
-        """Returns the use of a Work; most calls have no visible Work."""
+        """Returns a random use of a Work; "" (a synchronous call) for most calls."""
         if self.random.random() < 0.4:
             return ""
         choice = self.random.choice(["wait", "wait", "keep", "drop", "poll", "twice", "future"])
-        if choice == "future" and kind == "message":  # which gloo's messages have not
+        if choice == "future" and kind == "message":  # gloo's messages have no futures
             return "wait"
         return choice if choice in self.features else ""
 
     def _splits(self, members):
-        """Elements from each member to each; nothing: the same to all."""
+        """Returns the number of elements from each member to each member; None: even splits."""
         if self.random.random() < 0.4:
             return None
         sizes = [0, 0, 1, 3] if "zero" in self.features else [1, 2, 3]
@@ -182,14 +182,14 @@ class Generator:
         self.programs[rank].append(call)
 
     def _move_to_thread(self):
-        """On some ranks, calls of one stretch are made by a thread."""
+        """Moves one or two consecutive calls to a thread, on some ranks."""
         for calls in self.programs:
             if calls and self.random.random() < 0.6:
                 first = self.random.randrange(len(calls))
                 for call in calls[first : first + self.random.randint(1, 2)]:
                     call.thread = True
 
-    # Something else than the others
+    # Deviations of one rank
 
     def _spoil(self):
         calls = self.random.choice(self.programs)
@@ -248,7 +248,8 @@ class Generator:
         return lines
 
     def _with_work(self, call, name, open_works):
-        """The lines of a call; its waits go to `open_works`, or follow in a thread."""
+        """Returns the lines of a call. In a thread, they include its waits; otherwise, the waits
+        are added to `open_works`."""
         text = call.text
         if call.kind == "end":
             return [text]

@@ -1,11 +1,11 @@
-"""Random programs with all that is odd about gloo, run for real, and recorded and judged.
+"""Random programs with unusual features of gloo, run with real gloo, and recorded and judged.
 
     random_test.py PIPESIM [SEED...]
 
-What hangs or fails in gloo is never proved, and what completes is never certain to hang. Other
-answers are counted: a run is one of many, so a program that completed may well be able to hang.
-Ten fixed seeds; PIPESIM_RANDOM_PROGRAMS sets how many (tests/run --all: 200). With seeds, only
-these, and each program is printed with what became of it.
+A program that hangs or fails in gloo must never be proved; a program that completes must never be
+"hang certain". The test only counts other answers: a program that completed in one run may hang in
+another. It runs seeds 0 to 9; PIPESIM_RANDOM_PROGRAMS sets another number (tests/run --all: 200).
+If seeds are given, it runs only these, and prints each program and its outcome.
 """
 
 import collections
@@ -28,7 +28,7 @@ AT_ONCE = 10
 
 
 def answer_of(path, ranks):
-    """pipesim's answer and report, from a recording in processes forked from this one."""
+    """Returns pipesim's answer and report on a recording in processes forked from this one."""
     try:
         recorded = record(lambda: runpy.run_path(str(path), run_name="__main__"), ranks=ranks,
                           seconds=20)  # fmt: skip
@@ -39,10 +39,10 @@ def answer_of(path, ranks):
 
 
 def fault_of(outcome, answer):
-    """In words, nothing if the answer fits."""
+    """Returns the fault of an answer in words, or "" if the answer fits gloo's outcome."""
     if answer == "no answer":
         return "no answer"
-    # The answer "mismatch" also says that nothing hangs.
+    # The answer "mismatch" means that nothing hangs, so it is wrong for a hang.
     proofs = ("proved", "mismatch") if outcome.verdict == "hang" else ("proved",)
     if outcome.verdict != "complete" and answer in proofs:
         return "false proof"
@@ -64,7 +64,7 @@ def described(seed, job, outcome, answer, report):
 def main():
     program, *chosen = sys.argv[1:]
     os.environ["PIPESIM"] = os.path.abspath(program)
-    launcher.import_torch()  # or the processes would import what they need at once, for long
+    launcher.import_torch()  # otherwise, each process would import all of torch again
     newest = not torch.__version__.startswith("1.")
     seeds = [int(seed) for seed in chosen]
     seeds = seeds or range(int(os.environ.get("PIPESIM_RANDOM_PROGRAMS", "10")))

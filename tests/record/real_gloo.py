@@ -1,8 +1,8 @@
 """Runs jobs with real gloo on this machine: N processes over loopback, forked from this one.
 
-A test is `run_test(main)`, and `main` calls `run_jobs`. A forked rank leaves `main` by an exception
-and runs its part at the end of the file, as a script does: so the interpreter ends there as that of
-a real rank, which joins threads and waits for pending collectives.
+A test calls `run_test(main)`, and `main` calls `run_jobs`. A forked rank leaves `main` by an
+exception, and runs its part after `main`, at the end of the test's file. So the interpreter ends as
+in a real rank: it joins threads and waits for pending collectives.
 """
 
 import dataclasses
@@ -16,13 +16,13 @@ import socket
 import sys
 import time
 
-# How long no rank has to compute until those that are left count as hung.
+# Time without progress after which the remaining ranks count as hung.
 SECONDS = 4.0
-_TICKS = 8  # of processor time that a rank of no progress may take: a loop that polls and sleeps
+_TICKS = 8  # CPU time of a job that does not count as progress: a loop that polls and sleeps
 
 
 class _Rank(BaseException):
-    """Unwinds the test in a forked process."""
+    """An exception that unwinds the test in a forked process; `run` is the rank's part."""
 
     def __init__(self, run):
         super().__init__()
@@ -30,14 +30,14 @@ class _Rank(BaseException):
 
 
 def script(path):
-    """Returns a rank that runs a script in the namespace of `__main__`, which lives as long as a
-    script's."""
+    """Returns a function that runs a script. The script's variables are those of `__main__`, so
+    they live until the interpreter ends, as in a real run."""
     text = pathlib.Path(path).read_text()
     return lambda: exec(compile(text, str(path), "exec"), vars(sys.modules["__main__"]))
 
 
 def run_test(main):
-    """Never returns in the test's own process. In that of a rank, once its part has run."""
+    """Runs a test and exits. In the process of a rank, runs the rank's part and returns."""
     try:
         status = main()
     except _Rank as rank:
@@ -49,11 +49,11 @@ def run_test(main):
 
 @dataclasses.dataclass
 class Outcome:
-    """How the ranks of a job ended."""
+    """The outcome of a job."""
 
-    status: dict  # by rank the exit status, that of a signal below 0; a rank that hangs is left out
-    stuck: dict  # by rank that hangs the line of the program, or None at the interpreter's exit
-    errors: dict  # by rank that failed, or of which a thread did, the last line that it wrote
+    status: dict  # by rank, without ranks that hang: exit status; negative: killed by a signal
+    stuck: dict  # by rank that hangs: line of the program, or None at the interpreter's exit
+    errors: dict  # by rank that failed or had a failed thread: last line of its output
 
     @property
     def verdict(self):
@@ -61,7 +61,7 @@ class Outcome:
 
 
 class Job:
-    """`run` is called in each of the forked processes, which have the environment of torchrun."""
+    """A job. `run` is called in each forked process, in the environment of torchrun."""
 
     def __init__(self, folder, ranks, run, program="program.py"):
         self.folder = pathlib.Path(folder)
@@ -86,7 +86,7 @@ class Job:
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(self.ranks),
             LOCAL_WORLD_SIZE=str(self.ranks), GROUP_RANK="0", MASTER_ADDR="127.0.0.1",
             MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo", TORCHELASTIC_RUN_ID="real",
-            USE_LIBUV="0",  # which Debian's torch 2.6 lacks
+            USE_LIBUV="0",  # Debian's torch 2.6 lacks libuv
         )  # fmt: skip
         log = os.open(self.folder / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
         os.dup2(log, 1)
@@ -95,21 +95,21 @@ class Job:
         faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
 
     def progress(self):
-        """Returns figures that change while ranks continue: the number of ranks left, the processor
-        time of their main threads, and whether one of them is runnable. Other threads do not count:
-        gloo's own spins once a peer has closed its connection."""
+        """Returns values that change while ranks make progress: the number of remaining ranks, the
+        CPU time of their main threads in ticks, and whether a main thread runs or is ready to run.
+        Other threads do not count: gloo's thread spins after a peer has closed its connection."""
         for rank, pid in enumerate(self._pids):
             if rank not in self._status:
                 done, status = os.waitpid(pid, os.WNOHANG)
                 if done:
                     self._status[rank] = os.waitstatus_to_exitcode(status)
         alive = [pid for rank, pid in enumerate(self._pids) if rank not in self._status]
-        # Twice in a row: a loop that polls and sleeps is seen to run once in a while.
+        # Only two looks in a row count: a loop that polls and sleeps also runs now and then.
         computes, self._computed = self._computed, any(map(_is_running, alive))
         return len(alive), sum(map(_ticks, alive)), computes and self._computed
 
     def outcome(self):
-        """Ends the ranks that are left."""
+        """Kills the remaining ranks, and returns the outcome."""
         stuck, errors = {}, {}
         for rank, pid in enumerate(self._pids):
             if rank not in self._status:
@@ -136,7 +136,8 @@ class Job:
 
 
 def _main_thread(pid):
-    """The fields of its line in /proc from its state on; a process that has ended does nothing."""
+    """Returns the fields of the main thread's stat in /proc, from its state on. A process that has
+    ended counts as asleep, without CPU time."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/task/{pid}/stat").read_text()
     except OSError:
@@ -153,8 +154,8 @@ def _is_running(pid):
     return _main_thread(pid)[0] == "R"
 
 
-# Below the ports that the system gives to connections: those of other jobs could take one before
-# the store listens there. Ten each, for jobs that make other stores.
+# Ports below the system's ephemeral ports: a connection of another job could take an ephemeral port
+# before the store listens on it. The step of 10 leaves ports for jobs that make more stores.
 _PORTS = itertools.count(10000 + os.getpid() % 15000, 10)
 
 
@@ -169,7 +170,8 @@ def free_port():
 
 
 def run_jobs(jobs, seconds=SECONDS):
-    """Runs jobs at once, until all have ended or none makes progress. Their outcomes, in order."""
+    """Runs jobs at the same time, until all have ended or none makes progress. Returns their
+    outcomes, in order."""
     for job in jobs:
         job.start()
     seen, since = None, time.monotonic()

@@ -1,10 +1,10 @@
-"""Programs with threads, polls, dropped Works, timeouts and ends, run for real with gloo on this
+"""Programs with threads, polls, dropped Works, timeouts and ends, run with real gloo on this
 machine, and recorded and judged.
 
     real_test.py PIPESIM [NAME...]
 
-What hangs in gloo is never proved, and what completes is never certain to hang. What pipesim says
-besides is in the table, from the rules in docs/explanation/record.md.
+A program that hangs or fails in gloo must never be proved. The table has pipesim's expected
+answers, derived from the rules in docs/explanation/record.md.
 """
 
 import os
@@ -32,7 +32,8 @@ rank, t, peer = dist.get_rank(), torch.ones(1), 1 - dist.get_rank()
 store = dist.distributed_c10d._get_default_store()
 """
 
-# Two ranks each. What real gloo does: "hang", "complete" or "error", or "either" if timing decides.
+# Programs for two ranks, by name: the verdict of real gloo ("hang", "complete", "error", or
+# "either" if it depends on timing), pipesim's answer, and the source text after HEAD.
 CASES = {
     "a thread is in a recv when the script ends": (
         "hang",
@@ -424,7 +425,7 @@ def main():
     os.environ["PIPESIM"] = os.path.abspath(program)
     launcher.import_torch()
     failed = 0
-    # A rank leaves this function, too, and must not remove the folder.
+    # Forked ranks also leave this function, and must not remove the folder.
     here = tempfile.mkdtemp()
     chosen = [name for name in CASES if not names or any(part in name for part in names)]
     jobs = {}

@@ -1,9 +1,9 @@
-"""The recorder: programs are run as it runs them, and what it wrote is looked at.
+"""Tests of the recorder: they record programs, and check the records and pipesim's answers.
 
     record_test.py PIPESIM
 
-Needs torch: this interpreter's, or that of /usr/bin/python3. Most programs are recorded in
-processes forked from this one, which has imported torch; the command line is tried a few times.
+Needs torch, for this interpreter or for /usr/bin/python3. Most programs are recorded in processes
+forked from this one, which has imported torch; a few tests use the command line.
 """
 
 import csv
@@ -29,12 +29,12 @@ PROGRAMS = ROOT / "tests/record/programs"
 SHARED = ROOT / "../shared/data/record"
 PIPESIM = os.path.abspath(sys.argv.pop(1))
 os.environ["PIPESIM"] = PIPESIM
-# A fork cannot use the threads of its parent's OpenMP.
+# OpenMP threads of the parent do not exist in a forked child.
 torch.set_num_threads(1)
 
 
 def in_fork(script, ranks, *args, **options):
-    """The record of a script, made without a new interpreter: all ranks have one hash seed."""
+    """Records a script without starting a new interpreter, so all ranks have one hash seed."""
 
     def run():
         import runpy
@@ -46,7 +46,7 @@ def in_fork(script, ranks, *args, **options):
 
 
 def command(*arguments, **options):
-    """`python3 -m pipesim.record`, with the output of both streams."""
+    """Runs `python3 -m pipesim.record`, and captures stdout and stderr."""
     return subprocess.run(
         [sys.executable, "-B", "-m", "pipesim.record", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **options.pop("env", {})},
@@ -55,7 +55,7 @@ def command(*arguments, **options):
 
 
 def lines(recorded, rank):
-    """A rank's file, with ids of places replaced by the places: `train.py:20`."""
+    """Returns the lines of a rank's file, parsed. Places, e.g. `train.py:20`, replace their ids."""
     places, found = {}, []
     for text in (recorded.path / f"rank{rank}.jsonl").read_text().splitlines():
         line = json.loads(text)
@@ -72,7 +72,7 @@ def calls(recorded, rank):
 
 
 def line_of(program, text):
-    """The number of the line of a program that has this text."""
+    """Returns `PROGRAM:LINE` for the first line of a program that contains `text`."""
     for number, line in enumerate((PROGRAMS / program).read_text().splitlines(), 1):
         if text in line:
             return f"{program}:{number}"
@@ -88,9 +88,9 @@ class Values(unittest.TestCase):
         self.assertEqual([4, 8, 12, 16], splits[0]["from"])  # rank r gives r + 1 floats
         self.assertEqual([8, 8, 8, 8], splits[0]["to"])
         sources = [c["peer"] for c in calls(recorded, 0) if c.get("any")]
-        self.assertEqual([1, 2, 3], sources)  # any order would do, but always the same
-        # No process of a real job knows a torch.distributed call that is not in the record.
-        missing = 3 if torch.__version__ < "2" else 0  # in that version's gloo
+        self.assertEqual([1, 2, 3], sources)  # a real job can have any order; a record has this one
+        # The record has every collective on the world group.
+        missing = 3 if torch.__version__ < "2" else 0  # calls that this version's gloo lacks
         self.assertEqual(23 - missing, max(c["n"] for c in calls(recorded, 2) if c["g"] == "g0"))
 
     def test_own_values_need_no_other_rank(self):
@@ -125,11 +125,11 @@ class Ends(unittest.TestCase):
         self.assertIn("no such data set", recorded.output)
 
     def test_a_process_that_dies(self):
-        # From the command line, rank 1 is a child of the second parent.
+        # The command line makes rank 1 a child of the second parent.
         with tempfile.TemporaryDirectory() as folder:
             done = command("--ranks", 3, "--only-record", "-o", folder, PROGRAMS / "ends.py", "die")
             described = json.loads((pathlib.Path(folder) / "record.json").read_text())
-        # And never "rest": it proves nothing.
+        # The reason must not be "rest": a killed rank does not prove a hang.
         self.assertEqual(["killed"] * 3, [end["why"] for end in described["ends"]])
         self.assertIn("the process of rank 1 died", done.stderr)
         self.assertNotIn("no rank called", done.stderr)
@@ -196,13 +196,13 @@ class Ends(unittest.TestCase):
             path = pathlib.Path(lock, os.environ["RANK"])
             path.touch()
             try:
-                if threaded:  # all wait, this one for a thread
+                if threaded:  # all threads wait; the main thread waits for the other thread
                     threading.Thread(target=dist.recv, args=(torch.ones(1),)).start()
                     threading.enumerate()[-1].join()
                 time.sleep(1000)
             finally:
                 path.unlink()
-                dist.barrier()  # nobody waits any more, or goes on
+                dist.barrier()  # after the record's end, this call leaves the script
                 path.touch()
 
         for threaded, why in ((False, "seconds"), (True, "rest")):
@@ -212,7 +212,7 @@ class Ends(unittest.TestCase):
                 self.assertEqual([], os.listdir(folder), recorded.output)
 
     def test_a_rank_that_computes_makes_progress(self):
-        def job():  # its child is as a compiler that the script runs
+        def job():  # its child process is like a compiler that a script runs
             torch.distributed.init_process_group("gloo")
             command = "while __import__('time').process_time() < 4: 0"
             subprocess.run([sys.executable, "-c", command], check=True)
@@ -254,7 +254,7 @@ class Ends(unittest.TestCase):
 
     def test_a_script_that_forks(self):
         self.assertEqual([("finished", None)] * 3, self.ends("fork")[1])
-        # A child that goes on as if it were the rank.
+        # The child continues as if it were the rank.
         recorded, ends = self.ends("fork_and_go_on")
         self.assertEqual([("finished", None)] * 3, ends)
         self.assertEqual(1, [list(line)[0] for line in lines(recorded, 1)].count("end"))
@@ -275,7 +275,7 @@ class Ends(unittest.TestCase):
         for name in ("jax", "mpi4py", "ray"):
 
             def job(name=name):
-                sys.modules[name] = sys  # as an import does
+                sys.modules[name] = sys  # has the effect of an import
 
             with self.assertRaisesRegex(RecordingFailed, f"(?i)help: the script imports {name}"):
                 record(job, ranks=2)
@@ -293,7 +293,7 @@ class Ends(unittest.TestCase):
         self.assertEqual(["steps", "steps"], [end.why for end in recorded.ends])
         steps = [line["step"] for line in lines(recorded, 1) if "step" in line]
         self.assertEqual([1, 2, 3], steps)
-        # DDP's buckets are waited for at the end of the backward that they are made in.
+        # The wait for DDP's buckets comes at the end of their backward.
         order = [next(iter(line)) for line in lines(recorded, 0)]
         last = len(order) - 1 - order[::-1].index("backward")
         self.assertEqual(["backward", "call", "wait", "backward"], order[last - 3 : last + 1])
@@ -343,7 +343,7 @@ class Gpus(unittest.TestCase):
         recorded = record(job, ranks=2)
         self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
         found = lines(recorded, 0)
-        # SyncBatchNorm leaves out ranks without data, by three masks (nn/modules/_functions.py).
+        # SyncBatchNorm excludes ranks without data by three masks (nn/modules/_functions.py).
         reads = ["pickle", *["getitem"] * 3, "getitem", "where"]
         self.assertEqual(reads, [x["read"] for x in found if "read" in x])
         self.assertIn("polls", [x.get("note") for x in found])
@@ -378,9 +378,9 @@ class Gpus(unittest.TestCase):
             t = torch.ones(1, device="cuda") * rank
             dist.all_reduce(t, group=half)
             assert t.item() == (1 if rank < 2 else 5)
-            if rank < 2:  # ranks of the half, of which rank 0 gets no group
+            if rank < 2:  # both ranks of `half` split it, and rank 0 gets no group
                 assert (dist.split_group(half, [[1]]) is None) == (rank == 0)
-            if not (leaves_out and rank == 3):  # splits the group of all: rank 3 has to come
+            if not (leaves_out and rank == 3):  # splits the world group, so rank 3 has to call also
                 dist.new_group([0, 1, 2])
             dist.barrier()
 
@@ -414,7 +414,7 @@ class Gpus(unittest.TestCase):
         self.assertEqual(["g0", "g0"], [x["parent"] for x in made])
         self.assertTrue(recorded.check().proved)
 
-    # On GPUs, torch 2.x makes one call of a batch, with one Work.
+    # On GPUs, torch 2.x makes a batch one call, with one Work.
     def test_a_batch_of_messages_on_gpus_is_waited_for(self):
         def job():
             dist, rank = torch.distributed, int(os.environ["RANK"])
@@ -523,7 +523,7 @@ class CommandLine(unittest.TestCase):
             "--ranks", 4, "--nnodes", 2, "--env", "LR=3", "--chdir", self.folder, "--all-output",
             "--one-by-one", "--only-record", "-o", self.folder / "out", "-m", "job", "--ranks", "x",
         )  # fmt: skip
-        self.assertEqual(2, done.returncode, done.stderr)  # there is nothing to judge
+        self.assertEqual(2, done.returncode, done.stderr)  # the record has nothing to judge
         said = [line for line in done.stderr.splitlines() if line.startswith("[")]
         end = "1 3 ['--ranks', 'x'] __main__"
         self.assertEqual(
@@ -633,7 +633,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(1, done.returncode, done.stderr)
         self.assertIn("note: this record is not kept; with '-o record'", done.stderr)
         for number, line in enumerate(script.read_text().splitlines(), 1):
-            # Some ranks go on to the next step, the others are in the branch.
+            # Some ranks are blocked in the next step, the others in the branch.
             if line.strip().startswith(("loss.backward()", "dist.barrier()")):
                 self.assertIn(f"record_ddp.py:{number} ", done.stdout)
         page = (ROOT / "docs/how-to/record.md").read_text()
@@ -659,7 +659,8 @@ class Verdicts(unittest.TestCase):
             dist.all_reduce(torch.ones(1))
             thread.join()
 
-        # A join, and under gloo groups of their own, leave nothing open.
+        # A join, or under gloo a separate group for each thread, makes the outcome independent of
+        # the order of the threads.
         for arguments, rules in (([True, False], "gloo"), ([False, True], "gloo"), ([True, True], "nccl")):
             report = record(job, ranks=2, args=arguments).check(rules=rules)
             self.assertTrue(report.proved, report.text)
@@ -672,7 +673,7 @@ class Verdicts(unittest.TestCase):
         def job(sleeps):
             dist = torch.distributed
             dist.init_process_group("gloo")
-            if sleeps:  # and could call: nobody knows
+            if sleeps:  # the recorder does not know that this thread never calls
                 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
             dist.recv(torch.ones(1), 1 - dist.get_rank())
 
@@ -683,20 +684,21 @@ class Verdicts(unittest.TestCase):
 
     def verdict_under_nccl(self, script, ranks, *arguments, **options):
         recorded = in_fork(script, ranks, *arguments, **options)
-        # Programs of gloo, too: what they call is judged as if NCCL did it.
+        # Programs that use gloo are also judged as if they used NCCL.
         report = recorded.check(rules="nccl")
         stuck = {s.rank: int(s.at.split(":")[1].split()[0]) for s in report.stuck if s.at}
         return ("hang" if report.hangs else report.answer), stuck
 
-    # Derived from the rules in docs/explanation/record.md: no host waits for a collective unless
-    # it reads a value, and whoever never calls leaves the others waiting, as with gloo.
+    # Expected verdicts are derived by hand from the rules in docs/explanation/record.md: no host
+    # waits for a collective unless it reads a value, and a rank that never calls blocks the ranks
+    # that wait for its call, as with gloo.
     def test_verdicts_under_the_rules_of_nccl(self):
         barrier = line_of("ends.py", "dist.barrier()  #")
         stays = {0: barrier, 2: barrier}
         crossed = line_of("gpu.py", "all_reduce(t, group=group)")
         for program, ranks, arguments, verdict, stuck in [
-            # Messages of one size: without tags they match in order. No send has to wait for a
-            # recv that comes behind another send to the same rank.
+            # All messages have one size, so without tags they match in order. No send waits for a
+            # recv that comes after a later send to the same rank.
             ("collectives.py", 4, [], "proved", {}),
             ("ends.py", 3, ["none"], "proved", {}),
             ("ends.py", 3, ["fork"], "proved", {}),
@@ -704,7 +706,7 @@ class Verdicts(unittest.TestCase):
             ("ends.py", 3, ["exit"], "failed", stays),
             ("ends.py", 3, ["poll"], "hang", {**stays, 1: line_of("ends.py", "is_completed()")}),
             ("gpu.py", 2, [], "proved", {}),
-            # The value is read before the other group's call is made.
+            # Each rank reads the value before it makes the call on the other group.
             ("gpu.py", 2, ["--crossed"], "hang", {0: crossed, 1: crossed}),
         ]:
             with self.subTest(program, arguments=arguments):
@@ -716,16 +718,16 @@ class Verdicts(unittest.TestCase):
     def test_shared_programs_under_the_rules_of_nccl(self):
         for program, ranks, arguments, options, verdict, stuck in [
             ("ddp_toy.py", 4, [], {}, "proved", {}),
-            # Rank 0 waits in an all_reduce, the others in the forward of the next step.
+            # Rank 0 waits in an all_reduce, the other ranks in the forward of the next step.
             ("ddp_toy.py", 4, ["--log-on-rank-0"], {}, "hang", {0: 24, 1: 19, 2: 19, 3: 19}),
-            # All send first, into no buffer that NCCL promises, and connect there at first use.
+            # All ranks send first. NCCL guarantees no buffer, and the first use connects the ranks.
             ("stencil.py", 4, ["--order", "send"], {}, "hang", dict.fromkeys(range(4), 24)),
             ("stencil.py", 4, ["--order", "batch"], {}, "proved", {}),
             ("stencil.py", 4, ["--order", "edges"], {}, "proved", {}),
             ("overflow.py", 2, [], {}, "proved", {}),
             ("overflow.py", 2, ["--alone"], {}, "hang", {0: 30, 1: 32}),
             ("streams.py", 4, [], {"device": "cuda"}, "proved", {}),
-            # Ranks 1 and 2 read the value of the other group's all_reduce first.
+            # Ranks 1 and 2 first read the value of the other group's all_reduce.
             ("streams.py", 4, ["--crossed"], {"device": "cuda"}, "hang", dict.fromkeys(range(4), 33)),
         ]:
             with self.subTest(program, arguments=arguments):
@@ -756,7 +758,8 @@ class Verdicts(unittest.TestCase):
 
     @staticmethod
     def stuck_lines(text):
-        """(rank, line) of `0 stuck line 24 <module> > all_reduce; 1,2 stuck line 19 ...`."""
+        """Yields (rank, line) of each stuck rank, from a text such as
+        `0 stuck line 24 <module> > all_reduce; 1,2 stuck line 19 ...`."""
         for part in text.split("; "):
             ranks, how, *rest = part.split()
             if how == "stuck":

@@ -1,4 +1,4 @@
-"""The imports of the parents of ranks, and their messages meanwhile.
+"""Tests of the start: imports in the parents of ranks, and the progress line.
 
 startup_test.py PIPESIM
 """
@@ -71,10 +71,10 @@ class Startup(unittest.TestCase):
         )  # fmt: skip
         self.assertEqual(0, done.returncode, done.stderr)
         said = (done.stdout + done.stderr).splitlines()
-        self.assertEqual(["heavy imported by None"] * 2, said)  # in each of two parents
+        self.assertEqual(["heavy imported by None"] * 2, said)  # once in each of the two parents
 
     def test_one_second_parent_for_all_runs(self):
-        # Without --device, the script is run again once it asks for a GPU.
+        # Without --device, the recorder runs the script again after it has asked for a GPU.
         script = self.script(JOB.replace("gloo", "nccl") + "print('end', dist.get_rank())\n")
         counting = self.folder / "sitecustomize.py"
         counting.write_text(f"open({str(self.folder / 'starts')!r}, 'a').write('x')\n")
@@ -86,7 +86,7 @@ class Startup(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual(["[0]: end 0", "[1]: end 1"], sorted(done.stderr.splitlines()))
         starts = len((self.folder / "starts").read_text())
-        self.assertEqual(3, starts)  # the command, the same with a hash seed, the second parent
+        self.assertEqual(3, starts)  # the command, its restart with a hash seed, the second parent
 
     def test_a_line_on_the_terminal_that_output_replaces(self):
         script = self.script(JOB + "print('loss 0.5')\n")

@@ -1,11 +1,11 @@
-"""Programs of several threads: recorded many times, they give the same bytes, and the verdict is
-that of real gloo.
+"""Programs with several threads. All recordings of a program must have the same bytes, and the
+verdict must agree with real gloo.
 
     threads_test.py PIPESIM [NAME...]
 
-Five recordings of each; PIPESIM_THREAD_RECORDINGS sets another number (tests/run --all: 100). The
-order in which the operating system runs the threads must not matter, so some of them sleep, for
-another time in each recording.
+The test makes five recordings of each program; PIPESIM_THREAD_RECORDINGS sets another number
+(tests/run --all: 100). The order in which the operating system runs the threads must not matter, so
+some threads sleep, for different times in consecutive recordings.
 """
 
 import concurrent.futures
@@ -123,8 +123,9 @@ PROGRAMS = [
 if NEW:
     PROGRAMS.append(checkpoint_of_a_group_of_its_own)
 
-# check must answer what gloo does. If two threads share a group, it can leave the answer open.
+# Expected answers of `check` by gloo's verdict.
 ANSWERS = {"complete": ["proved"], "hang": ["hang certain"]}
+# Additional answers for the program in which two threads share a group.
 OPEN = {one_group: ["undecided", "hang possible"]}
 
 
@@ -139,7 +140,7 @@ def run(body, pause):
 
 
 def faults(body, verdict, recordings):
-    """In words; nothing if all is well."""
+    """Yields the faults of a program's recordings, in words."""
     answers = ANSWERS.get(verdict, []) + OPEN.get(body, [])
     first = None
     for number in range(recordings):

@@ -1,8 +1,8 @@
-"""Imported first by the tests of the recorder: makes torch and the package `pipesim` importable.
+"""The first import of the recorder's tests: makes torch and the package `pipesim` importable.
 
-Runs the test again with the interpreter that CTest names in PIPESIM_TORCH_PYTHON, or with Debian's
-where this one has no torch. Without any torch the test ends as skipped, and in CI, where
-tools/setup and tools/torch_venv must have installed it, as failed.
+Restarts the test with the interpreter that CTest names in PIPESIM_TORCH_PYTHON, or with Debian's
+interpreter if this one has no torch. Without any torch, the test counts as skipped. In CI it fails
+instead, because tools/setup and tools/torch_venv must have installed torch.
 """
 
 import os
@@ -14,10 +14,10 @@ sys.path.insert(0, str(ROOT / "python"))
 
 
 def run_again(python):
-    """Never returns: the test starts anew with another interpreter."""
+    """Restarts the test with another interpreter; never returns."""
     os.environ.pop("PIPESIM_TORCH_PYTHON", None)
     os.environ["PIPESIM_RETRIED"] = "1"
-    python = os.path.abspath(python)  # and not what a link of the environment leads to
+    python = os.path.abspath(python)  # does not resolve links: an environment's python is a link
     os.execv(python, [python, "-B", *sys.argv])
 
 

@@ -1,4 +1,4 @@
-"""Every call of torch.distributed that has values: each rank asserts what it got."""
+"""Calls of torch.distributed that return values: each rank asserts the values that it gets."""
 
 import torch
 import torch.distributed as dist
@@ -7,7 +7,7 @@ dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 others = [r for r in range(world) if r != rank]
 total = sum(range(world))
-old = torch.__version__ < "2"  # whose gloo lacks some calls
+old = torch.__version__ < "2"  # gloo of this version lacks some calls
 
 
 def full(value: float, size: int = 3) -> torch.Tensor:
@@ -126,7 +126,7 @@ work.wait()
 assert t[0].item() == total
 dist.monitored_barrier()
 
-# The store, torch's and one of the script's own
+# Stores: one made by the script, and the default store of torch
 store = dist.TCPStore("localhost", 12345, world, rank == 0)
 arrived = store.add("arrived", 1)
 assert arrived == rank + 1  # the recorder answers in the order of ranks

@@ -1,4 +1,4 @@
-"""Ends in the way that the argument names."""
+"""A script that ends in the way that its argument names."""
 
 import contextlib
 import ctypes
@@ -39,7 +39,7 @@ if how == "fork_and_go_on" and dist.get_rank() == 1:
 if how == "nccl":
     with contextlib.suppress(OSError):
         ctypes.CDLL("libnccl-none.so")
-if how == "names":  # hash order: each process of a real job iterates in another one
+if how == "names":  # each process of a real job iterates over the set in another order
     for name in {"alpha", "beta", "gamma", "delta", "epsilon"}:
         dist.all_reduce(torch.ones(len(name)))
 dist.barrier()  # where all meet

@@ -1,4 +1,4 @@
-"""Calls that ProcessGroupGloo may refuse: writes to the file argv[1] what each one raises."""
+"""Calls that ProcessGroupGloo may refuse. Writes the error of each call to the file argv[1]."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ def attempt(name, call):
         call()
         outcomes[name] = None
     except (RuntimeError, ValueError) as error:
-        # Messages of gloo's C++ about sizes contain a path of the build, or the time.
+        # Errors about sizes from gloo's C++ contain a path of the build, or the time.
         text = str(error).split("\n")[0]
         text = text[text.find("Check failed") :] if "Check failed" in text else text
         outcomes[name] = "[enforce fail]" if text.startswith("[enforce fail") else text

@@ -1,4 +1,4 @@
-"""A training script for GPUs, which asserts that it cannot tell that there are none."""
+"""A training script for GPUs. It asserts that tensors and devices look like those of real GPUs."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ torch.cuda.set_device(local)
 device = torch.device("cuda", local)
 model = nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4)).to(device)
 assert all(p.is_cuda and p.device == device for p in model.parameters())
-# In hooks torch 1.13 does not offer this call to function modes.
+# torch 1.13 does not offer record_stream to function modes in hooks.
 model[0].weight.register_hook(
     lambda _: torch.ones(1, device=device).record_stream(torch.cuda.current_stream())
 )
@@ -43,7 +43,8 @@ event.record()
 event.synchronize()
 torch.cuda.synchronize()
 if "--crossed" in sys.argv:
-    # Two groups in opposite orders: under NCCL no host waits, so values are made up and it goes on.
+    # Ranks use two groups in opposite orders. Under NCCL no host waits for a collective, so the
+    # recorder makes values up, and the script continues.
     world = list(range(dist.get_world_size()))
     groups = [dist.new_group(world), dist.new_group(world)]
     for group in groups if dist.get_rank() % 2 else reversed(groups):

@@ -7,7 +7,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-# A package as pip installs it, which calls back.
+# A package in a folder site-packages, which calls the script back.
 sys.path.insert(0, str(pathlib.Path(sys.argv[1], "site-packages")))
 from framework.trainer import Trainer  # noqa: E402
 
