@@ -72,7 +72,8 @@ def megatron(tensor, data, stages, micro_batches, absent=None):
 
 
 def philosophers(count, ordered):
-    """Returns dining philosophers who eat twice. If `ordered`, one starts with the right fork."""
+    """Returns dining philosophers who eat twice. If `ordered`, the last philosopher starts with the
+    right fork, the others with the left fork."""
     lines = ["schema: 1", "name: philosophers", "ranks: 1", "programs:"]
     for i in range(count):
         first, second = i, (i + 1) % count

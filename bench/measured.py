@@ -1,4 +1,4 @@
-"""Measures the run of a program. For the scripts of bench/."""
+"""Measures the run of a program, for the scripts of bench/."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """The exit code, seconds, bytes of memory, and output of a run."""
+    """The exit code, seconds, maximum memory in bytes, and output of a run."""
 
     code: int
     wall: float
