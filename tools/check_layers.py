@@ -18,7 +18,8 @@ any. The rules:
 * No header of ours includes a third-party header; a source may if `USES` lists the header.
 * sim uses no floating point, no input or output, no host clock, and no random numbers of the
   standard library.
-* tests/twin shares no code with the code under test, except in files that compare the two.
+* tests/twin shares no code with the code under test, except in files that compare the results of
+  both.
 """
 
 import argparse
@@ -95,7 +96,7 @@ ROOMS = {
 # Maximum number of sources directly in a folder; nobody keeps track of more.
 MAX_FILES = 32
 
-# Maximum number of lines. A longer source has several subjects; split it by subject.
+# Maximum number of lines of a source. A longer source has several subjects; split it by subject.
 MAX_LINES = 800
 
 # The public header that exposes internals, for authors of passes.
@@ -116,10 +117,10 @@ USES = {
     "library": (r"fmt/",),
 }
 
-# Folders whose form of includes is checked, but not their targets.
+# Folders in which only the form of includes is checked, not their targets.
 OTHER_FOLDERS = ("tests", "bench", "examples", "python", "tools")
 
-# The files of tests/twin that compare the two implementations.
+# The files of tests/twin that compare the twin with the code under test, and so can include both.
 TWIN_SEES_SIM = re.compile(r"tests/twin/((to|from)_plan\.[ch]pp|.*_test\.cpp)$")
 
 STANDARD_HEADERS = frozenset(
