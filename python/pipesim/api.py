@@ -29,7 +29,7 @@ __all__ = ["End", "Record", "RecordingFailed", "Report", "Stuck", "record"]
 
 
 class RecordingFailed(Exception):
-    """The recorder or the program pipesim did not run; the text says what to do."""
+    """An error: the recorder or the program pipesim did not run. The text includes advice."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Runs a PyTorch script once as each rank of a job, on one CPU, and writes what the ranks call.
+"""Runs a PyTorch script once as each rank of a job, on one CPU, and records the ranks' calls.
 
 `launcher` forks one process per rank from a parent that has imported torch. In each rank, `patches`
 replaces torch's process groups by `process_group.RecordingGroup`. Each rank writes its calls

@@ -338,7 +338,7 @@ class Broker:
             return meeting.outcome(rank)
         if (rank, call) in self._received:
             return self._received[rank, call]
-        return m.Reply()  # a send
+        return m.Reply()  # a send has no result
 
     def _is_abandoned(self, rank: int, call: Optional[int]) -> bool:
         """Whether a member that has not called the collective has ended, and so has closed its

@@ -179,7 +179,7 @@ def restart_with_hash_seed(argv: Sequence[str]) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Records and checks a script. Returns the exit status that the help text explains."""
-    if argv[:1] == ["--settings"]:  # from `pipesim.api`
+    if argv[:1] == ["--settings"]:  # called by `pipesim.api`
         restart_with_hash_seed(argv)
         return record_with(Settings.from_json(argv[1]))
     options = _parser().parse_args(argv)

@@ -123,6 +123,6 @@ def refusal(name: str) -> Callable[..., NoReturn]:
 
 
 def undecided(owner: str, names: Iterable[str]) -> list[str]:
-    """Returns the names of `names` that are neither recorded nor local for this owner."""
+    """Returns the elements of `names` that are neither recorded nor local names of this owner."""
     known = {*RECORDED[owner], *LOCAL[owner]}
     return [name for name in names if not name.startswith("__") and name not in known]

@@ -1,4 +1,4 @@
-"""CUDA without CUDA: scripts written for GPUs run as they are, on CPU tensors with a mark.
+"""A stand-in for CUDA: scripts written for GPUs run unchanged, on CPU tensors with a mark.
 
 A `TorchFunctionMode` sees nearly every call with tensors. It replaces `device="cuda"` by the CPU,
 marks the results of calls with a marked input, answers `.device` and `.is_cuda`, and records reads
@@ -331,8 +331,8 @@ def install(recorder: RankRecorder) -> None:
 
 
 def _keep_mode_in_backward() -> None:
-    """Keeps the mode on in hooks: it would handle `grad`, and in 2.13 also `backward`, and be off
-    meanwhile."""
+    """Keeps the mode on in hooks of a backward. Otherwise, it would handle the call of `grad`, in
+    2.13 also of `backward`, and would be off during the call."""
     autograd: Any = torch.autograd
     autograd.has_torch_function = lambda _: False
     original = autograd.grad
@@ -593,7 +593,7 @@ def _replace_load(cuda: Cuda) -> None:
             where = where.get(name, name)
         elif callable(where):
             where = where(_Location(old), name)
-            if where is None:  # "as it was"
+            if where is None:  # leaves the tensor where it was
                 return
         if isinstance(where, _Location):
             new = where.mark

@@ -1,4 +1,4 @@
-"""Ops that builds of torch without CUDA lack, on CPU tensors."""
+"""Implementations, on CPU tensors, of ops that builds of torch without CUDA lack."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Calls that ProcessGroupGloo refuses, with gloo's error text. A refused call is not recorded.
 
-Measured with torch 1.13.1 and 2.13.0. Versions between them are assumed to behave like 2.13.
+The limits were measured with torch 1.13.1 and 2.13.0. Every 2.x is assumed to behave like 2.13.
 """
 
 from __future__ import annotations

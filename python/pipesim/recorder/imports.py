@@ -24,8 +24,8 @@ _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w
 
 
 def import_torch(settings: Optional[Settings] = None) -> None:
-    """Imports torch and the parts of torch that the script needs, all without settings. Then
-    imports the modules of `--preload`."""
+    """Imports torch and the parts of torch that the script needs; without settings, all parts.
+    Then imports the modules of `--preload`."""
     import torch
     import torch.nn.parallel
     import torch.optim

@@ -77,7 +77,7 @@ def prepare_process(settings: Settings) -> None:
 
 
 def remove_record(folder: Path) -> None:
-    """Removes the files of an earlier record, and nothing else: the user may have named any folder."""
+    """Removes the files of an earlier record, and no other file: the user can name any folder."""
     for path in folder.iterdir():
         if re.fullmatch(r"rank\d+\.jsonl|record\.json", path.name):
             path.unlink()
@@ -115,8 +115,8 @@ def _asks_for_cuda(end: dict[str, Any]) -> bool:
 
 
 def _is_there(pid: int) -> bool:
-    """Whether the process still runs. For a child of the nursery, only its entry in /proc shows
-    this, which also exists for a zombie."""
+    """Whether the process still runs. For a child of the nursery, only /proc shows this, so a
+    zombie counts as running."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
@@ -212,7 +212,7 @@ class Launcher:
             if _is_there(pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):  # a child of the nursery
+            with contextlib.suppress(ChildProcessError):  # can be a child of the nursery
                 os.waitpid(pid, 0)
 
     # Messages

@@ -47,7 +47,7 @@ def install(recorder: RankRecorder) -> None:
 
 
 def replace(name: str, modules: tuple[Any, ...], new: Any) -> None:
-    """Sets a name in these modules, and wherever a loaded module has imported the old object."""
+    """Sets a name in these modules, and in each loaded module that has imported the old object."""
     old = getattr(modules[0], name, None)
     for module in modules:
         setattr(module, name, new)
@@ -104,7 +104,7 @@ def _replace_backends(recorder: RankRecorder) -> None:
         replace(name, (c10d,), backend(name))
         setattr(dist, name, getattr(c10d, name))
     c10d._GLOO_AVAILABLE = c10d._NCCL_AVAILABLE = True
-    if getattr(c10d, "default_pg_nccl_timeout", None) is None:  # 2.x warns of a build without it
+    if getattr(c10d, "default_pg_nccl_timeout", None) is None:  # 2.x warns if the build lacks NCCL
         replace("default_pg_nccl_timeout", (c10d,), datetime.timedelta(minutes=10))
     if hasattr(c10d.Backend, "_ensure_backend_registered"):
         _replace_creators(create)
@@ -115,7 +115,7 @@ def _replace_creators(create: Callable[..., Any]) -> None:
     entry points."""
     plugins = c10d.Backend._plugins
     for name in ("gloo", "nccl", *_KINDS_OF_NCCL):
-        with contextlib.suppress(Exception):  # a build without it
+        with contextlib.suppress(Exception):  # the build can lack this backend
             c10d.Backend._ensure_backend_registered(name)
         if name.upper() in plugins:
             changed = {"creator_fn": create, "extended_api": True}
@@ -144,7 +144,7 @@ def _independent_group(
 
 def _backend_name(asked: str, device: str) -> str:
     """Returns `gloo` or `nccl`: the backend for `device`. `asked` can name a backend for each kind
-    of device, e.g. `cpu:gloo,cuda:nccl` (2.x), or be `undefined`, which means the same."""
+    of device, e.g. `cpu:gloo,cuda:nccl` (2.x), or be `undefined`, which means the default."""
     by_device = dict(part.split(":") for part in asked.lower().split(",") if ":" in part)
     default = "nccl" if device == "cuda" else "gloo"
     name = by_device.get(device, default) if by_device else asked.lower()
@@ -157,7 +157,7 @@ def _backend_name(asked: str, device: str) -> str:
 
 
 def _devices(asked: str) -> list[str]:
-    """Returns the kinds of device for which 2.x registers the backends; nothing in 1.13."""
+    """Returns the kinds of device for which 2.x registers the backends; empty in 1.13."""
     if not hasattr(c10d, "BackendConfig"):
         return []
     return list(c10d.BackendConfig(c10d.Backend(asked)).get_device_backend_map())
@@ -201,7 +201,7 @@ def _split_source(recorder: RankRecorder, backend: str, given: Any) -> Optional[
 def _replace_groups(recorder: RankRecorder) -> None:
     original_helper = c10d._new_process_group_helper
     signature = inspect.signature(original_helper)
-    kept: list[Any] = []  # keeps groups alive: C++ calling a collected one is a pure virtual call
+    kept: list[Any] = []  # keeps groups alive: C++ cannot call a collected group
 
     @functools.wraps(original_helper)
     def _new_process_group_helper(*args: Any, **kwargs: Any) -> Any:
@@ -462,7 +462,7 @@ def _replace_works(recorder: RankRecorder) -> None:
         original_block = work_type.block_current_stream
 
         def block_current_stream(self: Any) -> None:
-            if recorder.device == "cuda":  # gloo raises an exception
+            if recorder.device == "cuda":  # without GPUs, gloo's own method raises
                 recorder.wait(self, sys._getframe(1))
             else:
                 original_block(self)

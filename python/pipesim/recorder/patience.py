@@ -9,7 +9,7 @@ from pipesim.recorder.tasks import cpu_seconds
 
 # Share of one processor above which the ranks count as computing.
 _BUSY = 0.02
-# Number of looks at their CPU time during `--seconds`.
+# Number of looks at the ranks' CPU time during `--seconds`.
 _LOOKS = 8
 # Longest time without a message even if the ranks compute, as a multiple of `--seconds`.
 _LONGEST_COMPUTATION = 10

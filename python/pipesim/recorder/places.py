@@ -145,8 +145,8 @@ def _cell_name(filename: str) -> Optional[str]:
 
 
 class Places:
-    """Finds places. Paths of files are relative to `folder`; for packages, to the folder in which
-    they are installed. Other paths are shortened to their last two parts."""
+    """The finder of places. Paths of files are relative to `folder`; for packages, to the folder in
+    which they are installed. Other paths are shortened to their last two parts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -40,7 +40,7 @@ class ProgramDied(Exception):
 
 
 def _own_programs() -> Iterator[Path]:
-    """Yields the paths where the program of this package's installation can be, best first."""
+    """Yields the paths at which the program of this installation can be, most trusted first."""
     tree = Path(__file__).resolve().parents[3]
     if (tree / "CMakeLists.txt").exists():
         yield tree / "pipesim"

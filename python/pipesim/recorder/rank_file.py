@@ -112,7 +112,8 @@ class RankFile:
         self._fd = -1
 
     def detach(self) -> None:
-        """Discards further writes, in a process that the script forked: it is not the rank."""
+        """Discards further writes, in a process that the script forked: its calls are not the
+        rank's."""
         self._fd = os.open(os.devnull, os.O_RDWR)
 
     def _append(self, entry: Entry, place: Optional[Place]) -> _Line:

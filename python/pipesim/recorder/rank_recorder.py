@@ -88,7 +88,7 @@ class RankRecorder:
         self.file = out
         self.backend = ""  # backend of the first group
         self.of_thread = threading.local()
-        self.ended = False  # the record is complete: the script goes on only to clean up
+        self.ended = False  # the record is complete: the script continues only to clean up
         self.device = "cpu"
         self.stream: Callable[[], Entry] = dict  # `s` and `k` of an entry; set by `cuda`
         self._connection = connection
@@ -96,7 +96,7 @@ class RankRecorder:
         self._replies = threading.Condition()
         self._arrived: dict[tuple[int, ...], m.Reply] = {}  # by thread: the reply
         self._is_read = False  # a thread reads the replies for all threads
-        self._open: list[Entry] = []  # entries of calls and waits in which a thread is
+        self._open: list[Entry] = []  # entries of unfinished calls and waits
         self._dropped: list[tuple[Pending, Optional[Place]]] = []  # collected, but not recorded yet
         self._destroyed: list[tuple[Any, Entry]] = []  # groups that the script may still hold
         self.spins = Spins()
@@ -440,7 +440,7 @@ class RankRecorder:
         with self.turn():
             if not never:
                 self.note("polls", "is_completed() may decide what is called next")
-            if not self._is_last({"poll": asked.work, "never": never}):  # asked again
+            if not self._is_last({"poll": asked.work, "never": never}):  # one entry per loop
                 self.add({"poll": asked.work, "never": never})
         if self.settings.values == "own":
             return not never
@@ -461,7 +461,7 @@ class RankRecorder:
         None if the call is over or coalesced."""
         pending = self._pending.get(id(work))
         if pending is None:
-            self._wait_for_coalesced(work)  # earlier than needed
+            self._wait_for_coalesced(work)  # waits earlier than necessary
             return None
         pending.future_taken = True
         if self._backward_callback_ran:
@@ -669,8 +669,8 @@ class RankRecorder:
     # Store
 
     def store_call(self, call: m.StoreCall, entry: Optional[Entry]) -> m.Reply:
-        """Makes a call of a store, and records `entry`; None if torch made the call, not the
-        user."""
+        """Makes a call of a store, and records `entry`, which is None if the call comes from torch
+        and not from the user's code."""
         if entry is None:
             with self.turn():
                 pass
@@ -719,7 +719,7 @@ class RankRecorder:
         if self.ended:
             leave_script()
         if self._made_up_at is not None and entry["end"] in ("raised", "exited"):
-            # That a program fails on made-up values says nothing about a real job.
+            # A failure on made-up values is no evidence of a failure in a real job.
             entry = {"end": "cut", "why": "made_up"}
             traceback = ""
         if entry["end"] == "cut" and self._open:
@@ -751,7 +751,7 @@ class RankRecorder:
             self.finish(entry, place=place, unwind=True)
 
     def _write_open(self) -> None:
-        """Writes the calls and waits in which threads still are, as the last entries."""
+        """Writes the unfinished calls and waits of all threads, as the last entries."""
         calls = [entry for entry in self._open if "call" in entry]
         for entry in self._open:
             if "call" not in entry:

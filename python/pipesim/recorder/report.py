@@ -73,7 +73,7 @@ def report(outcome: Outcome, settings: Settings) -> str:
             "  help: shrink the model, not the layout; or run one rank after the other with "
             "'--one-by-one'"
         )
-    # A rank that failed may have done so before its first call.
+    # A rank can have failed before its first call.
     if not outcome.backend and not outcome.interrupted and not outcome.tracebacks:
         how = "error" if is_empty(settings) else "warning"
         lines.append(f"{how}: no rank called torch.distributed.init_process_group")

@@ -76,7 +76,7 @@ class RecordingStore(dist.Store):
     deleteKey = delete_key
     getNumKeys = num_keys
 
-    # Since 2.0; `clone`, queues, `list_keys` and `barrier` came later
+    # Methods of 2.0 and later; `clone`, queues, `list_keys` and `barrier` are newer
 
     def has_extended_api(self) -> bool:
         return True
@@ -104,7 +104,7 @@ class RecordingStore(dist.Store):
         keys = self._call(m.StoreCall("keys", ()), caller)
         return [key[len(self._prefix) :] for key in keys if key.startswith(self._prefix)]
 
-    # In the record, the k-th value of a queue is a separate key: one rank sets it, one gets it.
+    # In the record, each value of a queue has its own key, which one rank sets and one rank gets.
 
     def queue_push(self, key: str, value: Value) -> None:
         caller = sys._getframe(1)

@@ -26,7 +26,7 @@ class Standing(enum.IntEnum):
     """The state of a set of threads: the highest of the threads' states."""
 
     BLOCKED = 0  # waits for a lock without a timeout, or for the broker's reply
-    DORMANT = 1  # has slept for a while, or waited with a timeout or for a file
+    DORMANT = 1  # has slept for a while, e.g. in a wait with a timeout or for a file
     RUNS = 2
 
 
@@ -35,7 +35,8 @@ class Tasks:
 
     def __init__(self, pid: int) -> None:
         self._folder = f"/proc/{pid}/task"
-        self._switched: dict[str, tuple[str, float]] = {}  # by thread: switches, time of the last
+        # Context switches of each thread, and the time at which a look last found a change.
+        self._switched: dict[str, tuple[str, float]] = {}
 
     def standing(self, asking: Collection[int], helpers: Collection[int]) -> Standing:
         """Returns the state of all threads except the helpers. Of the `asking` threads, one waits

@@ -59,7 +59,7 @@ def label() -> str:
 
 
 def started_at() -> Any:
-    """Returns the place at which this thread was started (a result of the `place` of `install`)."""
+    """Returns the place at which this thread was started, found by the `place` of `install`."""
     return getattr(threading.current_thread(), "_pipesim_place", None)
 
 

@@ -74,8 +74,8 @@ class Coalesced:
 
 
 def is_object_call(frame: Optional[FrameType]) -> bool:
-    """Whether torch calls to transfer pickled objects: broadcast_object_list, all_gather_object,
-    ..."""
+    """Whether the current call of torch transfers pickled objects: broadcast_object_list,
+    all_gather_object, ..."""
     while frame is not None:
         filename, name = frame.f_code.co_filename, frame.f_code.co_name
         if "object" in name and filename.endswith("distributed_c10d.py"):
