@@ -193,7 +193,7 @@ def types_that_gloo_refuses(rank, n):
 
 
 @case(same_calls=False)
-def monitored_barrier(rank, n):  # gloo makes it of messages with rank 0
+def monitored_barrier(rank, n):  # gloo implements it by messages with rank 0
     dist.monitored_barrier(timeout=timedelta(minutes=10))
 
 

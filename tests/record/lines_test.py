@@ -136,7 +136,7 @@ class Lines(unittest.TestCase):
         exec(compile(text, "<generated>", "exec"), namespace)
         recorded = record(namespace["job"], ranks=1)
         written = (recorded.path / "rank0.jsonl").read_text()
-        # No place is in the record, not even the line that called record().
+        # The record has no place at all, not even the line that called record().
         self.assertNotIn('"at"', written)
         self.assertIn('"init"', written)
 

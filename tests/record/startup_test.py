@@ -74,7 +74,7 @@ class Startup(unittest.TestCase):
         self.assertEqual(["heavy imported by None"] * 2, said)  # once in each of the two parents
 
     def test_one_second_parent_for_all_runs(self):
-        # Without --device, the recorder runs the script again after it has asked for a GPU.
+        # Without --device, the recorder runs the script again if the script asks for a GPU.
         script = self.script(JOB.replace("gloo", "nccl") + "print('end', dist.get_rank())\n")
         counting = self.folder / "sitecustomize.py"
         counting.write_text(f"open({str(self.folder / 'starts')!r}, 'a').write('x')\n")
