@@ -200,7 +200,7 @@ def _record_script(settings: Settings) -> str:
 
 
 def _record_function(settings: Settings, function: Callable[[], object]) -> str:
-    """Records a function in a forked child, which becomes the launcher and forks the ranks."""
+    """Records a function in a child process, which becomes the launcher, the ranks' parent."""
     sys.stdout.flush()
     sys.stderr.flush()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:

@@ -91,7 +91,7 @@ def breed(
 
 
 def _serve(connection: Connection, failure: Optional[BaseException]) -> None:
-    """Forks ranks on request until the launcher closes the pipe."""
+    """Starts ranks on request until the launcher closes the pipe."""
     while True:
         try:
             request = json.loads(connection.recv_bytes())

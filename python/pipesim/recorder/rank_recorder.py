@@ -741,8 +741,8 @@ class RankRecorder:
         leave_script()
 
     def stop(self, entry: Entry, place: Optional[Place]) -> None:
-        """Ends the record, called by a signal handler in the main thread. During a turn, the record
-        ends after the turn."""
+        """Ends the record, on a call by a signal handler in the main thread. If the signal comes
+        during a turn, the record ends after the turn."""
         if self.ended:
             leave_script()
         if self._in_turn:
