@@ -10,7 +10,7 @@
 
 #include "bench/hangs.hpp"
 #include "sim/assert.hpp"
-#include "viz/draw/wait_for_dot.hpp"
+#include "viz/pictures/wait_for_dot.hpp"
 
 namespace pipesim::bench {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/explain/explanation.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/lowering.hpp"
+#include "models/result/explanation.hpp"
 #include "sim/engine.hpp"
 #include "sim/wait_graph.hpp"
 

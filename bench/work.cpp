@@ -22,7 +22,7 @@
 #include "sim/assert.hpp"
 #include "sim/engine.hpp"
 #include "sim/event_queue.hpp"
-#include "viz/draw/wait_for_dot.hpp"
+#include "viz/pictures/wait_for_dot.hpp"
 
 namespace pipesim::bench {
 

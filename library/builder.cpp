@@ -5,8 +5,8 @@
 #include <array>
 #include <deque>
 
-#include "formats/versions.hpp"
-#include "formats/yaml/yaml_writer.hpp"
+#include "formats/document/versions.hpp"
+#include "formats/document/yaml_writer.hpp"
 #include "pipesim/scenario.hpp"
 
 namespace pipesim {

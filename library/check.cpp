@@ -5,14 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "app/commands/job_choices.hpp"
 #include "app/output/views.hpp"
 #include "library/graph_data.hpp"
-#include "models/explain/folded_run.hpp"
-#include "models/search/check.hpp"
-#include "models/search/nccl_modes.hpp"
-#include "viz/json/check_json.hpp"
-#include "viz/text/check_text.hpp"
+#include "models/result/folded_run.hpp"
+
+#include "features/check/check.hpp"
+#include "features/check/check_json.hpp"
+#include "features/check/check_text.hpp"
+#include "features/check/job_choices.hpp"
+#include "features/check/nccl_modes.hpp"
 
 namespace pipesim {
 namespace {

@@ -6,10 +6,11 @@
 #include "formats/scenario/scenario_writer.hpp"
 #include "library/graph_data.hpp"
 #include "models/graph/graph_edit.hpp"
-#include "models/measure/graph_difference.hpp"
-#include "models/passes/verifier.hpp"
-#include "viz/text/diagnostic_text.hpp"
-#include "viz/text/difference_text.hpp"
+#include "models/layers/verifier.hpp"
+#include "viz/report/diagnostic_text.hpp"
+
+#include "features/diff/difference_text.hpp"
+#include "features/diff/graph_difference.hpp"
 
 namespace pipesim {
 

@@ -4,9 +4,9 @@
 
 #include "library/graph_data.hpp"
 #include "models/graph/graph_edit.hpp"
-#include "models/passes/pass.hpp"
-#include "models/passes/pass_pipeline.hpp"
-#include "models/passes/verifier.hpp"
+#include "models/layers/pass.hpp"
+#include "models/layers/pass_pipeline.hpp"
+#include "models/layers/verifier.hpp"
 
 namespace pipesim {
 namespace {

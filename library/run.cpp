@@ -8,15 +8,15 @@
 #include <fmt/format.h>
 
 #include "library/graph_data.hpp"
-#include "models/explain/remedies.hpp"
-#include "models/explain/simulation.hpp"
-#include "models/measure/expectation.hpp"
-#include "models/measure/memory.hpp"
-#include "models/measure/pipeline_report.hpp"
-#include "viz/draw/wait_for_dot.hpp"
-#include "viz/json/json_report.hpp"
-#include "viz/text/text_report.hpp"
-#include "viz/words.hpp"
+#include "models/result/expectation.hpp"
+#include "models/result/memory.hpp"
+#include "models/result/pipeline_report.hpp"
+#include "models/result/remedies.hpp"
+#include "models/result/simulation.hpp"
+#include "viz/pictures/wait_for_dot.hpp"
+#include "viz/report/json_report.hpp"
+#include "viz/report/text_report.hpp"
+#include "viz/report/words.hpp"
 
 namespace pipesim {
 namespace {

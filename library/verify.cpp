@@ -3,11 +3,12 @@
 #include <optional>
 #include <stdexcept>
 
-#include "formats/algorithm/algorithm_file.hpp"
 #include "library/graph_data.hpp"
-#include "models/algorithm/verify_algorithm.hpp"
-#include "viz/json/verify_json.hpp"
-#include "viz/text/verify_text.hpp"
+
+#include "features/algorithm/algorithm_file.hpp"
+#include "features/algorithm/verify_algorithm.hpp"
+#include "features/algorithm/verify_json.hpp"
+#include "features/algorithm/verify_text.hpp"
 
 namespace pipesim {
 

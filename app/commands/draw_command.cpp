@@ -11,13 +11,13 @@
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
-#include "formats/yaml/expression.hpp"
-#include "models/measure/memory.hpp"
-#include "models/measure/timeline.hpp"
-#include "viz/draw/draw_memory.hpp"
-#include "viz/draw/draw_stages.hpp"
-#include "viz/draw/draw_tasks.hpp"
-#include "viz/draw/draw_timeline.hpp"
+#include "formats/document/expression.hpp"
+#include "models/result/memory.hpp"
+#include "models/result/timeline.hpp"
+#include "viz/pictures/draw_memory.hpp"
+#include "viz/pictures/draw_stages.hpp"
+#include "viz/pictures/draw_tasks.hpp"
+#include "viz/pictures/draw_timeline.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -10,8 +10,8 @@
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/made_scenario.hpp"
+#include "formats/scenario/schedule_csv.hpp"
 #include "formats/scenario/schedule_reader.hpp"
-#include "formats/torch/schedule_csv.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -12,9 +12,9 @@
 #include "app/output/views.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "models/graph/logical_graph.hpp"
-#include "models/passes/pass_pipeline.hpp"
-#include "viz/evidence/boxing_csv.hpp"
-#include "viz/words.hpp"
+#include "models/layers/pass_pipeline.hpp"
+#include "viz/report/boxing_csv.hpp"
+#include "viz/report/words.hpp"
 
 namespace pipesim::app {
 namespace {

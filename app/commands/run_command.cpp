@@ -13,9 +13,9 @@
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
-#include "formats/files/order_file.hpp"
+#include "formats/scenario/order_file.hpp"
 #include "models/graph/diagnostics.hpp"
-#include "viz/table.hpp"
+#include "viz/report/table.hpp"
 
 namespace pipesim::app {
 namespace {

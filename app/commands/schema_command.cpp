@@ -1,7 +1,7 @@
 #include "app/commands/commands.hpp"
 #include "app/exit_codes.hpp"
 #include "app/output/console.hpp"
-#include "formats/keys/scenario_schema.hpp"
+#include "formats/scenario/scenario_schema.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "app/input/input_kinds.hpp"
 #include "app/version.hpp"
-#include "models/search/jitter.hpp"
-#include "viz/json/sarif.hpp"
+#include "models/result/jitter.hpp"
+#include "viz/report/sarif.hpp"
 
 namespace pipesim::app {
 

@@ -8,7 +8,7 @@
 #include "app/input/scenario_input.hpp"
 #include "app/output/views.hpp"
 #include "sim/jitter.hpp"
-#include "viz/text/annotations.hpp"
+#include "viz/report/annotations.hpp"
 
 namespace pipesim::app {
 

@@ -8,10 +8,10 @@
 #include "app/input/op_query.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
-#include "models/explain/why.hpp"
 #include "models/graph/diagnostics.hpp"
-#include "viz/json/json_report.hpp"
-#include "viz/text/why_text.hpp"
+#include "models/result/why.hpp"
+#include "viz/report/json_report.hpp"
+#include "viz/report/why_text.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "app/commands/goal_command.hpp"
-#include "app/input/algorithm_input.hpp"
-#include "app/input/dumps_input.hpp"
-#include "app/input/oneflow_input.hpp"
-#include "app/input/record_input.hpp"
-#include "formats/record/record_reader.hpp"
+#include "features/algorithm/algorithm_input.hpp"
+#include "features/diagnose/dumps_input.hpp"
+#include "features/goal/goal_command.hpp"
+#include "features/oneflow/oneflow_input.hpp"
+#include "features/record/record_input.hpp"
+#include "features/record/record_reader.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -10,7 +10,7 @@
 #include "models/graph/by_name.hpp"
 #include "models/graph/whole_number.hpp"
 #include "models/outside_text.hpp"
-#include "viz/words.hpp"
+#include "viz/report/words.hpp"
 
 namespace pipesim::app {
 

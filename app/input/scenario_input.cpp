@@ -6,7 +6,7 @@
 #include "app/input/input_kinds.hpp"
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
-#include "formats/torch/schedule_csv.hpp"
+#include "formats/scenario/schedule_csv.hpp"
 
 namespace pipesim::app {
 namespace {

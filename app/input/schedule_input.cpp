@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "formats/scenario/schedule_csv.hpp"
 #include "formats/scenario/schedule_reader.hpp"
-#include "formats/torch/schedule_csv.hpp"
 #include "models/characters.hpp"
 #include "models/schedules/schedule_lowering.hpp"
 

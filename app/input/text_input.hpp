@@ -11,7 +11,7 @@
 #include "app/output/console.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "models/graph/diagnostics.hpp"
-#include "viz/text/diagnostic_text.hpp"
+#include "viz/report/diagnostic_text.hpp"
 
 namespace pipesim::app {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "formats/yaml/expression.hpp"
-#include "models/measure/memory.hpp"
-#include "models/measure/pipeline_report.hpp"
+#include "formats/document/expression.hpp"
+#include "models/result/memory.hpp"
+#include "models/result/pipeline_report.hpp"
 #include "sim/fixed_order.hpp"
 
 namespace pipesim::app {

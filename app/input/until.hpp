@@ -5,9 +5,9 @@
 #include <string>
 
 #include "app/input/op_query.hpp"
-#include "models/explain/simulation.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
+#include "models/result/simulation.hpp"
 #include "sim/engine.hpp"
 #include "sim/time.hpp"
 

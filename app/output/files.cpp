@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/json_text.hpp"
+#include "formats/document/json_text.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "viz/words.hpp"
+#include "viz/report/words.hpp"
 
 namespace pipesim::app {
 namespace {

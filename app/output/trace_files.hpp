@@ -4,9 +4,9 @@
 #include <string>
 
 #include "app/output/console.hpp"
-#include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
-#include "models/measure/timeline.hpp"
+#include "models/result/simulation.hpp"
+#include "models/result/timeline.hpp"
 
 namespace pipesim::app {
 

@@ -10,13 +10,13 @@
 
 #include "app/command.hpp"
 #include "app/output/console.hpp"
-#include "models/explain/folded_run.hpp"
-#include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
-#include "viz/draw/scene.hpp"
-#include "viz/html/html_page.hpp"
-#include "viz/styled.hpp"
-#include "viz/text/text_report.hpp"
+#include "models/result/folded_run.hpp"
+#include "models/result/simulation.hpp"
+#include "viz/page/html_page.hpp"
+#include "viz/pictures/scene.hpp"
+#include "viz/report/styled.hpp"
+#include "viz/report/text_report.hpp"
 
 namespace pipesim::app {
 

@@ -1,4 +1,4 @@
-// The parts of Graphviz that pipesim uses: the layout `dot`, and SVG. viz/draw/graphviz.cpp looks
+// The parts of Graphviz that pipesim uses: the layout `dot`, and SVG. viz/pictures/graphviz.cpp looks
 // up this table, whose name is the one that libtool generates.
 #include "config.h"
 #include "gvplugin.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/yaml/name_table.hpp"
+#include "formats/document/name_table.hpp"
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::formats {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "formats/keys/keys.hpp"
 #include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {

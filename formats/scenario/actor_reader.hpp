@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "formats/document/map_reader.hpp"
+#include "formats/document/value_reader.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "formats/scenario/actor_index.hpp"
-#include "formats/yaml/map_reader.hpp"
-#include "formats/yaml/value_reader.hpp"
-#include "formats/yaml/yaml_document.hpp"
 #include "models/graph/actor_kinds.hpp"
 #include "models/graph/task_graph.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "formats/document/value_writer.hpp"
 #include "formats/scenario/section_writers.hpp"
-#include "formats/yaml/value_writer.hpp"
 #include "models/graph/actor_kinds.hpp"
 #include "models/graph/by_name.hpp"
 

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "formats/keys/keys.hpp"
-#include "formats/yaml/expression.hpp"
-#include "formats/yaml/map_reader.hpp"
+#include "formats/document/expression.hpp"
+#include "formats/document/map_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/yaml/value_reader.hpp"
-#include "formats/yaml/yaml_document.hpp"
+#include "formats/document/value_reader.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "models/graph/cluster.hpp"
 
 namespace pipesim::formats {

@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "formats/keys/keys.hpp"
+#include "formats/document/map_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/section_readers.hpp"
-#include "formats/yaml/map_reader.hpp"
 #include "models/graph/by_name.hpp"
 #include "models/graph/whole_number.hpp"
-#include "models/measure/idle.hpp"
+#include "models/result/idle.hpp"
 
 namespace pipesim::formats {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "formats/keys/keys.hpp"
+#include "formats/document/map_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/section_readers.hpp"
-#include "formats/yaml/map_reader.hpp"
 #include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {

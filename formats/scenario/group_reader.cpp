@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/keys/keys.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/section_readers.hpp"
 #include "models/graph/by_name.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/keys/keys.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/limits.hpp"
 #include "formats/scenario/section_readers.hpp"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "formats/document/value_reader.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "formats/scenario/actor_index.hpp"
-#include "formats/yaml/value_reader.hpp"
-#include "formats/yaml/yaml_document.hpp"
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::formats {

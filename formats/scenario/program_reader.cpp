@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "formats/keys/keys.hpp"
-#include "formats/yaml/parameters.hpp"
+#include "formats/document/parameters.hpp"
+#include "formats/scenario/keys.hpp"
 #include "models/characters.hpp"
 #include "models/graph/by_name.hpp"
 

@@ -10,11 +10,11 @@
 #include <tuple>
 #include <vector>
 
+#include "formats/document/map_reader.hpp"
+#include "formats/document/value_reader.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "formats/scenario/actor_reader.hpp"
 #include "formats/scenario/program_names.hpp"
-#include "formats/yaml/map_reader.hpp"
-#include "formats/yaml/value_reader.hpp"
-#include "formats/yaml/yaml_document.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/call_times.hpp"
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "formats/keys/keys.hpp"
+#include "formats/document/expression_writer.hpp"
 #include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/program_reader.hpp"
-#include "formats/yaml/expression_writer.hpp"
 #include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {

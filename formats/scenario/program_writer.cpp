@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "formats/document/value_writer.hpp"
 #include "formats/scenario/section_writers.hpp"
-#include "formats/yaml/value_writer.hpp"
 
 namespace pipesim::formats {
 namespace {

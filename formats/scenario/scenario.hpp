@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "formats/yaml/expression.hpp"
-#include "formats/yaml/settings.hpp"
+#include "formats/document/expression.hpp"
+#include "formats/document/settings.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
-#include "models/measure/expectation.hpp"
 #include "models/outside_text.hpp"
+#include "models/result/expectation.hpp"
 
 namespace pipesim::formats {
 
@@ -38,7 +38,7 @@ struct Scenario {
   std::vector<Parameter> parameters;
   RankSets sets;  // also contains the groups
   std::vector<models::Expectation> expectations;
-  std::string passes;  // passes that build tasks from a model, see models/passes/pass_pipeline.hpp
+  std::string passes;  // passes that build tasks from a model, see models/layers/pass_pipeline.hpp
 };
 
 struct ReadOptions {

@@ -10,22 +10,22 @@
 
 #include <fmt/format.h>
 
-#include "formats/keys/keys.hpp"
+#include "formats/document/map_reader.hpp"
+#include "formats/document/parameters.hpp"
+#include "formats/document/patch.hpp"
+#include "formats/document/value_reader.hpp"
+#include "formats/document/versions.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "formats/scenario/actor_reader.hpp"
 #include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/limits.hpp"
 #include "formats/scenario/program_reader.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/scenario/section_readers.hpp"
-#include "formats/versions.hpp"
-#include "formats/yaml/map_reader.hpp"
-#include "formats/yaml/parameters.hpp"
-#include "formats/yaml/patch.hpp"
-#include "formats/yaml/value_reader.hpp"
-#include "formats/yaml/yaml_document.hpp"
 #include "models/graph/by_name.hpp"
-#include "models/passes/pass_pipeline.hpp"
+#include "models/layers/pass_pipeline.hpp"
 
 namespace pipesim::formats {
 

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <set>
 
+#include "formats/document/value_writer.hpp"
+#include "formats/document/versions.hpp"
+#include "formats/document/yaml_writer.hpp"
 #include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/section_writers.hpp"
-#include "formats/versions.hpp"
-#include "formats/yaml/value_writer.hpp"
-#include "formats/yaml/yaml_writer.hpp"
 
 namespace pipesim::formats {
 namespace {

@@ -21,7 +21,7 @@ enum class ScenarioForm : std::uint8_t {
 /// lacks (parameters, expectations). Writes a pipeline schedule as the programs that it means.
 ///
 /// Requires only that the indices in `graph` are in range. If a graph breaks a rule (see
-/// models/passes/verifier.hpp), the text can read back as another graph, or not at all.
+/// models/layers/verifier.hpp), the text can read back as another graph, or not at all.
 std::string write_scenario(const models::TaskGraph& graph,
                            ScenarioForm form = ScenarioForm::kExact);
 

@@ -10,13 +10,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "formats/keys/keys.hpp"
+#include "formats/document/map_reader.hpp"
+#include "formats/document/versions.hpp"
 #include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/limits.hpp"
+#include "formats/scenario/schedule_csv.hpp"
 #include "formats/scenario/stage_op_reader.hpp"
-#include "formats/torch/schedule_csv.hpp"
-#include "formats/versions.hpp"
-#include "formats/yaml/map_reader.hpp"
 #include "models/lowering/cost.hpp"
 #include "models/schedules/generators.hpp"
 #include "models/schedules/schedule_lowering.hpp"

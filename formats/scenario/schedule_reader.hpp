@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "formats/yaml/value_reader.hpp"
-#include "formats/yaml/yaml_document.hpp"
+#include "formats/document/value_reader.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "models/graph/pipeline.hpp"
 #include "models/schedules/rank_grid.hpp"
 #include "models/schedules/stage_ops.hpp"

@@ -5,13 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "formats/document/map_reader.hpp"
+#include "formats/document/value_reader.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "formats/scenario/scenario.hpp"
-#include "formats/yaml/map_reader.hpp"
-#include "formats/yaml/value_reader.hpp"
-#include "formats/yaml/yaml_document.hpp"
 #include "models/graph/logical_graph.hpp"
 #include "models/graph/task_graph.hpp"
-#include "models/passes/pass_pipeline.hpp"
+#include "models/layers/pass_pipeline.hpp"
 #include "models/schedules/rank_grid.hpp"
 
 namespace pipesim::formats {

@@ -1,7 +1,7 @@
 // Writers for sections of a scenario: `actors`, `threads`, `programs`.
 #pragma once
 
-#include "formats/yaml/yaml_writer.hpp"
+#include "formats/document/yaml_writer.hpp"
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::formats {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "formats/keys/keys.hpp"
+#include "formats/scenario/keys.hpp"
 #include "models/graph/operation.hpp"
 
 namespace pipesim::formats {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "formats/yaml/map_reader.hpp"
-#include "formats/yaml/value_reader.hpp"
+#include "formats/document/map_reader.hpp"
+#include "formats/document/value_reader.hpp"
 #include "models/schedules/stage_ops.hpp"
 
 namespace pipesim::formats {

@@ -8,4 +8,4 @@
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/graph_edit.hpp"
 #include "models/graph/task_graph.hpp"
-#include "models/passes/pass.hpp"
+#include "models/layers/pass.hpp"

@@ -1,7 +1,7 @@
 // A training model before tasks exist: OneFlow calls it a job.
 //
 // Model holds the layers with their ops, as the user gave them. Passes turn them into ops step by
-// step (models/passes/, in the order of model_passes()), and the last pass makes the actors of the
+// step (models/layers/, in the order of model_passes()), and the last pass makes the actors of the
 // task graph. An op represents all ranks of its stage, and names the signatures of the tensors that
 // it reads and gives.
 #pragma once

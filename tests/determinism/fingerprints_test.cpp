@@ -7,9 +7,9 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
-#include "viz/json/json_report.hpp"
-#include "viz/text/text_report.hpp"
-#include "viz/words.hpp"
+#include "viz/report/json_report.hpp"
+#include "viz/report/text_report.hpp"
+#include "viz/report/words.hpp"
 
 using namespace pipesim;
 

@@ -20,6 +20,7 @@ SCENARIO_TESTS = [
     "tests/unit/formats/**/*_writer_test.cpp",
     "tests/unit/models/**/*_test.cpp",
     "tests/unit/app/**/*_test.cpp",
+    "tests/unit/features/**/*_test.cpp",
     "tests/scenarios/*_test.cpp",
     "app/commands/starting_scenarios.cpp",
     "docs/**/*.md",
@@ -27,45 +28,45 @@ SCENARIO_TESTS = [
 
 # For each target: files that are inputs, and C++ files whose literals are inputs.
 SOURCES = {
-    "scenario": (SCENARIOS, SCENARIO_TESTS + ["tests/unit/formats/yaml/patch_test.cpp"]),
+    "scenario": (SCENARIOS, SCENARIO_TESTS + ["tests/unit/formats/document/patch_test.cpp"]),
     "plan": (SCENARIOS, SCENARIO_TESTS),
     "run": (SCENARIOS, SCENARIO_TESTS),
     "explain": (SCENARIOS, SCENARIO_TESTS),
     "reduce": (SCENARIOS, SCENARIO_TESTS),
     "draw": (SCENARIOS, SCENARIO_TESTS),
     "write": (SCENARIOS, SCENARIO_TESTS),
-    "expression": ([], ["tests/unit/formats/yaml/expression*_test.cpp", "tests/unit/models/graph/expr_test.cpp"]),
-    "query": ([], ["tests/unit/app/**/*_test.cpp", "tests/unit/models/search/jitter_test.cpp",
-                   "tests/unit/models/passes/passes_test.cpp",
-                   "tests/unit/models/search/parameter_sweep_test.cpp"]),
+    "expression": ([], ["tests/unit/formats/document/expression*_test.cpp", "tests/unit/models/graph/expr_test.cpp"]),
+    "query": ([], ["tests/unit/app/**/*_test.cpp", "tests/unit/models/result/jitter_test.cpp",
+                   "tests/unit/models/layers/passes_test.cpp",
+                   "tests/unit/features/sweep/parameter_sweep_test.cpp"]),
     "schedule": (["tests/golden/*/*.csv"], ["tests/unit/formats/**/schedule_*_test.cpp",
                                             "tests/unit/models/schedules/schedule_lowering_test.cpp",
                                             "docs/reference/schedules.md"]),
-    "goal": (["tests/golden/*/*.goal"], ["tests/unit/formats/goal/goal_reader_test.cpp",
-                                         "tests/unit/app/commands/goal_command_test.cpp", "docs/reference/goal.md",
+    "goal": (["tests/golden/*/*.goal"], ["tests/unit/features/goal/goal_reader_test.cpp",
+                                         "tests/unit/features/goal/goal_command_test.cpp", "docs/reference/goal.md",
                                          "tests/scenarios/goal_test.cpp"]),
     "algorithm": (["tests/golden/verify_*/*.xml", "tests/golden/verify_*/*.json",
                    "tests/golden/errors_in_algorithms/*/*.xml",
                    "tests/golden/errors_in_algorithms/*/*.json"],
-                  ["tests/unit/formats/algorithm/algorithm_file_test.cpp",
-                   "tests/unit/models/algorithm/verify_algorithm_test.cpp"]),
-    "plan_dump": (["tests/golden/*/job_step_plan"], ["tests/unit/formats/oneflow/oneflow_*_test.cpp",
-                                                     "tests/unit/formats/oneflow/text_proto_test.cpp"]),
-    "order": ([], ["tests/unit/formats/files/order_file_test.cpp"]),
-    "sweep": ([], ["tests/unit/formats/files/sweep_file_test.cpp"]),
-    "report": (["tests/golden/*json/stdout"], ["tests/unit/formats/files/report_file_test.cpp"]),
-    "record": (["tests/golden/*record*/*/*.json*"], ["tests/unit/formats/record/*_test.cpp"]),
+                  ["tests/unit/features/algorithm/algorithm_file_test.cpp",
+                   "tests/unit/features/algorithm/verify_algorithm_test.cpp"]),
+    "plan_dump": (["tests/golden/*/job_step_plan"], ["tests/unit/features/oneflow/oneflow_*_test.cpp",
+                                                     "tests/unit/features/oneflow/text_proto_test.cpp"]),
+    "order": ([], ["tests/unit/formats/scenario/order_file_test.cpp"]),
+    "sweep": ([], ["tests/unit/features/sweep/sweep_file_test.cpp"]),
+    "report": (["tests/golden/*json/stdout"], ["tests/unit/features/diff/report_file_test.cpp"]),
+    "record": (["tests/golden/*record*/*/*.json*"], ["tests/unit/features/record/*_test.cpp"]),
     "flight_recorder": (["tests/golden/*/dumps/*", "tests/golden/*/*/trace_rank_*"],
-                        ["tests/unit/formats/torch/flight_recorder_file_test.cpp",
-                         "tests/unit/formats/torch/pickle_test.cpp",
-                         "tests/unit/app/commands/diagnose_command_test.cpp"]),
-    "pickle": (["tests/golden/*/dumps/*"], ["tests/unit/formats/torch/pickle_test.cpp"]),
-    "nccl_log": (["tests/golden/*/*.log"], ["tests/unit/formats/evidence/nccl_*_reader_test.cpp"]),
-    "ras": ([], ["tests/unit/formats/evidence/ras_reader_test.cpp"]),
-    "launch_log": (["tests/golden/*/logs/*.log"], ["tests/unit/formats/oneflow/launch_log_reader_test.cpp"]),
+                        ["tests/unit/features/diagnose/flight_recorder_file_test.cpp",
+                         "tests/unit/features/diagnose/pickle_test.cpp",
+                         "tests/unit/features/diagnose/diagnose_command_test.cpp"]),
+    "pickle": (["tests/golden/*/dumps/*"], ["tests/unit/features/diagnose/pickle_test.cpp"]),
+    "nccl_log": (["tests/golden/*/*.log"], ["tests/unit/features/diagnose/nccl_*_reader_test.cpp"]),
+    "ras": ([], ["tests/unit/features/diagnose/ras_reader_test.cpp"]),
+    "launch_log": (["tests/golden/*/logs/*.log"], ["tests/unit/features/diagnose/launch_log_reader_test.cpp"]),
     "stacks": (["tests/golden/*stacks*/stdout", "tests/golden/*stacks*/*.txt"],
-               ["tests/unit/formats/evidence/stack_reader_test.cpp"]),
-    "boxing": (["tests/golden/*/*.csv"], ["tests/unit/formats/oneflow/boxing_reader_test.cpp"]),
+               ["tests/unit/features/diagnose/stack_reader_test.cpp"]),
+    "boxing": (["tests/golden/*/*.csv"], ["tests/unit/features/diagnose/boxing_reader_test.cpp"]),
 }
 
 # Inputs in formats that no file of the repository has.
@@ -140,7 +141,7 @@ def main(folder):
             with open(os.path.join(place, hashlib.sha256(text).hexdigest()[:16]), "wb") as file:
                 file.write(text)
     names = set()
-    for table in glob.glob("formats/keys/*keys.cpp"):  # keys, and words in their types
+    for table in glob.glob("formats/scenario/*keys.cpp"):  # keys, and words in their types
         with open(table, encoding="utf-8") as file:
             for row in re.findall(r'^    \{"(\w+)",\s*"([^"]*)"', file.read(), re.M):
                 names |= {row[0], *re.findall(r"'([^']+)'", row[1])}

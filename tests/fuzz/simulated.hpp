@@ -6,7 +6,7 @@
 #include <string>
 
 #include "formats/scenario/scenario.hpp"
-#include "models/explain/simulation.hpp"
+#include "models/result/simulation.hpp"
 
 namespace pipesim::fuzz {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "viz/text/diagnostic_text.hpp"
+#include "viz/report/diagnostic_text.hpp"
 
 namespace pipesim::fuzz {
 

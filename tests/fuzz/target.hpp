@@ -10,7 +10,8 @@
 
 #include "formats/scenario/scenario.hpp"
 #include "models/graph/diagnostics.hpp"
-#include "models/postmortem/evidence.hpp"
+
+#include "features/diagnose/evidence.hpp"
 
 namespace pipesim::fuzz {
 

@@ -5,11 +5,12 @@
 #include <sstream>
 #include <string>
 
-#include "formats/algorithm/algorithm_file.hpp"
-#include "models/algorithm/verify_algorithm.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 #include "tests/support/shared.hpp"
+
+#include "features/algorithm/algorithm_file.hpp"
+#include "features/algorithm/verify_algorithm.hpp"
 
 using namespace pipesim;
 using models::AlgoVerdict;

@@ -5,10 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/search/nccl_modes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"
+
+#include "features/check/nccl_modes.hpp"
 
 using namespace pipesim;
 

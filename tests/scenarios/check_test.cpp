@@ -1,12 +1,12 @@
 // The answers of `check` for the shipped scenarios, compared with runs in random timings.
-#include "models/search/check.hpp"
+#include "features/check/check.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "models/lowering/lowering.hpp"
-#include "models/search/event_order.hpp"
+#include "models/result/event_order.hpp"
 #include "sim/engine.hpp"
 #include "sim/interleavings/exploration.hpp"
 #include "tests/support/catch.hpp"

@@ -2,7 +2,7 @@
 // The expected times are worked out by hand from docs/explanation/models.md.
 #include <string>
 
-#include "models/explain/explanation.hpp"
+#include "models/result/explanation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 

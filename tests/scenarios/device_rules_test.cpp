@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "models/search/check.hpp"
 #include "sim/interleavings/exploration.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
+
+#include "features/check/check.hpp"
 
 using namespace pipesim;
 using sim::Answer;

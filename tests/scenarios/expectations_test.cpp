@@ -1,7 +1,7 @@
 // Every shipped scenario meets its `expect:`, in each of the settings named there.
 #include <string>
 
-#include "models/measure/expectation.hpp"
+#include "models/result/expectation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"

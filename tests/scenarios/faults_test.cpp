@@ -3,11 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "models/explain/explanation.hpp"
-#include "models/search/check.hpp"
-#include "models/search/event_order.hpp"
+#include "models/result/event_order.hpp"
+#include "models/result/explanation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
+
+#include "features/check/check.hpp"
 
 using namespace pipesim;
 using models::Cause;

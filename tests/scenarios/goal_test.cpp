@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "formats/goal/goal_reader.hpp"
 #include "models/graph/diagnostics.hpp"
-#include "sim/loggops/loggops.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"
 #include "tests/support/shared.hpp"
+
+#include "features/goal/goal_reader.hpp"
+#include "features/goal/loggops.hpp"
 
 using namespace pipesim;
 

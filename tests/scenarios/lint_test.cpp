@@ -1,7 +1,7 @@
 // The findings of `pipesim lint` in every shipped scenario. The table was written from the text of
 // each scenario before it was compared with the program: docs/reference/scenarios.md has the
 // reasons.
-#include "models/lint/lint.hpp"
+#include "features/lint/lint.hpp"
 
 #include <set>
 #include <string>

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "models/search/nccl_modes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
+
+#include "features/check/nccl_modes.hpp"
 
 using namespace pipesim;
 using sim::Answer;

@@ -18,7 +18,7 @@
 //   D3  batches, overlap, shapes        message_placement_test.cpp
 //   D4, D9  orders of the authors       schedules_of_authors_test.cpp
 //   D5 to D7  collectives of a stage    tests/unit/models/schedules/stage_collectives_test.cpp
-//   F   lint                            tests/unit/models/lint/
+//   F   lint                            tests/unit/features/lint/
 //
 // rests_on_test.cpp tests verdicts that name the rules on which they rest.
 //
@@ -28,12 +28,13 @@
 #include <utility>
 #include <vector>
 
-#include "models/search/nccl_modes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/rank_programs.hpp"
 #include "tests/support/scenario.hpp"
 #include "tests/support/shared.hpp"
+
+#include "features/check/nccl_modes.hpp"
 
 using namespace pipesim;
 using testing::connect;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/explain/explanation.hpp"
 #include "models/lowering/transport.hpp"
+#include "models/result/explanation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/rank_programs.hpp"

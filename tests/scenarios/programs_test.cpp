@@ -2,7 +2,7 @@
 // The expectations are derived by hand; comments explain the derivations that are not obvious.
 #include <string>
 
-#include "models/explain/explanation.hpp"
+#include "models/result/explanation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 

@@ -8,12 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/scenario/scenario.hpp"
-#include "models/search/nccl_modes.hpp"
 #include "sim/engine.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/scenario.hpp"
+
+#include "features/check/nccl_modes.hpp"
 
 using namespace pipesim;
 

@@ -2,11 +2,12 @@
 #include <string>
 #include <vector>
 
-#include "models/search/nccl_modes.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/rank_programs.hpp"
 #include "tests/support/scenario.hpp"
+
+#include "features/check/nccl_modes.hpp"
 
 using namespace pipesim;
 using testing::connect;

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "formats/torch/schedule_csv.hpp"
+#include "formats/scenario/schedule_csv.hpp"
 #include "models/schedules/generators.hpp"
 #include "models/schedules/schedule_lowering.hpp"
 #include "tests/support/catch.hpp"

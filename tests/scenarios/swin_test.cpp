@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/measure/expectation.hpp"
+#include "models/result/expectation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "models/explain/simulation.hpp"
+#include "models/result/simulation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 #include "tests/twin/to_plan.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/postmortem/evidence.hpp"
+#include "features/diagnose/evidence.hpp"
 
 namespace pipesim::testing {
 

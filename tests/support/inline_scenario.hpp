@@ -6,9 +6,9 @@
 #include <string>
 
 #include "formats/scenario/scenario.hpp"
-#include "models/explain/simulation.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/lowering/lowering.hpp"
+#include "models/result/simulation.hpp"
 #include "tests/support/scenario.hpp"
 
 namespace pipesim::testing {

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "models/lint/lint.hpp"
 #include "tests/support/inline_scenario.hpp"
+
+#include "features/lint/lint.hpp"
 
 namespace pipesim::testing {
 

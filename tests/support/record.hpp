@@ -5,14 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "formats/record/record_reader.hpp"
-#include "formats/record/record_scenario.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "models/graph/diagnostics.hpp"
-#include "models/record/record_ends.hpp"
-#include "models/search/check.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
+
+#include "features/check/check.hpp"
+#include "features/record/record_ends.hpp"
+#include "features/record/record_reader.hpp"
+#include "features/record/record_scenario.hpp"
 
 namespace pipesim::testing {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "formats/scenario/scenario.hpp"
-#include "models/explain/simulation.hpp"
 #include "models/graph/diagnostics.hpp"
+#include "models/result/simulation.hpp"
 
 namespace pipesim::testing {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/files/sweep_file.hpp"
+#include "features/sweep/sweep_file.hpp"
 
 namespace pipesim::testing {
 

@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 sys.path.insert(0, str(ROOT / "tools"))
-import check_layers  # noqa: E402
+import check_includes  # noqa: E402
 
 
 def read(path):
@@ -23,8 +23,9 @@ def anchors(markdown):
 
 
 def rules_of_lint():
-    """Returns the names of lint's rules by their constants."""
-    return dict(re.findall(r'std::string_view k(\w+) = "([\w-]+)";', read("models/lint/lint_rules.hpp")))
+    """Returns the names of lint's rules by their constants, without the k."""
+    header = read("features/lint/lint_rules.hpp")
+    return dict(re.findall(r'inline constexpr std::string_view k(\w+) = "([\w-]+)";', header))
 
 
 class Docs(unittest.TestCase):
@@ -36,13 +37,13 @@ class Docs(unittest.TestCase):
 
     def test_every_rule_of_lint_is_on_its_page(self):
         names = rules_of_lint()
-        listed = re.findall(r"^      \{k(\w+),", read("models/lint/lint.cpp"), re.M)
+        listed = re.findall(r"^      \{k(\w+),", read("features/lint/lint.cpp"), re.M)
         self.assertEqual(list(names), listed)
         page = read("docs/reference/lint.md").split("## The rules")[1].split("\n## ")[0]
         self.assertEqual(list(names.values()), re.findall(r"^### ([\w-]+)$", page, re.M))
 
     def test_the_reports_of_each_rule_of_lint_are_in_its_section(self):
-        table = read("models/lint/lint.cpp").split("kRules = {")[1].split("\n  };")[0]
+        table = read("features/lint/lint.cpp").split("kRules = {")[1].split("\n  };")[0]
         rules = re.findall(r"^      \{k(\w+),.*?\{((?:\"[^\"]+\",?\s*)+)\}\}", table, re.M | re.S)
         sections = read("docs/reference/lint.md").split("\n### ")[1:]
         self.assertEqual(len(sections), len(rules))
@@ -54,9 +55,10 @@ class Docs(unittest.TestCase):
                     self.assertRegex(text, rf"(#|arXiv ){re.escape(number)}\b")
 
     def test_every_key_of_json_is_on_its_page(self):
-        # Sources that print JSON for users; pages, traces and SARIF have their own formats.
-        sources = [path for folder in ("json", "text", "evidence") for path in (ROOT / "viz" / folder).glob("*.cpp")
-                   if "Json" in path.read_text(encoding="utf-8") and path.stem != "sarif"]  # fmt: skip
+        # Sources that print JSON for users; pages, traces, files and SARIF have their own formats.
+        reports = [*(ROOT / "viz" / "report").glob("*.cpp"), *(ROOT / "features").rglob("*.cpp")]
+        sources = [path for path in reports if "Json" in path.read_text(encoding="utf-8")
+                   and not re.search("sarif|_(?:file|reader|page)$", path.stem)]  # fmt: skip
         self.assertGreater(len(sources), 10)
         keys = re.compile(r'\{"(\w+)",(?! "\w+", &)|\bjson\["(\w+)"\]')
         names = {first or second for path in sources for first, second in keys.findall(self.json_code(path))}
@@ -115,16 +117,11 @@ class Docs(unittest.TestCase):
                     if anchor:
                         self.assertIn(anchor, anchors(page.read_text(encoding="utf-8")))
 
-    def test_every_room_is_on_its_page(self):
-        page = read("docs/explanation/architecture.md").split("\n## Rooms\n")[1].split("\n## ")[0]
-        rooms = {}
-        for names, includes in re.findall(r"^\| (\*\*\w+\*\*|`[^|]*) \|([^|]*)\|", page, re.M):
-            if names.startswith("**"):
-                rooms[names.strip("*")] = layer = {}
-            else:
-                for name in re.findall(r"`(\w+)`", names):
-                    layer[name] = tuple(re.findall(r"\w+", includes))
-        self.assertEqual(check_layers.ROOMS, {name: layer for name, layer in rooms.items() if layer})
+    def test_every_folder_is_on_its_page(self):
+        page = read("docs/explanation/architecture.md").split("\n## Kernel and features\n")[1].split("\n## ")[0]
+        folders = re.findall(r"^\| `([\w/]+)` \|", page, re.M)
+        features = sorted(path.name for path in (ROOT / "features").iterdir() if path.is_dir())
+        self.assertEqual([*check_includes.KERNEL, *features], folders)
 
     def test_prose_is_wrapped(self):
         for path in PAGES:

@@ -3,7 +3,7 @@ can detect.
 
     schema_test.py PROGRAM
 
-tests/unit/formats/keys/keys_test.cpp compares its keys with those of the readers. This test checks
+tests/unit/formats/scenario/keys_test.cpp compares its keys with those of the readers. This test checks
 whole files, and the probes of tests/support/schema_probes.txt with errors in them. It reads YAML as
 editors do: by the core schema of YAML 1.2, in which `on` is a word.
 """

@@ -177,12 +177,12 @@ class Words(unittest.TestCase):
             self.check(f"new {kind}", comments(pipesim("new", kind)))
 
     def test_messages(self):
-        for folder in ("app", "formats", "library", "models", "viz", "python/pipesim"):
+        for folder in ("app", "features", "formats", "library", "models", "viz", "python/pipesim"):
             for path in sorted((ROOT / folder).rglob("*")):
                 if path.suffix in (".cpp", ".hpp", ".py", ".js"):
                     text = sentences(path.read_text(encoding="utf-8"))
                     self.check(str(path.relative_to(ROOT)), text)
-        page = (ROOT / "viz/html/page/page.html").read_text(encoding="utf-8")
+        page = (ROOT / "viz/page/files/page.html").read_text(encoding="utf-8")
         self.check("page.html", re.sub(r"<[^>]*>", " ", page))
 
     def test_the_words_are_found(self):
@@ -206,7 +206,6 @@ FIRST_WORDS = re.compile(
     r"(?:Of|What|Whatever|Which|Who|Whoever|Whom|Whose|Those|As|By|With|Where|Nothing|None|Likewise"
     r"|Both|One of|It|They|There|Here|In which|Behind|Beside)\b")  # fmt: skip
 # Names that are right: of C++, of folders, and keys of JSON in the scripts of the page.
-ABOUT_FOLDERS = ("check_layers.py", "check_layers_test.py", "docs_test.py")
 RIGHT_NAMES = {"lock_guard", "memory_guard"}
 KEYS_OF_JSON = re.compile(r"\b(?:data|run)\.(?:acts|guilty|at_rest)\b")
 LITERAL = r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\b\d[\w\'.]*'
@@ -252,14 +251,13 @@ def wrong_in(comment):
 
 class Code(unittest.TestCase):
     def test_names_and_comments(self):
-        folders = "app bench examples formats include library models python sim tests tools viz"
+        folders = "app bench examples features formats include library models python sim tests tools viz"
         for path in sorted(path for f in folders.split() for path in (ROOT / f).rglob("*.*")):
             if path.suffix not in (".cpp", ".hpp", ".js", ".py"):
                 continue
             names, found = names_and_comments(path)
             with self.subTest(source=str(path.relative_to(ROOT))):
-                if path.name not in ABOUT_FOLDERS:
-                    self.assertEqual([], sorted({name for name in names if is_old(name)}))
+                self.assertEqual([], sorted({name for name in names if is_old(name)}))
                 self.assertEqual([], [comment for comment in found if wrong_in(comment)])
 
     def test_old_names_and_comments_are_found(self):

@@ -1,8 +1,8 @@
-// Compares sim/loggops/loggops.hpp with a second implementation of docs/reference/goal.md, "The
+// Compares features/goal/loggops.hpp with a second implementation of docs/reference/goal.md, "The
 // timing". The second one is as plain as possible: a list of attempts. It takes the earliest
 // attempt, tries it, and puts it back if it cannot run yet. It shares only the program with the
 // engine.
-#include "sim/loggops/loggops.hpp"
+#include "features/goal/loggops.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/explain/explanation.hpp"
+#include "models/result/explanation.hpp"
 #include "sim/engine.hpp"
 #include "sim/wait_graph.hpp"
 #include "tests/orders/small_spec.hpp"

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/names.hpp"
-#include "models/measure/device_times.hpp"
-#include "models/measure/timeline.hpp"
+#include "models/result/device_times.hpp"
+#include "models/result/simulation.hpp"
+#include "models/result/timeline.hpp"
 #include "viz/trace/process_groups.hpp"
 
 namespace pipesim::viz {

@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/measure/expectation.hpp"
-#include "viz/json_string.hpp"
+#include "models/result/expectation.hpp"
+#include "viz/report/json_string.hpp"
+#include "viz/report/words.hpp"
 #include "viz/trace/process_groups.hpp"
 #include "viz/trace/trace_index.hpp"
-#include "viz/words.hpp"
 
 namespace pipesim::viz {
 namespace {

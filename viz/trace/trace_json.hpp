@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
-#include "models/measure/timeline.hpp"
+#include "models/result/simulation.hpp"
+#include "models/result/timeline.hpp"
 
 namespace pipesim::viz {
 

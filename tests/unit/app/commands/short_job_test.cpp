@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/measure/pipeline_report.hpp"
+#include "models/result/pipeline_report.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/inline_scenario.hpp"

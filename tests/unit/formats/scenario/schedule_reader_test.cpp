@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "formats/torch/schedule_csv.hpp"
-#include "models/measure/memory.hpp"
+#include "formats/scenario/schedule_csv.hpp"
+#include "models/result/memory.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/pipeline.hpp"

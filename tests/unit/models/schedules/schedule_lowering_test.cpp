@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "formats/torch/schedule_csv.hpp"
+#include "formats/scenario/schedule_csv.hpp"
 #include "models/schedules/generators.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"

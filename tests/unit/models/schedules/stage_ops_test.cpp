@@ -16,13 +16,14 @@
 
 #include <fmt/format.h>
 
-#include "models/measure/pipeline_report.hpp"
-#include "models/measure/timeline.hpp"
-#include "models/search/check.hpp"
+#include "models/result/pipeline_report.hpp"
+#include "models/result/timeline.hpp"
 #include "sim/interleavings/exploration.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/scenario.hpp"
+
+#include "features/check/check.hpp"
 
 using namespace pipesim;
 using testing::mistakes_in;

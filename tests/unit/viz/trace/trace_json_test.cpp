@@ -11,7 +11,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
-#include "viz/json_string.hpp"
+#include "viz/report/json_string.hpp"
 #include "viz/trace/process_groups.hpp"
 
 using namespace pipesim;

@@ -1,0 +1,147 @@
+// Verifies a collective algorithm: proves or refutes each property. See docs/how-to/verify.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "features/algorithm/algorithm_network.hpp"
+#include "features/algorithm/algorithm_races.hpp"
+#include "features/algorithm/algorithm_values.hpp"
+#include "features/algorithm/algorithm_waits.hpp"
+
+namespace pipesim::models {
+
+struct VerifyOptions {
+  std::optional<std::uint32_t> slots;  // slots per connection, instead of the protocol's number
+  std::optional<std::uint64_t> bytes;  // message size, instead of the declared range
+  std::uint64_t max_states = 100'000;  // limit of the search, if the order of takers matters
+};
+
+/// The verdict: the first of these that holds.
+enum class AlgoVerdict : std::uint8_t {
+  kCorrect,
+  kDeadlock,       // hangs with its own number of slots
+  kHangsForLarge,  // hangs for large messages in its range
+  kUnbalanced,     // a message is never received, or sizes differ
+  kRace,
+  kWrongResult,
+  kRanksDiffer,     // the order of the sums differs between ranks
+  kUnsafeLaunches,  // two consecutive launches race
+  kUndecided,
+};
+
+/// Returns the verdict in reports: "RANKS DIFFER".
+std::string_view verdict_words(AlgoVerdict verdict);
+
+enum class AlgoAnswer : std::uint8_t { kYes, kNo, kNotAsked, kUndecided };
+
+/// A step of the file, by index of rank, thread block and step. `step` kNoAlgoIndex: begin or end
+/// of a launch. `block` kNoAlgoIndex: a kernel around the launches.
+struct AlgoStepRef {
+  std::uint32_t rank = 0;
+  std::uint32_t block = 0;
+  std::uint32_t step = 0;
+  std::uint32_t launch = 0;
+
+  friend auto operator<=>(const AlgoStepRef&, const AlgoStepRef&) = default;
+};
+
+/// A race, with its steps and cell.
+struct FoundRace {
+  AlgoStepRef first, second;
+  bool first_writes = false, second_writes = false;
+  AlgoCell cell;
+};
+
+/// Messages or signals that no step takes, or a message whose receive has another size.
+struct LeftOver {
+  sim::WaitKind kind = sim::WaitKind::kPeerOfMessage;
+  std::uint32_t from = 0, to = 0;  // ranks
+  std::uint32_t channel = 0;
+  std::uint32_t sent = 0, taken = 0;
+  // Whether `sent` and `taken` are the different sizes of two steps, in chunks.
+  bool sizes_differ = false;
+  AlgoStepRef sender, receiver;
+};
+
+/// An output chunk with a result other than the collective's.
+struct WrongChunk {
+  std::uint32_t rank = 0, chunk = 0;
+  bool unwritten = false;           // whether a part of the chunk was never written
+  std::vector<AlgoInput> missing;   // at most 4, as in the other lists
+  std::vector<AlgoInput> foreign;   // inputs that do not belong there
+  std::vector<AlgoInput> repeated;  // added more than once
+  std::uint32_t expected = 0;       // number of inputs
+};
+
+/// A chunk whose sums differ between two ranks.
+struct DifferentSum {
+  std::uint32_t chunk = 0;
+  std::uint32_t first_rank = 0, second_rank = 0;
+  std::string first, second;  // texts of AlgoValues::tree
+  std::uint32_t chunks = 0;   // number of chunks with a difference
+  bool first_sums_are_same = false;
+};
+
+/// A change to the file, and the verdict on the changed file.
+struct TriedChange {
+  std::string what;
+  AlgoVerdict verdict = AlgoVerdict::kCorrect;
+  bool helps = false;  // whether the changed algorithm has no known fault
+};
+
+// Created once per run: the order of the questions matters more than its size.
+struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
+  AlgoVerdict verdict = AlgoVerdict::kCorrect;
+  std::uint64_t steps = 0, steps_done = 0;
+  bool in_place_checked = false, out_of_place_checked = false;
+
+  // Hangs
+  AlgoAnswer hangs = AlgoAnswer::kNo;
+  std::uint32_t slots = 0;                     // used by the run; 0: MSCCL++ has no slots
+  std::optional<std::uint32_t> slots_needed;   // the fewest; nullopt: no number is enough
+  std::optional<std::uint64_t> hangs_from;     // smallest message that hangs, in bytes
+  std::uint64_t min_bytes = 0, max_bytes = 0;  // the examined range
+  bool range_declared = false;
+  std::uint32_t hang_chunks_per_slot = 0;  // chunks per slot for the smallest message that hangs
+  bool searched = false;  // whether orders of takers were searched, through `states` states
+  std::uint64_t states = 0;
+  bool uneven_barrier = false;
+  std::optional<AlgoHang> hang;
+
+  AlgoAnswer left_over = AlgoAnswer::kNotAsked;
+  std::vector<LeftOver> left;
+
+  AlgoAnswer races = AlgoAnswer::kNotAsked;
+  std::vector<FoundRace> found_races;
+  std::vector<FoundRace> ordered_by_slots;  // races with more slots only
+  std::vector<FoundRace> relaxed;           // data that only signals without memory order protect
+
+  AlgoAnswer right_result = AlgoAnswer::kNotAsked;
+  bool in_place_result = false;  // whether the wrong result is that of in-place use
+  std::vector<WrongChunk> wrong;
+  std::uint64_t wrong_count = 0;
+  std::optional<std::pair<AlgoStepRef, AlgoCell>> reads_unwritten;
+
+  AlgoAnswer same_bits = AlgoAnswer::kNotAsked;
+  std::optional<DifferentSum> difference;
+
+  AlgoAnswer safe_launches = AlgoAnswer::kNotAsked;
+  std::uint32_t launches = 0;
+  std::vector<FoundRace> launch_races;
+  bool launches_hang = false;
+
+  std::vector<TriedChange> changes;  // tried changes, those that help first
+};
+
+/// Checks all properties of `algorithm`. Throws std::length_error if it is too large.
+VerifyReport verify(const CollectiveAlgorithm& algorithm, const VerifyOptions& options);
+
+/// Tries changes that may remove the fault of `report`, one by one.
+std::vector<TriedChange> try_changes(const CollectiveAlgorithm& algorithm,
+                                     const VerifyReport& report, const VerifyOptions& options);
+
+}  // namespace pipesim::models

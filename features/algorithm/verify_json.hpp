@@ -1,0 +1,16 @@
+// The results of verifying a collective algorithm, as JSON (docs/reference/json.md).
+#pragma once
+
+#include <string>
+
+#include "features/algorithm/verify_text.hpp"
+
+namespace pipesim::viz {
+
+/// Returns one JSON object with a line end.
+std::string verify_json(const VerifyView& view);
+
+/// Returns the same object for an unreadable file.
+std::string unreadable_json(const std::string& name);
+
+}  // namespace pipesim::viz

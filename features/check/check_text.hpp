@@ -1,0 +1,103 @@
+// The verdict over all interleavings, as text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viz/report/report.hpp"
+
+#include "features/check/check.hpp"
+#include "features/check/nccl_modes.hpp"
+
+namespace pipesim::viz {
+
+/// The checked ways of a job with choices.
+struct WaysView {
+  std::uint64_t checked = 0;
+  std::optional<std::uint64_t> all;  // number of all ways; nullopt: too many to count
+  std::string shown;                 // settings of the way that is shown
+  std::uint64_t number = 1;          // number of the shown way, from 1
+
+  bool complete() const { return all == checked; }
+};
+
+/// Contents of the report of a check. `hang` is the report of a hanging run; null if no run hangs.
+struct CheckView {
+  const models::TaskGraph& graph;
+  const models::CheckReport& check;
+  const Report* hang = nullptr;
+  std::uint64_t max_states = 0;      // limit on the number of explored states
+  bool out_of_time = false;          // the time limit ended the search, not the user
+  bool of_record = false;            // the program is a recording
+  std::vector<std::string> basis{};  // further assumptions of the answer, from the scenario
+  const models::NcclModesReport* modes = nullptr;  // for programs with NCCL calls
+  // The program comes from dumps of a real job: its last calls.
+  bool of_dumps = false;
+  std::optional<WaysView> ways{};  // for scenarios with choices
+  bool by_buffers = false;         // the only checked reading lets NCCL's buffers take messages
+  std::string undecided{};         // reason, if a record has too little information
+};
+
+/// Whether no hang was found, but only in one reading that needs NCCL's buffers. The report then
+/// says "no hang", not "proved": NCCL does not promise buffers.
+bool is_proved_by_buffers(const CheckView& view);
+
+/// Whether failed ranks of a recorded script are the only obstacle: no call mismatches, and other
+/// ranks wait only for the failed ones. A failed rank raised, or exited with an error.
+bool is_failed(const CheckView& view);
+
+/// Returns "FAILED: rank 1 raised ValueError at train.py:3; ranks 0 and 2 wait for it". Requires
+/// is_failed().
+std::string failed_text(const CheckView& view);
+
+/// Returns the words for an answer: "proved", "hang possible", "hang certain", "undecided".
+std::string answer_text(sim::Answer answer);
+
+/// The same for all readings together; can also be "runs by buffers".
+std::string answer_text(models::JobAnswer answer);
+
+/// The same for one of several readings. Without a hang, but not by contract: "runs, thanks
+/// to 8 KiB of buffers". `short_form` omits the number of bytes.
+std::string answer_text(const models::NcclModesReport& all, const models::NcclModeAnswer& one,
+                        bool short_form);
+
+/// Describes the gaps in the scenario, one per line.
+std::vector<std::string> left_out_lines(const CheckView& view);
+
+/// States the assumption that ranks can leave a broadcast or reduce before others arrive.
+std::string flows_text();
+
+/// States the assumption that sends to other hosts do not wait for each other.
+std::string network_text();
+
+/// States the assumption that an empty collective waits for no other rank.
+std::string empty_calls_text();
+
+/// States the assumption that communicator init waits for no kernels.
+std::string init_text();
+
+/// States the assumption that an operation connects once, not once per size.
+std::string size_text(const models::LaterSize& call);
+
+/// States the assumption that an event record occupies no hardware queue.
+std::string records_text();
+
+/// States that nobody documents the owner of a launch queue: each stream, or the device.
+std::string launches_text(const sim::Exploration& found);
+
+/// Describes undocumented or unmeasured assumptions of the answer, in addition to those of the
+/// hanging run (unmeasured_lines).
+std::vector<std::string> rests_on_lines(const CheckView& view);
+
+/// Formats the end of a run: "completes at 24 us".
+std::string run_end_text(const models::Explanation& end);
+
+/// Returns the number of explored interleavings, and their outcome.
+std::string interleavings_text(const CheckView& view);
+
+/// Returns the answer, the method, the run with the scenario's own times, and the run that hangs.
+std::string check_text(const CheckView& view, const TextOptions& options);
+
+}  // namespace pipesim::viz

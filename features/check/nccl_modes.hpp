@@ -1,0 +1,89 @@
+// The three readings of a program (docs/explanation/check.md#readings): NCCL's guarantees, NCCL's
+// buffers, and a fresh job.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/result/explanation.hpp"
+
+#include "features/check/check.hpp"
+
+namespace pipesim::models {
+
+/// The combined answer of all readings.
+enum class JobAnswer : std::uint8_t {
+  kProved,     // in contract and cold
+  kByBuffers,  // can hang by contract, but not with NCCL's buffers
+  kHangPossible,
+  kHangCertain,
+  kMismatch,
+  kUndecided,
+};
+
+struct NcclModeAnswer {
+  NcclMode mode = NcclMode::kCold;
+  sim::Answer answer = sim::Answer::kUndecided;
+  sim::Verdict verdict = sim::Verdict::kCompleted;  // of the run with the scenario's own durations
+  std::int64_t time_ns = 0;
+  std::optional<Explanation> hang{};  // explanation of the hanging run, if found
+};
+
+/// A collective call whose size is new for its operation on its communicator.
+struct LaterSize {
+  std::string op;
+  std::uint32_t rank = 0;
+  std::int64_t bytes = 0;
+  std::int64_t before = 0;  // bytes of the first call
+};
+
+struct NcclModesReport {
+  JobAnswer answer = JobAnswer::kUndecided;
+  std::vector<NcclModeAnswer> modes;  // in the order contract, real, cold
+  NcclMode shown = NcclMode::kCold;   // the reading of `check`
+  CheckReport check;                  // report of the deciding reading
+  std::int64_t buffered_bytes = 0;    // maximum buffered bytes at any time in the `real` run
+  bool by_flows = false;        // `real` may complete only because ranks leave a collective early
+  bool by_network = false;      // `real` may complete only because of buffers between hosts
+  bool by_empty_calls = false;  // the proof needs collectives of zero bytes not to wait
+  bool by_init = false;         // the proof needs communicator init not to wait for kernels
+  // The call that could hang if NCCL connected separately for each size of an operation.
+  std::optional<LaterSize> by_size{};
+};
+
+/// Simplifications of a scenario that an answer without a hang depends on.
+struct LeftOut {
+  // A schedule's messages have unlimited buffers, unlike in any runtime.
+  bool endless_buffers = false;
+  std::vector<std::string> actions{};  // actions of the schedule whose collectives are missing
+  std::uint64_t sends = 0;             // sends without a size, counted per rank
+  // Collectives without a size that ranks can leave early, counted per rank.
+  std::uint64_t rooted = 0;
+};
+LeftOut left_out(const TaskGraph& graph);
+
+/// Whether NCCL's buffers take any part of the plan's calls.
+bool is_buffered(const sim::Plan& plan);
+
+/// Reports on a single reading: the reading of `graph`, checked in `check`.
+NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check);
+
+/// Checks `graph`, which must lower without errors, in each reading with the budget of `options`.
+/// Checks equal plans only once. `contract`: the job laid out in the contract reading, if the
+/// caller has it.
+NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& options,
+                                 sim::RunProgress* progress = nullptr,
+                                 std::optional<LaidOutJob> contract = std::nullopt,
+                                 FoldHangs fold_hangs = FoldHangs::kNo);
+
+/// Returns the maximum number of bytes in NCCL's buffers at any time: messages whose send has ended
+/// and whose receive has not started. `simulation` must have kept the times of its ops. `copies`:
+/// for each rank, the number of ranks that the rank represents; empty: 1.
+std::int64_t buffered_bytes(const Simulation& simulation,
+                            const std::vector<std::uint32_t>& copies = {});
+
+}  // namespace pipesim::models

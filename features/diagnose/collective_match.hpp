@@ -1,0 +1,126 @@
+// Compares the calls that ranks made for one collective. Applies the checks of PyTorch's Flight
+// Recorder analyzer (torch/distributed/flight_recorder), with its classes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "features/diagnose/evidence.hpp"
+
+namespace pipesim::models {
+
+enum class Match : std::uint8_t {
+  kFull,
+  kUndecided,  // an all_to_all: only the calls of all ranks together show whether the sizes fit
+  kType,
+  kSize,
+  kDtype,
+  kState,
+};
+
+/// Returns the name that PyTorch's analyzer prints: "FULLY_MATCHED".
+std::string_view match_name(Match match);
+
+struct MatchResult {
+  Match match = Match::kFull;
+  std::string difference;  // "all_reduce and all_gather"; empty if the ops match
+};
+
+/// Compares `other` with `reference`. The ops belong to one collective of a group of `members`
+/// ranks, or are a matching send and recv.
+MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std::size_t members);
+
+/// Returns the number of elements of all tensors of `sizes`.
+std::int64_t elements(const TensorSizes& sizes);
+
+/// The result of checking one collective.
+enum class CheckResult : std::uint8_t {
+  kMatched,
+  kNotAllJoined,    // a member with a dump has not called it
+  kMismatch,        // type, size or dtype differ
+  kStateDiffers,    // done on one rank, pending on another
+  kElementsDiffer,  // an all_to_all: the ranks send more or fewer elements than they receive
+  kUndecided,       // some members have no dump
+};
+
+/// Returns the result in reports: "not all ranks joined".
+std::string_view check_name(CheckResult result);
+
+/// A rank whose call differs from the majority.
+struct Culprit {
+  std::uint32_t rank = 0;
+  std::uint32_t call = 0;  // index in its calls
+  MatchResult result;
+};
+
+/// Identifies a collective: all members of a group number its collectives in the same way.
+struct CollectiveKey {
+  std::uint32_t group = 0;
+  std::uint64_t sequence = 0;
+  std::uint32_t repeat = 0;
+
+  friend constexpr auto operator<=>(const CollectiveKey&, const CollectiveKey&) = default;
+};
+
+inline CollectiveKey key_of(const RecordedCall& call) {
+  return {call.group, call.sequence, call.repeat};
+}
+
+/// The check of one collective over all ranks of its group.
+struct CollectiveCheck {
+  std::uint32_t group = 0;
+  std::uint64_t sequence = 0;
+  std::string op;            // the first op with a mismatch; without a mismatch, the last op
+  std::uint64_t record = 0;  // record number of `op` on the first rank that called it
+  CheckResult result = CheckResult::kMatched;
+  std::uint32_t reference = 0;              // the rank that the others are compared with
+  std::uint32_t reference_call = 0;         // index in the calls of `reference`
+  std::vector<std::uint32_t> called;        // ranks whose call is in their dump
+  std::vector<std::uint32_t> counted;       // ranks whose call count includes this call
+  std::vector<std::uint32_t> missing;       // ranks known not to have made the call
+  std::vector<std::uint32_t> without_dump;  // members for which this is unknown
+  std::vector<Culprit> culprits;
+  /// Ranks that agree with the reference, if they are no majority of the members: either side may
+  /// be wrong. Otherwise empty.
+  std::vector<std::uint32_t> other_side;
+};
+
+/// Whether a member has made a call that other members made.
+enum class Called : std::uint8_t {
+  kNo,
+  kYes,
+  kDone,
+  kCounted,  // made, by its call count; completion is unknown
+  kUnknown,
+};
+
+/// Reports which rank made which call. Construction is linear in the evidence.
+class CallIndex {
+ public:
+  explicit CallIndex(const Evidence& evidence);
+
+  /// Looks up a collective. kYes: the evidence of `rank` has it, at index `call`. kDone: it
+  /// completed and was dropped from the dump. kUnknown: the evidence does not show the progress of
+  /// `rank`.
+  Called collective(std::uint32_t rank, const CollectiveKey& key, std::uint32_t* call) const;
+
+  /// Returns the counters that `rank` itself logged for `group`, or nullptr.
+  const GroupProgress* progress(std::uint32_t rank, std::uint32_t group) const;
+
+ private:
+  struct Entry {
+    CollectiveKey key;
+    std::uint32_t call;
+  };
+  const Evidence& evidence_;
+  std::vector<std::vector<Entry>> collectives_;  // entries per rank, sorted by key
+  std::vector<bool> has_messages_;               // one flag per group
+};
+
+/// Checks all collectives of the evidence, ordered by key. Stops in each group at the first
+/// mismatch or missing call, because later differences follow from it.
+std::vector<CollectiveCheck> check_collectives(const Evidence& evidence, const CallIndex& index);
+
+}  // namespace pipesim::models

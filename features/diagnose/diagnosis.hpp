@@ -1,0 +1,83 @@
+// Explains why a real job hangs, from evidence: builds the wait-for graph of the pending calls, in
+// the terms of a simulated run. docs/how-to/diagnose.md separates the certain from the assumed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/result/explanation.hpp"
+
+#include "features/diagnose/collective_match.hpp"
+#include "features/diagnose/evidence.hpp"
+
+namespace pipesim::models {
+
+/// The reason why waits end at a rank.
+enum class RootReason : std::uint8_t {
+  kNotCalled,      // has not made a call that others wait for; nothing of it is pending
+  kDeviceStopped,  // its device does not report as done what its peers have done with it
+  kDied,           // its process is dead, or failed with its own error
+  kUnexplained,    // no rank: all members made the call, yet it does not end
+};
+
+/// Returns the reason in reports: "has not called".
+std::string_view reason_name(RootReason reason);
+
+struct DiagnosisRoot {
+  RootReason reason = RootReason::kNotCalled;
+  std::uint32_t rank = 0;          // kUnexplained: the first rank that waits
+  std::uint32_t waiting = 0;       // calls that wait for it, directly or through others
+  Wait first;                      // an example of these waits
+  std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
+  EvidencePlace place;             // the source of the waiting call
+  // kDeviceStopped: a sequence number, in the group of `first`, that `peer` has done.
+  std::uint64_t peer_came = 0;
+  std::uint32_t peer = 0;  // kDeviceStopped: a peer that got further
+};
+
+/// A rank that may be the root: it may not have made a call that others wait for, or its position
+/// is unknown. Never blamed.
+struct Suspect {
+  std::uint32_t rank = 0;
+  bool behind = false;        // whether it has not made the call and waits elsewhere, by its stack
+  std::uint32_t waiting = 0;  // calls that may wait for it
+  Wait first;                 // an example
+  std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
+  EvidencePlace place;             // the source of the waiting call
+};
+
+/// The position of a rank.
+struct RankStanding {
+  std::uint32_t rank = 0;
+  bool has_dump = false;
+  bool spins = false;         // whether a collective that waits for peers has started on its device
+  std::uint32_t pending = 0;  // calls that are not done
+  std::optional<OpInfo> at;   // the current call
+};
+
+/// The progress of group members: one row for each distinct progress.
+struct GroupStanding {
+  std::uint32_t group = 0;
+  std::vector<std::uint32_t> ranks;  // ranks with this progress
+  std::int64_t called = -1;          // sequence number of the last call; -1: unknown
+  std::int64_t completed = -1;       // -1: none; kUncounted: not known
+  std::uint32_t pending = 0;
+  bool at_least = false;  // whether the ranks may have called more
+};
+
+struct Diagnosis {
+  Explanation explanation;                // verdict, cycle, mismatches; kLimit: undecided
+  std::vector<Wait> waits;                // all waits
+  std::vector<DiagnosisRoot> roots;       // the roots of the explanation, with reasons
+  std::vector<Suspect> suspects;          // empty if there is a root, a cycle or a mismatch
+  std::vector<ProcessStanding> unplaced;  // processes of unknown rank that are dead or may be roots
+  std::vector<CollectiveCheck> checks;    // all checks, including matches
+  std::vector<RankStanding> ranks;        // standings of all ranks
+  std::vector<GroupStanding> groups;      // groups whose members differ or that have pending calls
+  std::uint32_t pending = 0;              // calls that are not done
+};
+
+Diagnosis diagnose(const Evidence& evidence);
+
+}  // namespace pipesim::models

@@ -1,0 +1,158 @@
+// Evidence of a real job that hangs: the calls of each rank, and their progress. Readers of dumps
+// and logs (formats/) produce it; features/diagnose/diagnosis.hpp explains it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/graph/operation.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/outside_text.hpp"
+
+namespace pipesim::models {
+
+/// The progress of a call, as its rank saw it.
+enum class CallState : std::uint8_t { kScheduled, kStarted, kCompleted };
+
+/// The sizes of tensors, one list of dimensions each.
+using TensorSizes = std::vector<std::vector<std::int64_t>>;
+
+/// One operation of a communicator, as the rank that called it recorded it.
+struct RecordedOp {
+  std::uint64_t record = 0;  // position in the call order of this rank
+  OutsideText name;          // "all_reduce", "send", "recv"
+  // Whether it is a send or recv, from `source` to `target` (ranks of the job).
+  bool message = false;
+  std::uint32_t source = 0;
+  std::uint32_t target = 0;
+  TensorSizes input_sizes;
+  TensorSizes output_sizes;
+  std::vector<OutsideText> input_types;
+  std::vector<OutsideText> output_types;
+  CallState state = CallState::kScheduled;
+
+  /// Returns the operation that the name stands for; nullopt for "coalesced".
+  std::optional<Operation> operation() const { return operation_in(name); }
+  bool is_send() const { return name == "send"; }
+  bool is_receive() const { return name == "recv"; }
+};
+
+/// The source of a fact: a line of a file, or a whole file (for a dump).
+struct EvidencePlace {
+  std::uint32_t file = kNoIndex;  // index in Evidence::files
+  std::uint64_t line = 0;         // line number, from 1; 0: the whole file
+};
+
+/// One call of a rank: a single operation, or several coalesced ones.
+struct RecordedCall {
+  std::uint32_t group = 0;  // index in Evidence::groups
+  bool messages = false;  // whether it consists of sends and recvs, which have their own numbering
+  // Counts collectives of the group, or this rank's sends and recvs in it.
+  std::uint64_t sequence = 0;
+  std::uint32_t repeat = 0;  // number of earlier calls with the same sequence number; usually 0
+  bool coalesced = false;
+  std::vector<RecordedOp> ops;    // ops in call order, without the mark that ends coalescing
+  std::uint64_t last_record = 0;  // record number of the last op, or of the end mark
+  OutsideText end_name;  // name of the end mark: "coalesced", "ALLGATHER_coalesced"; or empty
+  CallState state = CallState::kScheduled;
+  OutsideText at;  // the line of the user's program, "train.py:88 step", if known
+  EvidencePlace place;
+};
+
+/// A communicator group; `ranks` ascend.
+struct EvidenceGroup {
+  OutsideText name;  // empty: its calls do not give the name
+  OutsideText description;
+  std::vector<std::uint32_t> ranks;
+  bool all_members = true;  // whether the group has no further members
+  bool in_dumps = true;  // whether the evidence of a complete rank has all its calls in this group
+};
+
+/// Value of a count that the evidence does not give.
+inline constexpr std::int64_t kUncounted = -2;
+
+/// The sequence numbers of a rank's last calls in a group, as the rank logged them.
+struct GroupProgress {
+  std::uint32_t group = 0;
+  std::int64_t called = -1;  // -1: none
+  std::int64_t started = -1;
+  std::int64_t completed = -1;  // kUncounted: not given
+  bool at_least = false;        // whether the rank may have called more
+  EvidencePlace place;
+};
+
+/// The position of a rank's host thread, from its stack.
+struct HostStanding {
+  bool waits = false;  // whether it waits for other ranks or for its device
+  OutsideText at;      // "load_config (data.py:40)"
+  EvidencePlace place;
+};
+
+enum class ProcessState : std::uint8_t {
+  kNotTold,
+  kSilent,  // never answered
+  kBehind,  // other ranks wait for it; only for processes of unknown rank
+  kFailed,  // ended with its own error
+  kDead,
+};
+
+/// A process as NCCL's log, RAS and stacks name it. Empty fields are unknown.
+struct ProcessId {
+  OutsideText host;
+  OutsideText pid;
+  OutsideText gpu;
+
+  friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
+};
+
+/// Returns "process 41 on node1, GPU 3"; empty without a pid.
+OutsideText process_name(const ProcessId& id);
+
+/// The process of a rank.
+struct ProcessStanding {
+  ProcessState state = ProcessState::kNotTold;
+  OutsideText name;    // "process 41 on node1, GPU 3"
+  OutsideText reason;  // kFailed: the last line of its traceback
+  EvidencePlace place;
+  ProcessId id;
+};
+
+struct RankEvidence {
+  bool has_dump = false;  // whether the evidence has calls of the rank
+  // The evidence has all of its calls; otherwise a missing call may have been made.
+  bool complete = true;
+  // Whether the rank may be blocked in one of `calls`, because their state is unknown.
+  bool may_wait = false;
+  OutsideText source;                   // the file
+  std::vector<RecordedCall> calls;      // ordered by record number
+  std::vector<GroupProgress> progress;  // sorted by group; some groups may be missing
+  std::optional<HostStanding> host;
+  ProcessStanding process;
+};
+
+struct Evidence {
+  OutsideText name;    // title of the report: the folder or file
+  OutsideText format;  // "Flight Recorder 2.9"
+  std::vector<EvidenceGroup> groups;
+  std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
+  std::vector<OutsideText> files;   // files that contain the facts
+  // Processes of unknown rank that others wait for, or may wait for.
+  std::vector<ProcessStanding> unplaced;
+};
+
+/// Returns the place as "job.log:41" or "dump_3"; empty if the place is unknown.
+OutsideText place_text(const Evidence& evidence, const EvidencePlace& place);
+
+/// The largest number of ranks that a reader accepts.
+inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;
+
+/// Returns the op and its group, as reports name a call: "all_reduce dp", "all_to_all pg74". Adds
+/// "pg" to a group name that is only a number, as PyTorch's are.
+OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank);
+
+/// Returns the name of a group in reports: "TENSOR_MODEL_PARALLEL_GROUP (pg38)".
+OutsideText group_name(const EvidenceGroup& group);
+
+}  // namespace pipesim::models

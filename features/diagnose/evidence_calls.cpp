@@ -1,0 +1,155 @@
+#include "features/diagnose/evidence_calls.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace pipesim::models {
+namespace {
+
+// Returns the progress of a rank in each group: its own counters, or else what its calls show.
+std::map<std::uint32_t, GroupStanding> standings_of(const RankEvidence& rank) {
+  std::map<std::uint32_t, GroupStanding> result;
+  for (const RecordedCall& call : rank.calls) {
+    GroupStanding& standing = result[call.group];
+    const auto number = static_cast<std::int64_t>(call.sequence);
+    standing.called = std::max(standing.called, number);
+    if (call.state == CallState::kCompleted) {
+      standing.completed = std::max(standing.completed, number);
+    } else {
+      ++standing.pending;
+    }
+    if (rank.complete) continue;
+    standing.at_least = true;
+    standing.completed = kUncounted;
+  }
+  for (const GroupProgress& progress : rank.progress) {
+    GroupStanding& standing = result[progress.group];
+    standing.called = progress.called;
+    standing.completed = progress.completed;
+    standing.at_least = progress.at_least;
+  }
+  return result;
+}
+
+}  // namespace
+
+OpInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCall& call) {
+  OpInfo info;
+  info.rank = rank;
+  info.name = call_name(call, evidence.groups[call.group], rank);
+  info.number = static_cast<std::uint32_t>(call.sequence);
+  info.stream = group_name(evidence.groups[call.group]);
+  info.thread = "host";
+  info.at = call.at;
+  info.in_program = true;
+  info.collective = true;
+  switch (call.state) {
+    case CallState::kScheduled:
+      info.stage = OpStage::kLaunched;
+      break;
+    case CallState::kStarted:
+      info.stage = OpStage::kStarted;
+      break;
+    case CallState::kCompleted:
+      info.stage = OpStage::kDone;
+      break;
+  }
+  return info;
+}
+
+Wait wait_of(const sim::WaitGraph& graph, const sim::WaitEdge& edge,
+             const std::function<OpInfo(sim::ActorId)>& describe) {
+  const auto party = [&](std::uint32_t index) {
+    const sim::WaitNode& node = graph.nodes[index];
+    WaitParty result;
+    result.kind = node.kind;
+    result.rank = node.rank.value;
+    if (node.kind == sim::WaitNodeKind::kOp) {
+      result.op = describe(node.actor);
+      result.op.actor = node.actor;
+    }
+    return result;
+  };
+  Wait wait;
+  wait.from = party(edge.from);
+  wait.to = party(edge.to);
+  wait.kind = edge.kind;
+  return wait;
+}
+
+std::vector<Misfit> find_misfits(const Evidence& evidence,
+                                 const std::vector<CollectiveCheck>& checks,
+                                 std::vector<bool>& groups) {
+  std::vector<Misfit> misfits;
+  for (const CollectiveCheck& check : checks) {
+    const bool differs =
+        check.result == CheckResult::kMismatch || check.result == CheckResult::kElementsDiffer;
+    // Calls can mismatch before all members have made them.
+    const bool also = check.result == CheckResult::kNotAllJoined;
+    if (!differs && !also) continue;
+    const RecordedCall& reference = evidence.ranks[check.reference].calls[check.reference_call];
+    if (check.result == CheckResult::kElementsDiffer) {
+      Misfit misfit;
+      misfit.first = misfit.second = call_info(evidence, check.reference, reference);
+      misfit.ranks = check.called;
+      misfit.differences = {"the ranks send more or less in total than they receive"};
+      misfits.push_back(std::move(misfit));
+      groups[check.group] = true;
+    }
+    for (const Culprit& culprit : check.culprits) {
+      if (culprit.result.match == Match::kState) continue;
+      groups[check.group] = true;
+      const RecordedCall& theirs = evidence.ranks[culprit.rank].calls[culprit.call];
+      const auto alike = std::find_if(misfits.begin(), misfits.end(), [&](const Misfit& other) {
+        return other.first.rank == check.reference && other.first.number == check.sequence &&
+               other.first.stream == group_name(evidence.groups[check.group]) &&
+               other.differences.front() == culprit.result.difference;
+      });
+      if (alike != misfits.end()) {
+        alike->ranks.push_back(culprit.rank);
+        continue;
+      }
+      Misfit misfit;
+      misfit.first = call_info(evidence, check.reference, reference);
+      misfit.second = call_info(evidence, culprit.rank, theirs);
+      misfit.ranks = {culprit.rank};
+      misfit.other_side = check.other_side;
+      misfit.differences = {culprit.result.difference};
+      misfits.push_back(std::move(misfit));
+    }
+  }
+  return misfits;
+}
+
+std::vector<GroupStanding> group_standings(const Evidence& evidence) {
+  std::vector<GroupStanding> result;
+  using Row = std::tuple<std::int64_t, std::int64_t, std::uint32_t, bool>;
+  std::vector<std::map<Row, std::vector<std::uint32_t>>> rows(evidence.groups.size());
+  std::vector<std::map<std::uint32_t, GroupStanding>> of_rank;
+  for (std::uint32_t rank = 0; rank < evidence.ranks.size(); ++rank) {
+    of_rank.push_back(standings_of(evidence.ranks[rank]));
+  }
+  for (std::uint32_t group = 0; group < evidence.groups.size(); ++group) {
+    bool any_pending = false;
+    for (const std::uint32_t rank : evidence.groups[group].ranks) {
+      if (!evidence.ranks[rank].has_dump) continue;
+      const auto known = of_rank[rank].find(group);
+      // Without an entry, the rank made no call in the group, or the number is unknown.
+      const bool told = known != of_rank[rank].end();
+      if (!told && !evidence.ranks[rank].complete) continue;
+      const GroupStanding standing = told ? known->second : GroupStanding();
+      any_pending = any_pending || standing.pending > 0;
+      rows[group][{standing.called, standing.completed, standing.pending, standing.at_least}]
+          .push_back(rank);
+    }
+    if (!any_pending && rows[group].size() < 2) continue;
+    for (const auto& [row, ranks] : rows[group]) {
+      const auto& [called, completed, pending, at_least] = row;
+      result.push_back({group, ranks, called, completed, pending, at_least});
+    }
+  }
+  return result;
+}
+
+}  // namespace pipesim::models

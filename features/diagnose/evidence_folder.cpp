@@ -1,0 +1,169 @@
+#include "features/diagnose/evidence_folder.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/input/text_input.hpp"
+#include "app/output/files.hpp"
+#include "viz/report/words.hpp"
+
+#include "features/diagnose/evidence_merge.hpp"
+#include "features/diagnose/launch_log_reader.hpp"
+#include "features/diagnose/stack_evidence.hpp"
+
+namespace pipesim::app {
+namespace {
+
+using formats::EvidenceKind;
+using Paths = std::vector<std::string>;
+
+constexpr std::size_t kMaxEvidenceFiles = 100'000;
+
+// Replaces each folder in `paths` by its files, sorted by name.
+Paths all_files(const Paths& paths) {
+  Paths files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    Paths found;
+    std::filesystem::recursive_directory_iterator entries(path, error);
+    if (error) {
+      throw FileError(models::Code::kFile,
+                      fmt::format("cannot read '{}': {}", path, error.message()));
+    }
+    for (const auto& entry : entries) {
+      if (entry.is_regular_file(error)) found.push_back(entry.path().string());
+      if (found.size() > kMaxEvidenceFiles) {
+        throw FileError(models::Code::kFile,
+                        fmt::format("'{}' has more than {} files", path, kMaxEvidenceFiles));
+      }
+    }
+    // Skips a JSON copy of a pickled dump in the same folder.
+    const std::set<std::string> names(found.begin(), found.end());
+    std::erase_if(found, [&](const std::string& name) {
+      constexpr std::string_view kJson = ".json";
+      return name.ends_with(kJson) && names.count(name.substr(0, name.size() - kJson.size())) > 0;
+    });
+    std::sort(found.begin(), found.end());
+    std::move(found.begin(), found.end(), std::back_inserter(files));
+  }
+  return files;
+}
+
+// Finds the kind of a file. The beginning identifies dumps of the Flight Recorder and logs of NCCL,
+// which can be large. Reads other files whole.
+std::optional<EvidenceKind> kind_of(const std::string& path) {
+  constexpr std::size_t kBeginning = std::size_t{1} << 16;
+  std::istringstream no_input;
+  const auto first = formats::known_kind_of_evidence(read_file(path, no_input, kBeginning));
+  const bool sure = first == EvidenceKind::kFlightRecorder || first == EvidenceKind::kNcclLog;
+  if (sure) return first;
+  return formats::known_kind_of_evidence(read_file(path, no_input, formats::kMaxLogBytes));
+}
+
+// Returns the hosts with an unfinished launch in a launch log.
+std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& log) {
+  std::map<std::uint32_t, models::HostStanding> hosts;
+  for (std::uint32_t rank = 0; rank < log.ranks.size(); ++rank) {
+    for (const models::LoggedThread& thread : log.ranks[rank].threads) {
+      if (thread.open.empty()) continue;
+      hosts[rank] = {true, thread.last_entered, {}};
+    }
+  }
+  return hosts;
+}
+
+}  // namespace
+
+SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
+  SortedEvidence sorted;
+  std::size_t others = 0;
+  for (const std::string& path : all_files(paths)) {
+    if (const auto kind = kind_of(path)) {
+      sorted.files[*kind].push_back(path);
+    } else {
+      ++others;
+    }
+  }
+  if (sorted.files.empty()) {
+    TextInput(shown_path(paths.front()), "", console)
+        .fail(models::Code::kNoEvidence,
+              "no evidence found here: no dump, log, stack or report of RAS");
+  }
+  if (others > 0) {
+    sorted.notes.push_back(fmt::format("{} {} no evidence: not used", viz::counted(others, "file"),
+                                       others == 1 ? "is" : "are"));
+  }
+  return sorted;
+}
+
+DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& console) {
+  DumpReading all;
+  all.notes = sorted.notes;
+  const auto files_of = [&](EvidenceKind kind) -> const Paths* {
+    const auto found = sorted.files.find(kind);
+    return found == sorted.files.end() ? nullptr : &found->second;
+  };
+  const auto add = [&](DumpReading reading) {
+    std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
+    models::merge_evidence(all.evidence, std::move(reading.evidence), all.notes);
+    if (!reading.calls.empty()) all.calls = std::move(reading.calls);
+  };
+  const auto pending = [&] {
+    return std::any_of(all.evidence.ranks.begin(), all.evidence.ranks.end(), [](const auto& rank) {
+      return std::any_of(rank.calls.begin(), rank.calls.end(), [](const auto& call) {
+        return call.state != models::CallState::kCompleted;
+      });
+    });
+  };
+  for (const EvidenceKind kind : {EvidenceKind::kFlightRecorder, EvidenceKind::kNcclLog}) {
+    if (const Paths* files = files_of(kind)) add(read_dumps(kind, *files, console));
+  }
+  models::KnownJob known = models::known_job(all.evidence);
+  std::optional<StackReading> stacks;
+  if (const Paths* files = files_of(EvidenceKind::kStacks)) {
+    stacks = read_stacks(*files, console, known);
+    for (const auto& [rank, pid] : stacks->dumps.pids) {
+      known.processes.push_back({{"", pid, ""}, rank});
+    }
+  }
+  if (const Paths* files = files_of(EvidenceKind::kRas)) {
+    add(read_ras(*files, console, pending(), known));
+  }
+  if (stacks) {
+    StackReading& reading = *stacks;
+    std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
+    // Stacks show the waiting ranks only if no other evidence has a pending call. Stacks always
+    // show the position of each host.
+    if (!pending() && reading.dumps.names.empty()) {
+      models::merge_evidence(
+          all.evidence, stack_evidence(reading.dumps, models::diagnose(reading.dumps)), all.notes);
+    } else {
+      all.evidence.format = all.evidence.format + ", stacks";
+    }
+    add_hosts(all.evidence, models::host_standings(reading.dumps), reading.dumps.files);
+  }
+  if (const Paths* files = files_of(EvidenceKind::kLaunchLog)) {
+    const LaunchLogReading reading = read_launch_logs(*files, console);
+    if (all.evidence.ranks.empty()) {
+      models::RankEvidence unknown;
+      unknown.complete = false;
+      all.evidence.ranks.resize(reading.log.ranks.size(), unknown);
+    }
+    add_hosts(all.evidence, hosts_of(reading.log), {});
+    all.evidence.format =
+        all.evidence.format + (all.evidence.format.empty() ? "" : ", ") + reading.log.format;
+  }
+  return all;
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,27 @@
+// All evidence of one hang, sorted into kinds by content.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/output/console.hpp"
+
+#include "features/diagnose/evidence_input.hpp"
+#include "features/diagnose/evidence_kind.hpp"
+
+namespace pipesim::app {
+
+struct SortedEvidence {
+  std::map<formats::EvidenceKind, std::vector<std::string>> files;
+  std::vector<models::OutsideText> notes;  // notes on files that are not evidence
+};
+
+/// Returns the files of `paths`, and of folders in them, by kind. Throws FileError, and
+/// ReportedMistakes if no file is evidence.
+SortedEvidence sort_evidence(const std::vector<std::string>& paths, const Console& console);
+
+/// Reads and merges all evidence. Skips boxing logs, which show nothing about a hang.
+DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& console);
+
+}  // namespace pipesim::app

@@ -1,0 +1,365 @@
+// The simulated communicators match calls in call order, as NCCL does. So each communicator must
+// begin with the same call on all ranks. If one member has completed a call, the scenario omits the
+// call on all members.
+#include "features/diagnose/evidence_writer.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "formats/document/versions.hpp"
+#include "formats/document/yaml_writer.hpp"
+#include "models/characters.hpp"
+#include "models/graph/task_graph.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using models::CallState;
+using models::Operation;
+using models::RecordedCall;
+using models::RecordedOp;
+using models::RootReason;
+
+// Returns the operation that the scenario uses for an op of this name. A barrier would block the
+// host, so an all_reduce replaces it.
+Operation written_as(const std::string& name) {
+  const Operation found = models::operation_in(name).value_or(Operation::kAllReduce);
+  const bool has_peers = models::is_collective(found) && found != Operation::kBarrier;
+  return has_peers ? found : Operation::kAllReduce;
+}
+
+class EvidenceWriter {
+ public:
+  EvidenceWriter(const models::Evidence& evidence, const models::Diagnosis& diagnosis)
+      : evidence_(evidence), diagnosis_(diagnosis), index_(evidence) {
+    for (const models::Suspect& suspect : diagnosis.suspects) roots_.insert(suspect.rank);
+    for (const models::DiagnosisRoot& root : diagnosis.roots) {
+      if (root.reason != RootReason::kUnexplained) roots_.insert(root.rank);
+      if (root.reason == RootReason::kDeviceStopped) stopped_.insert(root.rank);
+    }
+    for (const models::Wait& wait : diagnosis.waits) {
+      if (wait.kind != sim::WaitKind::kCallOrder) continue;
+      behind_[{wait.from.rank, wait.from.op.name, wait.from.op.number}] = {
+          wait.to.rank, wait.to.op.name, wait.to.op.number};
+    }
+  }
+
+  std::string run();
+
+ private:
+  // A call as reports identify it: rank, op and number.
+  using Told = std::tuple<std::uint32_t, std::string, std::uint32_t>;
+
+  Told told(std::uint32_t rank, const RecordedCall& call) const {
+    return {rank, models::call_name(call, evidence_.groups[call.group], rank),
+            static_cast<std::uint32_t>(call.sequence)};
+  }
+  std::string communicator(const RecordedCall& call);
+  void add_order(std::uint32_t rank, const RecordedCall& call, YamlNode& step);
+  void collect();
+  bool goes_on(std::uint32_t rank) const;
+  void add_missing(std::uint32_t rank);
+  // Group, sender, receiver, and whether the sends are coalesced.
+  using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
+  struct BothEnds {
+    std::vector<const RecordedOp*> sends;
+    std::vector<const RecordedOp*> receives;
+  };
+  std::map<Ends, BothEnds> pending_messages() const;
+  void add_missing_messages();
+  bool is_done_elsewhere(const RecordedCall& call) const;
+  std::string plain_name(std::uint32_t group) const;
+  std::string group_name(std::uint32_t group);
+  std::string pair_name(std::uint32_t group, std::uint32_t a, std::uint32_t b);
+  YamlNode step(std::uint32_t rank, const RecordedCall& call);
+  YamlNode message(std::uint32_t rank, const RecordedOp& op, const std::string& communicator);
+  YamlNode program(std::uint32_t rank);
+
+  const models::Evidence& evidence_;
+  const models::Diagnosis& diagnosis_;
+  models::CallIndex index_;
+  std::set<std::uint32_t> roots_;
+  std::set<std::uint32_t> stopped_;
+  // Calls that are blocked by call order, and the calls that block them.
+  std::map<Told, Told> behind_;
+  std::vector<std::vector<const RecordedCall*>> pending_;  // [rank]
+  // [rank]: calls to add, which other ranks wait for
+  std::vector<std::vector<RecordedCall>> later_;
+  std::map<std::string, std::vector<std::uint32_t>> groups_;  // groups in use, with their ranks
+};
+
+// Returns a plain name for a group, because group names may contain any characters.
+std::string EvidenceWriter::plain_name(std::uint32_t group) const {
+  std::string name = "pg";
+  for (const char c : evidence_.groups[group].name) {
+    const bool plain = models::is_alphanumeric(c);
+    name += plain ? c : '_';
+  }
+  // Distinguishes groups of the same name.
+  for (std::uint32_t other = 0; other < group; ++other) {
+    if (evidence_.groups[other].name == evidence_.groups[group].name) {
+      name += fmt::format("_{}", group);
+      break;
+    }
+  }
+  return name;
+}
+
+std::string EvidenceWriter::group_name(std::uint32_t group) {
+  std::string name = plain_name(group);
+  groups_.emplace(name, evidence_.groups[group].ranks);
+  return name;
+}
+
+// Returns the group of two ranks, whose sends and recvs outside of coalesced calls have their own
+// stream.
+std::string EvidenceWriter::pair_name(std::uint32_t group, std::uint32_t a, std::uint32_t b) {
+  std::string name = fmt::format("{}_{}_{}", plain_name(group), std::min(a, b), std::max(a, b));
+  std::vector<std::uint32_t> ranks = {std::min(a, b)};
+  if (a != b) ranks.push_back(std::max(a, b));
+  groups_.emplace(name, std::move(ranks));
+  return name;
+}
+
+bool EvidenceWriter::is_done_elsewhere(const RecordedCall& call) const {
+  const std::vector<std::uint32_t>& members = evidence_.groups[call.group].ranks;
+  return !call.messages && std::any_of(members.begin(), members.end(), [&](std::uint32_t member) {
+    std::uint32_t theirs = 0;
+    const models::Called called = index_.collective(member, key_of(call), &theirs);
+    return called == models::Called::kDone ||
+           (called == models::Called::kYes &&
+            evidence_.ranks[member].calls[theirs].state == CallState::kCompleted);
+  });
+}
+
+void EvidenceWriter::collect() {
+  pending_.resize(evidence_.ranks.size());
+  later_.resize(evidence_.ranks.size());
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    if (stopped_.count(rank) > 0) continue;
+    for (const RecordedCall& call : evidence_.ranks[rank].calls) {
+      // For some sends and recvs, the evidence has only the number.
+      const bool is_told = !call.messages || !call.ops.empty();
+      if (is_told && call.state != CallState::kCompleted && !is_done_elsewhere(call)) {
+        pending_[rank].push_back(&call);
+      }
+    }
+  }
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) add_missing(rank);
+  add_missing_messages();
+}
+
+// Whether the rank continues once its device is done. A rank without a dump that is no root is
+// assumed to have made the same calls as the others.
+bool EvidenceWriter::goes_on(std::uint32_t rank) const {
+  if (roots_.count(rank) > 0) return false;
+  return !evidence_.ranks[rank].has_dump || !pending_[rank].empty();
+}
+
+// Adds the collectives of other ranks that `rank` has not called.
+void EvidenceWriter::add_missing(std::uint32_t rank) {
+  if (!goes_on(rank)) return;
+  std::map<models::CollectiveKey, const RecordedCall*> missing;
+  for (const auto& calls : pending_) {
+    for (const RecordedCall* call : calls) {
+      if (call->messages) continue;
+      const std::vector<std::uint32_t>& members = evidence_.groups[call->group].ranks;
+      if (!std::binary_search(members.begin(), members.end(), rank)) continue;
+      std::uint32_t own = 0;
+      const models::Called called = index_.collective(rank, key_of(*call), &own);
+      const bool lacks = called == models::Called::kNo || called == models::Called::kUnknown;
+      if (lacks) missing.emplace(key_of(*call), call);
+    }
+  }
+  for (const auto& [key, call] : missing) {
+    later_[rank].push_back(*call);
+    later_[rank].back().at.clear();  // `at` is the line of another rank
+  }
+}
+
+// Returns the pending sends and recvs by group and pair of ranks.
+std::map<EvidenceWriter::Ends, EvidenceWriter::BothEnds> EvidenceWriter::pending_messages() const {
+  std::map<Ends, BothEnds> result;
+  for (const auto& calls : pending_) {
+    for (const RecordedCall* call : calls) {
+      for (const RecordedOp& op : call->ops) {
+        if (!op.message) continue;
+        BothEnds& both = result[{call->group, op.source, op.target, call->coalesced}];
+        (op.is_send() ? both.sends : both.receives).push_back(&op);
+      }
+    }
+  }
+  return result;
+}
+
+// Adds the missing matches of pending sends and recvs.
+void EvidenceWriter::add_missing_messages() {
+  for (const auto& [key, both] : pending_messages()) {
+    const auto& [group, source, target, coalesced] = key;
+    const bool more_sends = both.sends.size() > both.receives.size();
+    const auto& more = more_sends ? both.sends : both.receives;
+    const std::uint32_t rank = more_sends ? target : source;
+    if (!goes_on(rank)) continue;
+    for (std::size_t i = std::min(both.sends.size(), both.receives.size()); i < more.size(); ++i) {
+      RecordedCall call;
+      call.group = group;
+      call.messages = true;
+      call.coalesced = coalesced;
+      call.ops.push_back(*more[i]);
+      call.ops.front().name = more_sends ? "recv" : "send";
+      later_[rank].push_back(std::move(call));
+    }
+  }
+}
+
+YamlNode EvidenceWriter::message(std::uint32_t rank, const RecordedOp& op,
+                                 const std::string& communicator) {
+  YamlNode result = YamlNode::map();
+  const bool sends = op.source == rank;
+  result.add(sends ? "send" : "recv", YamlNode::text(communicator));
+  result.add(sends ? "to" : "from", YamlNode::value(std::to_string(sends ? op.target : op.source)));
+  const std::int64_t size =
+      std::max<std::int64_t>(1, models::elements(sends ? op.input_sizes : op.output_sizes));
+  result.add("bytes", YamlNode::value(fmt::format("{}B", size)));
+  return result;
+}
+
+YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
+  YamlNode result = YamlNode::map();
+  if (call.messages && !call.coalesced && !call.ops.empty()) {
+    const RecordedOp& op = call.ops.front();
+    result = message(rank, op, communicator(call));
+  } else if (call.messages) {
+    YamlNode calls = YamlNode::list();
+    for (const RecordedOp& op : call.ops) {
+      if (op.message) calls.add(message(rank, op, group_name(call.group)));
+    }
+    result.add("group", std::move(calls));
+  } else {
+    const RecordedOp* op = call.ops.empty() ? nullptr : &call.ops.front();
+    const Operation operation = written_as(op == nullptr ? call.end_name : op->name);
+    result.add(models::operation_name(operation), YamlNode::text(group_name(call.group)));
+    if (models::has_root(operation)) {  // the recording does not name the root
+      result.add("root",
+                 YamlNode::value(std::to_string(evidence_.groups[call.group].ranks.front())));
+    }
+    // In an all_to_all, each rank has its own sizes.
+    const std::int64_t in = op == nullptr ? 0 : models::elements(op->input_sizes);
+    const std::int64_t out = op == nullptr ? 0 : models::elements(op->output_sizes);
+    const std::int64_t size =
+        operation == Operation::kAllToAll ? 1 : std::max<std::int64_t>(1, std::min(in, out));
+    result.add("bytes", YamlNode::value(fmt::format("{}B", size)));
+  }
+  if (!call.at.empty()) result.add("at", YamlNode::text(call.at));
+  return result;
+}
+
+std::string EvidenceWriter::communicator(const RecordedCall& call) {
+  if (!call.messages || call.coalesced) return group_name(call.group);
+  const RecordedOp& op = call.ops.front();
+  return pair_name(call.group, op.source, op.target);
+}
+
+// Adds `after` to a call that is assumed to be queued after a call of another stream.
+void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, YamlNode& step) {
+  const auto order = behind_.find(told(rank, call));
+  if (order == behind_.end()) return;
+  for (const RecordedCall* other : pending_[rank]) {
+    if (told(rank, *other) != order->second) continue;
+    YamlNode streams = YamlNode::list();
+    streams.add(YamlNode::text(models::calls_stream(communicator(*other))));
+    step.add("after", std::move(streams));
+    return;
+  }
+}
+
+YamlNode EvidenceWriter::program(std::uint32_t rank) {
+  YamlNode steps = YamlNode::list();
+  if (stopped_.count(rank) > 0) {
+    YamlNode kernel = YamlNode::map();
+    kernel.add("compute", YamlNode::text(fmt::format("kernel {}", rank)));
+    kernel.add("takes", YamlNode::value("1us"));
+    steps.add(std::move(kernel));
+  }
+  for (const RecordedCall* call : pending_[rank]) {
+    YamlNode item = step(rank, *call);
+    add_order(rank, *call, item);
+    steps.add(std::move(item));
+  }
+  if (!steps.empty()) {
+    YamlNode wait = YamlNode::map();
+    wait.add("synchronize", YamlNode::text("device"));
+    steps.add(std::move(wait));
+  }
+  for (const RecordedCall& call : later_[rank]) {
+    steps.add(step(rank, call));
+  }
+  return steps;
+}
+
+std::string EvidenceWriter::run() {
+  const sim::Verdict verdict = diagnosis_.explanation.verdict;
+  const bool suspected = verdict == sim::Verdict::kLimit && !diagnosis_.suspects.empty();
+  if (verdict == sim::Verdict::kCompleted) return {};
+  if (verdict == sim::Verdict::kLimit && !suspected) return {};
+  if (diagnosis_.pending == 0) return {};
+  collect();
+  YamlNode programs = YamlNode::list();
+  YamlNode faults = YamlNode::list();
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    YamlNode steps = program(rank);
+    if (steps.empty()) continue;
+    YamlNode entry = YamlNode::map();
+    entry.add("on", YamlNode::value(std::to_string(rank)));
+    entry.add("do", std::move(steps));
+    programs.add(std::move(entry));
+    if (stopped_.count(rank) == 0) continue;
+    YamlNode fault = YamlNode::map();
+    fault.add("rank", YamlNode::value(std::to_string(rank)));
+    fault.add("fails", YamlNode::text("device error"));
+    fault.add("act", YamlNode::text(fmt::format("kernel {}#1", rank)));
+    faults.add(std::move(fault));
+  }
+  YamlNode groups = YamlNode::map();
+  for (const auto& [name, ranks] : groups_) {
+    YamlNode members = YamlNode::list();
+    for (const std::uint32_t rank : ranks) members.add(YamlNode::value(std::to_string(rank)));
+    groups.add(name, std::move(members));
+  }
+  YamlNode expect = YamlNode::map();
+  expect.add("verdict", YamlNode::text(verdict == sim::Verdict::kDeadlock   ? "deadlock"
+                                       : verdict == sim::Verdict::kMismatch ? "mismatch"
+                                                                            : "starved"));
+  if (verdict == sim::Verdict::kStarved || suspected) {
+    YamlNode roots = YamlNode::list();
+    for (const std::uint32_t rank : roots_) roots.add(YamlNode::value(std::to_string(rank)));
+    expect.add("roots", std::move(roots));
+  }
+  YamlNode top = YamlNode::map();
+  top.add("schema", YamlNode::value(kScenarioSchema));
+  top.add("name", YamlNode::text("evidence"));
+  // The ranks had already connected for these calls, and the evidence does not show why a send
+  // waits.
+  top.add("reading", YamlNode::text("contract"));
+  top.add("ranks", YamlNode::value(std::to_string(evidence_.ranks.size())));
+  top.add("groups", std::move(groups));
+  top.add("programs", std::move(programs));
+  if (!faults.empty()) top.add("faults", std::move(faults));
+  top.add("expect", std::move(expect));
+  return top.document({"groups", "programs", "faults"});
+}
+
+}  // namespace
+
+std::string write_evidence_scenario(const models::Evidence& evidence,
+                                    const models::Diagnosis& diagnosis) {
+  return EvidenceWriter(evidence, diagnosis).run();
+}
+
+}  // namespace pipesim::formats

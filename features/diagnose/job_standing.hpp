@@ -1,0 +1,36 @@
+// Locates the ranks of a real job in the record of its script.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "features/diagnose/evidence.hpp"
+#include "features/record/record.hpp"
+
+namespace pipesim::models {
+
+/// The position of a rank of the job in the record.
+enum class JobStanding : std::uint8_t {
+  kUnknown,  // no evidence of its calls
+  kIn,       // current call
+  kBefore,   // all its calls are done, and this call is next
+  kAtEnd,    // all its calls are done, and the record has no further call
+  kDiffers,  // the record has another call with this number
+  kNotThere  // the record has no call with this number, and no step that repeats
+};
+
+struct RankPlace {
+  std::uint32_t rank = 0;
+  JobStanding standing = JobStanding::kUnknown;
+  std::string call;        // name in the job: "all_reduce dp#17"; for kBefore, its last call
+  std::int64_t steps = 0;  // steps done before a call after the last step of the record
+  const RecordEntry* entry = nullptr;  // entry in the record; for kIn, kBefore, kDiffers
+};
+
+/// Returns the place of each rank of the record. A number after the last number of the record is
+/// looked up in the last optimizer step, as if this step were repeated.
+std::vector<RankPlace> job_places(const Record& record, const Evidence& evidence);
+
+}  // namespace pipesim::models

@@ -1,0 +1,72 @@
+// Lines of a job's output as people keep and paste it: with launcher labels, colors, and long lines
+// broken at the width of a terminal.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace pipesim::formats {
+
+struct LogLine {
+  std::string text;                   // without colors and label
+  std::string label;                  // label before the text: "12: ", "worker-1  | "; may be empty
+  std::uint64_t number = 0;           // line number in its file, from 1
+  std::optional<std::uint32_t> rank;  // rank of the job, from `[rank12]:` or the label
+};
+
+/// The longest line that is read; longer lines are not log lines.
+inline constexpr std::size_t kMaxLogLine = std::size_t{1} << 16;
+
+/// Returns `text` without color codes.
+std::string without_colours(std::string_view text);
+
+/// Returns the label that a launcher, a collector or a logger put before `line`: `12: ` (srun),
+/// `[1,3]<stderr>:` (mpirun), `name-1  | ` (docker compose), `(Worker pid=12, ip=10.0.0.3) ` (Ray),
+/// `[pod/x/c] ` (kubectl), `[node0:3] `, `[80746] `, a time.
+std::string_view label_of(std::string_view line);
+
+/// Returns the rank of the job in a label of srun, of mpirun, or like `[node0:3] `.
+std::optional<std::uint32_t> rank_of_label(std::string_view label);
+
+/// Returns the rank of the job in `[rank12]:`, which PyTorch writes since 2.3.
+std::optional<std::uint32_t> global_rank(std::string_view line);
+
+/// Calls `take` for each line of a file; joins broken lines. If `[rank12]:` contradicts the label
+/// of a line, the launcher's numbers are not ranks, and labels give no ranks.
+void each_log_line(std::string_view text, const std::function<void(const LogLine&)>& take);
+
+/// Returns `text` without blanks, in lower case: the form in which broken lines are searched.
+std::string squeezed(std::string_view text);
+
+/// Returns `text` from its first nonblank character on.
+std::string_view unindented(std::string_view text);
+
+/// Returns the number at the beginning of `text`.
+template <typename Number>
+std::optional<Number> number_at(std::string_view text, int base = 10) {
+  Number value = 0;
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return problem == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+/// Returns the number right after `key`.
+template <typename Number>
+std::optional<Number> number_after(std::string_view text, std::string_view key, int base = 10) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  return number_at<Number>(text.substr(at + key.size()), base);
+}
+
+/// Returns the text from `key` to the next of `ends`; empty if `key` is missing.
+std::string_view word_after(std::string_view text, std::string_view key, std::string_view ends);
+
+/// Returns `text` without white space at its ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace pipesim::formats

@@ -1,0 +1,573 @@
+// Lines differ between versions of PyTorch. The reader searches only for parts that are unchanged
+// since 2.0:
+//   [rank9]:[E ...] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7,
+//   OpType=ALLREDUCE, ...
+//   [rank9]:[E ...] [PG ID 1 PG GUID 5(tp) Rank 1] ... last enqueued NCCL work: 9, last completed
+//   NCCL work: 6
+// and, for NCCL's own lines (with NCCL_DEBUG=INFO):
+//   comm 0x55 rank 3 nranks 8 ... commId 0x5a - Init COMPLETE
+//   NET/IB : Got completion from peer 10.0.0.3<5492> with status=12 ...
+// The number in [rank9] is a rank of the job; the number after "Rank" is a rank of the process
+// group (ProcessGroupNCCL::logPrefix). A line without [rank9] has a known rank only in the default
+// group, or if another line has both numbers.
+#include "features/diagnose/nccl_log_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace pipesim::formats {
+namespace {
+
+constexpr std::size_t kMaxWorksOfRank = 1000;  // more works do not time out at once
+constexpr std::size_t kMaxWorks = 1'000'000;
+// The most later works after a timeout. The log has only their numbers.
+constexpr std::int64_t kMaxBehind = 1000;
+
+// The mark of a group in a squeezed line: "[pgid0pgguid0(default_pg)rank3]", "[pg1rank3]". Name and
+// description are in lower case, like the squeezed line; PyTorch's own names are lower case anyway.
+struct GroupMark {
+  std::string name;
+  std::string description;
+  std::optional<std::uint32_t> rank;
+};
+
+GroupMark group_of(std::string_view line) {
+  const std::size_t begin = line.find("[pg");
+  if (begin == std::string_view::npos) return {};
+  const std::size_t close = line.find(']', begin);
+  if (close == std::string_view::npos) return {};
+  std::string_view text = line.substr(begin + 3, close - begin - 3);
+  const std::size_t rank = text.rfind("rank");
+  if (rank == std::string_view::npos) return {};
+  GroupMark mark;
+  mark.rank = number_at<std::uint32_t>(text.substr(rank + 4));
+  text = text.substr(0, rank);
+  constexpr std::string_view kGuid = "guid";
+  const std::size_t guid = text.find(kGuid);
+  if (guid != std::string_view::npos) text.remove_prefix(guid + kGuid.size());
+  const std::size_t open = text.find('(');
+  mark.name = models::printable(text.substr(0, open));
+  if (open == std::string_view::npos) return mark;
+  const std::string_view description = text.substr(open + 1);
+  mark.description = models::printable(description.substr(0, description.find(')')));
+  return mark;
+}
+
+// Sorts calls by number, and numbers their records in this order.
+void order_by_number(models::RankEvidence& rank) {
+  std::stable_sort(rank.calls.begin(), rank.calls.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.group, a.sequence) < std::tuple(b.group, b.sequence);
+  });
+  std::uint64_t record = 0;
+  for (models::RecordedCall& call : rank.calls) {
+    call.last_record = record++;
+    for (models::RecordedOp& op : call.ops) op.record = call.last_record;
+  }
+  std::stable_sort(rank.progress.begin(), rank.progress.end(),
+                   [](const auto& a, const auto& b) { return a.group < b.group; });
+}
+
+bool is_message(const std::string& op) { return op == "send" || op == "recv"; }
+
+// Whether an error only follows from a hang.
+bool is_consequence(std::string_view error) {
+  constexpr std::array kSigns = {std::string_view("NCCL"),
+                                 std::string_view("DistBackendError"),
+                                 std::string_view("DistNetwork"),
+                                 std::string_view("imeout"),
+                                 std::string_view("timed out"),
+                                 std::string_view("onnection"),
+                                 std::string_view("SIGTERM"),
+                                 std::string_view("KeyboardInterrupt"),
+                                 std::string_view("SystemExit"),
+                                 std::string_view("ChildFailedError"),
+                                 std::string_view("Broken pipe"),
+                                 std::string_view("TCPStore"),
+                                 std::string_view("Detected mismatch between collectives")};
+  return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) {
+    return error.find(sign) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+bool NcclLogReader::is_default(const std::string& group) const {
+  if (group == "0") return true;
+  const auto described = descriptions_.find(group);
+  return described != descriptions_.end() && described->second == "default_pg";
+}
+
+// Returns the job rank of a writer. If no line names a group, the job is assumed to have one group.
+std::optional<std::uint32_t> NcclLogReader::rank_of(const Writer& writer) const {
+  if (writer.rank) return writer.rank;
+  if (!writer.local) return std::nullopt;
+  const bool one_group = writer.group.empty() && rank_of_local_.empty() && descriptions_.empty();
+  if (is_default(writer.group) || one_group) return writer.local;
+  const auto known = rank_of_local_.find({writer.group, *writer.local});
+  return known == rank_of_local_.end() ? std::nullopt : std::optional(known->second);
+}
+
+void NcclLogReader::take_writer(const std::string& squeezed, Writer& writer) {
+  const GroupMark mark = group_of(squeezed);
+  writer.group = mark.name;
+  writer.local = mark.rank ? mark.rank : number_after<std::uint32_t>(squeezed, "[rank");
+  // "[rank9]:" comes first and is not a rank of the group.
+  if (!mark.rank && writer.rank) {
+    const std::size_t second = squeezed.find("[rank", squeezed.find("[rank") + 1);
+    writer.local = second == std::string::npos
+                       ? std::nullopt
+                       : number_at<std::uint32_t>(std::string_view(squeezed).substr(second + 5));
+  }
+  if (writer.local && *writer.local >= models::kMaxEvidenceRanks) writer.local.reset();
+  if (!mark.name.empty()) descriptions_[mark.name] = mark.description;
+  const bool both = writer.rank && writer.local && !mark.name.empty();
+  if (both) rank_of_local_.emplace(GroupRank(mark.name, *writer.local), *writer.rank);
+}
+
+bool NcclLogReader::take_watchdog(const LogLine& line, const models::EvidencePlace& place) {
+  const bool named = line.text.find("ank") != std::string::npos;
+  if (!named && line.text.find("WorkNCCL(") == std::string::npos) return false;
+  const std::string text = squeezed(line.text);
+  Writer writer;
+  writer.rank = line.rank;
+  writer.place = place;
+  const bool has_work = text.find("worknccl(") != std::string::npos;
+  const bool has_count = text.find("lastenqueuedncclwork:") != std::string::npos ||
+                         text.find("lastenqueuedwork:") != std::string::npos;
+  const bool alarm = text.find("takingtheentireprocessdown") != std::string::npos ||
+                     text.find("operationshavefailedortimedout") != std::string::npos;
+  if (!has_work && !has_count && !alarm) return false;
+  take_writer(text, writer);
+  if (!writer.rank && !writer.local) return false;
+  if (alarm) {
+    if (const auto rank = rank_of(writer)) alarmed_.insert(*rank);
+    return true;
+  }
+  return has_work ? take_work(text, writer) : take_count(text, writer);
+}
+
+// Takes "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, Timeout(ms)=600000)".
+bool NcclLogReader::take_work(const std::string& text, const Writer& writer) {
+  const auto sequence = number_after<std::uint64_t>(text, "seqnum=");
+  if (!sequence || works_.size() == kMaxWorks) return false;
+  Work work;
+  work.writer = writer;
+  work.sequence = *sequence;
+  std::string type(word_after(text, "optype=", kValueEnds));
+  std::transform(type.begin(), type.end(), type.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  work.op = op_name(type);
+  work.in = number_after<std::int64_t>(text, "numelin=").value_or(0);
+  work.out = number_after<std::int64_t>(text, "numelout=").value_or(0);
+  works_.push_back(std::move(work));
+  return true;
+}
+
+// Takes "last enqueued NCCL work: 9, last completed NCCL work: 6".
+bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
+  const auto first_of = [&](std::initializer_list<std::string_view> keys) {
+    std::optional<std::int64_t> found;
+    for (const std::string_view key : keys) {
+      if (!found) found = number_after<std::int64_t>(text, key);
+    }
+    return found;
+  };
+  const auto enqueued = first_of({"lastenqueuedncclwork:", "lastenqueuedwork:"});
+  const auto completed = first_of({"lastcompletedncclwork:", "lastcompletedwork:"});
+  if (!enqueued || !completed || *completed < -1 || *enqueued < *completed) return false;
+  // A line that was cut at the front does not name its writer.
+  if (writer.group.empty() || counts_.size() == kMaxWorks) return false;
+  const auto at_work = first_of({"atwork:", "atncclwork:", "worksequenceid:"});
+  Count count{writer, {}, *enqueued, *completed};
+  if (at_work && *at_work >= 0) count.at_work = static_cast<std::uint64_t>(*at_work);
+  counts_.push_back(std::move(count));
+  return true;
+}
+
+// Takes a line of a traceback. The first unindented line after the frames is the error.
+bool NcclLogReader::take_traceback(const LogLine& line, const models::EvidencePlace& place) {
+  if (!line.rank) return false;
+  std::string_view text = line.text;
+  if (text.starts_with("[rank")) {
+    text.remove_prefix(std::min(text.find(']') + 1, text.size()));
+    if (text.starts_with(':')) text.remove_prefix(1);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  if (text.starts_with("Traceback (most recent call last)")) {
+    failures_.emplace(*line.rank, Failure{{}, place, false});
+    return true;
+  }
+  const auto open = failures_.find(*line.rank);
+  if (open == failures_.end() || open->second.ended) return false;
+  if (text.starts_with(' ') || text.empty()) return false;
+  open->second.ended = true;
+  open->second.reason = models::printable(text.substr(0, 200));
+  return true;
+}
+
+// Takes a line of a report. A fingerprint is also the error of a traceback.
+bool NcclLogReader::take_report(const LogLine& line, const models::EvidencePlace& place) {
+  if (!reports_.take(line, place)) return false;
+  if (is_consequence(line.text)) take_traceback(line, place);
+  return true;
+}
+
+bool NcclLogReader::take_init(std::string_view line) {
+  const std::size_t comm = line.find(" comm 0x");
+  const bool begun = line.find("Init START") != std::string_view::npos;
+  const bool done = line.find("Init COMPLETE") != std::string_view::npos;
+  if (comm == std::string_view::npos || (!begun && !done)) return false;
+  line.remove_prefix(comm);
+  const auto rank = number_after<std::uint32_t>(line, " rank ");
+  const auto ranks = number_after<std::uint32_t>(line, " nranks ");
+  const std::string_view id = word_after(line, " commId ", kValueEnds);
+  const bool good =
+      rank && ranks && !id.empty() && *rank < *ranks && *ranks <= models::kMaxEvidenceRanks;
+  if (ranks && *ranks <= models::kMaxEvidenceRanks) most_ranks_ = std::max(most_ranks_, *ranks);
+  if (!good) return false;
+  Init& init = inits_[std::string(id)];
+  init.ranks = std::max(init.ranks, *ranks);
+  init.begun.insert(*rank);
+  if (done) init.done.insert(*rank);
+  return true;
+}
+
+bool NcclLogReader::take_link_error(std::string_view line) {
+  const std::size_t at = line.find("Got completion from peer ");
+  if (at == std::string_view::npos) return false;
+  line.remove_prefix(at);
+  std::string_view status = word_after(line, "status=", kValueEnds);
+  if (status.empty()) status = word_after(line, "with error ", kValueEnds);
+  if (status.empty()) return false;
+  ++link_errors_[fmt::format("status {} from peer {}", models::printable(status),
+                             models::printable(word_after(line, "from peer ", kValueEnds)))];
+  return true;
+}
+
+bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnostics,
+                         const std::string& name) {
+  std::uint64_t found = 0;
+  const auto file = static_cast<std::uint32_t>(files_.size());
+  files_.push_back(name);
+  each_log_line(text, [&](const LogLine& line) {
+    const models::EvidencePlace place{file, line.number};
+    if (line.rank) seen_.insert(*line.rank);
+    const bool is_call = calls_.take(line, file);
+    const bool taken = is_call || take_init(line.text) || take_link_error(line.text) ||
+                       take_watchdog(line, place) || take_report(line, place) ||
+                       take_traceback(line, place);
+    found += taken ? 1U : 0U;
+    // An Init COMPLETE line starts the calls of a communicator, and also counts as an
+    // initialization.
+    if (is_call) take_init(line.text);
+  });
+  if (found > 0) return true;
+  files_.pop_back();
+  diagnostics
+      .error({}, models::Code::kNoEvidence,
+             "no line of this file is from NCCL or PyTorch's watchdog")
+      .notes.emplace_back(
+          "timeouts are lines with 'WorkNCCL(SeqNum=...)' and 'last enqueued NCCL work: ...'");
+  return false;
+}
+
+// Adds the group to works without one. The watchdog logs a work and its group in two lines of one
+// rank. They belong together if only one group of the rank has this number.
+std::vector<NcclLogReader::Work> NcclLogReader::resolved_works() const {
+  using RankNumber = std::pair<std::uint32_t, std::uint64_t>;
+  std::map<RankNumber, std::set<std::string>> groups_at;
+  for (const Count& count : counts_) {
+    const auto rank = rank_of(count.writer);
+    if (rank && count.at_work) groups_at[{*rank, *count.at_work}].insert(count.writer.group);
+  }
+  for (const Work& work : works_) {
+    const auto rank = rank_of(work.writer);
+    if (rank && !work.writer.group.empty()) {
+      groups_at[{*rank, work.sequence}].insert(work.writer.group);
+    }
+  }
+  std::vector<Work> result;
+  std::map<std::uint32_t, std::size_t> works_of;
+  std::set<std::tuple<std::uint32_t, std::string, std::uint64_t>> known;
+  const auto add = [&](Work work, std::uint32_t rank) {
+    work.writer.rank = rank;
+    const bool is_new = known.emplace(rank, work.writer.group, work.sequence).second;
+    if (is_new && works_of[rank]++ < kMaxWorksOfRank) result.push_back(std::move(work));
+  };
+  for (const Work& work : works_) {
+    const auto rank = rank_of(work.writer);
+    if (!rank) continue;
+    Work it = work;
+    if (it.writer.group.empty()) {
+      const auto groups = groups_at.find({*rank, work.sequence});
+      if (groups != groups_at.end() && groups->second.size() == 1) {
+        it.writer.group = *groups->second.begin();
+      }
+    }
+    add(std::move(it), *rank);
+  }
+  for (const Count& count : counts_) {
+    const auto rank = rank_of(count.writer);
+    if (!rank || count.called == count.completed) continue;
+    Work work;
+    work.writer = count.writer;
+    work.sequence = count.at_work.value_or(static_cast<std::uint64_t>(count.completed + 1));
+    add(std::move(work), *rank);
+  }
+  return result;
+}
+
+// Returns groups whose counts do not number their works, because sends and recvs count as well, or
+// works are coalesced.
+std::set<std::string> NcclLogReader::unusable_counts(const std::vector<Work>& works) const {
+  std::set<std::string> groups;
+  for (const Count& count : counts_) {
+    const bool agrees =
+        !count.at_work || (*count.at_work == static_cast<std::uint64_t>(count.completed + 1) &&
+                           static_cast<std::int64_t>(*count.at_work) <= count.called);
+    if (!agrees) groups.insert(count.writer.group);
+  }
+  for (const Work& work : works) {
+    if (is_message(work.op)) groups.insert(work.writer.group);
+  }
+  return groups;
+}
+
+std::uint32_t NcclLogReader::rank_count() const {
+  std::uint32_t count = most_ranks_;
+  const auto grow = [&](std::uint32_t rank) { count = std::max(count, rank + 1); };
+  for (const std::uint32_t rank : seen_) grow(rank);
+  for (const Work& work : works_) grow(rank_of(work.writer).value_or(0));
+  for (const Count& it : counts_) grow(rank_of(it.writer).value_or(0));
+  return std::max(count, reports_.ranks());
+}
+
+// Returns errors that do not follow from the hang, of ranks that logged no hang afterwards.
+std::map<std::uint32_t, NcclLogReader::Failure> NcclLogReader::own_failures() const {
+  std::map<std::uint32_t, Failure> result;
+  const auto later = [](const models::EvidencePlace& a, const models::EvidencePlace& b) {
+    return a.file == b.file && a.line > b.line;
+  };
+  for (const auto& [rank, failure] : failures_) {
+    if (failure.reason.empty() || is_consequence(failure.reason)) continue;
+    const auto speaks = [&, rank = rank, &place = failure.place](const auto& it) {
+      return rank_of(it.writer) == rank && later(it.writer.place, place);
+    };
+    const bool lives = std::any_of(works_.begin(), works_.end(), speaks) ||
+                       std::any_of(counts_.begin(), counts_.end(), speaks);
+    // An error after a timeout of any rank may follow from it.
+    const auto before = [&, &place = failure.place](const auto& it) {
+      return later(place, it.writer.place);
+    };
+    const bool first = std::none_of(works_.begin(), works_.end(), before) &&
+                       std::none_of(counts_.begin(), counts_.end(), before);
+    if (!lives && first) result.emplace(rank, failure);
+  }
+  return result;
+}
+
+// Blames the first failure. The order of failures is known only within one file.
+void NcclLogReader::add_failures(models::Evidence& evidence) const {
+  const std::map<std::uint32_t, Failure> failures = own_failures();
+  const auto first =
+      std::min_element(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.second.place.file, a.second.place.line) <
+               std::tuple(b.second.place.file, b.second.place.line);
+      });
+  if (first == failures.end()) return;
+  const bool one_file = std::all_of(failures.begin(), failures.end(), [&](const auto& it) {
+    return it.second.place.file == first->second.place.file;
+  });
+  if (!one_file) return;
+  models::ProcessStanding& process = evidence.ranks[first->first].process;
+  process.state = models::ProcessState::kFailed;
+  process.reason = first->second.reason;
+  process.place = first->second.place;
+}
+
+void NcclLogReader::add_works(const std::vector<Work>& works,
+                              const std::map<std::string, std::uint32_t>& number,
+                              models::Evidence& evidence) {
+  for (const Work& work : works) {
+    models::RankEvidence& of = evidence.ranks[*work.writer.rank];
+    of.has_dump = true;
+    models::RecordedCall call;
+    if (work.writer.group.empty()) {
+      call.group = static_cast<std::uint32_t>(evidence.groups.size());
+      evidence.groups.push_back({"", "", {*work.writer.rank}, false});
+    } else {
+      call.group = number.at(work.writer.group);
+    }
+    call.sequence = work.sequence;
+    call.place = work.writer.place;
+    call.messages = is_message(work.op);  // the peer is unknown
+    if (!call.messages && !work.op.empty()) {
+      models::RecordedOp& op = call.ops.emplace_back();
+      op.name = work.op;
+      const bool alike = op.name == "all_reduce" || op.name == "broadcast";
+      if (alike) op.input_sizes = {{work.in}};
+      if (alike) op.output_sizes = {{work.out}};
+    }
+    of.calls.push_back(std::move(call));
+  }
+}
+
+// Adds the named groups, with the ranks that named them. Returns the index of each group by name.
+std::map<std::string, std::uint32_t> NcclLogReader::add_groups(const std::vector<Work>& works,
+                                                               models::Evidence& evidence) const {
+  std::map<std::string, std::set<std::uint32_t>> members;
+  for (const Work& work : works) members[work.writer.group].insert(*work.writer.rank);
+  for (const Count& count : counts_) {
+    if (const auto rank = rank_of(count.writer)) members[count.writer.group].insert(*rank);
+  }
+  members.erase("");
+  std::map<std::string, std::uint32_t> number;
+  for (auto& [name, ranks] : members) {
+    for (std::uint32_t rank = 0; is_default(name) && rank < evidence.ranks.size(); ++rank) {
+      ranks.insert(rank);
+    }
+    number.emplace(name, static_cast<std::uint32_t>(evidence.groups.size()));
+    const auto described = descriptions_.find(name);
+    evidence.groups.push_back({name,
+                               described == descriptions_.end() ? "" : described->second,
+                               {ranks.begin(), ranks.end()},
+                               false});
+  }
+  return number;
+}
+
+// Returns the progress of each rank in a group: its last count.
+NcclLogReader::Progress NcclLogReader::progress(const std::vector<Work>& works,
+                                                const std::map<std::string, std::uint32_t>& number,
+                                                models::Evidence& evidence) const {
+  const std::set<std::string> unusable = unusable_counts(works);
+  Progress progress;
+  for (const Count& count : counts_) {
+    const auto rank = rank_of(count.writer);
+    if (!rank) continue;
+    evidence.ranks[*rank].has_dump = true;
+    if (unusable.count(count.writer.group) > 0) continue;
+    const std::uint32_t group = number.at(count.writer.group);
+    models::GroupProgress& it = progress[{*rank, group}];
+    const bool newer = it.place.file == models::kNoIndex || count.called >= it.called;
+    if (newer) it = {group, count.called, -1, count.completed, false, count.writer.place};
+  }
+  return progress;
+}
+
+// Adds the calls after a work that timed out. Only their numbers are known.
+void NcclLogReader::add_calls_behind(const models::GroupProgress& progress,
+                                     std::vector<models::RecordedCall>& calls) {
+  std::set<std::uint64_t> known;
+  for (const models::RecordedCall& call : calls) {
+    if (call.group == progress.group) known.insert(call.sequence);
+  }
+  const std::int64_t first = std::max<std::int64_t>(0, progress.completed + 1);
+  const std::int64_t last = std::min(progress.called, progress.completed + 1 + kMaxBehind);
+  for (std::int64_t n = first; n <= last; ++n) {
+    if (known.count(static_cast<std::uint64_t>(n)) > 0) continue;
+    models::RecordedCall call;
+    call.group = progress.group;
+    call.sequence = static_cast<std::uint64_t>(n);
+    call.place = progress.place;
+    calls.push_back(std::move(call));
+  }
+}
+
+models::Evidence NcclLogReader::evidence() const {
+  models::Evidence evidence;
+  evidence.format = "NCCL log";
+  evidence.files.assign(files_.begin(), files_.end());
+  evidence.ranks.resize(rank_count());
+  for (models::RankEvidence& rank : evidence.ranks) rank.complete = false;
+  const std::vector<Work> works = resolved_works();
+  const std::map<std::string, std::uint32_t> number = add_groups(works, evidence);
+  const Progress counted = progress(works, number, evidence);
+  for (const auto& [key, it] : counted) evidence.ranks[key.first].progress.push_back(it);
+  add_works(works, number, evidence);
+  for (const auto& [key, it] : counted) add_calls_behind(it, evidence.ranks[key.first].calls);
+  reports_.add_to(evidence);
+  for (models::RankEvidence& rank : evidence.ranks) order_by_number(rank);
+  add_failures(evidence);
+  // A rank that does not log its job rank may have logged lines that cannot be placed.
+  const auto is_unplaced = [&](const auto& it) { return !rank_of(it.writer); };
+  const bool unplaced = std::any_of(works_.begin(), works_.end(), is_unplaced) ||
+                        std::any_of(counts_.begin(), counts_.end(), is_unplaced);
+  for (const Count& count : counts_) {
+    const auto rank = rank_of(count.writer);
+    if (unplaced && rank && !count.writer.rank) evidence.ranks[*rank].may_wait = true;
+  }
+  return evidence;
+}
+
+std::string NcclLogReader::note_of(const std::string& id, const Init& init) {
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t rank = 0; rank < init.ranks; ++rank) {
+    if (init.begun.count(rank) == 0) missing.push_back(rank);
+  }
+  constexpr std::size_t kMaxTold = 16;
+  const std::size_t left = missing.size() > kMaxTold ? missing.size() - kMaxTold : 0;
+  missing.resize(missing.size() - left);
+  return fmt::format("Communicator {}: {} of {} ranks started to initialize it, {} finished{}{}{}",
+                     models::printable(id), init.begun.size(), init.ranks, init.done.size(),
+                     missing.empty()       ? ""
+                     : missing.size() == 1 ? "; no log line from rank "
+                                           : "; no log line from ranks ",
+                     fmt::join(missing, ", "), left > 0 ? fmt::format(" and {} more", left) : "");
+}
+
+// Adds notes on works without a rank, and on alarms without a number.
+void NcclLogReader::add_notes_of_unplaced(std::vector<models::OutsideText>& notes) const {
+  std::set<std::uint32_t> numbered;
+  std::size_t unplaced = 0;
+  const auto count = [&](const auto& all) {
+    for (const auto& it : all) {
+      const auto rank = rank_of(it.writer);
+      if (rank) numbered.insert(*rank);
+      unplaced += rank ? 0U : 1U;
+    }
+  };
+  count(works_);
+  count(counts_);
+  if (unplaced > 0) {
+    notes.push_back(fmt::format(
+        "Timeouts whose rank in the job is not known: {} (they number it in their group only)",
+        unplaced));
+  }
+  std::vector<std::uint32_t> alarmed;
+  for (const std::uint32_t rank : alarmed_) {
+    if (numbered.count(rank) == 0) alarmed.push_back(rank);
+  }
+  if (alarmed.empty()) return;
+  notes.push_back(fmt::format("A call failed on rank{} {}; no line says which",
+                              alarmed.size() == 1 ? "" : "s", fmt::join(alarmed, ", ")));
+}
+
+std::vector<models::OutsideText> NcclLogReader::notes() const {
+  std::vector<models::OutsideText> notes;
+  for (const auto& [id, init] : inits_) {
+    if (init.done.size() < init.ranks) notes.push_back(note_of(id, init));
+  }
+  for (const auto& [what, count] : link_errors_) {
+    const bool no_answer = what.starts_with("status 12 ") || what.find("(12") != std::string::npos;
+    notes.push_back(fmt::format("NET/IB ended in an error {} time{}: {}{}", count,
+                                count == 1 ? "" : "s", what,
+                                no_answer ? " (no answer, after all retries)" : ""));
+  }
+  add_notes_of_unplaced(notes);
+  reports_.add_notes(notes);
+  for (const auto& [rank, failure] : own_failures()) {
+    notes.push_back(fmt::format("Rank {} ended in an error of its own: {}", rank, failure.reason));
+  }
+  return notes;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,108 @@
+// Stacks of all ranks of a job that hangs: groups of ranks at the same place, and the stragglers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/outside_text.hpp"
+#include "models/result/explanation.hpp"
+
+#include "features/diagnose/evidence.hpp"
+
+namespace pipesim::models {
+
+/// "step (train.py:88)". For native frames, the place is a library.
+struct StackFrame {
+  OutsideText function;
+  OutsideText place;
+
+  friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
+};
+
+struct ThreadStack {
+  std::uint32_t rank = 0;
+  OutsideText process;             // "1234: python train.py"
+  OutsideText thread;              // name or number
+  bool active = false;             // whether it runs
+  std::vector<StackFrame> frames;  // innermost first
+  EvidencePlace source;            // `file` is an index into StackDumps::files
+};
+
+struct StackDumps {
+  OutsideText name;  // title of the report
+  std::vector<ThreadStack> threads;
+  bool numbered = false;  // whether some processes got their rank from their order
+  std::map<std::uint32_t, OutsideText> names;  // names of the ranks numbered this way: "process 41"
+  std::map<std::uint32_t, OutsideText> pids;   // pids of the other ranks, if known
+  std::vector<OutsideText> files;
+  std::uint64_t helpers = 0;  // processes that are not ranks: launchers, data workers
+};
+
+/// The wait of a thread, as far as its frames show it.
+enum class WaitPlace : std::uint8_t {
+  kUnknown,
+  kCollective,  // includes barriers
+  kMessage,
+  kInit,  // initialization of a communicator or group
+  kDevice,
+  kStore,
+  kLock,
+  kInput,     // input of data
+  kMessages,  // an idle thread of an actor runtime
+  kFinished,
+};
+
+/// Returns the place in reports: "in a collective".
+std::string_view place_name(WaitPlace place);
+
+struct StackGroup {
+  OutsideText thread;
+  std::vector<std::uint32_t> ranks;  // ascending
+  std::vector<StackFrame> frames;
+  WaitPlace place = WaitPlace::kUnknown;
+  OutsideText op;  // the frame that shows the wait: "all_reduce"
+};
+
+enum class StackVerdict : std::uint8_t {
+  kStragglers,  // most ranks wait in a collective, and some do not
+  kDifferent,   // all wait in collectives, but in different ones: no rank is blamed
+  kAlike,       // all are at the same place
+  kUndecided,   // no rank is known to wait in a collective
+};
+
+/// Returns the verdict in reports: "odd ones out".
+std::string_view verdict_name(StackVerdict verdict);
+
+struct StackDiagnosis {
+  StackVerdict verdict = StackVerdict::kUndecided;
+  std::vector<StackGroup> groups;    // sorted by thread, the largest group first
+  std::vector<std::uint32_t> roots;  // ranks to look at first
+  std::uint32_t ranks = 0;
+  /// For kStragglers: each waiting rank waits for each straggler, because stacks do not show who
+  /// shares a collective. Otherwise no waits are known.
+  Explanation explanation;
+  std::vector<Wait> waits;
+};
+
+/// Whether a thread at `place` waits for other ranks. A wait for the device counts: the device most
+/// likely waits in a collective.
+bool waits_for_others(WaitPlace place);
+
+/// Groups threads of one name by equal stacks. If a rank has a main thread, only this thread
+/// counts. If the main thread waits for the backward pass or another thread, the working thread
+/// counts instead.
+StackDiagnosis diagnose(const StackDumps& dumps);
+
+/// Converts stacks to calls. Each waiting rank is in the first call of a group for its op, and the
+/// stragglers have not made this call. Without stragglers, there are no calls.
+Evidence stack_evidence(const StackDumps& dumps, const StackDiagnosis& diagnosis);
+
+/// Returns the position of each rank's host. Skips hosts whose stack shows neither a wait nor a
+/// position (an idle thread of an actor runtime, a finished thread).
+std::map<std::uint32_t, HostStanding> host_standings(const StackDumps& dumps);
+
+}  // namespace pipesim::models

@@ -1,0 +1,753 @@
+#include "features/fix/fix.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "models/result/hang_signature.hpp"
+#include "models/result/job_run.hpp"
+#include "models/result/memory.hpp"
+
+#include "features/check/nccl_modes.hpp"
+#include "features/fix/fix_candidates.hpp"
+#include "features/fix/order_changes.hpp"
+#include "features/fix/program_changes.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::Answer;
+
+constexpr int kMaxSureNumbers = 4;  // larger numbers tried if the smallest leaves other hangs
+
+constexpr std::size_t kMaxHalves = 24;
+
+using Changes = std::vector<Change>;
+
+/// One run of the scenario with changes.
+struct Trial {
+  TaskGraph graph;
+  JobRun run;  // not explained yet
+  bool completes = false;
+  std::int64_t time_ns = 0;
+  std::optional<std::int64_t> memory;
+};
+
+/// A change after which the run hangs elsewhere, so that a second change may help.
+struct Half {
+  Changes changes;
+  // Explained; none: representative ranks do not show how all ranks end.
+  std::optional<Trial> trial;
+};
+
+/// The ranks of a job to lay out.
+enum class Ranks : std::uint8_t { kMin, kAll };
+
+/// A fix and the changed scenario.
+struct Found {
+  Fix fix;
+  TaskGraph graph;  // without source positions
+};
+
+std::optional<std::int64_t> most_memory(const TaskGraph& graph, const Lowered& lowered,
+                                        const sim::Outcome& outcome) {
+  const std::optional<MemoryReport> report = memory_report(graph, lowered, outcome);
+  if (!report) return std::nullopt;
+  std::int64_t most = 0;
+  for (const RankMemory& rank : *report) most = std::max(most, rank.peak);
+  return most;
+}
+
+bool can_hang(const sim::Exploration& orders) {
+  return orders.answer == Answer::kHangPossible || orders.answer == Answer::kHangCertain;
+}
+
+// Finds the actor by name and rank: steps of different ranks can share a name.
+const ActorTemplate* actor_of(const TaskGraph& graph, const OpInfo& op) {
+  for (const ActorTemplate& actor : graph.actors) {
+    if (actor.name == op.name && actor.on.contains(op.rank)) return &actor;
+  }
+  return nullptr;
+}
+
+std::string stream_of(const TaskGraph& graph, const ActorTemplate& actor) {
+  return actor.stream == kNoIndex ? std::string() : graph.streams[actor.stream].name;
+}
+
+// Returns the names of the actors that `actor` reads.
+std::vector<std::string> sources_of(const TaskGraph& graph, const ActorTemplate& actor) {
+  std::vector<std::string> names;
+  for (const ReadTemplate& read : actor.reads) names.push_back(graph.actors[read.actor].name);
+  return names;
+}
+
+// The waits that differ between two graphs.
+class Differences {
+ public:
+  Differences(const TaskGraph& before, const TaskGraph& after) : before_(before), after_(after) {}
+
+  // Whether the graphs differ in the cause of `wait`.
+  bool remove(const Wait& wait) const {
+    switch (wait.kind) {
+      case sim::WaitKind::kStreamOrder:
+      case sim::WaitKind::kHostWait:
+        return moves(wait.from.op) || moves(wait.to.op);
+      case sim::WaitKind::kCreditData:
+      case sim::WaitKind::kCreditControl:
+        return slots_differ(wait);
+      case sim::WaitKind::kCommunicatorInit:
+        return before_.init != after_.init;
+      case sim::WaitKind::kKernelSlots:
+        return before_.device != after_.device;
+      case sim::WaitKind::kLaunchQueue:
+        return before_.launch_queue != after_.launch_queue ||
+               before_.device.launch_queue != after_.device.launch_queue;
+      case sim::WaitKind::kPeerOfMessage:
+        return buffering_differs(wait.from.op);
+      default:
+        return false;
+    }
+  }
+
+  // Whether one end of `wait` is gone, or no longer reads the other end.
+  bool take_out(const Wait& wait) const {
+    const ActorTemplate* old = actor_of(before_, wait.from.op);
+    if (old == nullptr) return false;
+    const ActorTemplate* now = actor_of(after_, wait.from.op);
+    if (now == nullptr) return true;
+    if (wait.kind != sim::WaitKind::kData) return false;
+    const std::vector<std::string> sources = sources_of(after_, *now);
+    return std::find(sources.begin(), sources.end(), wait.to.op.name) == sources.end();
+  }
+
+ private:
+  bool moves(const OpInfo& op) const {
+    const ActorTemplate* old = actor_of(before_, op);
+    const ActorTemplate* now = actor_of(after_, op);
+    return old != nullptr && now != nullptr && stream_of(before_, *old) != stream_of(after_, *now);
+  }
+
+  bool slots_differ(const Wait& wait) const {
+    const ActorTemplate* old = actor_of(before_, wait.from.op);
+    const ActorTemplate* now = actor_of(after_, wait.from.op);
+    if (old == nullptr || now == nullptr) return false;
+    for (const RegisterTemplate& a : old->registers) {
+      for (const RegisterTemplate& b : now->registers) {
+        if (a.name == wait.reg && b.name == wait.reg && a.slots != b.slots) return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether the buffer size differs for any communicator that `op` calls.
+  bool buffering_differs(const OpInfo& op) const {
+    const ActorTemplate* old = actor_of(before_, op);
+    const std::size_t count = std::min(before_.communicators.size(), after_.communicators.size());
+    if (old == nullptr || !old->step) return false;
+    return std::any_of(
+        old->step->calls.begin(), old->step->calls.end(), [&](const CallTemplate& call) {
+          const std::uint32_t i = call.communicator;
+          return i < count &&
+                 before_.communicators[i].eager_bytes != after_.communicators[i].eager_bytes;
+        });
+  }
+
+  const TaskGraph& before_;
+  const TaskGraph& after_;
+};
+
+std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGraph& after,
+                                         const std::vector<Wait>& cycle) {
+  const Differences differences(before, after);
+  std::vector<std::uint32_t> removed;
+  for (std::uint32_t i = 0; i < cycle.size(); ++i) {
+    if (differences.remove(cycle[i])) removed.push_back(i);
+  }
+  if (!removed.empty()) return removed;
+  // Prefers a removed op that was queued behind another op: that other op was in the way.
+  std::optional<std::uint32_t> gone;
+  for (std::uint32_t i = 0; i < cycle.size(); ++i) {
+    if (!differences.take_out(cycle[i])) continue;
+    const bool behind =
+        cycle[i].kind == sim::WaitKind::kStreamOrder || cycle[i].kind == sim::WaitKind::kHostWait;
+    if (behind) return {i};
+    if (!gone) gone = i;
+  }
+  if (gone) removed.push_back(*gone);
+  return removed;
+}
+
+class Search {
+ public:
+  Search(const GraphWith& with, const FixOptions& options)
+      : with_(with), options_(options), ops_left_(options.max_ops) {}
+
+  std::optional<FixReport> run(const std::vector<Switch>& switches, Diagnostics& diagnostics);
+
+ private:
+  std::optional<LaidOutJob> lay_out(const TaskGraph& graph, Diagnostics& diagnostics,
+                                    Ranks ranks = Ranks::kMin) const;
+  bool find_hang(Diagnostics& diagnostics);
+  bool find_hang_by_contract(Diagnostics& diagnostics);
+  bool take_hang(std::optional<JobRun> run, Diagnostics& diagnostics);
+  std::optional<TaskGraph> graph_with(const Changes& changes) const;
+  std::optional<Trial> attempt(const Changes& changes, Ranks ranks = Ranks::kMin);
+  sim::ExploreOptions explore_options() const;
+  void explore(const TaskGraph& graph, sim::Exploration orders, const sim::ExploreOptions& options,
+               Fix& fix) const;
+  sim::Exploration explore(Trial& trial) const;
+  void explore_first_again();
+  void mark_less_work(const Trial& trial, Changes& changes);
+  bool leads_on(const Explanation& after, bool is_partial) const;
+  std::optional<Trial> hang_of(Half half);
+  void keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders);
+  bool works(const Change& change);
+  std::optional<Change> largest_below(const Candidate& candidate);
+  void try_candidate(const Candidate& candidate);
+  void try_pairs();
+  void try_on_top(const Change& first, const Trial& trial, std::uint32_t& tries);
+  std::optional<Change> smallest(const Candidate& candidate);
+  std::optional<Found> found_by(const Changes& changes, const std::vector<std::uint32_t>& waits);
+  std::optional<Found> larger(const Candidate& candidate, const Found& small);
+  Found* known(const TaskGraph& graph);
+  void sort();
+  void put_in_order();
+  bool is_stopped() {
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+      report_.stopped = true;
+    }
+    return report_.stopped;
+  }
+
+  const GraphWith& with_;
+  const FixOptions& options_;
+  std::uint64_t ops_left_;
+  bool lowers_ = true;  // whether the last candidate lowered without errors
+  TaskGraph graph_;
+  LaidOutJob job_;                 // the job of `graph_`, as in the hanging run
+  std::optional<WorkTable> work_;  // the work of `graph_` and `job_`
+  FixReport report_;
+  std::vector<Found> found_;
+  std::vector<Half> halves_;
+  std::size_t known_halves_ = 0;  // halves with a trial
+};
+
+std::optional<TaskGraph> Search::graph_with(const Changes& changes) const {
+  std::optional<TaskGraph> graph = with_(changes);
+  if (graph && report_.found == FixCase::kByBuffers) graph->nccl_mode = report_.mode;
+  return graph;
+}
+
+sim::ExploreOptions Search::explore_options() const {
+  sim::ExploreOptions options;
+  options.max_states = options_.max_states;
+  options.max_steps = options_.max_steps;
+  options.walks = options_.walks;
+  options.stop = options_.stop;
+  return options;
+}
+
+std::optional<LaidOutJob> Search::lay_out(const TaskGraph& graph, Diagnostics& diagnostics,
+                                          Ranks ranks) const {
+  const bool all = ranks == Ranks::kAll || !options_.fold;
+  return all ? lower(graph, diagnostics) : lay_out_job(graph, diagnostics);
+}
+
+// Explores `graph` with a fix, in the fresh (cold) reading and by NCCL's contract. Marks a fix that
+// holds only with NCCL's buffers. `orders`: the exploration of `graph` in its own reading.
+void Search::explore(const TaskGraph& graph, sim::Exploration orders,
+                     const sim::ExploreOptions& options, Fix& fix) const {
+  fix.orders = std::move(orders);
+  fix.proved_in.clear();
+  if (can_hang(fix.orders) || !has_nccl_modes(graph)) return;
+  const auto see = [&](NcclMode mode, const sim::Exploration& found) {
+    if (found.answer == Answer::kProved) fix.proved_in.push_back(mode);
+  };
+  const bool of_contract = report_.found == FixCase::kByBuffers;
+  const bool both = of_contract || graph.nccl_mode == NcclMode::kCold;
+  if (!both) {
+    see(graph.nccl_mode, fix.orders);
+    return;
+  }
+  TaskGraph other = graph;
+  other.nccl_mode = of_contract ? NcclMode::kCold : NcclMode::kContract;
+  Diagnostics unheard;
+  std::optional<LaidOutJob> job = lay_out(other, unheard);
+  if (!job) return;
+  sim::Exploration in_other = explore_job(other, *job, options);
+  fix.by_buffers = !of_contract && can_hang(in_other);
+  see(NcclMode::kContract, of_contract ? fix.orders : in_other);
+  see(NcclMode::kCold, of_contract ? in_other : fix.orders);
+  const bool fails_cold = of_contract && can_hang(in_other);
+  if (in_other.answer == Answer::kUndecided || fails_cold) fix.orders = std::move(in_other);
+}
+
+// Runs the scenario unchanged and records the hang to fix, if any. Returns false after an error.
+bool Search::find_hang(Diagnostics& diagnostics) {
+  std::optional<LaidOutJob> job = lay_out(graph_, diagnostics);
+  if (!job) return false;
+  sim::RunOptions options;
+  options.stop = options_.stop;
+  options.keep_op_times = true;
+  std::optional<JobRun> now = run_job(graph_, std::move(*job), options);
+  if (!now) return take_hang(std::nullopt, diagnostics);
+  report_.mode = graph_.nccl_mode;
+  if (!now->outcome.completed()) {
+    report_.stopped = now->outcome.end == sim::RunEnd::kInterrupted;
+    report_.found = FixCase::kHangs;
+    report_.memory = most_memory(graph_, lowered_of(now->job), now->outcome);
+    return take_hang(std::move(now), diagnostics);
+  }
+  report_.before = explore_job(graph_, now->job, explore_options(), &now->outcome);
+  report_.stopped = report_.before.stopped;
+  if (report_.before.hang_found) {
+    report_.found = FixCase::kHangsInAnother;
+    return take_hang(run_hang(graph_, std::move(now->job), report_.before, options_.stop),
+                     diagnostics);
+  }
+  const bool proved = report_.before.answer == Answer::kProved;
+  report_.found = proved ? FixCase::kNothing : FixCase::kNothingFound;
+  if (proved && graph_.nccl_mode == NcclMode::kCold && has_nccl_modes(graph_)) {
+    return find_hang_by_contract(diagnostics);
+  }
+  return true;
+}
+
+// Looks for a hang by contract: a job that completes when fresh may still rely on NCCL's buffers.
+bool Search::find_hang_by_contract(Diagnostics& diagnostics) {
+  TaskGraph graph = graph_;
+  graph.nccl_mode = NcclMode::kContract;
+  Diagnostics unheard;
+  std::optional<LaidOutJob> job = lay_out(graph, unheard);
+  if (!job) return true;
+  const sim::Exploration orders = explore_job(graph, *job, explore_options());
+  if (!orders.hang_found) return true;
+  report_.found = FixCase::kByBuffers;
+  report_.mode = NcclMode::kContract;
+  graph_ = std::move(graph);
+  return take_hang(run_hang(graph_, std::move(*job), orders, options_.stop), diagnostics);
+}
+
+// Stores the hanging run. Returns false if the hang is known only from representative ranks and the
+// whole job is too large to run.
+bool Search::take_hang(std::optional<JobRun> run, Diagnostics& diagnostics) {
+  if (!run) return lower(graph_, diagnostics).has_value();
+  report_.explanation = std::move(run->explanation);
+  job_ = std::move(run->job);
+  return true;
+}
+
+// Runs the scenario with `changes`. Returns nullopt if the changes cannot be applied or the run
+// costs too much.
+std::optional<Trial> Search::attempt(const Changes& changes, Ranks ranks) {
+  std::optional<TaskGraph> graph = graph_with(changes);
+  if (!graph) return std::nullopt;
+  Diagnostics unheard;
+  std::optional<LaidOutJob> job = lay_out(*graph, unheard, ranks);
+  lowers_ = job.has_value();
+  if (!job) return std::nullopt;
+  const Lowered& lowered = lowered_of(*job);
+  if (lowered.plan.op_count > ops_left_) {
+    report_.out_of_budget = true;
+    return std::nullopt;
+  }
+  ops_left_ -= lowered.plan.op_count;
+  sim::RunOptions options;
+  options.stop = options_.stop;
+  options.keep_op_times = has_sizes(*graph);
+  Trial trial;
+  trial.run.outcome = sim::run(lowered.plan, options);
+  trial.completes = trial.run.outcome.completed();
+  trial.time_ns = trial.run.outcome.last_progress.ns;
+  trial.memory = most_memory(*graph, lowered, trial.run.outcome);
+  trial.graph = std::move(*graph);
+  trial.run.job = std::move(*job);
+  return trial;
+}
+
+// Explores the interleavings of a completed run.
+sim::Exploration Search::explore(Trial& trial) const {
+  return explore_job(trial.graph, trial.run.job, explore_options(), &trial.run.outcome);
+}
+
+// Whether `change` removes the hang. If the unchanged run completes, only an exploration can tell.
+bool Search::works(const Change& change) {
+  std::optional<Trial> trial = attempt({change});
+  if (!trial || !trial->completes) return false;
+  if (report_.found == FixCase::kHangs) return true;
+  return !can_hang(explore(*trial));
+}
+
+Change with_number(Change change, std::int64_t number) {
+  change.number = number;
+  return change;
+}
+
+// Returns the largest number below the current one that leaves the same amount of work.
+std::optional<Change> Search::largest_below(const Candidate& candidate) {
+  const auto does = [&](std::int64_t number) {
+    const Change change = with_number(candidate.change, number);
+    std::optional<TaskGraph> graph = graph_with({change});
+    if (!graph || graph->ranks != graph_.ranks) return false;
+    Diagnostics unheard;
+    const std::optional<LaidOutJob> job = lay_out(*graph, unheard);
+    return job && ops_of(*job) == ops_of(job_) && works(change);
+  };
+  std::int64_t few = candidate.least;
+  std::int64_t too_many = candidate.change.before;
+  if (!does(few)) return std::nullopt;
+  while (too_many - few > 1 && !is_stopped()) {
+    const std::int64_t middle = few + (too_many - few) / 2;
+    (does(middle) ? few : too_many) = middle;
+  }
+  return with_number(candidate.change, few);
+}
+
+// Returns the smallest number of the candidate that works, if larger numbers help.
+std::optional<Change> Search::smallest(const Candidate& candidate) {
+  const Change& change = candidate.change;
+  if (candidate.least > 0) return largest_below(candidate);
+  if (candidate.most == 0) return change;
+  std::int64_t too_few = change.before;
+  std::int64_t enough = change.number;
+  while (!works(with_number(change, enough))) {
+    if (enough >= candidate.most || is_stopped()) return std::nullopt;
+    too_few = enough;
+    enough = std::min(candidate.most, enough * 2);
+  }
+  while (!candidate.doubling && enough - too_few > 1) {
+    const std::int64_t middle = too_few + (enough - too_few) / 2;
+    (works(with_number(change, middle)) ? enough : too_few) = middle;
+  }
+  return with_number(change, enough);
+}
+
+Found* Search::known(const TaskGraph& graph) {
+  for (Found& found : found_) {
+    if (found.graph == graph) return &found;
+  }
+  return nullptr;
+}
+
+// Whether the hang after a change differs from the original hang.
+bool is_another(const Explanation& before, const Explanation& after) {
+  return after.ops_done > before.ops_done || reason_of(before) != reason_of(after);
+}
+
+// Whether the change makes sends complete without their recvs at any size: no runtime has such
+// buffers.
+bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
+  return before.pipeline && after.pipeline && before.pipeline->messages != MessageModel::kDir &&
+         after.pipeline->messages == MessageModel::kDir;
+}
+
+// Marks parameter changes that omit calls, since such changes alter the job. Changes of other kinds
+// carry this mark from the start.
+void Search::mark_less_work(const Trial& trial, Changes& changes) {
+  const auto is_switch = [](const Change& it) { return it.kind == Change::Kind::kSwitch; };
+  const auto change = std::find_if(changes.begin(), changes.end(), is_switch);
+  if (change == changes.end() || change->alters) return;
+  if (!work_) work_ = work_of(graph_, job_);
+  change->alters = leaves_out(*work_, work_of(trial.graph, trial.run.job));
+}
+
+// Whether a second change may help after a first change that leads to the hang `after`.
+// `is_partial`: the run completes with the first change.
+bool Search::leads_on(const Explanation& after, bool is_partial) const {
+  return !after.ranks.empty() && (is_partial || is_another(report_.explanation, after));
+}
+
+// Keeps a change for try_pairs(), with the remaining hang: the hang of its run, or a hang from
+// `orders` if the run completes.
+void Search::keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders) {
+  if (changes.size() != 1 || known_halves_ >= kMaxHalves) return;
+  if (orders != nullptr) {
+    auto run = run_hang(trial.graph, std::move(trial.run.job), *orders, options_.stop);
+    // `orders` may be of another reading, in which this graph completes.
+    if (!run || run->outcome.completed()) return;
+    trial.run = std::move(*run);
+  } else if (!explain_run(trial.graph, trial.run)) {
+    halves_.push_back({changes, std::nullopt});
+    return;
+  }
+  const bool is_partial = orders != nullptr && report_.found == FixCase::kHangs;
+  if (!leads_on(trial.run.explanation, is_partial)) return;
+  ++known_halves_;
+  halves_.push_back({changes, std::move(trial)});
+}
+
+// Runs all ranks if the representative ranks did not show the hang.
+std::optional<Trial> Search::hang_of(Half half) {
+  if (half.trial) return std::move(half.trial);
+  std::optional<Trial> trial = attempt(half.changes, Ranks::kAll);
+  if (!trial || !explain_run(trial->graph, trial->run)) return std::nullopt;
+  return leads_on(trial->run.explanation, false) ? std::move(trial) : std::nullopt;
+}
+
+std::optional<Found> Search::found_by(const Changes& changes,
+                                      const std::vector<std::uint32_t>& waits) {
+  std::optional<Trial> trial = attempt(changes);
+  if (!trial) return std::nullopt;
+  if (!trial->completes) {
+    keep_half(changes, std::move(*trial), nullptr);
+    return std::nullopt;
+  }
+  Found found;
+  found.graph = without_places(trial->graph);
+  found.fix.changes = changes;
+  mark_less_work(*trial, found.fix.changes);
+  found.fix.time_ns = trial->time_ns;
+  found.fix.memory = trial->memory;
+  found.fix.waits =
+      waits.empty() ? removed_waits(graph_, found.graph, report_.explanation.cycle) : waits;
+  if (known(found.graph) != nullptr) return found;
+  explore(trial->graph, explore(*trial), explore_options(), found.fix);
+  if (becomes_buffered(graph_, found.graph)) {
+    found.fix.by_buffers = true;
+    found.fix.proved_in.clear();
+  }
+  if (can_hang(found.fix.orders)) keep_half(changes, std::move(*trial), &found.fix.orders);
+  const bool is_no_use = report_.found != FixCase::kHangs && can_hang(found.fix.orders);
+  return is_no_use ? std::nullopt : std::optional(std::move(found));
+}
+
+// Looks for a larger number, if interleavings still hang with the smallest number.
+std::optional<Found> Search::larger(const Candidate& candidate, const Found& small) {
+  std::int64_t too_few = small.fix.changes.front().number;
+  std::optional<Found> enough;
+  const auto found_with = [&](std::int64_t number) {
+    return found_by({with_number(candidate.change, number)}, candidate.waits);
+  };
+  for (int tries = 0; tries < kMaxSureNumbers && too_few < candidate.most; ++tries) {
+    const std::int64_t number = std::min(candidate.most, too_few * 2);
+    std::optional<Found> found = found_with(number);
+    if (found && !can_hang(found->fix.orders)) {
+      enough = std::move(found);
+      break;
+    }
+    too_few = number;
+  }
+  while (enough && !candidate.doubling && enough->fix.changes.front().number - too_few > 1) {
+    const std::int64_t most = enough->fix.changes.front().number;
+    const std::int64_t middle = too_few + (most - too_few) / 2;
+    std::optional<Found> found = found_with(middle);
+    if (found && !can_hang(found->fix.orders)) {
+      enough = std::move(found);
+    } else {
+      too_few = middle;
+    }
+  }
+  return enough;
+}
+
+// Whether to report a change that cannot be written as a patch. Among the variants of a step
+// change, only the plainest is reported.
+bool is_told(const Change& change) {
+  if (change.kind < Change::Kind::kAfter || change.kind == Change::Kind::kLaunchOrder) return true;
+  const bool of_two = change.kind == Change::Kind::kBatch || change.kind == Change::Kind::kMove;
+  return of_two && !change.behind && change.on.empty();
+}
+
+// Whether the change turns a parameter on. If two parameters have the same effect, a parameter that
+// is turned on is likely the intended workaround. A parameter that is turned off may be the cause
+// of the hang.
+bool turns_on(const Change& change) {
+  return change.kind == Change::Kind::kSwitch && change.from == "off" && change.to == "on";
+}
+
+bool alters_any(const Changes& changes) {
+  return std::any_of(changes.begin(), changes.end(),
+                     [](const Change& change) { return change.alters; });
+}
+
+void Search::try_candidate(const Candidate& candidate) {
+  if (is_stopped()) return;
+  if (!with_({candidate.change})) {
+    if (is_told(candidate.change)) ++report_.unwritten;
+    return;
+  }
+  const std::optional<Change> change = smallest(candidate);
+  std::optional<Found> found = change ? found_by({*change}, candidate.waits) : std::nullopt;
+  if (is_stopped()) return;  // the outcome of an interrupted run is unknown
+  if (!found && candidate.least > 0) return;
+  if (!found && candidate.most == 0 && !lowers_) return;  // an invalid change is not a hang
+  if (!found) {
+    const std::int64_t number = std::max(candidate.most, candidate.change.number);
+    report_.without_use.push_back(with_number(candidate.change, number));
+    return;
+  }
+  if (Found* before = known(found->graph)) {
+    if (change->kind >= Change::Kind::kAfter) return;
+    Change& first = before->fix.changes.front();
+    before->fix.same.push_back(*change);
+    if (turns_on(*change) && !turns_on(first)) std::swap(first, before->fix.same.back());
+    return;
+  }
+  if (candidate.most > 0 && can_hang(found->fix.orders)) {
+    std::optional<Found> more = larger(candidate, *found);
+    if (more && known(more->graph) == nullptr) found = std::move(more);
+  }
+  found_.push_back(std::move(*found));
+}
+
+// Tries pairs of changes if no single change helps without altering the job's result. The second
+// change is near the hang that remains after the first change.
+void Search::try_pairs() {
+  const bool helped = std::any_of(found_.begin(), found_.end(), [](const Found& found) {
+    return !can_hang(found.fix.orders) && !found.fix.by_buffers && !alters_any(found.fix.changes);
+  });
+  if (helped) return;
+  std::vector<Half> halves = std::move(halves_);
+  std::uint32_t tries = options_.max_pairs;
+  std::size_t left = kMaxHalves;
+  for (Half& half : halves) {
+    if (left == 0 || tries == 0 || is_stopped()) return;
+    const Change first = half.changes.front();
+    const std::optional<Trial> trial = hang_of(std::move(half));
+    if (!trial) continue;
+    --left;
+    if (!first.alters) try_on_top(first, *trial, tries);
+  }
+}
+
+void Search::try_on_top(const Change& first, const Trial& trial, std::uint32_t& tries) {
+  const Lowered& lowered = lowered_of(trial.run.job);
+  const Explanation& hang = trial.run.explanation;
+  std::vector<Candidate> candidates = program_candidates(trial.graph, lowered, hang);
+  // Tries only the smallest number of each candidate: the remaining hang is close to the original
+  // hang.
+  for (Candidate& of_graph : graph_candidates(trial.graph, lowered, hang)) {
+    if (of_graph.least == 0) candidates.push_back(std::move(of_graph));
+  }
+  for (const Candidate& candidate : candidates) {
+    if (tries == 0 || is_stopped()) return;
+    --tries;
+    if (candidate.change.alters) continue;
+    std::optional<Found> found = found_by({first, candidate.change}, {});
+    if (!found || known(found->graph) != nullptr) continue;
+    found_.push_back(std::move(*found));
+  }
+}
+
+// Returns the scope of a change: 0 for a local edit, 3 for hardware or environment settings.
+int reach_of(const Change& change) {
+  switch (change.kind) {
+    case Change::Kind::kMove:
+      return change.on.empty() ? 0 : 1;
+    case Change::Kind::kCopy:
+    case Change::Kind::kOtherEnd:
+    case Change::Kind::kOneOrder:
+    case Change::Kind::kInit:
+    case Change::Kind::kCommunicator:
+    case Change::Kind::kMessages:
+      return 1;
+    case Change::Kind::kLaunchOrder:
+      return 2;
+    case Change::Kind::kResident:  // hardware and environment settings
+    case Change::Kind::kHardwareQueues:
+    case Change::Kind::kLaunchQueue:
+    case Change::Kind::kBuffer:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
+// Whether fix `a` goes before fix `b` in reports. First come fixes that keep the job's result, one
+// of each kind before its variants. Proved fixes precede unproved fixes; small and cheap fixes
+// precede large ones.
+bool is_better(const Fix& a, const Fix& b) {
+  const auto key = [](const Fix& fix) {
+    int reach = 0;
+    for (const Change& change : fix.changes) reach = std::max(reach, reach_of(change));
+    return std::tuple(alters_any(fix.changes), fix.variant > 0, fix.by_buffers,
+                      fix.orders.answer != Answer::kProved, fix.changes.size(), fix.variant, reach,
+                      fix.memory.value_or(0), fix.time_ns);
+  };
+  return key(a) < key(b);
+}
+
+// Sorts the fixes and numbers the variants of each kind: the same change at another step or on
+// other ranks.
+void Search::sort() {
+  const auto better = [](const Found& a, const Found& b) { return is_better(a.fix, b.fix); };
+  for (Found& found : found_) found.fix.variant = 0;
+  std::stable_sort(found_.begin(), found_.end(), better);
+  std::map<Change::Kind, std::uint32_t> variants;
+  for (Found& found : found_) {
+    const Change::Kind kind = found.fix.changes.back().kind;
+    if (kind >= Change::Kind::kAfter) found.fix.variant = variants[kind]++;
+  }
+  std::stable_sort(found_.begin(), found_.end(), better);
+}
+
+// Explores the first unproved fixes again with the budget of `check`, the user's likely next
+// command.
+void Search::explore_first_again() {
+  sim::ExploreOptions options;
+  options.stop = options_.stop;
+  options.max_states = options_.max_sure_states;
+  options.max_steps = options_.max_sure_steps;
+  std::uint32_t left = options_.sure_fixes;
+  for (Found& found : found_) {
+    if (left == 0 || is_stopped()) return;
+    // A job with faults has only one interleaving to explore.
+    const sim::Exploration& orders = found.fix.orders;
+    if (orders.answer != Answer::kUndecided || orders.orders <= 1) continue;
+    --left;
+    Diagnostics unheard;
+    std::optional<LaidOutJob> job = lay_out(found.graph, unheard);
+    if (!job) continue;
+    Fix again = found.fix;
+    explore(found.graph, explore_job(found.graph, *job, options), options, again);
+    if (!is_stopped()) found.fix = std::move(again);
+  }
+}
+
+void Search::put_in_order() {
+  sort();
+  explore_first_again();
+  sort();
+  for (Found& found : found_) {
+    const bool is_no_use = report_.found != FixCase::kHangs && can_hang(found.fix.orders);
+    if (is_no_use) continue;
+    (can_hang(found.fix.orders) ? report_.partial : report_.fixes).push_back(std::move(found.fix));
+  }
+}
+
+std::optional<FixReport> Search::run(const std::vector<Switch>& switches,
+                                     Diagnostics& diagnostics) {
+  std::optional<TaskGraph> graph = with_({});
+  if (!graph) return std::nullopt;
+  graph_ = without_places(*graph);
+  if (!find_hang(diagnostics)) return std::nullopt;
+  const bool nothing =
+      report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound;
+  if (nothing) return std::move(report_);
+  for (const Candidate& candidate : switch_candidates(switches)) try_candidate(candidate);
+  const Lowered& lowered = lowered_of(job_);
+  for (const Candidate& candidate : graph_candidates(*graph, lowered, report_.explanation)) {
+    try_candidate(candidate);
+  }
+  for (const Candidate& candidate : program_candidates(*graph, lowered, report_.explanation)) {
+    try_candidate(candidate);
+  }
+  for (const Candidate& candidate : order_candidates(*graph, lowered, report_.explanation)) {
+    try_candidate(candidate);
+  }
+  try_pairs();
+  is_stopped();  // notes a stop during the last attempt
+  put_in_order();
+  return std::move(report_);
+}
+
+}  // namespace
+
+std::optional<FixReport> find_fixes(const std::vector<Switch>& switches, const GraphWith& with,
+                                    const FixOptions& options, Diagnostics& diagnostics) {
+  return Search(with, options).run(switches, diagnostics);
+}
+
+}  // namespace pipesim::models

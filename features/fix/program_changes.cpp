@@ -1,0 +1,806 @@
+#include "features/fix/program_changes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "models/graph/graph_edit.hpp"
+#include "models/lowering/program_walk.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using Kind = Change::Kind;
+using sim::Role;
+
+// A step of one rank.
+struct At {
+  std::uint32_t rank = 0;
+  std::uint32_t step = kNoIndex;  // index in TaskGraph::actors
+};
+
+bool is_message(const CallTemplate& call) {
+  return call.kind == sim::CallKind::kSend || call.kind == sim::CallKind::kReceive;
+}
+
+bool has_only_messages(const ActorTemplate& step) {
+  return step.step->role == Role::kCalls && !step.step->calls.empty() &&
+         std::all_of(step.step->calls.begin(), step.step->calls.end(), is_message);
+}
+
+class ProgramChanges {
+ public:
+  ProgramChanges(const TaskGraph& graph, const Lowered& lowered, const Explanation& explanation)
+      : graph_(graph),
+        lowered_(lowered),
+        explanation_(explanation),
+        awaited_(awaited_streams(graph)) {
+    for (std::uint32_t i = 0; i < graph.actors.size(); ++i) {
+      const ActorTemplate& step = graph.actors[i];
+      if (step.step && !step.step->implied && step.place.line > 0)
+        at_place_[step.place].push_back(i);
+    }
+  }
+
+  std::vector<Candidate> run();
+
+ private:
+  // Positions of steps in the programs of their ranks.
+  const std::vector<WalkedStep>& program(std::uint32_t rank, std::uint32_t thread);
+  std::optional<At> step_of(const OpInfo& op, std::uint32_t rank);
+  std::optional<At> step_of(const WaitParty& party) {
+    return party.kind == sim::WaitNodeKind::kOp ? step_of(party.op, party.rank) : std::nullopt;
+  }
+  std::size_t place_in(const At& at);
+  const std::vector<std::uint32_t>* alike(std::uint32_t step) const;
+  std::uint32_t first_alike(std::uint32_t step) const;
+  RankSet on(const At& at) const;
+  At on_rank(const At& at, std::uint32_t rank) const;
+
+  void add_wait(const Wait& wait, std::uint32_t number);
+  std::vector<At> waited_for(const At& at);
+  void find_waits();
+  void add_rows(const Wait& wait, const OpInfo& late);
+  void add_pair(const At& early, const At& late);
+  void add_batches(const At& early, const At& late);
+  void add_moves(const At& early, const At& late);
+  void add_move(const At& moved, const At& other, bool behind, RankSet on, bool alters);
+  std::vector<RankSet> parts_of(const At& early, const At& late);
+  bool crosses(const At& early, const At& late, bool late_moves);
+  void add_communicator(const At& early, const At& late);
+
+  void add_root(const Root& root);
+  void add_missing(const At& made, std::uint32_t rank);
+  bool add_other_end(const At& made, std::uint32_t rank);
+  void add_skipped(const Root& root);
+  void add_rounds(const At& made, std::uint32_t rank);
+  void add_copy(const At& made, const RankSet& on, const At& next, bool behind);
+  std::optional<At> stands_at(std::uint32_t rank, bool& behind);
+
+  void add_misfit(const Misfit& misfit);
+  std::size_t calls_on(std::uint32_t communicator, std::uint32_t rank);
+  void add_values(const At& a, const At& b);
+  void add_later_match(const At& wanted, const At& here);
+  void add_schedule();
+
+  Change of(Kind kind, const At& at) const;
+  void add(Change change);
+
+  const ActorTemplate& actor(const At& at) const { return graph_.actors[at.step]; }
+  const ShortList<CallTemplate>& calls(const At& at) const { return actor(at).step->calls; }
+
+  const TaskGraph& graph_;
+  const Lowered& lowered_;
+  const Explanation& explanation_;
+  std::vector<std::set<std::uint32_t>> awaited_;
+  // Steps with the same place in the file: some backends give each rank its own step.
+  std::map<Place, std::vector<std::uint32_t>> at_place_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<WalkedStep>> programs_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // pairs of steps already examined
+  // number of the wait in the cycle that new candidates should break
+  std::uint32_t wait_ = kNoIndex;
+  // Waits in the cycle that the order of two steps causes, by pair of steps: rank and number of
+  // each wait.
+  std::map<std::pair<std::uint32_t, std::uint32_t>,
+           std::vector<std::pair<std::uint32_t, std::uint32_t>>>
+      waits_of_;
+  std::pair<std::uint32_t, std::uint32_t> pair_ = {kNoIndex, kNoIndex};
+  std::vector<Candidate> result_;
+};
+
+// ---------------------------------------------------------------------------------------------
+// Steps and programs
+
+const std::vector<WalkedStep>& ProgramChanges::program(std::uint32_t rank, std::uint32_t thread) {
+  const auto [found, is_new] = programs_.try_emplace({rank, thread});
+  if (is_new) found->second = walk_program(graph_.threads[thread], graph_, rank);
+  return found->second;
+}
+
+// Finds the step of an op. For an op implied by `after`, returns the step with the `after`.
+std::optional<At> ProgramChanges::step_of(const OpInfo& op, std::uint32_t rank) {
+  if (!op.actor.valid() || op.actor.value >= lowered_.actor_template.size()) return std::nullopt;
+  At at{rank, lowered_.actor_template[op.actor]};
+  if (!actor(at).step || actor(at).thread == kNoIndex) return std::nullopt;
+  if (!actor(at).step->implied) return at;
+  const std::vector<WalkedStep>& steps = program(rank, actor(at).thread);
+  auto next = std::find_if(steps.begin(), steps.end(),
+                           [&](const WalkedStep& step) { return step.actor == at.step; });
+  while (next != steps.end() && graph_.actors[next->actor].step->implied) ++next;
+  if (next == steps.end()) return std::nullopt;
+  return At{rank, next->actor};
+}
+
+std::size_t ProgramChanges::place_in(const At& at) {
+  const std::vector<WalkedStep>& steps = program(at.rank, actor(at).thread);
+  return static_cast<std::size_t>(
+      std::find_if(steps.begin(), steps.end(),
+                   [&](const WalkedStep& step) { return step.actor == at.step; }) -
+      steps.begin());
+}
+
+const std::vector<std::uint32_t>* ProgramChanges::alike(std::uint32_t step) const {
+  const auto found = at_place_.find(graph_.actors[step].place);
+  return found == at_place_.end() ? nullptr : &found->second;
+}
+
+std::uint32_t ProgramChanges::first_alike(std::uint32_t step) const {
+  const std::vector<std::uint32_t>* all = alike(step);
+  return all == nullptr ? step : all->front();
+}
+
+// Returns all ranks with a step at the place of `at`.
+RankSet ProgramChanges::on(const At& at) const {
+  const std::vector<std::uint32_t>* all = alike(at.step);
+  if (all == nullptr || all->size() == 1) return actor(at).on;
+  std::set<std::uint32_t> ranks;
+  for (const std::uint32_t step : *all) {
+    ranks.insert(graph_.actors[step].on.begin(), graph_.actors[step].on.end());
+  }
+  return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
+}
+
+// Returns the step of `rank` at the place of `at`.
+At ProgramChanges::on_rank(const At& at, std::uint32_t rank) const {
+  if (const std::vector<std::uint32_t>* all = alike(at.step)) {
+    for (const std::uint32_t step : *all) {
+      if (graph_.actors[step].on.contains(rank)) return {rank, step};
+    }
+  }
+  return {rank, at.step};
+}
+
+Change ProgramChanges::of(Kind kind, const At& at) const {
+  Change change;
+  change.kind = kind;
+  change.what = actor(at).name;
+  change.place = actor(at).place;
+  change.at = actor(at).step->at;
+  RankSet has = on(at);
+  if (has.size() < graph_.ranks) change.has = std::move(has);
+  return change;
+}
+
+void ProgramChanges::add(Change change) {
+  const bool known = std::any_of(result_.begin(), result_.end(),
+                                 [&](const Candidate& c) { return c.change == change; });
+  if (known) return;
+  Candidate candidate;
+  candidate.change = std::move(change);
+  // Two steps can cause waits on several ranks; a change on some ranks breaks only their waits.
+  const RankSet& on = candidate.change.on;
+  const auto waits = waits_of_.find(pair_);
+  if (wait_ != kNoIndex && waits != waits_of_.end()) {
+    for (const auto& [rank, number] : waits->second) {
+      if (on.empty() || on.contains(rank)) candidate.waits.push_back(number);
+    }
+  } else if (wait_ != kNoIndex) {
+    candidate.waits.push_back(wait_);
+  }
+  result_.push_back(std::move(candidate));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Two steps of a rank in the wrong order
+
+// Returns the later of the two ops whose order causes `wait`; null for other kinds of waits.
+const OpInfo* later_of(const Wait& wait) {
+  if (wait.to.kind != sim::WaitNodeKind::kOp) return nullptr;
+  if (wait.needed) return &*wait.needed;
+  const bool own = wait.kind == sim::WaitKind::kStreamOrder ||
+                   wait.kind == sim::WaitKind::kKernelSlots ||
+                   wait.kind == sim::WaitKind::kLaunchQueue;
+  return own && wait.from.kind == sim::WaitNodeKind::kOp ? &wait.from.op : nullptr;
+}
+
+void ProgramChanges::find_waits() {
+  for (std::uint32_t number = 0; number < explanation_.cycle.size(); ++number) {
+    const Wait& wait = explanation_.cycle[number];
+    const OpInfo* later = later_of(wait);
+    const std::optional<At> early = step_of(wait.to);
+    const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
+    if (!early || !late) continue;
+    waits_of_[{first_alike(early->step), first_alike(late->step)}].emplace_back(early->rank,
+                                                                                number);
+  }
+}
+
+void ProgramChanges::add_wait(const Wait& wait, std::uint32_t number) {
+  wait_ = number;
+  const OpInfo* later = later_of(wait);
+  const std::optional<At> early = step_of(wait.to);
+  const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
+  if (wait.kind == sim::WaitKind::kKernelSlots) {
+    Change change;
+    change.kind = Kind::kLaunchOrder;
+    if (graph_.device.order == sim::LaunchOrder::kNone) add(std::move(change));
+  }
+  if (later != nullptr) add_rows(wait, *later);
+  if (early && late && early->rank == late->rank && early->step != late->step) {
+    add_pair(*early, *late);
+    for (const At& call : waited_for(*early)) add_pair(call, *late);
+    pair_ = {kNoIndex, kNoIndex};
+  }
+}
+
+// Returns the calls that a host wait can be for, last call first.
+std::vector<At> ProgramChanges::waited_for(const At& at) {
+  const auto is_wait = [&](std::uint32_t step) {
+    const Role role = graph_.actors[step].step->role;
+    return role == Role::kSynchronize || role == Role::kAwait;
+  };
+  std::vector<At> result;
+  if (!is_wait(at.step)) return result;
+  const std::vector<WalkedStep>& steps = program(at.rank, actor(at).thread);
+  for (std::size_t i = std::min(place_in(at), steps.size()); i-- > 0;) {
+    if (is_wait(steps[i].actor)) break;
+    const At before{at.rank, steps[i].actor};
+    if (actor(before).step->role == Role::kCalls) result.push_back(before);
+  }
+  return result;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Rows of a schedule
+
+using Slots = std::vector<Actions>;
+
+Slots slots_of(const Actions& actions) {
+  Slots slots;
+  for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+    slots.emplace_back(actions.begin() + static_cast<std::ptrdiff_t>(i),
+                       actions.begin() + static_cast<std::ptrdiff_t>(slot_end(actions, i)));
+  }
+  return slots;
+}
+
+std::string row_text(const Slots& slots) {
+  std::string text;
+  for (const Actions& slot : slots) text += (text.empty() ? "" : ",") + slot_text(slot, 0);
+  return text;
+}
+
+// Returns the index of the slot of a schedule's op.
+std::size_t find_slot(const Slots& slots, const std::string& op) {
+  const auto found = std::find_if(slots.begin(), slots.end(),
+                                  [&](const Actions& slot) { return slot_text(slot, 0) == op; });
+  return static_cast<std::size_t>(found - slots.begin());
+}
+
+bool is_like(const Actions& slot, const Actions& other) {
+  return slot.size() == 1 && other.size() == 1 && slot[0].kind == other[0].kind &&
+         slot[0].stage == other[0].stage;
+}
+
+// Moves each slot like `late` ahead of slots like `early`, across messages only.
+Slots each_before(const Slots& slots, const Actions& late, const Actions& early) {
+  Slots result;
+  for (const Actions& slot : slots) {
+    std::size_t to = result.size();
+    for (std::size_t i = result.size(); i-- > 0 && is_like(slot, late);) {
+      if (result[i].size() != 1 || !is_message(result[i][0].kind)) break;
+      if (is_like(result[i], early)) to = i;
+    }
+    result.insert(result.begin() + static_cast<std::ptrdiff_t>(to), slot);
+  }
+  return result;
+}
+
+Slots reversed(Slots slots) {
+  std::reverse(slots.begin(), slots.end());
+  return slots;
+}
+
+// Returns the text of a slot without its micro-batch: "0SEND_F".
+std::string like_text(const Actions& slot) {
+  return std::to_string(slot[0].stage) + action_word(slot[0].kind);
+}
+
+void ProgramChanges::add_rows(const Wait& wait, const OpInfo& late) {
+  if (!graph_.pipeline || wait.to.rank != late.rank) return;
+  const Pipeline& pipeline = *graph_.pipeline;
+  if (late.rank >= pipeline.rank_count()) return;
+  const std::uint32_t row = pipeline.row_of(late.rank);
+  const Slots slots = slots_of(pipeline.schedule.ranks[row]);
+  const std::size_t from = find_slot(slots, wait.to.op.name);
+  const std::size_t to = find_slot(slots, late.name);
+  if (from >= to || to == slots.size()) return;
+  const auto add_row = [&](const std::string& what, const std::string& other, bool behind,
+                           const Slots& changed) {
+    if (changed == slots) return;
+    Change change;
+    change.kind = Kind::kRow;
+    change.what = what;
+    change.second_name = other;
+    change.behind = behind;
+    change.number = row + 1;
+    change.to = row_text(changed);
+    change.has = pipeline.ranks_of_rows()[row];
+    const bool known = std::any_of(result_.begin(), result_.end(), [&](const Candidate& it) {
+      return it.change.kind == Kind::kRow && it.change.number == change.number &&
+             it.change.to == change.to;
+    });
+    if (!known) add(std::move(change));
+  };
+  const auto at = [](Slots& of, std::size_t i) {
+    return of.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  Slots moved = slots;
+  std::rotate(at(moved, from), at(moved, to), at(moved, to + 1));
+  add_row(late.name, wait.to.op.name, false, moved);
+  moved = slots;
+  std::rotate(at(moved, from), at(moved, from + 1), at(moved, to + 1));
+  add_row(wait.to.op.name, late.name, true, moved);
+  const Actions& early_slot = slots[from];
+  const Actions& late_slot = slots[to];
+  const bool single = early_slot.size() == 1 && late_slot.size() == 1;
+  if (!single || early_slot[0].none() || late_slot[0].none()) return;
+  add_row("each " + like_text(late_slot), like_text(early_slot), false,
+          each_before(slots, late_slot, early_slot));
+  add_row("each " + like_text(early_slot), like_text(late_slot), true,
+          reversed(each_before(reversed(slots), early_slot, late_slot)));
+}
+
+void ProgramChanges::add_pair(const At& early, const At& late) {
+  pair_ = {first_alike(early.step), first_alike(late.step)};
+  const bool known = !pairs_.insert(pair_).second;
+  if (known || actor(early).thread != actor(late).thread) return;
+  add_batches(early, late);
+  add_moves(early, late);
+  add_communicator(early, late);
+}
+
+void ProgramChanges::add_batches(const At& early, const At& late) {
+  if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
+  const bool in_order = place_in(early) < place_in(late);
+  const At& first = in_order ? early : late;
+  const At& second = in_order ? late : early;
+  for (const bool behind : {false, true}) {
+    Change change = of(Kind::kBatch, first);
+    change.second = actor(second).place;
+    change.second_name = actor(second).name;
+    change.behind = behind;
+    if (behind) change.at = actor(second).step->at;
+    change.alters = crosses(first, second, !behind);
+    add(std::move(change));
+  }
+}
+
+// Whether a move may break a dependency: of `late` ahead of `early`, or of `early` after `late`.
+bool ProgramChanges::crosses(const At& early, const At& late, bool late_moves) {
+  const std::vector<WalkedStep>& steps = program(early.rank, actor(early).thread);
+  const std::size_t from = place_in(early);
+  const std::size_t to = place_in(late);
+  for (std::size_t i = from; i <= to && i < steps.size(); ++i) {
+    const std::uint32_t step = steps[i].actor;
+    if (step == (late_moves ? late.step : early.step)) continue;
+    if (graph_.actors[step].step && graph_.actors[step].step->implied) continue;
+    const bool needs = late_moves ? may_need(graph_, awaited_, late.step, step)
+                                  : may_need(graph_, awaited_, step, early.step);
+    if (needs) return true;
+  }
+  return false;
+}
+
+// Returns subsets of ranks on which the two steps can be swapped: half of the ranks, so that
+// neighbors differ; the lower rank of each pair; one rank.
+std::vector<RankSet> ProgramChanges::parts_of(const At& early, const At& late) {
+  std::vector<std::uint32_t> all;
+  std::vector<std::uint32_t> even;
+  std::vector<std::uint32_t> odd;
+  std::vector<std::uint32_t> lower;
+  const RankSet of_early = on(early);
+  for (const std::uint32_t rank : on(late)) {
+    if (!of_early.contains(rank)) continue;
+    all.push_back(rank);
+    (rank % 2 == 0 ? even : odd).push_back(rank);
+    const ShortList<CallTemplate>& made = calls(on_rank(late, rank));
+    const bool message = !made.empty() && made.front().peer.has_value();
+    if (message && made.front().peer->value(rank).value_or(0) > rank) lower.push_back(rank);
+  }
+  std::vector<RankSet> result;
+  const auto add_part = [&](std::vector<std::uint32_t> ranks) {
+    RankSet part(std::move(ranks));
+    const bool some = !part.empty() && part.size() < all.size();
+    if (some && std::find(result.begin(), result.end(), part) == result.end()) {
+      result.push_back(std::move(part));
+    }
+  };
+  add_part(odd);
+  add_part(even);
+  add_part(lower);
+  add_part({late.rank});
+  return result;
+}
+
+void ProgramChanges::add_move(const At& moved, const At& other, bool behind, RankSet on,
+                              bool alters) {
+  Change change = of(Kind::kMove, moved);
+  change.second = actor(other).place;
+  change.second_name = actor(other).name;
+  change.behind = behind;
+  change.on = std::move(on);
+  change.alters = alters;
+  add(std::move(change));
+}
+
+void ProgramChanges::add_moves(const At& early, const At& late) {
+  if (place_in(early) > place_in(late)) return;  // `late` is in the next iteration
+  const bool late_alters = crosses(early, late, true);
+  const bool early_alters = crosses(early, late, false);
+  add_move(late, early, false, {}, late_alters);
+  add_move(early, late, true, {}, early_alters);
+  for (const RankSet& part : parts_of(early, late)) {
+    add_move(late, early, false, part, late_alters);
+    if (late_alters) add_move(early, late, true, part, early_alters);
+  }
+}
+
+// Gives the messages of one of the two steps their own communicator, together with all matching
+// calls: one direction.
+void ProgramChanges::add_communicator(const At& early, const At& late) {
+  if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
+  const std::uint32_t communicator = calls(late).front().communicator;
+  if (calls(early).front().communicator != communicator) return;
+  using Message = std::pair<std::uint32_t, std::size_t>;  // step and index of the call
+  std::map<std::uint32_t, std::set<Message>> of_channel;
+  std::map<Message, std::set<std::uint32_t>> channels_of;
+  for (std::uint32_t id = 0; id < lowered_.plan.actors.size(); ++id) {
+    const std::uint32_t step = lowered_.actor_template[sim::ActorId{id}];
+    std::size_t index = 0;
+    for (const sim::CallId call : lowered_.plan.calls_of(sim::ActorId{id})) {
+      const Message message(first_alike(step), index++);
+      if (lowered_.plan.calls[call].kind == sim::CallKind::kCollective) continue;
+      const std::uint32_t channel = lowered_.plan.calls[call].channel.value;
+      of_channel[channel].insert(message);
+      channels_of[message].insert(channel);
+    }
+  }
+  const Message start(first_alike(late.step), 0);
+  std::set<Message> found = {start};
+  for (std::vector<Message> left = {start}; !left.empty();) {
+    const Message message = left.back();
+    left.pop_back();
+    for (const std::uint32_t channel : channels_of[message]) {
+      for (const Message& other : of_channel[channel]) {
+        if (found.insert(other).second) left.push_back(other);
+      }
+    }
+  }
+  if (found.count({first_alike(early.step), 0}) > 0) return;
+  Change change = of(Kind::kCommunicator, late);
+  change.place = {};
+  change.part = graph_.communicators[communicator].name;
+  change.to = free_name(graph_.communicators, change.part);
+  for (const auto& [step, index] : found) {
+    const ActorTemplate& of = graph_.actors[step];
+    const Place place = of.step->calls[index].place;
+    if (std::find(change.places.begin(), change.places.end(), place) == change.places.end()) {
+      change.places.push_back(place);
+    }
+  }
+  add(std::move(change));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Calls that some ranks do not make
+
+// Returns the step in which `rank` is stuck. If the rank's program is over, returns its last step
+// and sets `behind`.
+std::optional<At> ProgramChanges::stands_at(std::uint32_t rank, bool& behind) {
+  behind = false;
+  for (const RankReport& report : explanation_.ranks) {
+    if (report.rank != rank) continue;
+    for (const ThreadReport& thread : report.threads) {
+      if (!thread.at) continue;
+      if (const auto at = step_of(*thread.at, rank)) return at;
+    }
+  }
+  behind = true;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    const std::vector<WalkedStep>& steps = program(rank, thread);
+    if (!steps.empty()) return At{rank, steps.back().actor};
+  }
+  return std::nullopt;
+}
+
+void ProgramChanges::add_root(const Root& root) {
+  if (root.party.kind != sim::WaitNodeKind::kRank) return;
+  if (root.first.kind == sim::WaitKind::kCommunicatorInit) {
+    Change change;
+    change.kind = Kind::kInit;
+    add(std::move(change));
+  }
+  add_skipped(root);
+  const std::optional<At> made = step_of(root.first.from);
+  if (made) add_missing(*made, root.party.rank);
+}
+
+// Tries to add or drop the call that the rank skips. The waiting call can be a later call of the
+// same kind.
+void ProgramChanges::add_skipped(const Root& root) {
+  if (!root.missing) return;
+  const std::optional<At> made = step_of(*root.missing, root.missing->rank);
+  if (!made) return;
+  const std::uint32_t rank = root.party.rank;
+  // Tried on ranks that have the step as well: a condition may exclude a rank in some iterations
+  // only.
+  for (const bool block : {false, true}) {
+    Change change = of(Kind::kEverywhere, *made);
+    change.behind = block;
+    add(std::move(change));
+  }
+  const std::optional<At> next = root.before ? step_of(*root.before, rank) : std::nullopt;
+  if (next && !actor(*made).on.contains(rank)) add_copy(*made, RankSet({rank}), *next, false);
+  Change drop = of(Kind::kDrop, *made);
+  drop.alters = true;
+  add(std::move(drop));
+}
+
+// Adds the matching call on `rank`: after its last call on this communicator, or where the rank is
+// stuck.
+bool ProgramChanges::add_other_end(const At& made, std::uint32_t rank) {
+  const auto& all = calls(made);
+  const auto call = std::find_if(all.begin(), all.end(), [&](const CallTemplate& it) {
+    return is_message(it) && it.peer && it.peer->value(made.rank) == rank;
+  });
+  if (call == all.end()) return false;
+  const auto add_at = [&](const At& next, bool behind) {
+    Change change = of(Kind::kOtherEnd, made);
+    change.place = call->place;
+    change.part = call->kind == sim::CallKind::kSend ? "recv" : "send";
+    change.number = made.rank;
+    change.second = actor(next).place;
+    change.second_name = actor(next).name;
+    change.behind = behind;
+    change.on = RankSet({rank});
+    add(change);
+  };
+  std::optional<At> last;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    for (const WalkedStep& step : program(rank, thread)) {
+      const At at{rank, step.actor};
+      const auto& made_there = calls(at);
+      if (!made_there.empty() && made_there.front().communicator == call->communicator) last = at;
+    }
+  }
+  bool behind = false;
+  const auto next = stands_at(rank, behind);
+  if (last) add_at(*last, true);
+  if (next) add_at(*next, behind);
+  if (all.size() > 1) return true;
+  Change drop = of(Kind::kDrop, made);
+  drop.alters = true;
+  if (on(made).size() > 1) drop.on = RankSet({made.rank});
+  add(std::move(drop));
+  return true;
+}
+
+void ProgramChanges::add_missing(const At& made, std::uint32_t rank) {
+  if (add_other_end(made, rank) && !on(made).contains(rank)) return;
+  if (on(made).contains(rank)) {
+    add_rounds(made, rank);
+  } else {
+    for (const bool block : {false, true}) {
+      Change change = of(Kind::kEverywhere, made);
+      change.behind = block;
+      add(std::move(change));
+    }
+    add_rounds(made, rank);
+    bool behind = false;
+    if (const auto next = stands_at(rank, behind)) add_copy(made, RankSet({rank}), *next, behind);
+  }
+  Change drop = of(Kind::kDrop, made);
+  drop.alters = true;
+  add(std::move(drop));
+}
+
+// Tries other repeat counts for a rank with too few calls: some loop has too few or too many
+// iterations.
+void ProgramChanges::add_rounds(const At& made, std::uint32_t rank) {
+  if (calls(made).empty()) return;
+  const std::uint32_t communicator = calls(made).front().communicator;
+  const ProgramStep* here = nullptr;
+  const ProgramStep* there = nullptr;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    const auto last_block = [&](std::uint32_t of_rank) -> const ProgramStep* {
+      const ProgramStep* block = nullptr;
+      for (const WalkedStep& step : program(of_rank, thread)) {
+        const auto& all = graph_.actors[step.actor].step->calls;
+        if (!all.empty() && all.front().communicator == communicator) block = step.block;
+      }
+      return block;
+    };
+    if (here == nullptr) here = last_block(made.rank);
+    if (there == nullptr) there = last_block(rank);
+  }
+  if (here == nullptr || there == nullptr || here->times == there->times) return;
+  const auto set = [&](const ProgramStep& block, std::int64_t to) {
+    Change change = of(Kind::kValue, made);
+    change.what = "the loop around " + actor(made).name;
+    change.has = block.on ? *block.on : RankSet();
+    change.place = block.place;
+    change.values = {{"repeat", std::to_string(block.times), std::to_string(to)}};
+    change.alters = to < block.times;
+    add(std::move(change));
+  };
+  set(*there, here->times);
+  set(*here, there->times);
+}
+
+void ProgramChanges::add_copy(const At& made, const RankSet& on, const At& next, bool behind) {
+  if (calls(made).empty() || is_message(calls(made).front())) return;
+  Change change = of(Kind::kCopy, made);
+  change.second = actor(next).place;
+  change.second_name = actor(next).name;
+  change.behind = behind;
+  change.on = on;
+  add(std::move(change));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Mismatched calls
+
+// Tries to change the differing arguments of each call to the values of the other call.
+void ProgramChanges::add_values(const At& a, const At& b) {
+  const CallTemplate& x = calls(a).front();
+  const CallTemplate& y = calls(b).front();
+  std::vector<NewValue> as_a;
+  std::vector<NewValue> as_b;
+  const auto both = [&](const char* key, const std::string& of_a, const std::string& of_b) {
+    if (of_a == of_b || of_a.empty() || of_b.empty()) return;
+    as_a.push_back({key, of_b, of_a});
+    as_b.push_back({key, of_a, of_b});
+  };
+  const auto text = [](const std::optional<std::int64_t>& value) {
+    return value ? std::to_string(*value) : std::string();
+  };
+  if (!is_message(x) && has_root(x.operation) && x.peer && y.peer) {
+    both("root", text(x.peer->value(a.rank)), text(y.peer->value(b.rank)));
+  }
+  if (x.sized && y.sized) both("bytes", text(x.bytes.value(a.rank)), text(y.bytes.value(b.rank)));
+  both("type", x.type, y.type);
+  const auto set = [&](const At& at, std::vector<NewValue> values) {
+    if (values.empty()) return;
+    Change change = of(Kind::kValue, at);
+    change.values = std::move(values);
+    add(std::move(change));
+  };
+  set(b, std::move(as_a));
+  set(a, std::move(as_b));
+}
+
+// Whether `later` would match `wanted` in place of `here`.
+bool does_what(const CallTemplate& later, std::uint32_t rank, const CallTemplate& here,
+               const CallTemplate& wanted, std::uint32_t wanted_rank) {
+  if (later.communicator != wanted.communicator || later.type != wanted.type) return false;
+  if (later.bytes.value(rank) != wanted.bytes.value(wanted_rank)) return false;
+  const auto peer = [&](const CallTemplate& call, std::uint32_t of) {
+    return call.peer ? call.peer->value(of) : std::nullopt;
+  };
+  if (is_message(wanted)) return later.kind == here.kind && peer(later, rank) == peer(here, rank);
+  return later.operation == wanted.operation && peer(later, rank) == peer(wanted, wanted_rank);
+}
+
+// Tries to move a later step on the rank of `here`, if it matches `wanted`.
+void ProgramChanges::add_later_match(const At& wanted, const At& here) {
+  const CallTemplate& call = calls(wanted).front();
+  const std::vector<WalkedStep>& steps = program(here.rank, actor(here).thread);
+  for (std::size_t i = place_in(here) + 1; i < steps.size(); ++i) {
+    const At later{here.rank, steps[i].actor};
+    if (calls(later).size() != 1 || later.step == here.step) continue;
+    if (!does_what(calls(later).front(), later.rank, calls(here).front(), call, wanted.rank)) {
+      continue;
+    }
+    add_moves(here, later);
+    return;
+  }
+}
+
+// Returns the number of steps of a rank that call a communicator.
+std::size_t ProgramChanges::calls_on(std::uint32_t communicator, std::uint32_t rank) {
+  std::size_t count = 0;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    for (const WalkedStep& step : program(rank, thread)) {
+      const ShortList<CallTemplate>& made = graph_.actors[step.actor].step->calls;
+      count += !made.empty() && made.front().communicator == communicator ? 1u : 0u;
+    }
+  }
+  return count;
+}
+
+void ProgramChanges::add_misfit(const Misfit& misfit) {
+  const std::optional<At> a = step_of(misfit.first, misfit.first.rank);
+  const std::optional<At> b = step_of(misfit.second, misfit.second.rank);
+  if (!a || !b || calls(*a).size() != 1 || calls(*b).size() != 1) return;
+  if (calls(*a).front().operation == calls(*b).front().operation || misfit.message) {
+    // The arguments of the majority are more likely to be intended.
+    const bool few_have_a = misfit.ranks.size() > 1;
+    add_values(few_have_a ? *b : *a, few_have_a ? *a : *b);
+  }
+  add_later_match(*a, *b);
+  add_later_match(*b, *a);
+  const std::uint32_t communicator = calls(*a).front().communicator;
+  const bool as_many = calls_on(communicator, a->rank) == calls_on(communicator, b->rank);
+  if (misfit.message || a->step == b->step || as_many) return;
+  const auto missing = [&](const At& made, const At& other, const RankSet& ranks) {
+    if (on(made).contains(other.rank)) return;
+    for (const bool block : {false, true}) {
+      Change change = of(Kind::kEverywhere, made);
+      change.behind = block;
+      add(std::move(change));
+    }
+    add_copy(made, ranks, other, false);
+    Change drop = of(Kind::kDrop, made);
+    drop.alters = true;
+    add(std::move(drop));
+  };
+  missing(*a, *b, RankSet(misfit.ranks));
+  missing(*b, *a, on(*a));
+}
+
+void ProgramChanges::add_schedule() {
+  if (!graph_.pipeline) return;
+  using Model = MessageModel;
+  const std::vector<std::string> names = message_model_names();
+  // Omits kDir, which no runtime implements.
+  for (const Model model : {Model::kDirection, Model::kEdge, Model::kPair}) {
+    const auto index = static_cast<std::size_t>(model);
+    if (model == graph_.pipeline->messages) continue;
+    Change change;
+    change.kind = Kind::kMessages;
+    change.from = names[static_cast<std::size_t>(graph_.pipeline->messages)];
+    change.to = names[index];
+    change.place = graph_.pipeline->place;
+    add(std::move(change));
+  }
+}
+
+std::vector<Candidate> ProgramChanges::run() {
+  // Starts with the lowest rank that could change; in a pair, the lowest rank receives first.
+  std::vector<std::uint32_t> order(explanation_.cycle.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return explanation_.cycle[a].to.rank < explanation_.cycle[b].to.rank;
+  });
+  find_waits();
+  for (const std::uint32_t number : order) add_wait(explanation_.cycle[number], number);
+  wait_ = kNoIndex;
+  for (const Root& root : explanation_.roots) add_root(root);
+  for (const Misfit& misfit : explanation_.mismatches) add_misfit(misfit);
+  add_schedule();
+  return std::move(result_);
+}
+
+}  // namespace
+
+std::vector<Candidate> program_candidates(const TaskGraph& graph, const Lowered& lowered,
+                                          const Explanation& explanation) {
+  return ProgramChanges(graph, lowered, explanation).run();
+}
+
+}  // namespace pipesim::models

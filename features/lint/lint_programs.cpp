@@ -1,0 +1,510 @@
+// Rules about host programs: which ranks make their collective calls, the order of these calls, and
+// host waits between them. lint_messages.cpp has the rules about sends and receives.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "models/lowering/missing_call.hpp"
+#include "models/lowering/names.hpp"
+
+#include "features/lint/lint_rules.hpp"
+#include "features/lint/pending_calls.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::CallId;
+using sim::CommunicatorId;
+using sim::ThreadId;
+
+// ---------------------------------------------------------------------------------------------
+// The order of calls
+
+// A collective call on a communicator, as a step of a program.
+struct Made {
+  std::uint32_t communicator;  // index of the communicator's template
+  ThreadId thread;
+  CallId call;
+  std::uint32_t when;  // position in the program of the thread
+
+  friend bool operator==(const Made& a, const Made& b) { return a.call == b.call; }
+};
+
+std::string differences(const sim::Signature& a, const sim::Signature& b) {
+  std::string text;
+  const auto add = [&](bool differs, const char* what) {
+    if (differs) text += (text.empty() ? "" : ", ") + std::string(what);
+  };
+  add(a.operation != b.operation, "operation");
+  add(a.root != b.root, "root");
+  add(a.type != b.type, "type");
+  add(a.count != b.count, "size");
+  return text;
+}
+
+class OrderLint {
+ public:
+  OrderLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
+      : graph_(graph),
+        lowered_(lowered),
+        plan_(lowered.plan),
+        names_(graph, lowered),
+        findings_(findings) {}
+
+  void run() {
+    for (const ThreadId id : ids_of(plan_.threads)) read(id);
+    for (const CommunicatorId id : ids_of(plan_.communicators)) check_calls(id);
+    check_pairs();
+  }
+
+ private:
+  using Calls = std::vector<Made>;
+
+  void read(ThreadId id);
+  void check_calls(CommunicatorId id);
+  bool makes(std::uint32_t rank, const Calls& calls) const;
+  bool report_branch(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
+                     const Calls& first);
+  void report_calls(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
+                    const Calls& first);
+  void check_pairs();
+  void check_pair(std::uint32_t a, std::uint32_t b);
+  const Calls* calls_of(std::uint32_t communicator, std::uint32_t rank) const {
+    const auto& ranks = calls_[communicator];
+    const auto found = ranks.find(rank);
+    return found == ranks.end() ? nullptr : &found->second;
+  }
+  const std::string& name_of(const Made& made) const {
+    return names_.name(plan_.calls[made.call].actor);
+  }
+  Place place(const Made& made) const { return names_.actor(plan_.calls[made.call].actor).place; }
+  std::optional<std::size_t> missing_in(const Calls& more, const Calls& fewer) const;
+  std::string op(const Calls& calls, std::size_t i) const;
+
+  const TaskGraph& graph_;
+  const Lowered& lowered_;
+  const sim::Plan& plan_;
+  Names names_;
+  std::vector<LintFinding>& findings_;
+  // Collective calls by communicator and rank, in the order in which each thread makes the calls.
+  std::vector<std::map<std::uint32_t, Calls>> calls_;
+};
+
+void OrderLint::read(ThreadId id) {
+  calls_.resize(plan_.communicators.size());
+  const sim::Thread& thread = plan_.threads[id];
+  for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+    const ActorId actor = plan_.op(thread, i);
+    if (names_.actor(actor).step && names_.actor(actor).step->implied) continue;
+    std::size_t index = 0;
+    for (const CallId call_id : plan_.calls_of(actor)) {
+      const CallTemplate& from = names_.actor(actor).step->calls[index++];
+      const sim::Call& call = plan_.calls[call_id];
+      if (call.kind != sim::CallKind::kCollective) continue;
+      calls_[call.communicator.value][thread.rank.value].push_back(
+          {from.communicator, id, call_id, i - thread.program});
+    }
+  }
+}
+
+// Returns the index of the first call in `more` that `fewer` lacks.
+std::optional<std::size_t> OrderLint::missing_in(const Calls& more, const Calls& fewer) const {
+  const auto listed = [](const Calls& calls) {
+    CallsOfRank result;
+    for (const Made& made : calls) result.push_back({made.call, 0});
+    return result;
+  };
+  const auto missing = missing_call(graph_, lowered_, listed(more), listed(fewer));
+  return missing ? std::optional(missing->made) : std::nullopt;
+}
+
+std::string OrderLint::op(const Calls& calls, std::size_t i) const {
+  const auto before =
+      std::count(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(i), calls[i]);
+  return quoted(name_of(calls[i]) + "#" + std::to_string(before + 1));
+}
+
+// Compares the k-th call of all ranks, because NCCL pairs calls by their order.
+void OrderLint::check_calls(CommunicatorId id) {
+  const auto& ranks = calls_[id.value];
+  if (ranks.empty()) return;
+  const auto& [first_rank, first] = *ranks.begin();
+  static const Calls kNone;
+  const sim::Communicator& communicator = plan_.communicators[id];
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const std::uint32_t rank = plan_.communicator_ranks[i].value;
+    const auto found = ranks.find(rank);
+    const Calls& calls = found == ranks.end() ? kNone : found->second;
+    const auto same = [&](const Made& a, const Made& b) {
+      return plan_.calls[a.call].signature == plan_.calls[b.call].signature;
+    };
+    const bool equal = std::equal(calls.begin(), calls.end(), first.begin(), first.end(), same);
+    if (!equal) report_calls(rank, calls, first_rank, first);
+  }
+}
+
+// Whether the rank makes the same calls, possibly in different steps.
+bool OrderLint::makes(std::uint32_t rank, const Calls& calls) const {
+  const auto& ranks = calls_[plan_.calls[calls.front().call].communicator.value];
+  const auto found = ranks.find(rank);
+  return found != ranks.end() &&
+         std::equal(calls.begin(), calls.end(), found->second.begin(), found->second.end(),
+                    [&](const Made& a, const Made& b) {
+                      return plan_.calls[a.call].signature == plan_.calls[b.call].signature;
+                    });
+}
+
+// Reports the first difference, if the rank with more calls makes a call that is not a step of the
+// other rank.
+bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
+                              const Calls& first) {
+  if (calls.size() == first.size()) return false;
+  const bool fewer = calls.size() < first.size();
+  const Calls& longer = fewer ? first : calls;
+  const Calls& shorter = fewer ? calls : first;
+  std::size_t at = 0;
+  while (at < shorter.size() &&
+         plan_.calls[longer[at].call].signature == plan_.calls[shorter[at].call].signature) {
+    ++at;
+  }
+  const bool differ = at < shorter.size();
+  // Calls after the missing call can be equal to the missing call.
+  if (const auto missing = missing_in(longer, shorter)) at = std::min(at, *missing);
+  const ActorTemplate& step = names_.actor(plan_.calls[longer[at].call].actor);
+  const std::uint32_t without = fewer ? rank : first_rank;
+  // The rank can have its own step for the same call.
+  const std::uint32_t with = fewer ? first_rank : rank;
+  const bool has_own = std::any_of(shorter.begin(), shorter.end(), [&](const Made& made) {
+    return plan_.calls[made.call].signature == plan_.calls[longer[at].call].signature &&
+           !names_.actor(plan_.calls[made.call].actor).on.contains(with);
+  });
+  const bool alone = !has_own || differ;
+  if (step.on.contains(without) || !alone) return false;
+  LintFinding finding;
+  finding.rule = kCollectiveBranch;
+  finding.place = step.place;
+  const Made& made = longer[at];
+  const sim::Communicator& communicator = plan_.communicators[plan_.calls[made.call].communicator];
+  std::vector<std::uint32_t> never;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const std::uint32_t member = plan_.communicator_ranks[i].value;
+    if (!step.on.contains(member) && !makes(member, longer)) never.push_back(member);
+  }
+  finding.message = quoted(step.name) + " is never called, a collective of communicator " +
+                    quoted(graph_.communicators[longer[at].communicator].name);
+  finding.ops = {step.name};
+  finding.ranks = RankSet(std::move(never));
+  finding.why =
+      "the ranks that call it wait for those that do not, or get matched with a different call";
+  finding.advice =
+      "call it on all ranks, with empty data if necessary; or agree on the branch with a "
+      "collective";
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
+                             const Calls& first) {
+  if (report_branch(rank, calls, first_rank, first)) return;
+  const std::size_t common = std::min(calls.size(), first.size());
+  std::size_t at = 0;
+  while (at < common &&
+         plan_.calls[calls[at].call].signature == plan_.calls[first[at].call].signature) {
+    ++at;
+  }
+  const std::string name = quoted(graph_.communicators[first.front().communicator].name);
+  const std::string number = std::to_string(at + 1);
+  LintFinding finding;
+  finding.rule = kCollectiveOrder;
+  if (at < common) {
+    finding.place = place(calls[at]);
+    finding.message =
+        "call " + number + " on communicator " + name + " is " + op(calls, at) + ", and " +
+        op(first, at) + " on rank " + std::to_string(first_rank) + ", which differ in " +
+        differences(plan_.calls[calls[at].call].signature, plan_.calls[first[at].call].signature);
+    finding.ops = {name_of(calls[at])};
+    finding.why =
+        "calls are matched by order: these two are matched but differ, and neither completes";
+  } else {
+    const bool fewer = calls.size() < first.size();
+    const Calls& longer = fewer ? first : calls;
+    const std::size_t last = at;
+    if (const auto missing = missing_in(longer, fewer ? calls : first)) at = std::min(at, *missing);
+    finding.place = place(longer[at]);
+    finding.message = std::to_string(calls.size()) + " calls on communicator " + name + ", and " +
+                      std::to_string(first.size()) + " on rank " + std::to_string(first_rank);
+    finding.ops = {name_of(longer[at])};
+    finding.why = op(longer, last) + " waits for a call that its peers never make";
+    if (at != last) {
+      finding.why = op(longer, at) +
+                    " is left out, so that each later call is matched with the "
+                    "one before it, and " +
+                    finding.why;
+    }
+  }
+  finding.ranks = RankSet({rank});
+  finding.advice = "make the same calls in the same order on all ranks of a communicator";
+  findings_.push_back(std::move(finding));
+}
+
+// Checks all pairs of communicators with two common ranks.
+void OrderLint::check_pairs() {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> used;  // by rank: its communicators
+  for (std::uint32_t id = 0; id < calls_.size(); ++id) {
+    const sim::Communicator& communicator = plan_.communicators[CommunicatorId{id}];
+    if (communicator.ranks_end - communicator.ranks < 2) continue;
+    for (const auto& [rank, calls] : calls_[id]) used[rank].push_back(id);
+  }
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (const auto& [rank, communicators] : used) {
+    for (std::size_t i = 0; i < communicators.size(); ++i) {
+      for (std::size_t j = i + 1; j < communicators.size(); ++j) {
+        pairs.insert({communicators[i], communicators[j]});
+      }
+    }
+  }
+  for (const auto& [a, b] : pairs) check_pair(a, b);
+}
+
+// Checks that all ranks use two communicators in one order, as NVIDIA's guide demands: calls on the
+// first communicator can keep calls on the second from starting.
+void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
+  // Merges the calls of a rank on both communicators; false if several threads make the calls.
+  const auto order = [&](std::uint32_t rank, std::vector<Made>& merged) {
+    const Calls* of_a = calls_of(a, rank);
+    const Calls* of_b = calls_of(b, rank);
+    if (of_a == nullptr || of_b == nullptr) return false;
+    const ThreadId thread = of_a->front().thread;
+    const auto elsewhere = [&](const Made& made) { return made.thread != thread; };
+    if (std::any_of(of_a->begin(), of_a->end(), elsewhere)) return false;
+    if (std::any_of(of_b->begin(), of_b->end(), elsewhere)) return false;
+    merged.clear();
+    std::merge(of_a->begin(), of_a->end(), of_b->begin(), of_b->end(), std::back_inserter(merged),
+               [](const Made& x, const Made& y) { return x.when < y.when; });
+    return true;
+  };
+  std::vector<Made> first;
+  std::uint32_t first_rank = kNoIndex;
+  std::vector<Made> calls;
+  // Visits only the smaller set of ranks: few ranks share a world communicator and a small group.
+  const auto& fewer = calls_[a].size() <= calls_[b].size() ? calls_[a] : calls_[b];
+  for (const auto& [rank, unused] : fewer) {
+    if (!order(rank, calls)) continue;
+    if (first_rank == kNoIndex) {
+      first_rank = rank;
+      first = calls;
+      continue;
+    }
+    // The collective-branch rule reports calls that some rank does not make.
+    if (calls.size() != first.size()) continue;
+    const auto communicator = [&](const Made& made) { return plan_.calls[made.call].communicator; };
+    const auto [here, there] = std::mismatch(
+        calls.begin(), calls.end(), first.begin(),
+        [&](const Made& x, const Made& y) { return communicator(x) == communicator(y); });
+    if (here == calls.end()) continue;
+    LintFinding finding;
+    finding.rule = kGroupOrder;
+    finding.place = place(*here);
+    finding.message = quoted(name_of(*here)) + " comes before " + quoted(name_of(*there)) +
+                      ", and after it on rank " + std::to_string(first_rank);
+    finding.ops = {name_of(*here)};
+    finding.ranks = RankSet({rank});
+    finding.why =
+        "each rank blocks in a different collective first; this works only if both can run at the "
+        "same time: no host waits between them, and devices and launch queues have capacity";
+    finding.advice = "call collectives of several groups in the same order on all ranks";
+    findings_.push_back(std::move(finding));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Host waits
+
+// Checks the program of one rank, each block once, so that the wait at the end of a training step
+// is not a finding.
+class HostLint {
+ public:
+  HostLint(const TaskGraph& graph, std::uint32_t rank, std::vector<LintFinding>& findings)
+      : graph_(graph), rank_(rank), findings_(findings) {}
+
+  void do_step(std::uint32_t index);
+
+ private:
+  struct Waited {
+    std::uint32_t collective;
+    std::uint32_t wait;
+  };
+
+  void do_calls(std::uint32_t index);
+  void do_collective(std::uint32_t index, std::uint32_t group);
+  template <typename Waits>
+  void wait(std::uint32_t index, Waits waits_for);
+  const std::string& name(std::uint32_t actor) const { return graph_.actors[actor].name; }
+
+  const TaskGraph& graph_;
+  std::uint32_t rank_;
+  std::vector<LintFinding>& findings_;
+  PendingCalls pending_;  // by group: its last collective
+  // Collectives that the host has waited for since, by group.
+  std::map<std::uint32_t, Waited> waited_;
+};
+
+template <typename Waits>
+void HostLint::wait(std::uint32_t index, Waits waits_for) {
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    if (!waits_for(pending->second)) {
+      ++pending;
+      continue;
+    }
+    waited_.insert_or_assign(pending->first, Waited{pending->second.actor, index});
+    pending = pending_.erase(pending);
+  }
+}
+
+void HostLint::do_step(std::uint32_t index) {
+  const ActorTemplate& actor = graph_.actors[index];
+  if (!actor.on.contains(rank_) || !actor.step) return;
+  const StepTemplate& step = *actor.step;
+  const auto all = [](const PendingCall&) { return true; };
+  switch (step.role) {
+    case sim::Role::kCalls:
+      do_calls(index);
+      break;
+    case sim::Role::kSynchronize:
+      wait(index, [&](const PendingCall& call) { return is_synchronized(step, call); });
+      break;
+    case sim::Role::kAwait:
+      wait(index, [&](const PendingCall& pending) {
+        return graph_.events[step.event].shared || pending.events.count(step.event) > 0;
+      });
+      break;
+    case sim::Role::kLock:
+      wait(index, all);
+      break;
+    case sim::Role::kOp:
+    case sim::Role::kRecord:
+    case sim::Role::kWait:
+    case sim::Role::kWork:
+    case sim::Role::kSet:
+    case sim::Role::kUnlock:
+    case sim::Role::kCreate:
+    case sim::Role::kMeet:
+      break;
+  }
+  follow(actor, pending_);
+}
+
+// Tracks the calls of a step. A host call (gloo) blocks the host.
+void HostLint::do_calls(std::uint32_t index) {
+  std::set<std::uint32_t> groups;
+  bool by_host = false;
+  for (const CallTemplate& call : graph_.actors[index].step->calls) {
+    const CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
+    const Group& group = graph_.groups[communicator.group];
+    const std::uint32_t list = group.list_of(rank_);
+    if (list == kNoIndex || group.lists[list].size() < 2) continue;
+    by_host = by_host || communicator.on_host;
+    const bool collective = call.kind == sim::CallKind::kCollective;
+    if (collective && !communicator.on_host) groups.insert(communicator.group);
+  }
+  if (by_host) wait(index, [](const PendingCall&) { return true; });
+  for (const std::uint32_t group : groups) do_collective(index, group);
+}
+
+void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
+  const ActorTemplate& actor = graph_.actors[index];
+  // The order of the two collectives is already fixed if the host has also waited for this group.
+  if (!waited_.empty() && waited_.count(group) == 0) {
+    const Waited& waited = waited_.begin()->second;
+    const std::string before = quoted(name(waited.collective));
+    LintFinding finding;
+    finding.rule = kHostSync;
+    finding.place = graph_.actors[waited.wait].place;
+    finding.message = "the host waits in " + quoted(name(waited.wait)) + " between " + before +
+                      " and " + quoted(actor.name) + ", collectives of two groups";
+    finding.ops = {name(waited.wait)};
+    finding.ranks = RankSet({rank_});
+    finding.why = quoted(actor.name) + " is not launched until " + before +
+                  " is done on all of its ranks: a rank that needs the second one first never "
+                  "reaches the first";
+    finding.advice =
+        "let streams wait for each other by events, or launch both before the host "
+        "waits";
+    findings_.push_back(std::move(finding));
+  }
+  waited_.clear();
+  pending_[group] = {index, {actor.stream}, {}};
+}
+
+// ---------------------------------------------------------------------------------------------
+// Host operations of all members
+
+// Returns the ranks of `communicator` that never reach the operation `actor` although other ranks
+// of their list do.
+std::vector<std::uint32_t> ranks_without(const TaskGraph& graph, const ActorTemplate& actor,
+                                         std::uint32_t communicator) {
+  const StepTemplate& step = *actor.step;
+  const auto same = [&](const ActorTemplate& other) {
+    if (!other.step || other.step->role != step.role) return false;
+    if (step.role == sim::Role::kCreate) return other.step->communicator == communicator;
+    return !other.step->calls.empty() && other.step->calls[0].communicator == communicator &&
+           other.step->calls[0].operation == step.calls[0].operation;
+  };
+  std::vector<std::uint32_t> without;
+  const Group& group = graph.groups[graph.communicators[communicator].group];
+  for (const std::vector<std::uint32_t>& list : group.lists) {
+    const bool is_of_list = std::any_of(
+        list.begin(), list.end(), [&](std::uint32_t rank) { return actor.on.contains(rank); });
+    for (const std::uint32_t rank : list) {
+      const bool has = std::any_of(
+          graph.actors.begin(), graph.actors.end(),
+          [&](const ActorTemplate& other) { return same(other) && other.on.contains(rank); });
+      if (is_of_list && !has) without.push_back(rank);
+    }
+  }
+  return without;
+}
+
+// Checks host operations that all ranks of a communicator must make: init, split, destroy.
+void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
+  for (const ActorTemplate& actor : graph.actors) {
+    if (!actor.step) continue;
+    const StepTemplate& step = *actor.step;
+    const bool creates = step.role == sim::Role::kCreate;
+    const bool splits = !step.calls.empty() && (step.calls[0].operation == Operation::kSplit ||
+                                                step.calls[0].operation == Operation::kDestroy);
+    if (!creates && !splits) continue;
+    const std::uint32_t communicator = creates ? step.communicator : step.calls[0].communicator;
+    std::vector<std::uint32_t> without = ranks_without(graph, actor, communicator);
+    if (without.empty()) continue;
+    LintFinding finding;
+    finding.rule = kMeeting;
+    finding.place = actor.place;
+    finding.message = quoted(actor.name) + " is never called, a meeting of communicator " +
+                      quoted(graph.communicators[communicator].name);
+    finding.ops = {actor.name};
+    finding.ranks = RankSet(std::move(without));
+    finding.why =
+        "it synchronizes the hosts of all its ranks, even those that get no new communicator";
+    finding.advice = "call it on all ranks of the communicator, in one order";
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+void lint_programs(const TaskGraph& graph, const Lowered& lowered,
+                   std::vector<LintFinding>& findings) {
+  OrderLint(graph, lowered, findings).run();
+  lint_meetings(graph, findings);
+  for_each_program(graph, lowered,
+                   [&](std::uint32_t rank, const std::vector<ProgramStep>& program) {
+                     HostLint lint(graph, rank, findings);
+                     walk(program, rank, [&](std::uint32_t actor) { lint.do_step(actor); });
+                   });
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,64 @@
+// The rules of lint.hpp, each family in its own file. A rule reports one finding per rank or op;
+// lint() merges findings with the same cause.
+#pragma once
+
+#include <vector>
+
+#include "models/lowering/lowering.hpp"
+
+#include "features/lint/lint.hpp"
+
+namespace pipesim::models {
+
+inline constexpr std::string_view kBufferStream = "buffer-stream";
+inline constexpr std::string_view kControlCredits = "control-credits";
+inline constexpr std::string_view kPartialSum = "partial-sum";
+inline constexpr std::string_view kCollectiveStreams = "collective-streams";
+inline constexpr std::string_view kCollectiveOrder = "collective-order";
+inline constexpr std::string_view kCollectiveBranch = "collective-branch";
+inline constexpr std::string_view kMeeting = "meeting";
+inline constexpr std::string_view kSplitPending = "split-pending";
+inline constexpr std::string_view kSendFirst = "send-first";
+inline constexpr std::string_view kMessageOrder = "message-order";
+inline constexpr std::string_view kMessageSize = "message-size";
+inline constexpr std::string_view kGroupOrder = "group-order";
+inline constexpr std::string_view kHostSync = "host-sync";
+inline constexpr std::string_view kSendSync = "send-sync";
+inline constexpr std::string_view kCommunicatorOrder = "communicator-order";
+inline constexpr std::string_view kKernelSlots = "device-room";
+inline constexpr std::string_view kUnused = "unused";  // features/lint/unused_names.hpp
+inline constexpr std::string_view kShadowedGroup = "shadowed-group";
+inline constexpr std::string_view kMicroBatches = "micro-batches";
+
+/// Checks rules buffer-stream, control-credits, partial-sum.
+void lint_actors(const TaskGraph& graph, const Lowered& lowered,
+                 std::vector<LintFinding>& findings);
+
+/// Checks rules collective-streams, device-room.
+void lint_streams(const TaskGraph& graph, const Lowered& lowered,
+                  std::vector<LintFinding>& findings);
+
+/// Checks rules collective-order, collective-branch, group-order, host-sync, meeting.
+void lint_programs(const TaskGraph& graph, const Lowered& lowered,
+                   std::vector<LintFinding>& findings);
+
+/// Checks rule group-order for cases that lint_programs() does not report. Call after
+/// lint_programs().
+void lint_orders(const TaskGraph& graph, const Lowered& lowered,
+                 std::vector<LintFinding>& findings);
+
+/// Checks rule split-pending.
+void lint_splits(const TaskGraph& graph, const Lowered& lowered,
+                 std::vector<LintFinding>& findings);
+
+/// Checks rules send-first, message-order, message-size.
+void lint_messages(const TaskGraph& graph, const Lowered& lowered,
+                   std::vector<LintFinding>& findings);
+
+/// Checks rules send-sync, communicator-order, shadowed-group.
+void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
+
+/// Puts `text` in single quotes.
+inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+}  // namespace pipesim::models

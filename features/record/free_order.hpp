@@ -1,0 +1,35 @@
+// Timing effects of gloo and its store that no interleaving of host programs shows: sends whose
+// Work nobody keeps, and keys that are set twice. Also reads of made-up values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "features/record/record.hpp"
+
+namespace pipesim::models {
+
+/// Reports the sends that gloo may cancel: Python collected their Works before anything waited for
+/// them. One sentence each, without its period.
+std::vector<std::string> dropped_sends(const Record& record);
+
+/// Reports the recvs that may break a connection of gloo: Python collected their Works before
+/// anything waited for them, a send meets them, and their rank uses the connection afterwards. One
+/// sentence each, without its period.
+std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules);
+
+/// Reports the waits for a gloo message that timed out: gloo then closes the rank's connections in
+/// the group. One sentence each, without its period.
+std::vector<std::string> closed_connections(const Record& record, RecordRules rules);
+
+/// Returns the record without the sends that gloo may cancel.
+Record with_cancelled_sends(Record record);
+
+/// Reports the store keys that several ranks set to different values. One sentence each, without
+/// its period.
+std::vector<std::string> keys_set_twice(const Record& record);
+
+/// Reports where the script reads made-up values. One sentence each, without its period.
+std::vector<std::string> reads_of_made_up(const Record& record);
+
+}  // namespace pipesim::models

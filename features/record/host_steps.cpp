@@ -1,0 +1,700 @@
+// Turns entries into steps, as the tables of docs/explanation/record.md define.
+#include "features/record/host_steps.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "models/characters.hpp"
+
+#include "features/record/record_checks.hpp"
+#include "features/record/record_ends.hpp"
+#include "features/record/thread_order.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using EntryKind = RecordEntry::Kind;
+using StepKind = HostStep::Kind;
+
+// Returns `text` as a word of a scenario. Replaces only characters that a scenario reads otherwise.
+std::string word(const std::string& text) {
+  constexpr std::size_t kMaxWord = 200;
+  std::string result;
+  for (const char c : text.substr(0, kMaxWord)) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '.' || c == '/' || c == ' ';
+    result += plain ? c : '_';
+  }
+  return result;
+}
+
+// Returns the beginning of a text: an exception can fill pages, and step names are limited.
+std::string beginning(const std::string& text) {
+  constexpr std::size_t kMaxCharacters = 500;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < kMaxCharacters && end < text.size(); ++i) {
+    ++end;
+    while (end < text.size() && continues_character(text[end])) ++end;
+  }
+  return end == text.size() ? text : text.substr(0, end) + "...";
+}
+
+// Numbers the events of one stream. A number is reused once nothing waits for its event, so that
+// each iteration of a loop has the same numbers.
+class EventSlots {
+ public:
+  std::uint32_t take() {
+    std::uint32_t slot = 1;
+    while (taken_.count(slot) > 0) ++slot;
+    taken_.insert(slot);
+    return slot;
+  }
+  void free(std::uint32_t slot) { taken_.erase(slot); }
+
+ private:
+  std::set<std::uint32_t> taken_;
+};
+
+// Names of the keys in the store. Keys stay distinct even if word() cuts or replaces their
+// difference.
+class KeyNames {
+ public:
+  const std::string& name(const std::string& key) {
+    const auto [known, is_new] = names_.try_emplace(key);
+    if (is_new) {
+      const std::string plain = "key " + word(key);
+      const std::uint32_t copy = ++copies_[plain];
+      known->second = copy == 1 ? plain : plain + "~" + std::to_string(copy);
+    }
+    return known->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> copies_;
+};
+
+class StepNumbers {
+ public:
+  explicit StepNumbers(std::vector<HostStep>& steps) : steps_(steps) {}
+
+  std::uint32_t number(HostStep step) {
+    key_.clear();
+    add(static_cast<std::uint64_t>(step.kind));
+    add((step.blocking ? 1U : 0U) + (step.later ? 2U : 0U) + (step.assumed ? 4U : 0U));
+    for (const std::uint32_t part : {step.place, step.channel, step.shared, step.slot}) {
+      add(part);
+    }
+    add(step.thread);
+    add(static_cast<std::uint64_t>(step.number));
+    add(step.name);
+    add(step.stream);
+    for (const HostCall& call : step.calls) {
+      add(static_cast<std::uint64_t>(call.operation));
+      for (const std::uint32_t part : {call.channel, call.shared, call.peer.value}) add(part);
+      add(static_cast<std::uint64_t>(call.peer.kind));
+      add(static_cast<std::uint64_t>(call.bytes));
+      add(call.sized ? 1 : 0);
+      add(call.type);
+    }
+    const auto [at, is_new] = numbers_.emplace(key_, static_cast<std::uint32_t>(steps_.size()));
+    if (is_new) steps_.push_back(std::move(step));
+    return at->second;
+  }
+
+ private:
+  void add(std::uint64_t value) {
+    for (int byte = 0; byte < 8; ++byte) key_ += static_cast<char>(value >> (8 * byte) & 0xff);
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    key_ += text;
+  }
+
+  std::vector<HostStep>& steps_;
+  std::string key_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
+// Data shared by all ranks.
+struct JobNames {
+  StepNumbers steps;
+  std::set<std::pair<std::uint32_t, std::size_t>> unmatched;
+  KeyNames keys{};
+};
+
+// Builds the program of one rank.
+class RankSteps {
+ public:
+  RankSteps(const Record& record, std::uint32_t rank, const NewGroupClashes& clashes,
+            const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls, JobNames& names,
+            HostPrograms& programs)
+      : record_(record),
+        own_(record.ranks[rank]),
+        rank_(rank),
+        clashes_(clashes),
+        split_calls_(split_calls),
+        names_(names),
+        programs_(programs) {
+    name_streams();
+    find_last_uses();
+  }
+
+  void run();
+  std::vector<std::uint32_t> take_steps() { return std::move(steps_); }
+  std::vector<std::uint32_t> take_entries() { return std::move(entries_); }
+
+ private:
+  // The signal of a work, or of an event of the user.
+  struct Signal {
+    std::uint32_t channel = kNotSaid;
+    std::uint32_t shared = kNotSaid;
+    std::uint32_t slot = 0;
+    std::string stream;      // stream of an event of the user
+    std::size_t number = 0;  // index among all signals of the rank
+  };
+
+  // Works of collectives by group.
+  using PendingWorks = std::map<std::uint32_t, std::set<std::int64_t>>;
+
+  bool device() const { return programs_.device; }
+  bool nccl(const RecordEntry& from) const {
+    return record_.groups[from.group].under_nccl(programs_.rules);
+  }
+  const RecordEntry& entry(std::size_t i) const { return own_.entries[i]; }
+
+  void name_streams();
+  void find_last_uses();
+  std::vector<std::int64_t> waited_for_by(std::size_t i, PendingWorks& pending) const;
+  // Returns the work of a call. A call that nothing in the record waits for gets a negative number
+  // of its entry, because a barrier may still wait for it.
+  std::int64_t work_of(std::size_t i) const {
+    return entry(i).work >= 0 ? entry(i).work : -1 - static_cast<std::int64_t>(i + 1);
+  }
+  void add(HostStep step) {
+    steps_.push_back(names_.steps.number(std::move(step)));
+    entries_.push_back(now_);
+  }
+  HostStep step(StepKind kind, const RecordEntry& from) const {
+    HostStep result;
+    result.kind = kind;
+    result.place = from.place;
+    if (from.thread != kNotSaid && !from.later) {
+      result.thread = thread_name(record_.texts[from.thread]);
+    }
+    result.later = from.later;
+    return result;
+  }
+  void add_kernels(const RecordEntry& from);
+  std::size_t add_call(std::size_t i);
+  std::size_t add_batch(std::size_t i);
+  void add_splits(const RecordEntry& from, HostStep& made);
+  HostCall call_of(const RecordEntry& from, bool batched);
+  void add_calls(HostStep made, const RecordEntry& from, const std::vector<std::size_t>& entries);
+  void add_signal(StepKind kind, const Signal& signal, const RecordEntry& from);
+  void add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i);
+  void add_event(const RecordEntry& from, std::size_t i);
+  void add_event_wait(const RecordEntry& from, std::size_t i);
+  void add_new_group(const RecordEntry& from);
+  void add_store_barrier(const RecordEntry& from);
+  void add_store(std::size_t i);
+  void add_end();
+  std::string name_of_last_wait() const;
+  RecordPeer peer_of(const HostCall& call, std::uint32_t rank) const;
+
+  const Record& record_;
+  const RankRecord& own_;
+  std::uint32_t rank_;
+  const NewGroupClashes& clashes_;
+  const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls_;
+  JobNames& names_;
+  HostPrograms& programs_;
+  std::vector<std::uint32_t> steps_;
+  std::vector<std::uint32_t> entries_;                       // entry of each step
+  std::uint32_t now_ = kNotSaid;                             // the entry being converted
+  std::vector<std::string> streams_;                         // names of streams
+  std::set<std::int64_t> abandoned_;                         // works whose wait timed out at exit
+  std::unordered_map<std::int64_t, std::size_t> last_wait_;  // entry of the last wait for each work
+  // Entry of the last wait for the event that an entry records.
+  std::unordered_map<std::size_t, std::size_t> last_use_;
+  std::unordered_map<std::int64_t, Signal> works_;
+  std::set<std::pair<std::size_t, std::uint32_t>> waited_;  // numbers of signals, waiting streams
+  std::size_t signals_ = 0;
+  // Signals of events, with the recording entry.
+  std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;
+  std::map<std::uint32_t, EventSlots> channel_slots_;
+  std::map<std::string, EventSlots> stream_slots_;
+};
+
+void RankSteps::name_streams() {
+  std::map<std::string, std::uint32_t> copies;
+  for (const RecordStream& stream : own_.streams) {
+    const std::string name = stream.name.empty() ? "stream" : word(stream.name);
+    const std::uint32_t copy = ++copies[name];
+    streams_.push_back(copy == 1 ? name : name + " " + std::to_string(copy));
+  }
+}
+
+void RankSteps::find_last_uses() {
+  std::unordered_map<std::uint32_t, std::size_t> recorded;  // last recording entry of each event
+  PendingWorks pending;
+  for (std::size_t i = 0; i < own_.entries.size(); ++i) {
+    const RecordEntry& from = entry(i);
+    for (const std::int64_t work : waited_for_by(i, pending)) last_wait_[work] = i;
+    if (from.kind == EntryKind::kWait && from.at_exit && from.timed_out) {
+      abandoned_.insert(from.amounts.begin(), from.amounts.end());
+    }
+    if (from.kind == EntryKind::kRecordEvent) {
+      recorded[from.event] = i;
+    } else if (from.kind == EntryKind::kStreamWait || from.kind == EntryKind::kWaitForEvent) {
+      const auto found = recorded.find(from.event);
+      if (found != recorded.end()) last_use_[found->second] = i;
+    }
+  }
+}
+
+// Returns the works that entry `i` waits for. A gloo barrier begins once the earlier collectives of
+// this rank in its group are done.
+std::vector<std::int64_t> RankSteps::waited_for_by(std::size_t i, PendingWorks& pending) const {
+  const RecordEntry& from = entry(i);
+  if (from.kind == EntryKind::kWait) {
+    if (from.timed_out) return {};  // the program continues without the works
+    for (auto& [group, works] : pending) {
+      for (const std::int64_t work : from.amounts) works.erase(work);
+    }
+    return from.amounts;
+  }
+  const bool counts = from.kind == EntryKind::kCall && is_collective(from.operation) &&
+                      !nccl(from) && !record_.waits_assumed;
+  if (!counts) return {};
+  std::set<std::int64_t>& works = pending[from.group];
+  std::vector<std::int64_t> before;
+  if (from.operation == Operation::kBarrier) before.assign(works.begin(), works.end());
+  if (from.operation == Operation::kBarrier && from.sync) works.clear();
+  if (!from.sync) works.insert(work_of(i));
+  return before;
+}
+
+void RankSteps::run() {
+  PendingWorks pending;
+  for (std::size_t i = 0; i < own_.entries.size(); ++i) {
+    now_ = static_cast<std::uint32_t>(i);
+    const RecordEntry& from = entry(i);
+    add_kernels(from);
+    for (const std::int64_t work : waited_for_by(i, pending)) add_work_wait(work, from, i);
+    switch (from.kind) {
+      case EntryKind::kCall:
+        // An abandoned call ends with its rank, even if other ranks never call it.
+        if (names_.unmatched.count({rank_, i}) == 0 && abandoned_.count(from.work) == 0) {
+          i = add_call(i);
+        }
+        break;
+      case EntryKind::kWait:
+      case EntryKind::kInit:
+        if (from.store_barrier) add_store_barrier(from);
+        break;
+      case EntryKind::kNewGroup:
+        add_new_group(from);
+        break;
+      case EntryKind::kRecordEvent:
+        add_event(from, i);
+        break;
+      case EntryKind::kStreamWait:
+      case EntryKind::kWaitForEvent:
+        add_event_wait(from, i);
+        break;
+      case EntryKind::kRead:
+      case EntryKind::kWaitForStream:
+      case EntryKind::kWaitForDevice: {
+        if (!device()) break;  // tensors of gloo are in host memory
+        HostStep wait = step(StepKind::kSynchronize, from);
+        if (from.kind != EntryKind::kWaitForDevice) wait.stream = streams_[from.stream];
+        add(std::move(wait));
+        break;
+      }
+      case EntryKind::kStoreSet:
+      case EntryKind::kStoreGet:
+      case EntryKind::kStoreAdd:
+        if (!from.timed_out) add_store(i);
+        break;
+      case EntryKind::kDestroy:  // waits for no rank in gloo; in NCCL, only if the group was used
+      case EntryKind::kPoll:
+      case EntryKind::kDrop:
+      case EntryKind::kBackward:
+      case EntryKind::kStep:
+      case EntryKind::kNote:
+        break;
+    }
+  }
+  now_ = kNotSaid;
+  add_end();
+}
+
+void RankSteps::add_kernels(const RecordEntry& from) {
+  if (from.kernels == 0 || !device()) return;
+  HostStep kernels;
+  kernels.kind = StepKind::kCompute;
+  kernels.number = from.kernels;
+  kernels.stream = streams_[from.stream];
+  programs_.has_kernels = true;
+  add(std::move(kernels));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Calls
+
+// Adds the call of entry `i`, or its batch. Returns the last entry that it covers.
+std::size_t RankSteps::add_call(std::size_t i) {
+  const RecordEntry& from = entry(i);
+  if (nccl(from) && from.batch != kNotSaid) return add_batch(i);
+  HostStep made = step(StepKind::kCalls, from);
+  if (split_calls_.count({from.group, from.number}) > 0 && from.operation == Operation::kAllToAll) {
+    add_splits(from, made);
+  } else {
+    made.calls.push_back(call_of(from, false));
+  }
+  add_calls(std::move(made), from, {i});
+  return i;
+}
+
+std::size_t RankSteps::add_batch(std::size_t i) {
+  const RecordEntry& from = entry(i);
+  HostStep made = step(StepKind::kCalls, from);
+  std::vector<std::size_t> entries;
+  for (std::size_t k = i; k < own_.entries.size(); ++k) {
+    if (entry(k).kind != EntryKind::kCall || entry(k).batch != from.batch) break;
+    made.calls.push_back(call_of(entry(k), true));
+    entries.push_back(k);
+  }
+  const std::size_t last = entries.back();
+  add_calls(std::move(made), from, entries);
+  return last;
+}
+
+HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
+  HostCall call;
+  call.operation = from.operation;
+  call.bytes = from.bytes;
+  call.sized = from.sized && is_collective(from.operation);
+  if (from.type != kNotSaid) call.type = word(record_.texts[from.type]);
+  const std::uint32_t of_group = programs_.channels.of_group(from.group);
+  call.channel = is_collective(from.operation) ? programs_.channels.of_collective(from) : of_group;
+  if (!is_collective(from.operation) && !batched) {
+    call.channel = programs_.channels.of_message(rank_, from);
+    if (nccl(from)) call.shared = of_group;
+    programs_.has_pairs = programs_.has_pairs || nccl(from);
+  }
+  // NCCL's barrier is an all_reduce of one byte.
+  if (from.operation == Operation::kBarrier && nccl(from)) {
+    call.operation = Operation::kAllReduce;
+    call.bytes = 1;
+    call.sized = true;
+    call.type = "barrier";
+  }
+  if (!nccl(from) && programs_.channels.sums_differ(from)) {
+    // gloo's reduce_scatter is an all_reduce of its whole input.
+    call.operation = Operation::kAllReduce;
+  }
+  const std::int64_t filled = nccl(from) ? -1 : programs_.channels.bytes_of_root(from);
+  if (filled >= 0 && filled != from.bytes) {
+    // The call completes as one of the root's size does; the types differ, which is reported.
+    call.type += " of " + std::to_string(from.bytes) + " B";
+    call.bytes = filled;
+  }
+  if (from.any_source && !nccl(from)) {
+    call.peer = {RecordPeer::Kind::kAny, 0};
+  } else if (from.peer != kNotSaid) {
+    call.peer = peer_of(call, from.peer);
+  }
+  return call;
+}
+
+// Returns the other rank of a call. A root is a position, because all ranks name the same root. The
+// peer of a send or recv is a distance from this rank.
+RecordPeer RankSteps::peer_of(const HostCall& call, std::uint32_t rank) const {
+  const auto& list = *programs_.channels.all()[call.channel].list_of(rank_);
+  const auto position = [&](std::uint32_t wanted) {
+    return static_cast<std::uint32_t>(std::find(list.begin(), list.end(), wanted) - list.begin());
+  };
+  if (is_collective(call.operation)) return {RecordPeer::Kind::kPosition, position(rank)};
+  const auto size = static_cast<std::uint32_t>(list.size());
+  return {RecordPeer::Kind::kDistance, (position(rank) + size - position(rank_)) % size};
+}
+
+// Adds the sends and recvs of an all_to_all, as in NCCL and gloo, so that mismatched splits are
+// found.
+void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
+  const auto& members = record_.groups[from.group].ranks;
+  const std::size_t count = members.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const bool sends : {true, false}) {
+      HostCall call;
+      call.operation = sends ? Operation::kSend : Operation::kReceive;
+      call.channel = programs_.channels.of_collective(from);
+      call.bytes = from.amounts.empty() ? from.bytes / static_cast<std::int64_t>(count)
+                                        : from.amounts[sends ? i : count + i];
+      if (call.bytes == 0 && nccl(from)) continue;
+      if (from.type != kNotSaid) call.type = word(record_.texts[from.type]);
+      call.peer = peer_of(call, members[i]);
+      made.calls.push_back(std::move(call));
+    }
+  }
+  std::sort(made.calls.begin(), made.calls.end(), [](const HostCall& a, const HostCall& b) {
+    return std::pair(a.peer.value, a.operation) < std::pair(b.peer.value, b.operation);
+  });
+}
+
+// Adds one step with the calls of these entries, and the waits that follow at once.
+void RankSteps::add_calls(HostStep made, const RecordEntry& from,
+                          const std::vector<std::size_t>& entries) {
+  if (made.calls.empty()) return;
+  bool sync = false;
+  bool blocks = false;
+  bool awaited = false;
+  for (const std::size_t i : entries) {
+    sync = sync || entry(i).sync;
+    blocks = blocks || entry(i).blocks_host;
+    awaited = awaited || last_wait_.count(work_of(i)) > 0;
+  }
+  Signal signal{made.calls.front().channel, made.calls.front().shared, 0, {}, 0};
+  for (const HostCall& call : made.calls) {
+    Channel& channel = programs_.channels.all()[call.channel];
+    channel.used = true;
+    if (channel.group != kNotSaid) programs_.channels.all()[channel.group].used = true;
+    if (call.shared != kNotSaid) programs_.channels.all()[call.shared].used = true;
+  }
+  made.channel = signal.channel;
+  made.shared = signal.shared;
+  made.blocking = sync;
+  made.assumed = record_.waits_assumed && !nccl(from) && from.operation != Operation::kBarrier;
+  // gloo copies tensors of a device to the host once the current stream has come to the call.
+  const bool copies = device() && from.on_device && is_collective(from.operation);
+  if (nccl(from) || copies) made.stream = streams_[from.stream];
+  const bool is_barrier = nccl(from) && from.operation == Operation::kBarrier && sync;
+  add(std::move(made));
+  if (is_barrier) {
+    HostStep wait = step(StepKind::kSynchronize, from);
+    wait.channel = signal.channel;
+    add(std::move(wait));
+    return;
+  }
+  if (!awaited && !(sync && nccl(from))) return;
+  EventSlots& slots = channel_slots_[signal.channel];
+  signal.slot = slots.take();
+  signal.number = signals_++;
+  add_signal(StepKind::kRecord, signal, from);
+  for (const std::size_t i : entries) {
+    if (last_wait_.count(work_of(i)) > 0) works_[work_of(i)] = signal;
+  }
+  if (sync && nccl(from)) add_signal(blocks ? StepKind::kAwait : StepKind::kWait, signal, from);
+  if (!awaited) slots.free(signal.slot);
+}
+
+// Adds a step that records `signal` or waits for it.
+void RankSteps::add_signal(StepKind kind, const Signal& signal, const RecordEntry& from) {
+  HostStep made = step(kind, from);
+  made.channel = signal.channel;
+  made.shared = signal.shared;
+  made.slot = signal.slot;
+  made.stream = kind == StepKind::kWait ? streams_[from.stream] : signal.stream;
+  if (kind == StepKind::kRecord) made.place = kNotSaid;
+  made.assumed = record_.waits_assumed;
+  if (signal.channel == kNotSaid)
+    made.name = "event " + std::to_string(signal.slot) + " of " + signal.stream;
+  add(std::move(made));
+}
+
+void RankSteps::add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i) {
+  const auto found = works_.find(work);
+  if (found == works_.end()) return;
+  if (from.kind == EntryKind::kCall && !from.sync) {  // an asynchronous barrier: its stream waits
+    const std::uint32_t own = programs_.channels.of_collective(from);
+    HostStep made = step(StepKind::kWait, from);
+    made.channel = found->second.channel;
+    made.slot = found->second.slot;
+    made.stream = programs_.channels.all()[own].name;
+    if (made.channel != own) add(std::move(made));
+    // The works of a batch share an event, so the stream waits for it only once.
+  } else if (waited_.emplace(found->second.number, from.stream).second) {
+    const bool on_host = programs_.channels.all()[found->second.channel].on_host;
+    add_signal(on_host || from.blocks_host ? StepKind::kAwait : StepKind::kWait, found->second,
+               from);
+  }
+  if (last_wait_.at(work) != i) return;
+  const Signal signal = found->second;
+  works_.erase(found);
+  const bool shared = std::any_of(works_.begin(), works_.end(), [&](const auto& other) {
+    return other.second.channel == signal.channel && other.second.slot == signal.slot;
+  });
+  if (!shared) channel_slots_[signal.channel].free(signal.slot);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Events of the user
+
+void RankSteps::add_event(const RecordEntry& from, std::size_t i) {
+  if (!device()) return;
+  events_.erase(from.event);
+  if (last_use_.count(i) == 0) return;
+  const std::string& stream = streams_[from.stream];
+  const Signal signal{kNotSaid, kNotSaid, stream_slots_[stream].take(), stream, signals_++};
+  add_signal(StepKind::kRecord, signal, from);
+  events_[from.event] = {signal, i};
+}
+
+// Adds a wait for an event; a wait for an event that was never recorded has no effect.
+void RankSteps::add_event_wait(const RecordEntry& from, std::size_t i) {
+  const auto found = events_.find(from.event);
+  if (found == events_.end()) return;
+  const auto [signal, recorded] = found->second;
+  add_signal(from.kind == EntryKind::kStreamWait ? StepKind::kWait : StepKind::kAwait, signal,
+             from);
+  if (last_use_.at(recorded) == i) stream_slots_[signal.stream].free(signal.slot);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Groups and the store
+
+void RankSteps::add_new_group(const RecordEntry& from) {
+  const RecordGroup& group = record_.groups[from.group];
+  const bool member = group.position(rank_) != kNotSaid;
+  const auto clash = clashes_.find(from.number);
+  if (clash != clashes_.end()) {
+    if (member) {
+      // The ranks that use this key disagree on the members, so their calls cannot match.
+      HostStep made = step(StepKind::kCalls, from);
+      HostCall call;
+      call.operation = Operation::kAllGather;
+      call.channel = clash->second;
+      call.type = "ranks";
+      for (const std::uint32_t rank : group.ranks) call.type += " " + std::to_string(rank);
+      call.bytes = from.group + 1;  // makes the sizes differ, because gloo does not compare types
+      programs_.channels.all()[call.channel].used = true;
+      made.channel = call.channel;
+      made.calls.push_back(std::move(call));
+      add(std::move(made));
+    }
+  } else if (member && !nccl(from)) {
+    HostStep made = step(StepKind::kCreate, from);
+    made.channel = programs_.channels.of_group(from.group);
+    programs_.channels.all()[made.channel].used = true;
+    add(std::move(made));
+  } else if (from.parent != kNotSaid && record_.groups[from.parent].under_nccl(programs_.rules)) {
+    HostStep made = step(StepKind::kSplit, from);
+    made.channel = programs_.channels.of_group(from.parent);
+    programs_.channels.all()[made.channel].used = true;
+    add(std::move(made));
+  }
+  if (from.store_barrier) add_store_barrier(from);
+}
+
+void RankSteps::add_store_barrier(const RecordEntry& from) {
+  HostStep made = step(StepKind::kCalls, from);
+  HostCall call;
+  call.operation = Operation::kBarrier;
+  call.channel = programs_.channels.store();
+  programs_.channels.all()[call.channel].used = true;
+  made.channel = call.channel;
+  made.calls.push_back(std::move(call));
+  add(std::move(made));
+}
+
+// Adds a store step. A loop of adds of 0 polls a counter: it ends once the key has been added to as
+// often as its last read showed.
+void RankSteps::add_store(std::size_t i) {
+  const RecordEntry& from = entry(i);
+  const bool polls = from.kind == EntryKind::kStoreAdd && from.number <= 0;
+  if (polls) {
+    const bool again = i + 1 < own_.entries.size() && entry(i + 1).kind == EntryKind::kStoreAdd &&
+                       entry(i + 1).number <= 0 && entry(i + 1).text == from.text;
+    if (again || from.result <= 0) return;
+  }
+  const bool sets = !polls && from.kind != EntryKind::kStoreGet;
+  HostStep made = step(sets ? StepKind::kSet : StepKind::kGet, from);
+  made.name = names_.keys.name(record_.texts[from.text]);
+  made.number = polls ? from.result : 1;
+  add(std::move(made));
+}
+
+void RankSteps::add_end() {
+  if (own_.end.kind == RecordEnd::Kind::kRaised || own_.end.kind == RecordEnd::Kind::kExited) {
+    if (device()) {  // earlier kernels finish while the exception propagates
+      HostStep wait;
+      wait.kind = StepKind::kSynchronize;
+      wait.place = own_.end.place;
+      add(std::move(wait));
+    }
+    HostStep made;
+    const bool raised = own_.end.kind == RecordEnd::Kind::kRaised;
+    made.kind = raised ? StepKind::kRaise : StepKind::kExit;
+    made.name = own_.end.text.empty() ? "an exception" : beginning(own_.end.text);
+    made.number = own_.end.code;
+    made.place = own_.end.place;
+    add(std::move(made));
+  } else if (own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kQuiescent) {
+    // The rank did not continue, whatever its earlier steps do.
+    HostStep made;
+    made.kind = StepKind::kGet;
+    made.name = name_of_last_wait();
+    made.place = own_.end.place;
+    add(std::move(made));
+  }
+}
+
+// Names what a quiescent rank waits for if no call of another rank can end the wait.
+std::string RankSteps::name_of_last_wait() const {
+  const auto last = std::find_if(own_.entries.rbegin(), own_.entries.rend(), [](const auto& entry) {
+    return !entry.later && entry.kind != EntryKind::kNote;
+  });
+  if (last == own_.entries.rend()) return "end of the record";
+  if (last->kind == EntryKind::kPoll && last->never) return "is_completed() without a wait()";
+  if (last->kind != EntryKind::kWait || last->amounts.size() != 1) return "end of the record";
+  const auto waits =
+      std::count_if(own_.entries.begin(), own_.entries.end(), [&](const RecordEntry& entry) {
+        return entry.kind == EntryKind::kWait && !entry.timed_out && entry.amounts == last->amounts;
+      });
+  return waits > 1 ? "second wait() for a message" : "end of the record";
+}
+
+}  // namespace
+
+std::uint32_t RecordPeer::of(std::uint32_t rank, const std::vector<std::uint32_t>& list) const {
+  if (kind == Kind::kPosition) return list[value];
+  const auto own =
+      static_cast<std::size_t>(std::find(list.begin(), list.end(), rank) - list.begin());
+  return list[(own + value) % list.size()];
+}
+
+HostPrograms host_programs(const Record& record, RecordRules rules) {
+  HostPrograms programs{rules, record.uses_nccl(rules), Channels(record, rules), {}, {}};
+  NewGroupClashes clashes;
+  Channel clash;
+  clash.on_host = !programs.device;
+  for (const auto& [key, ranks] : clashing_new_groups(record)) {
+    clashes.emplace(key, programs.channels.add("new_group " + std::to_string(key), {ranks}, clash));
+  }
+  std::set<std::pair<std::uint32_t, std::int64_t>> split_calls;
+  for (const RankRecord& rank : record.ranks) {
+    for (const RecordEntry& entry : rank.entries) {
+      const bool split = entry.kind == EntryKind::kCall &&
+                         entry.operation == Operation::kAllToAll && !entry.amounts.empty();
+      if (split) split_calls.emplace(entry.group, entry.number);
+    }
+  }
+  for (const RecordGroup& group : record.groups) {
+    programs.lazy = programs.lazy && !group.init_at_once;
+  }
+  JobNames names{StepNumbers(programs.steps), unmatched_messages(record, rules)};
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    RankSteps made(record, rank, clashes, split_calls, names, programs);
+    made.run();
+    programs.ranks.push_back(made.take_steps());
+    programs.entries.push_back(made.take_entries());
+  }
+  return programs;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,86 @@
+// The host program of each rank: a record under the rules of gloo or NCCL.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/graph/operation.hpp"
+
+#include "features/record/channels.hpp"
+#include "features/record/record.hpp"
+
+namespace pipesim::models {
+
+/// The other rank of a call, relative to the list of the channel that contains its rank. So ranks
+/// with equal programs have equal peers.
+struct RecordPeer {
+  enum class Kind : std::uint8_t { kNone, kPosition, kDistance, kAny };
+  Kind kind = Kind::kNone;
+  std::uint32_t value = 0;
+
+  /// Returns the peer of `rank`, as a rank of the job.
+  std::uint32_t of(std::uint32_t rank, const std::vector<std::uint32_t>& list) const;
+};
+
+struct HostCall {
+  Operation operation = Operation::kAllReduce;
+  std::uint32_t channel = kNotSaid;
+  std::uint32_t shared = kNotSaid;  // channel of its group, if a parameter chooses between the two
+  RecordPeer peer;
+  std::int64_t bytes = 0;
+  bool sized = false;  // for a collective: whether `bytes` is known, so that 0 is a size
+  std::string type;
+};
+
+/// A step of a host program, as its scenario has it.
+struct HostStep {
+  enum class Kind : std::uint8_t {
+    kCalls,
+    kCompute,
+    kRecord,
+    kWait,
+    kAwait,
+    kSynchronize,  // a stream; if `stream` is empty, the device
+    kCreate,
+    kSplit,  // splits the communicator of a channel
+    kSet,
+    kGet,
+    kRaise,
+    kExit,
+  };
+
+  Kind kind = Kind::kCalls;
+  bool later = false;    // whether the step was not recorded: see record_ends.hpp
+  bool blocking = true;  // for a call: whether the host waits for it
+  bool assumed = false;  // whether the step belongs to an assumed wait, which was not recorded
+  std::uint32_t place = kNotSaid;  // index in Record::places
+  std::string thread;              // thread name; empty: the main thread
+  // Channel of kCreate and kSplit, or of the calls whose stream this step uses.
+  std::uint32_t channel = kNotSaid;
+  std::uint32_t shared = kNotSaid;  // like HostCall::shared
+  std::uint32_t slot = 0;           // number of the channel's event, from 1; 0: `name` is the event
+  std::int64_t number = 1;  // kCompute: kernels; kGet: times the key was set; kExit: exit code
+  std::string name;         // an event, a key, an exception
+  std::string stream;       // stream, if no channel gives it
+  std::vector<HostCall> calls;
+};
+
+/// All programs. Equal steps share a number.
+struct HostPrograms {
+  RecordRules rules = RecordRules::kOwn;
+  bool device = false;  // whether NCCL does some of the calls, on devices
+  Channels channels;
+  std::vector<HostStep> steps;
+  std::vector<std::vector<std::uint32_t>> ranks;  // step numbers
+  // The entry of each step in `ranks`; for a batch, its first entry; kNotSaid: the end of the rank.
+  std::vector<std::vector<std::uint32_t>> entries{};
+  bool has_pairs = false;  // whether parameter p2p chooses the channel of some sends
+  bool has_kernels = false;
+  bool lazy = true;  // under NCCL: whether no group initialized its communicator when created
+};
+
+HostPrograms host_programs(const Record& record, RecordRules rules);
+
+}  // namespace pipesim::models

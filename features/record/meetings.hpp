@@ -1,0 +1,30 @@
+// Matches the collective calls of a record: the n-th calls of all members on a group.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "features/record/record.hpp"
+
+namespace pipesim::models {
+
+/// A collective call of one rank.
+struct Arrival {
+  std::uint32_t rank = 0;
+  const RecordEntry* entry = nullptr;
+};
+
+/// Recorded calls by group and sequence number, ascending by rank.
+using Meetings = std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<Arrival>>;
+
+Meetings meetings_of(const Record& record);
+
+/// Whether operation, bytes, type and root agree.
+bool same_signature(const RecordEntry& a, const RecordEntry& b);
+
+/// Whether one of the two sides is only the root. Programs often give the root its own line.
+bool is_root_alone(const std::vector<Arrival>& first, const std::vector<Arrival>& second);
+
+}  // namespace pipesim::models

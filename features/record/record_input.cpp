@@ -1,0 +1,149 @@
+#include "features/record/record_input.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/command.hpp"
+#include "app/input/schedule_input.hpp"
+#include "app/input/text_input.hpp"
+#include "app/output/files.hpp"
+#include "viz/report/diagnostic_text.hpp"
+
+#include "features/record/record_checks.hpp"
+#include "features/record/record_doubts.hpp"
+#include "features/record/record_ends.hpp"
+#include "features/record/record_scenario.hpp"
+#include "features/record/recorded_job.hpp"
+
+namespace pipesim::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> rank_files(const std::string& folder) {
+  std::vector<std::pair<std::uint32_t, std::string>> files;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  while (!error && entry != fs::directory_iterator()) {
+    const auto rank = formats::rank_of_record_file(entry->path().filename().string());
+    if (rank) files.emplace_back(*rank, entry->path().string());
+    entry.increment(error);
+  }
+  if (error) {
+    throw FileError(models::Code::kFile,
+                    fmt::format("cannot read '{}': {}", folder, error.message()));
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<std::string> paths;
+  for (auto& [rank, path] : files) paths.push_back(std::move(path));
+  return paths;
+}
+
+// Returns the script's name, else the folder's name.
+std::string name_of_record(const models::Record& record, const std::string& path) {
+  const std::string script = record.command.substr(0, record.command.find(' '));
+  return scenario_name_of(script.empty() ? path : script);
+}
+
+}  // namespace
+
+bool is_record_path(const std::string& path) {
+  std::error_code error;
+  return path != "-" &&
+         (fs::is_directory(path, error) || fs::path(path).filename() == formats::kRecordFile);
+}
+
+bool has_record(const std::string& path) {
+  std::error_code error;
+  return is_record_path(path) &&
+         fs::exists(
+             fs::is_directory(path, error) ? fs::path(path) / formats::kRecordFile : fs::path(path),
+             error);
+}
+
+std::string record_folder(const std::string& path) {
+  std::error_code error;
+  const fs::path folder =
+      fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+RecordInput::RecordInput(const std::string& path, const Console& console)
+    : path_(record_folder(path)) {
+  const std::string about = (fs::path(path_) / formats::kRecordFile).string();
+  std::vector<formats::RecordText> files;
+  files.push_back({about, read_file(about, console.in, formats::kMaxRecordBytes)});
+  for (std::string& file : rank_files(path_)) {
+    std::string text = read_file(file, console.in, formats::kMaxRecordBytes);
+    files.push_back({std::move(file), std::move(text)});
+  }
+  models::Diagnostics diagnostics;
+  std::optional<models::Record> record = formats::read_record(files, diagnostics);
+  if (!record) {
+    std::vector<viz::SourceText> sources;
+    for (const formats::RecordText& file : files) sources.push_back({file.path, file.text});
+    console.err << viz::diagnostic_text(diagnostics, sources, console.err_colour);
+    throw ReportedMistakes();
+  }
+  basis_ = models::record_basis(*record);
+  const std::size_t dropped = models::drop_calls_after_cuts(*record);
+  models::add_later_calls(*record);
+  record_ = std::make_shared<models::Record>(std::move(*record));
+  if (dropped > 0) {
+    basis_.push_back(fmt::format("{} {} for ranks whose record had ended, and {} left out", dropped,
+                                 dropped == 1 ? "call waits" : "calls wait",
+                                 dropped == 1 ? "is" : "are"));
+  }
+}
+
+RecordInput::RecordInput(std::string path, models::Record record, std::vector<std::string> basis)
+    : path_(std::move(path)),
+      record_(std::make_shared<models::Record>(std::move(record))),
+      basis_(std::move(basis)) {}
+
+std::unique_ptr<const ForeignJob> read_record_job(const std::string& path, const Console& console) {
+  return std::make_unique<RecordInput>(path, console);
+}
+
+const RecordInput* record_of(const ForeignJob* job) {
+  return dynamic_cast<const RecordInput*>(job);
+}
+
+models::RecordRules RecordInput::rules_of(const std::string& rules) {
+  return rules.empty()     ? models::RecordRules::kOwn
+         : rules == "nccl" ? models::RecordRules::kNccl
+                           : models::RecordRules::kGloo;
+}
+
+std::shared_ptr<const models::Recorded> RecordInput::names(const std::string& rules,
+                                                           const models::TaskGraph& graph) const {
+  return models::recorded_job(record_, rules_of(rules), graph);
+}
+
+std::string RecordInput::scenario(const std::string& rules) const {
+  return scenario_of(*record_, rules);
+}
+
+std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules) const {
+  const models::RecordRules backend = rules_of(rules);
+  return formats::record_scenario(record, backend, name_of_record(*record_, path_),
+                                  models::record_doubts(record, backend, basis_));
+}
+
+void RecordInput::report_findings(const Console& console, const models::Recorded* names) const {
+  models::Diagnostics diagnostics;
+  for (models::RecordFinding& finding : models::check_record(*record_)) {
+    const bool leads = finding.code == models::Code::kOtherLine && names != nullptr &&
+                       names->first_difference() != nullptr;
+    if (leads) continue;
+    diagnostics.warning({}, finding.code, std::move(finding.message)).notes =
+        std::move(finding.notes);
+  }
+  console.err << viz::diagnostic_text(diagnostics, path_, "", console.err_colour);
+}
+
+}  // namespace pipesim::app

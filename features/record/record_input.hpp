@@ -1,0 +1,68 @@
+// Records as scenarios: folders that `pipesim record` wrote.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/input/foreign_job.hpp"
+#include "app/output/console.hpp"
+#include "models/graph/task_graph.hpp"
+
+#include "features/record/host_steps.hpp"
+#include "features/record/record.hpp"
+#include "features/record/record_reader.hpp"
+
+namespace pipesim::app {
+
+/// Whether `path` is a folder, or the file that describes a record.
+bool is_record_path(const std::string& path);
+
+/// Whether the path holds a record rather than dumps.
+bool has_record(const std::string& path);
+
+/// Returns the folder of a record, given the folder or the file that describes the record.
+std::string record_folder(const std::string& path);
+
+/// A record, its own findings, and its scenario.
+class RecordInput : public ForeignJob {
+ public:
+  /// Reads the files of the folder. Throws FileError and InputError; prints mistakes in the files,
+  /// then throws ReportedMistakes.
+  RecordInput(const std::string& path, const Console& console);
+
+  /// Takes a record from another source in the folder `path`. `basis` is the basis of the verdict,
+  /// in words.
+  RecordInput(std::string path, models::Record record, std::vector<std::string> basis);
+
+  const models::Record& record() const { return *record_; }
+
+  /// Whether the record was made from dumps of a real job.
+  bool of_dumps() const { return record_->waits_assumed; }
+
+  std::string scenario(const std::string& rules) const override;
+  std::shared_ptr<const models::Recorded> names(const std::string& rules,
+                                                const models::TaskGraph& graph) const override;
+  void report_findings(const Console& console,
+                       const models::Recorded* names = nullptr) const override;
+
+  /// Returns the scenario of `record`, a variant of this record.
+  std::string scenario_of(const models::Record& record, const std::string& rules) const;
+
+  /// Returns the rules named `rules`; see scenario().
+  static models::RecordRules rules_of(const std::string& rules);
+
+ private:
+  std::string path_;
+  std::shared_ptr<const models::Record> record_;
+  std::vector<std::string> basis_;  // the basis of the verdict, in words
+};
+
+/// Reads a record as a job; see RecordInput.
+std::unique_ptr<const ForeignJob> read_record_job(const std::string& path, const Console& console);
+
+/// Returns `job` if it is a record, else null.
+const RecordInput* record_of(const ForeignJob* job);
+
+}  // namespace pipesim::app

@@ -1,0 +1,781 @@
+// Each line is one object, and its first key gives the kind of line.
+#include "features/record/record_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "formats/document/json_parse.hpp"
+#include "formats/document/json_text.hpp"
+#include "models/graph/whole_number.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using models::Diagnostics;
+using models::kNotSaid;
+using models::Operation;
+using models::Place;
+using models::RankRecord;
+using models::Record;
+using models::RecordEnd;
+using models::RecordEntry;
+using RecordJson = nlohmann::ordered_json;
+using EntryKind = RecordEntry::Kind;
+
+constexpr std::int64_t kMaxRecordRanks = 1 << 16;
+// The largest that all JSON readers keep exact.
+constexpr std::int64_t kMaxInteger = std::int64_t{1} << 53;
+constexpr int kRecordVersion = 1;
+
+// Exception for an invalid line, caught in this file. `key` is the key with the mistake.
+struct BadLine {
+  BadLine(std::string says, std::string what_helps, std::string at)
+      : message(std::move(says)), help(std::move(what_helps)), key(std::move(at)) {}
+
+  std::string message;
+  std::string help;
+  std::string key;
+};
+
+// Numbers texts.
+class TextTable {
+ public:
+  explicit TextTable(std::vector<models::OutsideText>& texts) : texts_(texts) {}
+
+  std::uint32_t number(const std::string& text) {
+    const auto next = static_cast<std::uint32_t>(texts_.size());
+    const auto [at, is_new] = numbers_.emplace(text, next);
+    if (is_new) texts_.emplace_back(text);
+    return at->second;
+  }
+
+ private:
+  std::vector<models::OutsideText>& texts_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
+// The fields of one line. Reading a key checks its type; finish() reports keys that were never
+// read.
+class Fields {
+ public:
+  explicit Fields(const RecordJson& object) : object_(object) {
+    known_.push_back(object.begin().key());
+  }
+
+  std::string head() const { return object_.begin().key(); }
+
+  bool has(const char* key) {
+    known_.emplace_back(key);
+    return object_.contains(key);
+  }
+
+  std::string text(const char* key, std::optional<std::string> otherwise = std::string()) {
+    if (!has(key)) return required(key, std::move(otherwise));
+    const RecordJson& value = object_[key];
+    if (!value.is_string()) must_be(key, "a string");
+    return models::printable(value.get_ref<const std::string&>());
+  }
+
+  std::int64_t integer(const char* key, std::int64_t min, std::int64_t max,
+                       std::optional<std::int64_t> otherwise) {
+    if (!has(key)) return required(key, otherwise);
+    return integer_of(object_[key], key, min, max);
+  }
+
+  bool truth(const char* key) {
+    if (!has(key)) return false;
+    const RecordJson& value = object_[key];
+    if (!value.is_boolean()) must_be(key, "true or false");
+    return value.get<bool>();
+  }
+
+  // Reads a number or a list of numbers.
+  std::vector<std::int64_t> integers(const char* key, std::int64_t max) {
+    if (!has(key)) return required(key, std::optional<std::vector<std::int64_t>>());
+    const RecordJson& value = object_[key];
+    if (!value.is_array()) return {integer_of(value, key, 0, max)};
+    std::vector<std::int64_t> result;
+    for (const RecordJson& item : value) result.push_back(integer_of(item, key, 0, max));
+    return result;
+  }
+
+  // Reads a text or a list of texts.
+  std::vector<std::string> texts(const char* key) {
+    if (!has(key)) return required(key, std::optional<std::vector<std::string>>());
+    std::vector<std::string> result;
+    for (const RecordJson& item :
+         object_[key].is_array() ? object_[key] : RecordJson{object_[key]}) {
+      if (!item.is_string()) must_be(key, "a list of strings");
+      result.push_back(models::printable(item.get_ref<const std::string&>()));
+    }
+    return result;
+  }
+
+  const RecordJson& value(const char* key) { return object_[key]; }
+
+  void finish() const {
+    for (const auto& item : object_.items()) {
+      if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
+      const std::string nearest = models::nearest_name(item.key(), known_);
+      throw BadLine(fmt::format("unknown key '{}'", models::printable(item.key())),
+                    nearest.empty() ? "a newer pipesim may know it"
+                                    : fmt::format("did you mean '{}'?", nearest),
+                    item.key());
+    }
+  }
+
+  [[noreturn]] void must_be(const std::string& key, const std::string& expected) const {
+    throw BadLine(fmt::format("'{}' must be {}", key, expected), "", key);
+  }
+
+ private:
+  template <typename T>
+  T required(const char* key, std::optional<T> otherwise) const {
+    if (otherwise) return std::move(*otherwise);
+    throw BadLine(fmt::format("'{}' is missing", key), "", head());
+  }
+
+  std::int64_t integer_of(const RecordJson& value, const char* key, std::int64_t min,
+                          std::int64_t max) const {
+    const bool fits = value.is_number_integer() &&
+                      (!value.is_number_unsigned() ||
+                       value.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxInteger));
+    const std::int64_t found = fits ? value.get<std::int64_t>() : 0;
+    if (!fits || found < min || found > max) {
+      must_be(key, fmt::format("an integer from {} to {}", min, max));
+    }
+    return found;
+  }
+
+  const RecordJson& object_;
+  std::vector<std::string> known_;
+};
+
+// Parses `text`, which begins at `place`. Returns nullopt, with an error, if it is not an object.
+std::optional<RecordJson> parse_object(std::string_view text, const char* name, Place place,
+                                       Diagnostics& diagnostics) {
+  const JsonKind kind = {name, models::Code::kRecordLine, nullptr};
+  std::optional<RecordJson> object = parse_json<RecordJson>(text, kind, diagnostics, place);
+  if (!object || (object->is_object() && !object->empty())) return object;
+  diagnostics.error(place, kind.code, "expected a JSON object with at least one key");
+  return std::nullopt;
+}
+
+// Returns the place of `key` in the object that begins at `place`.
+Place place_of_key(std::string_view text, const std::string& key, Place place) {
+  const std::size_t at = text.find('"' + key + '"');
+  return at == std::string_view::npos ? place : place_of_byte(text, at, place);
+}
+
+void report(const BadLine& bad, std::string_view text, Place place, Diagnostics& diagnostics) {
+  models::Diagnostic& error =
+      diagnostics.error(place_of_key(text, bad.key, place), models::Code::kRecordLine, bad.message);
+  if (!bad.help.empty()) error.notes.push_back(bad.help);
+}
+
+// Data that the ranks of a record share.
+class Job {
+ public:
+  explicit Job(Record& record) : record_(record), texts_(record.texts) {}
+
+  std::uint32_t text(const std::string& text) { return texts_.number(text); }
+
+  std::uint32_t frame(models::RecordFrame frame) {
+    const auto next = static_cast<std::uint32_t>(record_.frames.size());
+    const auto [at, is_new] = frames_.emplace(std::move(frame), next);
+    if (is_new) {
+      record_.frames.push_back(at->first);
+      place_of_frame_.push_back(place(models::place_of_stack(record_.frames, next)));
+    }
+    return at->second;
+  }
+
+  std::uint32_t place_of(std::uint32_t frame) const {
+    return frame == kNotSaid ? kNotSaid : place_of_frame_[frame];
+  }
+
+  // Returns the index of a group. `time`: how many groups of this name and these ranks the rank
+  // has created so far. A group after destroy_process_group is a new one, and numbers its calls
+  // anew.
+  std::uint32_t group(models::RecordGroup group, std::uint32_t time) {
+    const auto next = static_cast<std::uint32_t>(record_.groups.size());
+    const auto [at, is_new] =
+        groups_.emplace(std::tuple(group.name, group.ranks, group.nccl, time), next);
+    if (is_new) {
+      record_.groups.push_back(std::move(group));
+    } else {
+      record_.groups[at->second].init_at_once =
+          record_.groups[at->second].init_at_once || group.init_at_once;
+    }
+    return at->second;
+  }
+
+ private:
+  std::uint32_t place(models::RecordPlace place) {
+    const auto next = static_cast<std::uint32_t>(record_.places.size());
+    const auto [at, is_new] = places_.emplace(std::move(place), next);
+    if (is_new) record_.places.push_back(at->first);
+    return at->second;
+  }
+
+  Record& record_;
+  TextTable texts_;
+  std::map<models::RecordPlace, std::uint32_t> places_;
+  std::map<models::RecordFrame, std::uint32_t> frames_;
+  std::vector<std::uint32_t> place_of_frame_;
+  std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool, std::uint32_t>, std::uint32_t>
+      groups_;
+};
+
+// Reads the file of one rank.
+class RankReader {
+ public:
+  // `rank` comes from the file name.
+  RankReader(std::uint32_t rank, std::uint32_t world, Record& record, Job& job, std::uint32_t file,
+             Diagnostics& diagnostics)
+      : number_(rank),
+        world_(world),
+        record_(record),
+        job_(job),
+        file_(file),
+        diagnostics_(diagnostics) {
+    rank_.streams.push_back({"compute", 0});
+    streams_.emplace("", 0);
+  }
+
+  RankRecord run(const std::string& text);
+
+ private:
+  void read_line(std::string_view text);
+  void read_header(Fields& fields);
+  void read_definition(Fields& fields);
+  void read_end(Fields& fields);
+  void read_group_entry(Fields& fields, RecordEntry& entry);
+  void read_call(Fields& fields, RecordEntry& entry);
+  void read_after(Fields& fields, RecordEntry& entry);
+  void read_data(Fields& fields, RecordEntry& entry);
+  void read_splits(Fields& fields, RecordEntry& entry);
+  void read_wait(Fields& fields, RecordEntry& entry);
+  void read_host_wait(Fields& fields, RecordEntry& entry);
+  bool read_store(Fields& fields, RecordEntry& entry);
+  void read_entry(Fields& fields);
+
+  using Ids = std::unordered_map<std::string, std::uint32_t>;
+  std::uint32_t id(Fields& fields, const char* key, const Ids& ids, const char* what,
+                   std::optional<std::uint32_t> otherwise = {}) {
+    if (otherwise && !fields.has(key)) return *otherwise;
+    const std::string name = fields.text(key, std::nullopt);
+    const auto found = ids.find(name);
+    if (found != ids.end()) return found->second;
+    throw BadLine(fmt::format("no {} '{}' is defined before this line", what, name),
+                  fmt::format("a line {{\"def\": \"{}\", ...}} defines it", name), key);
+  }
+  std::uint32_t frame(Fields& fields, const char* key = "l") {
+    return id(fields, key, frames_, "place", kNotSaid);
+  }
+  std::uint32_t rank_field(Fields& fields, const char* key) {
+    return static_cast<std::uint32_t>(fields.integer(key, 0, world_ - 1, std::nullopt));
+  }
+
+  std::uint32_t number_;  // rank
+  std::uint32_t world_;
+  Record& record_;
+  Job& job_;
+  std::uint32_t file_;
+  Diagnostics& diagnostics_;
+  RankRecord rank_;
+  Ids frames_;  // frames by place id
+  Ids groups_;
+  // Number of groups created with this name and these ranks.
+  std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t> made_;
+  Ids streams_;
+  Ids events_;
+  std::set<std::int64_t> works_;
+  std::uint32_t line_ = 0;
+  bool has_header_ = false;
+  bool has_end_ = false;
+};
+
+RankRecord RankReader::run(const std::string& text) {
+  constexpr std::size_t kMaxErrors = 20;
+  const std::size_t before = diagnostics_.error_count();
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    ++line_;
+    std::string_view line = std::string_view(text).substr(begin, end - begin);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    begin = end + 1;
+    if (line.size() > kMaxRecordLineBytes) {
+      diagnostics_.error({line_, 1, file_}, models::Code::kLimit,
+                         fmt::format("a line has at most {} MiB", kMaxRecordLineBytes >> 20));
+    } else if (!line.empty()) {
+      read_line(line);
+    }
+    if (diagnostics_.error_count() - before >= kMaxErrors) break;
+    // Without a valid header line, the file is not a record.
+    if (!has_header_ && diagnostics_.error_count() > before) break;
+  }
+  if (line_ == 0) {
+    diagnostics_.error({1, 1, file_}, models::Code::kRecordLine,
+                       "the file is empty: it needs a header line");
+  }
+  return std::move(rank_);
+}
+
+void RankReader::read_line(std::string_view text) {
+  const Place place{line_, 1, file_};
+  const std::optional<RecordJson> object =
+      parse_object(text, "a line of a record", place, diagnostics_);
+  if (!object) return;
+  Fields fields(*object);
+  try {
+    const std::string head = fields.head();
+    if (!has_header_) {
+      read_header(fields);
+    } else if (has_end_) {
+      throw BadLine("a line after the end of the record", "", head);
+    } else if (head == "def") {
+      read_definition(fields);
+    } else if (head == "end") {
+      read_end(fields);
+    } else {
+      read_entry(fields);
+    }
+    fields.finish();
+  } catch (const BadLine& bad) {
+    report(bad, text, place, diagnostics_);
+  }
+}
+
+int check_version(Fields& fields) {
+  if (fields.head() != "record") {
+    throw BadLine("expected the header {\"record\": 1, ...}", "", fields.head());
+  }
+  const auto version =
+      static_cast<int>(fields.integer("record", 1, std::numeric_limits<int>::max(), std::nullopt));
+  if (version != kRecordVersion) {
+    throw BadLine(fmt::format("version {} of the record format; this pipesim reads version {}",
+                              version, kRecordVersion),
+                  "record again with 'pipesim record', or use a newer pipesim", "record");
+  }
+  return version;
+}
+
+void RankReader::read_header(Fields& fields) {
+  check_version(fields);
+  const std::int64_t world = fields.integer("world", 1, kMaxRecordRanks, std::nullopt);
+  if (world != world_) {
+    throw BadLine(fmt::format("a rank of {}, in a record of {} ranks", world, world_),
+                  "this file is of another record", "world");
+  }
+  const std::uint32_t found = rank_field(fields, "rank");
+  if (found != number_) {
+    throw BadLine(fmt::format("this is rank {}, in the file of rank {}", found, number_),
+                  fmt::format("rename the file to rank{}.jsonl", found), "rank");
+  }
+  has_header_ = true;
+}
+
+void RankReader::read_definition(Fields& fields) {
+  const std::string name = fields.text("def", std::nullopt);
+  bool is_new = false;
+  if (fields.has("at")) {
+    models::RecordFrame line{fields.text("at"), fields.text("in"), fields.text("call"),
+                             fields.truth("lib"), frame(fields, "up")};
+    is_new = frames_.emplace(name, job_.frame(std::move(line))).second;
+  } else if (fields.has("group")) {
+    models::RecordGroup group;
+    group.name = fields.text("group");
+    for (const std::int64_t rank : fields.integers("ranks", world_ - 1)) {
+      group.ranks.push_back(static_cast<std::uint32_t>(rank));
+    }
+    const std::set<std::uint32_t> once(group.ranks.begin(), group.ranks.end());
+    if (once.size() != group.ranks.size() || once.empty()) {
+      fields.must_be("ranks", "different ranks, at least one");
+    }
+    const std::string backend = fields.text("backend");
+    if (!backend.empty() && backend != "gloo" && backend != "nccl") {
+      fields.must_be("backend", "gloo or nccl");
+    }
+    group.description = fields.text("desc");
+    group.place = job_.place_of(frame(fields));
+    group.init_at_once = fields.truth("eager");
+    group.nccl = (backend.empty() ? record_.backend : backend) == "nccl";
+    const std::uint32_t time = ++made_[{group.name, group.ranks, group.nccl}];
+    const std::uint32_t index = job_.group(std::move(group), time);
+    rank_.defined.push_back(index);
+    is_new = groups_.emplace(name, index).second;
+  } else if (fields.has("stream")) {
+    const auto device = static_cast<std::uint32_t>(fields.integer("device", 0, 1 << 10, 0));
+    frame(fields);
+    is_new = streams_.emplace(name, rank_.streams.size()).second;
+    rank_.streams.push_back({fields.text("stream"), device});
+  } else if (fields.has("event")) {
+    frame(fields);
+    is_new = events_.emplace(name, rank_.events.size()).second;
+    rank_.events.emplace_back(fields.text("event"));
+  } else {
+    throw BadLine("a definition has 'at', 'group', 'stream' or 'event'", "", "def");
+  }
+  if (!is_new) throw BadLine(fmt::format("'{}' is defined twice", name), "", "def");
+}
+
+void RankReader::read_end(Fields& fields) {
+  constexpr std::array<const char*, 4> kEnds = {"finished", "exited", "raised", "cut"};
+  constexpr std::array<const char*, 5> kCuts = {"rest", "steps", "seconds", "made_up", "killed"};
+  const std::string end = fields.text("end", std::nullopt);
+  const auto* known = std::find(kEnds.begin(), kEnds.end(), end);
+  if (known == kEnds.end()) fields.must_be("end", "finished, exited, raised or cut");
+  rank_.end.kind = static_cast<RecordEnd::Kind>(known - kEnds.begin());
+  if (rank_.end.kind == RecordEnd::Kind::kCut) {
+    const std::string why = fields.text("why", std::nullopt);
+    const auto* cut = std::find(kCuts.begin(), kCuts.end(), why);
+    if (cut == kCuts.end()) fields.must_be("why", "rest, steps, seconds, made_up or killed");
+    rank_.end.cut = static_cast<RecordEnd::Cut>(cut - kCuts.begin());
+  }
+  rank_.end.code = fields.integer("code", -kMaxInteger, kMaxInteger, 0);
+  rank_.end.text = fields.text("text");
+  rank_.end.frame = frame(fields);
+  rank_.end.place = job_.place_of(rank_.end.frame);
+  has_end_ = true;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Entries
+
+void RankReader::read_entry(Fields& fields) {
+  RecordEntry entry;
+  entry.line = line_;
+  entry.frame = frame(fields);
+  entry.place = job_.place_of(entry.frame);
+  entry.stream = id(fields, "s", streams_, "stream", 0);
+  entry.kernels =
+      static_cast<std::uint32_t>(fields.integer("k", 0, std::numeric_limits<int>::max(), 0));
+  if (fields.has("th")) entry.thread = job_.text(fields.text("th", std::nullopt));
+  const std::string head = fields.head();
+  if (head == "call") {
+    read_call(fields, entry);
+  } else if (head == "wait" || head == "poll" || head == "drop") {
+    entry.kind = head == "wait"   ? EntryKind::kWait
+                 : head == "poll" ? EntryKind::kPoll
+                                  : EntryKind::kDrop;
+    read_wait(fields, entry);
+  } else if (head == "init" || head == "new_group" || head == "destroy") {
+    read_group_entry(fields, entry);
+  } else if (head == "record" || head == "stream_wait") {
+    entry.kind = head == "record" ? EntryKind::kRecordEvent : EntryKind::kStreamWait;
+    entry.event = id(fields, head.c_str(), events_, "event");
+  } else if (head == "synchronize") {
+    read_host_wait(fields, entry);
+  } else if (head == "read") {
+    entry.kind = EntryKind::kRead;
+    entry.text = job_.text(fields.text("read", std::nullopt));
+  } else if (head == "store") {
+    if (!read_store(fields, entry)) return;
+  } else if (head == "backward") {
+    entry.kind = EntryKind::kBackward;
+    fields.text("backward", std::nullopt);
+  } else if (head == "step") {
+    entry.kind = EntryKind::kStep;
+    entry.number = fields.integer("step", 0, kMaxInteger, std::nullopt);
+  } else if (head == "note") {
+    entry.kind = EntryKind::kNote;
+    const std::string note = fields.text("note", std::nullopt);
+    const std::string says = fields.text("text");
+    entry.text = job_.text(note == "other" && !says.empty() ? says : note);
+    entry.read_made_up = note == "cut_read";
+    entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
+  } else {
+    throw BadLine(fmt::format("unknown entry '{}'", models::printable(head)),
+                  "a line begins with 'def', 'call', 'wait', 'poll', 'drop', 'init', 'new_group', "
+                  "'destroy', 'record', 'stream_wait', 'synchronize', 'read', 'store', 'backward', "
+                  "'step', 'note' or 'end'",
+                  head);
+  }
+  rank_.entries.push_back(std::move(entry));
+}
+
+void RankReader::read_group_entry(Fields& fields, RecordEntry& entry) {
+  const std::string head = fields.head();
+  entry.kind = head == "init"        ? EntryKind::kInit
+               : head == "new_group" ? EntryKind::kNewGroup
+                                     : EntryKind::kDestroy;
+  entry.group = id(fields, head.c_str(), groups_, "group");
+  if (entry.kind == EntryKind::kDestroy) return;
+  entry.number = fields.integer("key", 0, kMaxInteger, -1);
+  entry.store_barrier = fields.truth("store_barrier");
+  fields.truth("split");  // a key of records without a parent
+  entry.parent = id(fields, "parent", groups_, "group", kNotSaid);
+  if (entry.parent == kNotSaid) return;
+  const models::RecordGroup& parent = record_.groups[entry.parent];
+  if (parent.position(number_) == kNotSaid) {
+    throw BadLine(fmt::format("rank {} is not in group '{}'", number_, parent.name), "", "parent");
+  }
+}
+
+void RankReader::read_call(Fields& fields, RecordEntry& entry) {
+  entry.kind = EntryKind::kCall;
+  const std::string name = fields.text("call", std::nullopt);
+  const std::optional<Operation> operation = models::find_operation(name);
+  if (!operation || *operation == Operation::kSplit || *operation == Operation::kDestroy) {
+    fields.must_be("call", "a collective, send or recv");
+  }
+  entry.operation = *operation;
+  entry.group = id(fields, "g", groups_, "group");
+  entry.number = fields.integer("n", 0, kMaxInteger, std::nullopt);
+  read_data(fields, entry);
+  const auto refuse_other = [&](std::uint32_t rank, const char* key) {
+    const models::RecordGroup& group = record_.groups[entry.group];
+    if (group.position(rank) != kNotSaid) return;
+    throw BadLine(fmt::format("rank {} is not in group '{}'", rank, group.name), "", key);
+  };
+  refuse_other(number_, "g");
+  if (!models::is_collective(*operation)) {
+    entry.peer = rank_field(fields, "peer");
+    refuse_other(entry.peer, "peer");
+    entry.tag = fields.integer("tag", -kMaxInteger, kMaxInteger, 0);
+    entry.any_source = fields.truth("any");
+  } else if (models::has_root(*operation)) {
+    entry.peer = rank_field(fields, "root");
+    refuse_other(entry.peer, "root");
+  }
+  if (fields.has("to") || fields.has("from")) read_splits(fields, entry);
+  if (fields.has("after")) read_after(fields, entry);
+  entry.work = fields.integer("w", 0, kMaxInteger, -1);
+  if (entry.work >= 0 && !works_.insert(entry.work).second) {
+    throw BadLine(fmt::format("work {} is there twice", entry.work), "", "w");
+  }
+  entry.sync = fields.truth("sync");
+  entry.batch = static_cast<std::uint32_t>(fields.integer("batch", 0, kNotSaid - 1, kNotSaid));
+  entry.made_up = fields.truth("made_up");
+  entry.blocks_host = fields.truth("blocking");
+  entry.on_device = fields.truth("on_device");
+}
+
+// Reads how many calls of other threads precede this one.
+void RankReader::read_after(Fields& fields, RecordEntry& entry) {
+  const RecordJson& after = fields.value("after");
+  if (!after.is_object()) fields.must_be("after", "a map of threads and numbers of calls");
+  for (const auto& item : after.items()) {
+    const bool is_number =
+        item.value().is_number_unsigned() &&
+        item.value().get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxInteger);
+    if (!is_number) fields.must_be("after", "a map of threads and numbers of calls");
+    const std::string thread = models::printable(item.key());
+    entry.after.emplace_back(thread.empty() ? kNotSaid : job_.text(thread),
+                             item.value().get<std::int64_t>());
+  }
+}
+
+void RankReader::read_data(Fields& fields, RecordEntry& entry) {
+  entry.sized = fields.has("bytes");
+  entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
+  const std::string type = fields.text("type");
+  if (!type.empty()) entry.type = job_.text(type);
+}
+
+void RankReader::read_splits(Fields& fields, RecordEntry& entry) {
+  const std::size_t members = record_.groups[entry.group].ranks.size();
+  for (const char* key : {"to", "from"}) {
+    const std::vector<std::int64_t> sizes = fields.integers(key, kMaxInteger);
+    if (sizes.size() != members) {
+      fields.must_be(key,
+                     fmt::format("a list of integers, one per member of the group ({})", members));
+    }
+    entry.amounts.insert(entry.amounts.end(), sizes.begin(), sizes.end());
+  }
+}
+
+void RankReader::read_wait(Fields& fields, RecordEntry& entry) {
+  const std::string head = fields.head();
+  const char* key = head.c_str();
+  entry.amounts = fields.integers(key, kMaxInteger);
+  if (entry.kind == EntryKind::kWait) {
+    entry.at_exit = fields.truth("exit");
+    entry.timed_out = fields.truth("timed_out");
+  } else if (entry.kind == EntryKind::kPoll) {
+    entry.never = fields.truth("never");
+  }
+  for (const std::int64_t work : entry.amounts) {
+    if (works_.count(work) > 0) continue;
+    throw BadLine(fmt::format("no call before this line has the work {}", work), "", key);
+  }
+}
+
+void RankReader::read_host_wait(Fields& fields, RecordEntry& entry) {
+  const std::string what = fields.text("synchronize", std::nullopt);
+  if (what == "event") {
+    entry.kind = EntryKind::kWaitForEvent;
+    entry.event = id(fields, "e", events_, "event");
+  } else if (what == "stream" || what == "device") {
+    entry.kind = what == "stream" ? EntryKind::kWaitForStream : EntryKind::kWaitForDevice;
+  } else {
+    fields.must_be("synchronize", "event, stream or device");
+  }
+}
+
+// Reads a store operation. Returns false if it neither waits nor releases other ranks.
+bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
+  const std::string what = fields.text("store", std::nullopt);
+  const std::vector<std::string> keys =
+      fields.has("keys") ? fields.texts("keys") : std::vector{fields.text("key", std::nullopt)};
+  entry.number = fields.integer("amount", -kMaxInteger, kMaxInteger, 0);
+  entry.result = fields.integer("result", -kMaxInteger, kMaxInteger, 0);
+  const bool was_set = fields.truth("set");
+  entry.timed_out = fields.truth("timed_out");
+  entry.differs = fields.truth("differs");
+  if (what == "set" || (what == "compare_set" && was_set)) {
+    entry.kind = EntryKind::kStoreSet;
+  } else if (what == "get" || what == "wait") {
+    entry.kind = EntryKind::kStoreGet;
+  } else if (what == "add") {
+    entry.kind = EntryKind::kStoreAdd;
+  } else if (what == "compare_set" || what == "check" || what == "delete") {
+    return false;
+  } else {
+    fields.must_be("store", "set, get, wait, add, check, compare_set or delete");
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    entry.text = job_.text(keys[i]);
+    if (i + 1 < keys.size()) rank_.entries.push_back(entry);
+  }
+  return !keys.empty();
+}
+
+// ---------------------------------------------------------------------------------------------
+// The job
+
+// Reads the recording settings that messages mention; other settings are only for people.
+void read_settings(const RecordJson& settings, Record& record) {
+  if (!settings.is_object()) return;
+  const auto number = [&](const char* key) {
+    const auto found = settings.find(key);
+    return found != settings.end() && found->is_number_unsigned() &&
+                   found->get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxInteger)
+               ? found->get<std::int64_t>()
+               : 0;
+  };
+  record.limit = number("limit");
+  record.steps = number("steps");
+  record.seconds = number("seconds");
+}
+
+// Reads the fields of record.json. Returns the number of ranks, or 0 after mistakes.
+std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diagnostics) {
+  const Place place{1, 1, 0};
+  const std::optional<RecordJson> object = parse_object(file.text, "a record", place, diagnostics);
+  if (!object) return 0;
+  Fields fields(*object);
+  try {
+    check_version(fields);
+    const auto world = fields.integer("world", 1, kMaxRecordRanks, std::nullopt);
+    if (fields.has("command")) {
+      for (const std::string& word : fields.texts("command")) {
+        record.command = record.command + (record.command.empty() ? "" : " ") + word;
+      }
+    }
+    record.backend = fields.text("backend", "gloo");
+    if (record.backend != "gloo" && record.backend != "nccl") {
+      fields.must_be("backend", "gloo or nccl");
+    }
+    const std::string device = fields.text("device", "cpu");
+    if (device != "cpu" && device != "cuda") fields.must_be("device", "cpu or cuda");
+    record.device_is_cuda = device == "cuda";
+    record.torch = fields.text("torch");
+    for (const char* key : {"python", "ends"}) fields.has(key);
+    if (fields.has("settings")) read_settings(fields.value("settings"), record);
+    fields.finish();
+    return static_cast<std::uint32_t>(world);
+  } catch (const BadLine& bad) {
+    report(bad, file.text, place, diagnostics);
+    return 0;
+  }
+}
+
+// Returns "rank 3" or "ranks 3, 5 and 12 more".
+std::string missing_text(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kShown = 8;
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < std::min(kShown, ranks.size()); ++i) {
+    text += fmt::format("{} {}", i == 0 ? "" : ",", ranks[i]);
+  }
+  if (ranks.size() > kShown) text += fmt::format(" and {} more", ranks.size() - kShown);
+  return text;
+}
+
+void check_ranks(const std::vector<std::uint32_t>& file_of, Diagnostics& diagnostics) {
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t rank = 0; rank < file_of.size(); ++rank) {
+    if (file_of[rank] == 0) missing.push_back(rank);
+  }
+  if (missing.empty()) return;
+  diagnostics
+      .error({}, models::Code::kRecordRanks,
+             fmt::format("the record has no file of {} (of {} ranks)", missing_text(missing),
+                         file_of.size()))
+      .notes.push_back(
+          fmt::format("copy rank{}.jsonl here from the machine that recorded it", missing.front()));
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> rank_of_record_file(std::string_view name) {
+  constexpr std::string_view kHead = "rank";
+  constexpr std::string_view kTail = ".jsonl";
+  if (!name.starts_with(kHead) || !name.ends_with(kTail)) return std::nullopt;
+  name.remove_prefix(kHead.size());
+  name.remove_suffix(kTail.size());
+  const auto rank = models::whole_number<std::uint32_t>(name);
+  return rank && *rank < kMaxRecordRanks ? rank : std::nullopt;
+}
+
+std::optional<Record> read_record(const std::vector<RecordText>& files, Diagnostics& diagnostics) {
+  Record record;
+  for (std::uint32_t i = 0; i < files.size(); ++i) {
+    if (files[i].text.size() <= kMaxRecordBytes) continue;
+    diagnostics.error({1, 1, i}, models::Code::kLimit,
+                      fmt::format("a file of a record has at most {} MiB", kMaxRecordBytes >> 20));
+  }
+  if (files.empty() || diagnostics.has_errors()) return std::nullopt;
+  const std::uint32_t world = read_job(files.front(), record, diagnostics);
+  if (world == 0) return std::nullopt;
+  std::vector<std::uint32_t> file_of(world, 0);
+  for (std::uint32_t i = 1; i < files.size(); ++i) {
+    const std::string& path = files[i].path;
+    const std::size_t slash = path.rfind('/');
+    const auto rank = rank_of_record_file(
+        std::string_view(path).substr(slash == std::string::npos ? 0 : slash + 1));
+    if (!rank) continue;
+    if (*rank >= world) {
+      diagnostics.error({1, 1, i}, models::Code::kRecordRanks,
+                        fmt::format("rank {} of {} ranks", *rank, world));
+    } else if (file_of[*rank] != 0) {
+      diagnostics.error({1, 1, i}, models::Code::kRecordRanks,
+                        fmt::format("rank {} has two files", *rank));
+    } else {
+      file_of[*rank] = i;
+    }
+  }
+  check_ranks(file_of, diagnostics);
+  if (diagnostics.has_errors()) return std::nullopt;
+  Job job(record);
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    const std::uint32_t file = file_of[rank];
+    record.ranks.push_back(
+        RankReader(rank, world, record, job, file, diagnostics).run(files[file].text));
+  }
+  if (diagnostics.has_errors()) return std::nullopt;
+  return record;
+}
+
+}  // namespace pipesim::formats

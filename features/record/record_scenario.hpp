@@ -1,0 +1,18 @@
+// Converts a record to a scenario that people can read and edit.
+#pragma once
+
+#include <string>
+
+#include "features/record/host_steps.hpp"
+#include "features/record/record.hpp"
+#include "features/record/record_doubts.hpp"
+
+namespace pipesim::formats {
+
+/// Returns the YAML of a record under these rules. Ranks with equal programs share one program,
+/// repeated steps become loops, and groups are named after the lines that created them. `name` is
+/// the name of the scenario, and `doubts` are the uncertainties that `check` reports.
+std::string record_scenario(const models::Record& record, models::RecordRules rules,
+                            const std::string& name, const models::RecordDoubts& doubts = {});
+
+}  // namespace pipesim::formats

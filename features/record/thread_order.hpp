@@ -1,0 +1,33 @@
+// Calls from several threads of one rank. A record lists them in arrival order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "features/record/channels.hpp"
+#include "features/record/record.hpp"
+
+namespace pipesim::models {
+
+/// Text of record_basis() for calls from several threads.
+inline constexpr const char* kThreadsBasis =
+    "several threads called: their order here is one of many";
+
+/// Text of record_basis() for a rank that is blocked in a call of one thread while another thread
+/// runs.
+inline constexpr const char* kRunningThreadsBasis =
+    "the record ends while another thread of a rank runs, which may call what others wait for";
+
+/// Returns the name of a thread, without the number that distinguishes threads of one name in a
+/// record.
+std::string thread_name(const std::string& label);
+
+/// Reports the threads that call into groups, by rank. One sentence each, without its period.
+std::vector<std::string> threads_that_call(const Record& record);
+
+/// Reports the threads whose order decides which calls match under these rules, in the same form.
+/// Under gloo's rules, collectives match by group and sequence number, and sends by group, ranks
+/// and tag. Under NCCL's rules, kernels run in launch order, across all groups.
+std::vector<std::string> threads_that_race(const Record& record, RecordRules rules);
+
+}  // namespace pipesim::models

@@ -1,0 +1,257 @@
+// JSON Lines: each line is an object. Each line is appended in a single write, so all lines except
+// the last are complete, whatever happens to the process. Each line ends with a checksum of its
+// text, so that results damaged by an editor or a disk do not count.
+#include "features/sweep/sweep_file.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "formats/document/json_parse.hpp"
+#include "models/result/expectation.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using models::CaseResult;
+
+// Incremented when a key changes its meaning or is removed; new keys need no increment.
+constexpr int kSweepSchema = 2;
+
+constexpr JsonKind kSweepKind = {"a sweep file", models::Code::kOwnFile,
+                                 "such files are what 'pipesim sweep -o' writes"};
+
+std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
+
+// Returns the end of a line with its checksum. `object` is the line without checksum and closing
+// brace.
+std::string checksum(std::string_view object) {
+  return fmt::format(R"(,"sum":"{}"}})", hex(text_hash(object)));
+}
+
+// Returns a line; replaces bytes that are not UTF-8.
+std::string line_of(const Json& json) {
+  std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  text.pop_back();
+  return text + checksum(text) + "\n";
+}
+
+bool has_its_checksum(std::string_view line) {
+  const std::size_t length = checksum("").size();
+  if (line.size() < length) return false;
+  const std::string_view object = line.substr(0, line.size() - length);
+  return line.substr(object.size()) == checksum(object);
+}
+
+std::uint64_t from_hex(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value, 16);
+  if (problem != std::errc() || stop != end || text.size() != 16)
+    throw std::invalid_argument("hex");
+  return value;
+}
+
+// Reads an integer in range. The library would convert any number, and converting 1e30 is undefined
+// behavior.
+template <typename Number>
+Number whole(const Json& json) {
+  if (!json.is_number_integer()) throw std::invalid_argument("number");
+  const auto checked = [](auto value) {
+    if (!std::in_range<Number>(value)) throw std::invalid_argument("number");
+    return static_cast<Number>(value);
+  };
+  return json.is_number_unsigned() ? checked(json.get<std::uint64_t>())
+                                   : checked(json.get<std::int64_t>());
+}
+
+SweepHead head_of(const Json& json) {
+  SweepHead head;
+  head.made_by = json.at("made_by").get<std::string>();
+  head.path = json.at("path").get<std::string>();
+  head.name = json.at("name").get<std::string>();
+  head.scenario = from_hex(json.at("scenario").get<std::string>());
+  for (const Json& setting : json.at("settings")) {
+    head.settings.emplace_back(setting.at(0).get<std::string>(), setting.at(1).get<std::string>());
+  }
+  for (const Json& variable : json.at("variables")) {
+    head.grid.variables.push_back({variable.at("name").get<std::string>(),
+                                   variable.at("values").get<std::vector<std::string>>()});
+  }
+  head.grid.jitter = json.at("jitter").get<std::string>();
+  head.grid.seeds = whole<std::uint64_t>(json.at("seeds"));
+  head.grid.first_seed = whole<std::uint64_t>(json.at("first_seed"));
+  head.shard.index = whole<std::uint32_t>(json.at("shard").at(0));
+  head.shard.count = whole<std::uint32_t>(json.at("shard").at(1));
+  if (head.shard.index == 0 || head.shard.index > head.shard.count ||
+      head.shard.count > kMaxShards) {
+    throw std::invalid_argument("shard");
+  }
+  return head;
+}
+
+std::pair<std::uint64_t, CaseResult> case_of(const Json& json) {
+  CaseResult result;
+  const auto verdict = models::find_verdict(json.at("verdict").get<std::string>());
+  if (!verdict) throw std::invalid_argument("verdict");
+  result.verdict = *verdict;
+  result.time_ns = whole<std::int64_t>(json.at("time_ns"));
+  result.ops_done = whole<std::uint64_t>(json.at("acts").at(0));
+  result.ops_expected = whole<std::uint64_t>(json.at("acts").at(1));
+  result.fingerprint = from_hex(json.at("fingerprint").get<std::string>());
+  if (json.contains("peak_bytes")) result.peak_bytes = whole<std::int64_t>(json["peak_bytes"]);
+  if (json.contains("why")) result.why = json["why"].get<std::string>();
+  return {whole<std::uint64_t>(json.at("case")), result};
+}
+
+class SweepReader {
+ public:
+  SweepReader(const std::string& text, models::Diagnostics& diagnostics)
+      : text_(text), diagnostics_(diagnostics) {}
+
+  std::optional<SweepFile> read() {
+    const std::size_t last = text_.rfind('\n');
+    file_.whole_bytes = last == std::string::npos ? 0 : last + 1;
+    if (file_.whole_bytes == 0) {
+      refuse(1, models::Code::kOwnFile,
+             "not a sweep file: its first line is missing or incomplete");
+      return std::nullopt;
+    }
+    std::uint32_t number = 0;
+    for (std::size_t begin = 0; begin < file_.whole_bytes;) {
+      const std::size_t end = text_.find('\n', begin);
+      ++number;
+      if (!read_line(std::string_view(text_).substr(begin, end - begin), number)) {
+        return std::nullopt;
+      }
+      begin = end + 1;
+    }
+    return sorted() ? std::optional(std::move(file_)) : std::nullopt;
+  }
+
+ private:
+  bool refuse(std::uint32_t line, models::Code code, const std::string& message) {
+    diagnostics_.error({line, 1}, code, message).notes.emplace_back(kSweepKind.hint);
+    return false;
+  }
+
+  bool read_line(std::string_view line, std::uint32_t number) {
+    const bool is_head = number == 1;
+    // A file of another kind or schema gets that error, not an error about damage.
+    if (!is_head && !has_its_checksum(line)) return refuse_damaged(number);
+    const std::optional<Json> json = parse_json<Json>(line, kSweepKind, diagnostics_, {number, 1});
+    if (!json) return false;
+    if (is_head && !check_schema(*json)) return false;
+    if (is_head && !has_its_checksum(line)) return refuse_damaged(number);
+    try {
+      if (is_head) {
+        file_.head = head_of(*json);
+      } else {
+        file_.cases.push_back(case_of(*json));
+      }
+    } catch (const std::exception&) {  // from the library, or from whole()
+      return refuse(
+          number, models::Code::kOwnFile,
+          is_head ? "this line does not describe a sweep" : "this line is not a run of a sweep");
+    }
+    return true;
+  }
+
+  bool check_schema(const Json& head) {
+    if (!head.is_object() || !head.contains("pipesim_sweep")) {
+      return refuse(1, models::Code::kOwnFile, "not a sweep file: it has no 'pipesim_sweep'");
+    }
+    if (head["pipesim_sweep"] == kSweepSchema) return true;
+    return refuse(1, models::Code::kSchema,
+                  fmt::format("this pipesim reads sweeps of schema {}, found {}", kSweepSchema,
+                              head["pipesim_sweep"].dump()));
+  }
+
+  bool refuse_damaged(std::uint32_t number) {
+    return refuse(number, models::Code::kOwnFile,
+                  "this line is damaged: its checksum does not match");
+  }
+
+  // Sorts the runs. Fails if a run occurs twice with different results.
+  bool sorted() {
+    auto& cases = file_.cases;
+    std::stable_sort(cases.begin(), cases.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 1; i < cases.size(); ++i) {
+      if (cases[i].first != cases[i - 1].first || cases[i].second == cases[i - 1].second) continue;
+      return refuse(1, models::Code::kOtherRun,
+                    fmt::format("two results of run {} differ", cases[i].first));
+    }
+    cases.erase(std::unique(cases.begin(), cases.end()), cases.end());
+    return true;
+  }
+
+  const std::string& text_;
+  models::Diagnostics& diagnostics_;
+  SweepFile file_;
+};
+
+}  // namespace
+
+bool SweepHead::same_sweep(const SweepHead& other) const {
+  return made_by == other.made_by && scenario == other.scenario && settings == other.settings &&
+         grid == other.grid && shard.count == other.shard.count;
+}
+
+// Implements FNV-1a (Fowler, Noll, Vo 1991).
+std::uint64_t text_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+std::string sweep_head_line(const SweepHead& head) {
+  Json json = {{"pipesim_sweep", kSweepSchema},
+               {"made_by", head.made_by},
+               {"path", head.path},
+               {"name", head.name},
+               {"scenario", hex(head.scenario)},
+               {"settings", Json::array()}};
+  for (const auto& [name, value] : head.settings) {
+    json["settings"].push_back(Json::array({name, value}));
+  }
+  json["variables"] = Json::array();
+  for (const models::SweptVariable& variable : head.grid.variables) {
+    json["variables"].push_back({{"name", variable.name}, {"values", variable.values}});
+  }
+  json["jitter"] = head.grid.jitter;
+  json["seeds"] = head.grid.seeds;
+  json["first_seed"] = head.grid.first_seed;
+  json["shard"] = {head.shard.index, head.shard.count};
+  return line_of(json);
+}
+
+std::string sweep_case_line(std::uint64_t number, const CaseResult& result) {
+  Json json = {{"case", number},
+               {"verdict", models::verdict_name(result.verdict)},
+               {"time_ns", result.time_ns},
+               {"acts", {result.ops_done, result.ops_expected}},
+               {"fingerprint", hex(result.fingerprint)}};
+  if (result.peak_bytes) json["peak_bytes"] = *result.peak_bytes;
+  if (!result.why.empty()) json["why"] = result.why;
+  return line_of(json);
+}
+
+std::optional<SweepFile> read_sweep_file(const std::string& text,
+                                         models::Diagnostics& diagnostics) {
+  if (text.size() > kMaxSweepBytes) {
+    diagnostics.error({}, models::Code::kLimit,
+                      fmt::format("a file of runs can have at most {} GiB", kMaxSweepBytes >> 30));
+    return std::nullopt;
+  }
+  return SweepReader(text, diagnostics).read();
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,45 @@
+// The results of a parameter sweep: a text table, CSV and JSON (docs/reference/json.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "features/sweep/parameter_sweep.hpp"
+
+namespace pipesim::viz {
+
+/// A finished sweep.
+struct SweepReport {
+  std::string path;  // path of the scenario, as given
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> settings;  // settings common to all runs
+  const models::ParameterGrid& grid;
+  const models::SweepCases& cases;
+  const std::vector<models::CaseResult>& results;  // indexed by case number
+  models::SweepSummary summary;
+};
+
+/// Returns the name of SweepSummary::hangs[index]: "A" to "Z", "AA", "AB", ...
+std::string hang_name(std::size_t index);
+
+/// Returns the command that runs one case alone.
+std::string sweep_run_command(const SweepReport& report, std::uint64_t number);
+
+/// Returns `part` of `whole` as "12.5%", rounded to tenths. Shows "<0.1%" or ">99.9%" if rounding
+/// would give 0% or 100% for a part that is neither.
+std::string share_text(std::uint64_t part, std::uint64_t whole);
+
+/// Returns a table with a row per combination, followed by the distinct hangs with a command for
+/// each.
+std::string sweep_text(const SweepReport& report, bool colour);
+
+/// Returns a row per run as CSV (RFC 4180, but with
+/// ).
+std::string sweep_csv(const SweepReport& report);
+
+/// Returns one JSON object with a line end.
+std::string sweep_json(const SweepReport& report);
+
+}  // namespace pipesim::viz

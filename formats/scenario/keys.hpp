@@ -1,0 +1,41 @@
+// Every key of the scenario format, in one table for each kind of map. A new key is a row in
+// keys.cpp, plus the code that reads it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "formats/document/key_table.hpp"
+
+namespace pipesim::formats::keys {
+
+extern const KeyTable kScenario, kRegularGroup, kCluster, kLinkClasses, kLinkClass, kThread,
+    kThreadBlock, kStream, kCommunicators, kCommunicator, kDefaults, kDevice, kEvent;
+extern const KeyTable kActor, kRegister, kRead, kCollective, kOutsideInput;
+extern const KeyTable kProgram, kWait, kUndecided;
+extern const KeyTable kSchedule, kScheduleRows, kStageCollective, kStageOps, kStageCompute,
+    kStageCall;
+extern const KeyTable kModel, kModelInput, kLayer, kOp, kGradient, kVariable, kSystemCosts,
+    kParallel, kTrain;
+extern const KeyTable kRankFault, kLinkFault, kPortFault, kDeniedFault, kTimeouts;
+extern const KeyTable kExpectation, kTimeBounds, kIdle, kMemoryBounds;
+
+/// Returns the tables of steps, of calls in a group, or of faults. The keys of a map decide which
+/// table applies.
+std::span<const KeyTable* const> steps();
+std::span<const KeyTable* const> calls_of_group();
+std::span<const KeyTable* const> faults();
+
+/// Returns the keys of `passes`, or the options of one pass.
+const KeyTable& passes();
+const KeyTable& options_of(std::string_view pass);
+
+/// Returns the words of a named type such as `verdict` or `algorithm`; empty for other types.
+std::vector<std::string> words_of(std::string_view type);
+
+/// Returns all kinds of map, or the tables that several kinds share.
+std::vector<const KeyTable*> all_tables();
+std::span<const KeyTable* const> shared_tables();
+std::span<const KeyTable* const> shared_by_steps();
+
+}  // namespace pipesim::formats::keys

@@ -1,0 +1,64 @@
+// Runs of a job that is folded to representative ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/rank_set.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/lowering.hpp"
+#include "models/lowering/rank_folding.hpp"
+#include "models/result/simulation.hpp"
+#include "sim/engine.hpp"
+
+namespace pipesim::models {
+
+/// A run of the representative ranks, with an explanation for the whole job: its counts and
+/// fingerprint cover all ranks. The explanation lists only the first rank of each class.
+struct FoldedRun {
+  Simulation simulation;
+  RankFolding folding;
+  std::vector<RankSet> alike;  // per entry of Explanation::ranks, the ranks with the same report
+};
+
+/// A job with only its representative ranks laid out.
+struct FoldedJob {
+  RankFolding folding;
+  Lowered lowered;
+};
+
+/// Lays out the representative ranks. Returns nullopt if all ranks must be laid out: see
+/// fold_ranks(); also if timing matters, or if the graph has errors. Errors are reported for all
+/// ranks.
+std::optional<FoldedJob> fold_job(const TaskGraph& graph);
+
+/// Lays out the ranks to which another reading of `graph` was folded. All readings have the same
+/// steps.
+std::optional<FoldedJob> fold_job(const TaskGraph& graph, RankFolding folding);
+
+/// A laid-out job: all of its ranks, or representatives.
+using LaidOutJob = std::variant<Lowered, FoldedJob>;
+
+/// Returns the lowered ranks of `job`.
+const Lowered& lowered_of(const LaidOutJob& job);
+
+/// Lowers all ranks of a job whose representatives did not decide the result. Throws UserError if
+/// the job is too large; after the representatives lowered, no other error can occur.
+Lowered lower_all(const TaskGraph& graph);
+
+/// Lays out a job, folded if possible. Returns nullopt after errors, see lower().
+std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics);
+
+/// Runs a folded job of `graph`. Returns nullopt if all ranks must be run: after an interruption,
+/// and if a rank with copies causes the hang or names another rank in its report. (Each copy of a
+/// rank may name a different rank.) Uses only the `options` that stop a run or report its progress.
+std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
+                                    const sim::RunOptions& options = {});
+
+/// Runs `graph` folded; nullopt if not possible.
+std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options = {});
+
+}  // namespace pipesim::models

@@ -1,0 +1,23 @@
+// Idle times of the devices of ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/result/simulation.hpp"
+
+namespace pipesim::models {
+
+/// The share of 100%, in millionths.
+inline constexpr std::int64_t kWholeShare = 1'000'000;
+
+/// Returns the busy time of each rank in ns: the time in which an op works on at least one of the
+/// rank's device streams, see DeviceTimes. The run must have kept the times of its ops.
+std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run);
+
+/// Returns the idle share of `ranks` ranks with a total busy time of `busy` ns, relative to
+/// `time_ns` per rank, in millionths, rounded down; 0 if `time_ns` is 0.
+std::int64_t idle_share(std::int64_t time_ns, std::int64_t busy, std::int64_t ranks = 1);
+
+}  // namespace pipesim::models

@@ -1,0 +1,136 @@
+// The tests contain pickles byte by byte, as `pickle.dumps(..., protocol=N)` of Python 3.11 writes
+// them. The reader refuses the opcodes that make `pickle.loads` run code.
+#include "features/diagnose/pickle.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+
+using namespace pipesim;
+using formats::PlainTree;
+using Kind = formats::PlainTree::Kind;
+
+namespace {
+
+// Returns the literal as a string that can contain zero bytes.
+template <std::size_t N>
+std::string bytes(const char (&text)[N]) {
+  return std::string(text, N - 1);
+}
+
+// Returns the value as Python prints it, with strings unquoted.
+std::string shown(const PlainTree& tree, PlainTree::Index at) {
+  std::string text;
+  switch (tree.kind(at)) {
+    case Kind::kNull:
+      return "None";
+    case Kind::kTruth:
+      return tree.truth(at) ? "True" : "False";
+    case Kind::kInteger:
+      return std::to_string(tree.integer(at));
+    case Kind::kReal:
+      return std::to_string(tree.real(at));
+    case Kind::kText:
+      return std::string(tree.text(at));
+    case Kind::kList:
+      for (const auto item : tree.items(at)) text += (text.empty() ? "" : ", ") + shown(tree, item);
+      return "[" + text + "]";
+    case Kind::kMap:
+      break;
+  }
+  const auto items = tree.items(at);
+  for (std::size_t i = 0; i < items.size(); i += 2) {
+    text += (text.empty() ? "" : ", ") + shown(tree, items[i]) + ": " + shown(tree, items[i + 1]);
+  }
+  return "{" + text + "}";
+}
+
+std::string read(const std::string& pickle) {
+  formats::PlainProblem problem;
+  const auto value = formats::read_pickle(pickle, problem);
+  if (!value) return "byte " + std::to_string(problem.byte) + ": " + problem.message;
+  return shown(value->tree, value->root);
+}
+
+}  // namespace
+
+TEST_CASE("plain data of every protocol is read", "[formats][pickle]") {
+  // {"a": [1, -2, None, True, 2.5], "b": (3, "x")}
+  const std::string expected = "{a: [1, -2, None, True, 2.500000], b: [3, x]}";
+  CHECK(read("(dp0\nVa\np1\n(lp2\nI1\naI-2\naNaI01\naF2.5\nasVb\np3\n(I3\nVx\np4\ntp5\ns.") ==
+        expected);
+  CHECK(read(bytes("\x80\x02}q\x00(X\x01\x00\x00\x00"
+                   "aq\x01]q\x02(K\x01J\xfe\xff\xff\xffN\x88G@\x04\x00\x00\x00\x00\x00\x00"
+                   "eX\x01\x00\x00\x00"
+                   "bq\x03K\x03X\x01\x00\x00\x00xq\x04\x86q\x05u.")) == expected);
+  CHECK(read(bytes("\x80\x04\x95\x2e\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01"
+                   "a\x94]\x94(K\x01J\xfe\xff\xff\xffN\x88G@\x04\x00\x00\x00\x00\x00\x00"
+                   "e\x8c\x01"
+                   "b\x94K\x03\x8c\x01x\x94\x86\x94u.")) == expected);
+}
+
+TEST_CASE("numbers of all lengths", "[formats][pickle]") {
+  CHECK(read(bytes("\x80\x02M\xd0\x07.")) == "2000");
+  CHECK(read(bytes("\x80\x02\x8a\x08\x79\x9e\xf5\x07\xf0\xd6\x67\x18.")) == "1758610505925500537");
+  CHECK(read(bytes("\x80\x02\x8a\x00.")) == "0");
+  CHECK(read(bytes("\x80\x02\x8a\x01\xff.")) == "-1");
+  CHECK(read(bytes("\x80\x02\x8a\x02\x00\x80.")) == "-32768");
+  CHECK(read("L-5L\n.") == "-5");
+  CHECK(read(bytes("\x80\x02\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01.")) ==
+        "byte 2: this pickle has an integer of more than 64 bits");
+}
+
+TEST_CASE("what was kept is recalled, even in itself", "[formats][pickle]") {
+  CHECK(read(bytes("\x80\x02]q\x00(X\x01\x00\x00\x00zq\x01h\x01"
+                   "e.")) == "[z, z]");
+  // l = []; l.append(l)
+  formats::PlainProblem problem;
+  const auto value = formats::read_pickle(bytes("\x80\x02]q\x00h\x00"
+                                                "a."),
+                                          problem);
+  REQUIRE(value);
+  CHECK(value->tree.items(value->root).front() == value->root);
+}
+
+TEST_CASE("texts of protocol 0 have escapes", "[formats][pickle]") {
+  CHECK(read("S'it\\'s\\x41\\n'\n.") == "it'sA\n");
+  CHECK(read("V\\u00e9\\U0001f600\n.") == "\xc3\xa9\xf0\x9f\x98\x80");
+}
+
+TEST_CASE("nothing is imported, called or built", "[formats][pickle]") {
+  const std::string refused =
+      "refused: this pickle imports or calls code, which a Flight Recorder dump never does; "
+      "nothing "
+      "was executed";
+  // os.system("true"), as three protocols encode the call.
+  CHECK(read("cos\nsystem\n(S'true'\ntR.") == "byte 0: " + refused);
+  CHECK(read(bytes("\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system"
+                   "\x94\x93\x94\x8c\x04true\x94\x85\x94R\x94.")) == "byte 28: " + refused);
+  for (const char opcode : std::string("Rbio\x81\x92\x82\x83\x84PQ\x97\x98")) {
+    CHECK(read(std::string("N") + opcode) == "byte 1: " + refused);
+  }
+}
+
+TEST_CASE("what is cut off or no pickle says where", "[formats][pickle]") {
+  const std::string whole = bytes(
+      "\x80\x02}q\x00(X\x01\x00\x00\x00"
+      "aq\x01]q\x02(K\x01K\x02"
+      "eu.");
+  REQUIRE(read(whole) == "{a: [1, 2]}");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    CHECK(read(whole.substr(0, size)).find("truncated pickle") != std::string::npos);
+  }
+  CHECK(read(".") == "byte 0: invalid pickle: it pops an empty stack");
+  CHECK(read("e") == "byte 0: invalid pickle: no mark on the stack");
+  CHECK(read("NNa.") ==
+        "byte 2: invalid pickle: it appends to something that is not a list or dict");
+  CHECK(read("}(Nu.") ==
+        "byte 3: invalid pickle: it appends to something that is not a list or dict");
+  CHECK(read(bytes("h\x05.")) ==
+        "byte 0: invalid pickle: it reads a memo entry that was never written");
+  CHECK(read(bytes("Nr\xff\xff\xff\xff.")) == "byte 1: invalid pickle: memo index out of range");
+  CHECK(read(bytes("\x80\x09N.")) == "byte 0: unsupported pickle protocol 9");
+  CHECK(read("~") == "byte 0: invalid pickle: unknown opcode 0x7e");
+  // A string whose length exceeds the file.
+  CHECK(read(bytes("\x8d\xff\xff\xff\xff\xff\xff\xff\xffx.")) == "byte 0: truncated pickle");
+}

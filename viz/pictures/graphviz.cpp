@@ -1,0 +1,432 @@
+// cgraph sorts nodes and clusters by id. By default, an id is a heap address, so that the same
+// graph can come out in different orders. Therefore, this file assigns ids in the order of first
+// use (graphviz 2.42; the default is in lib/cgraph/id.c).
+//
+// Later versions of cgraph (14.1 was tried) drop members and change types, and no macro tells these
+// versions from 2.42. Templates therefore detect which members exist.
+#include "viz/pictures/graphviz.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <graphviz/cgraph.h>
+#include <graphviz/gvc.h>
+#include <graphviz/gvplugin_textlayout.h>
+
+#include "viz/pictures/palette.hpp"
+#include "viz/report/dot_program.hpp"
+#include "viz/report/text_width.hpp"
+
+// Graphviz's own plugins. A static program links them; libgvc.so loads its own. The weak symbol
+// lets the same object file serve both.
+extern "C" {
+extern lt_symlist_t lt_preloaded_symbols[] __attribute__((weak));
+}
+
+namespace pipesim::viz {
+// Named namespace, because its members are fields of Graphviz::Data and a file of a unity build is
+// not the main file of its translation unit.
+namespace graphviz_data {
+
+/// A map from names to ids and back for one graph; cgraph calls its functions. Names must be cgraph
+/// strings (agstrdup): cgraph reads a header in front of them.
+struct Ids {
+  Agraph_t* graph = nullptr;
+  std::map<std::pair<int, std::string>, IDTYPE> by_name;
+  std::map<std::pair<int, IDTYPE>, char*> names;
+  IDTYPE next = 2;
+
+  static void* open(Agraph_t* graph, Agdisc_t* discipline) {
+    Ids* ids = reinterpret_cast<Discipline*>(discipline)->ids;  // NOLINT: a C interface
+    ids->graph = graph;
+    return ids;
+  }
+  static long map(void* state, int type, char* name, IDTYPE* id, int create) {
+    Ids& ids = *static_cast<Ids*>(state);
+    if (name == nullptr) {
+      *id = ids.next;
+      ids.next += 2;
+      return 1;
+    }
+    const auto key = std::pair(type, std::string(name));
+    const auto known = ids.by_name.find(key);
+    if (known != ids.by_name.end()) {
+      *id = known->second;
+      return 1;
+    }
+    if (create == 0) return 0;
+    *id = ids.next;
+    ids.next += 2;
+    ids.by_name.emplace(key, *id);
+    ids.names.emplace(std::pair(type, *id), agstrdup(ids.graph, name));
+    return 1;
+  }
+  static long alloc(void* /*state*/, int /*type*/, IDTYPE /*id*/) { return 0; }
+  static void free(void* /*state*/, int /*type*/, IDTYPE /*id*/) {}
+  static char* print(void* state, int type, IDTYPE id) {
+    Ids& ids = *static_cast<Ids*>(state);
+    const auto known = ids.names.find({type, id});
+    return known == ids.names.end() ? nullptr : known->second;
+  }
+  static void close(void* /*state*/) {}
+  static void idregister(void* /*state*/, int /*type*/, void* /*object*/) {}
+
+  /// cgraph's discipline, followed by our ids: cgraph only passes the discipline back.
+  struct Discipline {
+    Agdisc_t cgraph;
+    Ids* ids;
+  };
+};
+
+struct GraphCloser {
+  void operator()(Agraph_t* graph) const { agclose(graph); }
+};
+
+}  // namespace graphviz_data
+
+namespace {
+
+using graphviz_data::GraphCloser;
+using graphviz_data::Ids;
+
+template <typename Discipline>
+Discipline make_id_discipline() {
+  Discipline made{};
+  made.open = Ids::open;
+  made.map = Ids::map;
+  if constexpr (requires { made.alloc; }) made.alloc = Ids::alloc;
+  made.free = Ids::free;
+  made.print = Ids::print;
+  made.close = Ids::close;
+  made.idregister = Ids::idregister;
+  return made;
+}
+
+Agiddisc_t id_discipline = make_id_discipline<Agiddisc_t>();
+
+// Returns our discipline; unset members keep cgraph's defaults.
+Ids::Discipline discipline_of(Ids& ids, Agiodisc_t& io) {
+  Ids::Discipline made{};
+  made.cgraph.id = &id_discipline;
+  made.cgraph.io = &io;
+  made.ids = &ids;
+  return made;
+}
+
+int append_text(void* target, const char* text) {
+  *static_cast<std::string*>(target) += text;
+  return 0;
+}
+
+int no_flush(void* /*target*/) { return 0; }
+
+/// DOT text for cgraph's parser; `rest` is still unread.
+struct Reader {
+  std::string_view rest;
+};
+
+// Reads one line, or as much of the line as fits, like cgraph's own readers.
+int read_text(void* source, char* buffer, int size) {
+  Reader& reader = *static_cast<Reader*>(source);
+  const std::size_t line = std::min(reader.rest.find('\n'), reader.rest.size() - 1) + 1;
+  const std::size_t length = std::min(line, static_cast<std::size_t>(size));
+  reader.rest.copy(buffer, length);
+  reader.rest.remove_prefix(length);
+  return static_cast<int>(length);
+}
+
+// Casts away const: cgraph takes char*, but copies the text.
+char* text_of(const char* value) { return const_cast<char*>(value); }
+char* text_of(const std::string& value) { return text_of(value.c_str()); }
+
+void set_object(void* object, const char* name, const std::string& value) {
+  agsafeset(object, text_of(name), text_of(value), text_of(""));
+}
+
+template <typename Free>
+void free_html(Free* free, Agraph_t* graph, char* html) {
+  if constexpr (std::is_invocable_v<Free*, Agraph_t*, char*, bool>) {
+    free(graph, html, true);
+  } else {
+    free(graph, html);
+  }
+}
+
+void set_html_object(Agraph_t* graph, void* object, const char* name, const std::string& value) {
+  set_object(object, name, "");  // declares the attribute
+  char* html = agstrdup_html(graph, text_of(value));
+  agset(object, text_of(name), html);
+  free_html(agstrfree, graph, html);
+}
+
+// Graphviz's error messages during a drawing.
+std::string* complaints = nullptr;
+
+int keep_complaint(char* text) {
+  if (complaints != nullptr) *complaints += text;
+  return 0;
+}
+
+// Measures a label without a font. Graphviz would ask Pango for a local font, but viewers of an SVG
+// have others, and a static program has no Pango.
+bool measure(textspan_t* line, char** /*font_path*/) {
+  constexpr double kBold = 1.15;  // DejaVu's bold letters; Helvetica's are narrower
+  constexpr double kLineHeight = 1.2;
+  constexpr double kMiddle = 0.2;  // middle of small letters, above the base line
+  const double size = line->font->size;
+  const bool bold =
+      (line->font->flags & HTML_BF) != 0 || std::string_view(line->font->name).ends_with("-Bold");
+  line->size.x = text_width(line->str, size) * (bold ? kBold : 1.0);
+  line->size.y = size * kLineHeight;
+  line->yoffset_layout = 0;
+  line->yoffset_centerline = size * kMiddle;
+  line->layout = nullptr;
+  line->free_layout = nullptr;
+  return true;
+}
+
+// Adapts measure() to the result type of Graphviz's callback: `boolean` is a char up to 2.42, and
+// `bool` later.
+template <typename Result>
+Result measure_for(textspan_t* line, char** font_path) {
+  return static_cast<Result>(measure(line, font_path));
+}
+
+template <typename Result>
+void set_measure(Result (*&textlayout)(textspan_t*, char**)) {
+  textlayout = measure_for<Result>;
+}
+
+// Returns Graphviz's context, with our text measure instead of Pango's. The whole process shares
+// one context, because all graphs share Graphviz's font cache.
+GVC_t* context() {
+  static gvtextlayout_engine_t engine{};
+  set_measure(engine.textlayout);
+  constexpr int kQuality = 1000;  // Pango's is 10; the highest wins
+  static gvplugin_installed_t installed[] = {{0, "textlayout", kQuality, &engine, nullptr}, {}};
+  static gvplugin_api_t apis[] = {{API_textlayout, installed}, {}};
+  static gvplugin_library_t library{text_of("pipesim"), apis};
+  static const std::vector<lt_symlist_t> kBuiltin = [] {
+    // Graphviz only accepts names of this form.
+    std::vector<lt_symlist_t> plugins = {{"gvplugin_pipesim_LTX_library", &library}};
+    for (const lt_symlist_t* own = lt_preloaded_symbols; own != nullptr && own->name != nullptr;
+         ++own) {
+      plugins.push_back(*own);
+    }
+    plugins.push_back({});
+    return plugins;
+  }();
+  static GVC_t* const kContext = gvContextPlugins(kBuiltin.data(), /*demand_loading=*/1);
+  return kContext;
+}
+
+// Returns the picture rendered by gvRenderData, or an empty string.
+template <typename Length>
+std::string rendered(int (*render)(GVC_t*, Agraph_t*, const char*, char**, Length*),
+                     Agraph_t* graph) {
+  std::string result;
+  char* data = nullptr;
+  Length length = 0;
+  if (render(context(), graph, "svg", &data, &length) == 0) {
+    result.assign(data, length);
+    gvFreeRenderData(data);
+  }
+  return result;
+}
+
+}  // namespace
+
+const char* name_of(PictureFormat format) {
+  switch (format) {
+    case PictureFormat::kDot:
+      return "dot";
+    case PictureFormat::kSvg:
+      return "svg";
+    case PictureFormat::kPng:
+      return "png";
+    case PictureFormat::kPdf:
+      return "pdf";
+  }
+  return "";
+}
+
+PictureFormat picture_format(std::string_view path) {
+  for (const PictureFormat format :
+       {PictureFormat::kDot, PictureFormat::kSvg, PictureFormat::kPng, PictureFormat::kPdf}) {
+    if (path.ends_with(fmt::format(".{}", name_of(format)))) return format;
+  }
+  throw DrawingError(
+      models::Code::kPictureFormat,
+      fmt::format("'{}' has no known picture format: use .svg, .png, .pdf or .dot", path));
+}
+
+std::string label_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '&') {
+      result += "&amp;";
+    } else {
+      result += c == '\\' ? "\\\\" : std::string(1, c);
+    }
+  }
+  return result;
+}
+
+// Serializes graphs over all threads: cgraph and gvc use global variables.
+static std::recursive_mutex& turn() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
+struct Graphviz::Data {
+  std::lock_guard<std::recursive_mutex> alone{turn()};
+  Ids ids;
+  Ids::Discipline discipline = discipline_of(ids, AgIoDisc);
+  std::unique_ptr<Agraph_t, GraphCloser> graph;
+  bool dark = false;
+  double fit_width = 0;  // 0: no limit
+  double fit_height = 0;
+  double scale = 1;
+
+  std::string themed(const std::string& value) const { return dark ? dark_of(value) : value; }
+  std::string svg(const std::string& dot);
+};
+
+std::string Graphviz::Data::svg(const std::string& dot) {
+  std::string said;
+  complaints = &said;
+  const agusererrf before = agseterrf(keep_complaint);
+  std::string result;
+  {
+    Ids read_ids;
+    Agiodisc_t from_string = AgIoDisc;
+    from_string.afread = read_text;
+    Ids::Discipline read_discipline = discipline_of(read_ids, from_string);
+    Reader reader{dot};
+    const std::unique_ptr<Agraph_t, GraphCloser> read(agread(&reader, &read_discipline.cgraph));
+    if (read) read->clos->disc.io = &AgIoDisc;
+    if (read && gvLayout(context(), read.get(), "dot") == 0) {
+      const boxf box = GD_bb(read.get());
+      const double width = std::max(1.0, box.UR.x - box.LL.x);
+      const double height = std::max(1.0, box.UR.y - box.LL.y);
+      scale = fit_width > 0 ? std::min({1.0, fit_width / width, fit_height / height}) : 1.0;
+      result = rendered(gvRenderData, read.get());
+      gvFreeLayout(context(), read.get());
+    }
+  }
+  agseterrf(before);
+  complaints = nullptr;
+  if (!result.empty()) return result;
+  // Since 2.43, Debian's libraries have no layout engines without the package 'graphviz'.
+  const bool no_layout = said.empty() || said.find("not recognized") != std::string::npos;
+  throw DrawingError(models::Code::kGraphviz,
+                     no_layout
+                         ? "Graphviz has no layouts; is Debian's package 'graphviz' installed?"
+                         : fmt::format("Graphviz cannot draw this: {}", said));
+}
+
+Graphviz::Graphviz(const std::string& name, bool one_edge) : data_(std::make_unique<Data>()) {
+  data_->graph.reset(
+      agopen(text_of(name), one_edge ? Agstrictdirected : Agdirected, &data_->discipline.cgraph));
+}
+
+Graphviz::~Graphviz() = default;
+
+Graphviz::Cluster Graphviz::root() const { return data_->graph.get(); }
+
+Graphviz::Cluster Graphviz::cluster(Cluster in, const std::string& name) {
+  return agsubg(in, text_of("cluster_" + name), 1);
+}
+
+Graphviz::Node Graphviz::node(Cluster in, const std::string& name) {
+  return agnode(in, text_of(name), 1);
+}
+
+Graphviz::Node Graphviz::find(const std::string& name) const {
+  return agnode(data_->graph.get(), text_of(name), 0);
+}
+
+Graphviz::Edge Graphviz::edge(Node from, Node to) {
+  return agedge(data_->graph.get(), from, to, nullptr, 1);
+}
+
+std::size_t Graphviz::node_count() const {
+  return static_cast<std::size_t>(agnnodes(data_->graph.get()));
+}
+
+void Graphviz::set(Cluster cluster, const char* name, const std::string& value) {
+  set_object(cluster, name, data_->themed(value));
+}
+
+void Graphviz::set(Node node, const char* name, const std::string& value) {
+  set_object(node, name, data_->themed(value));
+}
+
+void Graphviz::set(Edge edge, const char* name, const std::string& value) {
+  set_object(edge, name, data_->themed(value));
+}
+
+void Graphviz::set_html(Cluster cluster, const char* name, const std::string& value) {
+  set_html_object(data_->graph.get(), cluster, name, value);
+}
+
+void Graphviz::set_html(Node node, const char* name, const std::string& value) {
+  set_html_object(data_->graph.get(), node, name, value);
+}
+
+void Graphviz::set_nodes(const char* name, const std::string& value) {
+  agattr(data_->graph.get(), AGNODE, text_of(name), text_of(data_->themed(value)));
+}
+
+void Graphviz::set_edges(const char* name, const std::string& value) {
+  agattr(data_->graph.get(), AGEDGE, text_of(name), text_of(data_->themed(value)));
+}
+
+void Graphviz::fit(double width, double height) {
+  data_->fit_width = width;
+  data_->fit_height = height;
+  constexpr double kPointsPerInch = 72;
+  set(root(), "size",
+      fmt::format("{:.2f},{:.2f}", width / kPointsPerInch, height / kPointsPerInch));
+}
+
+void Graphviz::set_dark(bool dark) {
+  data_->dark = dark;
+  if (!dark) return;
+  set(root(), "bgcolor", dark_of(kPaper));
+  set(root(), "fontcolor", dark_of(kInk));
+  set_nodes("fontcolor", kInk);
+  set_edges("fontcolor", kInk);
+  set_edges("color", kInk);
+}
+
+double Graphviz::scale() const { return data_->scale; }
+
+std::string Graphviz::dot() const {
+  std::string result;
+  Agiodisc_t to_string = AgIoDisc;
+  to_string.putstr = append_text;
+  to_string.flush = no_flush;
+  Agraph_t* graph = data_->graph.get();
+  graph->clos->disc.io = &to_string;
+  agwrite(graph, &result);
+  graph->clos->disc.io = &AgIoDisc;
+  return result;
+}
+
+// Lays out a copy, read back from the DOT text: the layout adds nodes and attributes, which must
+// not appear in a later dot().
+std::string Graphviz::drawing(PictureFormat format) {
+  const std::string text = dot();
+  if (format == PictureFormat::kDot) return text;
+  if (format == PictureFormat::kSvg) return data_->svg(text);
+  if (data_->fit_width > 0) data_->svg(text);  // sets the scale, which is the same for all formats
+  return drawn_by_dot(text, "dot", name_of(format));
+}
+
+}  // namespace pipesim::viz

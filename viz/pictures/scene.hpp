@@ -1,0 +1,111 @@
+// A picture of boxes, texts and lines, drawn as SVG directly or through Graphviz.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "viz/pictures/graphviz.hpp"
+
+namespace pipesim::viz {
+
+/// Maximum size of a picture, in pixels, unless the user asks for the whole picture. Together with
+/// the command at the foot, a page is 2,400 by 3,200 dots as PNG (96 per inch).
+inline constexpr double kPageWidth = 1800;
+inline constexpr double kPageHeight = 2364;
+
+/// Options of a picture.
+struct PictureStyle {
+  bool all = false;  // folds nothing, however large the picture gets
+  bool dark = false;
+  // Command that made the picture, shown at its foot: "pipesim 0.1: pipesim draw a.yaml --set
+  // acc=2".
+  std::string made_by{};
+};
+
+/// A picture under construction. All lengths are in pixels (points on paper), from the left and
+/// from the top.
+class Scene {
+ public:
+  struct Box {
+    double x = 0;
+    double y = 0;
+    double width = 0;
+    double height = 0;
+    std::string fill = {};    // #rrggbb; empty: not filled
+    std::string stroke = {};  // #rrggbb; empty: no outline
+    double stroke_width = 1;
+    bool hatched = false;    // marks waiting
+    std::string label = {};  // text in the middle; the caller checks that it fits
+    std::string ink = "#000000";
+    double size = 11;      // font size of the label
+    std::string tip = {};  // tooltip
+  };
+
+  enum class Anchor { kStart, kMiddle, kEnd };
+
+  struct Text {
+    double x = 0;
+    double y = 0;  // vertical middle of the line
+    std::string text;
+    double size = 12;
+    Anchor anchor = Anchor::kStart;
+    bool bold = false;
+    std::string ink = "#1d2733";
+    std::string tip = {};  // tooltip
+  };
+
+  struct Point {
+    double x = 0;
+    double y = 0;
+  };
+
+  /// A line through `points` or, if `fill` is set, the area enclosed by them.
+  struct Path {
+    std::vector<Point> points = {};
+    std::string fill = {};
+    std::string stroke = {};
+    double stroke_width = 1;
+    bool dashed = false;
+    bool arrow = false;  // arrowhead at the last point
+    std::string tip = {};
+  };
+
+  Scene(double width, double height, std::string title)
+      : width_(width), height_(height), title_(std::move(title)) {}
+
+  void add(Box box) { items_.emplace_back(std::move(box)); }
+  void add(Text text) { items_.emplace_back(std::move(text)); }
+  void add(Path path);
+
+  double width() const { return width_; }
+  double height() const { return height_; }
+
+  /// Selects light text on a dark page. Colored items keep their color.
+  void set_dark(bool dark) { dark_ = dark; }
+
+  /// Adds the command that made the picture, at the foot.
+  void set_made_by(const std::string& made_by);
+
+  /// Returns the picture as SVG. Items are drawn in the order in which they were added.
+  std::string svg() const;
+
+  /// Returns the picture in any format: SVG directly, all others through Graphviz with the same
+  /// boxes and texts. Throws DrawingError.
+  std::string drawing(PictureFormat format) const;
+
+ private:
+  using Item = std::variant<Box, Text, Path>;
+
+  Item themed(Item item) const;
+
+  double width_;
+  double height_;
+  std::string title_;  // title for screen readers
+  bool dark_ = false;
+  std::vector<Item> items_;
+};
+
+}  // namespace pipesim::viz

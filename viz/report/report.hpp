@@ -1,0 +1,34 @@
+// The input of all views of a run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/result/explanation.hpp"
+#include "models/result/memory.hpp"
+#include "models/result/pipeline_report.hpp"
+#include "models/result/remedies.hpp"
+#include "sim/jitter.hpp"
+#include "viz/report/styled.hpp"
+
+namespace pipesim::viz {
+
+/// Contents of a report. The text, the JSON and the pictures show the same report.
+struct Report {
+  const models::TaskGraph& graph;
+  const models::Explanation& explanation;
+  std::vector<models::Misplacement> misplacements;
+  std::vector<models::Remedy> remedies;
+  std::vector<models::Wait> all_waits;  // the whole wait-for graph; only on request
+  std::optional<models::PipelineReport> pipeline;
+  std::optional<models::MemoryReport> memory;
+  sim::Jitter jitter{};  // random variation of durations in this run
+  // For each entry of Explanation::ranks, the ranks that it represents; empty: only itself.
+  std::vector<models::RankSet> alike{};
+  // Command, for pages; may be empty: "pipesim 0.1: pipesim run a.yaml --set acc=2".
+  std::string made_by{};
+};
+
+}  // namespace pipesim::viz

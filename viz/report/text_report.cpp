@@ -1,0 +1,409 @@
+#include "viz/report/text_report.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/result/expectation.hpp"
+#include "viz/report/recorded_text.hpp"
+#include "viz/report/report_lines.hpp"
+#include "viz/report/styled.hpp"
+#include "viz/report/summary.hpp"
+#include "viz/report/table.hpp"
+#include "viz/report/waits_text.hpp"
+#include "viz/report/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using models::Cause;
+using models::Explanation;
+using models::Progress;
+using models::RankReport;
+using models::Wait;
+using sim::Verdict;
+
+class TextReport {
+ public:
+  TextReport(const Report& report, const TextOptions& options, bool has_lead = false)
+      : report_(report), explanation_(report.explanation), options_(options), has_lead_(has_lead) {}
+
+  std::string run() {
+    add_head();
+    // Skips the section that the summary already covers.
+    add_lines("What broke", broken_lines(explanation_), summarizes(Cause::kDeadRank));
+    add_lines("Mismatched calls", mismatch_lines(explanation_), summarizes(Cause::kMismatch));
+    add_cycle();
+    add_lines("Assumptions", unmeasured_lines(explanation_), false);
+    add_lines(roots_heading(explanation_), root_lines(explanation_),
+              summarizes(Cause::kFailedLink) || summarizes(Cause::kAbsentMember) ||
+                  summarizes(Cause::kOutsideInput));
+    add_hints();
+    add_ranks();
+    add_finish_times();
+    if (report_.pipeline) add_pipeline(*report_.pipeline);
+    if (report_.memory) add_memory(*report_.memory);
+    if (explanation_.stuck > 0) add_collateral();
+    add_lines("How the job ends", end_lines(explanation_), false);
+    if (!report_.all_waits.empty()) add_all_waits();
+    add_nccl_mode();
+    text_ +=
+        styled(options_, ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) +
+        "\n";
+    if (!report_.made_by.empty()) {
+      text_ += paragraph(models::printable(report_.made_by), options_.width, 0, 2);
+    }
+    return std::move(text_);
+  }
+
+  // Adds the reading of this run, if the program has several.
+  void add_nccl_mode() {
+    if (!models::has_nccl_modes(report_.graph)) return;
+    const models::NcclMode mode = report_.graph.nccl_mode;
+    text_ += paragraph(fmt::format("Assumes (--reading {}): {}", models::nccl_mode_name(mode),
+                                   nccl_mode_about(mode)),
+                       options_.width, 0, 2);
+  }
+
+  std::string head() {
+    add_head();
+    add_cycle();
+    return std::move(text_);
+  }
+
+  std::string hang() {
+    add_lines("Mismatched calls", mismatch_lines(explanation_), false);
+    add_cycle();
+    return std::move(text_);
+  }
+
+  std::string stuck() {
+    if (explanation_.stuck > 0) add_collateral();
+    if (!report_.all_waits.empty()) add_all_waits();
+    return std::move(text_);
+  }
+
+ private:
+  void add_head();
+  bool summarizes(Cause cause) const { return explanation_.cause == cause; }
+  void add_lines(const std::string& heading, const std::vector<std::string>& lines,
+                 bool first_is_known);
+  void add_cycle();
+  void add_hints();
+  void add_ranks();
+  void add_finish_times();
+  void add_pipeline(const models::PipelineReport& pipeline);
+  void add_memory(const models::MemoryReport& memory);
+  void add_collateral();
+  void add_all_waits();
+  bool all() const { return !report_.all_waits.empty(); }
+  void add_heading(const std::string& text) {
+    text_ += fmt::format("\n{}\n", styled(options_, ansi::kBold, text));
+  }
+  void add_paragraph(std::string_view text, std::size_t first, std::size_t rest) {
+    text_ += paragraph(text, options_.width, first, rest);
+  }
+  std::string device_text(const RankReport& rank) const;
+
+  const Report& report_;
+  const Explanation& explanation_;
+  const TextOptions& options_;
+  const bool has_lead_;
+  std::string text_;
+};
+
+// Whether the summary repeats the first difference.
+bool is_said_by(const models::FirstDifference& difference, const Explanation& explanation) {
+  const auto& sides = difference.there.empty() ? difference.sides : difference.there;
+  const bool leaves_out =
+      std::any_of(sides.begin(), sides.end(), [](const auto& side) { return side.call.empty(); });
+  return explanation.cause == (leaves_out ? Cause::kAbsentMember : Cause::kMismatch);
+}
+
+void TextReport::add_head() {
+  const char* colour = verdict_style(explanation_.verdict);
+  const std::string& name = report_.graph.name;
+  text_ += head_line(
+      fmt::format("{}{}{} at {}", name.empty() ? "" : styled(options_, ansi::kBold, name),
+                  name.empty() ? "" : "  ", styled(options_, colour, verdict_text(explanation_)),
+                  time_text(explanation_.time_ns)),
+      fmt::format("{}, {} of {} done", counted(report_.graph.ranks, "rank"),
+                  grouped(explanation_.ops_done), counted(explanation_.ops_expected, "op")),
+      options_.width);
+  if (report_.jitter.varies()) text_ += timing_text(report_.jitter) + "\n";
+  if (!has_lead_) text_ += lead_text(report_, options_);
+  const models::FirstDifference* difference = shown_difference(report_);
+  if (difference == nullptr || !is_said_by(*difference, explanation_)) {
+    add_paragraph(summary_text(explanation_), 0, 2);
+  }
+  add_paragraph(advice_text(report_), 0, 2);
+}
+
+void TextReport::add_cycle() {
+  if (explanation_.cycle.empty()) return;
+  add_heading(cycle_text(explanation_));
+  text_ += waits_text(explanation_.cycle, true, !all(), options_);
+  if (explanation_.cycle_groups <= 1) return;
+  if (!all()) {
+    add_paragraph(cycle_note(explanation_), 2, 2);
+    return;
+  }
+  std::size_t number = 1;
+  for (const models::CycleClass& cycles : explanation_.cycle_classes) {
+    const std::vector<Wait>& cycle = cycles.first;
+    if (number > 1) {
+      add_heading(fmt::format("Cycle {} of {}: {}", grouped(number),
+                              grouped(explanation_.cycle_groups), counted(cycle.size(), "wait")));
+      text_ += waits_text(cycle, true, false, options_);
+    }
+    if (cycles.ranks.size() > 1) add_paragraph(alike_text(cycles), 2, 4);
+    number += cycles.ranks.size();
+  }
+}
+
+void TextReport::add_lines(const std::string& heading, const std::vector<std::string>& lines,
+                           bool first_is_known) {
+  if (lines.empty() || (first_is_known && lines.size() == 1)) return;
+  add_heading(heading);
+  for (const std::string& line : lines) add_paragraph(line, 2, 4);
+}
+
+void TextReport::add_hints() {
+  if (report_.misplacements.empty() && report_.remedies.empty()) return;
+  add_heading("What to look at");
+  for (const models::Misplacement& found : report_.misplacements) {
+    add_paragraph(misplacement_text(found), 2, 4);
+  }
+  if (report_.remedies.empty()) return;
+  add_paragraph(kRemediesHeading, 2, 4);
+  for (const models::Remedy& remedy : report_.remedies) add_paragraph(remedy_text(remedy), 4, 6);
+}
+
+std::string TextReport::device_text(const RankReport& rank) const {
+  if (explanation_.verdict == Verdict::kLimit) return "";
+  if (rank.dead) return styled(options_, ansi::kRed, "dead");
+  return "GPU " + (rank.spins ? styled(options_, ansi::kRed, "100% (spinning)") : "idle");
+}
+
+// Returns the title of a row of progress: "world group", "main".
+std::string title(const Progress& progress) {
+  constexpr std::string_view kThe = "the ";
+  if (progress.name.empty()) return progress.what;
+  return progress.name.starts_with(kThe) ? progress.name.substr(kThe.size()) : progress.name;
+}
+
+// Adds a stanza per class of ranks with equal progress.
+void TextReport::add_ranks() {
+  constexpr std::size_t kMaxStanzas = 12;
+  if (explanation_.verdict == Verdict::kCompleted) return;
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> stanzas;
+  std::map<std::string, std::size_t> stanza_of;
+  for (std::size_t i = 0; i < explanation_.ranks.size(); ++i) {
+    const RankReport& rank = explanation_.ranks[i];
+    std::size_t widest = 0;
+    for (const Progress& progress : rank.progress) {
+      widest = std::max(widest, title(progress).size());
+    }
+    const std::string device = device_text(rank);
+    std::string text = (device.empty() ? "" : ": " + device) + "\n";
+    for (const Progress& progress : rank.progress) {
+      text += paragraph(
+          fmt::format("{:{}}  {}", title(progress), widest, progress_text(rank, progress)),
+          options_.width, 4, 6 + widest);
+    }
+    const auto [known, is_new] = stanza_of.emplace(std::move(text), stanzas.size());
+    if (is_new) stanzas.emplace_back(known->first, std::vector<std::uint32_t>());
+    std::vector<std::uint32_t>& ranks = stanzas[known->second].second;
+    if (report_.alike.empty()) {
+      ranks.push_back(rank.rank);
+    } else {
+      ranks.insert(ranks.end(), report_.alike[i].begin(), report_.alike[i].end());
+    }
+  }
+  if (!report_.alike.empty()) {
+    for (auto& [text, ranks] : stanzas) std::sort(ranks.begin(), ranks.end());
+  }
+  add_heading("Progress of each rank");
+  const std::size_t shown = all() ? stanzas.size() : std::min(stanzas.size(), kMaxStanzas);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text_ += fmt::format("  {}{}", ranks_text(stanzas[i].second), stanzas[i].first);
+  }
+  if (shown == stanzas.size()) return;
+  std::size_t left = 0;
+  for (std::size_t i = shown; i < stanzas.size(); ++i) left += stanzas[i].second.size();
+  text_ += fmt::format("  and {}; --all lists them\n", counted(left, "more rank"));
+}
+
+// Adds exact finish times in nanoseconds, for comparison with other tools. Adjacent ranks that
+// finish together share a row.
+void TextReport::add_finish_times() {
+  if (explanation_.verdict != Verdict::kCompleted || !report_.alike.empty()) return;
+  constexpr std::size_t kMaxFinishRows = 16;
+  const std::vector<RankReport>& ranks = explanation_.ranks;
+  Table table(
+      {styled(options_, ansi::kBold, "rank"), styled(options_, ansi::kBold, "finishes at")});
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < ranks.size();) {
+    if (!ranks[i].finish_ns) return;
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end].finish_ns == ranks[i].finish_ns) ++end;
+    if (rows++ == kMaxFinishRows) {
+      table.add({fmt::format("{}-{}", i, ranks.size() - 1), "see --json"});
+      break;
+    }
+    table.add({end - i == 1 ? std::to_string(i) : fmt::format("{}-{}", i, end - 1),
+               fmt::format("{} ns", *ranks[i].finish_ns)});
+    i = end;
+  }
+  text_ += "\n" + table.fitted(options_.width);
+}
+
+// Adds the causes of each rank's idle time, if any, and the memory it held.
+void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
+  using models::IdleTime;
+  const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {
+      {"start", &IdleTime::start_ns},        {"inputs", &IdleTime::input_ns},
+      {"gradients", &IdleTime::gradient_ns}, {"messages", &IdleTime::message_ns},
+      {"host", &IdleTime::host_ns},          {"end", &IdleTime::finished_ns},
+  };
+  std::vector<std::string> header = {"rank", "busy", "idle"};
+  std::vector<std::int64_t IdleTime::*> shown;
+  for (const auto& [name, time] : causes) {
+    const bool any = std::any_of(
+        pipeline.ranks.begin(), pipeline.ranks.end(),
+        [field = time](const models::PipelineRank& rank) { return rank.idle.*field > 0; });
+    if (!any) continue;
+    header.emplace_back(name);
+    shown.push_back(time);
+  }
+  header.emplace_back("activations");
+  if (pipeline.has_memory) header.emplace_back("memory");
+  for (std::string& cell : header) cell = styled(options_, ansi::kBold, cell);
+  Table table(header);
+  for (std::size_t i = 0; i < pipeline.ranks.size();) {
+    const models::PipelineRank& rank = pipeline.ranks[i];
+    std::size_t end = i + 1;
+    while (end < pipeline.ranks.size() && pipeline.ranks[end] == rank) ++end;
+    std::vector<std::string> row = {
+        end - i == 1 ? std::to_string(i) : fmt::format("{}-{}", i, end - 1),
+        time_text(rank.busy_ns), time_text(rank.idle.all())};
+    for (const auto time : shown) row.push_back(time_text(rank.idle.*time));
+    row.push_back(std::to_string(rank.peak_activations));
+    if (pipeline.has_memory) row.push_back(bytes_text(rank.peak_bytes));
+    table.add(std::move(row));
+    i = end;
+  }
+  add_heading(fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns)));
+  add_paragraph(
+      fmt::format("Idle time is broken down by what a rank waited for; activations{} are peaks.",
+                  pipeline.has_memory ? " and memory" : ""),
+      2, 2);
+  text_ += table.fitted(options_.width, 2);
+}
+
+// Adds the memory of the ranks; adjacent equal ranks share a row. Skips graphs with sizes
+// only in a schedule, which has its own table.
+void TextReport::add_memory(const models::MemoryReport& memory) {
+  if (!models::has_sizes_beside_schedule(report_.graph)) return;
+  const bool any_held = std::any_of(memory.begin(), memory.end(),
+                                    [](const models::RankMemory& rank) { return rank.held > 0; });
+  std::vector<std::string> header = {styled(options_, ansi::kBold, "rank")};
+  if (any_held) header.push_back(styled(options_, ansi::kBold, "held"));
+  for (const char* name : {"reserved", "peak", "at"})
+    header.push_back(styled(options_, ansi::kBold, name));
+  Table table(header);
+  for (std::size_t i = 0; i < memory.size();) {
+    const models::RankMemory& rank = memory[i];
+    const auto differs = [&](const models::RankMemory& other) { return other != rank; };
+    const auto from = memory.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end =
+        static_cast<std::size_t>(std::find_if(from, memory.end(), differs) - memory.begin());
+    std::vector<std::string> row = {end - i == 1 ? std::to_string(i)
+                                                 : fmt::format("{}-{}", i, end - 1)};
+    if (any_held) row.push_back(bytes_text(rank.held));
+    row.push_back(bytes_text(rank.reserved));
+    row.push_back(bytes_text(rank.peak));
+    row.push_back(time_text(rank.peak_ns));
+    table.add(std::move(row));
+    i = end;
+  }
+  add_heading("Memory");
+  text_ += table.fitted(options_.width, 2);
+}
+
+void TextReport::add_collateral() {
+  text_ += "\n";
+  const std::uint64_t left = explanation_.ops_expected - explanation_.ops_done;
+  if (explanation_.cycle.empty()) {
+    const std::string all =
+        left == explanation_.stuck ? "all" : fmt::format("{} of the", grouped(explanation_.stuck));
+    text_ += left == 1 ? "Blocked: the last op.\n"
+                       : fmt::format("Blocked: {} {} left.\n", all, counted(left, "op"));
+    return;
+  }
+  const bool several = !explanation_.other_cycles.empty();
+  const auto& distances = explanation_.collateral_by_distance;
+  const std::uint32_t behind =
+      std::accumulate(distances.begin(), distances.end(), std::uint32_t{0});
+  const std::uint32_t elsewhere = explanation_.collateral - behind;
+  std::string text;
+  if (behind > 0) {
+    text = fmt::format("Blocked behind {}: {}", several ? "the cycles" : "the cycle",
+                       counted(behind, "more op"));
+    if (distances.front() < behind)
+      text += fmt::format(", {} of them directly", grouped(distances.front()));
+  }
+  if (elsewhere > 0) {
+    text += fmt::format("{}tuck, but not behind {}: {}", behind > 0 ? "; s" : "S",
+                        several ? "a cycle" : "this cycle", counted(elsewhere, "op"));
+  }
+  if (explanation_.collateral == 0) {
+    text = "No other op is blocked";
+  } else if (!all()) {
+    text += "; --all lists them";
+  }
+  text += ".";
+  if (left > explanation_.stuck) {
+    const std::uint64_t later = left - explanation_.stuck;
+    text += fmt::format(" {} {} never reached.", counted(later, "more op"),
+                        later == 1 ? "was" : "were");
+  }
+  add_paragraph(text, 0, 2);
+}
+
+void TextReport::add_all_waits() {
+  add_heading("All waits");
+  for (const Wait& wait : report_.all_waits) {
+    add_paragraph(fmt::format("{} ({}) {}  [{}]", party_text(wait.from), stage_text(wait.from.op),
+                              wait_text(wait), kind_label(wait.kind)),
+                  2, 4);
+  }
+}
+
+}  // namespace
+
+std::string text_report(const Report& report, const TextOptions& options, bool has_lead) {
+  return TextReport(report, options, has_lead).run();
+}
+
+std::string lead_text(const Report& report, const TextOptions& options) {
+  const models::FirstDifference* difference = shown_difference(report);
+  return difference == nullptr ? std::string() : first_difference_text(*difference, options);
+}
+
+std::string head_text(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).head();
+}
+
+std::string hang_text(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).hang();
+}
+
+std::string stuck_text(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).stuck();
+}
+
+}  // namespace pipesim::viz

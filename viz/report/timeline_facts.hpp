@@ -1,0 +1,26 @@
+// Facts that pictures and pages show next to the lanes of a timeline.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "models/result/simulation.hpp"
+#include "models/result/timeline.hpp"
+
+namespace pipesim::viz {
+
+/// Returns the ranks that others wait for in vain, with the first root of each. Excludes ranks cut
+/// off by a failed link, which did nothing wrong.
+std::map<std::uint32_t, const models::Root*> missing_ranks(const models::Explanation& end);
+
+/// Whether a slice counts as idle: its stream is held up until an event fires.
+bool is_idle(const models::Simulation& run, const models::Slice& slice);
+
+/// Returns the share of time in which computing ranks did not compute, as mean, minimum and
+/// maximum: "bubble 27.3 %". Overlapping work on two streams counts once. Empty for a run that did
+/// not complete, or without computation.
+std::string idle_text(const models::TaskGraph& graph, const models::Simulation& run,
+                      const models::Timeline& timeline);
+
+}  // namespace pipesim::viz

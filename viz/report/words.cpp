@@ -1,0 +1,595 @@
+#include "viz/report/words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/result/expectation.hpp"
+#include "viz/report/styled.hpp"
+
+namespace pipesim::viz {
+
+using models::OpInfo;
+using models::OpStage;
+using models::Wait;
+using models::WaitParty;
+using sim::DeathCause;
+using sim::Step;
+using sim::WaitKind;
+using sim::WaitNodeKind;
+
+std::string time_text(std::int64_t ns) {
+  static constexpr std::array<std::pair<std::int64_t, const char*>, 3> kUnits = {
+      {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}}};
+  for (const auto& [factor, unit] : kUnits) {
+    if (ns < factor) continue;
+    std::string decimals = fmt::format("{:09}", ns % factor * (1'000'000'000 / factor));
+    decimals.erase(decimals.find_last_not_of('0') + 1);
+    return fmt::format("{}{}{} {}", ns / factor, decimals.empty() ? "" : ".", decimals, unit);
+  }
+  return fmt::format("{} ns", ns);
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (unit + 1 < kUnits.size() && bytes >> (10 * (unit + 1)) > 0) ++unit;
+  const std::int64_t size = std::int64_t{1} << (10 * unit);
+  std::int64_t whole = bytes / size;
+  // The remainder is below 2^40, so 10 times the remainder fits 64 bits.
+  std::int64_t tenths = (bytes % size * 10 + size / 2) / size;
+  if (tenths == 10) {
+    ++whole;
+    tenths = 0;
+  }
+  return tenths == 0 ? fmt::format("{} {}", whole, kUnits[unit])
+                     : fmt::format("{}.{} {}", whole, tenths, kUnits[unit]);
+}
+
+std::string ordinal(std::uint32_t number) {
+  const std::uint32_t tens = number % 100;
+  const char* ending = "th";
+  if (tens < 11 || tens > 13) {
+    if (number % 10 == 1) ending = "st";
+    if (number % 10 == 2) ending = "nd";
+    if (number % 10 == 3) ending = "rd";
+  }
+  return fmt::format("{}{}", number, ending);
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+std::string counted(std::uint64_t count, std::string_view singular) {
+  return fmt::format("{} {}{}", grouped(count), singular, count == 1 ? "" : "s");
+}
+
+std::string ranges(const std::vector<std::uint32_t>& numbers) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    if (end - i >= 3) {
+      parts.push_back(fmt::format("{} to {}", numbers[i], numbers[end - 1]));
+      i = end;
+    } else {
+      parts.push_back(std::to_string(numbers[i++]));
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 == parts.size() ? " and " : ", ";
+    text += parts[i];
+  }
+  return text;
+}
+
+namespace {
+
+constexpr std::size_t kMaxParts = 3;
+
+// A range of consecutive ranks.
+struct Run {
+  std::uint32_t first = 0;
+  std::uint32_t size = 0;
+
+  std::string text() const {
+    return size == 1 ? std::to_string(first) : fmt::format("{}-{}", first, first + size - 1);
+  }
+};
+
+std::vector<Run> runs_of(const std::vector<std::uint32_t>& ranks) {
+  std::vector<Run> runs;
+  for (const std::uint32_t rank : ranks) {
+    const bool goes_on = !runs.empty() && rank == runs.back().first + runs.back().size;
+    if (!goes_on) runs.push_back({rank, 0});
+    ++runs.back().size;
+  }
+  return runs;
+}
+
+// Returns the distance between runs, if all have the same size and distance; else 0.
+std::uint32_t stride_of(const std::vector<Run>& runs) {
+  if (runs.size() <= kMaxParts) return 0;
+  const std::uint32_t stride = runs[1].first - runs[0].first;
+  const auto differs = [&](const Run& a, const Run& b) {
+    return a.size != b.size || b.first - a.first != stride;
+  };
+  return std::adjacent_find(runs.begin(), runs.end(), differs) == runs.end() ? stride : 0;
+}
+
+}  // namespace
+
+std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
+  const std::vector<Run> runs = runs_of(ranks);
+  if (runs.size() <= kMaxParts) {
+    std::vector<std::string> parts;
+    for (const Run& run : runs) parts.push_back(run.text());
+    return fmt::format("{}", fmt::join(parts, ", "));
+  }
+  const std::uint32_t stride = stride_of(runs);
+  if (stride > 0 && runs[0].size == 1) {
+    return fmt::format("{}-{} by {}", ranks.front(), ranks.back(), stride);
+  }
+  return fmt::format("{}, {}, ... {} ({} ranks)", runs[0].text(), runs[1].text(),
+                     runs.back().text(), ranks.size());
+}
+
+std::string class_name(const models::RankSet& ranks) {
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
+  const std::string list = short_ranges({ranks.begin(), ranks.end()});
+  const bool counted = list.find('(') != std::string::npos;
+  return fmt::format("ranks {}{}", list, counted ? "" : fmt::format(" (x{})", ranks.size()));
+}
+
+std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kMaxLength = 40;  // characters
+  if (ranks.empty()) return "no ranks";
+  const std::string text = ranges(ranks);
+  if (text.size() <= kMaxLength)
+    return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", text);
+  const std::vector<Run> runs = runs_of(ranks);
+  const std::uint32_t stride = stride_of(runs);
+  if (stride == 0) return fmt::format("ranks {}", short_ranges(ranks));
+  const std::string how = runs[0].size == 1 ? fmt::format("every {}", ordinal(stride))
+                                            : fmt::format("{} of every {}", runs[0].size, stride);
+  return fmt::format("ranks {}, {}, ... {} ({}, {} ranks)", runs[0].text(), runs[1].text(),
+                     runs.back().text(), how, ranks.size());
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] -= 'a' - 'A';
+  return text;
+}
+
+std::string_view kind_name(WaitKind kind) {
+  switch (kind) {
+    case WaitKind::kStreamOrder:
+      return "stream order";
+    case WaitKind::kData:
+      return "data";
+    case WaitKind::kCreditData:
+      return "credit (data)";
+    case WaitKind::kCreditControl:
+      return "credit (control)";
+    case WaitKind::kPeerOfCollective:
+      return "peer of a collective";
+    case WaitKind::kCommunicatorInit:
+      return "communicator creation";
+    case WaitKind::kFirstMessage:
+      return "first message";
+    case WaitKind::kFirstCollective:
+      return "first collective";
+    case WaitKind::kHostMeeting:
+      return "host meeting";
+    case WaitKind::kLaunchQueue:
+      return "launch queue";
+    case WaitKind::kHostWait:
+      return "host wait";
+    case WaitKind::kKernelSlots:
+      return "device room";
+    case WaitKind::kPeerOfMessage:
+      return "peer of a message";
+    case WaitKind::kLock:
+      return "lock";
+    case WaitKind::kDeadRank:
+      return "dead rank";
+    case WaitKind::kFailedLink:
+      return "failed link";
+    case WaitKind::kRequires:
+      return "requires";
+    case WaitKind::kIRequires:
+      return "irequires";
+    case WaitKind::kCallOrder:
+      return "order of calls";
+    case WaitKind::kSlot:
+      return "slot";
+    case WaitKind::kDependency:
+      return "dependency";
+    case WaitKind::kSignal:
+      return "signal";
+    case WaitKind::kSemaphore:
+      return "semaphore";
+    case WaitKind::kBarrier:
+      return "barrier";
+    case WaitKind::kPacket:
+      return "packet";
+    case WaitKind::kOutsideInput:
+      break;
+  }
+  return "outside input";
+}
+
+std::string_view kind_label(WaitKind kind) {
+  switch (kind) {
+    case WaitKind::kCommunicatorInit:
+      return "communicator init";
+    case WaitKind::kKernelSlots:
+      return "kernel slots";
+    case WaitKind::kPeerOfMessage:
+      return "send/recv";
+    default:
+      return kind_name(kind);
+  }
+}
+
+std::string_view stage_name(OpStage stage) {
+  switch (stage) {
+    case OpStage::kNotEntered:
+      return "not entered";
+    case OpStage::kEntered:
+      return "entered";
+    case OpStage::kLaunched:
+      return "launched";
+    case OpStage::kStarted:
+      return "started";
+    case OpStage::kDone:
+      break;
+  }
+  return "done";
+}
+
+std::string_view death_name(DeathCause cause) {
+  switch (cause) {
+    case DeathCause::kAtTime:
+      return "at a time";
+    case DeathCause::kAtOp:
+      return "at an act";
+    case DeathCause::kFatalCall:
+      return "denied";
+    case DeathCause::kDeviceError:
+      return "device error";
+    case DeathCause::kLinkError:
+      return "link error";
+    case DeathCause::kWatchdog:
+      return "watchdog";
+    case DeathCause::kTimeout:
+      return "timeout";
+    case DeathCause::kLauncher:
+      break;
+  }
+  return "launcher";
+}
+
+std::string fingerprint_text(std::uint64_t fingerprint) {
+  return fmt::format("{:016x}", fingerprint);
+}
+
+std::string op_id(const OpInfo& op) {
+  if (op.number == 0) return op.name;
+  const std::string call = op.call_name.empty() ? "" : fmt::format(" ({})", op.call_name);
+  return fmt::format("{}#{}{}", op.name, op.number, call);
+}
+
+std::string op_text(const OpInfo& op) {
+  return op.recorded_name.empty() ? op_id(op) : op.recorded_name;
+}
+
+std::string quoted_if_implied(const OpInfo& op) {
+  return op.implied ? fmt::format("'{}'", op_text(op)) : op_text(op);
+}
+
+std::string party_text(const WaitParty& party) {
+  switch (party.kind) {
+    case WaitNodeKind::kOp:
+      return fmt::format("rank {} {}", party.rank, op_text(party.op));
+    case WaitNodeKind::kRank:
+      return fmt::format("rank {}", party.rank);
+    case WaitNodeKind::kOutside:
+      break;
+  }
+  return "the outside";
+}
+
+std::string phrase_of(const WaitParty& party) {
+  if (party.kind != WaitNodeKind::kOp) return party_text(party);
+  return fmt::format("rank {}'s {}", party.rank, op_text(party.op));
+}
+
+std::string stage_text(const OpInfo& op) {
+  switch (op.stage) {
+    case OpStage::kNotEntered:
+      return "not launched";
+    case OpStage::kEntered:
+      switch (op.step) {
+        case Step::kOutsideInput:
+          return "launching: waiting for input";
+        case Step::kInit:
+          return "launching: in communicator init";
+        case Step::kConnection:
+          return "launching: connecting at first use";
+        case Step::kHostStep:
+          return "has not returned";
+        case Step::kLaunchQueue:
+          return "launching: the launch queue is full";
+        case Step::kNone:
+        case Step::kOverhead:
+        case Step::kCompletion:
+          break;
+      }
+      return "launching";
+    case OpStage::kLaunched:
+      return "launched";
+    case OpStage::kStarted:
+      return "running";
+    case OpStage::kDone:
+      break;
+  }
+  return "done";
+}
+
+std::string upper_case(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return result;
+}
+
+std::string verdict_text(const models::Explanation& explanation) {
+  std::string verdict = upper_case(models::verdict_name(explanation.verdict));
+  if (explanation.verdict != sim::Verdict::kLimit) return verdict;
+  return fmt::format("{} ({})", verdict, models::cause_name(explanation.cause));
+}
+
+const char* verdict_style(sim::Verdict verdict) {
+  if (verdict == sim::Verdict::kCompleted) return ansi::kGreen;
+  return verdict == sim::Verdict::kLimit ? ansi::kYellow : ansi::kRed;
+}
+
+std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation) {
+  return fmt::format("{}{}{} at {}", graph.name, graph.name.empty() ? "" : ": ",
+                     verdict_text(explanation), time_text(explanation.time_ns));
+}
+
+std::string cycle_text(const models::Explanation& explanation) {
+  std::set<std::uint32_t> ranks;
+  std::set<std::uint32_t> micro_batches;
+  for (const Wait& wait : explanation.cycle) {
+    ranks.insert(wait.from.rank);
+    if (wait.from.op.micro_batch > 0) micro_batches.insert(wait.from.op.micro_batch);
+  }
+  const auto listed = [](std::string_view one, std::string_view many,
+                         const std::set<std::uint32_t>& numbers) {
+    return fmt::format("{} {}", numbers.size() == 1 ? one : many,
+                       ranges({numbers.begin(), numbers.end()}));
+  };
+  std::string text = fmt::format("The cycle: {}, {}", counted(explanation.cycle.size(), "wait"),
+                                 listed("rank", "ranks", ranks));
+  if (!micro_batches.empty()) {
+    text += ", " + listed("micro-batch", "micro-batches", micro_batches);
+  }
+  return explanation.cycle_is_shortest ? text : text + " (there may be a shorter one)";
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t line_end = std::min(text.find('\n'), text.size());
+    std::size_t end = line_end;
+    if (end > width) {
+      end = text.rfind(' ', width);
+      if (end == std::string_view::npos || end == 0) end = std::min(text.find(' '), line_end);
+    }
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string paragraph(std::string_view text, std::size_t width, std::size_t first,
+                      std::size_t rest) {
+  std::string result;
+  for (std::size_t indent = first; !text.empty(); indent = rest) {
+    const std::string line = wrapped(text, std::max<std::size_t>(width, indent + 20) - indent)[0];
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    result += fmt::format("{}{}\n", std::string(indent, ' '), line);
+  }
+  return result;
+}
+
+namespace {
+
+// Names the target of a wait, as seen from the waiting rank.
+std::string other_text(const Wait& wait) {
+  if (wait.to.kind != WaitNodeKind::kOp) return party_text(wait.to);
+  const std::string op = quoted_if_implied(wait.to.op);
+  return wait.to.rank == wait.from.rank ? op : fmt::format("rank {}'s {}", wait.to.rank, op);
+}
+
+// Describes a wait of a host, or of an op whose host thread is blocked elsewhere.
+std::string text_of_host_wait(const OpInfo& from, const std::string& other) {
+  if (from.step == Step::kHostStep) return fmt::format("makes its host wait for {}", other);
+  // One thread drives several ranks and is in a step of another rank.
+  if (from.stage >= OpStage::kLaunched) {
+    return fmt::format("waits until its host thread has finished {}", other);
+  }
+  return fmt::format("its host thread is blocked in {}", other);
+}
+
+// Describes the wait of a send or recv.
+std::string text_of_message(const Wait& wait, const std::string& other) {
+  const bool never = wait.to.kind != WaitNodeKind::kOp;
+  if (wait.to.kind == WaitNodeKind::kOutside) return "waits for a send that no rank posts";
+  if (wait.from.op.from_any) {
+    return never ? fmt::format("waits for a send of any rank; {} posts none", other)
+                 : fmt::format("waits for a send of any rank, such as {}", other);
+  }
+  return never
+             ? fmt::format("waits for {}, which {} never posts", matching_text(wait.from.op), other)
+             : fmt::format("waits for {}, {}", matching_text(wait.from.op), other);
+}
+
+// Describes the wait of a GOAL statement or of a step of a collective algorithm.
+std::string text_of_algorithm(WaitKind kind, bool never, const std::string& other) {
+  switch (kind) {
+    case WaitKind::kRequires:
+      return fmt::format("needs {} to end first", other);
+    case WaitKind::kIRequires:
+      return fmt::format("needs {} to start first", other);
+    case WaitKind::kCallOrder:
+      return fmt::format("called after {}", other);
+    case WaitKind::kSlot:
+      return never ? fmt::format("waits for a slot that {} never frees", other)
+                   : fmt::format("waits for a slot that {} frees", other);
+    case WaitKind::kDependency:
+      return never ? "waits for a step that never signals completion"
+                   : fmt::format("depends on {}", other);
+    case WaitKind::kSignal:
+      return never ? fmt::format("waits for a signal that {} never sends", other)
+                   : fmt::format("waits for a signal from {}", other);
+    case WaitKind::kSemaphore:
+      return never ? "waits for a semaphore that nothing releases"
+                   : fmt::format("waits for a semaphore that {} releases", other);
+    case WaitKind::kBarrier:
+      return never ? "waits at a barrier for a thread block that is missing"
+                   : fmt::format("waits at a barrier for {}", other);
+    case WaitKind::kPacket:
+      return never ? "waits for a packet that nothing writes"
+                   : fmt::format("waits for a packet from {}", other);
+    default:
+      return "waits for input from outside";
+  }
+}
+
+// Describes `wait`; `other` names its target.
+std::string text_of(const Wait& wait, const std::string& other) {
+  const bool never = wait.to.kind != WaitNodeKind::kOp;
+  switch (wait.kind) {
+    case WaitKind::kStreamOrder:
+      return holds_stream(wait) ? fmt::format("blocks its stream until {} is done", other)
+                                : fmt::format("queued behind {}", other);
+    case WaitKind::kData:
+      return wait.control ? fmt::format("needs signal '{}' from {}", wait.reg, other)
+                          : fmt::format("needs data from {}", other);
+    case WaitKind::kCreditData:
+    case WaitKind::kCreditControl:
+      return fmt::format("waits for {} to free a slot of register '{}'", other, wait.reg);
+    case WaitKind::kPeerOfCollective:
+      return never ? fmt::format("waits for {}, which never joins", other)
+                   : fmt::format("waits for {} to join", other);
+    case WaitKind::kCommunicatorInit:
+      if (never) return fmt::format("waits for {}, which never joins the communicator", other);
+      return wait.to.op.stage >= OpStage::kLaunched
+                 ? fmt::format("waits for the device to finish {}", other)
+                 : fmt::format("waits for {} to join the communicator", other);
+    case WaitKind::kFirstMessage:
+      return never
+                 ? fmt::format("blocks its host: {} never posts {} (first use connects the ranks)",
+                               other, matching_text(wait.from.op))
+                 : fmt::format("blocks its host until {} is called (first message)", other);
+    case WaitKind::kFirstCollective:
+      return never ? fmt::format(
+                         "blocks its host: {} never calls it (first use connects the ranks)", other)
+                   : fmt::format("blocks its host until {} is called (first collective)", other);
+    case WaitKind::kHostMeeting:
+      return never ? fmt::format("blocks its host: {} never calls it", other)
+                   : fmt::format("blocks its host until {} is called", other);
+    case WaitKind::kLaunchQueue:
+      return fmt::format("waits for a free entry in the launch queue, which is full behind {}",
+                         other);
+    case WaitKind::kHostWait:
+      return text_of_host_wait(wait.from.op, other);
+    case WaitKind::kKernelSlots: {
+      const bool of_host = wait.from.op.call && !wait.from.op.collective;
+      return fmt::format("waits for {} held by {}",
+                         of_host ? "one of gloo's two workers," : "a kernel slot", other);
+    }
+    case WaitKind::kPeerOfMessage:
+      return text_of_message(wait, other);
+    case WaitKind::kLock:
+      return fmt::format("waits for lock '{}' held by thread '{}', which {} {}", wait.lock,
+                         wait.holder, never ? "has no work left on" : "is in", other);
+    case WaitKind::kDeadRank:
+      return wait.to.rank == wait.from.rank
+                 ? fmt::format("cannot end: the device of {} failed", other)
+                 : fmt::format("waits for {}, which died", other);
+    case WaitKind::kFailedLink:
+      return fmt::format("cannot reach {} over {}", other, wait.link);
+    default:
+      return text_of_algorithm(wait.kind, never, other);
+  }
+}
+
+}  // namespace
+
+bool holds_stream(const Wait& wait) {
+  return wait.kind == WaitKind::kStreamOrder &&
+         (wait.from.op.stage == OpStage::kStarted || wait.from.op.stream != wait.to.op.stream);
+}
+
+bool joins(const Wait& wait) {
+  return wait.kind == WaitKind::kPeerOfCollective || wait.kind == WaitKind::kCommunicatorInit;
+}
+
+std::string matching_text(const OpInfo& op) {
+  if (op.call == sim::CallKind::kSend) return "the matching recv";
+  return op.call == sim::CallKind::kReceive ? "the matching send" : "the matching call";
+}
+
+std::string wait_text(const Wait& wait) {
+  const OpInfo& other = wait.needed ? *wait.needed : wait.to.op;
+  // Peers are in the same call, so the rank alone identifies the target.
+  const bool same_call =
+      joins(wait) && wait.to.kind == WaitNodeKind::kOp &&
+      !(wait.kind == WaitKind::kCommunicatorInit && wait.to.op.stage >= OpStage::kLaunched) &&
+      op_text(wait.from.op) == op_text(other);
+  const std::string rank = fmt::format("rank {}", wait.to.rank);
+  if (!wait.needed) return text_of(wait, same_call ? rank : other_text(wait));
+  return same_call
+             ? text_of(wait, fmt::format("{} (still at {})", rank, quoted_if_implied(wait.to.op)))
+             : fmt::format("{}, which comes after {}'s own {}",
+                           text_of(wait, fmt::format("{}'s {}", rank, quoted_if_implied(other))),
+                           rank, quoted_if_implied(wait.to.op));
+}
+
+std::string edge_text(const Wait& wait) {
+  constexpr std::string_view kOther = "it";
+  if (wait.needed) return wait_text(wait);
+  std::string text = text_of(wait, std::string(kOther));
+  if (text.size() < kOther.size() || text.substr(text.size() - kOther.size()) != kOther)
+    return text;
+  text.resize(text.find_last_not_of(" ,", text.size() - kOther.size() - 1) + 1);
+  return text;
+}
+
+std::string nccl_mode_about(models::NcclMode reading) {
+  switch (reading) {
+    case models::NcclMode::kContract:
+      return "a send may block until its recv, as NCCL documents";
+    case models::NcclMode::kReal:
+      return "sends complete into NCCL's buffers";
+    case models::NcclMode::kCold:
+      break;
+  }
+  return "a fresh job, in which ranks connect at first use";
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,124 @@
+// Wording shared by all reports, so that text, JSON and pictures agree.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/result/explanation.hpp"
+
+namespace pipesim::viz {
+
+/// Formats a time in the largest unit that leaves at least 1, exact to the nanosecond: "43.6 us".
+std::string time_text(std::int64_t ns);
+
+/// Formats bytes in the largest unit that leaves at least 1, rounded to a tenth: "1.5 GiB".
+std::string bytes_text(std::int64_t bytes);
+
+/// Returns "1st", "2nd", "3rd", "4th".
+std::string ordinal(std::uint32_t number);
+
+/// Formats a number with separators: "1,234".
+std::string grouped(std::uint64_t number);
+
+/// Formats a count with its noun: "1,234 ops", "1 op".
+std::string counted(std::uint64_t count, std::string_view singular);
+
+/// Formats ascending numbers as ranges: "0 to 3, 5 and 7".
+std::string ranges(const std::vector<std::uint32_t>& numbers);
+
+/// The same for a narrow column: "0-3, 5" or "0-56 by 8". With more than three irregular parts,
+/// names the first two and the last: "0-3, 9-11, ... 56-59 (23 ranks)".
+std::string short_ranges(const std::vector<std::uint32_t>& ranks);
+
+/// Names a class of ranks that is shown once: "rank 3", "ranks 0-15 (x16)".
+std::string class_name(const models::RankSet& ranks);
+
+/// Returns "rank 3", "ranks 0 to 7 and 9", "no ranks". Shortens a long list and describes its
+/// pattern: "ranks 0, 8, ... 504 (every 8th, 64 ranks)", "... (4 of every 8, 32 ranks)".
+std::string ranks_text(const std::vector<std::uint32_t>& ranks);
+
+/// Returns `text` with a capital first letter.
+std::string capitalized(std::string text);
+
+/// Converts `text` to upper case: "DEADLOCK".
+std::string upper_case(std::string_view text);
+
+/// Returns the JSON name of a kind of wait, which stays stable: "communicator creation".
+std::string_view kind_name(sim::WaitKind kind);
+
+/// Returns the name of a kind of wait for people: "communicator init".
+std::string_view kind_label(sim::WaitKind kind);
+
+/// Returns the JSON name of a stage: "started".
+std::string_view stage_name(models::OpStage stage);
+
+/// Returns the JSON name of the cause of a rank's death: "watchdog".
+std::string_view death_name(sim::DeathCause cause);
+
+/// Returns the fingerprint as 16 digits, as reports show it.
+std::string fingerprint_text(std::uint64_t fingerprint);
+
+/// Returns the name of an op in the scenario: "nccl-1998#3".
+std::string op_id(const models::OpInfo& op);
+
+/// The same; an op of a recorded script is "all_reduce #23 on the world group".
+std::string op_text(const models::OpInfo& op);
+
+/// The same within a sentence. The name of an op that `after` implies is quoted: "'wait for nccl ep
+/// before experts#1'".
+std::string quoted_if_implied(const models::OpInfo& op);
+
+/// Names the target of a wait: "rank 1 nccl-1998#3", "rank 3", "the outside".
+std::string party_text(const models::WaitParty& party);
+
+/// The same within a sentence: "rank 1's nccl-1998#3".
+std::string phrase_of(const models::WaitParty& party);
+
+/// Returns the progress of an op: "running", "launching: in communicator init".
+std::string stage_text(const models::OpInfo& op);
+
+/// Returns the verdict as reports begin: "DEADLOCK", "LIMIT (until)".
+std::string verdict_text(const models::Explanation& explanation);
+
+/// Returns the color of a verdict.
+const char* verdict_style(sim::Verdict verdict);
+
+/// Returns "swin_2x2x2: DEADLOCK at 43.6 us".
+std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation);
+
+/// Describes the cycle of an explanation that has one: "The cycle: 10 waits, ranks 0 and 1,
+/// micro-batches 1 to 3".
+std::string cycle_text(const models::Explanation& explanation);
+
+/// Breaks `text` at spaces into lines of at most `width` characters; a longer word has its own
+/// line. Keeps the line ends in `text`.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+
+/// Whether `wait` blocks its stream. False for an op that is queued behind another one.
+bool holds_stream(const models::Wait& wait);
+
+/// Whether `wait` is for another rank to join the same collective or communicator.
+bool joins(const models::Wait& wait);
+
+/// Returns the matching call of a send or recv: "the matching recv".
+std::string matching_text(const models::OpInfo& op);
+
+/// Breaks `text` into lines of at most `width` columns, each with its line end. The first line is
+/// indented by `first`, the others by `rest`.
+std::string paragraph(std::string_view text, std::size_t width, std::size_t first = 0,
+                      std::size_t rest = 0);
+
+/// Describes a wait: "needs data from rank 1 F1#3". Omits the waiter's own rank: "queued behind
+/// nccl-1998#3".
+std::string wait_text(const models::Wait& wait);
+
+/// The same without its target, for an arrow to the target: "needs data from".
+std::string edge_text(const models::Wait& wait);
+
+/// Describes a reading: "sends complete into NCCL's buffers".
+std::string nccl_mode_about(models::NcclMode reading);
+
+}  // namespace pipesim::viz
