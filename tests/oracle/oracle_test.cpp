@@ -28,7 +28,7 @@
 namespace pipesim::oracle {
 namespace {
 
-constexpr std::uint64_t kPlans = 250;
+constexpr std::uint64_t kPlans = 150;
 constexpr std::uint64_t kFirstSeed = 1;
 constexpr std::uint64_t kMaxStates = 60000;
 constexpr int kRuns = 20;
@@ -180,30 +180,6 @@ TEST_CASE("SPIN and pipesim agree on groups, buffers and devices", "[oracle]") {
   CHECK(counts["not in the model"] == 0);
   CHECK(counts["never hangs"] * 4 >= plans);
   CHECK((counts["can hang and can complete"] + counts["always hangs"]) * 4 >= plans);
-}
-
-TEST_CASE("a plan written whole says what the generic model says of it", "[oracle]") {
-  if (!has_spin()) return;
-  std::map<std::string, int> seen;
-  for (std::uint64_t seed = kFirstSeed; seen["never hangs"] < 2 || seen["can hang"] < 2; ++seed) {
-    const std::optional<twin::Spec> spec = twin::small_spec(seed);
-    if (!spec) continue;
-    const sim::Plan plan = twin::to_plan(*spec);
-    const Verdict verdict = ask_spin(plan, kMaxStates);
-    if (verdict.gave_up || ++seen[verdict.hangs ? "can hang" : "never hangs"] > 2) continue;
-    INFO("seed " << seed);
-    // The first line of the text contains the commands that run the model.
-    const std::string text = formats::write_promela(plan);
-    std::string command = text.substr(3, text.find(" */") - 3);
-    command.replace(command.find("FILE"), 4, "plan.pml");
-    command.replace(command.find("-O2"), 3, "-O0");
-    const testing::Folder folder;
-    folder.write("plan.pml", text);
-    const std::string output = run_command("cd '" + folder.path() + "' && " + command + " -c0");
-    const bool violated = output.find("assertion violated") != std::string::npos;
-    CHECK(violated == verdict.hangs);
-    CHECK(number_before(output, " states, stored") == verdict.states);
-  }
 }
 
 }  // namespace pipesim::oracle

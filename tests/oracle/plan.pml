@@ -2,18 +2,15 @@
  * docs/reference/rules.md (the numbers in brackets) defines them. The model has no time: any
  * enabled step can come next.
  *
- * The text before this comment selects the plans:
- *   - No text: the tables are read at run time from the file that PIPESIM_PLAN names. This model is
- *     compiled once, for small plans; at its end, pan prints the number of quiescent states.
- *   - The tables of one plan (tests/oracle/promela_writer.hpp): pan reports a violated assertion
- *     if the plan can become quiescent with work left, or with mismatched calls.
+ * The model is compiled once, for small plans. It reads the tables of a plan at run time from the
+ * file that PIPESIM_PLAN names (tests/oracle/promela_writer.hpp). At its end, pan prints the number
+ * of quiescent states.
  *
  * Tables are hidden: they never change, so they are not part of the state. The scratch variables of
  * single steps are hidden as well. Each thread, and each thing that ends, is a process of d_steps.
  * All steps use shared data, so partial-order reduction saves nothing: -DNOREDUCE.
  */
 
-#ifndef PLAN
 #define NUMBER byte
 #define NONE 255
 #define THREADS 8
@@ -226,7 +223,6 @@ c_code {
     exit(3);
   }
 }
-#endif
 
 /* Roles, with the numbers of sim/plan.hpp. */
 #define OP 0

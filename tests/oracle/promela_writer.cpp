@@ -56,8 +56,6 @@ class Tables {
     add_queues();
   }
 
-  /// Returns the command that compiles the model, and the macros.
-  std::string sizes() const;
   std::string text() const;
   bool too_large() const {
     return largest() > kMaxWide || std::max({size_of("INBOX"), size_of("QUEUE"), size_of("MAILBOX"),
@@ -97,7 +95,6 @@ class Tables {
   }
 
   std::uint32_t largest() const;
-  std::size_t bytes_of_state() const;
   std::size_t size_of(const std::string& macro) const;
   std::uint32_t member_of(CommunicatorId id, RankId rank) const;
   std::uint32_t signature_of(const sim::Signature& signature);
@@ -475,35 +472,6 @@ std::size_t Tables::size_of(const std::string& macro) const {
   return std::find_if(sizes_.begin(), sizes_.end(), is_it)->second;
 }
 
-// Returns an upper bound of the state size in SPIN. It counts 16 bytes for the data of one object,
-// 2 for a place in a queue, and 32 for a process or queue.
-std::size_t Tables::bytes_of_state() const {
-  std::size_t things = 0;
-  for (const char* macro : {"THREADS", "STREAMS", "ACTORS", "REGISTERS", "EDGES", "COLLECTIVES",
-                            "COMMUNICATORS", "RANKS_IN", "SIGNALS", "LOCKS", "CALLS", "CHANNELS"}) {
-    things += size_of(macro);
-  }
-  const std::size_t threads = size_of("THREADS");
-  const std::size_t streams = size_of("STREAMS");
-  const std::size_t places =
-      threads * size_of("INBOX") + streams * 2 * size_of("QUEUE") + streams * threads +
-      size_of("LOCKS") * threads + 2 * size_of("CHANNELS") * size_of("MAILBOX") +
-      (2 * size_of("DEVICES") + size_of("HARDWARE_QUEUES")) * size_of("ROOM");
-  return 16 * things + 2 * places + 32 * (kMaxProcesses + kMaxChannels);
-}
-
-std::string Tables::sizes() const {
-  const bool narrow = largest() <= kMaxNarrow;
-  std::string text = fmt::format(
-      "/* spin -a FILE && cc -O2 -w -DSAFETY -DNOREDUCE -DVECTORSZ={} -o pan pan.c && "
-      "./pan -m1000000 */\n"
-      "#define PLAN\n#define NUMBER {}\n#define NONE {}\n",
-      bytes_of_state(), narrow ? "byte" : "short", narrow ? 255 : 32767);
-  const auto out = std::back_inserter(text);
-  for (const auto& [macro, size] : sizes_) fmt::format_to(out, "#define {} {}\n", macro, size);
-  return text;
-}
-
 std::string Tables::text() const {
   const char* const none = largest() <= kMaxNarrow ? "255" : "32767";
   const auto written = [&](std::uint32_t number) {
@@ -562,10 +530,5 @@ std::string promela_obstacle(const Plan& plan) {
 }
 
 std::string promela_tables(const Plan& plan) { return Tables(plan).text(); }
-
-std::string write_promela(const Plan& plan) {
-  const Tables tables(plan);
-  return tables.sizes() + tables.text() + std::string(promela_rules());
-}
 
 }  // namespace pipesim::formats

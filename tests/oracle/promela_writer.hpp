@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "sim/plan.hpp"
 
@@ -17,13 +16,5 @@ std::string promela_obstacle(const sim::Plan& plan);
 /// Returns the tables of `plan`, one per line. The generic model reads such a file at run time. The
 /// plan must have no obstacle.
 std::string promela_tables(const sim::Plan& plan);
-
-/// Returns the tables of `plan` and the rules: a complete file for `spin -a`. Its final assertion
-/// is violated if and only if the plan can become quiescent with work left or with mismatched
-/// calls. The plan must have no obstacle.
-std::string write_promela(const sim::Plan& plan);
-
-/// Returns only the rules: the generic model.
-std::string_view promela_rules();
 
 }  // namespace pipesim::formats

@@ -410,11 +410,7 @@ inline take_message(t) {
  * The processes.
  */
 
-#ifdef PLAN
-#define LOOK skip
-#else
 #define LOOK c_code { look(); }
-#endif
 
 #define is_ready(t) (at[t] != NONE && ready[at[t]])
 
@@ -541,9 +537,7 @@ proctype call(NUMBER c) {
 init {
   short z;
   d_step {
-#ifndef PLAN
     c_code { read_tables(); };
-#endif
     left = acts;
     z = 0;
     do
@@ -633,9 +627,5 @@ init {
     z = 0
   }
   timeout ->
-#ifdef PLAN
-  assert(left == 0 && !any_mismatch)
-#else
   c_code { come_to_rest(now.left == 0 && !now.any_mismatch); }
-#endif
 }

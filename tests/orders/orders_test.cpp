@@ -2,7 +2,7 @@
 // of at most 12 ops. The exploration must find a hang or a completion if and only if one exists.
 // Its answer must be right with and without its reductions, and without random walks.
 //
-// PIPESIM_ORDERS_PLANS and PIPESIM_ORDERS_FIRST_SEED choose other plans. The default is 2,000
+// PIPESIM_ORDERS_PLANS and PIPESIM_ORDERS_FIRST_SEED choose other plans. The default is 1,000
 // plans; the presets of CI compare 200.
 #include "tests/orders/orders.hpp"
 
@@ -107,7 +107,7 @@ TEST_CASE("check says what all orders of plans that were found say", "[twin]") {
 }
 
 TEST_CASE("check says what all orders of recvs from any rank say", "[twin]") {
-  const std::uint64_t plans = from_environment("PIPESIM_ORDERS_PLANS", 2000) / 4;
+  const std::uint64_t plans = from_environment("PIPESIM_ORDERS_PLANS", 1000) / 4;
   const std::uint64_t first = from_environment("PIPESIM_ORDERS_FIRST_SEED", 1);
   std::uint64_t compared = 0;
   std::uint64_t hang = 0;
@@ -128,7 +128,7 @@ TEST_CASE("check says what all orders of recvs from any rank say", "[twin]") {
 }
 
 TEST_CASE("check says what all orders of a small plan say", "[twin]") {
-  const std::uint64_t plans = from_environment("PIPESIM_ORDERS_PLANS", 2000);
+  const std::uint64_t plans = from_environment("PIPESIM_ORDERS_PLANS", 1000);
   const std::uint64_t first = from_environment("PIPESIM_ORDERS_FIRST_SEED", 1);
   std::uint64_t compared = 0;
   std::uint64_t too_large = 0;
