@@ -17,8 +17,8 @@ namespace pipesim::models {
 
 struct CheckReport {
   sim::Exploration exploration;
-  Simulation usual;  // the run with the scenario's own durations
-  // the hanging interleaving; none: `usual` hangs, or no hang was found
+  Simulation usual;  // run with the scenario's own durations
+  // The hanging run, if a run other than `usual` hangs.
   std::optional<Simulation> hang;
   // The folding, if only representative ranks were checked (check_folded). `usual` then has the
   // plan of these ranks. The explanation of `usual` covers all ranks, but lists only the first rank
@@ -38,23 +38,23 @@ struct CheckReport {
 /// `usual` is a run of `graph` with its own durations.
 CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options);
 
-/// Runs `lowered`, made from `graph`, and checks its plan. `stop` of `options` ends the run as
-/// well.
+/// Runs `lowered`, which was made from `graph`, and checks the plan. `options.stop` interrupts both
+/// the run and the check.
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr);
 
-/// Whether representative ranks can show a hang: in prose that names no folded rank.
+/// Whether check_folded() can return a hang. kYes is for reports that name no folded rank.
 enum class FoldHangs : bool { kNo, kYes };
 
-/// Checks a folded job. Returns nullopt unless the representative ranks decide the run (see
-/// run_folded()) and also the exploration.
+/// Checks a folded job. Returns nullopt if the representative ranks do not decide the run (see
+/// run_folded()) or the exploration, or if they hang and `fold_hangs` is kNo.
 std::optional<CheckReport> check_folded(const TaskGraph& graph, FoldedJob job,
                                         const sim::ExploreOptions& options,
                                         sim::RunProgress* progress = nullptr,
                                         FoldHangs fold_hangs = FoldHangs::kNo);
 
-/// Checks a job with representative ranks if these decide the answer, else with all ranks. Throws
-/// as lower_all() does.
+/// Checks a job with representative ranks if these ranks decide the answer, else with all ranks.
+/// Throws the errors of lower_all().
 CheckReport check(const TaskGraph& graph, LaidOutJob job, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr, FoldHangs fold_hangs = FoldHangs::kNo);
 

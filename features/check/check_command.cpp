@@ -73,7 +73,7 @@ class Deadline {
   std::mutex mutex_;
   std::condition_variable ends_;
   bool is_over_ = false;
-  std::thread thread_;  // last member: the thread uses the others
+  std::thread thread_;  // last member: the thread uses all other members
 };
 
 int exit_code_of(const models::NcclModesReport& found, bool interrupted) {
@@ -117,9 +117,9 @@ void undecide(models::NcclModesReport& found, Judgement& judged, std::string hea
   judged.undecided = std::move(headline);
 }
 
-// Weakens a hang of a record with recvs from any source, under gloo's rules. The script's reaction
-// to a message depends on its sender, and was recorded for one sender only. A hang that only
-// another sender leads to is therefore undecided. Adds to the basis of the answer.
+// Makes a hang undecided if it does not occur with the recorded senders of recvs from any source.
+// The script's reaction to a message depends on the sender, and was recorded for one sender only.
+// Considers only groups that are not under NCCL's rules. Adds to the basis of the answer.
 void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
                       const sim::ExploreOptions& options, models::NcclModesReport& found,
                       Judgement& judged) {
@@ -149,11 +149,11 @@ void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
                   input.path()));
 }
 
-// Weakens the answer if the scenario marks it as undecided.
+// Weakens the answer to "undecided" or "hang possible" if the scenario asks for this.
 void judge_scenario(const formats::Undecided& undecided, models::NcclModesReport& found,
                     Judgement& judged) {
   if (found.answer == models::JobAnswer::kUndecided) return;
-  // A mismatch also says that nothing hangs.
+  // kMismatch also means that no interleaving hangs.
   const bool proved =
       found.answer == models::JobAnswer::kProved || found.answer == models::JobAnswer::kMismatch;
   const std::string& why = proved ? undecided.proved : undecided.hang;
@@ -164,8 +164,8 @@ void judge_scenario(const formats::Undecided& undecided, models::NcclModesReport
   judged.basis.push_back(undecided.possible);
 }
 
-// Weakens a proof of a record that keeps no Work of some sends, under gloo's rules. Timing decides
-// whether such a message is delivered, so a hang is possible.
+// Changes "proved" to "hang possible" if the job hangs without the sends whose Work the script
+// drops, under gloo's rules. Timing decides whether gloo delivers such a message.
 void judge_dropped_sends(const ScenarioInput& input, const RecordInput& recorded,
                          const sim::ExploreOptions& options, models::NcclModesReport& found) {
   const models::Record& record = recorded.record();
@@ -199,7 +199,8 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
   if (found.reading.any()) run.reading = &found.reading;
   if (!found.hang.empty()) run.order = &found.hang;
   const models::Simulation shown = models::simulate(graph, std::move(*lowered), run);
-  // If timing decides nothing, check searches no interleaving, and all of them end like this run.
+  // If timing decides nothing, check searches no interleavings, and all interleavings end like this
+  // run.
   constexpr std::size_t kMaxSteps = 100'000;
   std::vector<sim::Event> order = found.hang;
   const bool any_ends_so = found.hang_found && found.method == sim::Method::kOneRun;
@@ -210,7 +211,7 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
   for (models::OrderStep& step : models::describe_order(graph, shown.lowered, order)) {
     steps.push_back(std::move(step.what));
   }
-  // Faults happen at fixed times, so this run is the only possible one.
+  // Faults happen at fixed times, so only this run is possible.
   if (found.hang_found && shown.lowered.plan.faulty) {
     steps = models::describe_run(graph, shown, kMaxSteps);
   }
@@ -220,7 +221,7 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
 
 struct CheckOptions {
   std::uint64_t max_states = 0;
-  std::optional<std::uint64_t> max_states_after_hang;  // nullopt: the default
+  std::optional<std::uint64_t> max_states_after_hang;  // nullopt: the default of ExploreOptions
   std::uint64_t max_ways = 0;
   std::uint64_t seconds = 0;  // time limit; 0: none
   std::optional<std::string> order_path;
@@ -275,8 +276,8 @@ class CheckRun {
   bool all_modes() const {
     return !arguments_.has("reading") && models::has_nccl_modes(scenario_.graph);
   }
-  // Whether the user asked only for a reading that NCCL does not promise. A proof for a job after
-  // its first step does not hold for a fresh job.
+  // Whether the only checked reading relies on NCCL's buffers, which NCCL does not promise: `real`,
+  // or `cold` if the plan buffers any call.
   bool relies_on_buffers() const {
     const models::NcclMode mode = scenario_.graph.nccl_mode;
     if (all_modes() || !models::has_nccl_modes(scenario_.graph)) return false;
@@ -293,7 +294,7 @@ class CheckRun {
     return !found.hang.empty() || found.reading.any();
   }
 
-  // Lays out the job. Reports mistakes, which are the same in all readings.
+  // Lowers the job. Reports mistakes, which are the same in all readings.
   void lay_out() {
     const models::NcclMode asked = scenario_.graph.nccl_mode;
     if (all_modes()) scenario_.graph.nccl_mode = models::NcclMode::kContract;
@@ -366,7 +367,7 @@ class CheckRun {
     ways_ = check_ways(std::move(choices), options_.max_ways, stop, check_way, keep, modes_);
   }
 
-  // Writes the order of events. Returns whether it went to standard output.
+  // Writes the order of events. Returns whether the order went to standard output.
   bool write_order() const {
     if (!options_.order_path || !has_order()) return false;
     const std::vector<formats::Setting> way =

@@ -1,4 +1,4 @@
-// The text on the page of `check`, next to the run that it shows.
+// The text on the page of `check`, which also shows a run.
 #pragma once
 
 #include <string>

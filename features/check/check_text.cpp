@@ -155,7 +155,8 @@ std::string headline(sim::Answer answer) {
   return "UNDECIDED: no interleaving was found that hangs";
 }
 
-// Whether the reading `real` hangs as well, so that the cause is not only the first use.
+// Whether the job also hangs in the reading `real`, so that the cause is not only the first use of
+// a communicator. `certainly`: counts only a certain hang.
 bool hangs_later(const models::NcclModesReport& modes, bool certainly) {
   return std::any_of(modes.modes.begin(), modes.modes.end(),
                      [&](const models::NcclModeAnswer& each) {
@@ -175,7 +176,7 @@ std::string job_headline(const models::NcclModesReport& modes, const TextOptions
       return styled(options, ansi::kYellow,
                     fmt::format("RUNS, thanks to {}buffers, which hide a hang",
                                 modes.buffered_bytes == 0
-                                    ? "NCCL's "  // collective buffers, which are not counted
+                                    ? "NCCL's "  // the buffers of collectives are not counted
                                     : bytes_text(modes.buffered_bytes) + " of "));
     case models::JobAnswer::kHangPossible:
       return styled(options, ansi::kRed, cold ? "HANG POSSIBLE in a fresh job" : "HANG POSSIBLE");
@@ -190,7 +191,7 @@ std::string job_headline(const models::NcclModesReport& modes, const TextOptions
   return styled(options, ansi::kYellow, "UNDECIDED");
 }
 
-// Whether a run ended only because ranks died.
+// Whether dead ranks are the only cause of the hang `end`.
 bool ends_with_deaths(const models::Explanation& end) {
   return end.cause == models::Cause::kDeadRank && end.cycle.empty() && end.mismatches.empty();
 }
@@ -200,7 +201,8 @@ const std::vector<models::FailedRanks>* failures_of(const CheckView& view) {
   return recorded == nullptr || recorded->failures.empty() ? nullptr : &recorded->failures;
 }
 
-// Returns the ranks that wait for failed ranks; the first of each class of equal ranks.
+// Returns the ranks that are neither dead nor finished. Of equal ranks, returns only the first
+// rank.
 std::vector<const models::RankReport*> waiting_ranks(const CheckView& view) {
   std::vector<const models::RankReport*> waiting;
   for (const models::RankReport& rank : view.hang->explanation.ranks) {

@@ -29,23 +29,24 @@ struct CheckView {
   const models::CheckReport& check;
   const Report* hang = nullptr;
   std::uint64_t max_states = 0;      // limit on the number of explored states
-  bool out_of_time = false;          // the time limit ended the search, not the user
-  bool of_record = false;            // the program is a recording
+  bool out_of_time = false;          // whether the time limit, not the user, ended the search
+  bool of_record = false;            // whether the program is a recording
   std::vector<std::string> basis{};  // further assumptions of the answer, from the scenario
-  const models::NcclModesReport* modes = nullptr;  // for programs with NCCL calls
-  // The program comes from dumps of a real job: its last calls.
+  const models::NcclModesReport* modes = nullptr;  // answers of all readings; null: one reading
+  // Whether the program consists of the last calls of a real job, read from dumps.
   bool of_dumps = false;
   std::optional<WaysView> ways{};  // for scenarios with choices
-  bool by_buffers = false;         // the only checked reading lets NCCL's buffers take messages
-  std::string undecided{};         // reason, if a record has too little information
+  bool by_buffers = false;         // whether the only checked reading relies on NCCL's buffers
+  // Reason for an undecided answer; empty: the exploration decides.
+  std::string undecided{};
 };
 
-/// Whether no hang was found, but only in one reading that needs NCCL's buffers. The report then
-/// says "no hang", not "proved": NCCL does not promise buffers.
+/// Whether the only checked reading is proved, but relies on NCCL's buffers. The report then states
+/// "NO HANG" instead of "PROVED", because NCCL does not promise buffers.
 bool is_proved_by_buffers(const CheckView& view);
 
-/// Whether failed ranks of a recorded script are the only obstacle: no call mismatches, and other
-/// ranks wait only for the failed ones. A failed rank raised, or exited with an error.
+/// Whether failed ranks of a recorded script are the only problem: no calls mismatch, and other
+/// ranks wait only for the failed ranks. A failed rank raised an exception or exited with an error.
 bool is_failed(const CheckView& view);
 
 /// Returns "FAILED: rank 1 raised ValueError at train.py:3; ranks 0 and 2 wait for it". Requires
@@ -55,11 +56,12 @@ std::string failed_text(const CheckView& view);
 /// Returns the words for an answer: "proved", "hang possible", "hang certain", "undecided".
 std::string answer_text(sim::Answer answer);
 
-/// The same for all readings together; can also be "runs by buffers".
+/// Returns the words for the combined answer of all readings: "runs by buffers", or the words for a
+/// sim::Answer.
 std::string answer_text(models::JobAnswer answer);
 
-/// The same for one of several readings. Without a hang, but not by contract: "runs, thanks
-/// to 8 KiB of buffers". `short_form` omits the number of bytes.
+/// Returns the words for `one` of the readings in `all`. If only NCCL's buffers prevent a hang,
+/// returns "runs, thanks to 8 KiB of buffers" or, with `short_form`, "runs by buffers".
 std::string answer_text(const models::NcclModesReport& all, const models::NcclModeAnswer& one,
                         bool short_form);
 
@@ -78,17 +80,18 @@ std::string empty_calls_text();
 /// States the assumption that communicator init waits for no kernels.
 std::string init_text();
 
-/// States the assumption that an operation connects once, not once per size.
+/// States the assumption that an operation connects once, not once per size. `call` is a call with
+/// a later size.
 std::string size_text(const models::LaterSize& call);
 
 /// States the assumption that an event record occupies no hardware queue.
 std::string records_text();
 
-/// States that nobody documents the owner of a launch queue: each stream, or the device.
+/// States that the owner of a launch queue, a stream or the device, is not documented.
 std::string launches_text(const sim::Exploration& found);
 
-/// Describes undocumented or unmeasured assumptions of the answer, in addition to those of the
-/// hanging run (unmeasured_lines).
+/// Describes undocumented or unmeasured assumptions of the answer, in addition to the assumptions
+/// of the hanging run, which unmeasured_lines() lists.
 std::vector<std::string> rests_on_lines(const CheckView& view);
 
 /// Formats the end of a run: "completes at 24 us".

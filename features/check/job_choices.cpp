@@ -8,7 +8,8 @@
 namespace pipesim::app {
 namespace {
 
-// Writes a condition for the ranks in `ranks`: "off", "rank == 3 or rank == 5", "rank != 0".
+// Returns the condition that holds on the ranks in `ranks`, of `of` ranks: "off", "on", "rank == 3
+// or rank == 5", "rank != 0".
 std::string condition_text(const std::vector<std::uint32_t>& ranks, std::uint32_t of) {
   if (ranks.empty()) return "off";
   if (ranks.size() == of) return "on";
@@ -57,7 +58,7 @@ std::optional<std::uint64_t> JobChoices::count() const {
 }
 
 std::optional<std::vector<formats::Setting>> JobChoices::next() {
-  // Among settings with the same number of flipped choices, flips of earlier choices come first.
+  // Among ways with the same number of flipped choices, flips of earlier choices come first.
   if (begun_ && !std::prev_permutation(turned_.begin(), turned_.end())) {
     // prev_permutation() wrapped around and left all flips at the front: flip one more choice.
     const auto stays = std::find(turned_.begin(), turned_.end(), 0);
@@ -133,8 +134,8 @@ CheckedWays check_ways(
     ways.view.number = ways.view.checked;
     keep();
   }
-  // A hang in one way decides nothing about the others; proofs of some ways decide nothing about
-  // the rest.
+  // A certain hang in one way is only a possible hang of the job. Proofs of some ways prove nothing
+  // about the other ways.
   if (found.answer == models::JobAnswer::kHangCertain && ways.view.all != 1) {
     found.answer = models::JobAnswer::kHangPossible;
     found.check.exploration.answer = sim::Answer::kHangPossible;

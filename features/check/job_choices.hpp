@@ -1,4 +1,4 @@
-// The ways in which a job can go. A way assigns a value to each parameter that is a choice, either
+// The ways of a job with choices. A way assigns a value to each parameter that is a choice, either
 // per rank or for the whole job.
 #pragma once
 
@@ -18,19 +18,19 @@
 
 namespace pipesim::app {
 
-/// All ways in which `scenario` can go, except for choices fixed by a setting. The scenario's own
-/// way is first, then the ways with one choice flipped, two flipped, and so on. Ways with the same
-/// number of flips are in the order of parameters, then ranks.
+/// All ways of `scenario`. Choices that a setting fixes do not vary. The scenario's own way is
+/// first, followed by the ways with one flipped choice, two flipped choices, and so on. Ways with
+/// the same number of flips are in the order of parameters, then ranks.
 class JobChoices {
  public:
   explicit JobChoices(const formats::Scenario& scenario);
 
   bool empty() const { return bits_.empty(); }
 
-  /// Returns the number of ways; nullopt if it exceeds 64 bits.
+  /// Returns the number of ways; nullopt if there are more than 2^63.
   std::optional<std::uint64_t> count() const;
 
-  /// Returns the settings of the next way; nullopt after the last.
+  /// Returns the settings of the next way; nullopt after the last way.
   std::optional<std::vector<formats::Setting>> next();
 
  private:
@@ -44,7 +44,7 @@ class JobChoices {
   std::vector<std::string> names_;  // parameter names
   std::vector<Bit> bits_;
   std::uint32_t ranks_ = 0;
-  std::vector<std::uint8_t> turned_;  // flipped choices; same indexes as bits_
+  std::vector<std::uint8_t> turned_;  // whether each choice in bits_ is flipped
   bool begun_ = false;
 };
 
@@ -53,10 +53,10 @@ std::string settings_text(const std::vector<formats::Setting>& settings);
 
 bool has_hang(const models::NcclModesReport& found);
 
-/// Describes the assumption of `found` about empty parts in an all_to_all: PyTorch's version
-/// decides whether they are sent, according to its source. Returns nullopt if the answer does not
-/// depend on this. `check_other` checks the job with the other rule; if it returns nullopt, the
-/// text says so.
+/// Describes the assumption of `found` about empty parts in an all_to_all: according to PyTorch's
+/// source, its version decides whether it sends empty parts. Returns nullopt if the answer does not
+/// depend on this rule. `check_other` checks the job with the opposite rule; if it returns nullopt,
+/// the text states that the opposite rule was not checked.
 std::optional<std::string> empty_parts_basis(
     const models::ProcessGroups& groups, const models::NcclModesReport& found,
     const std::function<std::optional<models::NcclModesReport>()>& check_other);
@@ -68,8 +68,9 @@ struct CheckedWays {
 };
 
 /// Checks the ways of `choices` after the default way, which has the answer `found`. Stops at a
-/// hang, after `max_ways` ways, or when `stop` is set. `found` becomes the worst answer. `check`
-/// gets the settings of a way. `keep` is called when the way just checked becomes the shown one.
+/// hang, after `max_ways` ways, or when `stop` is set. `found` becomes the answer for the whole
+/// job. `check` gets the settings of a way. `keep` is called when the way just checked becomes the
+/// way to show.
 CheckedWays check_ways(
     JobChoices choices, std::uint64_t max_ways, const std::atomic<bool>* stop,
     const std::function<models::NcclModesReport(const std::vector<formats::Setting>&)>& check,

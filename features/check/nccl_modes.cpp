@@ -14,7 +14,7 @@
 namespace pipesim::models {
 namespace {
 
-// Ops of the largest job that find_assumptions() examines.
+// Maximum number of ops of a job that find_assumptions() examines.
 constexpr std::uint64_t kMaxOps = 1'000'000;
 
 constexpr std::array<NcclMode, 3> kNcclModes = {NcclMode::kContract, NcclMode::kReal,
@@ -104,8 +104,8 @@ bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& opt
   return job && check(*other, std::move(*job), options).exploration.answer != sim::Answer::kProved;
 }
 
-// Whether `plan`, which is proved, hangs in its own times if communicator init waits for the
-// kernels on the devices of its ranks. Runs once; does not search interleavings.
+// Whether `plan` hangs with its own durations. In `plan`, which is proved otherwise, communicator
+// init waits for the kernels on the devices of its ranks. Runs once; does not search interleavings.
 bool hangs_by_init(const sim::Plan& plan, const sim::ExploreOptions& options) {
   const auto waits = [](const sim::Communicator& communicator) {
     return communicator.at_first_use && communicator.waits_for_device;
@@ -116,8 +116,9 @@ bool hangs_by_init(const sim::Plan& plan, const sim::ExploreOptions& options) {
   return sim::run(plan, run).end == sim::RunEnd::kStuck;
 }
 
-// Whether `cold`, the plan of the cold reading, hangs as in hangs_by_init(). Leaves `cold`
-// unchanged. Returns nullopt if the plan does not tell which communicators are NCCL's.
+// Whether `cold`, the plan of the cold reading, hangs if NCCL's communicator init waits for kernels
+// (see hangs_by_init()). Leaves `cold` unchanged. Returns nullopt if the plan does not show which
+// communicators are NCCL's.
 std::optional<bool> rests_on_init(sim::Plan& cold, const sim::ExploreOptions& options) {
   const bool says_all = std::all_of(cold.communicators.begin(), cold.communicators.end(),
                                     [](const sim::Communicator& communicator) {
@@ -160,9 +161,9 @@ bool may_be_buffered(const TaskGraph& graph) {
   });
 }
 
-// Returns the later size to report: a call whose size differs from the first call that shares its
-// connection. Prefers a call in whose connection a host of `end` is blocked. `connections`: by
-// call.
+// Returns the call to report: a call whose size differs from the first call on the same connection.
+// Prefers a call whose host is blocked in connecting in `end`. `connections`: the connection of
+// each call.
 LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::State& end,
                      const sim::Connections& connections) {
   const sim::Plan& plan = lowered.plan;
@@ -205,9 +206,9 @@ bool has_several_sizes(const TaskGraph& graph) {
   return false;
 }
 
-// Whether `graph`, which is proved, hangs if NCCL connects separately for each size of an
-// operation. NCCL selects algorithms by size, at undocumented thresholds. `cold`: the lowered graph
-// in the cold reading, unchanged on return.
+// Returns the call to report if `graph`, which is proved, hangs when NCCL connects separately for
+// each size of an operation; else nullopt. NCCL selects algorithms by size, at undocumented
+// thresholds. `cold`: the lowered graph in the cold reading, unchanged on return.
 std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
                                         sim::ExploreOptions options) {
   constexpr std::uint64_t kMaxStates = 2'000;
@@ -230,7 +231,7 @@ std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
   return result;
 }
 
-// Lays out `graph` in its reading, with the folding of another reading if given.
+// Lowers `graph` in its reading. `folding`: the folding of the job in another reading, if known.
 LaidOutJob lay_out_mode(const TaskGraph& graph, const std::optional<RankFolding>& folding) {
   if (folding) {
     if (auto job = fold_job(graph, *folding)) return std::move(*job);
@@ -238,8 +239,8 @@ LaidOutJob lay_out_mode(const TaskGraph& graph, const std::optional<RankFolding>
   return lower_all(graph);
 }
 
-// Checks `graph` in its reading. `laid_out`: the job, if the caller has it. Returns nullopt in the
-// real reading if nothing is buffered, since real then equals contract.
+// Checks `graph` in its reading. `laid_out`: the lowered job, if the caller has it. Returns nullopt
+// in the real reading if nothing is buffered, since real then equals contract.
 std::optional<CheckReport> check_mode(const TaskGraph& graph, std::optional<LaidOutJob> laid_out,
                                       const std::optional<RankFolding>& folding,
                                       const sim::ExploreOptions& options,
@@ -295,7 +296,7 @@ void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOpti
                       NcclModesReport& result) {
   if (cold.usual.explanation.ops_expected > kMaxOps) return;
   Diagnostics ignored;
-  std::optional<Lowered> all;  // all ranks, if the check used representatives
+  std::optional<Lowered> all;  // all ranks, lowered if the check used representatives
   if (cold.folding) all = lower(graph, ignored);
   Lowered& lowered = all ? *all : cold.usual.lowered;
   if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
@@ -423,7 +424,7 @@ NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& opt
       real_is_open = usual.lowered.plan.open;
       real_is_far = is_buffered_far(graph, usual.lowered.plan);
     }
-    // A proved reading is shown only if no reading follows.
+    // The report shows a proved reading only if all readings are proved, and then the last one.
     if (!is_last && reports[i].exploration.answer == sim::Answer::kProved) {
       keep_answer_only(reports[i]);
     }

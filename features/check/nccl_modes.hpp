@@ -17,7 +17,7 @@ namespace pipesim::models {
 
 /// The combined answer of all readings.
 enum class JobAnswer : std::uint8_t {
-  kProved,     // in contract and cold
+  kProved,     // proved in all readings
   kByBuffers,  // can hang by contract, but not with NCCL's buffers
   kHangPossible,
   kHangCertain,
@@ -28,12 +28,12 @@ enum class JobAnswer : std::uint8_t {
 struct NcclModeAnswer {
   NcclMode mode = NcclMode::kCold;
   sim::Answer answer = sim::Answer::kUndecided;
-  sim::Verdict verdict = sim::Verdict::kCompleted;  // of the run with the scenario's own durations
+  sim::Verdict verdict = sim::Verdict::kCompleted;  // verdict with the scenario's own durations
   std::int64_t time_ns = 0;
   std::optional<Explanation> hang{};  // explanation of the hanging run, if found
 };
 
-/// A collective call whose size is new for its operation on its communicator.
+/// A collective call whose size differs from the first call of its operation on its communicator.
 struct LaterSize {
   std::string op;
   std::uint32_t rank = 0;
@@ -55,26 +55,26 @@ struct NcclModesReport {
   std::optional<LaterSize> by_size{};
 };
 
-/// Simplifications of a scenario that an answer without a hang depends on.
+/// Parts that a scenario lacks; an answer without a hang depends on them.
 struct LeftOut {
-  // A schedule's messages have unlimited buffers, unlike in any runtime.
+  // Whether a schedule's messages have unlimited buffers. No runtime has such buffers.
   bool endless_buffers = false;
   std::vector<std::string> actions{};  // actions of the schedule whose collectives are missing
-  std::uint64_t sends = 0;             // sends without a size, counted per rank
-  // Collectives without a size that ranks can leave early, counted per rank.
+  std::uint64_t sends = 0;             // number of sends without a size, over all ranks
+  // Number of collectives without a size that ranks can leave early, over all ranks.
   std::uint64_t rooted = 0;
 };
 LeftOut left_out(const TaskGraph& graph);
 
-/// Whether NCCL's buffers take any part of the plan's calls.
+/// Whether any call of the plan uses NCCL's buffers, at least for a part of its data.
 bool is_buffered(const sim::Plan& plan);
 
-/// Reports on a single reading: the reading of `graph`, checked in `check`.
+/// Returns the report of `check`, a check of `graph` in a single reading.
 NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check);
 
 /// Checks `graph`, which must lower without errors, in each reading with the budget of `options`.
-/// Checks equal plans only once. `contract`: the job laid out in the contract reading, if the
-/// caller has it.
+/// If nothing is buffered, reuses the result of the reading contract for the reading real.
+/// `contract`: the lowered job in the reading contract, if the caller has it.
 NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& options,
                                  sim::RunProgress* progress = nullptr,
                                  std::optional<LaidOutJob> contract = std::nullopt,
@@ -82,7 +82,7 @@ NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& opt
 
 /// Returns the maximum number of bytes in NCCL's buffers at any time: messages whose send has ended
 /// and whose receive has not started. `simulation` must have kept the times of its ops. `copies`:
-/// for each rank, the number of ranks that the rank represents; empty: 1.
+/// for each rank, the number of ranks that the rank represents; empty: 1 each.
 std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies = {});
 

@@ -23,8 +23,8 @@ namespace {
 
 using Settings = std::vector<formats::Setting>;
 
-/// Run to compare: from a scenario or a report of `pipesim run --json`. A report
-/// holds only the end of its run.
+/// A run to compare, from a scenario or from a report of `pipesim run --json`. A report holds only
+/// the end of its run.
 struct Run {
   std::string name;
   models::RunEndFigures end;
@@ -91,7 +91,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
                                  : TextInput::read(path, formats::kMaxReportBytes, console);
   };
   const TextInput a = read(files.front());
-  // The same path twice is read once: standard input can be read only once.
+  // Reads a path that is given twice only once: standard input can be read only once.
   const TextInput b = files.back() == files.front() ? a : read(files.back());
   Run before = run_of_file(a, shown_path(files.front()), settings_a, console);
   Run after = run_of_file(b, shown_path(files.back()), settings_b, console);

@@ -23,7 +23,7 @@ struct Side {
   const char* letter;
   const std::string& name;
   const RunEndFigures& end;
-  const models::Explanation* explanation;  // null: read from a report
+  const models::Explanation* explanation;  // null: the side comes from a report
 };
 
 std::string place_text(const std::optional<models::Place>& place) {

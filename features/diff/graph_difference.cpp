@@ -451,8 +451,8 @@ class Describer {
   RankSet all_;
 };
 
-// Compares two lists of keys. A key can occur several times (two reads of one register); the n-th
-// occurrences are compared.
+// Compares two lists of keys. If a key occurs several times (two reads of one register), compares
+// the n-th occurrences.
 std::vector<KeyChange> compare_keys(const Keys& before, const Keys& after) {
   using Numbered = std::map<std::pair<std::string, std::size_t>, const KeyValue*>;
   const auto numbered = [](const Keys& keys) {

@@ -42,14 +42,16 @@ struct TemplateChange {
 
 struct GraphDifference {
   std::vector<KeyChange> top;  // keys of the graph as a whole
-  /// Changes in the order of the first graph, followed by added templates; actors last.
+  /// Changes in the order of the first graph, followed by added templates. Actors come last in both
+  /// parts.
   std::vector<TemplateChange> templates;
 
   bool empty() const { return top.empty() && templates.empty(); }
 };
 
-/// Compares by name and meaning. Places, `about` and the order of declarations do not count as
-/// differences. Steps of host programs are actors; a program is the order of its steps.
+/// Compares templates of the same name by their meaning. Places, `about` and the order of
+/// declarations do not count as differences. Steps of host programs are actors; a program is the
+/// order of its steps.
 GraphDifference compare_graphs(const TaskGraph& before, const TaskGraph& after);
 
 }  // namespace pipesim::models

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 using models::kReportSchema;
 using models::RunEndFigures;
 
-// Thrown for an unexpected value, and caught in this file.
+// An unexpected value in a report. Only this file throws and catches it.
 class NoReport : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -13,11 +13,12 @@ namespace pipesim::formats {
 /// Size limit of a report.
 inline constexpr std::size_t kMaxReportBytes = std::size_t{256} << 20;
 
-/// Whether `text` appears to be a report, judged only by the names of its first keys.
+/// Whether `text` appears to be a report: a JSON object with a key "fingerprint" near the
+/// beginning.
 bool looks_like_report(const std::string& text);
 
-/// Returns the end of the report's run. nullopt if `text` is not a report; `diagnostics` gets the
-/// reason.
+/// Returns the end of the report's run. Returns nullopt if `text` is not a report; `diagnostics`
+/// gets the reason.
 std::optional<models::RunEndFigures> read_report(const std::string& text,
                                                  models::Diagnostics& diagnostics);
 

@@ -13,7 +13,7 @@
 
 namespace pipesim::models {
 
-/// The number of ops that an actor completed.
+/// The number of ops that an actor completed, and the number expected.
 struct OpCount {
   std::uint32_t rank = 0;
   std::string op;
@@ -50,14 +50,14 @@ struct TimedRun {
 struct MovedOp {
   std::uint32_t rank = 0;
   std::string name;
-  std::uint32_t number = 0;  // number of the op, from 1
+  std::uint32_t number = 0;  // number of the execution, from 1
   sim::OpTimes before;
   sim::OpTimes after;
 };
 
-/// A change in the duration of an op, over all ranks; counts the executions that both runs ended.
-/// On a stream, the duration is from start to end, including the wait of a call for its peers. On
-/// the host, the duration is from entry to end.
+/// A change in the duration of an op, over all ranks and all executions that both runs ended. On a
+/// stream, the duration is from start to end, including the wait of a call for its peers. On the
+/// host, the duration is from entry to end.
 struct PaceChange {
   std::string op;
   std::uint64_t ops = 0;
@@ -88,7 +88,7 @@ struct RunDifference {
   bool empty() const { return ops_moved == 0 && pace.empty() && orders.empty(); }
 };
 
-/// Compares op by op. Ops correspond if rank, name and number are equal.
+/// Compares two runs op by op. Ops correspond if rank, name and number are equal.
 RunDifference compare_runs(const TimedRun& before, const TimedRun& after);
 
 }  // namespace pipesim::models

@@ -20,7 +20,7 @@ namespace {
 
 using sim::Answer;
 
-constexpr int kMaxSureNumbers = 4;  // larger numbers tried if the smallest leaves other hangs
+constexpr int kMaxSureNumbers = 4;  // maximum number of doublings in larger()
 
 constexpr std::size_t kMaxHalves = 24;
 
@@ -38,11 +38,12 @@ struct Trial {
 /// A change after which the run hangs elsewhere, so that a second change may help.
 struct Half {
   Changes changes;
-  // Explained; none: representative ranks do not show how all ranks end.
+  // The run with the change, explained; nullopt if the representative ranks do not show how all
+  // ranks end.
   std::optional<Trial> trial;
 };
 
-/// The ranks of a job to lay out.
+/// The ranks of a job to lower: representative ranks if the job can be folded, or all ranks.
 enum class Ranks : std::uint8_t { kMin, kAll };
 
 /// A fix and the changed scenario.
@@ -83,7 +84,7 @@ std::vector<std::string> sources_of(const TaskGraph& graph, const ActorTemplate&
   return names;
 }
 
-// The waits that differ between two graphs.
+// The effect of a change on waits, from a comparison of the graphs before and after the change.
 class Differences {
  public:
   Differences(const TaskGraph& before, const TaskGraph& after) : before_(before), after_(after) {}
@@ -111,7 +112,8 @@ class Differences {
     }
   }
 
-  // Whether one end of `wait` is gone, or no longer reads the other end.
+  // Whether the waiting op of `wait` is gone or, if `wait` is for data, no longer reads the op that
+  // it waited for.
   bool take_out(const Wait& wait) const {
     const ActorTemplate* old = actor_of(before_, wait.from.op);
     if (old == nullptr) return false;
@@ -166,7 +168,7 @@ std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGrap
     if (differences.remove(cycle[i])) removed.push_back(i);
   }
   if (!removed.empty()) return removed;
-  // Prefers a removed op that was queued behind another op: that other op was in the way.
+  // Prefers a removed op that was queued behind another op: the other op was in the way.
   std::optional<std::uint32_t> gone;
   for (std::uint32_t i = 0; i < cycle.size(); ++i) {
     if (!differences.take_out(cycle[i])) continue;
@@ -231,7 +233,7 @@ class Search {
   FixReport report_;
   std::vector<Found> found_;
   std::vector<Half> halves_;
-  std::size_t known_halves_ = 0;  // halves with a trial
+  std::size_t known_halves_ = 0;  // number of halves_ with a trial
 };
 
 std::optional<TaskGraph> Search::graph_with(const Changes& changes) const {
@@ -255,8 +257,9 @@ std::optional<LaidOutJob> Search::lay_out(const TaskGraph& graph, Diagnostics& d
   return all ? lower(graph, diagnostics) : lay_out_job(graph, diagnostics);
 }
 
-// Explores `graph` with a fix, in the fresh (cold) reading and by NCCL's contract. Marks a fix that
-// holds only with NCCL's buffers. `orders`: the exploration of `graph` in its own reading.
+// Stores `orders`, the exploration of the fixed `graph` in its own reading, in `fix`. If the fix
+// must hold both in a fresh job (cold) and by contract, also explores `graph` in the other reading.
+// Marks a fix that holds only with NCCL's buffers.
 void Search::explore(const TaskGraph& graph, sim::Exploration orders,
                      const sim::ExploreOptions& options, Fix& fix) const {
   fix.orders = std::move(orders);
@@ -330,8 +333,8 @@ bool Search::find_hang_by_contract(Diagnostics& diagnostics) {
   return take_hang(run_hang(graph_, std::move(*job), orders, options_.stop), diagnostics);
 }
 
-// Stores the hanging run. Returns false if the hang is known only from representative ranks and the
-// whole job is too large to run.
+// Stores the hanging run. Returns false, with errors, if `run` is missing because the whole job is
+// too large to run.
 bool Search::take_hang(std::optional<JobRun> run, Diagnostics& diagnostics) {
   if (!run) return lower(graph_, diagnostics).has_value();
   report_.explanation = std::move(run->explanation);
@@ -372,7 +375,8 @@ sim::Exploration Search::explore(Trial& trial) const {
   return explore_job(trial.graph, trial.run.job, explore_options(), &trial.run.outcome);
 }
 
-// Whether `change` removes the hang. If the unchanged run completes, only an exploration can tell.
+// Whether `change` removes the hang. If the unchanged run completes, an exploration of the changed
+// job decides.
 bool Search::works(const Change& change) {
   std::optional<Trial> trial = attempt({change});
   if (!trial || !trial->completes) return false;
@@ -385,7 +389,8 @@ Change with_number(Change change, std::int64_t number) {
   return change;
 }
 
-// Returns the largest number below the current one that leaves the same amount of work.
+// Returns the change with the largest number that removes the hang and leaves the same number of
+// ops, starting from `candidate.least`; nullopt if `candidate.least` does not.
 std::optional<Change> Search::largest_below(const Candidate& candidate) {
   const auto does = [&](std::int64_t number) {
     const Change change = with_number(candidate.change, number);
@@ -405,7 +410,8 @@ std::optional<Change> Search::largest_below(const Candidate& candidate) {
   return with_number(candidate.change, few);
 }
 
-// Returns the smallest number of the candidate that works, if larger numbers help.
+// Returns the change with the smallest number that removes the hang, or largest_below() if smaller
+// numbers may help; nullopt if no number helps. A change without a number is returned untried.
 std::optional<Change> Search::smallest(const Candidate& candidate) {
   const Change& change = candidate.change;
   if (candidate.least > 0) return largest_below(candidate);
@@ -436,7 +442,7 @@ bool is_another(const Explanation& before, const Explanation& after) {
   return after.ops_done > before.ops_done || reason_of(before) != reason_of(after);
 }
 
-// Whether the change makes sends complete without their recvs at any size: no runtime has such
+// Whether the change makes sends of any size complete without their recvs. No runtime has such
 // buffers.
 bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
   return before.pipeline && after.pipeline && before.pipeline->messages != MessageModel::kDir &&
@@ -459,13 +465,14 @@ bool Search::leads_on(const Explanation& after, bool is_partial) const {
   return !after.ranks.empty() && (is_partial || is_another(report_.explanation, after));
 }
 
-// Keeps a change for try_pairs(), with the remaining hang: the hang of its run, or a hang from
-// `orders` if the run completes.
+// Keeps a change for try_pairs(), with the remaining hang: the hang of `trial`, or a hang from
+// `orders` if `trial` completes.
 void Search::keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders) {
   if (changes.size() != 1 || known_halves_ >= kMaxHalves) return;
   if (orders != nullptr) {
     auto run = run_hang(trial.graph, std::move(trial.run.job), *orders, options_.stop);
-    // `orders` may be of another reading, in which this graph completes.
+    // Keeps nothing if the graph completes in its own reading: `orders` can come from another
+    // reading.
     if (!run || run->outcome.completed()) return;
     trial.run = std::move(*run);
   } else if (!explain_run(trial.graph, trial.run)) {
@@ -478,7 +485,8 @@ void Search::keep_half(const Changes& changes, Trial trial, const sim::Explorati
   halves_.push_back({changes, std::move(trial)});
 }
 
-// Runs all ranks if the representative ranks did not show the hang.
+// Returns the trial of `half`; runs all ranks if the representative ranks did not show the hang.
+// Returns nullopt if the hang of all ranks does not call for a second change.
 std::optional<Trial> Search::hang_of(Half half) {
   if (half.trial) return std::move(half.trial);
   std::optional<Trial> trial = attempt(half.changes, Ranks::kAll);
@@ -513,7 +521,8 @@ std::optional<Found> Search::found_by(const Changes& changes,
   return is_no_use ? std::nullopt : std::optional(std::move(found));
 }
 
-// Looks for a larger number, if interleavings still hang with the smallest number.
+// Returns a fix with a larger number with which no interleaving hangs. `small`: the fix with the
+// smallest number, which leaves hangs.
 std::optional<Found> Search::larger(const Candidate& candidate, const Found& small) {
   std::int64_t too_few = small.fix.changes.front().number;
   std::optional<Found> enough;

@@ -2,7 +2,7 @@
 // changes.
 //
 // A change is an edit of the scenario file (features/fix/patch_writer.hpp). fix runs the edited
-// scenario, so every offered change was run exactly as offered.
+// scenario, so fix has run each change exactly as the user applies it.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,13 @@
 
 namespace pipesim::models {
 
-/// A parameter of a scenario whose other values are worth a try. Times are not included.
+/// A parameter of a scenario with other values that are worth a try. Times and bandwidths are
+/// excluded.
 struct Switch {
   std::string name;
   std::string value;                // the current value
   std::vector<std::string> others;  // other values of an enumeration or a boolean
-  // The current value of a number or size; larger values are tried.
+  // The current value of a number or size. fix tries larger values and, for a number, smaller ones.
   std::optional<std::int64_t> number;
   std::optional<std::int64_t> at_least;
   bool bytes = false;
@@ -33,9 +34,9 @@ struct Switch {
 
 /// A new value for an argument of a step.
 struct NewValue {
-  std::string key;  // root, bytes, type, repeat
+  std::string key;  // "root", "bytes", "type" or "repeat"
   std::string from;
-  std::string to;  // bytes have no unit
+  std::string to;  // new value; bytes have no unit
 
   friend bool operator==(const NewValue&, const NewValue&) = default;
 };
@@ -67,8 +68,8 @@ struct Change {
     // `behind`, after the step at `second`.
     kOtherEnd,
     kDrop,  // drops the step at `place`, on the ranks `on` (empty: on all)
-    // Gives the step at `place` the arguments `values`; the place of a repeat count can be the
-    // number itself.
+    // Gives the step at `place` the arguments `values`; for a repeat count, `place` can be the
+    // place of the number.
     kValue,
     kLaunchOrder,  // starts calls in launch order
     kMessages,     // makes a schedule send its messages as `to`
@@ -104,32 +105,33 @@ struct Change {
 using GraphWith = std::function<std::optional<TaskGraph>(const std::vector<Change>&)>;
 
 struct FixOptions {
-  std::uint64_t max_states = 5'000;      // per exploration, see sim::ExploreOptions
-  std::uint64_t max_steps = 20'000'000;  // per exploration
+  std::uint64_t max_states = 5'000;      // limit per exploration, see ExploreOptions
+  std::uint64_t max_steps = 20'000'000;  // limit per exploration
   std::uint32_t walks = 400;             // random interleavings per exploration
-  // Ops of all ranks in all runs together; further changes are not tried.
+  // Limit on the ops of all ranks in all runs together. fix skips changes that would exceed the
+  // limit.
   std::uint64_t max_ops = 50'000'000;
-  std::uint32_t max_pairs = 200;  // pairs of changes, tried if single changes do not help
+  std::uint32_t max_pairs = 200;  // limit on pairs of changes, tried if single changes do not help
   // The first `sure_fixes` unproved fixes are explored again, as `check` does.
   std::uint32_t sure_fixes = 3;
   std::uint64_t max_sure_states = 60'000;
   std::uint64_t max_sure_steps = 2'000'000;
   const std::atomic<bool>* stop = nullptr;
-  bool fold = true;  // for tests: false lays out all ranks
+  bool fold = true;  // false: lowers all ranks, for tests
 };
 
 /// A change, or a pair of changes, with which the run completes, and the cost.
 struct Fix {
   std::vector<Change> changes;
-  std::vector<Change> same;  // other single changes with the same task graph
+  std::vector<Change> same;  // other single changes that lead to the same task graph
   sim::Exploration orders;   // the exploration of the fixed job
   bool by_buffers = false;   // whether the job can still hang by NCCL's contract
   // Readings in which the fix is proved; empty also if the program has no readings.
   std::vector<NcclMode> proved_in;
-  std::uint32_t variant = 0;         // rank among the changes of this kind; 0 is the best
-  std::vector<std::uint32_t> waits;  // numbers of the broken waits in the cycle
-  std::int64_t time_ns = 0;          // time of the run
-  // Peak of any rank in the run, in bytes; none: no sizes are known.
+  std::uint32_t variant = 0;         // position among the fixes of this kind; 0 is the best
+  std::vector<std::uint32_t> waits;  // indices of the broken waits in Explanation::cycle
+  std::int64_t time_ns = 0;          // end of the run
+  // Peak memory of any rank in the run, in bytes; nullopt if no sizes are known.
   std::optional<std::int64_t> memory;
 };
 
@@ -138,7 +140,7 @@ enum class FixCase : std::uint8_t {
   kNothing,         // no interleaving hangs
   kNothingFound,    // no explored interleaving hangs
   kHangs,           // the run itself hangs
-  kHangsInAnother,  // the run completes, another interleaving hangs
+  kHangsInAnother,  // the run completes, but another interleaving hangs
   kByBuffers,       // no interleaving hangs, but NCCL's contract permits a hang
 };
 
@@ -151,7 +153,7 @@ struct FixReport {
   std::vector<Fix> fixes;              // best first
   std::vector<Fix> partial;  // fixes with which the run completes but other interleavings hang
   std::vector<Change> without_use;  // changes that leave a hang
-  std::uint32_t unwritten = 0;      // changes that cannot be written in this scenario
+  std::uint32_t unwritten = 0;      // number of changes that cannot be written in this scenario
   bool stopped = false;             // whether FixOptions::stop ended the search
   bool out_of_budget = false;       // whether FixOptions::max_ops cut the search short
 };

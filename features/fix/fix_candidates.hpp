@@ -1,4 +1,5 @@
-// Candidate changes of a task graph that may remove a hang, derived from the waits of its cycle.
+// Candidate changes that may remove a hang: other values of parameters, and changes of the task
+// graph near the waits of the cycle.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct Candidate {
   // Smallest number. If above 0, fix tries numbers down to `least` that leave the same number of
   // ops, and reports the largest that works.
   std::int64_t least = 0;
-  bool doubling = false;  // whether only doubles of the first number are tried
-  // numbers of the waits in the cycle that the change should break
+  bool doubling = false;  // whether fix tries only doubles of the first number
+  // Indices in Explanation::cycle of the waits that the change should break.
   std::vector<std::uint32_t> waits{};
 };
 

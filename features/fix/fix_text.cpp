@@ -84,7 +84,7 @@ std::string numbers_text(const std::vector<std::uint32_t>& indices) {
   return text;
 }
 
-// Explains why no change of the kinds that pipesim tries can help.
+// Explains why no change that pipesim tries can help. Depends on the cause of the hang.
 std::string_view reason_text(Cause cause) {
   switch (cause) {
     case Cause::kMismatch:
@@ -213,8 +213,8 @@ std::string FixText::broken_text(const std::vector<std::uint32_t>& waits) const 
   return fmt::format("breaks waits {}; wait {}: {}", numbers_text(waits), waits.front() + 1, first);
 }
 
-// Returns the indices of other fixes with the same text as fix `i`, for example the same step
-// elsewhere.
+// Returns the indices of other fixes with the same text as fix `i`, such as a move of the same step
+// on other ranks.
 std::vector<std::uint32_t> FixText::alike(std::size_t i) const {
   std::vector<std::uint32_t> others;
   for (std::uint32_t k = 0; k < report_.fixes.size(); ++k) {
@@ -223,7 +223,7 @@ std::vector<std::uint32_t> FixText::alike(std::size_t i) const {
   return others;
 }
 
-// Returns the text that distinguishes a fix from others.
+// Describes fix `i` in one line: its changes, and whether the fix is proved.
 std::string FixText::line_of(std::size_t i) const {
   const Fix& fix = report_.fixes[i];
   std::string note = fix.orders.answer == Answer::kProved ? "proved" : "not proved";
@@ -259,7 +259,7 @@ void FixText::add_fix(std::size_t i) {
   text_ += indented(view_.patches[i], "     ");
 }
 
-// Adds variants of the fixes above, whose patches are only written with -o.
+// Adds variants of the fixes above. Only -o writes the patches of variants.
 void FixText::add_variants(bool altering) {
   const auto is_variant = [&](const Fix& fix) {
     return fix.variant > 0 && alters(fix) == altering;
@@ -299,7 +299,8 @@ void FixText::add_partial() {
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
     text_ += "\nTried, but the run still hangs\n";
-    // Includes changes that help elsewhere, so that the same words do not say both.
+    // Starts with the texts of the fixes, so that no text appears as a fix and also as a change
+    // that does not help.
     std::set<std::string> told;
     for (const Fix& fix : report_.fixes) told.insert(changes_text(fix.changes));
     for (const Change& change : report_.without_use) {

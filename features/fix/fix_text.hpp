@@ -17,7 +17,7 @@ struct FixView {
 /// Describes a change: "BdstBuf on stream 'backward' instead of 'forward'".
 std::string change_text(const models::Change& change);
 
-/// Describes changes that belong together.
+/// Describes the changes of one fix.
 std::string changes_text(const std::vector<models::Change>& changes);
 
 /// Whether the fix may change what the job computes.

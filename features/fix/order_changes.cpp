@@ -16,9 +16,9 @@ using Communicators = std::vector<std::uint32_t>;
 constexpr std::size_t kMaxOrders = 4;
 constexpr std::size_t kMaxCommunicators = 16;
 constexpr std::uint32_t kMaxRanks = 4'096;
-constexpr std::size_t kMaxOrdered = 200;  // most calls to sort in a rank's program
+constexpr std::size_t kMaxOrdered = 200;  // maximum number of steps in the sorted part of a program
 
-// Returns the communicator of a step with one collective call; else kNoIndex.
+// Returns the communicator of `step` if the step is a single collective call; else kNoIndex.
 std::uint32_t communicator_of(const ActorTemplate& step) {
   if (!step.step || step.step->implied || step.step->calls.size() != 1) return kNoIndex;
   const CallTemplate& call = step.step->calls.front();
@@ -37,7 +37,7 @@ class OrderChanges {
   std::vector<Candidate> run();
 
  private:
-  // The steps of one rank's thread.
+  // The steps of a thread of `rank`, from the first to the last call to sort.
   struct Program {
     std::uint32_t rank = 0;
     std::vector<std::uint32_t> steps;  // indices in TaskGraph::actors
@@ -135,7 +135,8 @@ Communicators OrderChanges::order_of(const Program& program,
   return order;
 }
 
-// Adds the steps of `program` in the new order. Calls only move ahead, past the steps in between.
+// Adds the calls of `program` to `change`, in the order of their communicators in `order`. A call
+// only moves ahead, past the steps in between.
 void OrderChanges::put_in_order(const Program& program, const Communicators& order,
                                 std::set<std::vector<Place>>& known,
                                 std::vector<std::uint32_t>& ranks, Change& change) const {

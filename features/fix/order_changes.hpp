@@ -1,5 +1,5 @@
 // One fixed order of the collective calls of several communicators on all ranks. If each rank
-// begins with another communicator, swapping two calls on one rank is not enough.
+// begins with a different communicator, swapping two calls on one rank is not enough.
 #pragma once
 
 #include <vector>

@@ -50,7 +50,7 @@ class Writer {
   std::uint32_t ranks_;
 };
 
-// Returns the keys of a patch, without its head.
+// Returns the keys of the patch for `change`, without the line with the version.
 std::optional<YamlNode> Writer::change(const Change& change) const {
   const YamlNode number = formats::number(change.number);
   switch (change.kind) {
@@ -122,8 +122,8 @@ std::optional<YamlNode> Writer::order(const Change& change) const {
 
 namespace {
 
-// Returns the scenario after the patches. nullopt if the patches do not apply; the reader reports
-// the reason.
+// Returns the scenario after the patches. Returns nullopt if the patches do not apply; the reader
+// of the scenario reports the reason.
 std::optional<YamlDocument> patched(const std::string& text,
                                     const std::vector<PatchText>& patches) {
   models::Diagnostics told_elsewhere;
@@ -155,8 +155,8 @@ std::optional<std::string> PatchWriter::write(const std::vector<Change>& changes
     const std::optional<YamlNode> keys = Writer(document_->root(), ranks_).change(changes.front());
     return keys ? std::optional(patch_text(*keys)) : std::nullopt;
   }
-  // Each change is written for the scenario after the previous changes; the patch combines all of
-  // them. Parameters are set separately, not in the tree of the scenario.
+  // Writes each change for the scenario after the previous changes. The patch combines all changes.
+  // Parameters are set separately, not in the tree of the scenario.
   YamlNode settings = YamlNode::map();
   std::vector<PatchText> patches = patches_;
   for (const Change& change : changes) {

@@ -19,9 +19,9 @@ class PatchWriter {
   /// Takes the scenario in `text`, for `ranks` ranks, after the valid `patches`.
   PatchWriter(std::string text, std::vector<PatchText> patches, std::uint32_t ranks);
 
-  /// Returns the patch that makes `changes`, in order; it applies after the patches of the
-  /// constructor. nullopt if the change has no place in the scenario: generated steps, or a list
-  /// that depends on a parameter.
+  /// Returns the patch that makes `changes` in order, after the patches of the constructor. Returns
+  /// nullopt if a change has no place in the scenario, because the steps are generated or a list
+  /// depends on a parameter.
   std::optional<std::string> write(const std::vector<models::Change>& changes) const;
 
  private:

@@ -13,7 +13,7 @@ void change_calls(TaskGraph& graph, const Change& change) {
   }
 }
 
-// Drops the cluster; calls then take their stated time.
+// Drops the cluster; calls then take the time stated in the scenario.
 void drop_cluster(TaskGraph& graph) {
   graph.cluster.reset();
   for (ActorTemplate& actor : graph.actors) {

@@ -1,4 +1,4 @@
-// Simplifications of a job: removal of rules, sizes and names, which a hang often does not need.
+// Simplifications of a job: removal of rules, sizes and names that a hang often does not need.
 #pragma once
 
 #include <functional>

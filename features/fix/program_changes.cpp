@@ -49,7 +49,7 @@ class ProgramChanges {
   std::vector<Candidate> run();
 
  private:
-  // Positions of steps in the programs of their ranks.
+  // Access to the steps of each rank's program.
   const std::vector<WalkedStep>& program(std::uint32_t rank, std::uint32_t thread);
   std::optional<At> step_of(const OpInfo& op, std::uint32_t rank);
   std::optional<At> step_of(const WaitParty& party) {
@@ -101,10 +101,10 @@ class ProgramChanges {
   std::map<Place, std::vector<std::uint32_t>> at_place_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<WalkedStep>> programs_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // pairs of steps already examined
-  // number of the wait in the cycle that new candidates should break
+  // Index in Explanation::cycle of the wait that new candidates should break.
   std::uint32_t wait_ = kNoIndex;
-  // Waits in the cycle that the order of two steps causes, by pair of steps: rank and number of
-  // each wait.
+  // Rank and index in Explanation::cycle of each wait that the order of two steps causes, by pair
+  // of steps.
   std::map<std::pair<std::uint32_t, std::uint32_t>,
            std::vector<std::pair<std::uint32_t, std::uint32_t>>>
       waits_of_;
@@ -191,7 +191,8 @@ void ProgramChanges::add(Change change) {
   if (known) return;
   Candidate candidate;
   candidate.change = std::move(change);
-  // Two steps can cause waits on several ranks; a change on some ranks breaks only their waits.
+  // Two steps can cause waits on several ranks; a change on some ranks breaks only the waits of
+  // these ranks.
   const RankSet& on = candidate.change.on;
   const auto waits = waits_of_.find(pair_);
   if (wait_ != kNoIndex && waits != waits_of_.end()) {
@@ -247,7 +248,8 @@ void ProgramChanges::add_wait(const Wait& wait, std::uint32_t number) {
   }
 }
 
-// Returns the calls that a host wait can be for, last call first.
+// Returns the calls for which the host can wait in step `at`, last call first; empty if `at` is no
+// host wait.
 std::vector<At> ProgramChanges::waited_for(const At& at) {
   const auto is_wait = [&](std::uint32_t step) {
     const Role role = graph_.actors[step].step->role;
@@ -390,7 +392,8 @@ void ProgramChanges::add_batches(const At& early, const At& late) {
   }
 }
 
-// Whether a move may break a dependency: of `late` ahead of `early`, or of `early` after `late`.
+// Whether a move may break a dependency. If `late_moves`, `late` moves ahead of `early`; else
+// `early` moves after `late`.
 bool ProgramChanges::crosses(const At& early, const At& late, bool late_moves) {
   const std::vector<WalkedStep>& steps = program(early.rank, actor(early).thread);
   const std::size_t from = place_in(early);
@@ -407,7 +410,7 @@ bool ProgramChanges::crosses(const At& early, const At& late, bool late_moves) {
 }
 
 // Returns subsets of ranks on which the two steps can be swapped: half of the ranks, so that
-// neighbors differ; the lower rank of each pair; one rank.
+// neighbors differ; the lower rank of each pair; the rank of `late`.
 std::vector<RankSet> ProgramChanges::parts_of(const At& early, const At& late) {
   std::vector<std::uint32_t> all;
   std::vector<std::uint32_t> even;
@@ -460,8 +463,8 @@ void ProgramChanges::add_moves(const At& early, const At& late) {
   }
 }
 
-// Gives the messages of one of the two steps their own communicator, together with all matching
-// calls: one direction.
+// Gives the messages of `late` their own communicator, together with all matching calls, unless the
+// calls of `early` are among them.
 void ProgramChanges::add_communicator(const At& early, const At& late) {
   if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
   const std::uint32_t communicator = calls(late).front().communicator;
@@ -540,14 +543,14 @@ void ProgramChanges::add_root(const Root& root) {
   if (made) add_missing(*made, root.party.rank);
 }
 
-// Tries to add or drop the call that the rank skips. The waiting call can be a later call of the
-// same kind.
+// Tries to add the call that the root's rank skips, or to drop the call on all ranks. The waiting
+// call can be a later call of the same kind.
 void ProgramChanges::add_skipped(const Root& root) {
   if (!root.missing) return;
   const std::optional<At> made = step_of(*root.missing, root.missing->rank);
   if (!made) return;
   const std::uint32_t rank = root.party.rank;
-  // Tried on ranks that have the step as well: a condition may exclude a rank in some iterations
+  // Includes ranks that have the step, because a condition can exclude a rank in some iterations
   // only.
   for (const bool block : {false, true}) {
     Change change = of(Kind::kEverywhere, *made);
@@ -561,8 +564,8 @@ void ProgramChanges::add_skipped(const Root& root) {
   add(std::move(drop));
 }
 
-// Adds the matching call on `rank`: after its last call on this communicator, or where the rank is
-// stuck.
+// Tries the matching call on `rank`: after its last call on the communicator, and where the rank is
+// stuck. Also tries to drop the message. Returns false if `made` has no message to or from `rank`.
 bool ProgramChanges::add_other_end(const At& made, std::uint32_t rank) {
   const auto& all = calls(made);
   const auto call = std::find_if(all.begin(), all.end(), [&](const CallTemplate& it) {
@@ -706,7 +709,7 @@ bool does_what(const CallTemplate& later, std::uint32_t rank, const CallTemplate
   return later.operation == wanted.operation && peer(later, rank) == peer(wanted, wanted_rank);
 }
 
-// Tries to move a later step on the rank of `here`, if it matches `wanted`.
+// Tries to move a later step on the rank of `here` ahead, if the step matches `wanted`.
 void ProgramChanges::add_later_match(const At& wanted, const At& here) {
   const CallTemplate& call = calls(wanted).front();
   const std::vector<WalkedStep>& steps = program(here.rank, actor(here).thread);
@@ -781,7 +784,7 @@ void ProgramChanges::add_schedule() {
 }
 
 std::vector<Candidate> ProgramChanges::run() {
-  // Starts with the lowest rank that could change; in a pair, the lowest rank receives first.
+  // Starts with waits for the lowest rank: in a pair, the lower rank then receives first.
   std::vector<std::uint32_t> order(explanation_.cycle.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

@@ -21,7 +21,7 @@ namespace {
 using Kind = Change::Kind;
 
 constexpr std::string_view kConditions[] = {"on", "when"};
-// Keys that move to the merged step; all others stay on its calls.
+// Keys that move to the merged step; all other keys stay on the calls.
 constexpr std::string_view kOfSteps[] = {"at", "phase", "blocking", "stream"};
 
 template <typename Keys>
@@ -38,7 +38,7 @@ Path joined(Path path, std::string key) {
   return path;
 }
 
-// Two steps, and the list that contains both, possibly in their own blocks.
+// Two steps of one list. A step can be alone in a block that is an item of the list.
 struct Both {
   Path list;
   std::size_t first = 0;  // positions in the list
@@ -86,7 +86,8 @@ models::RankSet Editor::others(const models::RankSet& some) const {
   return models::RankSet(std::move(ranks));
 }
 
-// Writes the ranks of `some`; every other rank is written as a condition.
+// Returns the value of the key `on` for the ranks `some`. Writes every second rank as a condition:
+// "rank % 2 == 0".
 YamlNode Editor::on(const models::RankSet& some) const {
   for (const std::uint32_t remainder : {0u, 1u}) {
     std::vector<std::uint32_t> half;
@@ -163,8 +164,9 @@ std::optional<YamlNode> Editor::move(const Change& change) const {
   return below(joined(steps->list, range), std::move(halves));
 }
 
-// Adds the calls of the step at `path` to `calls`, and its other keys to `group` and `after`.
-// Conditions of its blocks become conditions of the calls.
+// Adds the calls of the step at `path` to `calls`, and the other keys of the step to `group` and
+// `after`. Conditions of the blocks around the step become conditions of the calls. Returns false
+// if keys conflict.
 bool Editor::add_calls(const Path& path, std::size_t depth, YamlNode& calls, YamlNode& group,
                        YamlNode& after,
                        std::map<std::string, std::string, std::less<>>& said) const {
@@ -324,7 +326,8 @@ std::optional<YamlNode> Editor::copy(const Change& change) const {
   return below(joined(std::move(list), std::to_string(position) + "+"), std::move(items));
 }
 
-// Adds the matching send or recv, with the same size and type. nullopt if these depend on the rank.
+// Adds the matching send or recv, with the same size and type. Returns nullopt if the size or type
+// depends on the rank.
 std::optional<YamlNode> Editor::other_end(const Change& change) const {
   const std::optional<Path> source = find_place(root_, change.place);
   const std::optional<Path> target = find_place(root_, change.second);
@@ -341,7 +344,7 @@ std::optional<YamlNode> Editor::other_end(const Change& change) const {
   for (const std::string_view key : {"bytes", "type", "tag"}) {
     const auto value = child(call, key);
     if (!value) continue;
-    // Only the plan knows the value on that rank.
+    // Only the plan has the value on another rank.
     if (!value->is_scalar() || value->text().find("rank") != std::string_view::npos) {
       return std::nullopt;
     }

@@ -12,8 +12,8 @@
 namespace pipesim::formats {
 
 /// Returns the keys of a patch of the scenario `root`, a job of `ranks`, that makes `change` to
-/// host programs. nullopt if the change has no place in the scenario: steps of different lists, or
-/// generated steps.
+/// host programs. Returns nullopt if the change has no place in the scenario, because the steps are
+/// generated or belong to different lists.
 std::optional<YamlNode> program_edit(const YamlValue& root, std::uint32_t ranks,
                                      const models::Change& change);
 

@@ -10,9 +10,9 @@
 namespace pipesim::models {
 namespace {
 
-// Reports fewer than 2 p micro-batches. The idle fraction of a step is (p - 1) / m (Narayanan et
-// al., arXiv 2104.04473): over a third if m < 2 p. OneFlow also sizes its buffers between forward
-// and backward for 2 p micro-batches.
+// Reports fewer than 2 p micro-batches for p stages. With m micro-batches, the idle fraction of a
+// step is (p - 1) / m (Narayanan et al., arXiv 2104.04473): a third or more if m < 2 p. OneFlow
+// also sizes its buffers between forward and backward for 2 p micro-batches.
 void lint_micro_batches(std::int64_t micro_batches, std::uint32_t stages, Place place,
                         std::vector<LintFinding>& findings) {
   if (stages < 2 || micro_batches >= std::int64_t{2} * stages) return;
@@ -45,7 +45,8 @@ RankSet joined(const RankSet& a, const RankSet& b) {
   return RankSet(std::move(all));
 }
 
-// Merges findings with the same rule and place; in a graph made in code, with the same message.
+// Merges findings with the same rule and place. In a graph without places, merges findings with the
+// same rule and message.
 std::vector<LintFinding> folded(std::vector<LintFinding> findings) {
   std::vector<LintFinding> result;
   std::map<std::tuple<std::string_view, Place, std::string>, std::size_t> known;

@@ -1,4 +1,4 @@
-// Lint: reports legal but suspicious constructs in a task graph, a frequent start of hangs.
+// Lint reports constructs of a task graph that are legal but often lead to hangs.
 // docs/reference/lint.md is the user documentation.
 //
 // Lint does not run the job. A finding states what can happen, not what does happen.
@@ -17,7 +17,7 @@ namespace pipesim::models {
 
 /// A lint rule. Names are stable: scripts ignore rules by name.
 struct LintRule {
-  std::string_view name;   // for example buffer-stream
+  std::string_view name;   // name, such as "buffer-stream"
   std::string_view about;  // subject of the rule, one line
   // Public reports of hangs that motivate the rule ("pytorch#77562"), or another source.
   std::vector<std::string_view> reports;
@@ -34,9 +34,9 @@ const LintRule& lint_rule(std::string_view name);
 struct LintFinding {
   std::string_view rule;
   Place place;
-  std::string message;           // for the first of `ops`, without ranks
+  std::string message;           // message for the first of `ops`; names no ranks
   std::vector<std::string> ops;  // affected ops, in graph order; can be empty
-  RankSet ranks;                 // affected ranks; empty: not about ranks
+  RankSet ranks;                 // affected ranks; empty: the finding is not about ranks
   std::string why;               // possible consequence
   std::string advice;            // suggested change; can be empty
 };
@@ -45,7 +45,7 @@ struct LintFinding {
 void put_in_order(std::vector<LintFinding>& findings);
 
 /// Returns all findings, sorted. Returns nullopt, with errors in `diagnostics`, if the graph cannot
-/// be laid out. For a graph that is still a model, applies only the rules for models.
+/// be lowered. For a graph that is still a model, applies only the rules for models.
 std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models

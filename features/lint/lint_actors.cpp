@@ -16,8 +16,8 @@ using sim::EdgeId;
 using sim::RegisterId;
 using sim::StreamId;
 
-// Whether two sorted lists share a number. An op that reads the tensor and the zeros on the same
-// rank needs both inputs.
+// Whether two sorted lists of ranks share a rank. On such a rank, the reader needs both the tensor
+// and the zeros.
 bool share_any(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
   return std::any_of(a.begin(), a.end(), [&](std::uint32_t number) {
     return std::binary_search(b.begin(), b.end(), number);
@@ -50,7 +50,7 @@ class ActorLint {
   void check_stream(ActorId id);
   void check_credits(ActorId id);
   void check_control(ActorId id, RegisterId control, RegisterId data);
-  // Reader and source, both templates, with the ranks of the reader.
+  // Ranks of the reader, by the indices of reader and source in TaskGraph::actors.
   using Ends = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>>;
 
   Ends ends_of(bool control) const;
@@ -76,7 +76,7 @@ class ActorLint {
   const Lowered& lowered_;
   Names names_;
   std::vector<LintFinding>& findings_;
-  // Template and register, read on any rank.
+  // Registers that are read on any rank, as pairs of actor template and register template.
   std::set<std::pair<std::uint32_t, std::uint32_t>> read_;
   std::map<std::uint32_t, ActorId> collectives_;  // by stream: its first collective with peers
 };
@@ -135,8 +135,8 @@ void ActorLint::check_stream(ActorId id) {
   findings_.push_back(std::move(finding));
 }
 
-// Compares control registers with the data register. Data that only other ranks read counts as
-// well: this rank can fall behind those readers.
+// Compares control registers with the data register that has the most slots. Includes data that
+// only other ranks read, because this rank can fall behind those readers.
 void ActorLint::check_credits(ActorId id) {
   RegisterId data;  // the data register with the most slots
   for (const RegisterId reg : plan_.registers_of(id)) {

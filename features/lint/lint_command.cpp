@@ -107,7 +107,7 @@ Linted unreadable(const std::string& path, const FileError& error, const Argumen
   return result;
 }
 
-// Returns one test for each error and each finding, and one for each file without any.
+// Returns one test for each error and each finding, and a passed test for each file without them.
 std::vector<viz::TestResult> test_results(const std::vector<Linted>& all) {
   using viz::TestStatus;
   std::vector<viz::TestResult> results;

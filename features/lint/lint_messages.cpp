@@ -21,17 +21,18 @@ using sim::ChannelId;
 using sim::CommunicatorId;
 using sim::ThreadId;
 
-// Longer programs are cut: only the order of calls matters, and this order repeats.
+// Maximum number of ops of a rank on a communicator. A communicator with more is not checked.
 constexpr std::size_t kMaxOpsOfRank = 4'096;
+// Maximum number of ops of all ranks together; nothing is checked in a job with more.
 constexpr std::uint64_t kMaxOps = 1'000'000;
 
 // The calls of one rank on one communicator.
 struct Line {
   ThreadId thread;
   std::vector<ActorId> ops;
-  bool whole = true;              // false: further calls follow, or the order is unknown
-  std::size_t at = 0;             // index of the current op
-  std::vector<bool> done;         // by call of the current op
+  bool whole = true;              // false: `ops` is incomplete, or the order is unknown
+  std::size_t at = 0;             // index of the current op in `ops`
+  std::vector<bool> done;         // whether each call of the current op is done
   std::uint32_t collectives = 0;  // number of collectives reached
 };
 
@@ -83,7 +84,7 @@ class MessageLint {
   std::vector<std::map<std::uint32_t, Line>> of_communicator_;
   std::map<std::uint32_t, Line> lines_;  // by rank, for the current communicator
   std::map<std::uint32_t, Ends> channels_;
-  std::deque<std::uint32_t> changed_;  // ranks whose op may be done
+  std::deque<std::uint32_t> changed_;  // ranks whose current op may be done
 };
 
 void MessageLint::read(ThreadId id) {
@@ -147,7 +148,7 @@ void MessageLint::settle(std::uint32_t rank, std::size_t call) {
   enter(rank);
 }
 
-// Completes a send and its receive. Returns false without such a pair.
+// Completes a send and its receive. Returns false if the channel has no such pair.
 bool MessageLint::match(ChannelId id) {
   Ends& ends = channels_[id.value];
   if (ends.sends.empty() || ends.receives.empty()) return false;

@@ -1,6 +1,6 @@
-// Rule group-order for three or more communicators. Looks for one order of all collective calls and
-// communicator initializations that every host thread keeps. lint_programs.cpp reports pairs called
-// in opposite order.
+// Rule group-order for three or more communicators, and for initializations. Looks for a cycle in
+// the orders in which host threads make collective calls and initialize communicators.
+// lint_programs.cpp reports pairs of communicators called in opposite order.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -18,16 +18,17 @@ using sim::ActorId;
 using sim::CommunicatorId;
 using sim::ThreadId;
 
-// Longer programs are cut, because their behavior repeats.
+// Maximum number of ops read per thread. Programs repeat, so later ops seldom add an order.
 constexpr std::uint32_t kMaxOrderedOps = 1'024;
+// Maximum number of pairs of neighboring calls; lint_orders() reads no further pairs.
 constexpr std::size_t kMaxEdges = 1'000'000;
-constexpr std::size_t kMaxStarts = 100;
+constexpr std::size_t kMaxStarts = 100;  // maximum number of calls from which to look for a cycle
 
 // The k-th collective call on a communicator, or the initialization of a communicator.
 struct Meeting {
   bool creates = false;
-  std::uint32_t communicator = 0;  // id; for an initialization, the template
-  std::uint32_t part = 0;          // k; for an initialization, the list of the group
+  std::uint32_t communicator = 0;  // plan id; for an initialization, template index
+  std::uint32_t part = 0;  // k; for an initialization, the index of the rank's list in the group
 
   friend auto operator<=>(const Meeting&, const Meeting&) = default;
 };
@@ -44,7 +45,8 @@ class Orders {
   Orders(const TaskGraph& graph, const Lowered& lowered)
       : graph_(graph), plan_(lowered.plan), names_(graph, lowered) {}
 
-  // Returns the shortest cycle found, without the calls between two calls of one rank.
+  // Returns the shortest cycle found, without the calls between two calls of one rank; empty if
+  // there is no cycle, or if lint_programs() reports it.
   std::vector<Before> cycle();
   const std::string& name_of(ActorId actor) const { return names_.name(actor); }
   const ActorTemplate& actor(ActorId actor) const { return names_.actor(actor); }
@@ -63,7 +65,8 @@ class Orders {
   Names names_;
   std::map<Meeting, Edges> next_;
   std::size_t edges_ = 0;
-  std::map<std::uint32_t, std::uint32_t> made_;  // by communicator: calls of the current thread
+  // Number of calls of the current thread, by communicator.
+  std::map<std::uint32_t, std::uint32_t> made_;
 };
 
 std::vector<Meeting> Orders::meetings_of(ActorId id, std::uint32_t rank) {
@@ -160,7 +163,7 @@ std::vector<Before> Orders::cycle_through(const Meeting& start) const {
   return cycle;
 }
 
-// Whether another rule reports the cycle: two communicators in opposite orders, without an
+// Whether lint_programs() reports the cycle: two communicators in opposite orders, without an
 // initialization.
 bool Orders::is_covered(const std::vector<Before>& cycle) const {
   return cycle.size() < 3 && std::none_of(cycle.begin(), cycle.end(), [&](const Before& it) {

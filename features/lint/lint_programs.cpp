@@ -127,7 +127,7 @@ std::string OrderLint::op(const Calls& calls, std::size_t i) const {
   return quoted(name_of(calls[i]) + "#" + std::to_string(before + 1));
 }
 
-// Compares the k-th call of all ranks, because NCCL pairs calls by their order.
+// Compares the k-th calls of all ranks, because NCCL pairs calls by their order.
 void OrderLint::check_calls(CommunicatorId id) {
   const auto& ranks = calls_[id.value];
   if (ranks.empty()) return;
@@ -146,7 +146,7 @@ void OrderLint::check_calls(CommunicatorId id) {
   }
 }
 
-// Whether the rank makes the same calls, possibly in different steps.
+// Whether `rank` makes calls with the signatures of `calls`, possibly in different steps.
 bool OrderLint::makes(std::uint32_t rank, const Calls& calls) const {
   const auto& ranks = calls_[plan_.calls[calls.front().call].communicator.value];
   const auto found = ranks.find(rank);
@@ -157,8 +157,8 @@ bool OrderLint::makes(std::uint32_t rank, const Calls& calls) const {
                     });
 }
 
-// Reports the first difference, if the rank with more calls makes a call that is not a step of the
-// other rank.
+// Reports the first call that only the rank with more calls makes, if this call is not a step of
+// the other rank. Returns whether it reported the call.
 bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
                               const Calls& first) {
   if (calls.size() == first.size()) return false;
@@ -269,10 +269,11 @@ void OrderLint::check_pairs() {
   for (const auto& [a, b] : pairs) check_pair(a, b);
 }
 
-// Checks that all ranks use two communicators in one order, as NVIDIA's guide demands: calls on the
-// first communicator can keep calls on the second from starting.
+// Checks that all ranks call `a` and `b` in one order, as NVIDIA's guide demands: calls on one
+// communicator can keep calls on the other from starting.
 void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
-  // Merges the calls of a rank on both communicators; false if several threads make the calls.
+  // Merges the calls of a rank on both communicators. Returns false if the rank calls only one
+  // communicator, or calls them from several threads.
   const auto order = [&](std::uint32_t rank, std::vector<Made>& merged) {
     const Calls* of_a = calls_of(a, rank);
     const Calls* of_b = calls_of(b, rank);
@@ -323,8 +324,8 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
 // ---------------------------------------------------------------------------------------------
 // Host waits
 
-// Checks the program of one rank, each block once, so that the wait at the end of a training step
-// is not a finding.
+// Checks the host waits in the program of one rank. Visits each block once, so that the wait at the
+// end of a training step is not a finding.
 class HostLint {
  public:
   HostLint(const TaskGraph& graph, std::uint32_t rank, std::vector<LintFinding>& findings)
@@ -348,7 +349,7 @@ class HostLint {
   std::uint32_t rank_;
   std::vector<LintFinding>& findings_;
   PendingCalls pending_;  // by group: its last collective
-  // Collectives that the host has waited for since, by group.
+  // Collectives for which the host has waited since the last collective call of the rank, by group.
   std::map<std::uint32_t, Waited> waited_;
 };
 
@@ -397,7 +398,8 @@ void HostLint::do_step(std::uint32_t index) {
   follow(actor, pending_);
 }
 
-// Tracks the calls of a step. A host call (gloo) blocks the host.
+// Tracks the calls of a step. A call on the host (gloo) counts as a wait for all earlier
+// collectives.
 void HostLint::do_calls(std::uint32_t index) {
   std::set<std::uint32_t> groups;
   bool by_host = false;
@@ -416,7 +418,8 @@ void HostLint::do_calls(std::uint32_t index) {
 
 void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
   const ActorTemplate& actor = graph_.actors[index];
-  // The order of the two collectives is already fixed if the host has also waited for this group.
+  // Does not report a host that has also waited for the last collective of `group`: its waits
+  // already fix the order of the collectives of both groups.
   if (!waited_.empty() && waited_.count(group) == 0) {
     const Waited& waited = waited_.begin()->second;
     const std::string before = quoted(name(waited.collective));

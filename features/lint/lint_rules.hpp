@@ -30,32 +30,32 @@ inline constexpr std::string_view kUnused = "unused";  // features/lint/unused_n
 inline constexpr std::string_view kShadowedGroup = "shadowed-group";
 inline constexpr std::string_view kMicroBatches = "micro-batches";
 
-/// Checks rules buffer-stream, control-credits, partial-sum.
+/// Checks the rules buffer-stream, control-credits, partial-sum.
 void lint_actors(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// Checks rules collective-streams, device-room.
+/// Checks the rules collective-streams, device-room.
 void lint_streams(const TaskGraph& graph, const Lowered& lowered,
                   std::vector<LintFinding>& findings);
 
-/// Checks rules collective-order, collective-branch, group-order, host-sync, meeting.
+/// Checks the rules collective-order, collective-branch, group-order, host-sync, meeting.
 void lint_programs(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
 
-/// Checks rule group-order for cases that lint_programs() does not report. Call after
+/// Checks the rule group-order for cases that lint_programs() does not report. Call after
 /// lint_programs().
 void lint_orders(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// Checks rule split-pending.
+/// Checks the rule split-pending.
 void lint_splits(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
-/// Checks rules send-first, message-order, message-size.
+/// Checks the rules send-first, message-order, message-size.
 void lint_messages(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
 
-/// Checks rules send-sync, communicator-order, shadowed-group.
+/// Checks the rules send-sync, communicator-order, shadowed-group.
 void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
 /// Puts `text` in single quotes.

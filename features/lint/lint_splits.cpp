@@ -45,7 +45,8 @@ void SplitLint::do_step(std::uint32_t index) {
   follow(actor, pending_);
 }
 
-// Tracks pending calls and reports splits. A blocking call is done when the host continues.
+// Tracks pending calls. Reports a split of a communicator with a pending call. A blocking call is
+// done when the host continues.
 void SplitLint::do_calls(std::uint32_t index) {
   const ActorTemplate& actor = graph_.actors[index];
   const ShortList<CallTemplate>& calls = actor.step->calls;

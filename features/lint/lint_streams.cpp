@@ -47,7 +47,7 @@ class StreamLint {
   const Lowered& lowered_;
   Names names_;
   std::vector<LintFinding>& findings_;
-  // Keys are pairs of group and list; inner keys are ranks.
+  // The streams of each rank, by pair of group and list.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<std::uint32_t, Streams>> streams_of_;
   std::map<std::uint32_t, ActorId> waiting_;  // by stream: its first op that waits for peers
 };
@@ -123,8 +123,8 @@ void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, S
   findings_.push_back(std::move(finding));
 }
 
-// Reports more waiting streams than kernel slots: timing then decides which streams start, and two
-// ranks can choose differently.
+// Reports a device with more waiting streams than kernel slots. Timing then decides which streams
+// start, and two ranks can choose differently.
 void StreamLint::check_slots(sim::DeviceId id) {
   const sim::Device& device = plan_.devices[id];
   if (device.resident == 0 || device.ordered() || graph_.device.sms != Expr()) return;

@@ -32,7 +32,7 @@ std::vector<Annotation> lint_annotations(const std::vector<models::LintFinding>&
                                          std::uint32_t ranks,
                                          const std::vector<SourceText>& sources);
 
-/// Returns a list of all rules and their findings, for people.
+/// Returns a table of all rules, each with its subject.
 std::string lint_rule_list();
 
 }  // namespace pipesim::viz

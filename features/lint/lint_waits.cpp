@@ -20,9 +20,9 @@ using sim::CallKind;
 using sim::CommunicatorId;
 using sim::ThreadId;
 
-// Longer programs are cut, because their behavior repeats.
+// Maximum number of ops read per thread. Programs repeat, so later ops seldom add a finding.
 constexpr std::uint32_t kMaxOpsOfThread = 4'096;
-constexpr std::size_t kMaxWaitsOfRank = 64;
+constexpr std::size_t kMaxWaitsOfRank = 64;  // maximum number of host waits kept per rank
 
 // The streams of a rank that continue only after a call, and the events that report its end.
 struct Reach {
@@ -71,7 +71,7 @@ class WaitLint {
   };
   struct RankCalls {
     std::vector<std::uint32_t> streams;  // union-find of stream templates with a mutual order
-    std::map<std::uint32_t, std::uint32_t> recorded;  // by event: a stream
+    std::map<std::uint32_t, std::uint32_t> recorded;  // by event: its first stream
     std::vector<Launched> calls;
     std::set<ThreadId> ordered;  // threads that use locks or keys
   };
@@ -146,8 +146,7 @@ void WaitLint::read(ThreadId id) {
   }
 }
 
-// Merges streams with a mutual order: one of them waits for the other at some point. Other rules
-// check the direction.
+// Merges streams of which one waits for the other at some point. Other rules check the direction.
 void WaitLint::connect_streams(ActorId actor, RankCalls& of) {
   const ActorTemplate& step = names_.actor(actor);
   connect(of.streams, step.stream, step.behind);
@@ -233,7 +232,7 @@ bool WaitLint::share_two_ranks(CommunicatorId a, CommunicatorId b) const {
   return shared >= 2;
 }
 
-// Reports unordered launches: host threads without locks and keys launch in any order.
+// Reports unordered launches: two host threads launch in any order, unless both use locks or keys.
 void WaitLint::check_threads(const RankCalls& of) {
   for (std::size_t i = 0; i < of.calls.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -276,7 +275,7 @@ void WaitLint::report_threads(const Launched& first, const Launched& second) {
 }
 
 // Reports two hosts that each wait for a send before the other host has called the recv. If the
-// sends share a communicator, send-first reports the hosts instead.
+// sends share a communicator, the rule send-first reports the hosts instead.
 void WaitLint::check_sends(std::uint32_t rank, const HostWait& wait) {
   const OpenSend& send = wait.send;
   const auto peer = waits_.find(send.peer);
@@ -317,8 +316,8 @@ void lint_shadowed(const TaskGraph& graph, std::vector<LintFinding>& findings) {
     const std::uint32_t group = index_of(graph.groups, communicator.name);
     if (group == kNoIndex || communicator.group == group || communicator.group == kNoIndex)
       continue;
-    // `parallel` creates groups whether or not their names are used; all of them have the place of
-    // `parallel`.
+    // `parallel` creates groups whether or not their names are used; all these groups have the
+    // place of `parallel`.
     const bool made = std::count_if(graph.groups.begin(), graph.groups.end(), [&](const Group& g) {
                         return g.place == graph.groups[group].place;
                       }) > 1;

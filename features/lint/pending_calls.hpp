@@ -21,14 +21,14 @@ struct PendingCall {
 
 using PendingCalls = std::map<std::uint32_t, PendingCall>;  // by communicator, or by group
 
-/// Updates the pending calls after `actor`. Events recorded after a call are added to the call, and
-/// so are streams that wait for such an event or stream.
+/// Updates the pending calls for the step `actor`. A call gets each event that is recorded after
+/// the call, and each stream that waits for such an event or stream.
 void follow(const ActorTemplate& actor, PendingCalls& pending);
 
-/// Whether the host, in `step`, waits for a stream that comes after the call.
+/// Whether the host wait `step` includes a stream that continues only after `call`.
 bool is_synchronized(const StepTemplate& step, const PendingCall& call);
 
-/// Calls `do_step` for the actors of the program in the order of `rank`, each block once.
+/// Calls `do_step` for each step of the program of `rank`, in order and each block once.
 template <typename DoStep>
 void walk(const std::vector<ProgramStep>& steps, std::uint32_t rank, const DoStep& do_step) {
   for (const ProgramStep& step : steps) {

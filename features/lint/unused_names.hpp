@@ -11,8 +11,9 @@
 
 namespace pipesim::formats {
 
-/// Rule unused: returns the parameters, groups, streams and blocks of `text` that neither the
-/// scenario nor a patch mentions outside of `about`. `graph` is the graph read from `text`.
+/// Checks the rule unused. Returns the parameters, groups, streams and blocks of `text` that
+/// neither the scenario nor a patch mentions outside of `about`. `graph` is the graph read from
+/// `text`.
 std::vector<models::LintFinding> unused_names(const std::string& text,
                                               const std::vector<PatchText>& patches,
                                               const models::TaskGraph& graph);

@@ -131,7 +131,7 @@ std::set<std::int64_t> counts_in(TaskGraph graph) {
   return counts;
 }
 
-// Replaces each `count` by `other`.
+// Replaces each count that equals `count` by `other`.
 void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, bool capacities) {
   for_each_count(graph, capacities, [&](Expr& expr) {
     if (expr.is_constant() && expr.value(0) == count) expr = Expr::constant(other);
@@ -142,8 +142,8 @@ void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, boo
   if (graph.micro_batches == count) graph.micro_batches = other;
 }
 
-// Finds the parts that must stay. Drops parts while `attempt` allows: first half of the parts, then
-// smaller runs of neighbors, from the end. `attempt` gets true for each part that stays.
+// Tries to drop parts: first half of the `n` parts, then smaller runs of neighbors, from the end.
+// Drops the parts that `attempt` allows to drop. `attempt` gets true for each part that stays.
 template <typename Attempt>
 void drop_parts(std::size_t n, Attempt attempt) {
   std::vector<bool> keep(n, true);
@@ -170,7 +170,7 @@ void drop_parts(std::size_t n, Attempt attempt) {
 }
 
 // Returns the smallest number in [least, value] that `attempt` allows, found by bisection.
-// `attempt` must allow `value`, and all numbers above an allowed one. Successful attempts have
+// `attempt` must allow `value`, and all numbers above an allowed number. Successful attempts have
 // falling numbers.
 template <typename Attempt>
 std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
@@ -183,8 +183,8 @@ std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
   return value;
 }
 
-// Prefix of the placeholder for a step without a line in the user's program: its line in the
-// scenario. The same hang at other lines counts as another hang.
+// Prefix of a placeholder for a step without a line in the user's program. The placeholder is the
+// step's line in the scenario, because a hang at other lines counts as another hang.
 constexpr std::string_view kLineMark = "\x01";
 
 void mark_lines(TaskGraph& graph) {
@@ -259,7 +259,8 @@ class Reducer {
   const GraphOf& graph_of_;
   const ReduceOptions& options_;
   std::uint64_t ops_run_ = 0;
-  bool finishing_ = false;  // whether finish() has begun; its runs ignore interruption
+  // Whether finish() has begun; the runs of finish() ignore an interruption.
+  bool finishing_ = false;
   Reduction result_;
 };
 
@@ -283,8 +284,8 @@ Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
              simulation.explanation};
 }
 
-// Runs the job and returns the run if the hang is the same. Rejects jobs with more than `max_ops`
-// ops before the run.
+// Runs the job. Returns the run if its hang equals the hang to keep. Rejects jobs with more than
+// `max_ops` ops without a run.
 std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint64_t max_ops) {
   Diagnostics unheard;
   auto lowered = lower(graph, unheard);
@@ -413,7 +414,7 @@ void Reducer::drop_actors() {
   });
 }
 
-// Drops all actors of one thread, stream, communicator or event.
+// Tries to drop all actors of each thread, stream, communicator and event.
 void Reducer::drop_threads_and_streams() {
   using Uses = bool (*)(const ActorTemplate&, std::uint32_t);
   const auto drop_users = [&](std::size_t count, Uses uses) {
@@ -442,7 +443,7 @@ void Reducer::drop_threads_and_streams() {
   });
 }
 
-// Drops a send together with its receive.
+// Tries to drop each send together with its receive.
 void Reducer::drop_messages() {
   constexpr std::size_t kMaxPairs = 2000;
   const auto is_call = [](const ActorTemplate& actor, Operation operation) {
@@ -512,7 +513,8 @@ std::vector<std::uint32_t> Reducer::actors_that_pass_on() const {
 
 void Reducer::bypass_actors() { drop_each(actors_that_pass_on(), bypass); }
 
-// Bypasses all runs of neighbors, long runs first: the ops of a layer can only be dropped together.
+// Tries to bypass each run of neighboring actors, long runs first: the ops of a layer can only be
+// dropped together.
 void Reducer::bypass_runs() {
   constexpr std::size_t kMaxActors = 100;
   std::vector<std::uint32_t> actors = actors_that_pass_on();
@@ -530,8 +532,8 @@ void Reducer::bypass_runs() {
   }
 }
 
-// Reduces a job that is still longer than a screen again. Equal waits of several layers now count
-// once.
+// Reduces the job again if it is still longer than a screen. This time, equal waits of several
+// layers count once.
 void Reducer::shrink_layers() {
   constexpr std::size_t kScreen = 20;
   if (result_.graph.actors.size() <= kScreen || !may_go_on()) return;
@@ -550,8 +552,8 @@ void Reducer::drop_registers() {
   if (candidate != result_.graph) accept(std::move(candidate));
 }
 
-// Shrinks op counts. Equal counts change together, because a common cause is likely, such as the
-// number of micro-batches.
+// Shrinks op counts. Equal counts change together, because they probably have a common cause, such
+// as the number of micro-batches.
 void Reducer::shrink_counts() {
   for (bool again = true; again && may_go_on();) {
     again = false;

@@ -2,10 +2,9 @@
 // understand the hang. docs/how-to/reduce.md lists the steps.
 //
 // The method is delta debugging (A. Zeller, R. Hildebrandt: Simplifying and Isolating
-// Failure-Inducing Input, IEEE TSE 28(2), 2002). It removes parts, first halves, then ever fewer at
-// a time, and keeps a removal if the job still hangs in the same way
-// (models/result/hang_signature.hpp). The result is minimal: no examined part can be removed
-// alone.
+// Failure-Inducing Input, IEEE TSE 28(2), 2002). reduce removes parts, first halves, then ever
+// fewer at a time, and keeps a removal if the job still hangs in the same way
+// (models/result/hang_signature.hpp). The result is minimal: no examined part can be removed alone.
 #pragma once
 
 #include <atomic>
@@ -37,20 +36,20 @@ struct Written {
   TaskGraph graph;
 };
 
-/// Writes a task graph as a scenario, in the brief form or not, and reads the scenario back.
-/// Returns nullopt if the graph cannot be written.
+/// Writes a task graph as a scenario, in the brief form if `brief` is set, and reads the scenario
+/// back. Returns nullopt if the graph cannot be written.
 using ReadBack = std::function<std::optional<Written>(const TaskGraph&, bool brief)>;
 
 struct ReduceOptions {
-  std::uint64_t max_ops = 200'000'000;  // ops of all runs together; further steps are not tried
+  std::uint64_t max_ops = 200'000'000;  // limit on the ops of all runs together
   const std::atomic<bool>* stop = nullptr;
   std::atomic<std::uint64_t>* runs = nullptr;  // number of runs so far, updated live
 };
 
 /// The size of a job.
 struct JobSize {
-  std::uint64_t ranks = 0;  // ranks with work to do
-  // actors and steps of host programs, each counted once for all its ranks
+  std::uint64_t ranks = 0;  // number of ranks with work to do
+  // Number of actors and steps of host programs. Each counts once for all its ranks.
   std::uint64_t actors = 0;
   std::uint64_t ops = 0;
 
@@ -64,9 +63,9 @@ struct Reduction {
   ParameterValues parameters;     // reduced parameters
   std::string text;               // the reduced job, as a scenario
   TaskGraph graph;                // the reduced job, as read back from `text`
-  Layers layers = Layers::kEach;  // kOnce: waits that differ only in numbers counted as equal
-  Explanation explanation;        // how the reduced job ends
-  std::uint32_t runs = 0;         // number of runs tried
+  Layers layers = Layers::kEach;  // kOnce: waits that differ only in numbers count as equal
+  Explanation explanation;        // the end of the reduced job
+  std::uint32_t runs = 0;         // number of runs made
   bool stopped = false;           // whether ReduceOptions::stop cut the search short
   bool out_of_budget = false;     // whether ReduceOptions::max_ops cut the search short
 };

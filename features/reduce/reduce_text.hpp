@@ -8,7 +8,7 @@
 namespace pipesim::viz {
 
 /// Returns the comment lines at the head of the reduced scenario. `name` is the name of the
-/// original.
+/// original scenario.
 std::string reduce_heading(const models::Reduction& reduction, const std::string& name);
 
 /// Returns the `expect:` section of the reduced scenario, with its line end.

@@ -1,7 +1,5 @@
 // A sweep over parameters: one scenario with all combinations of some settings, each with many
-// timings. The cases to run, their results, and a summary.
-//
-// (Not sim/fixed_order.hpp, which is a way to run one plan.)
+// timings. This file has the cases to run, their results, and a summary.
 #pragma once
 
 #include <array>
@@ -33,14 +31,14 @@ struct SweptVariable {
 };
 
 /// Parses "acc=1..8", "acc=1..9:2", "t=1ms..5ms", "s=a,b,7..9": a list of values and ranges. The
-/// ends of a range are whole numbers, both included, with the same unit or none. After an error
+/// ends of a range are whole numbers, both included, with the same unit or none. After an error,
 /// returns nullopt and sets `problem`.
 std::optional<SweptVariable> parse_variable(const std::string& text, std::string& problem);
 
 /// All cases of a sweep.
 struct ParameterGrid {
   std::vector<SweptVariable> variables;  // the last changes fastest
-  std::string jitter = "0";              // used if no variable is kJitterVariable
+  std::string jitter = "0";              // jitter of all points if no variable is kJitterVariable
   std::uint64_t seeds = 1;
   std::uint64_t first_seed = 0;
 
@@ -51,10 +49,10 @@ struct ParameterGrid {
 struct SweepPoint {
   std::vector<std::string> values;  // by variable
   sim::Jitter jitter;               // without the seed
-  // index of the parameter values, the same for points that differ only in jitter
+  // Index in SweepCases::combinations, equal for points that differ only in jitter.
   std::size_t combination = 0;
   std::uint64_t first_case = 0;
-  std::uint64_t cases = 0;  // 1 without jitter, because all seeds are alike
+  std::uint64_t cases = 0;  // number of cases; 1 without jitter, because the seed has no effect
 };
 
 /// The maximum number of cases in a sweep.
@@ -63,7 +61,7 @@ inline constexpr std::uint64_t kMaxCases = 10'000'000;
 /// The expanded grid: cases are numbered point by point, and seed by seed within a point.
 struct SweepCases {
   std::vector<SweepPoint> points;
-  std::vector<std::size_t> combinations;  // first point of each combination
+  std::vector<std::size_t> combinations;  // index of the first point of each combination
   std::uint64_t count = 0;
 
   const SweepPoint& point_of(std::uint64_t number) const;
@@ -83,13 +81,14 @@ struct CaseResult {
   std::uint64_t ops_done = 0;
   std::uint64_t ops_expected = 0;
   std::uint64_t fingerprint = 0;
-  std::optional<std::int64_t> peak_bytes;  // peak of the rank that needs most, if sizes are known
+  // Peak of the rank that needs the most memory, if sizes are known.
+  std::optional<std::int64_t> peak_bytes;
   std::string why;  // cause of the hang, see reason_of(); empty: the run completes
 
   friend bool operator==(const CaseResult&, const CaseResult&) = default;
 };
 
-/// Runs a case of `graph`, laid out as `lowered`. Returns nullopt if `stop` ended the run.
+/// Runs a case of `graph`, which is lowered to `lowered`. Returns nullopt if `stop` ended the run.
 std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowered,
                                    const sim::Jitter& jitter, const std::atomic<bool>* stop);
 
@@ -113,7 +112,7 @@ std::optional<Spread> spread_of(std::vector<std::int64_t> numbers);
 
 /// The runs of a point that hang in the same way.
 struct HangCount {
-  std::size_t hang = 0;  // in SweepSummary::hangs
+  std::size_t hang = 0;  // index in SweepSummary::hangs
   std::uint64_t count = 0;
   std::uint64_t first_case = 0;
 };
@@ -122,10 +121,10 @@ inline constexpr std::size_t kVerdicts = 6;
 
 struct PointSummary {
   std::uint64_t runs = 0;
-  std::array<std::uint64_t, kVerdicts> by_verdict{};  // by sim::Verdict
-  std::optional<Spread> makespan_ns;                  // of the completed runs
-  std::optional<Spread> stopped_ns;                   // last progress of the other runs
-  std::optional<std::int64_t> peak_bytes;             // maximum over all runs
+  std::array<std::uint64_t, kVerdicts> by_verdict{};  // number of runs, by sim::Verdict
+  std::optional<Spread> makespan_ns;                  // times of the completed runs
+  std::optional<Spread> stopped_ns;        // times of the last progress of all other runs
+  std::optional<std::int64_t> peak_bytes;  // maximum over all runs
   std::vector<HangCount> hangs;
 
   std::uint64_t not_completed() const { return runs - by_verdict[0]; }
@@ -140,7 +139,7 @@ struct DistinctHang {
 };
 
 struct SweepSummary {
-  std::vector<PointSummary> points;  // as in SweepCases
+  std::vector<PointSummary> points;  // same indices as SweepCases::points
   std::vector<DistinctHang> hangs;   // sorted by first case
   std::uint64_t not_completed = 0;
 };

@@ -52,7 +52,7 @@ std::optional<formats::Shard> parse_shard(const std::string& text, const Environ
                             rank, launcher.size, size);
       return std::nullopt;
     }
-    // Each job of an array is task 0 of 1, so all would run the same shard.
+    // Each job of an array is task 0 of 1, so all jobs would run the same shard.
     if (*count == 1 && environment("SLURM_ARRAY_TASK_ID") != nullptr) {
       problem =
           "--shard auto does not know the size of a Slurm job array: use --shard "

@@ -9,11 +9,11 @@
 
 namespace pipesim::app {
 
-/// Returns the value of an environment variable, or nullptr.
+/// Returns the value of the environment variable `name`, or nullptr if it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-/// Reads "3/64", which counts from 1, or "auto", which uses the environment of MPI or Slurm. On
-/// failure, `problem` gets the reason.
+/// Parses "3/64", shard 3 of 64, or "auto", which uses the environment of MPI or Slurm. On failure,
+/// returns nullopt and sets `problem` to the reason.
 std::optional<formats::Shard> parse_shard(const std::string& text, const Environment& environment,
                                           std::string& problem);
 

@@ -49,7 +49,7 @@ struct Sweep {
   models::ParameterGrid grid;
   unsigned jobs = 0;                  // threads; 0: one per core
   std::optional<Shard> shard;         // the only part to run; nullopt: all
-  std::optional<std::string> output;  // file that keeps each run when it ends
+  std::optional<std::string> output;  // file to which each run is appended when it ends
 };
 
 /// Outputs of results in addition to standard output.
@@ -63,7 +63,8 @@ struct ResultFiles {
 // ---------------------------------------------------------------------------------------------
 // The scenario in all its settings
 
-/// A scenario with some settings, laid out. All timings of these settings share it.
+/// A scenario with some settings, and its lowered job. All timings of these settings share one
+/// Prepared.
 struct Prepared {
   formats::Scenario scenario;
   models::LaidOutJob job;
@@ -142,7 +143,8 @@ class Combinations {
     std::uint64_t runs_left = 0;
   };
 
-  // Limit on the actors kept in total; later combinations are prepared again when their runs begin.
+  // Limit on the actors that check() keeps in total. Combinations beyond the limit are prepared
+  // again when their runs begin.
   static constexpr std::size_t kMaxKeptActors = 1'000'000;
 
   std::vector<Setting> settings_of(std::size_t combination) const {
@@ -176,8 +178,8 @@ class Combinations {
     return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::move(*job)});
   }
 
-  // Lays out representative ranks only, with two exceptions. In a small job this saves nothing;
-  // with random timings, all ranks differ. `point` is the first of the combination.
+  // Lowers only representative ranks, with two exceptions: in a small job, folding saves nothing;
+  // with random timings, all ranks differ. `point` is the first point of the combination.
   std::optional<models::LaidOutJob> lay_out(const models::TaskGraph& graph, const SweepPoint& point,
                                             Diagnostics& found) const {
     constexpr std::uint32_t kMinRanks = 256;
@@ -391,7 +393,7 @@ class SweepRun {
   const formats::SweepHead& head_;
   Combinations& combinations_;
   const Console& console_;
-  std::vector<CaseResult> results_;   // by run number; only runs of the shard
+  std::vector<CaseResult> results_;   // results of the runs of the shard, by run number
   std::vector<std::uint64_t> shard_;  // run numbers of the shard
   std::vector<std::uint64_t> left_;   // run numbers still to do at the start
   std::atomic<std::size_t> done_{0};  // finished runs of left_

@@ -22,7 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using models::CaseResult;
 
-// Incremented when a key changes its meaning or is removed; new keys need no increment.
+// Schema of sweep files. It increases when a key changes its meaning or is removed; new keys need
+// no increase.
 constexpr int kSweepSchema = 2;
 
 constexpr JsonKind kSweepKind = {"a sweep file", models::Code::kOwnFile,
@@ -36,7 +37,7 @@ std::string checksum(std::string_view object) {
   return fmt::format(R"(,"sum":"{}"}})", hex(text_hash(object)));
 }
 
-// Returns a line; replaces bytes that are not UTF-8.
+// Returns `json` as a line with a checksum. Replaces bytes that are not UTF-8.
 std::string line_of(const Json& json) {
   std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   text.pop_back();
@@ -59,8 +60,8 @@ std::uint64_t from_hex(const std::string& text) {
   return value;
 }
 
-// Reads an integer in range. The library would convert any number, and converting 1e30 is undefined
-// behavior.
+// Returns the integer `json`; throws if it is no integer or does not fit into Number. The library
+// would convert any number, and converting 1e30 is undefined behavior.
 template <typename Number>
 Number whole(const Json& json) {
   if (!json.is_number_integer()) throw std::invalid_argument("number");
@@ -144,7 +145,7 @@ class SweepReader {
 
   bool read_line(std::string_view line, std::uint32_t number) {
     const bool is_head = number == 1;
-    // A file of another kind or schema gets that error, not an error about damage.
+    // Checks the checksum of the head last: a file of another kind or schema is not a damaged file.
     if (!is_head && !has_its_checksum(line)) return refuse_damaged(number);
     const std::optional<Json> json = parse_json<Json>(line, kSweepKind, diagnostics_, {number, 1});
     if (!json) return false;
@@ -156,7 +157,7 @@ class SweepReader {
       } else {
         file_.cases.push_back(case_of(*json));
       }
-    } catch (const std::exception&) {  // from the library, or from whole()
+    } catch (const std::exception&) {  // thrown by the library or by whole()
       return refuse(
           number, models::Code::kOwnFile,
           is_head ? "this line does not describe a sweep" : "this line is not a run of a sweep");

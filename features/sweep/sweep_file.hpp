@@ -42,14 +42,14 @@ struct SweepHead {
   models::ParameterGrid grid;
   Shard shard;
 
-  /// Whether runs of `other` belong to the same sweep. Ignores the path and the part.
+  /// Whether runs of `other` belong to the same sweep. Ignores the path and the shard.
   bool same_sweep(const SweepHead& other) const;
 };
 
-/// Returns a hash of a text, the same on all machines.
+/// Returns a hash of `text` that is equal on all machines.
 std::uint64_t text_hash(std::string_view text);
 
-/// Returns the first line, with its line break.
+/// Returns the first line of a sweep file, with its line break.
 std::string sweep_head_line(const SweepHead& head);
 
 /// Returns the line of a case, with its line break.
@@ -57,12 +57,12 @@ std::string sweep_case_line(std::uint64_t number, const models::CaseResult& resu
 
 struct SweepFile {
   SweepHead head;
-  // Sorted by number, without duplicates.
+  // Numbers and results of the finished runs, sorted by number, without duplicates.
   std::vector<std::pair<std::uint64_t, models::CaseResult>> cases;
   std::size_t whole_bytes = 0;  // bytes up to the end of the last complete line
 };
 
-/// Reads the lines above. nullopt for other text; `diagnostics` gets the reason.
+/// Reads a sweep file. Returns nullopt for other text; `diagnostics` gets the reason.
 std::optional<SweepFile> read_sweep_file(const std::string& text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

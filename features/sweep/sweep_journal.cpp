@@ -48,7 +48,7 @@ SweepJournal::SweepJournal(const std::string& path, const formats::SweepHead& he
     throw FileError(models::Code::kFile,
                     fmt::format("cannot keep runs in {}: not a regular file", path));
   }
-  // A file system without locks keeps no other sweep out.
+  // A file system without locks cannot keep another sweep out.
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     models::Diagnostics found;
     found.error({}, models::Code::kFile, "another sweep is writing to this file");

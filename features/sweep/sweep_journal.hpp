@@ -13,9 +13,9 @@ namespace pipesim::app {
 
 class SweepJournal {
  public:
-  /// Opens or creates the file. Leaves the file alone if another process writes it, if it is not a
-  /// sweep, or if it belongs to another sweep. problem() is then the message to print, in color if
-  /// `colour` is set. Throws FileError.
+  /// Opens or creates the file. Leaves the file alone if another process writes to the file, or if
+  /// the file is not a sweep or belongs to another sweep. problem() is then the message to print,
+  /// in color if `colour` is set. Throws FileError.
   SweepJournal(const std::string& path, const formats::SweepHead& head,
                const models::SweepCases& cases, bool colour);
   ~SweepJournal();

@@ -66,7 +66,7 @@ std::string values_word(const std::vector<std::string>& values) {
 
 /// Settings with the same endings: the product of some values of each variable.
 struct FoldedSettings {
-  std::vector<std::vector<std::size_t>> values;  // by variable: ascending indexes of values
+  std::vector<std::vector<std::size_t>> values;  // by variable: ascending indices of values
   std::vector<std::size_t> points;
 };
 

@@ -25,7 +25,7 @@ using models::SweepPoint;
 // Sizes, in pixels.
 constexpr double kPlotLeft = 92;
 constexpr double kPlotWidth = 520;
-constexpr std::size_t kMaxCharacters = 40;  // per line of the legend
+constexpr std::size_t kMaxCharacters = 40;  // maximum characters per line of the legend
 constexpr double kPlotTop = 62;
 constexpr double kPanelHeight = 210;
 constexpr double kPanelGap = 46;
@@ -109,13 +109,13 @@ struct Axis {
   std::optional<std::size_t> variable;  // index in the grid; nullopt: nothing is varied
   std::vector<std::string> labels;      // in axis order
   std::vector<double> places;           // x positions in pixels
-  std::vector<std::size_t> place_of;    // value index -> position on the axis
+  std::vector<std::size_t> place_of;    // by index of a value: position on the axis
 };
 
 /// A line of the plot: a combination of the other variables.
 struct Line {
   std::string name;
-  // Indexed by position on the axis: index in SweepCases::points.
+  // Indices in SweepCases::points, by position on the axis.
   std::vector<std::optional<std::size_t>> points;
 };
 
@@ -173,7 +173,7 @@ class SweepPlot {
   const std::string& made_by_;
   Axis axis_;
   std::vector<Line> lines_;
-  std::size_t all_lines_ = 0;  // including the lines that are not shown
+  std::size_t all_lines_ = 0;  // number of lines, including those beyond kMaxLines
   std::string text_;
 };
 
@@ -245,7 +245,7 @@ void SweepPlot::find_lines() {
     auto line = std::find_if(lines_.begin(), lines_.end(),
                              [&](const Line& other) { return other.name == name; });
     if (line == lines_.end()) {
-      // The values of the last variable change fastest, so each unknown name is a new line.
+      // Each line has one point per position, so position 0 counts each hidden line once.
       if (lines_.size() == kMaxLines) {
         if (place == 0) ++all_lines_;
         continue;
@@ -397,7 +397,7 @@ void SweepPlot::add_line(std::size_t line, const std::vector<std::optional<doubl
     }
     pen_down = heights[i].has_value();
   }
-  // Values that are words are not joined by a line.
+  // Points are joined by a line only if the values are numbers.
   const bool joined = axis_.variable && axis_.places.size() > 1 &&
                       numbers_of(report_.grid.variables[*axis_.variable].values);
   if (joined && !path.empty()) {

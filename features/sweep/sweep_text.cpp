@@ -171,7 +171,7 @@ class SweepText {
 // Data
 
 // Quotes a CSV field if necessary, without control characters: names and values are untrusted. Also
-// quotes fields that a spreadsheet would take for a formula.
+// quotes fields that a spreadsheet would treat as a formula.
 std::string csv_field(const std::string& given) {
   const std::string text = models::printable(given);
   const bool is_formula = text.find_first_of("=+-@") == 0;

@@ -24,19 +24,17 @@ struct SweepReport {
 /// Returns the name of SweepSummary::hangs[index]: "A" to "Z", "AA", "AB", ...
 std::string hang_name(std::size_t index);
 
-/// Returns the command that runs one case alone.
+/// Returns the `pipesim run` command for the case `number`.
 std::string sweep_run_command(const SweepReport& report, std::uint64_t number);
 
 /// Returns `part` of `whole` as "12.5%", rounded to tenths. Shows "<0.1%" or ">99.9%" if rounding
 /// would give 0% or 100% for a part that is neither.
 std::string share_text(std::uint64_t part, std::uint64_t whole);
 
-/// Returns a table with a row per combination, followed by the distinct hangs with a command for
-/// each.
+/// Returns a table with a row per point, followed by the distinct hangs with a command for each.
 std::string sweep_text(const SweepReport& report, bool colour);
 
-/// Returns a row per run as CSV (RFC 4180, but with
-/// ).
+/// Returns a row per run as CSV (RFC 4180, but lines end with a line feed).
 std::string sweep_csv(const SweepReport& report);
 
 /// Returns one JSON object with a line end.

@@ -17,7 +17,8 @@ using models::Place;
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-// Returns the offset of a place. Works with any line ends, which are never before the column.
+// Returns the offset of a place. Line ends of any kind are fine, because they come after the
+// column.
 std::optional<std::size_t> offset_of(const std::string& text, Place place) {
   if (place.line == 0 || place.column == 0) return std::nullopt;
   std::size_t begin = 0;
@@ -34,7 +35,8 @@ std::size_t skip(std::string_view text, std::size_t at, std::string_view of) {
   return std::min(text.find_first_not_of(of, at), text.size());
 }
 
-// Returns the length of the figure at the beginning of `text`, or 0 for another kind of figure.
+// Returns the length of the figure at the beginning of `text`, or 0 if the text does not begin with
+// a figure of this kind.
 std::size_t length_of(const Figure& figure, std::string_view text) {
   if (figure.aspect == Aspect::kVerdict || figure.aspect == Aspect::kCause) {
     return text.substr(0, figure.old_text.size()) == figure.old_text ? figure.old_text.size() : 0;

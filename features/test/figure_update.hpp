@@ -9,20 +9,20 @@
 
 namespace pipesim::formats {
 
-/// Figure that a scenario expects, with its new text.
+/// A figure that a scenario expects, with its new text.
 struct Figure {
   models::Aspect aspect = models::Aspect::kTime;
   models::Place place;
   std::string text;      // new text: "43.6us", "10", "deadlock"
   std::string old_text;  // old text of a verdict or a cause
-  bool changed = false;  // the run differs from the expectation
+  bool changed = false;  // whether the run differs from the expectation
 
   friend bool operator==(const Figure&, const Figure&) = default;
 };
 
 /// Returns the exact figures of `expectation`, with the values in the run of `graph`: time, cycle
 /// length and memory; with `names`, also verdict and cause. Without `names`, the result is empty if
-/// verdict or cause differ: figures of another end are meaningless.
+/// verdict or cause differ: the figures of a run with another end are meaningless.
 std::vector<Figure> figures_of(const models::Expectation& expectation,
                                const models::TaskGraph& graph, const models::Simulation& run,
                                bool names);
@@ -33,8 +33,8 @@ struct UpdatedText {
   std::vector<models::Place> refused;  // places without a plain figure, or with conflicting figures
 };
 
-/// Replaces the changed figures in `text`. Comments, order and line ends stay, and so do
-/// expressions. Several figures of one place (an alias, an anchor) must agree.
+/// Replaces the changed figures in `text`. Comments, order, line ends and expressions stay. Several
+/// figures of one place (an alias, an anchor) must agree.
 UpdatedText update_figures(const std::string& text, const std::vector<Figure>& figures);
 
 }  // namespace pipesim::formats

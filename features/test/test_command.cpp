@@ -1,4 +1,4 @@
-// Tests share nothing, so threads take them one by one from a list. Results are reported in the
+// Tests share nothing, so threads take tests one by one from a list. Results are reported in the
 // order of the list, whichever test finishes first.
 #include <algorithm>
 #include <atomic>
@@ -36,15 +36,15 @@ using viz::TestStatus;
 struct TestOptions {
   std::vector<std::string> paths;    // files and folders; none: see scenario_paths()
   std::optional<std::regex> filter;  // selects tests by name
-  bool update = false;               // write changed exact figures into the files
-  bool update_verdicts = false;      // also write changed verdicts and causes
+  bool update = false;               // whether to write changed exact figures
+  bool update_verdicts = false;      // whether to write changed verdicts and causes
 };
 
 struct TestFile {
   std::string path;
   std::string shown;
   std::string text;
-  std::size_t tests_end = 0;  // index after its last test
+  std::size_t tests_end = 0;  // index after the last test of the file
 };
 
 struct Test {
@@ -52,7 +52,7 @@ struct Test {
   std::size_t index = 0;  // index of the expectation in the file
   std::vector<formats::Setting> settings;
   TestResult result;
-  bool ready = false;  // finished without a run
+  bool ready = false;  // whether the test finished without a run
   bool unreadable = false;
   // Results of a run that was compared with its expectation:
   std::vector<Unmet> unmet;
@@ -153,7 +153,8 @@ class Suite {
     }
   }
 
-  // Fails for a file that the user names. In a folder, skips a scenario without tests.
+  // Adds a failed test for a file without tests that the user names. Adds a skipped test for such a
+  // file in a folder.
   void add_without_tests(const TestFile& file) {
     const auto& named = options_.paths;
     if (std::find(named.begin(), named.end(), file.path) == named.end()) {
@@ -206,7 +207,7 @@ void run_one(const TestFile& file, const TestOptions& options, const std::atomic
     return;
   }
   Diagnostics diagnostics;
-  // The expectation can use parameters, so the file is read again with its settings.
+  // The expectation can use parameters, so the file is read again with the settings of the test.
   const auto scenario = formats::read_scenario(file.text, test.settings, diagnostics);
   if (!scenario) return complain(diagnostics, file, test);
   const models::Expectation& expectation = scenario->expectations[test.index];
@@ -322,8 +323,8 @@ TestOptions test_options(const Arguments& arguments) {
   return options;
 }
 
-// Throws InputError if no scenario has a test: a run that tests nothing must not look green. Single
-// scenarios without expectations are allowed.
+// Throws InputError if no scenario has a test: a command that tests nothing must not succeed. Some
+// scenarios can lack expectations.
 void check_for_tests(const Suite& suite) {
   const bool none = std::all_of(suite.tests.begin(), suite.tests.end(), [](const Test& test) {
     return test.result.status == TestStatus::kSkipped;
