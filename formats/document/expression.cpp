@@ -19,7 +19,8 @@ using models::Diagnostics;
 using models::Expr;
 using models::is_digit;
 
-// Limit far beyond real expressions, and low enough for fast parsing.
+// Limit on the length of an expression, in bytes: far beyond real expressions, and low enough for
+// fast parsing.
 constexpr std::size_t kMaxExpression = 10'000;
 
 constexpr std::int64_t kMaxValue = std::numeric_limits<std::int64_t>::max();
@@ -75,7 +76,7 @@ const char* whole(ValueType type) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// Suggests a unit if one operand is a plain number and could lack the unit of the other.
+// Suggests a unit if one operand is a plain number and could lack the unit of the other operand.
 void suggest_unit_of_one(models::Diagnostic& diagnostic, const Value& left, const Value& right) {
   suggest_unit(diagnostic, left.type, right.type);
   suggest_unit(diagnostic, right.type, left.type);
@@ -286,7 +287,7 @@ std::optional<bool> Parser::take_in() {
   return std::nullopt;
 }
 
-// Parses the rest of "rank in slow" or "rank in [0, 4..7, slow]".
+// Parses the part after "in" of "rank in slow" or "rank in [0, 4..7, slow]".
 std::optional<Value> Parser::parse_membership(const Value& left, bool inside, std::size_t at) {
   if (left.type != ValueType::kNumber) {
     return fail(at, models::Code::kExpressionType,

@@ -53,11 +53,11 @@ struct Parameter {
   std::string name;
   models::Place place;
   std::string about;
-  std::vector<std::string> options;  // all possible values of a word
+  std::vector<std::string> options;  // all words that the parameter can have
   std::string default_text;
   std::optional<std::int64_t> at_least;
   JobChoice choice = JobChoice::kNone;
-  bool is_set = false;  // `value` is not the default
+  bool is_set = false;  // whether `value` is not the default
   Value value;
 };
 
@@ -67,7 +67,7 @@ using RankSets = std::map<std::string, models::RankSet, std::less<>>;
 /// The names that an expression can use.
 struct Scope {
   const std::vector<Parameter>* parameters = nullptr;
-  std::optional<std::int64_t> ranks;        // nullopt: not known yet
+  std::optional<std::int64_t> ranks;        // number of ranks; nullopt: not known yet
   bool rank = false;                        // whether `rank` can be used
   std::optional<std::uint32_t> chosen_for;  // rank for which choices by rank are decided, if any
   const RankSets* sets = nullptr;           // sets for `in`; null: not known yet
@@ -86,7 +86,8 @@ struct TextPlace {
   }
 };
 
-/// Returns the value of `text`, or nullopt and an error at the byte with the mistake.
+/// Returns the value of `text`. After a mistake, returns nullopt and reports an error at the byte
+/// with the mistake.
 std::optional<Value> parse_expression(std::string_view text, const TextPlace& place,
                                       const Scope& scope, models::Diagnostics& diagnostics);
 

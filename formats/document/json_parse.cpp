@@ -65,7 +65,8 @@ std::optional<Json> parse_json(std::string_view text, const JsonKind& kind,
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t byte = error.byte == 0 ? 0 : error.byte - 1;
     return refuse(byte, kind.code, problem_text(text, byte, kind.name, error));
-  } catch (const nlohmann::json::out_of_range&) {  // 1e999; the library does not report the place
+  } catch (const nlohmann::json::out_of_range&) {
+    // A number is too large, such as 1e999. The library does not report its place.
     return refuse(0, kind.code,
                   fmt::format("invalid {}: a number is too large", without_article(kind.name)));
   }

@@ -16,8 +16,8 @@ struct JsonKind {
   const char* hint;       // advice added to each mistake; null: none
 };
 
-/// Parses `text`. nullopt if `text` is not JSON, or is deeper than kMaxJsonDepth; `diagnostics`
-/// gets the reason and the place. `begin` is the place of the first byte. `Json` is
+/// Parses `text`. Returns nullopt if `text` is not JSON, or is deeper than kMaxJsonDepth;
+/// `diagnostics` gets the reason and the place. `begin` is the place of the first byte. `Json` is
 /// nlohmann::ordered_json; only source files include its header.
 template <typename Json>
 std::optional<Json> parse_json(std::string_view text, const JsonKind& kind,

@@ -118,7 +118,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   JsonTree tree_;
   struct Open {
     Index index;
-    std::size_t first;  // index in items_
+    std::size_t first;  // index of its first item in items_
   };
   std::vector<Open> open_;
   // Items of all open values, so that each value gets all its items at once.

@@ -24,9 +24,9 @@ struct JsonProblem {
   std::size_t byte = 0;
 };
 
-/// Reads `text` (at most 4 GiB) as a tree, without recursion. nullopt if `text` is not JSON, has
-/// more than kMaxPlainValues values, or is deeper than kMaxJsonDepth. An integer above the range of
-/// 64 bits with sign becomes a real number.
+/// Reads `text` (at most 4 GiB) as a tree, without recursion. Returns nullopt if `text` is not
+/// JSON, has more than kMaxPlainValues values, or is deeper than kMaxJsonDepth. An integer above
+/// the range of 64 bits with sign becomes a real number.
 std::optional<JsonTree> read_json_tree(std::string_view text, JsonProblem& problem);
 
 }  // namespace pipesim::formats

@@ -14,8 +14,8 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// Checks the grammar of RFC 8259, section 6: the JSON reader checks a number only when its value is
-// read.
+// Whether `token` follows the grammar of numbers in RFC 8259, section 6. The JSON reader checks a
+// number only when its value is read.
 bool is_number(std::string_view token) {
   const auto skip_digits = [&token] {
     const std::size_t before = token.size();
@@ -41,7 +41,7 @@ bool is_number(std::string_view token) {
 // reader skips values that are not read.
 class JsonValues {
  public:
-  // Takes the text at offset `base`, or a copy of it.
+  // Reads `text`, which is at offset `base` of the document, or a copy of that text.
   JsonValues(std::string_view text, std::size_t base, DocumentBuilder& builder)
       : text_(text), base_(base), builder_(builder) {}
 
@@ -112,7 +112,7 @@ class JsonValues {
     builder_.open(YamlValue::Kind::kList, place_of(at));
     for (auto item : array) {
       ondemand::value value;
-      // NOLINTNEXTLINE(performance-move-const-arg): only that of an rvalue gives a value
+      // NOLINTNEXTLINE(performance-move-const-arg): only get() of an rvalue gives a value
       if (std::move(item).get(value) != simdjson::SUCCESS || !add_value(value)) return false;
     }
     builder_.close();

@@ -21,7 +21,7 @@ namespace pipesim::formats {
 struct Key {
   std::string_view name;
   std::string_view type;
-  std::string_view meaning;         // one line, without the default
+  std::string_view meaning;         // description in one line, without the default
   std::string_view otherwise = {};  // default; "required" if there is none
 };
 
@@ -34,7 +34,7 @@ inline bool is_by_rank(std::string_view type) {
 struct KeyTable {
   std::string_view name;     // name in the schema: actor
   std::string_view what;     // name in messages: an actor
-  std::string_view meaning;  // one line
+  std::string_view meaning;  // description in one line
   std::span<const Key> own;
   std::array<const KeyTable*, 6> also{};  // keys shared with other kinds
   // The first `heads` keys are heads; a map has exactly one of them.

@@ -14,7 +14,8 @@ using models::Diagnostics;
 
 namespace {
 
-// The place of each key's first use. Optimized for few keys, but fast for a million.
+// The place of each key's first use. The class is optimized for few keys, but is also fast for a
+// million.
 class FirstPlaces {
  public:
   explicit FirstPlaces(std::size_t size) {
@@ -55,13 +56,14 @@ class FirstPlaces {
 
   static constexpr std::size_t kMaxFew = 8;
   std::array<Known, kMaxFew>
-      few_;  // the first `count_` keys; once there are more, all are in `all_`
+      few_;  // the first `count_` keys; more than kMaxFew keys are all in `all_`
   std::size_t count_ = 0;
   std::vector<YamlValue> all_;
-  NameTable many_;  // index of `all_`
+  NameTable many_;  // index of `all_` by the text of keys
 };
 
-// Returns the text of a key. nullopt after an error: the key is not a name, or is repeated.
+// Returns the text of a key. After an error (the key is not a name, or is repeated), returns
+// nullopt.
 std::optional<std::string_view> name_of(const YamlValue& key, FirstPlaces& seen,
                                         Diagnostics& diagnostics) {
   if (!key.is_scalar()) {
@@ -222,7 +224,7 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
 void for_each_named_entry(const YamlValue& value, std::string_view what, Diagnostics& diagnostics,
                           const std::function<void(const YamlValue::Entry&)>& visit) {
   if (!check_is_map(value, what, diagnostics)) return;
-  std::vector<std::size_t> bad;  // indices, in ascending order
+  std::vector<std::size_t> bad;  // indices of entries with errors, in ascending order
   {
     FirstPlaces seen(value.size() / 2);
     std::size_t at = 0;

@@ -19,11 +19,12 @@ namespace pipesim::formats {
 /// and merge keys are reported at once.
 class MapReader {
  public:
-  /// Reads `value` with the keys in `table`, which must outlive the reader. Reports a value of
-  /// another kind than a map, and reads it as empty.
+  /// Reads `value` with the keys in `table`, which must outlive the reader. If `value` is not a
+  /// map, reports an error and reads an empty map.
   MapReader(const YamlValue& value, const KeyTable& table, models::Diagnostics& diagnostics);
 
-  /// Takes the value of `key`; nullopt if the map or its table has no such key.
+  /// Takes the value of `key` and returns it. Returns nullopt if the map or its table has no such
+  /// key.
   std::optional<YamlValue> take(std::string_view key);
 
   /// Whether the map has `key`. Does not take the key.
@@ -62,8 +63,7 @@ class MapReader {
 const KeyTable* table_with_head(const YamlValue& value, std::span<const KeyTable* const> tables);
 
 /// Returns the entries of a map from names to things. Reports and skips repeated keys, and keys
-/// that are not plain scalars. Reports a `value` of another kind than a map, and returns no
-/// entries.
+/// that are not plain scalars. If `value` is not a map, reports an error and returns no entries.
 std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_view what,
                                             models::Diagnostics& diagnostics);
 

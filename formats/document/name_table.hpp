@@ -46,7 +46,7 @@ class NameTable {
 
   struct Slot {
     std::uint32_t hash = 0;
-    std::uint32_t number = kNone;  // kNone: free
+    std::uint32_t number = kNone;  // kNone: free slot
   };
 
   static std::uint32_t hash(std::string_view name) {

@@ -14,7 +14,7 @@
 
 namespace pipesim::formats {
 
-/// Returns the keys of a parameter in long form, or the names that a parameter cannot have.
+/// Return the keys of a parameter in long form, or the names that a parameter cannot have.
 const KeyTable& parameter_keys();
 std::span<const std::string_view> reserved_names();
 

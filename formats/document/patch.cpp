@@ -67,7 +67,7 @@ const Entry* find(const Entries& entries, std::string_view key) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-// The entries of a map under change, indexed by key: a patch can have a million.
+// The entries of a map under change, indexed by key: a patch can have a million entries.
 class ChangedMap {
  public:
   explicit ChangedMap(Entries entries) : entries_(std::move(entries)) {
@@ -136,7 +136,7 @@ class Patcher {
 };
 
 // Returns the kind of the names in the map at `path`, if such names must be known; else an empty
-// string. In these maps, an unknown name is an error, and `+` adds a new one.
+// string. In these maps, an unknown name is an error, and `+` adds a new name.
 std::string named_at(const std::vector<std::string>& path) {
   static const std::map<std::string, std::string, std::less<>> kTop = {
       {"params", "parameter"}, {"sets", "set"},     {"groups", "group"}, {"threads", "thread"},
@@ -252,7 +252,7 @@ void Patcher::add_entry(ChangedMap& map, const Entry& change, const Path& path) 
     return;
   }
   Entry added = change;
-  // `out` cannot be added here; the reader reports it.
+  // A patch cannot add a register `out`; the reader reports the attempt.
   if (!what.empty() && !(what == "register" && key == "out")) {
     if (key.size() < 2 || key.front() != '+') {
       refuse_unknown(map, change, what);
@@ -291,7 +291,8 @@ void Patcher::refuse_unknown(const ChangedMap& map, const Entry& change, const s
   }
 }
 
-// Reports too deep nesting: with aliases, values can nest deeper than a file can.
+// Whether `path` is too deep, which is reported. With aliases, values can nest deeper than a file
+// can.
 bool Patcher::is_too_deep(const YamlValue& value, const Path& path) {
   constexpr std::size_t kMaxPatchDepth = 100;
   if (path.size() <= kMaxPatchDepth) return false;
@@ -327,7 +328,7 @@ YamlValue Patcher::fresh(const YamlValue& value, const Path& path) {
 // ---------------------------------------------------------------------------------------------
 // Lists
 
-// Converts a position to one counted from the front. Reports a position out of range.
+// Converts a position to a position counted from the front. Reports a position out of range.
 std::optional<Position> Patcher::position_in(const Entry& change, std::size_t size) {
   const auto count = static_cast<std::int64_t>(size);
   Position position = *parse_position(change.key.text());

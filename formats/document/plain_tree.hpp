@@ -42,7 +42,7 @@ class PlainTree {
     Node& node = nodes_[at];
     const std::size_t size = node.size + more.size();
     if (node.exact || size > std::bit_ceil(node.size)) {
-      // Most lists are built in one call and get the exact size; others grow by doubling.
+      // Most lists are built in one call and get the exact size; other lists grow by doubling.
       const bool first = node.size == 0;
       Index* const larger = space<Index>(first ? size : std::bit_ceil(size));
       std::copy_n(node.of.items, node.size, larger);
@@ -61,7 +61,7 @@ class PlainTree {
   std::string_view text(Index at) const { return {nodes_[at].of.text, nodes_[at].size}; }
   std::span<const Index> items(Index at) const { return {nodes_[at].of.items, nodes_[at].size}; }
 
-  /// Returns the value of a key of a map; the last one if the key is repeated.
+  /// Returns the value of a key of a map; the last value if the key is repeated.
   std::optional<Index> find(Index map, std::string_view key) const {
     if (kind(map) != Kind::kMap) return std::nullopt;
     const std::span<const Index> all = items(map);
@@ -103,7 +103,7 @@ class PlainTree {
       std::make_unique<std::pmr::monotonic_buffer_resource>();
 };
 
-/// Limit on the number of values, far above that of any dump.
+/// Limit on the number of values, far above the number in any dump.
 inline constexpr std::size_t kMaxPlainValues = 20'000'000;
 
 }  // namespace pipesim::formats

@@ -13,7 +13,7 @@ inline constexpr std::size_t kMaxScenarioBytes = std::size_t{128} << 20;
 /// A setting of a parameter: name and value, as text.
 using Setting = std::pair<std::string, std::string>;
 
-/// Changes to a scenario, see formats/document/patch.hpp.
+/// The text of a patch, see formats/document/patch.hpp.
 struct PatchText {
   std::string path;  // path of the file, for messages
   std::string text;

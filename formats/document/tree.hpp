@@ -11,12 +11,12 @@
 
 namespace pipesim::formats {
 
-/// Keys, and positions in lists from 1.
+/// The path of a value: keys, and positions in lists from 1.
 using Path = std::vector<std::string>;
 
 std::optional<YamlValue> child(const YamlValue& map, std::string_view key);
 
-/// Returns the value at `path`, below `value`.
+/// Returns the value at `path`, below `value`; nullopt if there is none.
 std::optional<YamlValue> at(YamlValue value, const Path& path);
 
 /// Returns the path of the value at `place`.
@@ -29,13 +29,13 @@ YamlNode below(const Path& path, YamlNode value);
 
 YamlNode copied(const YamlValue& value);
 
-/// Copies a map without some of its keys.
+/// Returns a copy of `map` without `keys`.
 YamlNode copied_without(const YamlValue& map, const std::vector<std::string_view>& keys);
 
 bool equal(const YamlValue& a, const YamlValue& b);
 
-/// Returns the keys of a patch that turns `before` into `after`, both roots of scenarios. nullopt
-/// if they are equal.
+/// Returns the keys of a patch that turns `before` into `after`, both roots of scenarios. Returns
+/// nullopt if both are equal.
 std::optional<YamlNode> difference(const YamlValue& before, const YamlValue& after);
 
 }  // namespace pipesim::formats

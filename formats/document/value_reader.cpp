@@ -135,7 +135,8 @@ std::optional<YamlValue> ValueReader::resolved(const YamlValue& value) const {
   return std::nullopt;
 }
 
-// Returns a value that must be the same on all ranks. A parameter of a block can break this rule.
+// Returns a value that must be the same on all ranks. Reports a value that depends on the rank, as
+// the parameter of a block can.
 std::optional<std::int64_t> ValueReader::fixed(const Expr& expr, Place place) const {
   if (expr.depends_on_rank()) {
     diagnostics_.error(place, models::Code::kDependsOnRank,
@@ -359,7 +360,7 @@ std::optional<RankSet> ValueReader::rank_range(const YamlValue& value, std::size
   return RankSet::range(static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last) + 1);
 }
 
-// Reports a text that can only be the name of a set, if no set has this name.
+// Whether the text can only be the name of a set, but no set has this name, which is reported.
 bool ValueReader::is_unknown_name(const YamlValue& value) const {
   const std::string_view text = value.text();
   static constexpr std::string_view kSimple =

@@ -16,8 +16,8 @@
 
 namespace pipesim::formats {
 
-/// Limit on the total size of all sets of ranks in a scenario, at four bytes a rank. Each actor has
-/// a set, and each of its reads.
+/// Limit on the total size of all sets of ranks in a scenario, at four bytes per rank. Each actor
+/// and each read has a set.
 inline constexpr std::uint64_t kMaxKeptRanks = 100'000'000;
 
 /// Reads values in a scope. Functions that return nullopt have reported the reason.
@@ -36,7 +36,7 @@ class ValueReader {
   /// Returns an expression of `type`. A 0 needs no unit as a time or size.
   std::optional<models::Expr> expr(const YamlValue& value, ValueType type) const;
 
-  /// The same for a value that cannot depend on the rank.
+  /// Returns the value of an expression of `type` that cannot depend on the rank.
   std::optional<std::int64_t> constant(const YamlValue& value, ValueType type) const;
 
   std::optional<bool> truth(const YamlValue& value) const;
@@ -46,18 +46,19 @@ class ValueReader {
   std::optional<models::RankSet> ranks_where(const YamlValue& value,
                                              const models::RankSet& of) const;
 
-  /// Splits `of` by the value of `expr`. nullopt if `expr` has no value on some rank.
+  /// Splits `of` by the value of `expr`. Returns nullopt if `expr` has no value on some rank.
   std::optional<std::map<std::int64_t, models::RankSet>> by_value(const models::Expr& expr,
                                                                   const models::RankSet& of) const;
 
-  /// Whether `value` is a choice; and the condition of a choice, if readable.
+  /// Whether `value` is a choice. choice_condition() returns the condition of a choice, if
+  /// readable.
   static bool is_choice(const YamlValue& value);
   std::optional<Value> choice_condition(const YamlValue& choice) const;
 
   /// Returns a plain word, or the value of a parameter: `$name`.
   std::optional<std::string> word(const YamlValue& value) const;
 
-  /// Returns one of `options`; otherwise reports all of them.
+  /// Returns `value` if it is one of `options`; otherwise reports all options.
   std::optional<std::string> one_of(const YamlValue& value,
                                     const std::vector<std::string>& options) const;
 

@@ -31,7 +31,7 @@ std::vector<std::string> rank_runs(const std::vector<std::uint32_t>& ranks);
 /// the lists themselves.
 YamlNode group_lists(const std::vector<std::vector<std::uint32_t>>& lists, std::uint32_t all);
 
-/// Returns ring, tree or direct.
+/// Returns "ring", "tree" or "direct".
 std::string_view algorithm_name(models::Algorithm algorithm);
 
 }  // namespace pipesim::formats

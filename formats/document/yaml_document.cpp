@@ -62,9 +62,9 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
   return true;
 }
 
-// Rejects a file with too many open brackets. yaml-cpp keeps all of them as tokens until it knows
-// the meaning of the first: 20 MB of '[' take 4 GB. Brackets in texts count as well, so the limit
-// is far above the depth limit.
+// Rejects a file with too many open brackets. yaml-cpp keeps all open brackets as tokens until it
+// knows the meaning of the first bracket: 20 MB of '[' take 4 GB. Brackets in texts also count, so
+// the limit is far above the depth limit.
 bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
   constexpr std::size_t kMaxOpen = 10'000;
   std::size_t open = 0;
@@ -116,7 +116,7 @@ bool has_tab_before(const std::string& text, Place place) {
 /// Receives yaml-cpp's events.
 class YamlEvents : public YAML::EventHandler {
  public:
-  /// Takes a document of `bytes` bytes.
+  /// Receives the events of a document of `bytes` bytes.
   YamlEvents(DocumentBuilder& builder, std::size_t bytes)
       : builder_(builder),
         max_repeated_({kRepeatedValues + bytes / kBytesPerRepeatedValue, kRepeatedText + bytes}) {}
@@ -158,7 +158,7 @@ class YamlEvents : public YAML::EventHandler {
  private:
   struct Amount {
     std::uint64_t values = 0;
-    std::uint64_t text = 0;  // bytes
+    std::uint64_t text = 0;  // size of texts, in bytes
 
     void operator+=(const Amount& other) {
       values += other.values;

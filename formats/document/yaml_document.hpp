@@ -20,7 +20,7 @@ namespace pipesim::formats {
 
 class YamlDocument;
 
-/// A value of a document. The document must outlive it.
+/// A value of a document, which must outlive the value.
 class YamlValue {
  public:
   enum class Kind : std::uint8_t { kNull, kScalar, kList, kMap, kAlias };
@@ -78,27 +78,30 @@ struct YamlValue::Entry {
 
 class YamlDocument {
  public:
-  /// Parses `text` as a single document. nullopt if `text` is not YAML, nests deeper than 100, or
-  /// has no document or several; `diagnostics` gets the reason. `text` must outlive the document.
+  /// Parses `text` as a single document. Returns nullopt if `text` is not YAML, nests deeper than
+  /// 100, or has no document or several; `diagnostics` gets the reason. `text` must outlive the
+  /// document.
   static std::optional<YamlDocument> parse(const std::string& text,
                                            models::Diagnostics& diagnostics);
 
   YamlValue root() const { return {this, root_}; }
 
-  /// Adds the single document of another text and returns its root; root() does not change. Its
-  /// places are in `file`, at most kMaxFiles. nullopt as for parse().
+  /// Adds the single document of another text and returns its root; root() does not change. The
+  /// places in that document have file number `file`, at most kMaxFiles. Returns nullopt in the
+  /// same cases as parse().
   std::optional<YamlValue> add(const std::string& text, std::uint32_t file,
                                models::Diagnostics& diagnostics);
   static constexpr std::uint32_t kMaxFiles = 255;
 
-  /// Creates a value of this document from existing ones, which keep their places.
+  /// Create a value of this document at `place`. Its items or entries are existing values, which
+  /// keep their places.
   YamlValue make_scalar(models::Place place, std::string_view text);
   YamlValue make_list(models::Place place, const std::vector<YamlValue>& items);
   YamlValue make_map(models::Place place, const std::vector<YamlValue::Entry>& entries);
   void set_root(const YamlValue& root) { root_ = root.index_; }
 
   /// Releases an entry that will not be read again. Its memory is freed once adjacent entries are
-  /// released as well. Texts are kept; a document with aliases keeps everything.
+  /// also released. Texts are kept; a document with aliases keeps everything.
   void release(const YamlValue::Entry& entry);
 
  private:
@@ -189,8 +192,8 @@ class YamlDocument {
   bool has_aliases_ = false;
   std::uint32_t released_ = 0;      // the last contiguous range of released nodes:
   std::uint32_t released_end_ = 0;  // [released_, released_end_)
-  // Texts of scalars. Offsets below the size of source_ refer to the parsed JSON text, all others
-  // to text_.
+  // Texts of scalars. Offsets below the size of source_ refer to the parsed JSON text, all other
+  // offsets to text_.
   std::string_view source_;
   std::string text_;
 };

@@ -55,7 +55,7 @@ std::string written_text(std::string_view text) {
   return is_plain(text, "_", "_-./ +") ? std::string(text) : quoted(text);
 }
 
-// Keys can begin with '+', as in patches.
+// Returns a key as written. Keys can begin with '+', as in patches.
 std::string written_key(std::string_view key) {
   return is_plain(key, "_+", "_-./ +") ? std::string(key) : quoted(key);
 }
@@ -176,7 +176,7 @@ void YamlNode::write_block(std::size_t indent, bool dense, std::string& out) con
   }
 }
 
-// Splits a value into parts for filled lines: a short value is one part, a long one is split into
+// Splits a value into parts for filled lines: a short value is one part, a long value is split into
 // its items.
 void YamlNode::add_parts(std::string before, std::string_view behind,
                          std::vector<std::string>& parts) const {
@@ -195,7 +195,7 @@ void YamlNode::add_parts(std::string before, std::string_view behind,
   }
 }
 
-// Writes a long value of many short parts, several on a line.
+// Writes a long value of many short parts, several per line.
 void YamlNode::write_filled(std::string head, std::size_t indent, std::string& out) const {
   std::vector<std::string> parts;
   add_parts("", "", parts);

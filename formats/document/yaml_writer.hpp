@@ -1,5 +1,5 @@
-// Writes YAML as people do: short values on one line, long ones on several, keys in the order of
-// addition.
+// Writes YAML as people do: short values on one line, long values on several lines, keys in the
+// order of addition.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class YamlNode {
   static YamlNode value(std::string_view text);
   static YamlNode nothing();
   static YamlNode list();
-  /// Creates a list with one line per item, unless the whole list fits on one.
+  /// Creates a list with one line per item, unless the whole list fits on one line.
   static YamlNode lines();
   static YamlNode map();
 
@@ -33,8 +33,8 @@ class YamlNode {
   std::size_t size() const { return children_.size(); }
 
   /// Writes this map as a document. The values of keys in `sections` always get their own lines. If
-  /// `dense` is set, a long map of short values is written on filled lines, not with one key a
-  /// line.
+  /// `dense` is set, a long map of short values is written on filled lines, instead of one line per
+  /// key.
   std::string document(const std::vector<std::string_view>& sections, bool dense = false) const;
 
  private:

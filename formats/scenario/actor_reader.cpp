@@ -396,8 +396,8 @@ std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const
 // Reads of an actor
 
 // Resolves the reads at once if they are plain names of earlier actors, as most are. Their part of
-// the document is then not kept. Returns false after a mistake, or if a read has another form; then
-// no read is resolved.
+// the document is then not kept. Returns false after a mistake, or if a read is not such a name;
+// then no read is resolved.
 bool ActorReader::read_known(const Pending& pending) {
   if (pending.reads && !read_known(pending, *pending.reads, false)) return false;
   return !pending.after || read_known(pending, *pending.after, true);
@@ -509,7 +509,7 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
 }
 
 // Finds a register by name. `actor` means the register 'out' of an actor, `actor.register` another
-// one. `given` is the register's name if it has its own key.
+// register. `given` is the register's name if it has its own key.
 bool ActorReader::find_register(const std::string& name, const std::string& given, Place place,
                                 ReadTemplate& read) {
   read.actor = by_name_.find(name);

@@ -19,11 +19,12 @@ struct ActorDefaults {
   models::Expr launch_overhead;
   std::optional<bool> immediate;
   std::optional<bool> blocking;
-  bool on_host = false;      // the host executes calls on communicators
-  bool is_gloo = false;      // calls on the host are gloo calls
-  bool by_pairs = false;     // a send or recv outside a batch uses a communicator of its two ranks
-  bool sends_empty = false;  // parts of 0 bytes of an all_to_all are sent as well
-  bool of_nccl = false;      // the scenario names a backend that uses NCCL
+  bool on_host = false;  // whether the host executes calls on communicators
+  bool is_gloo = false;  // whether calls on the host are gloo calls
+  // Whether a send or recv outside a batch uses a communicator of its two ranks.
+  bool by_pairs = false;
+  bool sends_empty = false;  // whether parts of 0 bytes of an all_to_all are also sent
+  bool of_nccl = false;      // whether the scenario names a backend that uses NCCL
 };
 
 /// Reads `actors:` into `graph`, which already has ranks, groups, threads, streams and

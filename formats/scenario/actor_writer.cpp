@@ -1,5 +1,5 @@
-// Omits everything that follows from an actor's kind: compares each actor with a plain actor of the
-// same kind.
+// Writes actors without everything that follows from their kinds: compares each actor with a plain
+// actor of the same kind.
 #include <string>
 #include <utility>
 

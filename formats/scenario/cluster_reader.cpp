@@ -241,7 +241,7 @@ std::optional<std::uint32_t> ClusterReader::read_host(const YamlValue& value) {
   return std::nullopt;
 }
 
-// Assigns the devices of each host to its ranks, in order.
+// Assigns the devices of each host to the ranks on this host, in order.
 void ClusterReader::count_devices(Place place) {
   std::vector<std::uint32_t> used(cluster_.hosts.size(), 0);
   for (const std::uint32_t host : cluster_.host_of_rank) {

@@ -12,8 +12,8 @@
 
 namespace pipesim::formats {
 
-/// Reads the value of `cluster:` for a job of `ranks` ranks. nullopt if the value is null (`~`) or
-/// after an error. Omitted keys have defaults, see docs/reference/scenario-format.md.
+/// Reads the value of `cluster:` for a job of `ranks` ranks. Returns nullopt if the value is null
+/// (`~`) or after an error. Omitted keys have defaults, see docs/reference/scenario-format.md.
 std::optional<models::Cluster> read_cluster(const YamlValue& value, const ValueReader& values,
                                             std::uint32_t ranks);
 

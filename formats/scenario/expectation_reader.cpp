@@ -263,7 +263,7 @@ class ExpectationReader {
   }
 
   // Reads the bounds of a size. The bounds of an exact size keep their own place, so that --update
-  // finds it.
+  // finds this place.
   std::optional<Bounds> memory_bounds(const YamlValue& value, models::ExpectedMemory& memory) {
     MapReader map(value, keys::kMemoryBounds, diagnostics_);
     if (const auto on = map.take("on")) memory.on = values_.rank_set(*on).value_or(memory.on);
@@ -281,7 +281,7 @@ class ExpectationReader {
 
   // ---- Names: of actors on the cycle, and ops in order
   //
-  // An unknown name is no error here: with other parameters an actor can exist or not.
+  // An unknown name is not an error: whether an actor exists can depend on the parameters.
 
   void read_through(const YamlValue& through) {
     for (const YamlValue& item :

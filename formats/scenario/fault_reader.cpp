@@ -140,7 +140,7 @@ void FaultReader::read_rank_fault(MapReader& map, const YamlValue& ranks) {
   if (on) graph_.faults.ranks.push_back(std::move(fault));
 }
 
-// Reads an op such as "forward#3"; "forward" is the first.
+// Reads an op such as "forward#3"; "forward" means the first op.
 bool FaultReader::read_op(const YamlValue& value, models::RankFault& fault) {
   const std::optional<std::string> text = values_.word(value);
   if (!text) return false;

@@ -73,8 +73,8 @@ void GroupReader::run(MapReader& map) {
 
 void GroupReader::read_set(const YamlValue::Entry& entry) {
   const std::optional<RankSet> ranks = values_.rank_set(entry.value);
-  // An invalid set stays known, so that its uses are not errors as well. A set takes precedence
-  // over a group of the same name.
+  // An invalid set stays known, so that its uses are not also errors. A set takes precedence over a
+  // group of the same name.
   scenario_.sets.insert_or_assign(std::string(entry.key.text()), ranks.value_or(RankSet()));
 }
 

@@ -707,7 +707,7 @@ namespace {
 constexpr const KeyTable* kFaults[] = {&kRankFault, &kLinkFault, &kPortFault, &kDeniedFault};
 constexpr const KeyTable* kShared[] = {&kInit, &kCosts, &kTensor, &kFault};
 
-// The passes declare their options themselves.
+// The tables of passes, made from the options that each pass declares.
 struct PassTables {
   std::deque<std::string> texts;
   std::deque<std::vector<Key>> rows;

@@ -20,20 +20,21 @@ extern const KeyTable kModel, kModelInput, kLayer, kOp, kGradient, kVariable, kS
 extern const KeyTable kRankFault, kLinkFault, kPortFault, kDeniedFault, kTimeouts;
 extern const KeyTable kExpectation, kTimeBounds, kIdle, kMemoryBounds;
 
-/// Returns the tables of steps, of calls in a group, or of faults. The keys of a map decide which
+/// Return the tables of steps, of calls in a group, or of faults. The keys of a map decide which
 /// table applies.
 std::span<const KeyTable* const> steps();
 std::span<const KeyTable* const> calls_of_group();
 std::span<const KeyTable* const> faults();
 
-/// Returns the keys of `passes`, or the options of one pass.
+/// Return the keys of `passes`, or the options of one pass.
 const KeyTable& passes();
 const KeyTable& options_of(std::string_view pass);
 
 /// Returns the words of a named type such as `verdict` or `algorithm`; empty for other types.
 std::vector<std::string> words_of(std::string_view type);
 
-/// Returns all kinds of map, or the tables that several kinds share.
+/// Return the tables of all kinds of map, or only the tables that several kinds, or several steps,
+/// share.
 std::vector<const KeyTable*> all_tables();
 std::span<const KeyTable* const> shared_tables();
 std::span<const KeyTable* const> shared_by_steps();

@@ -5,7 +5,7 @@
 
 namespace pipesim::formats {
 
-// Limit on the ranks of a job.
+// Limits on the numbers of ranks and micro-batches of a job.
 inline constexpr std::int64_t kMaxRanks = 1 << 20;
 inline constexpr std::int64_t kMaxMicroBatches = 1 << 24;
 

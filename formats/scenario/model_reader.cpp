@@ -1,4 +1,4 @@
-// Reads layers in order, because the default input of an op is the output of the previous one.
+// Reads layers in order, because the default input of an op is the output of the previous op.
 #include <algorithm>
 #include <limits>
 #include <map>

@@ -17,7 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using models::Diagnostics;
 
-// Incremented when a key changes its meaning or is removed; new keys need no increment.
+// Version of order files, incremented when a key changes its meaning or is removed; new keys need
+// no increment.
 constexpr int kOrderSchema = 1;
 
 constexpr std::uint64_t kMaxQueue = 1 << 20;

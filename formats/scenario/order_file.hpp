@@ -25,7 +25,8 @@ struct SavedOrder {
 /// Writes `order` as JSON, with one line per step.
 std::string write_order(const SavedOrder& order);
 
-/// Reads the output of write_order(). nullopt for other text; `diagnostics` gets the reason.
+/// Reads the output of write_order(). Returns nullopt for other text; `diagnostics` gets the
+/// reason.
 std::optional<SavedOrder> read_order(const std::string& text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -1,4 +1,4 @@
-// The names in programs. The first use of a stream, event, key or lock adds it.
+// The names in programs. The first use of a stream, event, key or lock adds the thing.
 #include "formats/scenario/program_names.hpp"
 
 #include <algorithm>
@@ -62,8 +62,8 @@ void ProgramNames::look_ahead(const YamlValue& value) {
   collect_words(value, "record", record_words_);
 }
 
-// Names the second step with a name on a rank "name.2", unless that name is taken. Steps of
-// different ranks can share a name.
+// Returns a name that is unique on each rank of `on`. The second step called "name" on a rank
+// becomes "name.2", unless a step has that name. Steps of different ranks can share a name.
 std::string ProgramNames::unique_name(const std::string& name, const RankSet& on) {
   std::vector<std::uint32_t>& copies = counted_copies_of(name);
   std::uint32_t copy = 0;
@@ -177,7 +177,7 @@ std::uint32_t ProgramNames::add_stream(const std::string& name, Place place) {
 }
 
 // Returns the stream of a call. Each communicator has its own stream, as in PyTorch, unless the
-// communicator or the step names another.
+// communicator or the step names another stream.
 std::uint32_t ProgramNames::stream_of_calls(const CallTemplate& call) {
   models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
   if (used.stream != kNoIndex) return used.stream;
@@ -223,8 +223,8 @@ void ProgramNames::check_events() {
 }
 
 // Returns a named communicator, or the communicator shared by all steps with this group. A barrier
-// over a group is a barrier of hosts, unless the backend is known to be NCCL; a communicator of the
-// group's name changes nothing.
+// over a group is a barrier of hosts, unless the backend is known to be NCCL, or the scenario
+// declares a communicator of the group's name.
 std::uint32_t ProgramNames::communicator(const YamlValue& value, bool barrier) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;

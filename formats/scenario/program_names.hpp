@@ -20,7 +20,8 @@ class ProgramNames {
   /// `graph` has all declared things; undeclared streams are added only with `open_streams`.
   ProgramNames(const ValueReader& values, bool open_streams, models::TaskGraph& graph);
 
-  /// Collects the names anywhere in `value`. Must be called before any part of `value` is read.
+  /// Collects the names anywhere in `value`. The caller must do this before reading any part of
+  /// `value`.
   void look_ahead(const YamlValue& value);
 
   /// Reports streams that steps wait for but never use, and events that are never recorded.
@@ -31,13 +32,13 @@ class ProgramNames {
   /// name.
   std::string unique_name(const std::string& name, const models::RankSet& on);
 
-  /// Makes the name of the graph's last actor unique in the same way.
+  /// Makes the name of the graph's last actor unique, as unique_name() does.
   void make_name_unique();
 
   /// Returns the step of this name on `rank`, or kNoIndex.
   std::uint32_t step_of(const std::string& name, std::uint32_t rank) const;
 
-  // Returns the index of the named thing; models::kNoIndex after an error.
+  // Return the index of the named thing; models::kNoIndex after an error.
   std::uint32_t stream(const std::string& name, models::Place place);
   std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
   std::uint32_t stream_of_calls(const models::CallTemplate& call);
@@ -57,7 +58,7 @@ class ProgramNames {
     return communicator != models::kNoIndex && communicator >= declared_communicators_;
   }
 
-  /// Returns the communicator on which the hosts of the same ranks meet.
+  /// Returns the communicator on which the hosts of the ranks of `communicator` meet.
   std::uint32_t hosts_of(std::uint32_t communicator);
 
   /// Returns the communicator of ranks `a` and `b` if PyTorch uses one for their sends and recvs,
@@ -65,7 +66,7 @@ class ProgramNames {
   std::uint32_t pair_of(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
 
   /// Returns the streams of a group's two-rank communicators that steps have used so far, each with
-  /// its ranks in `on`. Empty unless `stream` is the stream of the group's calls.
+  /// its ranks in `on`. Returns an empty list unless `stream` is the stream of the group's calls.
   std::vector<std::pair<std::uint32_t, models::RankSet>> pair_streams(
       std::uint32_t stream, const models::RankSet& on) const;
   std::uint32_t event(const YamlValue& value, bool shared);
@@ -85,7 +86,8 @@ class ProgramNames {
   models::TaskGraph& graph_;
   // Number of streams that exist before any program is read.
   std::size_t declared_streams_;
-  std::size_t declared_communicators_;               // the same for communicators
+  // Number of communicators that exist before any program is read.
+  std::size_t declared_communicators_;
   std::set<std::string, std::less<>> stream_words_;  // every value of a key `stream`
   std::set<std::string, std::less<>> record_words_;  // every value of a key `record`
   std::map<std::uint32_t, models::Place> awaited_;   // streams to wait for, perhaps never used
@@ -99,7 +101,8 @@ class ProgramNames {
   // instead.
   std::map<std::string, std::vector<std::uint32_t>> copies_;
   ActorIndex only_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> pairs_;  // by the group's communicator
+  // Two-rank communicators, by the communicator of their group.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> pairs_;
   bool on_host_ = false;
   bool is_gloo_ = false;
   bool barriers_on_device_ = false;

@@ -27,8 +27,8 @@ using sim::Role;
 
 namespace {
 
-// Limits on loops with an index and on nested block calls: far above real programs, and low enough
-// for fast reading.
+// Limits on the iterations of a loop with an index, on visits, on steps (counted once per rank) and
+// on nesting: far above real programs, and low enough for fast reading.
 constexpr std::int64_t kMaxCopies = 100'000;
 constexpr std::size_t kMaxVisits = 1'000'000;
 constexpr std::uint64_t kMaxPlaced = 100'000'000;

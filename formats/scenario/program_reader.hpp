@@ -53,7 +53,8 @@ class ProgramReader {
   // Sets of ranks with the same picked options.
   struct ChoiceParts {
     std::vector<models::RankSet> parts;
-    bool has_choices = false;  // the step has choices by a number, which can depend on the rank
+    // Whether the step has choices by a number, which can depend on the rank.
+    bool has_choices = false;
   };
 
   // A wait of a step for ops of another step, which can be later in the file.
@@ -71,7 +72,7 @@ class ProgramReader {
     std::uint32_t thread = 0;
     // Communicator on which the hosts of a list meet between two steps.
     std::uint32_t communicator = 0;
-    std::vector<std::uint32_t> actors;  // actors of the meetings, each for other ranks
+    std::vector<std::uint32_t> actors;  // actors of the meetings, each for different ranks
     models::Place place;
   };
 
@@ -195,9 +196,9 @@ class ProgramReader {
   std::vector<Ended> ended_;
   std::optional<Ended> ends_;  // communicator that the current step ends
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<MadeStep>>
-      made_;  // actors, by line and column
+      made_;  // steps made by loops, by line and column
   using NamedPlace = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;
-  // Events of `after`.
+  // Events of `after`, with their ranks, by name and place.
   std::map<NamedPlace, std::pair<models::RankSet, std::uint32_t>> made_events_;
   // Choices, by line and column of the step.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<YamlValue>> choices_;

@@ -80,7 +80,7 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
   if (barrier && defaults_.of_nccl && names_.is_of_group(first.communicator)) {
     actor.stream = names_.stream("compute", first.place);
   }
-  // A call on the host blocks the host, and so do torch's barrier and NCCL's split and destroy.
+  // A call on the host blocks the host; so do torch's barrier and NCCL's split and destroy.
   const bool waits = graph_.streams[actor.stream].on_host || blocks_host(first.operation);
   actor.blocking = waits || defaults_.blocking.value_or(false);
   return true;
@@ -133,7 +133,7 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
   }
 }
 
-// Adds a call of a group, or the sends and recvs that the collective consists of.
+// Adds a call of a group, or the sends and recvs that replace the collective.
 void ProgramReader::add_call(CallTemplate call, const RankSet& on, StepTemplate& step) {
   if (!split_parts_) {
     step.calls.push_back(std::move(call));
@@ -224,7 +224,7 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
   for (const std::uint32_t rank : on) {
     const std::uint32_t list = group.list_of(rank);
     if (list == kNoIndex) {
-      split_parts_.reset();  // lowering reports it
+      split_parts_.reset();  // lowering reports the mistake
       return;
     }
     const std::vector<std::uint32_t>& members = group.lists[list];
@@ -262,8 +262,9 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
   }
 }
 
-// Replaces a gather or scatter by sends and recvs with the root, as NCCL and PyTorch do. Their
-// order counts among all sends and recvs between two ranks. Lowering reports mistakes in the call.
+// Replaces a gather or scatter by sends and recvs with the root, as NCCL and PyTorch do. These
+// messages match by order, together with all other sends and recvs between two ranks. Lowering
+// reports mistakes in the call.
 void ProgramReader::make_messages(const CallTemplate& call, const RankSet& on) {
   const bool gathers = call.operation == Operation::kGather;
   if ((!gathers && call.operation != Operation::kScatter) || !call.peer ||
@@ -685,7 +686,7 @@ std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& va
 
 // Reads the number of CTAs that start together.
 void ProgramReader::read_thread_blocks(const YamlValue& value, StepTemplate& step) {
-  constexpr std::int64_t kMaxCluster = 16;  // limit of an H100 for kernels that ask for it; else 8
+  constexpr std::int64_t kMaxCluster = 16;  // limit of an H100 for kernels that ask for more than 8
   const std::int64_t size = values_.constant(value, ValueType::kNumber).value_or(1);
   if (size >= 1 && size <= kMaxCluster) {
     step.cluster = static_cast<std::uint32_t>(size);
@@ -720,7 +721,7 @@ std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map
   return result;
 }
 
-// Reads the name of a step, or a map. The result has no step after an error.
+// Reads a wait: the name of a step, or a map. The result has no step after an error.
 ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
   PendingWait wait;
   wait.place = value.place();

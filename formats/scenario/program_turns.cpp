@@ -123,7 +123,7 @@ bool ProgramReader::takes_one_turn(const MapReader& map, const RankSet& on) cons
 }
 
 // Reads a step in turns. Calls of a group start together: all ranks initialize and connect before
-// the thread waits for any rank. If launches block, the second waits for the first
+// the thread waits for any rank. If launches block, the second launch waits for the first
 // (NVIDIA/nccl#750).
 void ProgramReader::read_in_turn(MapReader& map, const YamlValue& value, const Context& context,
                                  Steps& steps) {

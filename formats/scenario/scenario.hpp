@@ -15,7 +15,8 @@
 
 namespace pipesim::formats {
 
-/// Reasons why `check` stays undecided: the scenario lacks information. Empty: the answer stands.
+/// Reasons why `check` weakens its answer, because the scenario lacks information. `proved` and
+/// `hang` make such an answer undecided; an empty reason lets the answer stand.
 struct Undecided {
   models::OutsideText proved;
   models::OutsideText hang;
@@ -42,7 +43,8 @@ struct Scenario {
 };
 
 struct ReadOptions {
-  bool build_model = true;           // false: keep the model, and skip faults and expectations
+  // Whether to run the passes of a model; false: also skips faults and expectations.
+  bool build_model = true;
   std::vector<PatchText> patches{};  // applied in this order
   // Whether an all_to_all sends empty parts; overrides the backend.
   std::optional<bool> sends_empty_parts{};
@@ -50,14 +52,14 @@ struct ReadOptions {
 
 /// Reads the scenario in `text` after the patches, with `settings` instead of its defaults. If a
 /// name is set twice, the last setting counts; `settings` override the settings of patches. Places
-/// in the n-th patch have file number n. On mistakes, returns nullopt and puts all that were found
-/// into `diagnostics`. Mistakes in settings have no place.
+/// in the n-th patch have file number n. After mistakes, returns nullopt; `diagnostics` lists all
+/// mistakes found. Mistakes in settings have no place.
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
                                       models::Diagnostics& diagnostics,
                                       const ReadOptions& options = {});
 
-/// Returns the scenario's parameters with their defaults. Fast, because the rest is not read. Empty
-/// after an error, which `diagnostics` gets.
+/// Returns the scenario's parameters with their defaults. The call is fast, because the rest of
+/// `text` is not read. Returns an empty list after an error, which `diagnostics` gets.
 std::vector<Parameter> read_parameters_of(const std::string& text,
                                           models::Diagnostics& diagnostics);
 

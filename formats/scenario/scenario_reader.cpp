@@ -89,7 +89,7 @@ class ScenarioReader {
   Scope scope_;
   ValueReader values_;
   ActorDefaults defaults_;
-  bool open_streams_ = true;  // the first use of a stream adds it
+  bool open_streams_ = true;  // whether the first use of a stream adds the stream
   models::PassRegistry passes_ = models::shipped_passes();
   std::vector<models::PassCall> calls_;   // calls in `passes`, for the model
   std::optional<models::RankGrid> grid_;  // grid of `parallel`, without a model
@@ -117,10 +117,10 @@ std::optional<Scenario> ScenarioReader::run() {
   if (schedule) {
     pipeline_ = read_pipeline(*schedule, values_, grid_ ? &*grid_ : nullptr, cluster, ops_);
   }
-  if (schedule && !pipeline_) return std::nullopt;  // same reason
+  if (schedule && !pipeline_) return std::nullopt;  // the number of ranks is unknown
   const auto model = map.take("model");
   if (model) read_model(*model, map);
-  if (model && !graph_.logical) return std::nullopt;  // same reason
+  if (model && !graph_.logical) return std::nullopt;  // the number of ranks is unknown
   read_sizes(map);
   scope_.sets = &scenario_.sets;
   if (grid_) graph_.groups = std::move(grid_->groups);
@@ -439,7 +439,7 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
     const std::optional<YamlValue> value = map.take("thread");
     if (const auto host = map.take("host")) stream.on_host = values_.truth(*host).value_or(false);
     map.finish();
-    if (value && value->is_null()) {  // only programs launch on it
+    if (value && value->is_null()) {  // only programs launch on the stream
       graph_.streams.push_back(std::move(stream));
       return;
     }

@@ -41,9 +41,9 @@ std::string when(std::string_view condition, std::string_view then, std::string_
                      otherwise.empty() ? "" : fmt::format(",\n  \"else\": {{{}}}", otherwise));
 }
 
-// Returns keywords that let a map be a choice of values of the definition `name`. `otherwise` are
-// the keywords for a map without `case`; by default each of its keys is an error, so that the
-// message names a mistyped `case`.
+// Returns keywords that let a map be a choice of values of the definition `name`. `otherwise`: the
+// keywords for a map without `case`; by default each of its keys is an error, so that the message
+// names a mistyped `case`.
 std::string choice_rules(std::string_view name, bool by_rank, std::string otherwise = "") {
   const std::string decides =
       fmt::format(R"("properties": {{"case": {{"$ref": "#/definitions/{}"}}}})",
@@ -365,9 +365,9 @@ class SchemaWriter {
     return heads;
   }
 
-  // Returns the definition of a map of one of several tables: its head decides which one. A map
-  // without a head gets an error for each key that no table has. If there is none, `anyOf` fails:
-  // it asks for the first head, and editors show its message.
+  // Returns the definition of a map of one of several tables: its head decides which table. A map
+  // without a head gets an error for each key that no table has. If the map has no such key,
+  // `anyOf` fails: it asks for the first head, and editors show the message of `anyOf`.
   std::string map_of_one(const std::vector<const KeyTable*>& tables) {
     std::map<std::string_view, std::string> keys;
     std::vector<std::string_view> heads;
@@ -380,7 +380,7 @@ class SchemaWriter {
         required.push_back(fmt::format(R"({{"required": ["{}"]}})", key->name));
       }
       conditions.push_back(fmt::format(R"("anyOf": [{}])", fmt::join(required, ", ")));
-      // editors offer heads only
+      // Editors offer heads only.
       for (const Key* key : table->all()) keys.try_emplace(key->name, R"("doNotSuggest": true)");
     }
     std::vector<std::string_view> names;

@@ -1,7 +1,7 @@
 // Writes the top level of the file here, actors in actor_writer.cpp, host programs in
 // program_writer.cpp.
 //
-// Declares every thread, stream and communicator, so that all keep their numbers when the file is
+// Declares every thread, stream and communicator, so that all keep their indices when the file is
 // read. Declares events, locks and phases only if their first uses are in another order.
 #include "formats/scenario/scenario_writer.hpp"
 
@@ -50,7 +50,7 @@ class ScenarioWriter {
 
   const TaskGraph& graph_;
   const bool brief_;
-  bool programs_name_all_ = false;  // the first uses in programs add all undeclared things
+  bool programs_name_all_ = false;  // whether first uses in programs add all undeclared things
   std::set<std::uint32_t> called_;  // communicators of calls for which the group's name is enough
 };
 
@@ -270,7 +270,7 @@ YamlNode ScenarioWriter::streams() const {
   return says_more ? map : names;
 }
 
-// Whether a program's first use adds the same stream.
+// Whether the first use of the stream in a program adds an identical stream.
 bool ScenarioWriter::comes_with_programs(const models::StreamTemplate& stream) const {
   models::StreamTemplate plain;
   plain.name = stream.name;
@@ -282,7 +282,7 @@ bool ScenarioWriter::comes_with_programs(const models::StreamTemplate& stream) c
   return stream == plain;
 }
 
-// Whether the first use of the group's name adds the same communicator.
+// Whether the first use of the group's name adds an identical communicator.
 bool ScenarioWriter::comes_with_programs(const models::CommunicatorTemplate& communicator) const {
   const std::string& name = communicator.name;
   models::CommunicatorTemplate plain;

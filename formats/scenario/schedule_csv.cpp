@@ -99,7 +99,7 @@ class ScheduleParser {
     places_.push_back(place);
   }
 
-  // Reads a cell, which may have blanks around it and quotes.
+  // Reads a cell, which can be in quotes, with blanks around it.
   void read_cell(std::string_view text, Place place) {
     const auto trim = [&](std::string_view around) {
       const std::size_t first = text.find_first_not_of(around);
@@ -200,8 +200,9 @@ class ScheduleParser {
     return action;
   }
 
-  // Translates the old vocabulary to the new one. In an old file without BW, a micro-batch has both
-  // a B and a W; in the new vocabulary, B includes W.
+  // Translates the old vocabulary to the new one. BW exists only in the old vocabulary. A file
+  // without BW is old if some micro-batch has both a B and a W, because B includes W in the new
+  // vocabulary.
   void translate() {
     if (!old_words_) {
       old_words_ = std::any_of(weights_.begin(), weights_.end(),
@@ -236,7 +237,7 @@ class ScheduleParser {
   std::optional<std::pair<Action, Place>> new_word_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> backwards_;  // stage, micro-batch
   std::set<std::pair<std::uint32_t, std::uint32_t>> weights_;
-  std::vector<bool> is_bw_;  // one entry per action, in order
+  std::vector<bool> is_bw_;  // by action, in file order: whether its word is BW
 };
 
 }  // namespace

@@ -27,9 +27,9 @@ struct ScheduleRow {
 std::vector<ScheduleRow> schedule_rows(std::string_view text);
 
 /// Reads a schedule of `pipelines` pipelines (see models::Schedule) that is valid
-/// (models::validate). The largest stage and micro-batch in the rows give their numbers.
-/// Understands both vocabularies. Since November 2024, I is the input gradient and B the whole
-/// backward; before, B was the input gradient and BW the whole backward. `partial`: see
+/// (models::validate). The largest stage and micro-batch in the rows give the numbers of stages and
+/// micro-batches. Understands both vocabularies. Since November 2024, I is the input gradient and B
+/// the whole backward; before, B was the input gradient and BW the whole backward. `partial`: see
 /// models::Schedule. Returns nullopt after mistakes, which `diagnostics` lists.
 std::optional<models::Schedule> read_schedule(const std::vector<ScheduleRow>& rows,
                                               std::uint32_t pipelines,

@@ -31,7 +31,7 @@ using models::StageAmounts;
 namespace {
 
 constexpr std::int64_t kMaxStages = 1 << 14;
-constexpr std::int64_t kMaxCalls = 1 << 10;  // limit per kind and moment
+constexpr std::int64_t kMaxCalls = 1 << 10;  // limit on calls per kind and moment
 constexpr std::uint64_t kMaxCosts = 1 << 20;
 constexpr std::uint64_t kMaxActions = 40'000'000;
 
@@ -241,7 +241,7 @@ class PipelineReader {
   struct Counts {
     std::uint32_t stages = 0;
     std::uint32_t micro_batches = 0;
-    bool between = false;  // per pair of neighboring stages, not per stage
+    bool between = false;  // whether values differ per pair of neighboring stages, not per stage
   };
 
   // Averages each cost over the stages of a rank, and takes the median over ranks, like ZB-V's
@@ -402,7 +402,7 @@ class PipelineReader {
   }
 
   // Sums the times of ops in sequence; in a backward, either of the weight gradients or of the
-  // others.
+  // other ops.
   static StageAmounts sum(const std::vector<models::StageOp>& ops, bool weight_grad,
                           const Counts& each) {
     const bool differ =
@@ -492,8 +492,8 @@ class PipelineReader {
     });
   }
 
-  // Layers per stage: an equal share of the model's, a list, or an expression of `stage`. Empty
-  // until the number of stages is known.
+  // Returns the layers per stage: an equal share of the model's layers, a list, or an expression of
+  // `stage`. Returns an empty list until the number of stages is known.
   std::vector<std::uint32_t> layers_of_stages(const YamlValue& value, std::uint32_t stages) {
     models::Diagnostics unheard;
     const bool of_model =
@@ -573,8 +573,8 @@ class PipelineReader {
     return {};
   }
 
-  // Reads one amount for all stages, or a list with one per stage. Each can differ by micro-batch,
-  // as a list or an expression of `micro_batch`. Expressions can also use `stage`.
+  // Reads one amount for all stages, or a list with one amount per stage. Each can differ by
+  // micro-batch, as a list or an expression of `micro_batch`. Expressions can also use `stage`.
   StageAmounts amounts(MapReader& map, const char* key, ValueType type, const Counts& counts,
                        StageAmounts otherwise) {
     const auto value = map.take(key);
@@ -638,7 +638,7 @@ class PipelineReader {
     return true;
   }
 
-  // Reads the amounts of one stage: a single one, or one for each of `micro_batches`.
+  // Reads the amounts of one stage: a single amount, or an amount for each of `micro_batches`.
   std::vector<std::int64_t> row_of(const YamlValue& value, const char* key, ValueType type,
                                    std::uint32_t stage, std::uint32_t micro_batches) {
     std::vector<std::int64_t> row;

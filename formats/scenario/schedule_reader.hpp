@@ -12,17 +12,17 @@
 
 namespace pipesim::formats {
 
-/// Reads the value of `schedule:` and adds sends and recvs. nullopt after an error. If `grid` is
-/// given, each rank of a stage in the grid has one such pipeline. `cluster` is the value of that
-/// key, for the transfer times that a schedule by costs needs; its mistakes are not reported here.
-/// `ops` gets the ops of a layer, if given.
+/// Reads the value of `schedule:` and adds sends and recvs. Returns nullopt after an error. If
+/// `grid` is given, each rank of a stage in the grid has one such pipeline. `cluster` is the value
+/// of the key `cluster`, for the transfer times that a schedule by costs needs; mistakes in it are
+/// not reported. `ops` gets the ops of a layer, if given.
 std::optional<models::Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
                                               const models::RankGrid* grid,
                                               const std::optional<YamlValue>& cluster,
                                               models::LayerOps& ops);
 
 /// Returns a scenario that runs `schedule`, with its costs as parameters: the output of `pipesim
-/// import torch-schedule`. Reads back as the same rows.
+/// import torch-schedule`. The scenario reads back as the same rows.
 std::string pipeline_scenario(const models::Schedule& schedule, const std::string& name);
 
 }  // namespace pipesim::formats

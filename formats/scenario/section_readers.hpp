@@ -32,15 +32,16 @@ void read_timeouts(const YamlValue& value, const ValueReader& values, models::Ta
 std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
                         const models::Cluster& cluster);
 
-/// Reads the value of `model:`, and `parallel:` and `train:` from `map`. nullopt after an error.
+/// Reads the value of `model:`, and `parallel:` and `train:` from `map`. Returns nullopt after an
+/// error.
 std::optional<models::LogicalGraph> read_model(const YamlValue& value, MapReader& map,
                                                const ValueReader& values);
 
-/// Reads the value of `parallel:` for a job without a model. nullopt after an error.
+/// Reads the value of `parallel:` for a job without a model. Returns nullopt after an error.
 std::optional<models::RankGrid> read_rank_grid(const YamlValue& value, const ValueReader& values);
 
 /// Returns the passes of `registry` that build tasks from a model, in order, with their options
-/// from `value`, the value of `passes:`. nullopt after an error.
+/// from `value`, the value of `passes:`. Returns nullopt after an error.
 std::optional<std::vector<models::PassCall>> read_passes(const std::optional<YamlValue>& value,
                                                          const models::PassRegistry& registry,
                                                          const ValueReader& values);

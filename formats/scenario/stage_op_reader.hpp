@@ -11,7 +11,8 @@
 
 namespace pipesim::formats {
 
-/// Reads a key of a map, with values per stage and micro-batch; nullopt without the key.
+/// A function that reads a key of a map, with values per stage and micro-batch. Returns nullopt
+/// without the key.
 using AmountsReader = std::function<std::optional<models::StageAmounts>(
     MapReader& map, const char* key, ValueType type)>;
 
@@ -20,7 +21,7 @@ using AmountsReader = std::function<std::optional<models::StageAmounts>(
 std::string read_stage_call(MapReader& map, const ValueReader& values,
                             models::StageCollective& call);
 
-/// Reads the ops of a layer. nullopt after an error.
+/// Reads the ops of a layer. Returns nullopt after an error.
 std::optional<models::LayerOps> read_layer_ops(const YamlValue& value, const ValueReader& values,
                                                const AmountsReader& amounts);
 

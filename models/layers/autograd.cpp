@@ -1,6 +1,6 @@
 // The backward and the optimizer. Each forward op gets a gradient op, which reads the gradient of
-// the op's output, the saved tensor and the variables. The gradient op gives the gradients of input
-// and variables.
+// the forward op's output, the saved tensor and the variables. The gradient op computes the
+// gradients of the forward op's input and variables.
 //
 // The gradient of a repeat is an accumulate (OneFlow's acc, named <repeat>_grad). The gradient of
 // an unpack would be a pack, but the user's input needs no gradient.
@@ -61,8 +61,9 @@ class Backward {
     return graph_.ops[input.op].outputs[input.output].type;
   }
 
-  // Adds the saved tensor and the variables as inputs. A saved tensor keeps its signature, so no
-  // boxing is needed. The first op of the backward always reads the output of its forward op.
+  // Adds the saved tensor, and the variables that the gradient needs, as inputs of `op`. A saved
+  // tensor keeps its signature, so no boxing is needed. The first op of the backward always reads
+  // the output of its forward op.
   void add_saved(const ModelOp& model_op, std::uint32_t forward, LogicalOp& op) const {
     const LogicalOp& of = graph_.ops[forward];
     LogicalInput saved = {forward, 0, of.outputs.front().signature};
@@ -112,7 +113,7 @@ class Backward {
   }
 
   LogicalGraph& graph_;
-  std::uint32_t last_ = kNoIndex;  // op that gives the gradient of the next op's output
+  std::uint32_t last_ = kNoIndex;  // op that computes the gradient of the next forward op's output
 };
 
 void run_autograd(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnostics) {

@@ -6,7 +6,7 @@
 namespace pipesim::models {
 namespace {
 
-// Whether the executor of collectives supports the change.
+// Whether OneFlow's executor of collectives supports `change`.
 bool has_collective(const Transition& change) {
   return !change.from.is_broadcast() && !change.to.is_partial_sum() &&
          !(change.from.is_partial_sum() && change.to.is_partial_sum());
@@ -19,7 +19,8 @@ std::string dispatcher_of(const ReducedChange& reduced, const Transition& change
   return change.over == Dimensions::kTensor ? "IntraGroup" : "InterGroup";
 }
 
-// Returns the first builder of the chain that supports the change, and sets `why` to the reason.
+// Returns the first builder of the chain that supports `change`; nullopt if none does. Sets `why`
+// to the reason for the result.
 std::optional<BoxingBuilder> choose(const Transition& change, const BoxingEdge& edge,
                                     bool collective_boxing, std::string& why) {
   if (change.from == change.to) {
@@ -187,7 +188,7 @@ std::vector<BoxingRow> boxing_rows(const LogicalGraph& graph) {
   std::vector<BoxingRow> rows;
   for (const std::uint32_t index : topological_order(graph)) {
     const LogicalOp& op = graph.ops[index];
-    if (op.kind == OpKind::kCollective) continue;  // reported with its reader
+    if (op.kind == OpKind::kCollective) continue;  // the rows of its readers include it
     for (const LogicalInput& input : op.inputs) {
       if (input.control) continue;
       const LogicalOp& source = graph.ops[input.op];

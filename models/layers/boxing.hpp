@@ -19,8 +19,8 @@
 namespace pipesim::models {
 
 /// The builders of the one-dimensional chain, in order. OneFlow's names end in SubTskGphBuilder.
-/// B21 and NaiveB2B are missing: they change the number of ranks, but all stages have the same
-/// number.
+/// B21 and NaiveB2B are missing: these builders change the number of ranks, but all stages have the
+/// same number.
 enum class BoxingBuilder : std::uint8_t {
   kOneToOne,          // each rank reads from its counterpart
   kCollectiveBoxing,  // one collective of the boxing executor
@@ -61,8 +61,8 @@ struct BoxingRoute {
 /// (nccl_use_compute_stream is off).
 BoxingRoute boxing_route(const BoxingEdge& edge, Hierarchy hierarchy, bool collective_boxing);
 
-/// Return the edge of an input, and whether the edge needs boxing. Reads on the same ranks in the
-/// same signature, and control inputs, need none.
+/// Return the edge of `input`, and whether an edge needs boxing. Control inputs, and reads on the
+/// same ranks in the same signature, need no boxing.
 BoxingEdge edge_of(const LogicalGraph& graph, const LogicalOp& reader, const LogicalInput& input);
 bool needs_boxing(const BoxingEdge& edge, Hierarchy hierarchy);
 

@@ -64,7 +64,7 @@ class ForwardBuilder {
     last_ = graph_.add(std::move(op));
   }
 
-  // Checks that a split tensor has the axis, and that its parts are equal.
+  // Checks that a split tensor has the split axis, and that the axis divides into equal parts.
   void check(const std::string& what, const LogicalOutput& output, Place place) {
     const std::vector<std::int64_t>& shape = output.type.shape;
     std::vector<std::int64_t> parts(shape.size(), 1);

@@ -1,4 +1,4 @@
-// Removes only parts that take no part in a run, so the fingerprint does not change.
+// The pass removes only items that do not affect a run, so the fingerprint does not change.
 #include "models/graph/graph_edit.hpp"
 #include "models/layers/shipped_passes.hpp"
 

@@ -39,7 +39,7 @@ std::vector<std::vector<std::uint32_t>> chains_of(const TaskGraph& graph,
     for (const ReadTemplate& read : graph.actors[i].reads) {
       const bool joins = is_data(graph, read) && can_join(graph, links, read.actor, i);
       if (!joins) continue;
-      // The first actor of a chain is its root, so that chains are sorted.
+      // Makes the first actor of a chain its root, so that chains are sorted by their first actors.
       const auto [first, other] = std::minmax({root(read.actor), root(i)});
       parent[other] = first;
     }
@@ -53,7 +53,7 @@ std::vector<std::vector<std::uint32_t>> chains_of(const TaskGraph& graph,
   return chains;
 }
 
-// Returns the readers of the chain's data that feed no other such reader.
+// Returns the readers of the chain's data that feed no other reader of this data.
 std::vector<std::uint32_t> sinks_of(const TaskGraph& graph,
                                     const std::vector<std::uint32_t>& chain) {
   const std::set<std::uint32_t> members(chain.begin(), chain.end());
@@ -99,7 +99,7 @@ void add_chain_order(TaskGraph& graph, const std::vector<ChainLink>& links, bool
       if (reads(graph.actors[chain[i]], chain[i - 1])) continue;
       add_control(graph, chain[i - 1], chain[i], "ctrl-" + graph.actors[chain[i]].name);
     }
-    // A single register shares its memory with no other register.
+    // A chain of one task shares no memory.
     if (!memory_guard || chain.size() < 2) continue;
     for (const std::uint32_t sink : sinks_of(graph, chain)) {
       if (sink == chain.front() || reads(graph.actors[sink], chain.front())) continue;

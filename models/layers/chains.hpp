@@ -11,7 +11,8 @@ namespace pipesim::models {
 
 /// The properties of an actor that decide its chain.
 struct ChainLink {
-  bool may_chain = false;  // a NormalForward task on a device; all its registers have one slot
+  // Whether the actor is a NormalForward task on a device, and all its registers have one slot.
+  bool may_chain = false;
   std::uint32_t stage = 0;
   std::int64_t ops = 0;  // ops per step
 };

@@ -1,7 +1,7 @@
 // A step of several micro-batches: the user's input is unpacked, each variable is repeated, and the
 // user's output is packed. autograd adds up the gradients of each repeat.
 //
-// OneFlow does the same during tracing (core/framework/op_interpreter/lazy_op_interpreter.cpp).
+// OneFlow inserts these ops during tracing (core/framework/op_interpreter/lazy_op_interpreter.cpp).
 // With one micro-batch, the pass does nothing.
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace pipesim::models {
 namespace {
 
-// Inserts an op of this kind after `source`. All readers of `source` then read the new op.
+// Inserts an op of `kind` after `source`. All readers of `source` then read the new op.
 void put_behind(LogicalGraph& graph, std::uint32_t source, OpKind kind, std::string name,
                 std::int64_t takes) {
   const std::int64_t times = graph.training.accumulation;

@@ -1,7 +1,7 @@
 // Replaces an edge from `from` to `to` by two edges with a buffer between them: an op of no
 // duration that passes its input on and holds one input per slot. The buffer is on the ranks of the
 // reader and reads from the same ranks as the reader did; the reader then reads the buffer of its
-// own rank. A reader that took a slot once per several ops still does; the buffer runs once per
+// own rank. A reader that takes a slot once per several ops still does so; the buffer runs once per
 // slot.
 #include <optional>
 #include <string>
@@ -17,7 +17,8 @@ namespace {
 
 void insert(TaskGraph& graph, std::uint32_t to, std::size_t read_index, ActorTemplate buffer) {
   ReadTemplate& read = graph.actors[to].reads[read_index];
-  // A copy has the same size, if the buffer's own rank can express the size.
+  // The buffer's output has the size of its input, if this size can be an expression of the
+  // buffer's own rank.
   const Boxed<Expr>& bytes = graph.actors[read.actor].registers[read.reg].bytes;
   const bool same = read.group == kNoIndex && bytes && !(read.rank && bytes->depends_on_rank());
   if (same) buffer.registers.front().bytes = bytes;
@@ -73,7 +74,8 @@ void run_insert_buffer(TaskGraph& graph, const PassOptions& options, Diagnostics
     const ReadTemplate& read = graph.actors[*to].reads[i];
     if (read.actor == *from && read.reg == *reg) reads.push_back(i);
   }
-  // Several reads are on different ranks or from different ranks; each gets a buffer.
+  // Several reads of a register differ in their own ranks or in their producer's ranks, so each
+  // read gets a buffer.
   for (const std::size_t read : reads) {
     buffer.name = free_name(graph.actors, name);
     insert(graph, (*to)++, read, buffer);

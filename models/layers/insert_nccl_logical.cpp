@@ -4,8 +4,8 @@
 // In each stage, ops that data connects and that run equally often form a subgraph; variables,
 // repeats, accumulates, packs and buffers are its borders. So each stage has one subgraph for the
 // forward and one for the backward. Only the last stage has one subgraph for both, because no
-// buffers separate them there. The largest subgraph fixes how often the ops run. The others follow
-// in order, if they run equally often and do not overlap. In a subgraph
+// buffers separate them there. The largest subgraph fixes how often the ops run. The other
+// subgraphs follow in order, if they run equally often and do not overlap. In a subgraph
 //
 //   * all ops get one order, through control registers if data does not order them;
 //   * an edge that changes the signature gets an NCCL op after its producer, if one exists for the
@@ -30,7 +30,7 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::uint32_t kMaxStreams = 8;  // kMaxNcclComputeStreamCount
+constexpr std::uint32_t kMaxStreams = 8;  // OneFlow's kMaxNcclComputeStreamCount
 
 class CollectiveInserter {
  public:
@@ -64,8 +64,8 @@ class CollectiveInserter {
            (op.kind == OpKind::kCompute || op.kind == OpKind::kUpdate);
   }
 
-  // Returns the ops that data connects, in topological order, as subgraphs sorted by their first
-  // op.
+  // Returns the subgraphs of `stage`: ops that data connects, in topological order. Subgraphs are
+  // sorted by their first op.
   std::vector<std::vector<std::uint32_t>> components(std::uint32_t stage) const {
     std::vector<std::uint32_t> parent(graph_.ops.size());
     std::iota(parent.begin(), parent.end(), 0);
@@ -113,7 +113,7 @@ class CollectiveInserter {
     return result;
   }
 
-  // Gives the subgraph one order, with collectives inserted. Returns all its ops.
+  // Puts the ops of `subgraph` into one order, with collectives inserted. Returns all these ops.
   std::vector<std::uint32_t> insert_in(const std::vector<std::uint32_t>& subgraph) {
     std::vector<std::uint32_t> ops;
     for (const std::uint32_t op : subgraph) {
@@ -137,8 +137,8 @@ class CollectiveInserter {
     if (!known) inputs.push_back({before, 0, {}, true});
   }
 
-  // Makes an op read its input `i` through a collective, if the signature changes and NCCL has one.
-  // Returns the collective if it is new.
+  // Makes `reader` read its input `i` through a collective, if the signature changes and NCCL has a
+  // collective for the change. Returns the collective if it is new.
   std::optional<std::uint32_t> insert(std::uint32_t reader, std::size_t i) {
     const LogicalInput input = graph_.ops[reader].inputs[i];
     if (input.control) return std::nullopt;
@@ -196,7 +196,8 @@ class CollectiveInserter {
     }
   }
 
-  // Adds one op for cast_to_tick, acc_tick and device_tick: once per step, after the backward.
+  // Adds one op in place of OneFlow's cast_to_tick, acc_tick and device_tick. The op runs once per
+  // step, after the backward.
   std::uint32_t add_tick(std::uint32_t stage, std::uint32_t last_op) {
     LogicalOp tick;
     tick.name = "AccTick-" + graph_.ops[last_op].name;

@@ -15,7 +15,7 @@ LogicalGraph* begin_model_pass(TaskGraph& graph, std::string_view pass, Diagnost
   const std::vector<std::string>& order = model_passes();
   const auto own = std::find(order.begin(), order.end(), pass);
   for (auto before = order.begin(); before != own; ++before) {
-    // The passes that make the ops and their stages are required.
+    // The first two passes, which make the ops and their stages, are required.
     const bool needed = before - order.begin() < 2;
     if (!needed || logical.has_done(*before)) continue;
     diagnostics.error({}, Code::kPassOrder, name + " must come after '" + *before + "'");

@@ -1,10 +1,10 @@
-// NCCL requires the calls of a device in the same order on all ranks. If data does not order two
+// NCCL requires all ranks to call collectives in the same order. If data does not order two
 // collectives, ranks can choose different orders, and then they hang.
 //
-// The order follows the data, and the file where data leaves it open. Each collective waits for the
-// previous one on its rank, through a control register of one slot. So the previous collective
-// cannot run ahead either, and the ops alternate: a#1 b#1 a#2 b#2 ... on every rank. The price of
-// one order is less overlap.
+// The order follows the data; if the data leaves the order open, the order follows the file. Each
+// collective waits for the previous one on its rank, through a control register of one slot. So the
+// previous collective cannot run ahead either, and the ops alternate: a#1 b#1 a#2 b#2 ... on every
+// rank. The price of a fixed order is less overlap.
 #include <map>
 #include <string>
 #include <vector>
@@ -33,7 +33,8 @@ std::vector<std::uint32_t> data_order(const TaskGraph& graph) {
   return order;
 }
 
-// Returns the number of ops of each actor template on its first rank; 0 if it is on no rank.
+// Returns, by actor template, the number of ops on the template's first rank; 0 for a template on
+// no rank.
 std::vector<std::uint32_t> ops_of(const Lowered& lowered, std::size_t actors) {
   std::vector<std::uint32_t> ops(actors, 0);
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
@@ -50,7 +51,7 @@ void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnos
   if (!lowered) return;
   const std::vector<std::uint32_t> ops = ops_of(*lowered, graph.actors.size());
 
-  std::vector<std::uint32_t> last(graph.ranks, kNoIndex);  // last collective on each rank
+  std::vector<std::uint32_t> last(graph.ranks, kNoIndex);  // by rank: last collective so far
   for (const std::uint32_t index : data_order(graph)) {
     const ActorTemplate& actor = graph.actors[index];
     if (!actor.collective || actor.collective->group != *group) continue;

@@ -1,8 +1,8 @@
 // Passes over the task graph, and the registry that finds passes by name.
 //
-// A shipped pass is one file in this folder, which ends in a function that returns its Pass, and a
-// line in shipped_passes.cpp. A user's program makes a registry of the shipped passes and adds to
-// it; no pass registers itself. See docs/how-to/passes.md.
+// A shipped pass consists of one file in this folder, which ends in a function that returns its
+// Pass, and one line in shipped_passes.cpp. A user's program makes a registry of the shipped passes
+// and adds its own passes; no pass registers itself. See docs/how-to/passes.md.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ enum class OptionType : std::uint8_t { kText, kNumber, kTruth };
 struct PassOption {
   std::string name;
   OptionType type = OptionType::kText;
-  std::optional<std::string> otherwise;  // default value; empty: required
+  std::optional<std::string> otherwise;  // default value; nullopt: the option is required
   std::string about;                     // description in one line
-  std::vector<std::string> one_of = {};  // allowed words of a text; empty: any
+  std::vector<std::string> one_of = {};  // allowed words of a text; empty: any text
   std::int64_t at_least = std::numeric_limits<std::int64_t>::min();  // minimum of a number
 };
 
@@ -56,7 +56,7 @@ std::string option_values(const PassOption& option);
 struct Pass {
   std::string name;                 // name, for example move-to-stream
   std::string about;                // description in one line
-  std::vector<PassOption> options;  // `name=value` sets the first one
+  std::vector<PassOption> options;  // `name=value` sets the first option
 
   /// Changes `graph`, or reports in `diagnostics` why it cannot. run_passes() verifies the result.
   void (*run)(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) = nullptr;

@@ -41,7 +41,7 @@ class Parser {
   const PassRegistry& registry_;
   Diagnostics& diagnostics_;
   std::size_t at_ = 0;
-  bool is_complete_ = true;  // false once a parse error has dropped a pass or an option
+  bool is_complete_ = true;  // whether no parse error has dropped a pass or an option
 };
 
 std::vector<PassCall> Parser::run() {
@@ -53,7 +53,7 @@ std::vector<PassCall> Parser::run() {
   return calls;
 }
 
-// Reads the text before the next sign, or the text in quotes.
+// Reads the text up to the next of kSigns, or the text in quotes.
 std::string Parser::word() {
   if (take('\'')) {
     const std::size_t end = text_.find('\'', at_);

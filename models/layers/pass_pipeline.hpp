@@ -3,7 +3,7 @@
 //   canonicalize,set-slots=Repeat:slots=4:register=ctrl
 //
 // Commas separate passes. Options follow a pass after colons; `pass=value` sets its first option. A
-// value in 'single quotes' can contain any of these signs.
+// value in 'single quotes' can contain commas, colons and '='.
 #pragma once
 
 #include <functional>
@@ -22,24 +22,26 @@ namespace pipesim::models {
 struct PassCall {
   const Pass* pass = nullptr;
   PassOptions options;
-  std::string text;  // the user's text
+  std::string text;  // text of the pass and its options, as the user wrote it
 };
 
-/// Parses the list of passes in `text`, which can be empty. If it has mistakes, returns nullopt,
-/// and `diagnostics` has all of them.
+/// Parses `text`, a list of passes that can be empty. Returns nullopt after mistakes; `diagnostics`
+/// lists all mistakes.
 std::optional<std::vector<PassCall>> parse_passes(std::string_view text,
                                                   const PassRegistry& registry,
                                                   Diagnostics& diagnostics);
 
 struct PipelineOptions {
-  bool verify_each = true;  // false: only before the first and after the last pass
-  std::function<void(const PassCall& call, const TaskGraph& graph)> after_each;  // can be empty
+  // Whether to verify after each pass; false: only before the first and after the last pass.
+  bool verify_each = true;
+  // Called after each pass; can be empty.
+  std::function<void(const PassCall& call, const TaskGraph& graph)> after_each;
 };
 
 /// Runs `calls` on `graph`, which must keep the rules of models/layers/verifier.hpp before and
-/// after. If it does not, or if a pass fails, returns false; `diagnostics` names the pass, and
-/// `graph` is in an intermediate state. A pipeline schedule is reduced to its programs, because
-/// passes can change them.
+/// after. If `graph` breaks a rule, or if a pass fails, returns false; `diagnostics` names the
+/// pass, and `graph` is in an intermediate state. A pipeline schedule is reduced to its programs,
+/// because passes can change them.
 bool run_passes(TaskGraph& graph, const std::vector<PassCall>& calls,
                 const PipelineOptions& options, Diagnostics& diagnostics);
 

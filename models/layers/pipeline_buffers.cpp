@@ -29,8 +29,8 @@ class BufferInserter {
 
   void run() {
     const auto count = static_cast<std::uint32_t>(graph_.ops.size());
-    // Handles all edges of the first kind first. OneFlow's pass has two loops, and the first loop
-    // sets the size of a buffer that both need.
+    // Handles all edges from forward to backward first. OneFlow's pass has two loops; if both need
+    // the same buffer, the first loop sets its size.
     for (const bool first : {true, false}) {
       for (std::uint32_t reader = 0; reader < count; ++reader) {
         for (std::size_t i = 0; i < graph_.ops[reader].inputs.size(); ++i) {
@@ -78,8 +78,8 @@ class BufferInserter {
     }
   }
 
-  // Inserts a buffer on the stage of the reader. `counts`: the buffer counts in the progress of its
-  // pass.
+  // Inserts a buffer on the stage of the reader. `counts`: whether the buffer counts in the
+  // progress of its pass.
   void put_at_reader(std::uint32_t reader, std::size_t i, std::int64_t slots, bool counts) {
     const std::uint32_t stage = graph_.ops[reader].stage;
     const LogicalInput tensor = tensor_of(graph_.ops[reader].inputs[i]);
@@ -127,7 +127,7 @@ class BufferInserter {
     graph_.ops[reader].inputs[i].output = 0;
   }
 
-  // Returns the original tensor, if the input is a buffer.
+  // Returns the tensor that `input` reads. If `input` reads a buffer, returns the original tensor.
   LogicalInput tensor_of(const LogicalInput& input) const {
     const LogicalOp& op = graph_.ops[input.op];
     return op.kind == OpKind::kBuffer ? tensor_of(op.inputs.front()) : input;

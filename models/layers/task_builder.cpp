@@ -2,7 +2,8 @@
 // the same ranks in the same signature directly. For other tensors, boxing inserts tasks:
 //
 //   OneToOne          for another rank: D2H on the producer, COMM_NET and H2D on the reader
-//   SliceBoxing       the same for each piece, and a task that joins (or adds up) the pieces
+//   SliceBoxing       the tasks of OneToOne for each piece, and a task that joins (or adds up) the
+//                     pieces
 //   CollectiveBoxing  one collective on the thread NCCL
 //   NaiveB2P          the tensor itself on the first rank of a group, and a task that gives zeros
 //                     on the other ranks; a control register of the producer on its own rank orders
@@ -30,7 +31,7 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::int64_t kOpsOfAutomaticGating = 1000;  // #8455
+constexpr std::int64_t kOpsOfAutomaticGating = 1000;  // limit of OneFlow's #8455
 constexpr std::size_t kStreamsOfAutomaticGating = 2;
 
 // The location of a tensor: a register on the ranks of a stage.
@@ -42,7 +43,7 @@ struct Source {
   std::int64_t ops = 1;  // ops per step
 };
 
-// The location that needs a tensor, and the place of its reader in the file.
+// A location at which a reader needs a tensor, and the reader's place in the file.
 struct Target {
   std::uint32_t stage = 0;
   bool on_host = false;
@@ -135,7 +136,8 @@ class TaskBuilder {
     return groups_[name] = static_cast<std::uint32_t>(graph_.groups.size() - 1);
   }
 
-  // Returns the communicator of a group and a stream hint: OneFlow keys communicators by both.
+  // Returns the communicator of a group and a stream hint: OneFlow has a communicator for each such
+  // pair.
   std::uint32_t communicator(std::uint32_t group, const std::string& stream) {
     const std::string name = graph_.groups[group].name + "-" + stream;
     const std::uint32_t known = index_of(graph_.communicators, name);
@@ -148,7 +150,7 @@ class TaskBuilder {
     return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
   }
 
-  // Gives the stream of the reader to buffers that ask for it. Such buffers have no stream hint.
+  // Sets the stream of buffers that use the stream of their reader, and so have no stream hint.
   void find_streams_of_readers() {
     for (LogicalOp& op : graph_.logical->ops) {
       for (const LogicalInput& input : op.inputs) {
@@ -285,8 +287,8 @@ class TaskBuilder {
     return streams.size() < kStreamsOfAutomaticGating || ops < kOpsOfAutomaticGating;
   }
 
-  // Makes `reader` wait for `producer` through a separate control register, as in OneFlow. For a
-  // tick, uses its output.
+  // Makes `reader` wait for `producer` through a separate control register, as in OneFlow. If
+  // `from` is a tick, uses the tick's output instead.
   void add_order(const LogicalOp& from, std::uint32_t producer, std::uint32_t reader) {
     if (from.kind == OpKind::kAccTick) {
       graph_.actors[reader].reads.push_back(
@@ -307,7 +309,7 @@ class TaskBuilder {
     return read;
   }
 
-  // Returns `read` as a read of `op`: with its place, and the rate of its kind.
+  // Returns `read` with the place of `op` and the rate of its kind.
   static ReadTemplate placed(ReadTemplate read, const LogicalOp& op) {
     read.place = op.place;
     if (op.kind == OpKind::kRepeat || op.kind == OpKind::kUnpack) {
@@ -389,7 +391,8 @@ class TaskBuilder {
 
   std::uint32_t add_slice_boxing(const BoxingStep& step, const Source& source, const Target& target,
                                  const LogicalOp& from) {
-    // A copy is cut in place; other tensors are joined from the whole group.
+    // A broadcast tensor is cut on each rank; other tensors are joined from the pieces of the whole
+    // group.
     const std::uint32_t pieces = step.change.from.is_broadcast() ? 1 : size_of(step.change.over);
     Reads reads;
     for (std::uint32_t distance = 0; distance < pieces; ++distance) {
@@ -405,7 +408,7 @@ class TaskBuilder {
   }
 
   // Adds zeros on all ranks of a group except the first, which reads the tensor. With `all_zeros`,
-  // the first rank gets zeros as well.
+  // the first rank also gets zeros.
   void add_partial_sum(const BoxingStep& step, const Source& source, const LogicalOp& op,
                        const LogicalOp& from, const LogicalOutput& tensor, bool all_zeros,
                        Reads& reads) {
@@ -442,8 +445,8 @@ class TaskBuilder {
     reads.push_back(placed(read_of({made, 0, op.stage, false, source.ops}, on), op));
   }
 
-  // Sets the slots of a repeat's control register, which drains with the data (#8226: `times`
-  // slots).
+  // Sets the slots of a repeat's control register: the number that the model states or, if this is
+  // 0, `times` (OneFlow's #8226). The register drains with the data.
   void set_control_of(const LogicalOp& from, RegisterTemplate& reg) const {
     if (from.kind != OpKind::kRepeat) return;
     const std::int64_t slots = logical_.decisions.repeat_control_slots;
@@ -451,7 +454,7 @@ class TaskBuilder {
     reg.drain_every = Expr::constant(from.times);
   }
 
-  // Returns the rank in stage `from` that corresponds to the own rank in stage `to`.
+  // Returns the rank in stage `from` that corresponds to the actor's own rank in stage `to`.
   Expr like(std::uint32_t from, std::uint32_t to) const {
     const auto distance = (std::int64_t{from} - std::int64_t{to}) * hierarchy_.size();
     return Expr::binary(distance < 0 ? Expr::Op::kSubtract : Expr::Op::kAdd, Expr::rank(),
@@ -469,7 +472,7 @@ class TaskBuilder {
         Op::kModulo,
         stride == 1 ? Expr::rank() : Expr::binary(Op::kDivide, Expr::rank(), number(stride)),
         number(size));
-    // The rank after the last one is the first.
+    // The first rank of the group follows the last rank.
     const Expr wraps = Expr::binary(Op::kGreaterEqual, seat, number(size - steps));
     const Expr forward = Expr::binary(Op::kAdd, own, number(std::int64_t{steps} * stride));
     const Expr back =
@@ -496,7 +499,7 @@ class TaskBuilder {
     return at;
   }
 
-  // Returns the result of a copy task, which all its readers share.
+  // Returns the output of a copy task. All readers of the copy share one task.
   Source copied(const Source& source, const std::string& how, const LogicalOp& from,
                 const Target& target, const Expr* rank, const std::string& where) {
     const auto key = std::make_tuple(source.actor, source.reg, where);
@@ -521,9 +524,9 @@ class TaskBuilder {
   const TaskOptions& options_;
   Diagnostics& diagnostics_;
   const Hierarchy hierarchy_;
-  std::vector<std::uint32_t> actors_;  // indexed by op
+  std::vector<std::uint32_t> actors_;  // by op: its actor
   std::uint64_t placed_ = 0;           // number of actors, over all ranks
-  std::vector<ChainLink> links_;       // indexed by actor
+  std::vector<ChainLink> links_;       // by actor: its properties for chains
   std::map<std::string, std::uint32_t> groups_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, Source> copies_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, Dimensions, std::string>, Source>

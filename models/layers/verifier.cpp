@@ -241,7 +241,8 @@ void Verifier::check_words(const std::vector<std::string>& words, const std::str
   if (twice != sorted.end()) tell_twice(what, *twice, {}, {});
 }
 
-// Steps of host programs may share a name if they are on different ranks.
+// Checks that actors have unique names. Only steps of host programs can share a name, if they are
+// on different ranks.
 void Verifier::check_actor_names() {
   std::map<std::string, std::vector<std::uint32_t>> by_name;
   for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) {
@@ -354,7 +355,7 @@ void Verifier::check_tensors() {
 
 // Compares an edge with its register, as OneFlow's TaskEdge does (task_node.cpp,
 // CheckRegstLbiValid): both must have the same tensors, by name. OneFlow's message is "TaskEdge lbi
-// and regst NOT match" with the two numbers, and does not name the edge.
+// and regst NOT match" with the two numbers of tensors, and does not name the edge.
 void Verifier::check_edge(const ActorTemplate& reader, const ReadTemplate& read) {
   if (!read.needs) return;
   const ActorTemplate& producer = graph_.actors[read.actor];

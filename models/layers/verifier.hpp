@@ -7,14 +7,16 @@
 namespace pipesim::models {
 
 /// Whether every index in `graph` refers to an existing item, and every rank belongs to the job.
-/// Reports violations in `diagnostics`. If false, no other function accepts the graph.
+/// Reports violations in `diagnostics`. If the result is false, no other function accepts the
+/// graph.
 bool verify_references(const TaskGraph& graph, Diagnostics& diagnostics);
 
 /// Whether `graph` keeps all rules. Reports violations in `diagnostics`, with the places of both
-/// ends. After a violation, rules with a higher number are not checked:
+/// ends of an edge. After a violation, rules with a higher number are not checked:
 ///
 /// 1. verify_references() is true.
-/// 2. Names are unique: of actors on each rank, of an actor's registers, of everything else.
+/// 2. Names are unique: of actors (for steps of host programs: on each rank), of an actor's
+///    registers, of everything else.
 /// 3. An actor's first register is its output `out`; a step of a host program has no registers and
 ///    no reads. An actor has everything that its kind requires. A program has only steps, or only
 ///    actors.

@@ -6,11 +6,11 @@
 namespace pipesim::models {
 namespace {
 
-// Indexed by sim::Verdict.
+// Names of verdicts, indexed by sim::Verdict.
 constexpr std::array<const char*, 6> kVerdictNames = {"completed", "deadlock", "starved",
                                                       "mismatch",  "crashed",  "limit"};
 
-// Indexed by Cause.
+// Names of causes, indexed by Cause.
 constexpr std::array<const char*, 10> kCauseNames = {
     "none",        "mismatch",      "cycle",         "dead rank",
     "failed link", "absent member", "outside input", "end of simulated time",

@@ -76,7 +76,7 @@ class Teller {
     }
   }
 
-  // Describes `event` in `what` and takes the step; false if the event cannot happen.
+  // Describes `event` in `what` and takes the step. Returns false if the event cannot happen.
   bool tell(const sim::Event& event, std::string& what) {
     const auto& pending = stepper_.pending();
     const auto found = std::find(pending.begin(), pending.end(), event);
@@ -175,7 +175,7 @@ class Teller {
   Names names_;
   const sim::Plan& plan_;
   sim::Stepper stepper_;
-  sim::IdVector<sim::ThreadId, std::vector<sim::ActorId>> actors_;  // by thread
+  sim::IdVector<sim::ThreadId, std::vector<sim::ActorId>> actors_;  // by thread: its actors
 };
 
 }  // namespace

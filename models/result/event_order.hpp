@@ -22,9 +22,9 @@ struct OrderStep {
 std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
                                       const std::vector<sim::Event>& order);
 
-/// Describes the events of `run` by time, with its own durations and faults (describe_order()
-/// supports neither). `run` must have kept the times of its ops. Returns an empty list if the plan
-/// has more than `limit` ops.
+/// Describes the events of `run` in the order of their times. Unlike describe_order(), supports
+/// durations and faults. `run` must have kept the times of its ops. Returns an empty list if the
+/// plan has more than `limit` ops.
 std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,
                                       std::size_t limit);
 

@@ -149,7 +149,7 @@ class Check {
 
   OrderedOp find(std::uint32_t rank, const ExpectedOp& op) {
     OrderedOp result{rank, op.name, op.number, false, sim::kNever};
-    // The full name, or the name without its trailing number.
+    // Tries the full name, then the name without its trailing number.
     const std::size_t digits = op.name.find_last_not_of("0123456789") + 1;
     for (const std::string& name : {op.name, op.name.substr(0, digits)}) {
       const auto found = actors().find({rank, name});

@@ -45,7 +45,7 @@ struct ExpectedIdle {
   bool together = false;  // whether the range applies to all ranks together
 };
 
-/// The expected memory of a rank: among several ranks, of the one that needs most.
+/// The expected memory of a rank; among several ranks, of the rank that needs most.
 struct ExpectedMemory {
   Place place;
   Bounds bytes;
@@ -75,7 +75,7 @@ struct Expectation {
   std::vector<ExpectedMemory> memory;
   /// Ops that must start in the order of each list. If no op of a list names its rank, the order
   /// applies to each rank that has all ops of the list. Otherwise an op without a rank is on the
-  /// rank of the op before.
+  /// rank of the previous op.
   std::vector<std::vector<ExpectedOp>> order;
 
   /// Whether the check needs a run with RunOptions::keep_op_times.

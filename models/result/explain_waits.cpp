@@ -26,7 +26,8 @@ std::uint32_t copies_of(const WaitNode& node, Copies copies) {
 
 using DescribeWait = std::function<Wait(const WaitEdge&)>;
 
-// Further cycles are only counted, and reported by their ranks.
+// The maximum number of other cycles that are reported in full. Further cycles are only counted,
+// and reported by their ranks.
 constexpr std::size_t kMaxOtherCycles = 100;
 
 // Cycles of a run, grouped by everything except their ranks.
@@ -102,7 +103,7 @@ class WaitersOfRoots {
     return incoming_.edges[incoming_.begin[root]];
   }
 
-  // Counts the waiters of `root`. Roots with the same direct waiters share one search.
+  // Returns the number of waiters of `root`. Roots with the same direct waiters share one search.
   std::uint32_t count(std::uint32_t root) {
     std::vector<std::uint32_t> straight;
     for (std::uint32_t i = incoming_.begin[root]; i < incoming_.begin[root + 1]; ++i) {
@@ -193,7 +194,8 @@ void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool lo
 // Returns the cause of the verdict; the enumerators of Cause are sorted by precedence.
 Cause cause_of(const Root& root) {
   if (root.party.kind == WaitNodeKind::kOutside) {
-    const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;  // a recv from any rank
+    // The op is a recv from any rank.
+    const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;
     return message ? Cause::kAbsentMember : Cause::kOutsideInput;
   }
   if (root.first.kind == sim::WaitKind::kDeadRank) return Cause::kDeadRank;

@@ -252,7 +252,7 @@ void Explainer::find_missing(Root& root, sim::CommunicatorId communicator, sim::
   const auto waits_there = [&](const CallOfRank& made) {
     return made.call == waiting && made.k + 1 == root.first.from.op.number;
   };
-  // A missing call after the hanging call cannot be its cause.
+  // A call that is missing after the hanging call cannot be the cause of the hang.
   const auto past = others.begin() + static_cast<std::ptrdiff_t>(found->made);
   if (std::none_of(past, others.end(), waits_there)) return;
   const auto info = [&](const CallOfRank& made) {
@@ -345,7 +345,8 @@ void Explainer::explain_deaths() {
   }
 }
 
-// Describes the cause of a death in the scenario's words; empty if the kind of death is enough.
+// Describes the cause of a death in the scenario's words. Returns an empty text if the kind of
+// death is enough.
 std::string Explainer::what_killed(const sim::RankDeath& death) const {
   switch (death.cause) {
     case sim::DeathCause::kAtTime:
@@ -551,7 +552,7 @@ std::uint32_t Explainer::steps_in(const sim::Thread& thread, std::uint32_t begin
   return count;
 }
 
-// Adds the progress of each stream, in ops. Used for ranks without named phases.
+// Adds the progress of each stream, in ops, to the report of a rank without named phases.
 void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& actors) const {
   const std::size_t first = report.progress.size();
   std::map<sim::StreamId, std::size_t> index_of;  // index in `report.progress`, minus `first`
@@ -602,7 +603,7 @@ std::optional<Wait> Explainer::first_wait(ActorId actor, std::uint32_t k) const 
   return wait(*edge);
 }
 
-// Whether a device looks busy while `actor` waits for its peers. Host calls do not keep a device
+// Whether a device looks busy while actor `id` waits for its peers. Host calls do not keep a device
 // busy.
 bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
   const sim::Actor& actor = lowered.plan.actors[id];

@@ -45,8 +45,8 @@ struct OpInfo {
 /// One end of a wait.
 struct WaitParty {
   sim::WaitNodeKind kind = sim::WaitNodeKind::kOp;
-  OpInfo op;               // for kOp
-  std::uint32_t rank = 0;  // for kOp and kRank
+  OpInfo op;               // kOp: the op
+  std::uint32_t rank = 0;  // kOp and kRank: the rank
 };
 
 /// A wait of `from` for `to`.
@@ -219,15 +219,18 @@ struct Explanation {
   std::vector<DeviceErrorReport> device_errors;
   std::vector<DeathReport> deaths;  // in order of occurrence
   std::uint32_t stuck = 0;          // number of ops in the wait-for graph
-  std::uint32_t collateral = 0;     // blocked ops outside these cycles; some may wait for a root
-  // [d]: blocked ops d + 1 waits away from the nearest cycle.
+  // Number of blocked ops outside the cycles; some may wait for a root.
+  std::uint32_t collateral = 0;
+  // Numbers of blocked ops by distance: entry d counts the ops that are d + 1 waits away from the
+  // nearest cycle.
   std::vector<std::uint32_t> collateral_by_distance;
   std::vector<RankReport> ranks;
-  // The verdict depends on crossing first sends, on a communicator of two ranks.
+  // Whether the verdict depends on crossing first sends, on a communicator of two ranks.
   bool crossing_first_sends = false;
-  // The verdict depends on a send that waits only because its buffer is registered.
+  // Whether the verdict depends on a send that waits only because its buffer is registered.
   bool registered_send = false;
-  bool destroys = false;  // the verdict depends on a rank that waits in destroying a communicator
+  // Whether the verdict depends on a rank that waits in destroying a communicator.
+  bool destroys = false;
 };
 
 /// Evaluates the waits of a quiescent run with work left. Sets `stuck`, roots, cycle and

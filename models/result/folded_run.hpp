@@ -24,22 +24,22 @@ struct FoldedRun {
   std::vector<RankSet> alike;  // per entry of Explanation::ranks, the ranks with the same report
 };
 
-/// A job with only its representative ranks laid out.
+/// A job of which only the representative ranks are lowered.
 struct FoldedJob {
   RankFolding folding;
   Lowered lowered;
 };
 
-/// Lays out the representative ranks. Returns nullopt if all ranks must be laid out: see
-/// fold_ranks(); also if timing matters, or if the graph has errors. Errors are reported for all
-/// ranks.
+/// Lowers the representative ranks. Returns nullopt if fold_ranks() requires all ranks, if timing
+/// matters, or if the graph has errors or warnings. Reports nothing: lowering all ranks reports the
+/// errors.
 std::optional<FoldedJob> fold_job(const TaskGraph& graph);
 
-/// Lays out the ranks to which another reading of `graph` was folded. All readings have the same
+/// Lowers the ranks to which `graph` was folded in another NCCL mode. All modes have the same
 /// steps.
 std::optional<FoldedJob> fold_job(const TaskGraph& graph, RankFolding folding);
 
-/// A laid-out job: all of its ranks, or representatives.
+/// A lowered job: all ranks, or only the representatives.
 using LaidOutJob = std::variant<Lowered, FoldedJob>;
 
 /// Returns the lowered ranks of `job`.
@@ -49,7 +49,7 @@ const Lowered& lowered_of(const LaidOutJob& job);
 /// the job is too large; after the representatives lowered, no other error can occur.
 Lowered lower_all(const TaskGraph& graph);
 
-/// Lays out a job, folded if possible. Returns nullopt after errors, see lower().
+/// Lowers a job, folded if possible. Returns nullopt after errors, see lower().
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics);
 
 /// Runs a folded job of `graph`. Returns nullopt if all ranks must be run: after an interruption,
@@ -58,7 +58,7 @@ std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagn
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options = {});
 
-/// Runs `graph` folded; nullopt if not possible.
+/// Runs `graph` folded. Returns nullopt if all ranks must be run.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options = {});
 
 }  // namespace pipesim::models

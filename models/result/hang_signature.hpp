@@ -13,8 +13,9 @@
 namespace pipesim::models {
 
 /// A hang without ranks, streams, micro-batches and op numbers: verdict, cause, and each kind of
-/// decisive wait once. For a cycle, its waits, by kind and by the ops at their ends. Else the first
-/// wait for each root, mismatched calls with their differences, deaths and device errors.
+/// decisive wait once. A cycle gives its waits, by kind and by the ops at their ends. Without a
+/// cycle, the signature has the first wait for each root, mismatched calls with their differences,
+/// deaths and device errors.
 struct HangSignature {
   sim::Verdict verdict = sim::Verdict::kCompleted;
   Cause cause = Cause::kNone;
@@ -38,7 +39,7 @@ HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
 
 /// Returns the reason why a run did not complete: "cycle: B0, B2, F1" (the participants, by name),
 /// "absent member: all_reduce". Omits ranks and op numbers, so that runs that hang in the same way
-/// have the same reason. Empty for a completed run.
+/// have the same reason. Returns an empty text for a completed run.
 std::string reason_of(const Explanation& explanation);
 
 /// Returns the ranks on the cycle; without a cycle, the ranks of the roots and of mismatched calls.

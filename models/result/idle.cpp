@@ -42,7 +42,7 @@ std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run)
 
 std::int64_t idle_share(std::int64_t time_ns, std::int64_t busy, std::int64_t ranks) {
   if (time_ns <= 0 || ranks <= 0) return 0;
-  // The total of all ranks can exceed 64 bits, so drops low digits.
+  // The total of all ranks can exceed 64 bits, so the loop drops low bits.
   constexpr std::int64_t kMax = std::int64_t{1} << 42;
   while (time_ns > kMax / ranks) {
     time_ns /= 2;

@@ -8,8 +8,8 @@
 namespace pipesim::models {
 namespace {
 
-// Lays out all ranks. Returns false if the job is too large; no other error can occur, because the
-// representative ranks lowered without errors.
+// Lowers all ranks into `job`. Returns false if the job is too large; no other error can occur,
+// because the representative ranks lowered without errors.
 bool lay_out_all(const TaskGraph& graph, LaidOutJob& job) {
   if (std::holds_alternative<Lowered>(job)) return true;
   Diagnostics unheard;
@@ -34,7 +34,7 @@ std::optional<JobRun> run_few(const TaskGraph& graph, FoldedJob job,
                 std::move(simulation.outcome), std::move(simulation.explanation)};
 }
 
-// The sum of the calls of actors.
+// Sums of the calls of actors.
 class WorkSum {
  public:
   explicit WorkSum(const TaskGraph& graph) : graph_(graph) {}

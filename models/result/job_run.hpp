@@ -27,8 +27,8 @@ struct JobRun {
 /// Returns the number of ops of all ranks, folded ranks included.
 std::uint64_t ops_of(const LaidOutJob& job);
 
-/// Runs `job`, laid out from `graph`. Runs all ranks if the representative ranks do not show how
-/// all ranks end; returns nullopt if the whole job is too large.
+/// Runs `job`, lowered from `graph`. Runs all ranks if the representative ranks do not show how all
+/// ranks end; returns nullopt if the whole job is too large.
 std::optional<JobRun> run_job(const TaskGraph& graph, LaidOutJob job,
                               const sim::RunOptions& options);
 
@@ -41,15 +41,15 @@ bool explain_run(const TaskGraph& graph, JobRun& run);
 std::optional<sim::Exploration> explore_folded(sim::Plan& few, sim::ExploreOptions options,
                                                const sim::Outcome* usual = nullptr);
 
-/// Explores all interleavings of `job`, laid out from `graph`. If the representative ranks do not
+/// Explores all interleavings of `job`, lowered from `graph`. If the representative ranks do not
 /// decide, replaces `job` by all ranks; if the whole job is too large, the answer is undecided.
 /// `usual`: the run of `job`, if the caller has it.
 sim::Exploration explore_job(const TaskGraph& graph, LaidOutJob& job,
                              const sim::ExploreOptions& options,
                              const sim::Outcome* usual = nullptr);
 
-/// Runs `job` in the hanging interleaving of `found`, a result of explore_job(). Returns nullopt as
-/// run_job() does.
+/// Runs `job` in the hanging interleaving of `found`, a result of explore_job(). Returns nullopt if
+/// the whole job is too large.
 std::optional<JobRun> run_hang(const TaskGraph& graph, LaidOutJob job,
                                const sim::Exploration& found, const std::atomic<bool>* stop);
 
@@ -64,7 +64,7 @@ struct Work {
 using WorkKey = std::pair<int, std::vector<std::uint32_t>>;
 using WorkTable = std::map<WorkKey, Work>;
 
-/// Returns the work of `job`, laid out from `graph`. Counts each call of a group, so that grouping
+/// Returns the work of `job`, lowered from `graph`. Counts each call of a group, so that grouping
 /// the same calls differently is the same work.
 WorkTable work_of(const TaskGraph& graph, const LaidOutJob& job);
 

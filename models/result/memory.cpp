@@ -17,7 +17,7 @@ using sim::ActorId;
 using sim::EdgeId;
 using sim::RegisterId;
 
-// In use until the end of the run.
+// The end of a use that lasts until the end of the run.
 constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
 
 // Order of changes at the same time: memory is returned before memory is taken. Changes of a
@@ -33,7 +33,8 @@ struct Change {
 };
 
 // Calls `visit` for each of `actions` from `begin` to `end` that keeps or drops the activations of
-// a micro-batch. Passes whether the action keeps the activations, and their bytes.
+// a micro-batch. Passes whether the action keeps the activations, the action, and the bytes of the
+// activations.
 template <typename Visit>
 void visit_activations(const Pipeline& pipeline, const Actions& actions, std::size_t begin,
                        std::size_t end, const Visit& visit) {
@@ -63,7 +64,7 @@ void visit_held_before(const Pipeline& pipeline, const Actions& row, const Visit
       });
 }
 
-// The stages of a row with gathered weights.
+// The set of stages whose weights a row has gathered at some point of the row.
 class Gathered {
  public:
   Gathered(const Pipeline& pipeline, const Actions& row) : pipeline_(pipeline) {
@@ -75,7 +76,8 @@ class Gathered {
     }
   }
 
-  /// Bytes of weights that the row drops but did not gather: in use from the start.
+  /// Returns the bytes of weights that the row drops but did not gather, which are in use from the
+  /// start.
   std::int64_t before() const { return before_; }
 
   /// Returns the change of the bytes in use by this action.
@@ -98,7 +100,8 @@ class Gathered {
 
 class Memory {
  public:
-  /// Computes the memory of `outcome`. `counts`: counts slots and activations instead of bytes.
+  /// Computes the memory of `outcome`. `counts`: whether to count slots and activations instead of
+  /// bytes.
   Memory(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome, bool counts)
       : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome), counts_(counts) {
     if (graph.pipeline) ops_.emplace(*graph.pipeline, lowered);
@@ -195,8 +198,9 @@ class Memory {
         [&](EdgeId edge) { return !plan_.registers[plan_.edges[edge].source].control; });
   }
 
-  // Returns the begin of the use of a slot: its launch, when the op takes a credit. A register
-  // without readers takes no credit, so its use begins at the start of the op.
+  // Returns the time at which the use of a slot begins: the launch of the first op that fills the
+  // slot, which takes a credit. A register without readers takes no credit, so its use begins at
+  // the start of the op.
   std::int64_t begin_of(const sim::Register& reg, std::uint32_t slot) const {
     const sim::OpTimes& first = times(reg.producer, slot * std::uint64_t{reg.ops_per_slot});
     return (reg.edges == reg.edges_end ? first.start : first.launch).ns;

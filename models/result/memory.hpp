@@ -25,7 +25,7 @@ namespace pipesim::models {
 
 /// The memory of a rank, in bytes.
 struct RankMemory {
-  std::int64_t held = 0;      // held throughout: TaskGraph::memory and weights of a schedule
+  std::int64_t held = 0;  // in use throughout the run: TaskGraph::memory and weights of a schedule
   std::int64_t reserved = 0;  // `held`, all slots, and ActivationMemory::most_bytes of a schedule
   std::int64_t peak = 0;      // maximum in use at any time, including `held`
   std::int64_t peak_ns = 0;   // first time at which the peak is reached
@@ -55,9 +55,9 @@ struct MemoryStep {
 };
 
 struct MemoryUse {
-  bool in_bytes = false;  // false: no sizes are known, so slots and activations are counted
+  bool in_bytes = false;  // whether sizes are known; else slots and activations are counted
   std::vector<std::vector<MemoryStep>> ranks;  // by rank: one step per time, the first at 0
-  std::vector<std::int64_t> held;  // by rank: the part of `used` that is held throughout
+  std::vector<std::int64_t> held;  // by rank: the part of `used` that is in use throughout the run
 };
 
 /// Returns the memory in use over time, by rank. The run must have kept the times of its ops.

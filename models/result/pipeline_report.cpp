@@ -93,8 +93,8 @@ class Report {
     }
   }
 
-  // Reports everything except deferred gaps and the time after the last action. Stores the end of
-  // the last action in `now`.
+  // Returns the report of `rank` without deferred gaps and the idle time after its last
+  // computation. Stores the end of the last computation in `now`, and raises `makespan`.
   PipelineRank rank_report(std::uint32_t rank, std::int64_t& now, std::int64_t& makespan) {
     PipelineRank result;
     bool first = true;
@@ -130,7 +130,7 @@ class Report {
   struct Inputs {
     std::int64_t input = 0;
     std::int64_t gradient = 0;
-    // False: an input comes from a row not visited yet, or from before the schedule.
+    // Whether no input comes from a row not visited yet or from before the schedule.
     bool are_known = true;
 
     void wait_for(std::int64_t& latest, std::int64_t end) {

@@ -46,7 +46,7 @@ class Search {
   const Explanation& explanation_;
   sim::RunOptions options_;
   std::uint64_t ops_left_;
-  // Actor and register; no register for a stream change.
+  // Changes tried so far: actor and register, which is empty for a stream change.
   std::set<std::pair<std::uint32_t, std::string>> tried_;
   std::vector<Remedy> result_;
 };

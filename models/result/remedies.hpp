@@ -19,9 +19,9 @@ struct Remedy {
   enum class Kind : std::uint8_t { kStream, kSlots };
   Kind kind = Kind::kStream;
   std::string op;
-  std::string from_stream;  // for kStream
+  std::string from_stream;  // kStream: stream before the change
   std::string to_stream;
-  std::string reg;  // for kSlots
+  std::string reg;  // kSlots: name of the register
   std::int64_t slots_before = 0;
   std::int64_t slots = 0;  // the smallest number found to work
 };
@@ -40,8 +40,8 @@ struct Misplacement {
 /// Returns the misplacements on the cycle of `hang`, a run of `graph`, in the order of the cycle.
 std::vector<Misplacement> find_misplacements(const TaskGraph& graph, const Simulation& hang);
 
-/// Returns the changes that let `hang`, a run of `graph`, complete with its timing, in the order of
-/// the cycle.
+/// Returns the changes that let `hang`, a run of `graph`, complete with the same timing, in the
+/// order of the cycle.
 std::vector<Remedy> find_remedies(const TaskGraph& graph, const Simulation& hang,
                                   std::uint64_t max_ops = kMaxRemedyOps);
 

@@ -42,7 +42,7 @@ WorkKind kind_of_slot(const Actions& actions, std::size_t slot) {
 }
 
 // Returns the kind of a part of a slot, such as "attention of 0F7": the kind of the part's action.
-// Without ops, a part of overlapped actions is of the overlapped kind.
+// Without ops, a part of overlapped actions has the overlapped kind.
 WorkKind kind_of_part(const std::string& name, WorkKind slot) {
   const std::size_t of = name.rfind(" of ");
   if (slot != WorkKind::kOverlapped || of == std::string::npos) return slot;
@@ -184,7 +184,7 @@ class Lanes {
       slice.work_ns =
           never ? slice.end_ns : std::clamp(work.begin_ns, slice.begin_ns, slice.end_ns);
     } else {
-      slice.work_ns = slice.end_ns;  // a wait for an event
+      slice.work_ns = slice.end_ns;  // the op is a wait for an event
     }
     return slice;
   }
@@ -233,7 +233,7 @@ class Lanes {
   sim::IdVector<sim::ThreadId, std::uint32_t> lane_of_thread_;
   sim::IdVector<sim::StreamId, std::uint32_t> lane_of_stream_;
   std::vector<std::int64_t> end_of_rank_;
-  std::vector<std::uint8_t> died_;  // by rank: died before the run was quiescent
+  std::vector<std::uint8_t> died_;  // by rank: whether the rank died before the run was quiescent
 };
 
 /// The flows between the ops of a run.
@@ -272,7 +272,8 @@ class Flows {
     flows_.push_back({kind, from.actor, from.k, to.actor, to.k});
   }
 
-  // Collects the calls in program order: a rank makes all calls on a communicator on one stream.
+  // Collects the calls in program order, because a rank makes all calls on a communicator on one
+  // stream.
   void collect_calls() {
     std::vector<std::uint32_t> done(plan_.actors.size(), 0);
     std::map<std::pair<sim::CommunicatorId, std::uint32_t>, std::size_t> round_of_member;

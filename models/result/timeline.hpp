@@ -21,7 +21,7 @@ enum class WorkKind : std::uint8_t {
   kWeightGrad,  // only the weight gradient
   kOverlapped,  // a forward and a backward at the same time
   kCollective,
-  kMessage,  // sends, receives and copies
+  kMessage,  // sends, recvs and copies
   kBuffer,
   kControl,  // order without work: events, ticks, zeros
   kHost,     // host steps
@@ -29,7 +29,7 @@ enum class WorkKind : std::uint8_t {
 inline constexpr int kWorkKindCount = 10;
 
 /// Returns the kind of each actor of a plan. A phase called "forward..." or "backward..." sets the
-/// kind of computing actors; the action of a schedule does the same.
+/// kind of computing actors. The action of a schedule also sets the kind of its actors.
 sim::IdVector<sim::ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowered& lowered);
 
 /// Returns the kind of a template, as far as the template alone determines the kind.
@@ -41,7 +41,7 @@ struct Slice {
   std::uint32_t k = 0;  // index of the op, from 0
   WorkKind kind = WorkKind::kCompute;
   bool done = false;
-  std::int64_t begin_ns = 0;  // start of the op; in the lane of a thread, its entry
+  std::int64_t begin_ns = 0;  // start of the op; in the lane of a thread, entry of the op
   std::int64_t work_ns = 0;   // end of waiting and start of work; `end_ns` if the op never worked
   // End of the op; if unfinished, end of the timeline, or death of the rank.
   std::int64_t end_ns = 0;
@@ -91,8 +91,8 @@ struct Flow {
   std::uint32_t to_k = 0;
 };
 
-/// Returns the flows between completed ops. A flow leads from a send to its receive (matched by
-/// order, docs/reference/rules.md 9.5), from the last member of a collective to start to all other
+/// Returns the flows between completed ops. A flow leads from a send to its recv (matched by order,
+/// docs/reference/rules.md 9.5), from the last member of a collective to start to all other
 /// members, or from the producer of a register to a consumer on another rank. The run must have
 /// kept the times of its ops.
 std::vector<Flow> flows(const Simulation& run);

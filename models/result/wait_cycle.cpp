@@ -1,12 +1,12 @@
-// The search for the shortest cycle. Tries each node v of a strong component as the smallest node
-// of a cycle, in ascending order. A backward search from v through larger nodes of the component
-// gives every node's distance to v. The shortest cycle through v has length 1 + the minimum
-// distance of v's successors. A walk from v that always takes the smallest node one step nearer
-// yields the first such cycle in the order of find_cycle(). A later v wins only with a strictly
-// shorter cycle, so no search goes deeper than the best length so far.
+// The search for the shortest cycle. The search tries each node v of a strong component as the
+// smallest node of a cycle, in ascending order. A backward search from v through larger nodes of
+// the component gives every node's distance to v. The shortest cycle through v has length 1 + the
+// minimum distance of v's successors. A walk from v that always takes the smallest node that is one
+// step nearer to v yields the first such cycle in the order of find_cycle(). A later v wins only
+// with a strictly shorter cycle, so no search goes deeper than the best length so far.
 //
 // In a component beyond the limit, a single search starts from the smallest node; chords then
-// shorten its cycle until none is left.
+// shorten the cycle of this search until no chord is left.
 //
 // tests/unit/models/result/wait_cycle_test.cpp compares the results with all cycles of random
 // small graphs.
@@ -51,10 +51,10 @@ class CycleSearch {
   const sim::WaitGraph& graph_;
   IncomingWaits incoming_;
   std::uint32_t exact_limit_;
-  std::vector<std::uint32_t> component_;       // by node
-  std::vector<std::uint32_t> component_size_;  // by component
+  std::vector<std::uint32_t> component_;       // by node: its strong component
+  std::vector<std::uint32_t> component_size_;  // by component: number of nodes
   std::vector<std::uint8_t> circular_;   // by component: whether the component contains a cycle
-  std::vector<std::uint32_t> distance_;  // by node, from the last search
+  std::vector<std::uint32_t> distance_;  // by node: distance to the start of the last search
   std::vector<std::uint32_t> queue_;     // nodes of the last search
   WaitCycle result_;
 };
@@ -134,7 +134,7 @@ bool CycleSearch::cut_shortest_chord() {
   for (const std::uint32_t node : queue_) distance_[node] = kNoIndex;
   queue_.clear();
   PIPESIM_CHECK(length > 0);
-  // Uses "distance" for the position of a node on the cycle.
+  // Uses `distance_` for the position of a node on the cycle.
   for (std::uint32_t i = 0; i < length; ++i) {
     queue_.push_back(graph_.edges[result_.edges[i]].from);
     distance_[queue_.back()] = i;
@@ -196,7 +196,7 @@ WaitCycle CycleSearch::run() {
 std::vector<WaitCycle> CycleSearch::run_others(const WaitCycle& first, std::size_t most) {
   find_components();
   distance_.assign(graph_.nodes.size(), kNoIndex);
-  std::map<std::uint32_t, WaitCycle> found;  // by component
+  std::map<std::uint32_t, WaitCycle> found;  // by component: its cycle
   std::vector<std::uint32_t> order;
   std::vector<std::uint8_t> done(component_size_.size(), 0);
   if (!first.edges.empty()) done[component_[graph_.edges[first.edges.front()].from]] = 1;

@@ -22,17 +22,18 @@ struct IncomingWaits {
 /// at the target of the last.
 struct WaitCycle {
   std::vector<std::uint32_t> edges;  // indices in WaitGraph::edges; empty: no cycle
-  bool shortest = true;              // false: only known to have no chords
+  bool shortest = true;  // whether no shorter cycle exists; false: the cycle only has no chords
   std::uint32_t components = 0;  // number of groups of nodes that wait for one another in cycles
 };
 
-/// The number of nodes of the largest strong component with an exact search for the shortest cycle.
+/// The maximum number of nodes of a strong component in which the search for the shortest cycle is
+/// exact.
 inline constexpr std::uint32_t kLargestExactComponent = 20'000;
 
-/// Returns the shortest cycle of `graph`. Among several, returns the first in a node by node
-/// comparison, starting from the smallest node. Nodes are sorted by rank, place in the file and op
-/// number. In a component larger than `exact_limit`, returns a cycle without chords: no edge
-/// between its nodes can shorten the cycle.
+/// Returns the shortest cycle of `graph`. Among several shortest cycles, returns the first in a
+/// node by node comparison, starting from the smallest node. Nodes are sorted by rank, place in the
+/// file and op number. In a component larger than `exact_limit`, returns a cycle without chords: no
+/// edge between its nodes can shorten the cycle.
 ///
 /// Cost: linear time for strong components (Tarjan, by Boost.Graph), then one search per node of a
 /// component. A search goes no deeper than the length of the best cycle so far.

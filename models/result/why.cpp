@@ -22,7 +22,7 @@ class Chain {
     for (const Wait& wait : run.explanation.cycle) cycle_.insert(key(wait.from.op));
   }
 
-  // Finds the node of op `k`, or of the op that its actor must do first.
+  // Returns the node of op `k`, or of the earlier op that the actor must do first.
   std::uint32_t find(sim::ActorId actor, std::uint32_t k) const {
     std::uint32_t found = kNoIndex;
     for (std::uint32_t i = 0; i < waits_.nodes.size(); ++i) {

@@ -20,7 +20,7 @@ struct Why {
   /// The start of the chain if the host has not reached the op: the host's current step.
   std::optional<OpInfo> host_at;
   /// The waits from the op to a root or to `cycle`; `to` of each wait is `from` of the next wait.
-  /// Empty if the run is not quiescent.
+  /// The list is empty if the run is not quiescent.
   std::vector<Wait> chain;
   // The cycle, starting at the end of the chain; empty: the chain ends at a root.
   std::vector<Wait> cycle;

@@ -56,8 +56,8 @@ struct ActionSort {
   std::uint32_t count = 0;
   Numbering numbers;  // micro-batches, if `regular`
   bool regular = true;
-  std::uint32_t actor = kNoIndex;                 // shared by all; kNoIndex: see `actors`
-  std::map<std::uint32_t, std::uint32_t> actors;  // keyed by micro-batch
+  std::uint32_t actor = kNoIndex;                 // actor of all actions; kNoIndex: see `actors`
+  std::map<std::uint32_t, std::uint32_t> actors;  // by micro-batch: actor
 
   void add(std::uint32_t micro_batch) {
     if (count == 0) numbers.first = micro_batch;
@@ -72,7 +72,7 @@ struct BodyStep {
   static constexpr std::size_t kNoCall = std::numeric_limits<std::size_t>::max();
 
   std::size_t call = kNoCall;  // index in Pipeline::collectives
-  bool beside = false;         // the call starts with the part, not after it
+  bool beside = false;         // whether the call starts with the part, not after it
 };
 
 /// An action of a slot, with its computation split into parts by calls.

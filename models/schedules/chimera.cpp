@@ -3,9 +3,9 @@
 // A unit has D micro-batches on D ranks, D/2 in each direction. A slot holds one forward or
 // backward. Stage s of a pipeline runs forward m in slot s + 2m and backward m in slot D + 2m +
 // (D-1-s): each direction is 1F1B as late as possible. The directions never share a slot: on each
-// rank, one uses the even slots and the other the odd slots. The schedule is the order of the
-// slots. More micro-batches form more units, each 2D slots after the previous unit ("direct
-// concatenation" in the paper); again no two actions share a slot.
+// rank, one direction uses the even slots and the other direction the odd slots. The schedule is
+// the order of the slots. More micro-batches form more units, each 2D slots after the previous unit
+// ("direct concatenation" in the paper); again no two actions share a slot.
 #include <algorithm>
 #include <utility>
 
@@ -15,14 +15,15 @@ namespace pipesim::models::schedules {
 
 std::vector<Actions> chimera(const ScheduleShape& shape) {
   const std::uint32_t depth = shape.stages;
-  // Micro-batches per direction.
+  // Micro-batches per direction, in a unit and in total.
   const std::uint32_t unit = std::min(depth, shape.micro_batches) / 2;
   const std::uint32_t count = shape.micro_batches / 2;
   std::vector<Actions> rows;
   for (std::uint32_t rank = 0; rank < depth; ++rank) {
     std::vector<std::pair<std::uint64_t, Action>> slots;
     for (const bool down : {true, false}) {
-      const std::uint32_t at = down ? rank : depth - 1 - rank;  // position in its pipeline
+      // Position of the rank in the pipeline of this direction.
+      const std::uint32_t at = down ? rank : depth - 1 - rank;
       const std::uint32_t stage = down ? at : depth + at;
       for (std::uint32_t m = 0; m < count; ++m) {
         const std::uint64_t start =

@@ -23,7 +23,7 @@ namespace {
 using Time = std::int32_t;  // unit: slots
 
 // The actions of a rank for each micro-batch, in order. kWeights stands for both weight gradients,
-// in the order of the input gradients.
+// in the order of the input gradients; kFree marks a free slot.
 enum Kind : std::uint8_t { kFirst, kSecond, kSecondGrad, kFirstGrad, kWeights, kFree };
 constexpr std::uint8_t kMoved = kWeights;  // earlier kinds occur once per micro-batch
 
@@ -80,7 +80,8 @@ class Line {
     return most;
   }
 
-  /// Moves the action at `from` to the earlier free slot `to`, unless memory would exceed `most`.
+  /// Moves the action at `from` to the earlier free slot `to`. If memory would exceed `most`,
+  /// returns false without a change.
   bool move(Time from, Time to, std::uint32_t number, std::int32_t most) {
     const std::uint8_t kind = at(from);
     slot(to) = kind;
@@ -95,8 +96,8 @@ class Line {
   }
 
  private:
-  // The memory after a slot. While weight gradients are not placed, open ones count as placed in
-  // the free slots.
+  // The memory after a slot. While weight gradients are not placed, open weight gradients count as
+  // placed in the free slots.
   struct State {
     std::int32_t held = 0;
     std::int32_t open = 0;
@@ -130,8 +131,8 @@ class Line {
     return state;
   }
 
-  // Recomputes memory from `begin` on, at least to `end`. If it exceeds `most`, returns false and
-  // changes nothing.
+  // Recomputes memory from `begin` on, at least to `end`. If the memory exceeds `most`, returns
+  // false and changes nothing.
   bool remember(Time begin, Time end, std::int32_t most) {
     State state = begin == 0 ? State() : memory_[static_cast<std::size_t>(begin) - 1];
     fresh_.clear();
@@ -192,8 +193,8 @@ class Lines {
     return items;
   }
 
-  // Moves actions before the first rank's first backward and after its last forward; without weight
-  // gradients, only after its last forward.
+  // Moves the actions before the first rank's first backward and after the first rank's last
+  // forward; without weight gradients, only the actions after this forward.
   void move_all(bool with_weights) {
     std::int32_t most = 0;
     for (Line& line : lines_) most = std::max(most, line.count_memory());
@@ -254,7 +255,8 @@ class Lines {
     return low;
   }
 
-  // Moves each action as early as its inputs and the order of its rank allow; each takes one slot.
+  // Moves each action as early as its inputs and the order of its rank allow; each action takes one
+  // slot.
   void squeeze() {
     std::vector<std::array<std::vector<Time>, 5>> fresh(lines_.size());
     std::vector<Time> free(lines_.size(), 0);
@@ -282,7 +284,7 @@ class Lines {
   std::vector<Line> lines_;
 };
 
-// Returns one row. Weight gradients of the second stage come before the first stage's.
+// Returns the row of `rank`. Weight gradients of the second stage come before the first stage's.
 Actions row_of(const Line& line, std::uint32_t rank, const ScheduleShape& shape) {
   const std::uint32_t first = rank;
   const std::uint32_t second = shape.stages - 1 - rank;
@@ -293,7 +295,7 @@ Actions row_of(const Line& line, std::uint32_t rank, const ScheduleShape& shape)
   std::sort(slots.begin(), slots.end());
   Actions row;
   std::array<std::uint32_t, 4> done{};
-  std::array<std::uint32_t, 2> weights{};  // number done: second stage, first stage
+  std::array<std::uint32_t, 2> weights{};  // weight gradients so far: second stage, first stage
   for (const auto& [time, kind] : slots) {
     if (kind == kWeights) {
       const std::uint32_t of = weights[0] < done[kSecondGrad] ? 0 : 1;

@@ -16,7 +16,8 @@ namespace {
 
 class DualPipeRank {
  public:
-  /// `rank` of `ranks`, with `count` micro-batches through each of its two stages.
+  /// Creates the row of `rank` of `ranks`, with `count` micro-batches through each of the rank's
+  /// two stages.
   DualPipeRank(std::uint32_t rank, std::uint32_t ranks, std::uint32_t count, std::uint32_t stage0,
                std::uint32_t stage1)
       : rank_(rank), ranks_(ranks), count_(count), stage_{stage0, stage1} {}

@@ -4,7 +4,7 @@
 // * GPipe (Huang et al., arXiv 1811.06965): all forwards, then all backwards;
 // * 1F1B (PipeDream-Flush: Narayanan et al., arXiv 2104.04473): the fewest forwards ahead that keep
 //   the pipeline full, then a forward and a backward in turn;
-// * interleaved 1F1B (same paper; rounds as in PyTorch's ScheduleInterleaved1F1B): the same over
+// * interleaved 1F1B (same paper; rounds as in PyTorch's ScheduleInterleaved1F1B): 1F1B over
 //   several stages per rank, in rounds with about one micro-batch per rank, or in Megatron-LM's
 //   groups;
 // * looped BFS (Lamy-Poirier, arXiv 2211.05953; PyTorch's ScheduleLoopedBFS): all micro-batches of
@@ -79,7 +79,7 @@ std::vector<Actions> one_f_one_b(const ScheduleShape& shape) {
     Actions& row = rows[rank];
     const std::uint32_t behind = shape.ranks() - 1 - rank;
     const std::uint32_t warm_up = std::min(count, behind);
-    row.reserve(2 * std::size_t{count} + warm_up + 2);  // the rest are empty slots
+    row.reserve(2 * std::size_t{count} + warm_up + 2);  // forwards, backwards, and empty slots
     add_empty(row, rank);
     std::uint32_t done = 0;
     for (std::uint32_t m = 0; m < warm_up; ++m) row.push_back(forward(rank, m));

@@ -50,7 +50,7 @@ struct ScheduleShape {
   // Micro-batches that a chunk of interleaved 1F1B takes in a row, as in Megatron-LM; 0: as in
   // PyTorch.
   std::uint32_t group = 0;
-  bool combined = false;  // a forward and a backward run as one, if `group` is set
+  bool combined = false;  // whether a forward and a backward run as one, if `group` is set
   ScheduleCosts costs = {};
 
   std::uint32_t ranks() const { return stages / chunks; }
@@ -59,10 +59,10 @@ struct ScheduleShape {
 /// Returns the default number of stages per rank.
 std::uint32_t usual_chunks(ScheduleKind kind);
 
-/// Whether the schedule depends on the costs.
+/// Whether schedules of this kind depend on ScheduleShape::costs.
 bool follows_costs(ScheduleKind kind);
 
-/// Returns the reason why there is no such schedule; empty if there is one.
+/// Returns the reason why no schedule has this shape; an empty text if a schedule has.
 std::string shape_problem(const ScheduleShape& shape);
 
 /// Returns the schedule without messages. `shape` must have no problem.

@@ -2,9 +2,9 @@
 // ..._with_interleaving in megatron/core/pipeline_parallel/schedules.py, p2p_communication.py.
 //
 // Without interleaving, a rank receives the input of an action directly before the action. With
-// several stages on a rank, the exchange after a forward or backward sends its result and receives
-// the input of the next action. Between the first and the last rank, the exchange receives whatever
-// the peer sends at that time.
+// several stages on a rank, the exchange after a forward or backward sends the result of this
+// action and receives the input of the next action. Between the first and the last rank, the
+// exchange receives whatever the peer sends at that time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ int place_in_exchange(ActionKind kind, bool overlap, std::uint32_t rank) {
   return rank % 2 == 0 ? kEven[of_next][sends ? 1 : 0] : kOdd[of_next][sends ? 1 : 0];
 }
 
-// A lookup table from actions to numbers. A backward is found under its input gradient.
+// A lookup table from actions to numbers. A backward has the same key as its input gradient.
 class Numbers {
  public:
   void add(const Action& action, std::size_t number) {
@@ -63,7 +63,8 @@ class Numbers {
 
 bool is_of_message(ActionKind kind) { return kind == ActionKind::kForward || gives_gradient(kind); }
 
-// Returns for each action of a row the number of earlier forwards (or backwards).
+// Returns for each forward of a row the number of earlier forwards, and for each backward the
+// number of earlier backwards.
 Numbers ordinals_of(const Actions& row) {
   Numbers result;
   std::size_t forwards = 0;
@@ -93,7 +94,7 @@ struct MegatronJob {
   const Schedule& from;
   bool overlap;
   std::size_t ranks;
-  bool combined = false;  // forwards and backwards run as one
+  bool combined = false;  // whether forwards and backwards run as one
   Numbers first;          // ordinals of the first rank
   Numbers last;
 };
@@ -195,9 +196,9 @@ class MegatronRow {
     std::sort(behind_.begin(), behind_.end());
   }
 
-  // Places the recv of the j-th action of `alike`. `around` belongs to the rank at the other end of
-  // the pipeline, which sends the input when this rank is ranks - 1 forwards (or backwards)
-  // further.
+  // Places the recv of the j-th action of `alike`. `around`, if not null, is the ordinals of the
+  // rank at the other end of the pipeline, which sends inputs to this rank. The input from its
+  // action n comes after action n + ranks - 1 of this rank, or earlier.
   void add_receive(const std::vector<std::size_t>& alike, std::size_t j, const Numbers* around) {
     const std::uint32_t receive = message(alike[j], false);
     if (receive == kNoIndex) return;
@@ -228,7 +229,7 @@ class MegatronRow {
     }
   }
 
-  // Returns the number of forwards before the first one that a backward follows.
+  // Returns the number of forwards before the first forward that a backward follows.
   std::size_t find_warm_up() const {
     if (backwards_.empty()) return forwards_.size();
     const auto first = std::lower_bound(forwards_.begin(), forwards_.end(), backwards_.front());
@@ -251,7 +252,7 @@ class MegatronRow {
 
   // Whether the messages after the slot wait for later messages. Without overlap, the messages
   // after a forward of the steady state are sent together with the messages after the next
-  // backward. A slot with neither forward nor backward is skipped.
+  // backward. The messages after a slot with neither forward nor backward always wait.
   bool is_held(std::size_t begin, std::size_t end) const {
     bool forward = false;
     for (std::size_t i = begin; i < end; ++i) {
@@ -309,8 +310,9 @@ class MegatronRow {
   std::vector<std::size_t> forwards_;
   std::vector<std::size_t> backwards_;
   std::size_t warm_up_ = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> behind_;  // an action, and a recv after it
-  std::size_t next_ = 0;                                     // index in `behind_`
+  // Pairs of an action and a recv after the action.
+  std::vector<std::pair<std::size_t, std::size_t>> behind_;
+  std::size_t next_ = 0;  // index in `behind_`
   std::uint32_t alone_ = kNoIndex;
   std::vector<std::size_t> exchange_;
   std::vector<std::size_t> unused_;

@@ -7,9 +7,9 @@
 // order takes 4 bytes per action. Other actions have an actor each.
 //
 // With collectives inside, an action is computed in parts, one actor each, with the calls between
-// them. The actions of a slot alternate their parts, so that the calls of one action overlap the
-// computation of the other. An exchange in a ring is called before the part that it overlaps. With
-// layer ops, each op is an actor instead: see stage_ops.hpp.
+// the parts. The actions of a slot alternate their parts, so that the calls of one action overlap
+// the computation of the other action. An exchange in a ring is called before the part that it
+// overlaps. With layer ops, each op is an actor instead: see stage_ops.hpp.
 #include "models/graph/pipeline.hpp"
 
 #include <algorithm>
@@ -106,7 +106,8 @@ class Programs {
     }
   }
 
-  // Whether the communicator or group of every collective exists.
+  // Whether the communicator or group of every collective exists. Reports each name that does not
+  // exist.
   bool has_its_groups(Diagnostics& diagnostics) const {
     bool has_all = true;
     const auto check = [&](const StageCollective& one) {
@@ -235,8 +236,8 @@ class Programs {
     }
   }
 
-  // Gives consumers separate actors if their recvs come in another order: op k of an actor can only
-  // wait for op k + n of another, with a fixed n.
+  // Gives consumers separate actors if the recvs have another order than the consumers: op k of an
+  // actor can only wait for op k + n of another actor, with a fixed n.
   void split_where_inputs_differ(std::uint32_t stage) {
     for (const ActionKind kind :
          {ActionKind::kForward, ActionKind::kInputGrad, ActionKind::kBackward}) {
@@ -295,7 +296,7 @@ class Programs {
     }
   }
 
-  // Returns the actor of the slot that begins at `i`: nearly always an existing one.
+  // Returns the actor of the slot that begins at `i`: nearly always an existing actor.
   std::uint32_t actor_of(std::size_t i) {
     const ActionSort& all = sort(schedule_.ranks[row_][i]);
     return all.actor != kNoIndex && is_shared(row_, i) ? all.actor : new_actor(i);
@@ -362,7 +363,7 @@ class Programs {
     return body;
   }
 
-  // Adds the actors of the slot that begins at `i`, and returns the first one.
+  // Adds the actors of the slot that begins at `i`, and returns the first actor.
   std::uint32_t add_compute(std::size_t i, bool shared) {
     const Actions& actions = schedule_.ranks[row_];
     if (!ops_.empty() && is_compute(actions[i].kind)) return add_ops(i, shared);
@@ -391,13 +392,13 @@ class Programs {
 
   // The most recent ops of an action.
   struct LastOps {
-    std::uint32_t op = kNoIndex;        // neither a weight gradient nor an exchange
+    std::uint32_t op = kNoIndex;        // last op that is neither a weight gradient nor an exchange
     std::uint32_t arrived = kNoIndex;   // exchange that the next op waits for
     std::uint32_t exchange = kNoIndex;  // exchange that overlaps the next op
   };
 
-  // Adds the ops of a slot in launch order. Each op waits for the previous op of its action. Later
-  // slots find the whole slot done on stream `compute`, as in Megatron-LM.
+  // Adds the ops of a slot in launch order. Each op waits for the previous op of its action. The
+  // slot's last op on stream `compute` comes after all other ops of the slot, as in Megatron-LM.
   std::uint32_t add_ops(std::size_t i, bool shared) {
     const Actions& actions = schedule_.ranks[row_];
     const ActorTemplate like = started(i, shared);
@@ -451,7 +452,7 @@ class Programs {
   }
 
   // Adds an op on stream `compute` after all ops of the slot, unless the slot already ends with
-  // one. `first` is the first op of the slot.
+  // such an op. `first` is the first op of the slot.
   void add_end_of_ops(const ActorTemplate& like, const std::vector<LastOps>& all,
                       std::uint32_t first) {
     ActorTemplate end = like;
@@ -561,8 +562,8 @@ class Programs {
     if (graph_.actors[before].stream != actor.stream) actor.after.push_back({before, 0});
   }
 
-  // Adds an exchange on the stream of `like`, which holds its dependencies. Returns the last of its
-  // actors.
+  // Adds an exchange on the stream of `like`, with the dependencies of `like`. Returns the last
+  // actor of the exchange.
   std::uint32_t add_ring(const StageCollective& ring, std::uint32_t communicator,
                          const Action& action, ActorTemplate like, const std::string& name,
                          const std::string& of) {
@@ -684,8 +685,9 @@ class Programs {
     actor.step->calls.push_back(std::move(call));
   }
 
-  // Adds the messages of the slot that begins at `i` as one group. With a shape exchange, three
-  // numbers in each direction precede the group; the host waits for them, then for the device.
+  // Adds the messages of the slot that begins at `i` as one group. With a shape exchange, messages
+  // of three numbers in each direction precede the group; the host waits for these messages, then
+  // for the device.
   std::uint32_t add_group(std::size_t i) {
     const Actions& actions = schedule_.ranks[row_];
     const std::size_t end = slot_end(actions, i);
@@ -779,19 +781,20 @@ class Programs {
   TaskGraph& graph_;
   std::vector<RankSet> ranks_of_rows_;
   PipelineLinks links_;
-  std::vector<std::uint32_t> communicator_of_;  // one entry per collective
+  std::vector<std::uint32_t> communicator_of_;  // by collective: its communicator
   std::map<const StageCollective*, std::uint32_t> communicator_of_op_;
-  std::map<std::string, Ring> rings_;             // keyed by StageCollective::over
-  std::vector<std::vector<std::uint8_t>> alone_;  // one list per row; empty without collectives
-  std::vector<ActionSort> sorts_;                 // indexed by stage and kind
-  bool has_layers_;                               // some stage has several layers
+  std::map<std::string, Ring> rings_;  // by StageCollective::over: its ring
+  // Reasons (bits) by row and action; empty without collectives.
+  std::vector<std::vector<std::uint8_t>> alone_;
+  std::vector<ActionSort> sorts_;  // indexed by stage and kind
+  bool has_layers_;                // whether some stage has several layers
   // Number of unshards so far, by stage.
   std::vector<std::uint32_t> unshards_ = std::vector<std::uint32_t>(schedule_.stages, 0);
   std::uint32_t thread_ = kNoIndex;
   std::uint32_t compute_ = kNoIndex;
   std::uint32_t row_ = 0;            // row of the current program
-  std::size_t first_of_row_ = 0;     // its first actor
-  std::vector<std::uint32_t> list_;  // its actors so far
+  std::size_t first_of_row_ = 0;     // first actor of this row
+  std::vector<std::uint32_t> list_;  // actors of this row so far, in program order
 };
 
 }  // namespace

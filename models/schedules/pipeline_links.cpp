@@ -66,7 +66,7 @@ std::uint32_t PipelineLinks::between(std::uint32_t from, std::uint32_t to, bool 
       name = "pipeline";
       break;
     case MessageModel::kOverlap:
-      // In Megatron-LM, the second of two ranks sends over WORLD.
+      // In Megatron-LM, the second of two pipeline ranks sends over the group WORLD.
       name = pipeline_.schedule.ranks.size() == 2 && from == 1 ? kWorld : "pipeline";
       break;
   }
@@ -89,7 +89,7 @@ std::uint32_t PipelineLinks::between(std::uint32_t from, std::uint32_t to, bool 
   return found->second;
 }
 
-// Returns the communicator, after giving its calls a stream.
+// Gives the calls of `communicator` a stream if they have none, and returns `communicator`.
 std::uint32_t PipelineLinks::with_stream(std::uint32_t communicator) {
   CommunicatorTemplate& used = graph_.communicators[communicator];
   if (used.stream == kNoIndex) used.stream = stream(calls_stream(used.name));
@@ -117,8 +117,8 @@ std::vector<std::vector<std::uint32_t>> PipelineLinks::lists_of(
   return lists;
 }
 
-// Returns the communicator of `group`, made if missing. A job with more dimensions can already have
-// a communicator of the group `pipeline`.
+// Returns the communicator of `group`, and makes the communicator if it is missing. A job with more
+// parallel dimensions can already have a communicator of the group `pipeline`.
 std::uint32_t PipelineLinks::communicator_of_messages(Group group) {
   const auto named = [&](const auto& item) { return item.name == group.name; };
   const auto given = graph_.groups.begin() + static_cast<std::ptrdiff_t>(given_groups_);

@@ -19,7 +19,7 @@ class PipelineLinks {
 
   std::uint32_t stream(const std::string& name);
 
-  /// Returns the communicator called `name`, or one for the group called `name`.
+  /// Returns the communicator called `name`, or a communicator of the group called `name`.
   std::uint32_t over(const std::string& name);
 
   /// Returns the communicator of messages from row `from` to row `to`, for forwards or backwards.

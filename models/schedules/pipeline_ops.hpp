@@ -71,8 +71,8 @@ class PipelineOps {
     }
   }
 
-  /// Returns the number of consecutive actors of the slots that begin with this actor; 0 if none
-  /// do.
+  /// Returns the number of consecutive actors of the slots that begin with actor `id`; 0 if no slot
+  /// does.
   std::uint32_t parts_of(sim::ActorId id) const {
     const std::uint32_t from = lowered_.actor_template[id];
     const bool made = from >= pipeline_.first_actor && from < pipeline_.end_actor;
@@ -89,7 +89,7 @@ class PipelineOps {
 
   const Pipeline& pipeline_;
   const Lowered& lowered_;
-  std::vector<std::vector<sim::ThreadId>> threads_;  // indexed by rank
+  std::vector<std::vector<sim::ThreadId>> threads_;  // by rank: its threads
 };
 
 }  // namespace pipesim::models

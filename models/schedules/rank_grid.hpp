@@ -25,7 +25,8 @@ struct ParallelSizes {
   std::uint32_t context = 1;
   std::uint32_t data = 1;
   std::uint32_t pipeline = 1;
-  std::uint32_t expert = 1;         // taken from the ranks of tensor x context x data
+  // Number of parts into which the experts are divided, over the ranks of tensor x context x data.
+  std::uint32_t expert = 1;
   std::uint32_t expert_tensor = 1;  // ranks that share each expert
   std::array<Dimension, kDimensions> order = {Dimension::kTensor, Dimension::kContext,
                                               Dimension::kExpert, Dimension::kData,
@@ -44,12 +45,12 @@ std::string dimension_order_text(const std::array<Dimension, kDimensions>& order
 struct RankGrid {
   std::uint32_t pipeline_stride = 1;  // distance from a rank to its counterpart in the next stage
   std::vector<std::uint32_t> row_of_rank;  // position of each rank in its pipeline
-  std::vector<Group> groups;               // groups after index(), without places
+  std::vector<Group> groups;               // groups with their index by rank, without places
 };
 
 /// Returns the grid with the groups `tensor`, `context`, `data`, `data_context`, `expert`,
-/// `expert_data` and `pipeline`. If the sizes do not fit, returns nullopt and sets `problem`. At
-/// most 2^32 - 1 ranks.
+/// `expert_data` and `pipeline`. If the sizes do not fit, returns nullopt and sets `problem`. A
+/// grid has at most 2^32 - 1 ranks.
 std::optional<RankGrid> make_rank_grid(const ParallelSizes& sizes, std::string& problem);
 
 }  // namespace pipesim::models

@@ -1,5 +1,5 @@
 // Exchanges between neighbors in a ring of ranks. Each rank sends to the next rank of its list and
-// receives from the previous one, as attention does with context parallelism (TransformerEngine,
+// receives from the previous rank, as attention does with context parallelism (TransformerEngine,
 // transformer_engine/pytorch: flash_attn_p2p_communicate; Megatron-LM's cp_comm_type p2p).
 #pragma once
 

@@ -7,11 +7,11 @@
 
 namespace pipesim::models::schedules {
 
-/// The parameters in which these schedules differ, for one rank.
+/// The parameters in which the schedules in rounds differ, for one rank.
 struct RoundsRule {
-  std::uint32_t warm_up = 0;             // forwards before the first backward; at most all
+  std::uint32_t warm_up = 0;             // forwards before the first backward; at most all_ops()
   std::int64_t empty_after_warm_up = 0;  // number of empty slots, if above 0
-  bool split = false;                    // backwards are split into halves
+  bool split = false;                    // whether backwards are split into halves
   std::uint32_t delay = 0;  // weight gradients lag by this number of backwards, if `split`
 };
 
@@ -23,8 +23,8 @@ std::uint32_t per_round(const ScheduleShape& shape);
 std::uint32_t all_ops(const ScheduleShape& shape);
 
 /// Returns the actions of `rank`: the warm-up, then forwards and backwards in turn, then the
-/// remaining backwards. The stages of the rank alternate after each round: forwards start with its
-/// first stage, backwards with its last.
+/// remaining backwards. The stages of the rank alternate after each round: forwards start with the
+/// rank's first stage, backwards with the rank's last stage.
 Actions in_rounds(const ScheduleShape& shape, std::uint32_t rank, const RoundsRule& rule);
 
 }  // namespace pipesim::models::schedules

@@ -18,9 +18,10 @@ namespace pipesim::models {
 namespace {
 
 constexpr std::size_t kStagesAhead = 3;
-constexpr std::size_t kAhead = 8;  // actions fetched ahead: more than a cache line
+constexpr std::size_t kAhead = 8;  // distance of prefetches, in actions: more than a cache line
 
-// Whether the inputs of an action from other stages have arrived or were computed on its rank.
+// Whether the inputs that `action` needs from other stages have arrived, or were computed on the
+// rank of `action`.
 bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet& done) {
   const std::uint32_t stage = action.stage;
   const std::uint32_t m = action.micro_batch;
@@ -141,7 +142,8 @@ class SendRecv {
     return true;
   }
 
-  // Counts as done before the schedule: all actions that no rank lists, and all inputs from them.
+  // Marks all actions that no rank lists, and all inputs from these actions, as done before the
+  // schedule.
   void find_done_before() {
     here_ = ActionSet(from_);
     for (const Actions& row : from_.ranks) {
@@ -222,7 +224,7 @@ class SendRecv {
   Turns later_;
   std::uint32_t turn_ = 0;  // rank with the current turn
   std::size_t round_ = 0;
-  std::vector<std::size_t> resumes_;  // round in which its empty slots end, by rank
+  std::vector<std::size_t> resumes_;  // by rank: round in which its empty slots end
   std::priority_queue<std::pair<std::size_t, std::uint32_t>,
                       std::vector<std::pair<std::size_t, std::uint32_t>>, std::greater<>>
       pauses_;  // pauses of more than one turn: round of the next turn, rank
@@ -337,7 +339,7 @@ class Between {
   }
 
   void finish(NewRow& row) {
-    // Without this, sends of the results just computed come first.
+    // Otherwise, sends of the results just computed come first.
     if (order_ == MessageOrder::kRecvFirst) {
       std::stable_partition(messages_.begin(), messages_.end(),
                             [](const auto& message) { return !is_send(message.first.kind); });
@@ -400,8 +402,8 @@ class OpenReceives {
   std::vector<std::size_t> open_;
 };
 
-// Returns `schedule` with each recv directly before the slot that uses it. Calls `before` for each
-// other action before its slot; `before` can place recvs earlier.
+// Returns `schedule` with each recv directly before the slot that uses it. Before each slot without
+// recvs, calls `before` for each action of the slot; `before` can place recvs earlier.
 template <typename Before>
 Schedule with_late_receives(const Schedule& schedule, const Before& before) {
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {

@@ -51,8 +51,9 @@ Schedule defer_receives(const Schedule& schedule);
 /// before their use or, if ranks have several stages, after the previous forward or backward. With
 /// `overlap`, adjacent messages have the order of `_p2p_ops`, which depends on the parity of the
 /// rank. Otherwise, adjacent messages form slots in the order of `_batched_p2p_ops`: a send and the
-/// recv from the same neighbor or, if ranks have several stages, all of them. In the steady state,
-/// the messages of a forward join the messages of the next backward. `schedule` has messages.
+/// recv from the same neighbor or, if ranks have several stages, all adjacent messages. In the
+/// steady state, the messages of a forward join the messages of the next backward. `schedule` has
+/// messages.
 Schedule in_megatron_order(const Schedule& schedule, bool overlap);
 
 /// The places of sends and recvs in a row.
@@ -61,7 +62,7 @@ enum class MessageOrder : std::uint8_t {
   kDeferred,  // see defer_receives()
   // Sends directly after their actions, recvs directly before their use; sends come first.
   kSendFirst,
-  kRecvFirst,  // the same, but recvs come first
+  kRecvFirst,  // like kSendFirst, but recvs come first
 };
 
 std::optional<MessageOrder> find_message_order(std::string_view name);
@@ -70,7 +71,8 @@ std::vector<std::string> message_order_names();
 /// Moves the messages of `schedule`, which come from add_send_recv(), to their places in `order`.
 Schedule reorder_messages(Schedule schedule, MessageOrder order);
 
-/// Returns a partial `schedule` without the messages whose matching send or recv was done before.
+/// Returns a partial `schedule` without the messages whose matching send or recv was done before
+/// the schedule.
 Schedule without_half_messages(const Schedule& schedule);
 
 /// Returns the number of steps of PyTorch's dry run. In each step, every rank runs one action, if

@@ -61,7 +61,8 @@ std::vector<std::pair<const SlotSide*, const StageOp*>> ops_of_layer(
     }
     return result;
   }
-  // Actions that begin with a call come first: the call can overlap all computation of the others.
+  // Actions that begin with a call come first: the call can overlap all computation of the other
+  // actions.
   std::vector<const SlotSide*> turns;
   for (const bool calls : {true, false}) {
     for (const SlotSide& side : sides) {

@@ -52,7 +52,7 @@ struct SlotOp {
   const StageOp* op = nullptr;
   std::uint32_t action = 0;  // index in the slot
   std::uint32_t layer = 1;   // layer of the stage, from 1; backwards begin with the last layer
-  bool ends_layer = false;   // last op of its action in this layer
+  bool ends_layer = false;   // whether this is the last op of its action in this layer
 };
 
 /// Returns the ops of the slot that begins at `begin`, for all layers of its stages, in launch

@@ -22,8 +22,9 @@ namespace {
 enum Work : std::uint8_t { kF, kB, kW };
 
 struct Preference {
-  bool fill_f = true;  // put a weight gradient before a forward that would wait
-  bool fill_b = true;  // also before an input gradient of the first chunk that would wait
+  bool fill_f = true;  // whether to put a weight gradient before a forward that would wait
+  // Whether to put a weight gradient before an input gradient of the first chunk that would wait.
+  bool fill_b = true;
 };
 
 struct Result {
@@ -32,7 +33,8 @@ struct Result {
   std::vector<std::int64_t> bubbles;  // bubble per rank
 };
 
-// One run of the generator. Chunk 0 of a gradient is the one computed first: the second stage.
+// One run of the generator. Chunks count in the order of computation, so chunk 0 of a gradient is
+// the second stage.
 class Attempt {
  public:
   Attempt(const ScheduleShape& shape, Preference preference, std::vector<std::int64_t> approved)
@@ -68,7 +70,8 @@ class Attempt {
     std::int64_t bubble = 0;
     std::uint32_t held = 0;
     std::array<std::array<std::uint32_t, 2>, 3> done{};
-    std::deque<std::pair<std::uint8_t, std::uint32_t>> open;  // weight gradients: chunk, number
+    // Weight gradients left to place: chunk, number.
+    std::deque<std::pair<std::uint8_t, std::uint32_t>> open;
   };
 
   std::int64_t cost(Work kind) const {
@@ -213,7 +216,8 @@ class Attempt {
   void fill_bubble(Work kind, std::uint32_t chunk, std::uint32_t rank, bool prefer) {
     Rank& here = state_[rank];
     const auto from = source(chunk, rank);
-    // If there is no source, the authors' index is -1: the end of the very last weight gradient.
+    // If there is no source, the authors' program uses index -1: the end of the very last weight
+    // gradient.
     const std::size_t last = end_.size() - 1;
     const auto input = [&] {
       const std::int64_t there =

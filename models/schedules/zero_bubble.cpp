@@ -45,7 +45,8 @@ std::vector<Actions> zb_h2(const ScheduleShape& shape) {
 
 namespace {
 
-// One rank of ZB-V. With too few micro-batches, generates more and drops the surplus.
+// One rank of ZB-V. If there are too few micro-batches, the class generates more and drops the
+// surplus.
 class ZbvRank {
  public:
   ZbvRank(const ScheduleShape& shape, std::uint32_t rank)
