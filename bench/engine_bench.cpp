@@ -1,7 +1,7 @@
 // Speed of running plans. An item is an op, so items_per_second is ops per second.
 //
-// Sizes: about 1,000, 1 million and 10 million ops on 8, 1,024 and 16,384 ranks. The plans of ten
-// million ops come last, followed by the pipelines of 16,384 ranks.
+// Sizes: 1,000 to 3 million ops, then ten million ops, then growing plans of up to 100 million ops.
+// The pipelines of 16,384 ranks come last, because making their plans takes minutes.
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -36,8 +36,9 @@ void run_plan(benchmark::State& state, const sim::Plan& plan, EngineKind engine,
   state.counters["acts"] = static_cast<double>(ops);
 }
 
-// Cached, because a benchmark is called several times until it knows its number of iterations.
-// Making a plan of many ranks takes far longer than running it.
+// Returns the plan of a 1F1B pipeline. Caches the plan, because a benchmark is called several times
+// until it knows its number of iterations, and making a plan of many ranks takes far longer than
+// running it.
 const sim::Plan& pipeline(const benchmark::State& state, Hang hang = Hang::kNone) {
   static std::map<std::tuple<std::int64_t, std::int64_t, Hang>, sim::Plan> made;
   const auto [found, is_new] = made.try_emplace({state.range(0), state.range(1), hang});
@@ -48,8 +49,8 @@ const sim::Plan& pipeline(const benchmark::State& state, Hang hang = Hang::kNone
   return found->second;
 }
 
-// Sizes of 1F1B: stages and micro-batches. 512 by 1,024 is the work that peers/ gives to other
-// simulators.
+// Sets the sizes of 1F1B: stages and micro-batches. The simulators of peers/ get the work of 512
+// stages and 1,024 micro-batches.
 void small_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({8, 22})
       ->Args({8, 22'727})
@@ -63,7 +64,7 @@ void large_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({8, 227'270})->Args({1024, 1628})->Unit(benchmark::kMillisecond);
 }
 
-// 512 stages with more and more micro-batches, up to 100 million ops.
+// Sizes of growing pipelines: 512 stages with more and more micro-batches, up to 100 million ops.
 void growing_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({512, 33})
       ->Args({512, 326})
@@ -92,7 +93,7 @@ void one_f_one_b_fixed_order(benchmark::State& state) {
   run_plan(state, pipeline(state), EngineKind::kFixedOrder);
 }
 
-// One tag for all messages instead of one tag per message.
+// Runs pipelines with one tag for all messages instead of one tag per message.
 void one_tag_events(benchmark::State& state) {
   run_plan(state, with_one_tag(pipeline(state)), EngineKind::kEvents);
 }
@@ -101,12 +102,13 @@ void one_tag_fixed_order(benchmark::State& state) {
   run_plan(state, with_one_tag(pipeline(state)), EngineKind::kFixedOrder);
 }
 
-// All micro-batches except the last one complete, then all ranks hang.
+// Runs pipelines that hang: all micro-batches except the last one complete, then all ranks hang.
 void hang_events(benchmark::State& state) {
   run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kEvents, RunEnd::kStuck);
 }
 
-// The fixed-order run detects the hang, and the event engine runs the plan again from the start.
+// Runs pipelines that hang in fixed order: this run detects the hang, and the event engine runs the
+// plan again from the start.
 void hang_fixed_order(benchmark::State& state) {
   run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kFixedOrder, RunEnd::kStuck);
 }
@@ -118,7 +120,7 @@ sim::Plan chains_of(const benchmark::State& state, bool stuck) {
   return stuck ? stuck_actors(ranks, length, ops) : actors(ranks, length, ops);
 }
 
-// Sizes of threads of order arrival: ranks, actors per rank, ops per actor.
+// Sets the sizes of chains of actors: ranks, actors per rank, ops per actor.
 void small_chains(benchmark::internal::Benchmark* made) {
   made->Args({8, 8, 16})
       ->Args({8, 8, 15'625})
@@ -139,7 +141,7 @@ void actors_events(benchmark::State& state) {
   run_plan(state, chains_of(state, false), EngineKind::kEvents);
 }
 
-// Half of the ops complete before all ranks hang.
+// Runs chains of actors that hang after half of the ops.
 void stuck_actors_events(benchmark::State& state) {
   run_plan(state, chains_of(state, true), EngineKind::kEvents, RunEnd::kStuck);
 }
@@ -153,7 +155,7 @@ BENCHMARK(hang_fixed_order)->Apply(small_pipelines);
 BENCHMARK(actors_events)->Apply(small_chains);
 BENCHMARK(stuck_actors_events)->Apply(small_chains);
 
-// Ten million ops.
+// Plans of ten million ops.
 BENCHMARK(one_f_one_b_events)->Apply(large_pipelines);
 BENCHMARK(one_f_one_b_fixed_order)->Apply(large_pipelines);
 BENCHMARK(one_tag_events)->Apply(large_pipelines);
@@ -168,7 +170,7 @@ BENCHMARK(one_f_one_b_events)->Apply(growing_pipelines);
 BENCHMARK(one_f_one_b_fixed_order)->Apply(growing_pipelines);
 BENCHMARK(actors_events)->Apply(growing_chains);
 
-// 16,384 ranks; making these plans takes minutes.
+// Plans of 16,384 ranks, which take minutes to make.
 BENCHMARK(one_f_one_b_events)->Apply(pipelines_of_many_ranks);
 BENCHMARK(one_f_one_b_fixed_order)->Apply(pipelines_of_many_ranks);
 BENCHMARK(one_tag_events)->Apply(pipelines_of_many_ranks);

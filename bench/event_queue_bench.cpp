@@ -16,7 +16,7 @@ using sim::EventKind;
 using sim::EventQueue;
 using sim::Priority;
 
-/// Pseudorandom numbers, the same in each run.
+/// A generator of pseudorandom numbers, which are the same in each run.
 class Numbers {
  public:
   std::int64_t below(std::int64_t end) {
@@ -36,7 +36,8 @@ EventQueue filled(std::uint32_t pending, Numbers& numbers) {
   return queue;
 }
 
-// Busy streams with ops of many different lengths; each op that ends is followed by the next one.
+// Measures busy streams whose ops have many different lengths. When an op ends, the next one
+// starts.
 void different_times(benchmark::State& state) {
   Numbers numbers;
   EventQueue queue = filled(static_cast<std::uint32_t>(state.range(0)), numbers);
@@ -49,7 +50,8 @@ void different_times(benchmark::State& state) {
 }
 BENCHMARK(different_times)->Arg(8)->Arg(64)->Arg(1024)->Arg(16'384)->Arg(262'144);
 
-// The same with ops of equal length, like a pipeline: all streams end at one instant.
+// Measures busy streams whose ops have equal lengths, like a pipeline: the ops of all streams end
+// at one instant.
 void equal_times(benchmark::State& state) {
   EventQueue queue;
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(state.range(0)); ++i) {
@@ -64,8 +66,8 @@ void equal_times(benchmark::State& state) {
 }
 BENCHMARK(equal_times)->Arg(8)->Arg(64)->Arg(1024)->Arg(16'384)->Arg(262'144);
 
-// Each op that ends wakes a host thread at the same instant, and the thread launches the next op.
-// So each op has two events, one of which is never a future event.
+// Measures ops whose end wakes a host thread, which launches the next op at the same instant. So
+// each op has two events, one of which is never a future event.
 void with_wakes(benchmark::State& state) {
   Numbers numbers;
   EventQueue queue = filled(static_cast<std::uint32_t>(state.range(0)), numbers);

@@ -1,5 +1,5 @@
 // Cost of an answer for all interleavings: plans in which timing decides nothing, plans without
-// potential cycles, and plans whose interleavings must be followed. Items are ops, in the last case
+// potential cycles, and plans whose interleavings must be followed. Items are ops; for orders(),
 // steps.
 #include <cstdint>
 
@@ -12,7 +12,7 @@
 namespace pipesim::bench {
 namespace {
 
-// Arguments: stages, micro-batches.
+// Checks a 1F1B pipeline, which needs only one run. Arguments: stages, micro-batches.
 void one_run(benchmark::State& state) {
   const sim::Plan plan = plan_of(one_f_one_b(static_cast<std::uint32_t>(state.range(0)),
                                              static_cast<std::uint32_t>(state.range(1))));
@@ -23,7 +23,7 @@ void one_run(benchmark::State& state) {
 }
 BENCHMARK(one_run)->Args({8, 64})->Args({512, 1024})->Unit(benchmark::kMillisecond);
 
-// Arguments: ranks, ops per actor. Chains of four actors with one host thread per rank.
+// Checks chains of four actors with one host thread per rank. Arguments: ranks, ops per actor.
 void no_cycle(benchmark::State& state) {
   const sim::Plan plan = actors(static_cast<std::uint32_t>(state.range(0)), 4,
                                 static_cast<std::uint32_t>(state.range(1)));
@@ -34,7 +34,8 @@ void no_cycle(benchmark::State& state) {
 }
 BENCHMARK(no_cycle)->Args({4, 8})->Args({16, 16})->Unit(benchmark::kMillisecond);
 
-// Arguments: ranks, ops per actor. The same plan, with its interleavings followed.
+// Follows the interleavings of the plan of no_cycle(), up to 2,000 branch points. Arguments: ranks,
+// ops per actor.
 void orders(benchmark::State& state) {
   const sim::Plan plan = actors(static_cast<std::uint32_t>(state.range(0)), 4,
                                 static_cast<std::uint32_t>(state.range(1)));

@@ -50,7 +50,7 @@ const models::TaskGraph& pipeline(std::uint32_t stages, std::uint32_t micro_batc
   return made;
 }
 
-// The same, lowered.
+// Lowers the graph of make_schedule(). Arguments: stages, micro-batches.
 void lower_schedule(benchmark::State& state) {
   const models::TaskGraph& graph = pipeline(argument(state, 0), argument(state, 1));
   std::uint64_t ops = 0;
@@ -75,7 +75,7 @@ void lower_graph(benchmark::State& state, const models::TaskGraph& graph) {
   state.counters["actors"] = static_cast<double>(actors);
 }
 
-// Arguments: ranks, actors per rank.
+// Sets the sizes of the graphs: ranks, actors per rank.
 void graphs(benchmark::internal::Benchmark* made) {
   made->Args({8, 128})
       ->Args({8, 12'800})
@@ -97,7 +97,7 @@ void lower_programs(benchmark::State& state) {
 }
 BENCHMARK(lower_programs)->Apply(graphs);
 
-// Many ranks take up to a minute.
+// Graphs of many ranks take up to a minute.
 BENCHMARK(make_schedule)->Args({4096, 40})->Args({16'384, 10})->Unit(benchmark::kMillisecond);
 BENCHMARK(lower_schedule)->Args({4096, 40})->Args({16'384, 10})->Unit(benchmark::kMillisecond);
 

@@ -15,7 +15,8 @@ namespace {
 using models::Action;
 using models::ActionKind;
 
-/// Reorders the actions of rank 0 so that it waits for a message that cannot come.
+/// Reorders the actions of rank 0 so that rank 0 waits for a message that cannot come. Keeps the
+/// order if `hang` is kNone.
 void make_hang(models::Actions& row, std::uint32_t micro_batches, Hang hang) {
   if (hang == Hang::kAtStart) {
     const Action send{ActionKind::kSendForward, false, 0, 0};

@@ -38,8 +38,8 @@ sim::Plan with_one_tag(sim::Plan plan);
 /// the first one of the next rank.
 sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops);
 
-/// Returns the same chains with an unused second output on the first actor: it has no credits left
-/// after half of its ops, so all ranks hang.
+/// Returns the chains of actors() with a second output on rank 0's first actor. The reader of this
+/// output never runs, so the actor has no credits left after half of its ops, and all ranks hang.
 sim::Plan stuck_actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops);
 
 /// Runs a plan that hangs, event by event.

@@ -9,7 +9,7 @@
 namespace pipesim::bench {
 
 /// Returns a scenario with a chain of `length` actors per rank, from a source with `ops` ops. The
-/// first actor of each rank reads from the last one of the previous rank. With `ring`, rank 0 reads
+/// first actor of each rank reads from the last one of the previous rank. If `ring`, rank 0 reads
 /// from the last rank, so no actor ever starts.
 std::string actor_text(std::uint32_t ranks, std::uint32_t length, std::uint32_t ops, bool ring);
 

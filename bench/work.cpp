@@ -1,12 +1,12 @@
-// A single piece of work, for bench/compare: a given number of runs, in which instructions can be
-// counted.
+// Runs one piece of work a given number of times, for bench/compare, which counts the instructions
+// or compares the seconds.
 //
 //   bench_work                        the names of all pieces
 //   bench_work NAME small|large RUNS  makes what NAME needs, runs it, prints the seconds of each
 //   run
 //
-// Small sizes are for callgrind, some million instructions; large sizes are for the clock, some ten
-// milliseconds.
+// Small sizes are for callgrind and take a few million instructions; large sizes are for the clock
+// and take tens of milliseconds.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

@@ -22,7 +22,7 @@ void read(benchmark::State& state, const std::string& text) {
   state.counters["bytes"] = static_cast<double>(text.size());
 }
 
-// Argument: number of actors, each of which reads the previous one.
+// Reads a scenario of actors. Argument: number of actors, each of which reads the previous one.
 void read_actors(benchmark::State& state) {
   read(state, actor_text(8, static_cast<std::uint32_t>(state.range(0)), 4, false));
 }
@@ -33,7 +33,7 @@ BENCHMARK(read_actors)
     ->Arg(100'000)
     ->Unit(benchmark::kMillisecond);
 
-// Argument: number of steps of one program.
+// Reads a scenario with a program. Argument: number of steps.
 void read_program(benchmark::State& state) {
   read(state, program_text(8, static_cast<std::uint32_t>(state.range(0))));
 }

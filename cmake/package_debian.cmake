@@ -54,7 +54,8 @@ License: Apache-2.0
   endforeach()
 endforeach()
 
-# The usual folder for documentation. The pages link to the scenarios, so both stay together.
+# The usual folder for documentation. The pages link to the scenarios, so pages and scenarios stay
+# together.
 file(CREATE_LINK ../../pipesim/docs "${staging}/program/usr/share/doc/pipesim/docs" SYMBOLIC)
 file(CREATE_LINK ../../pipesim/scenarios "${staging}/program/usr/share/doc/pipesim/examples" SYMBOLIC)
 

@@ -10,7 +10,8 @@ find_package(EXPAT 2.4.1 REQUIRED) # first version that limits the expansion of 
 find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
-# Its version file accepts only requests for the same minor version, so this line requests none.
+# simdjson's version file accepts only requests for its own minor version, so this line requests
+# none.
 find_package(simdjson REQUIRED)
 if(simdjson_VERSION VERSION_LESS 3.0)
   message(FATAL_ERROR "pipesim needs simdjson 3.0 or newer; ${simdjson_DIR} has ${simdjson_VERSION}")
@@ -27,7 +28,7 @@ endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(graphviz REQUIRED IMPORTED_TARGET libgvc libcgraph)
 
-# Only the tests need these two; without them the program still builds.
+# Only the tests need Catch2 and Python 3; the program builds without these packages.
 if(PIPESIM_BUILD_TESTS)
   find_package(Catch2 QUIET) # 2.13 or 3; a version in this line would exclude one of them
   find_package(Python3 QUIET COMPONENTS Interpreter)

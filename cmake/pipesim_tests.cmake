@@ -77,7 +77,7 @@ endfunction()
 # pipesim_add_script_test(<name> COMMAND <command>... LABELS <label>... [TIMEOUT <s>])
 #
 # Adds a test that is a script instead of a Catch2 test case. The script runs at the root of the
-# sources. Labels and skipping work as above.
+# sources. Labels and skipping work as in pipesim_add_tests.
 function(pipesim_add_script_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS)

@@ -2,7 +2,7 @@ cmake_minimum_required(VERSION 3.25)
 
 # Writes the commit of SOURCE to FILE, a header. A build runs this each time; FILE changes, and
 # with it version.cpp, only if the commit does.
-set(commit unknown) # as in a tarball, also below another repository
+set(commit unknown) # for a tarball, even if unpacked in another repository
 execute_process(COMMAND git rev-parse --show-prefix
                 WORKING_DIRECTORY "${SOURCE}" OUTPUT_VARIABLE prefix ERROR_QUIET
                 RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)

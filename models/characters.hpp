@@ -30,7 +30,8 @@ constexpr bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xc0U) == 0x80;
 }
 
-/// Returns the number of bytes of the UTF-8 character at `at`; 0 if there is no valid one.
+/// Returns the number of bytes of the UTF-8 character at `at`; 0 if no valid character begins
+/// there.
 inline std::size_t character_size(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;

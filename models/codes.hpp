@@ -160,7 +160,7 @@ std::string code_help(Code code);
 /// Returns the title of the topic that `code` belongs to.
 std::string_view code_topic(Code code);
 
-/// Returns the code with this id, in upper or lower case; null if there is none.
+/// Returns the code with the id `id`, in upper or lower case; nullptr if there is none.
 const CodeInfo* find_code(std::string_view id);
 
 /// An error in a user's request. The message names the reason, and `help` the remedy.

@@ -13,10 +13,11 @@ namespace pipesim::models {
 /// direction of writing (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
 bool has_control_characters(std::string_view text);
 
-/// Returns the number of bytes of such a character at `at`; 0 if there is none.
+/// Returns the number of bytes of the control character at `at` (see has_control_characters); 0 if
+/// there is none.
 std::size_t control_character_size(std::string_view text, std::size_t at);
 
-/// Returns `text` with '?' for each byte of such a character.
+/// Returns `text` with '?' for each byte of a control character (see has_control_characters).
 std::string printable(std::string_view text);
 
 /// Text of a dump, a log, a stack or a program, always printable. The constructor replaces control

@@ -13,8 +13,8 @@
 
 namespace pipesim::models {
 
-/// A vector with a third of the size of std::vector and the most common of its members. The number
-/// of items is stored before the first item; the maximum is 4 billion.
+/// A vector with a third of the size of std::vector, and with only the most common members. The
+/// number of items is stored before the first item; the maximum is 4 billion.
 template <typename T>
 class ShortList {
  public:
@@ -68,7 +68,7 @@ class ShortList {
   }
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
-    // Made before reserve(), because the arguments can refer to an item of this list.
+    // Makes the item before reserve(), because the arguments can refer to an item of this list.
     T item{std::forward<Arguments>(arguments)...};
     if (head_ == nullptr || head_->size == head_->capacity) reserve(size() == 0 ? 1 : 2 * size());
     T* const added = new (end()) T(std::move(item));

@@ -27,7 +27,7 @@ struct CheckedValue {
     }                                                                               \
   } while (false)
 
-/// The same check for the engine's inner loop: active only in builds without NDEBUG.
+/// Like PIPESIM_CHECK, but active only in builds without NDEBUG, for the engine's inner loop.
 #ifdef NDEBUG
 #define PIPESIM_DCHECK(expression, ...) \
   do {                                  \

@@ -110,8 +110,8 @@ const char* determinacy_obstacle(const Plan& plan) {
       return "communicator initialization waits for devices";
     }
   }
-  // The acknowledgement is queued after all ops launched before the slot comes back, so its place
-  // depends on timing.
+  // The acknowledgement of a reused slot is queued after all ops launched before the credit
+  // returns, so its place in the stream depends on timing.
   for (const Edge& edge : plan.edges) {
     if (edge.in_place.valid() && !edge.ack_at_launch) return "an output reuses memory in place";
   }

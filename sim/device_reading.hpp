@@ -14,9 +14,9 @@ struct DeviceReading {
   /// Each device runs ops with collective calls one at a time, in launch order. A device may lack
   /// slots for two such ops, and all ranks must agree on the order.
   bool serial_collectives = false;
-  /// All streams of a device share one launch queue; its limit is the largest of theirs.
+  /// All streams of a device share one launch queue, with the largest limit of these streams.
   bool shared_launches = false;
-  /// The hardware queue of each stream. Empty: the plan's queues.
+  /// The hardware queue of each stream. If the list is empty, the plan's queues apply.
   std::vector<std::uint32_t> queues;
 
   bool any() const { return serial_collectives || shared_launches || !queues.empty(); }
@@ -29,8 +29,8 @@ Plan with_reading(Plan plan, const DeviceReading& reading);
 /// plan does not limit their number.
 bool has_open_slots(const Plan& plan);
 
-/// Whether hosts can block on a full launch queue if the streams of a device share one queue, and
-/// the plan does not decide whether they do.
+/// Whether the plan leaves open whether the streams of a device share a launch queue, and hosts
+/// could block on a shared queue.
 bool has_open_launches(const Plan& plan);
 
 /// Whether the plan leaves open which streams share a hardware queue.

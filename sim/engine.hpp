@@ -40,19 +40,19 @@ struct RunProgress {
 
 struct RunOptions {
   EngineKind engine = EngineKind::kAuto;
-  bool keep_op_times = false;               // fill Outcome::op_times (32 bytes per op)
-  bool keep_log = false;                    // fill Outcome::log (48 bytes per op)
+  bool keep_op_times = false;               // whether to fill Outcome::op_times (32 bytes per op)
+  bool keep_log = false;                    // whether to fill Outcome::log (48 bytes per op)
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the run
   std::uint64_t max_events =
       std::numeric_limits<std::uint64_t>::max();  // limit that ends the run like `stop`
-  Time until = kEndOfTime;                        // time of the last events
+  Time until = kEndOfTime;                        // the run ends before the first later event
   ActorId until_actor{};                          // ends the run on entering op `until_k`
   std::uint32_t until_k = 0;                      // number of the op of `until_actor`
   std::vector<ActorId> last_times_of{};  // actors that keep the times of their last op only
-  // Events to run first, one after another, each at its own time or at once if that is past;
-  // nullptr: none. If given, host threads do only one thing per event (docs/explanation/check.md).
+  // Events to run first, in this order: each at its own time, or now if that time has passed. If
+  // not nullptr, host threads take only one action per event (docs/explanation/check.md).
   const std::vector<Event>* order = nullptr;
-  const DeviceReading* reading = nullptr;  // for callers, which apply it to the plan (with_reading)
+  const DeviceReading* reading = nullptr;  // unused by run(): callers call with_reading()
   Jitter jitter{};                         // variation of the durations of ops
   RunProgress* progress = nullptr;         // updated from time to time
 };
@@ -81,8 +81,8 @@ enum class RunEnd : std::uint8_t {
   kInterrupted,  // RunOptions::stop or `max_events` ended the run
 };
 
-/// Two matched ops that differ: a send and its recv, or two collective calls at one sequence
-/// number, the first one and a call that does not match it.
+/// Two matched ops that differ: a send and its recv, or the first collective call at a sequence
+/// number and a call that does not match the first.
 struct Mismatch {
   bool message = false;
   ActorId first;
@@ -141,7 +141,7 @@ struct Outcome {
   std::uint64_t ops_done = 0;
   std::uint64_t events = 0;          // number of events handled: a measure of work, not a result
   std::uint64_t order_steps = 0;     // number of events of RunOptions::order that happened
-  bool in_fixed_order = false;       // the run was in fixed order, without events
+  bool in_fixed_order = false;       // whether the run was in fixed order, without events
   RankDigests digests;               // one per rank of the plan, for Fingerprint
   std::vector<Mismatch> mismatches;  // in the order of detection
   std::vector<DeviceError> device_errors;

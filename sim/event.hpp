@@ -10,7 +10,7 @@ enum class EventKind : std::uint32_t {
   kCollectiveEnds,  // target: the collective
   kRoundEnds,       // target: the communicator whose current sequence number has run its time
   kPairEnds,        // target: the channel on which a send and a recv have met
-  kCallEnds,        // target: the call, a buffered send or a recv that has its message
+  kCallEnds,        // target: a buffered send, a recv with its message, or a lone collective call
   kThreadWakes,     // target: the thread
   kOpStarts,        // target: the stream whose head takes a slot (Stepper only)
   kSourceTaken,     // target: the channel whose send a recv from any rank takes (Stepper only)

@@ -28,7 +28,7 @@ enum class Priority : std::uint32_t {
 
 class EventQueue {
  public:
-  /// The time of the last event taken.
+  /// Returns the time of the last event taken.
   Time now() const { return now_; }
 
   bool empty() const { return future_.empty() && none_now(); }
@@ -43,7 +43,7 @@ class EventQueue {
     }
   }
 
-  /// The time of the next event. The queue must not be empty.
+  /// Returns the time of the next event. The queue must not be empty.
   Time next_time() const { return none_now() ? time(future_.first()) : now_; }
 
   /// Removes and returns the next event; moves now() to its time.
@@ -61,8 +61,8 @@ class EventQueue {
     return i < present_[0].size() ? &present_[0][i] : nullptr;
   }
 
-  // The functions below serve runs in an order given by the caller. Overtaken events come late, at
-  // now().
+  // The functions below serve runs in an order given by the caller. Events that this order has
+  // overtaken happen at now().
 
   bool contains(Event event) const { return time_in_future(event) != kNever || is_now(event); }
 

@@ -10,13 +10,13 @@
 
 namespace pipesim::sim {
 
-/// The digest of one rank's ops. A sum over the ops, so that it depends neither on the order of
-/// events nor on the engine. The rank number is not included, so that ranks with equal behavior
-/// share a digest.
+/// The digest of one rank's ops: a sum over the ops, which depends neither on the order of events
+/// nor on the engine. The digest excludes the rank number, so that ranks with equal behavior share
+/// a digest.
 class RankDigest {
  public:
-  /// Adds the launched op `k` (from 0) of an actor, counted from the first actor of the rank. A
-  /// time is kNever if it has not happened.
+  /// Adds the launched op `k` (from 0) of the actor with index `actor` among the rank's actors.
+  /// `start` or `end` is kNever if the op has not started or ended.
   void add(std::uint32_t actor, std::uint32_t k, Time launch, Time start, Time end) {
     std::uint64_t hash = kStart;
     hash = mixed(hash, actor);

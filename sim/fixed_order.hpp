@@ -7,7 +7,7 @@
 // once the time is known.
 //
 // This run computes how such a plan completes, not how it hangs: if it cannot continue, the event
-// engine runs the plan. tests/twin/fixed_order_test.cpp compares the two.
+// engine runs the plan. tests/twin/fixed_order_test.cpp compares this run with the event engine.
 #pragma once
 
 #include <optional>
@@ -17,12 +17,12 @@
 
 namespace pipesim::sim {
 
-/// Returns the reason, for people, why `plan` cannot run in fixed order, or nullptr.
+/// Returns the reason, for messages, why `plan` cannot run in fixed order; nullptr if it can.
 const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options);
 
 /// Returns the result of run() for a plan that completes, except for Outcome::events. Returns
-/// nullopt if the plan hangs, calls mismatch, time ends, or the run is stopped. `plan` must have no
-/// obstacle. Cost: O(1) per op, and 8 bytes for each op that others wait for.
+/// nullopt if the plan hangs, calls mismatch, simulated time ends, or the run is stopped. `plan`
+/// must have no obstacle. Cost: O(1) per op, and 8 bytes for each op that other ops wait for.
 std::optional<Outcome> run_in_fixed_order(const Plan& plan, const RunOptions& options);
 
 }  // namespace pipesim::sim

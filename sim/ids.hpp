@@ -1,4 +1,5 @@
-// Index types of one kind of object each, which cannot be mixed up, and vectors indexed by them.
+// Index types, one per kind of object so that they cannot be mixed up, and vectors with such
+// indices.
 #pragma once
 
 #include <compare>
@@ -17,7 +18,7 @@ template <typename Tag>
 struct Id {
   std::uint32_t value = std::numeric_limits<std::uint32_t>::max();
 
-  /// False for the default id, which names no object.
+  /// Whether the id names an object; the default id names none.
   constexpr bool valid() const { return value != std::numeric_limits<std::uint32_t>::max(); }
 
   friend constexpr auto operator<=>(Id, Id) = default;

@@ -9,30 +9,31 @@
 
 namespace pipesim::sim {
 
-/// The kind of a duration. The numbers determine the meaning of a seed and never change.
+/// The kind of a duration. The comments name the `id` and `k` that Jitter::of() takes for each
+/// kind. The numeric values determine the meaning of a seed and never change.
 enum class Draw : std::uint8_t {
-  kOp = 0,      // an op on its stream: actor, op number
-  kCall = 1,    // a call: call number, op number
-  kLaunch = 2,  // the launch overhead of an op: actor, op number
-  kInput = 3,   // the wait for an item of outside input: actor, op number
-  kWake = 4,    // the delay from the cause of a thread's wake to the wake: thread, time
+  kOp = 0,      // the time of an op on its stream; `id`: actor, `k`: op
+  kCall = 1,    // the time of a call; `id`: call, `k`: op
+  kLaunch = 2,  // the launch overhead of an op; `id`: actor, `k`: op
+  kInput = 3,   // the wait for an item of outside input; `id`: actor, `k`: op
+  kWake = 4,    // the delay of a thread's wake; `id`: thread, `k`: time of the cause
 };
 
-/// A timing of a plan: each duration is replaced by one that depends only on the seed and on the
-/// op, call or thread it belongs to. The same seed gives the same run, whatever else changes.
+/// A timing of a plan: replaces each duration by one that depends only on the seed and on the
+/// duration's op, call or thread. The same seed gives the same run, whatever else changes.
 struct Jitter {
   std::uint32_t permille = 0;  // largest relative change of a duration, in permille
-  bool free = false;           // ignore the plan's durations; see of()
+  bool free = false;           // whether to ignore the plan's durations; see of()
   std::uint64_t seed = 0;
 
   friend constexpr bool operator==(const Jitter&, const Jitter&) = default;
 
-  /// False if all durations are the plan's.
+  /// Whether durations can differ from the plan's.
   constexpr bool varies() const { return free || permille > 0; }
 
   /// Returns the duration that replaces `plain`. With `permille`: an integer from plain - part to
   /// plain + part, at least 0, for part = plain * permille / 1000; so 0 stays 0. With `free`: an
-  /// integer from 0 to 2^23 - 2 ns. Small magnitudes are about as frequent as large ones, so that
+  /// integer from 0 to 2^23 - 2 ns. Small and large magnitudes are about equally frequent, so that
   /// events happen in either order. All durations of one `id` share half of the magnitude, so that
   /// some ids are always slow.
   constexpr Duration of(Draw what, std::uint32_t id, std::uint64_t k, Duration plain) const {

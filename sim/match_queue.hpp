@@ -1,5 +1,6 @@
-// One side of message matching: the posted recvs, or the messages that have arrived. First in,
-// first out per (rank, peer, tag), found in constant time for any queue length.
+// One side of message matching: the posted recvs, or the messages that have arrived. Items with
+// equal (rank, peer, tag) leave in the order of arrival. A lookup takes constant time for any queue
+// length.
 //
 // A hash table (open addressing, linear probing) has an entry per (rank, peer, tag) with waiting
 // items, so its size follows the queues. If a program has wildcards, a list per rank also holds all
@@ -171,7 +172,7 @@ class MatchQueue {
   std::uint32_t free_ = kNone;
   std::size_t used_ = 0;
   std::uint64_t order_ = 0;
-  std::vector<std::uint32_t> first_;  // per rank; empty if no lists are kept
+  std::vector<std::uint32_t> first_;  // by rank: first node of its list; empty if not listed
   std::vector<std::uint32_t> last_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace pipesim::sim {
 
-/// Adds a meeting of `ranks`, sorted in ascending order, without users.
+/// Adds a meeting of `ranks`, which are in ascending order. The meeting has no users yet.
 MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator,
                        const std::vector<RankId>& ranks);
 
@@ -19,19 +19,20 @@ MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator
 /// `meets` assigns a meeting to each actor of role kMeet. Cost: linear in calls, plus a sort.
 void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId>>& meets);
 
-/// Whether the first op of an actor can block before its launch, waiting for the hosts of other
-/// ranks: a communicator init (3.3) or a connection (9.7). Later ops cannot.
+/// Whether the first op of an actor can block before its launch until hosts of other ranks arrive,
+/// in a communicator init (3.3) or at a connection (9.7). Later ops do not block there.
 bool joins_at_first_op(const Plan& plan, ActorId id);
 
 /// The connection of each call, see Call::connection.
 using Connections = IdVector<CallId, std::uint32_t>;
 
-/// Gives each size of a connection of `plan`, which is laid out, a separate connection, as if NCCL
-/// used another algorithm per size. Returns the former connections. If no connection has several
-/// sizes, leaves the plan unchanged and returns nullopt.
+/// Splits each connection of `plan` into one per size of its calls, as if NCCL used another
+/// algorithm per size. lay_out_meetings() must have run on `plan`. Returns the former connections.
+/// If no connection has several sizes, leaves the plan unchanged and returns nullopt.
 std::optional<Connections> connect_by_size(Plan& plan);
 
-/// Lays out `plan` again, with these connections. `plan` must be laid out already.
+/// Lays out the meetings of `plan` again, with these connections. lay_out_meetings() must have run
+/// on `plan`.
 void connect_as(Plan& plan, const Connections& connections);
 
 }  // namespace pipesim::sim

@@ -12,7 +12,7 @@
 namespace pipesim::sim {
 
 /// The times at which an op was launched, started and ended, and at which its thread entered it;
-/// kNever if it has not happened.
+/// kNever for an event that has not happened.
 struct OpTimes {
   Time launch = kNever;
   Time start = kNever;
@@ -41,7 +41,7 @@ class OpTimesTable {
 
   bool empty() const { return times_.empty(); }
 
-  /// Returns the times of op `k` (from 0), which exists. If the actor keeps one op, returns the
+  /// Returns the times of op `k` (from 0), which must exist. If the actor keeps one op, returns the
   /// times of that op.
   const OpTimes& of(ActorId actor, std::uint64_t k) const { return times_[index(actor, k)]; }
   OpTimes& of(ActorId actor, std::uint64_t k) { return times_[index(actor, k)]; }
@@ -49,7 +49,7 @@ class OpTimesTable {
   /// Whether the actor keeps all its ops, one after another in the table.
   bool keeps_all(ActorId actor) const { return rows_[actor].step != 0; }
 
-  /// All times in the table, grouped by actor.
+  /// Returns all times in the table, grouped by actor.
   const std::vector<OpTimes>& all() const { return times_; }
 
   friend bool operator==(const OpTimesTable& a, const OpTimesTable& b) {

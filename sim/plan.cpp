@@ -476,7 +476,7 @@ std::vector<EdgeId> PlanBuilder::lay_out_edges(const std::vector<RegisterId>& re
     note_when_it_sends(producer, edge.data_at_launch);
     note_when_it_sends(consumer, edge.ack_at_launch);
   }
-  // An output reuses memory only if it can come back, so it needs consumers.
+  // An output reuses memory only if its credits can return, so it needs consumers.
   for (std::size_t i = 0; i < registers_.size(); ++i) {
     Register& reg = plan_.registers[register_ids[i]];
     if (registers_[i].in_place == kNone || reg.edges == reg.edges_end) continue;

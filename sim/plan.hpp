@@ -32,8 +32,8 @@ enum class Role : std::uint8_t {
   kWait,    // on its stream: holds up the stream until an event has fired
   // Host steps, without a stream [9.1]:
   kWork,
-  kSynchronize,  // until some streams have finished all ops launched so far
-  kAwait,        // until an event has fired
+  kSynchronize,  // waits until some streams have finished all ops launched so far
+  kAwait,        // waits until an event has fired
   kSet,
   kLock,
   kUnlock,
@@ -50,7 +50,7 @@ constexpr bool needs_slot(Role role) { return role == Role::kOp || role == Role:
 /// Outside input for a source that waits for it [3.2]: item i (from 0) arrives at first + i *
 /// every.
 struct OutsideInput {
-  bool waits = false;       // false: the actor needs no outside input
+  bool waits = false;       // whether the actor needs outside input
   std::uint32_t items = 0;  // number of items that ever arrive; at most Actor::ops
   Duration first;
   Duration every;
@@ -72,7 +72,7 @@ struct alignas(64) Actor {
   Duration takes;  // time on the stream
   ThreadId thread;
   StreamId stream;
-  CollectiveId collective;  // not valid: an ordinary op
+  CollectiveId collective;  // the collective of its ops; not valid: none
   Role role = Role::kOp;
   bool immediate = false;     // whether messages to its own thread leave at launch [5]
   bool blocking = false;      // whether its thread stays in the launch until the op is done [3.5]
@@ -80,12 +80,12 @@ struct alignas(64) Actor {
   bool waits_for_streams : 1 = false;  // whether its ops can wait for other streams [5.4]
   bool sends_at_launch : 1 = false;    // whether some of its messages leave at launch
   bool sends_at_end : 1 = false;
-  // Number of ops it can be ready for: `ops`, plus one for a source that waits for outside input
-  // [3.1].
+  // Number of ops that the actor can be ready for: `ops`, plus one for a source that waits for
+  // outside input [3.1].
   std::uint32_t wanted = 0;
   std::uint32_t calls = 0;  // kCalls: range in Plan::calls: [calls, calls_end)
   std::uint32_t calls_end = 0;
-  StreamId behind;           // starts only after all earlier launches on this stream are done [5.4]
+  StreamId behind;           // ops start only after all earlier launches on this stream end [5.4]
   std::uint32_t afters = 0;  // kOp, kCalls: range in Plan::afters: [afters, afters_end)
   std::uint32_t afters_end = 0;
   std::uint32_t registers = 0;  // range in Plan::registers: [registers, registers_end)
@@ -101,12 +101,12 @@ struct alignas(64) Actor {
   RankId rank;
   std::uint32_t ops = 0;           // number of its ops
   std::uint32_t kernel_slots = 0;  // kOp, kCalls: kernel slots that an op needs on its device [5.3]
-  std::uint32_t gang = 1;          // slots that an op takes at a time; divides `room`
+  std::uint32_t gang = 1;          // slots that an op takes at a time; divides `kernel_slots`
   bool collects = false;           // kCalls: whether one of its calls is collective
   SignalId signal;                 // kRecord, kWait, kAwait and kSet only
   LockId lock;                     // kLock and kUnlock only
-  CommunicatorId communicator;     // kCreate; kMeet: one to initialize first, or none
-  std::uint32_t times = 0;         // kAwait, signal set by hosts: number of firings to wait for
+  CommunicatorId communicator;     // kCreate; kMeet: communicator to initialize first, or none
+  std::uint32_t times = 0;         // kAwait of a signal that hosts set: firings to wait for
   std::uint32_t streams = 0;       // kSynchronize, kMeet: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
   std::uint32_t needs = 0;  // kCalls, kMeet: range in Plan::needs: [needs, needs_end)
@@ -148,16 +148,16 @@ struct Stream {
   std::uint32_t launch_queue = 1024;  // maximum number of unfinished launches [3.4]
   bool shares_queue = false;          // whether it uses its device's launch queue
   DeviceId device;                    // not valid: the host does its calls
-  std::uint32_t hardware_queue = 0;   // index on its device, if the number is limited
+  std::uint32_t hardware_queue = 0;   // index of its queue on the device, if queues are limited
   std::uint32_t dependents = 0;       // range in Plan::dependents: [dependents, dependents_end)
   std::uint32_t dependents_end = 0;
 };
 
-/// The calls of a device that wait for calls launched before them [5.3].
+/// The order in which a device starts its ops of role kCalls [5.3].
 enum class LaunchOrder : std::uint8_t {
   kNone,
-  kImplicit,           // each starts after all earlier ones have started
-  kSerial,             // each starts after all earlier ones have ended
+  kImplicit,           // each op starts after all earlier ops have started
+  kSerial,             // each op starts after all earlier ops have ended
   kSerialCollectives,  // kSerial, for ops with collective calls only
 };
 
@@ -165,7 +165,7 @@ enum class LaunchOrder : std::uint8_t {
 struct Device {
   RankId rank;
   std::uint32_t hardware_queues = 0;
-  std::uint32_t resident = 0;      // kernel slots; a running op holds `room` of them
+  std::uint32_t resident = 0;      // kernel slots; a running op holds Actor::kernel_slots of these
   std::uint32_t wanted = 0;        // slots that the first ops of all its streams need at most
   std::uint32_t launch_queue = 0;  // limit for all its streams; 0: one queue per stream [3.4]
   LaunchOrder order = LaunchOrder::kNone;
@@ -183,7 +183,7 @@ struct Device {
   bool queues(Role role) const {
     return hardware_queues > 0 && (holds_queues || records_queue || role != Role::kRecord);
   }
-  /// Whether an op of this role, which is in a hardware queue, leaves the queue when it starts.
+  /// Whether an op of this role leaves its hardware queue when the op starts.
   bool leaves_queue_at_start(Role role) const { return !holds_queues && role != Role::kWait; }
 
   /// Whether the first ops of its streams can need more slots than the device has.
@@ -247,13 +247,13 @@ struct Call {
   std::uint8_t steps = 0;        // sends, flows: steps of a buffer; 0: does not fit [9.4, 9.5]
   ChannelId channel;             // sends and recvs only
   LinkId link;                   // sends and recvs: link of the message, if it can be down [10.4]
-  ChainId chain;                 // chain of its op, if calls of the op hold others back
+  ChainId chain;                 // chain of its op, if calls of the op hold back other calls
   std::uint32_t stage = 0;       // index in its chain; the call waits for all earlier stages
   std::uint32_t member = 0;      // own rank: index in Plan::communicator_ranks
   std::uint32_t peer = 0;        // sends and recvs: index of the other rank; flows: of the root
-  std::uint32_t tag = 0;         // sends and recvs: tag of the first op,
-  std::uint32_t tag_step = 0;    // and its increment per op, modulo 2^32
-  std::uint32_t connection = 0;  // collective calls: what its first use connects [9.7]
+  std::uint32_t tag = 0;         // sends and recvs: tag of the first op
+  std::uint32_t tag_step = 0;    // sends and recvs: increment of the tag per op, modulo 2^32
+  std::uint32_t connection = 0;  // collective calls: connection that the first use makes [9.7]
   Signature signature;
 
   bool from_any() const { return kind == CallKind::kReceive && peer == kAnyPeer; }
@@ -282,7 +282,7 @@ struct Channel {
   CommunicatorId communicator;
   std::uint32_t from = 0;  // indices in Plan::communicator_ranks, or kAnyPeer
   std::uint32_t to = 0;
-  ChannelId any;              // the channel of any-rank recvs that it is a source of
+  ChannelId any;              // channel of recvs from any rank that can take these messages
   std::uint32_t sources = 0;  // range in Plan::sources: [sources, sources_end), by rank
   std::uint32_t sources_end = 0;
 };
@@ -325,8 +325,8 @@ struct Meeting {
   std::uint32_t users_end = 0;
 };
 
-/// A meeting that an op needs. All ops with the same `join` come to the meeting only once, in the
-/// first of them.
+/// A meeting that an op needs. Ops with equal `join` come to the meeting only once, in the first of
+/// these ops.
 struct Need {
   MeetingId meeting;
   std::uint32_t member = 0;    // own rank: index in Plan::meeting_ranks
@@ -376,7 +376,7 @@ struct Timeouts {
   std::vector<std::uint32_t> host;  // host of each rank; required with a launcher
 };
 
-/// See the head of this file. All members are ranges of ids or plain numbers.
+/// The data of a plan, see the head of this file.
 struct Plan {
   Plan();
   Plan(const Plan&);
@@ -405,7 +405,7 @@ struct Plan {
   IdVector<LinkId, Link> links;           // links that can be down
   IdVector<MeetingId, Meeting> meetings;
   std::vector<EdgeId> inputs;               // grouped by consumer
-  std::vector<std::uint32_t> program;       // offset of the actor of each op, see op()
+  std::vector<std::uint32_t> program;       // by op of a program: offset of its actor, see op()
   std::vector<Member> members;              // grouped by collective
   std::vector<RankId> communicator_ranks;   // grouped by communicator
   std::vector<LinkId> arrival_links;        // by communicator_ranks: link on which a rank arrives
@@ -571,7 +571,7 @@ class PlanBuilder {
   /// stream.
   void add_call(const CallSpec& spec);
 
-  /// Sets the streams that the last step added synchronizes, in any order.
+  /// Sets the streams that the most recently added step waits for, in any order.
   void set_synchronized(std::vector<StreamId> streams);
 
   /// Adds a wait of `actor`, of role kOp or kCalls, for another stream of the same rank.
@@ -587,8 +587,8 @@ class PlanBuilder {
   /// of a register and inputs of an actor keep the order of the add_consumer() calls.
   void add_consumer(Output output, ActorId consumer, std::uint32_t ops_per_slot);
 
-  /// Makes `output` reuse the memory of the last input added to its producer [4.4]. Both must have
-  /// one slot per op.
+  /// Makes `output` reuse the memory of the last input added to its producer [4.4]. The output and
+  /// the input must have one slot per op.
   void set_in_place(Output output);
 
   CommunicatorId add_communicator(std::vector<RankId> ranks, bool at_first_use,
@@ -611,7 +611,8 @@ class PlanBuilder {
   void set_communicator_faults(CommunicatorId id, const CommunicatorFaults& faults);
   void add_death(RankId rank, Time at);
 
-  /// Sets the op, from 0, at which the actor's rank dies, or which ends in a device error.
+  /// set_dies_at(): sets the op (from 0) at which the actor's rank dies. set_fails_at(): sets the
+  /// op that ends in a device error.
   void set_dies_at(ActorId actor, std::uint32_t op);
   void set_fails_at(ActorId actor, std::uint32_t op);
   void set_timeouts(Timeouts timeouts);
@@ -663,7 +664,7 @@ class PlanBuilder {
   std::vector<PendingConsumer> consumers_;
   std::vector<std::pair<ActorId, After>> afters_;
   std::vector<std::pair<ActorId, MeetingId>> meets_;
-  // by hash: one thread per distinct program
+  // keyed by hash of the program: one thread per distinct program
   std::unordered_multimap<std::size_t, ThreadId> programs_;
 };
 

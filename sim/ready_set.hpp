@@ -1,5 +1,6 @@
-// A set of small integers that returns the largest first, in a few instructions. The set is a tree
-// of bits, in which each bit says whether any of the 64 bits below it is set.
+// A set of small integers that returns the largest first, in a few instructions. A bit on level 0
+// marks an integer of the set; a bit on a higher level marks a nonzero word of 64 bits on the level
+// below.
 #pragma once
 
 #include <bit>
@@ -49,7 +50,7 @@ class ReadySet {
   }
 
  private:
-  std::vector<std::vector<std::uint64_t>> levels_;  // level 0 has one bit per integer
+  std::vector<std::vector<std::uint64_t>> levels_;  // by level; level 0 has one bit per integer
 };
 
 }  // namespace pipesim::sim

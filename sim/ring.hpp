@@ -54,7 +54,7 @@ class Ring {
     return items_[place(size_ - 1)];
   }
 
-  /// Item `i` from the front; i < size().
+  /// Returns item `i` from the front; i < size().
   const T& operator[](std::uint32_t i) const {
     PIPESIM_DCHECK(i < size_, {"i", i}, {"size", size_});
     return items_[place(i)];
@@ -83,7 +83,8 @@ class Ring {
   std::uint32_t capacity() const { return mask_ + 1; }
   std::uint32_t place(std::uint32_t i) const { return (first_ + i) & mask_; }
 
-  // Not inlined: growing is rare, and inlining it would cost registers in each push.
+  // Doubles the capacity. Not inlined: growing is rare, and inlining it would cost registers in
+  // each push.
   [[gnu::noinline]] void grow() {
     const std::uint32_t larger = capacity() == 0 ? 4 : 2 * capacity();
     auto items = std::make_unique<T[]>(larger);

@@ -86,7 +86,7 @@ class StreamItem {
   EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }
   CommunicatorId communicator() const { return CommunicatorId{bits_ & kIdMask}; }
   ThreadId thread() const { return ThreadId{bits_ & kIdMask}; }
-  /// A mark's kind and target as one number, for sorting only.
+  /// Returns a mark's kind and target as one number, for sorting only.
   std::uint32_t mark() const { return bits_; }
   std::uint32_t needed() const { return needed_; }
 
@@ -365,7 +365,7 @@ struct ThreadState {
   ThreadMode mode = ThreadMode::kIdle;
   Step step = Step::kNone;
   std::uint32_t next_op = 0;  // programs: index of the next op
-  std::uint32_t needed = 0;   // kAwait: firings to wait for; kMeet: meeting to wait for
+  std::uint32_t needed = 0;   // kAwait: firings to wait for; kMeet: number of the awaited arrival
   std::uint32_t marks = 0;    // kSynchronize, kMeet: marks still in streams
   std::uint32_t unmet = 0;    // number of meetings to wait for
   ThreadId next_in_line;
@@ -410,10 +410,10 @@ struct Rounds {
 struct MeetingState {
   struct Waiter {
     ThreadId thread;
-    std::uint32_t needed = 0;  // number of the meeting to wait for
+    std::uint32_t needed = 0;  // the thread waits until `met` reaches this number
   };
   std::uint32_t met = 0;      // number of times that all ranks have come
-  std::uint32_t arrived = 0;  // number of ranks that have come more often
+  std::uint32_t arrived = 0;  // number of ranks that have come more often than `met`
   std::vector<Waiter> blocked;
 };
 
@@ -446,7 +446,7 @@ enum class CallStage : std::uint8_t {
   kActive,    // waits for peers
   kRunning,
   kHangs,  // runs forever on a link that is down (10.4)
-  kShort,  // a recv that waits forever for more data than its send had (9.5)
+  kShort,  // a recv that never ends, because its send had too little or too much data (9.5)
   kDone,   // done, until the next op starts
 };
 
@@ -470,7 +470,7 @@ struct ChannelState {
   CallId receiver;          // active recv without a message
   // Fields for sources of recvs from any rank:
   Ring<Time> came;       // arrival times of its messages and of its active send
-  bool offered = false;  // whether an event that takes it next is pending (Stepper)
+  bool offered = false;  // whether an event that takes its next message is pending (Stepper)
 };
 
 /// The state of a run; see the top of this file.
@@ -489,8 +489,8 @@ class State {
   IdVector<StreamId, StreamState> streams;
   StreamBlocks blocks;  // items of all stream queues
   IdVector<ThreadId, ThreadState> threads;
-  IdVector<CollectiveId, std::uint32_t> members_started;  // in the current instance
-  IdVector<CollectiveId, std::uint8_t> hangs;             // 1: on a link that is down (10.4)
+  IdVector<CollectiveId, std::uint32_t> members_started;  // number in the current instance
+  IdVector<CollectiveId, std::uint8_t> hangs;             // 1: hangs on a link that is down (10.4)
   IdVector<CommunicatorId, CommunicatorState> communicators;
   IdVector<SignalId, SignalState> signals;
   IdVector<LockId, LockState> locks;
@@ -501,7 +501,7 @@ class State {
   IdVector<LineId, Ring<StreamId>> lines;  // stream of each op, in launch order
   IdVector<MeetingId, MeetingState> meetings;
   std::vector<std::uint32_t> came;    // by Plan::meeting_ranks: number of arrivals
-  std::vector<std::uint32_t> joined;  // by Need::join: number of the arrival; 0: not yet
+  std::vector<std::uint32_t> joined;  // by Need::join: number of the arrival; 0: none
   std::vector<std::uint8_t> arrived;  // by Plan::communicator_ranks: 1 if arrived at the init
   std::vector<CallId> in_round;       // by Plan::communicator_ranks: the arrived call
   // Open communicators only; empty if the plan has none.

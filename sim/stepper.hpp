@@ -23,7 +23,7 @@ struct Moment {
 /// A run without times: any pending event can be next. Host threads do one thing per event: launch
 /// an op, do a host step, or read a message. The last rank to arrive at a communicator init
 /// continues in a separate event. So every timing of the plan is an interleaving of these events
-/// (docs/explanation/check.md). Not for plans with faults, because faults have times.
+/// (docs/explanation/check.md). Plans with faults cannot run here, because faults have times.
 class Stepper {
  public:
   explicit Stepper(const Plan& plan);
@@ -32,7 +32,7 @@ class Stepper {
   Stepper& operator=(const Stepper&) = delete;
 
   const State& state() const;
-  /// The events that can happen next; empty if the run is over.
+  /// Returns the events that can happen next; an empty list if the run is over.
   const std::vector<Event>& pending() const { return pending_; }
   std::uint64_t ops_done() const;
   bool mismatched() const;

@@ -1,7 +1,8 @@
 // Simulated time in whole nanoseconds, as points and as differences.
 //
-// Two types, so that adding two points in time does not compile. This file and everything below
-// models/ use no floating point: whether two events are simultaneous must not depend on rounding.
+// Points and differences have different types, so that adding two points in time does not compile.
+// The folder sim/ uses no floating point: whether two events are simultaneous must not depend on
+// rounding.
 #pragma once
 
 #include <compare>

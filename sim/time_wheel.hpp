@@ -19,7 +19,7 @@
 
 namespace pipesim::sim {
 
-/// Items with the same key keep their order of arrival. Items are small and plain.
+/// A queue of small, plain items. Items with equal keys keep their order of arrival.
 template <typename Item>
 class TimeWheel {
  public:
@@ -28,7 +28,7 @@ class TimeWheel {
 
   bool empty() const { return levels_ == 0; }
 
-  /// The smallest key, or kNone if the queue is empty.
+  /// Returns the smallest key, or kNone if the queue is empty.
   std::uint64_t first() const { return first_; }
 
   /// Adds an item. `key` is at least the last key taken, and not kNone.
@@ -103,7 +103,8 @@ class TimeWheel {
     return static_cast<std::uint32_t>(std::countr_zero(filled_[level]));
   }
 
-  // Not inlined: a new node is rare, and inlining it would cost registers in each push.
+  // Adds a free node. Not inlined: a new node is rare, and inlining it would cost registers in each
+  // push.
   [[gnu::noinline]] void add_node() {
     nodes_.emplace_back();
     free_ = static_cast<std::uint32_t>(nodes_.size() - 1);
@@ -122,8 +123,9 @@ class TimeWheel {
     free_ = node;
   }
 
-  // The level is the highest digit in which the key differs from `base_`; the slot is the value of
-  // that digit. So all keys of a level are smaller than the keys of higher levels.
+  // Adds a node to the list of its level and slot. The level is the highest digit in which the key
+  // differs from `base_`; the slot is the value of that digit. So all keys of a level are smaller
+  // than the keys of higher levels.
   void link(std::uint32_t node) {
     const std::uint64_t key = nodes_[node].key;
     const auto level = static_cast<std::uint32_t>(std::bit_width((key ^ base_) | 1) - 1) / kBits;

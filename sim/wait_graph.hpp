@@ -57,19 +57,19 @@ struct WaitNode {
 
 /// A wait of `from` for `to`.
 struct WaitEdge {
-  std::uint32_t from = 0;  // indices into WaitGraph::nodes
+  std::uint32_t from = 0;  // index in WaitGraph::nodes
   std::uint32_t to = 0;
   WaitKind kind = WaitKind::kData;
   RegisterId reg;        // the register of a data or credit wait, else not valid
-  ActorId needed_actor;  // the op that must happen, if `to` is an earlier op that blocks it
+  ActorId needed_actor;  // the op that must happen, if `to` is an earlier op that blocks this op
   std::uint32_t needed_k = 0;
   LinkId link;                // kFailedLink: the link
   CallId call;                // the first call of the waiting op that waits
   std::uint32_t any_set = 0;  // edges of a node with the same nonzero number: any one suffices
 };
 
-/// Nodes are sorted: ops by (actor, k), then ranks, then the outside. Edges are sorted by `from`,
-/// then by the order of the rules.
+/// A wait-for graph. Nodes are sorted: ops by (actor, k), then ranks, then the outside. Edges are
+/// sorted by `from`, then by the order of the rules.
 struct WaitGraph {
   std::vector<WaitNode> nodes;
   std::vector<WaitEdge> edges;

@@ -52,7 +52,7 @@ class Stage {
   void forward() const { compute(activation_in_, kForward, activation_out_); }
   void backward() const { compute(gradient_in_, kBackward, gradient_out_); }
 
-  // The send continues in the background, like a buffered one.
+  // Receives, computes and sends; the send continues in the background, like a buffered send.
   static void compute(s4u::Mailbox* in, double flops, s4u::Mailbox* out) {
     static int payload = 0;
     if (in != nullptr) in->get<int>();

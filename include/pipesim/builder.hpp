@@ -7,9 +7,9 @@
 //       .collective("all_gather", "tp").reads("batch");
 //   pipesim::Graph graph = job.build();
 //
-// The builder writes the scenario that yaml() returns, and build() reads it. So names and values
-// mean what docs/reference/scenario-format.md says, and an error shows its line. set() and yaml()
-// cover everything that has no method.
+// The builder writes the scenario that yaml() returns, and build() reads it. So
+// docs/reference/scenario-format.md defines all names and values, and an error shows the line of
+// the scenario. set() and yaml() cover everything that has no method.
 #pragma once
 
 #include <chrono>
@@ -74,7 +74,7 @@ class Actor {
 
   /// Adds an input: `name` or `name.register`. `keys`: {{"on", 1}}, {{"rank", "rank - 1"}}, ...
   Actor& reads(std::string_view from, const Keys& keys = {});
-  /// The same for control registers.
+  /// Adds a control input; `from` and `keys` are as in reads().
   Actor& after(std::string_view from, const Keys& keys = {});
 
   Actor& slots(const Value& slots);      // slots of its output `out`

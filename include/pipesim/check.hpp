@@ -20,12 +20,12 @@ enum class Answer : std::uint8_t {
   kUndecided,     // the budget was exhausted
 };
 
-/// The name of an answer in reports and JSON: "proved", "runs by buffers", "hang possible".
+/// Returns the name of an answer in reports and JSON: "proved", "runs by buffers", "hang possible".
 std::string answer_name(Answer answer);
 
 struct CheckOptions {
   std::uint64_t max_states = 200'000;  // maximum number of remembered branch points per reading
-  std::uint64_t max_states_after_hang = 5'000;  // the same after the first hang
+  std::uint64_t max_states_after_hang = 5'000;  // maximum number of branch points after a hang
   std::uint64_t max_ways = 1000;  // maximum number of combinations of a scenario's choices
 };
 

@@ -30,7 +30,7 @@ class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& text, std::vector<Mistake> mistakes = {});
 
-  /// The individual mistakes, sorted by location. Empty if a file cannot be read.
+  /// Returns the individual mistakes, sorted by location; an empty list if a file cannot be read.
   const std::vector<Mistake>& mistakes() const { return *mistakes_; }
 
  private:
@@ -52,8 +52,8 @@ class Graph {
   /// equal graph.
   std::string yaml() const;
 
-  /// The underlying graph; include pipesim/task_graph.hpp to use it. Valid as long as a copy of
-  /// this Graph exists.
+  /// Returns the underlying graph; include pipesim/task_graph.hpp to use it. The reference is valid
+  /// as long as a copy of this Graph exists.
   const models::TaskGraph& task_graph() const;
 
   /// Whether two graphs are equal, apart from their source locations.

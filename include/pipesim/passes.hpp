@@ -20,7 +20,9 @@ namespace pipesim {
 /// names the pass.
 Graph run_passes(const Graph& graph, std::string_view passes);
 
-/// The same with the passes of `registry`, which can contain your own: see pipesim/task_graph.hpp.
+/// Returns the graph after `passes`, a list as for `pipesim opt --passes`. The passes come from
+/// `registry`, which can contain your own passes: see pipesim/task_graph.hpp. Verifies and throws
+/// like run_passes(graph, passes).
 Graph run_passes(const Graph& graph, std::string_view passes, const models::PassRegistry& registry);
 
 /// A function that changes a task graph, or reports why it cannot.

@@ -25,7 +25,7 @@ enum class Verdict : std::uint8_t {
   kLimit,      // the run was stopped before its end
 };
 
-/// The name of a verdict in scenarios and reports, such as "deadlock".
+/// Returns the name of a verdict in scenarios and reports, such as "deadlock".
 std::string verdict_name(Verdict verdict);
 
 /// An op: one execution of an actor or of a program's step.
@@ -35,8 +35,8 @@ struct Op {
   std::uint32_t number = 0;       // number of the op, from 1
   std::uint32_t micro_batch = 0;  // from 1; 0: none
   std::string stream;             // host steps: their thread
-  std::string state;              // for example "started, spins"
-  std::string text;               // "rank 0 gather#3"; also "rank 3", "the outside"
+  std::string state;              // state as in reports, for example "started, spins"
+  std::string text;               // text for reports: "rank 0 gather#3", "rank 3", "the outside"
 };
 
 /// A wait of `from` for `to`.
@@ -44,14 +44,14 @@ struct Wait {
   Op from;
   Op to;
   std::string kind;  // kind as in reports: "stream order", "data", "credit (control)", ...
-  std::string text;  // "rank 0 buffer#1 needs data from rank 0 loss#1"
+  std::string text;  // text for reports: "rank 0 buffer#1 needs data from rank 0 loss#1"
 };
 
 /// The end of a chain of waits without a cycle: a dead or missing rank, or outside input.
 struct Root {
-  std::string text;                   // "rank 3"
-  std::optional<std::uint32_t> rank;  // nullopt: the outside
-  std::uint32_t waiting = 0;          // ops that wait for it, directly or indirectly
+  std::string text;                   // text for reports: "rank 3"
+  std::optional<std::uint32_t> rank;  // the dead or missing rank; nullopt: outside input
+  std::uint32_t waiting = 0;          // ops that wait for this root, directly or indirectly
 };
 
 /// The progress of a rank in a phase, a program or a stream.
@@ -63,7 +63,7 @@ struct Progress {
 
 struct RankState {
   std::uint32_t rank = 0;
-  bool spins = false;  // a started collective waits for peers: the device looks 100 % busy
+  bool spins = false;  // whether a collective waits for peers: the device looks 100 % busy
   bool dead = false;
   std::vector<Progress> progress;
 };
@@ -75,28 +75,29 @@ class Result {
   bool completed() const { return verdict() == Verdict::kCompleted; }
   std::string cause() const;  // cause as in scenarios: "cycle", "dead rank", "none", ...
 
-  /// The time of the last progress, in simulated time; for a run that completed, its duration.
+  /// Returns the time of the last progress, in simulated time. For a run that completed, this is
+  /// its duration.
   std::chrono::nanoseconds time() const;
   std::uint64_t ops_done() const;
   std::uint64_t ops_expected() const;
 
-  /// A hash of the run that is the same on every machine: docs/explanation/determinism.md.
+  /// Returns a hash of the run that is the same on every machine: docs/explanation/determinism.md.
   std::uint64_t fingerprint() const;
 
-  /// The shortest cycle of waits, empty if there is none. The `to` of each wait is the `from` of
-  /// the next one.
+  /// Returns the shortest cycle of waits; an empty list if there is none. The `to` of each wait is
+  /// the `from` of the next one.
   const std::vector<Wait>& cycle() const;
   bool cycle_goes_through(const std::string& op) const;
   const std::vector<Root>& roots() const;
   const std::vector<RankState>& ranks() const;
 
-  /// The reports of `pipesim run`. If the run hangs, text() and json() try single changes, each in
-  /// a run; the first call computes them.
+  /// Return the reports of `pipesim run`. If the run hangs, text() and json() try single changes,
+  /// each in its own run; the first call computes these reports.
   std::string text() const;
   std::string json() const;
   std::string dot() const;  // wait-for graph for Graphviz
 
-  /// The graph that ran.
+  /// Returns the graph that ran.
   const Graph& graph() const;
 
   struct Data;  // internal

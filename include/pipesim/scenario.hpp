@@ -12,11 +12,11 @@ namespace pipesim {
 using Settings = std::map<std::string, std::string>;
 
 /// Loads the scenario in the file `path`, with `settings` instead of the defaults of its
-/// parameters. Ignores the scenario's expectations. Throws Error if the file cannot be read or has
-/// mistakes (then with all of them).
+/// parameters. Ignores the scenario's expectations. Throws Error if the file cannot be read, or has
+/// mistakes; the error then lists all mistakes.
 Graph load_scenario(const std::string& path, const Settings& settings = {});
 
-/// Loads a scenario from `text`. Messages call it `path`.
+/// Loads a scenario from `text`. Messages call the scenario `path`.
 Graph parse_scenario(const std::string& text, const Settings& settings = {},
                      const std::string& path = "scenario");
 

@@ -17,7 +17,7 @@ struct VerifyOptions {
 
 /// A question about the algorithm, and its answer.
 struct VerifyAnswer {
-  std::string question;  // "hangs", "left over", "races", "result", ...
+  std::string question;  // subject: "hangs", "left over", "races", "result", ...
   std::string text;
   bool fault = false;
 };
@@ -31,8 +31,8 @@ struct Verification {
   std::string json;
 };
 
-/// Verifies the algorithm in `text`. Messages call it `name`. Throws Error if the text cannot be
-/// read or is too large.
+/// Verifies the algorithm in `text`. Messages call the text `name`. Throws Error if the text cannot
+/// be read or is too large.
 Verification verify(const std::string& text, const VerifyOptions& options = {},
                     const std::string& name = "algorithm");
 

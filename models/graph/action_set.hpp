@@ -44,7 +44,7 @@ class ActionSet {
     return std::size_t{stage} * micro_batches_ + micro_batch;
   }
 
-  // One bit for each of the eight kinds with micro-batches.
+  // Returns the bit of a kind. Each of the eight kinds with micro-batches has one.
   static std::uint8_t bit(ActionKind kind) {
     switch (kind) {
       case ActionKind::kForward:

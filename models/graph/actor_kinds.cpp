@@ -5,7 +5,6 @@
 namespace pipesim::models {
 
 const std::vector<ActorKind>& actor_kinds() {
-  // name, about, rate, slots, drains, waits_for_input, control_only, immediate, blocking
   static const std::vector<ActorKind> kKinds = {
       {.name = "compute", .about = "one op per input: kernels, boxing, casts (naive_actor.cpp)"},
       {.name = "buffer", .about = "an identity op with as many slots as `slots` says"},

@@ -26,11 +26,11 @@ struct ActorKind {
   std::string_view about;  // one line for `--help` and docs/explanation/models.md
   Rate rate = Rate::kOneToOne;
   std::uint32_t slots = 1;       // slots of the data output; 0: `times` slots
-  bool drains = false;           // a new group of ops waits until all slots have been returned
-  bool waits_for_input = false;  // items arrive from outside the job
-  bool control_only = false;     // consumes only control registers
+  bool drains = false;           // whether a new group of ops waits until all slots are free
+  bool waits_for_input = false;  // whether items arrive from outside the job
+  bool control_only = false;     // whether it consumes only control registers
   bool immediate = true;
-  bool blocking = false;  // the host thread does the work
+  bool blocking = false;  // whether the host thread does the work
 };
 
 /// Returns all kinds, in the order of the documentation.

@@ -46,7 +46,7 @@ std::vector<std::string> link_names();
 /// A network interface that every host has.
 struct NetworkInterface {
   std::string name;                   // name, for example eth0
-  std::optional<std::uint32_t> link;  // index in Cluster::links; empty: leads nowhere
+  std::optional<std::uint32_t> link;  // link class, an index in Cluster::links; empty: none
 
   friend bool operator==(const NetworkInterface&, const NetworkInterface&) = default;
 };
@@ -54,7 +54,7 @@ struct NetworkInterface {
 /// The hosts, devices and links of a job. Plain data: whoever fills it ensures that every rank has
 /// a host and that indices are in range.
 struct Cluster {
-  std::vector<std::string> hosts;  // names
+  std::vector<std::string> hosts;  // names of the hosts
   std::uint32_t devices = 1;       // number of devices per host
   std::vector<std::uint32_t> host_of_rank;
   std::vector<std::uint32_t> device_of_rank;  // device index within the host
@@ -76,8 +76,8 @@ struct Cluster {
 
   /// Returns the index in `links` of the link between ranks `a` and `b`; nullopt if no link joins
   /// them. Ranks of one device use `device_link`, if set; all others use the first link of
-  /// `inside_host` or `between_hosts`. If `over` is not empty, only its links and `device_link` are
-  /// allowed.
+  /// `inside_host` or `between_hosts`. If `over` is not empty, only the links in `over` and
+  /// `device_link` are allowed.
   std::optional<std::uint32_t> path(std::uint32_t a, std::uint32_t b,
                                     const std::vector<std::uint32_t>& over = {}) const;
 

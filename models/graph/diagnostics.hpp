@@ -56,7 +56,7 @@ class SmallPlace {
   std::uint64_t bits_ = 0;
 };
 
-/// Returns "line 3" or "line 3 of patch 2", for notes, which have no place of their own.
+/// Returns "line 3" or "line 3 of patch 2", for notes, which have no place.
 std::string line_text(Place place);
 
 enum class Severity : std::uint8_t {

@@ -19,8 +19,8 @@ namespace pipesim::models {
 struct RankFault {
   Place place;
   RankSet ranks;
-  std::string what;           // "segfault", "illegal memory access"
-  bool device_error = false;  // the op ends in an error, which surfaces later
+  std::string what;           // cause: "segfault", "illegal memory access"
+  bool device_error = false;  // whether the op ends in an error, which surfaces later
   std::optional<Expr> at;     // time in ns; if empty, the fault strikes at an op:
   std::uint32_t actor = 0;    // index in TaskGraph::actors
   std::uint32_t op = 0;       // number of the op, from 0
@@ -28,7 +28,7 @@ struct RankFault {
   friend bool operator==(const RankFault&, const RankFault&) = default;
 };
 
-/// A class of links that is down or slow, between two given hosts or between any two.
+/// A class of links that is down or slow, between two given hosts or between all pairs of hosts.
 struct LinkFault {
   Place place;
   std::uint32_t link = 0;  // index in Cluster::links
@@ -79,7 +79,7 @@ struct TimeoutRules {
   std::int64_t heartbeat_ns = 0;   // limit for hosts that connect at first use
   std::int64_t store_ns = 0;       // limit for host waits: keys, communicator init, host calls
   std::int64_t launcher_ns = 0;    // delay from a death until the launcher kills the other ranks
-  bool launcher_ends_job = false;  // the launcher kills the whole job, not only its host's ranks
+  bool launcher_ends_job = false;  // whether the launcher kills all hosts, not only its own
 
   friend bool operator==(const TimeoutRules&, const TimeoutRules&) = default;
 };

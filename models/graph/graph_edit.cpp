@@ -18,7 +18,7 @@ std::optional<std::uint32_t> find_or_tell(const Items& items, const std::string&
   return std::nullopt;
 }
 
-// Returns the new index of each kept item, in order; kNoIndex for the others.
+// Returns the new index of each item; kNoIndex for items that are not kept.
 std::vector<std::uint32_t> indices_of_kept(const std::vector<bool>& keep) {
   std::vector<std::uint32_t> indices;
   std::uint32_t next = 0;

@@ -57,8 +57,8 @@ void insert_actor(TaskGraph& graph, std::uint32_t index, ActorTemplate actor);
 /// Removes the actors for which `keep` (one entry per actor) is false, and all reads of them.
 void keep_actors(TaskGraph& graph, const std::vector<bool>& keep);
 
-/// Remove streams, threads, groups and so on in the same way. Kept items must not refer to removed
-/// ones.
+/// Remove the streams, threads, groups and so on for which `keep` is false. Kept items must not
+/// refer to removed items.
 void keep_streams(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_threads(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_groups(TaskGraph& graph, const std::vector<bool>& keep);

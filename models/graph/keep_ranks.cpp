@@ -65,8 +65,8 @@ class Renumbering {
     set = RankSet(std::move(result));
   }
 
-  /// Rewrites `expr`, used on the ranks `on`, for the new rank numbers. If `is_rank`, its values
-  /// are ranks and are renumbered as well.
+  /// Rewrites `expr`, used on the ranks `on`, for the new rank numbers. If `is_rank`, the values of
+  /// `expr` are ranks and are also renumbered.
   void expr(Expr& expr, const RankSet& on, bool is_rank = false) {
     if (!expr.depends_on_rank() && !is_rank) return;
     std::vector<std::pair<std::uint32_t, std::int64_t>> values;

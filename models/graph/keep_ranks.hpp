@@ -9,7 +9,8 @@
 namespace pipesim::models {
 
 /// Removes all ranks except `kept` from groups, actors, programs and faults, and drops the actors
-/// and reads that are then on no rank. Ranks keep their numbers; a removed rank has nothing to do.
+/// and reads that are then on no rank. The other ranks keep their numbers; a removed rank has
+/// nothing to do.
 void keep_ranks(TaskGraph& graph, const RankSet& kept);
 
 /// Returns the job with only the ranks of `kept`, renumbered from 0. Returns nullopt if `graph`

@@ -25,7 +25,7 @@ struct TensorType {
   std::int64_t elements() const;
   /// Returns the bytes that one rank holds. Splits that do not divide evenly are rounded up.
   std::int64_t bytes_on_a_rank(const NdSbp& signature, Hierarchy hierarchy) const;
-  /// Returns the shape as text: `(169 6)`.
+  /// Returns the shape as text, such as `(169 6)`.
   std::string shape_text() const;
 
   friend bool operator==(const TensorType&, const TensorType&) = default;
@@ -50,21 +50,20 @@ struct ModelVariable {
   friend bool operator==(const ModelVariable&, const ModelVariable&) = default;
 };
 
-/// The forward tensor that the gradient of an op reads, in addition to the gradient of the op's
-/// output.
+/// The forward tensor that an op's gradient reads, in addition to the gradient of the op's output.
 enum class Saved : std::uint8_t { kInput, kOutput, kNothing };
 
-/// An op of a layer, as the user gave it. Its input is the op before it in the layer.
+/// An op of a layer, as the user gave it. The input of the op is the op before it in the layer.
 struct ModelOp {
   std::string name;
   Place place;
   std::int64_t takes_ns = 0;  // duration for one micro-batch on one rank
   std::int64_t gradient_takes_ns = 0;
-  bool only_backward = false;  // takes no part in the forward
+  bool only_backward = false;  // whether it has no forward
   NdSbp in = {Sbp::split(0), Sbp::broadcast()};
   NdSbp out = {Sbp::split(0), Sbp::broadcast()};
   TensorType type;      // type of the output
-  NdSbp gradient_in{};  // signature in which its gradient reads the gradient of `out`
+  NdSbp gradient_in{};  // signature in which the gradient reads the gradient of `out`
   NdSbp gradient_out{};
   Saved saves = Saved::kInput;
   std::vector<ModelVariable> variables;
@@ -75,16 +74,16 @@ struct ModelOp {
 struct ModelLayer {
   std::string name;
   Place place;
-  // Negative: counted from the last; empty: assigned by pipeline-stages.
+  // Index of the stage. Negative: counted from the last stage; empty: assigned by pipeline-stages.
   std::optional<std::int64_t> stage;
   std::vector<ModelOp> ops;
 
   friend bool operator==(const ModelLayer&, const ModelLayer&) = default;
 };
 
-/// Durations of the ops that passes insert, per op.
+/// Durations of the ops that passes insert, per op and in nanoseconds.
 struct SystemCosts {
-  std::int64_t input_ns = 0;  // user's data, per step
+  std::int64_t input_ns = 0;  // input of the user's data, once per step
   std::int64_t copy_ns = 0;   // each D2H, H2D or COMM_NET copy
   std::int64_t buffer_ns = 0;
   std::int64_t repeat_ns = 0;
@@ -121,7 +120,7 @@ struct ParallelLayout {
 
 struct Training {
   std::int64_t accumulation = 1;  // micro-batches per step
-  bool has_optimizer = false;     // gradients are summed and variables updated
+  bool has_optimizer = false;     // whether gradients are summed and variables updated
 
   friend bool operator==(const Training&, const Training&) = default;
 };
@@ -129,7 +128,7 @@ struct Training {
 /// The kind of an op in the logical graph.
 enum class OpKind : std::uint8_t {
   kInput,       // the user's input, once per step, on the host
-  kUnpack,      // cuts one input into N outputs
+  kUnpack,      // cuts an input into N outputs
   kVariable,    // weights
   kRepeat,      // gives one input N times
   kCompute,     // an op of a layer, or its gradient
@@ -150,7 +149,7 @@ struct LogicalInput {
   std::uint32_t op = 0;
   std::uint32_t output = 0;
   NdSbp signature = {Sbp::broadcast(), Sbp::broadcast()};  // signature that the reader needs
-  bool control = false;                                    // order only, no data
+  bool control = false;                                    // whether it only orders ops
 
   friend bool operator==(const LogicalInput&, const LogicalInput&) = default;
 };
@@ -173,13 +172,13 @@ struct LogicalOp {
   std::uint32_t model_op = 0xffffffff;
   std::uint32_t stage = 0;
   bool on_host = false;
-  bool counts = true;                           // its executions count for the progress of its pass
+  bool counts = true;                           // whether executions count as progress of its pass
   std::int64_t takes_ns = 0;                    // duration of an execution
   std::int64_t executions = 1;                  // executions per step
   std::int64_t times = 1;                       // ratio, for kinds with a rate
   std::int64_t slots = 1;                       // number of slots of a buffer
-  std::string stream;                           // a hint; empty: the stream of its kind
-  bool stream_of_reader = false;                // a buffer uses the stream of its reader
+  std::string stream;                           // preferred stream; empty: the stream of its kind
+  bool stream_of_reader = false;                // whether a buffer uses the stream of its reader
   Operation operation = Operation::kAllReduce;  // operation of a collective
   std::string form;                             // change of signature of a collective: (*S0)2(*B)
   Dimensions over = Dimensions::kBoth;
@@ -192,7 +191,7 @@ struct LogicalOp {
 
 /// Decisions of passes for later passes.
 struct LogicalDecisions {
-  bool collectives_on_compute_streams = true;  // nccl_use_compute_stream
+  bool collectives_on_compute_streams = true;  // OneFlow's nccl_use_compute_stream
   std::string collective_messages = "gated";
   std::int64_t repeat_control_slots = 1;
 

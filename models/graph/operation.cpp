@@ -7,7 +7,7 @@
 namespace pipesim::models {
 namespace {
 
-// Names in the order of the enumeration.
+// Returns the names of the operations, in the order of enum Operation.
 const std::vector<std::string>& names() {
   static const std::vector<std::string> kNames = {
       "all_gather",     "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce",

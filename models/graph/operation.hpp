@@ -29,18 +29,20 @@ enum class Operation : std::uint8_t {
 
 inline bool is_collective(Operation operation) { return operation < Operation::kSend; }
 
-/// Whether one rank gives or gets data that the others do not.
+/// Whether one rank gives or gets data that the other ranks do not.
 inline bool has_root(Operation operation) {
   return operation == Operation::kBroadcast || operation == Operation::kGather ||
          operation == Operation::kReduce || operation == Operation::kScatter;
 }
 
-/// Whether no rank can finish before all have entered, because each needs data of every other.
+/// Whether no rank can finish the call before all ranks have entered it, because each rank needs
+/// data of every other rank.
 inline bool synchronizes_all(Operation operation) {
   return is_collective(operation) && !has_root(operation);
 }
 
-/// Whether NCCL and PyTorch run the operation on the host, which blocks until it is done.
+/// Whether NCCL and PyTorch run the operation on the host, which blocks until the operation is
+/// done.
 inline bool blocks_host(Operation operation) {
   return operation == Operation::kBarrier || operation == Operation::kSplit ||
          operation == Operation::kDestroy;
@@ -52,7 +54,7 @@ const std::string& operation_name(Operation operation);
 /// Returns the names of all collectives, in alphabetical order.
 const std::vector<std::string>& collective_names();
 
-/// Returns the operation that operation_name() calls `name`, or nullopt.
+/// Returns the operation that operation_name() calls `name`; nullopt if there is none.
 std::optional<Operation> find_operation(std::string_view name);
 
 /// Returns the operation named within an op name of PyTorch, NCCL or OneFlow: _all_gather_base,
@@ -60,7 +62,8 @@ std::optional<Operation> find_operation(std::string_view name);
 /// name contains no operation ("coalesced").
 std::optional<Operation> operation_in(std::string_view name);
 
-/// Returns the operation that NCCL's logs and RAS call `name` (AllReduce, Send), or nullopt.
+/// Returns the operation that NCCL's logs and RAS call `name` (AllReduce, Send); nullopt if there
+/// is none.
 std::optional<Operation> nccl_operation(std::string_view name);
 
 }  // namespace pipesim::models

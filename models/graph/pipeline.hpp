@@ -20,8 +20,8 @@ struct TaskGraph;
 /// earlier computation in its rank's row.
 enum class MessageModel : std::uint8_t {
   kDir,   // buffered; in order per peer and direction, one communicator and stream each
-  kEdge,  // as kDir, but a send waits for its recv; the same holds for all models below
-  kPair,  // in order per peer: both directions share a stream
+  kEdge,  // as kDir, but a send waits for its recv, as in all models below
+  kPair,  // in order per peer: messages of both directions share a stream
   // In order per direction of the pipeline: a rank's forward messages share one communicator and
   // stream, and its backward messages share another.
   kDirection,
@@ -99,7 +99,7 @@ struct StageCollective {
   std::optional<StageAmounts> bytes;  // size per call
   std::optional<StageAmounts> takes_ns;
 
-  std::string name() const;  // the name of the called operation
+  std::string name() const;  // name of the called operation
   bool by_micro_batch() const {
     return (bytes && bytes->by_micro_batch()) || (takes_ns && takes_ns->by_micro_batch());
   }
@@ -120,19 +120,19 @@ struct Pipeline {
   Place place;
   Schedule schedule;             // valid, with messages
   std::vector<StageCost> costs;  // costs per stage or, if they differ, per stage and micro-batch
-  bool costs_differ = false;     // costs are per stage and micro-batch, see Schedule::index()
+  bool costs_differ = false;     // whether costs are per stage and micro-batch (Schedule::index())
   // Duration of a slot that overlaps a forward with a backward, looked up by the forward; empty:
-  // the sum of the two.
+  // the sum of both durations.
   std::optional<StageAmounts> overlap_ns;
   // Size of a message between neighboring stages of a pipeline.
   std::optional<StageAmounts> message_bytes;
-  // Duration; empty: follows from size and cluster, if known.
+  // Duration of a message; empty: it follows from size and cluster, if these are known.
   std::optional<StageAmounts> message_ns;
   MessageModel messages = MessageModel::kPg;
-  bool shape_exchange = false;  // ranks exchange shapes before each group, and the host waits
+  bool shape_exchange = false;  // whether ranks exchange shapes, and hosts wait, before each group
   std::vector<StageCollective> collectives;
-  std::vector<std::uint32_t> layers;  // layers per stage; empty: one each
-  bool has_memory = false;            // activation or weight sizes are known
+  std::vector<std::uint32_t> layers;  // layers per stage; empty: one layer per stage
+  bool has_memory = false;            // whether activation or weight sizes are known
 
   std::vector<std::uint32_t> row_of_rank;  // row of each rank; empty: rank r runs row r
   std::uint32_t stride = 1;                // distance between the ranks of neighboring rows
@@ -141,7 +141,8 @@ struct Pipeline {
   /// add_pipeline.
   std::uint32_t first_actor = 0;
   std::uint32_t end_actor = 0;
-  /// The number of parts (actors) of the slot that begins with each of these actors.
+  /// The number of parts (actors) of the slot that begins with each actor of [first_actor,
+  /// end_actor).
   std::vector<std::uint32_t> parts;
 
   std::uint32_t row_of(std::uint32_t rank) const {

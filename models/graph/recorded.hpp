@@ -1,5 +1,4 @@
-// Names and findings that reports use for a recorded script, whose steps have no names of their
-// own.
+// Names and findings that reports use for a recorded script, whose steps have no names.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +13,26 @@ namespace pipesim::models {
 /// A call that some ranks make as the n-th call on a group.
 struct CallOfRanks {
   std::vector<std::uint32_t> ranks;  // in ascending order
-  OutsideText call;  // "all_gather, 8 B of int64"; empty: the ranks make no such call
-  OutsideText at;    // line of the call; without a call, the ranks' action instead
-  std::vector<OutsideText> lines{};  // lines of the call stack, the caller's last
+  OutsideText call;  // the call, "all_gather, 8 B of int64"; empty: the ranks make none
+  OutsideText at;    // line of the call; without a call, the action of the ranks
+  std::vector<OutsideText> lines{};  // lines of the call stack, outermost last
 };
 
 /// The first call on a group that differs between ranks, up to the first mismatched call.
 struct FirstDifference {
-  OutsideText group;        // "the world group", "group [0, 1] of tp_dp.py:8"
+  OutsideText group;        // name: "the world group", "group [0, 1] of tp_dp.py:8"
   std::int64_t number = 0;  // number of the call, from 1
   std::vector<CallOfRanks> sides;
   std::int64_t mismatch = 0;         // number of the first mismatched call
-  std::vector<CallOfRanks> there{};  // the mismatched call, if it is a later one
+  std::vector<CallOfRanks> there{};  // the mismatched call, if it is a later call
 };
 
 /// Ranks of a recorded script that raised or exited with an error in the same way.
 struct FailedRanks {
   std::vector<std::uint32_t> ranks;  // in ascending order
-  OutsideText what;                  // "raised ValueError", "exited with status 3"
-  OutsideText message;               // "ValueError: loss is nan"; can be empty
-  OutsideText at;                    // line; can be empty
+  OutsideText what;                  // failure: "raised ValueError", "exited with status 3"
+  OutsideText message;  // message of the error: "ValueError: loss is nan"; can be empty
+  OutsideText at;       // line of the failure; can be empty
 };
 
 /// An op by its name in the scenario, and the number of the execution, from 1.
@@ -51,15 +50,15 @@ class Recorded {
   virtual ~Recorded() = default;
 
   /// Returns "all_reduce #23 on the world group" for execution `number` (from 1) of the scenario's
-  /// op `op`; empty if the record has no name for it.
+  /// op `op`; an empty text if the record has no name for this execution.
   virtual std::string name(std::uint32_t rank, const std::string& op,
                            std::uint32_t number) const = 0;
 
   /// Returns the op for which name() returns `name` on this rank.
   virtual std::optional<NamedOp> find(std::uint32_t rank, const std::string& name) const = 0;
 
-  /// Returns the name of the stream that runs the calls of a group, such as "the world group";
-  /// empty for other streams.
+  /// Returns the name of the stream that runs the calls of a group, such as "the world group"; an
+  /// empty text for other streams.
   virtual std::string stream_name(std::uint32_t rank, const std::string& stream) const = 0;
 
   /// Returns the first difference between the calls of the ranks; null if all recorded calls match.

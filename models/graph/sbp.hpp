@@ -47,8 +47,8 @@ std::string nd_sbp_text(const NdSbp& nd_sbp);
 NdSbp gradient_taken(const NdSbp& out);
 
 /// Returns the default signature in which an op gives the gradient of its input. A split input has
-/// a split gradient. The gradient of a copy is a partial sum, unless the output is a copy as well:
-/// then all ranks compute the same gradient.
+/// a split gradient. The gradient of a copy is a partial sum. If the output is also a copy, the
+/// gradient is a copy, because all ranks compute the same gradient.
 NdSbp gradient_given(const NdSbp& in, const NdSbp& out);
 
 /// The grid of a stage's ranks: data x tensor.
@@ -75,7 +75,7 @@ struct Transition {
 
 /// A change of signature as reduced by OneFlow's InOutParallelDimReduce.
 struct ReducedChange {
-  bool two_dimensional = false;     // both dimensions remain
+  bool two_dimensional = false;     // whether both dimensions remain
   std::vector<Transition> changes;  // changed dimensions; if two, the inner (tensor) one first
 };
 

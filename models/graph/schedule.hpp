@@ -33,7 +33,7 @@ enum class ActionKind : std::uint8_t {
 /// millions of actions, so the struct is small.
 struct Action {
   ActionKind kind = ActionKind::kNone;
-  bool overlaps_next = false;  // runs as one with the next action of its rank
+  bool overlaps_next = false;  // whether it runs as one with the next action of its rank
   std::uint32_t stage = 0;
   std::uint32_t micro_batch = 0;  // number of further empty slots, for kNone
 
@@ -57,18 +57,18 @@ constexpr bool is_message(ActionKind kind) {
   return kind == ActionKind::kSendForward || kind == ActionKind::kRecvForward ||
          kind == ActionKind::kSendBackward || kind == ActionKind::kRecvBackward;
 }
-/// Whether an action of this kind belongs to a micro-batch; the others run once per stage.
+/// Whether an action of this kind belongs to a micro-batch; other actions run once per stage.
 constexpr bool has_micro_batch(ActionKind kind) { return is_message(kind) || is_compute(kind); }
-/// Returns "F", "SEND_B"; empty for an empty slot.
+/// Returns the word of an action, such as "F" or "SEND_B"; an empty text for an empty slot.
 const char* action_word(ActionKind kind);
 
-/// Returns the action in file notation, "0F1"; empty for empty slots.
+/// Returns the action in file notation, such as "0F1"; an empty text for empty slots.
 std::string action_text(const Action& action);
 
 using Actions = std::vector<Action>;
 
-/// Appends `count` empty slots, merged with empty slots at the end of `actions`. All are one
-/// action, because some rows begin with as many empty slots as ranks.
+/// Appends `count` empty slots, merged with empty slots at the end of `actions`. Adjacent empty
+/// slots are one action, because some rows begin with one empty slot per rank.
 void add_empty(Actions& actions, std::uint32_t count);
 
 /// Returns the end of the slot that begins at `begin`. A slot of a row is one action, several
@@ -78,7 +78,8 @@ inline std::size_t slot_end(const Actions& actions, std::size_t begin) {
   return begin + 1;
 }
 
-/// Returns "0F1", "(0F7;7B3)OVERLAP_F_B" or "0SEND_F1+0RECV_B0"; for n empty slots, n - 1 commas.
+/// Returns the slot in file notation, such as "0F1", "(0F7;7B3)OVERLAP_F_B" or "0SEND_F1+0RECV_B0";
+/// for n empty slots, n - 1 commas.
 std::string slot_text(const Actions& actions, std::size_t begin);
 
 /// The actions of every rank of a pipeline.
@@ -90,15 +91,15 @@ struct Schedule {
   std::uint32_t stages = 0;         // total over all pipelines
   std::uint32_t pipelines = 1;      // divides `stages`
   std::uint32_t micro_batches = 0;  // number per pipeline
-  bool partial = false;  // the tail of a longer schedule: actions not listed were done before
+  bool partial = false;             // whether actions that are not listed were done before
   std::vector<Actions> ranks;
   // Parallel to `ranks`, for schedules read from a file; else empty.
   std::vector<std::vector<Place>> places;
   std::vector<std::uint32_t> rank_of_stage;
 
   std::uint32_t depth() const { return stages / pipelines; }
-  // Avoids the division for one pipeline, as most schedules have: each action calls these
-  // functions.
+  // Most schedules have one pipeline. The functions below then avoid the division, because they run
+  // for each action.
   bool is_first(std::uint32_t stage) const {
     return pipelines == 1 ? stage == 0 : stage % depth() == 0;
   }

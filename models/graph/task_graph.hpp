@@ -90,7 +90,7 @@ struct ProgramStep {
   friend bool operator==(const ProgramStep&, const ProgramStep&) = default;
 };
 
-/// A host thread, one per rank that has an actor on it.
+/// A host thread, one per rank that has an actor on this thread.
 struct HostThread {
   std::string name;
   Place place;
@@ -100,30 +100,30 @@ struct HostThread {
   friend bool operator==(const HostThread&, const HostThread&) = default;
 };
 
-/// A stream, one per rank that has an actor on it.
+/// A stream, one per rank that has an actor on this stream.
 struct StreamTemplate {
   std::string name;
   Place place;
   std::uint32_t thread = kNoIndex;  // launches all ops whose actor names no thread
   Expr launch_queue = Expr::constant(1024);
   std::uint32_t device = 0;  // index within its rank
-  bool on_host = false;      // its ops run on the host and keep no device busy
+  bool on_host = false;      // whether its ops run on the host and keep no device busy
 
   friend bool operator==(const StreamTemplate&, const StreamTemplate&) = default;
 };
 
 /// The vendor of the devices: decides the default number of hardware queues, and how long an op
-/// holds one.
+/// holds a queue.
 enum class Vendor : std::uint8_t { kNvidia, kAmd };
 
 /// Limits of each device, see sim::Device. 0: no limit.
 struct DeviceRule {
   Vendor vendor = Vendor::kNvidia;
   Expr hardware_queues;
-  bool has_queues = false;  // hardware_queues is set; else see TaskGraph::hardware_queues()
+  bool has_queues = false;  // whether hardware_queues is set; see TaskGraph::hardware_queues()
   Expr resident;
   Expr sms;           // alternative to `resident`: an op takes one SM per CTA
-  Expr launch_queue;  // shared by all its streams, replaces their own launch queues
+  Expr launch_queue;  // size of a launch queue for all streams of the device
   sim::LaunchOrder order = sim::LaunchOrder::kNone;
 
   friend bool operator==(const DeviceRule&, const DeviceRule&) = default;
@@ -166,15 +166,15 @@ struct CollectiveTemplate {
   Operation operation = Operation::kAllReduce;
   std::int64_t bytes = 0;  // input of one rank, see models/lowering/cost.hpp
   std::uint32_t group = kNoIndex;
-  std::uint32_t communicator = kNoIndex;  // kNoIndex: its own communicator
-  // The time follows from bytes and cluster, not from ActorTemplate::takes.
+  std::uint32_t communicator = kNoIndex;  // index; kNoIndex: a communicator for this actor only
+  // Algorithm that decides the time; empty: the cluster's.
   std::optional<Algorithm> algorithm;
-  bool timed = false;  // time follows from bytes and cluster, not from ActorTemplate::takes
+  bool timed = false;  // whether bytes and cluster decide the time, not ActorTemplate::takes
 
   friend bool operator==(const CollectiveTemplate&, const CollectiveTemplate&) = default;
 };
 
-/// Outside input of a source, see sim::OutsideInput.
+/// The outside input of a source, see sim::OutsideInput.
 struct OutsideInputTemplate {
   Expr items;
   Expr first;  // time in ns
@@ -195,8 +195,8 @@ std::string_view nccl_mode_name(NcclMode nccl_mode);
 
 /// The time of communicator initialization.
 struct InitRule {
-  // An explicit setting; without it, communicators of programs initialize at first use in a cold
-  // run.
+  // Whether the scenario sets this rule. If not, communicators of programs initialize at first use
+  // in a cold run.
   bool said = false;
   bool at_first_use = false;
   bool waits_for_device = false;
@@ -209,8 +209,8 @@ struct InitRule {
 struct ProcessGroups {
   std::string backend;  // backend name; empty: unknown
   bool device_id = false;
-  bool has_empty_parts = false;  // an all_to_all has parts of 0 bytes
-  bool sends_them = false;       // empty parts are sent as messages
+  bool has_empty_parts = false;  // whether an all_to_all has parts of 0 bytes
+  bool sends_them = false;       // whether empty parts are sent as messages
 
   friend bool operator==(const ProcessGroups&, const ProcessGroups&) { return true; }
 };
@@ -221,16 +221,16 @@ struct CommunicatorTemplate {
   Place place;
   std::uint32_t group = kNoIndex;
   InitRule init;
-  std::uint32_t stream = kNoIndex;                    // default for its calls in programs
-  bool on_host = false;                               // its calls run on the host
-  bool is_gloo = false;                               // its calls follow gloo's rules
+  std::uint32_t stream = kNoIndex;                    // stream of its calls in programs, by default
+  bool on_host = false;                               // whether its calls run on the host
+  bool is_gloo = false;                               // whether its calls follow gloo's rules
   std::optional<std::int64_t> eager_bytes;            // maximum size of host sends that do not wait
-  std::optional<std::int64_t> p2p_channels;           // NCCL setting; empty: the cluster's
-  std::optional<std::int64_t> p2p_channels_per_peer;  // NCCL setting; empty: the cluster's
-  bool registered = false;             // user buffers are registered: sends bypass NCCL's buffers
+  std::optional<std::int64_t> p2p_channels;           // NCCL's number; empty: from the cluster
+  std::optional<std::int64_t> p2p_channels_per_peer;  // NCCL's number; empty: from the cluster
+  bool registered = false;             // whether user buffers are registered: sends bypass NCCL's
   std::int64_t ctas = 16;              // CTAs (SMs) that each of its kernels holds
-  std::optional<Algorithm> algorithm;  // empty: the cluster's
-  std::vector<std::uint32_t> over;     // the only links of the cluster that it uses; empty: all
+  std::optional<Algorithm> algorithm;  // algorithm of its calls; empty: the cluster's
+  std::vector<std::uint32_t> over;     // indices of the cluster's links that it uses; empty: all
   // Interface that connects the ranks: index in Cluster::interfaces.
   std::uint32_t interface = kNoIndex;
   std::int64_t port = 0;                   // bootstrap port on the first member's host
@@ -251,15 +251,15 @@ struct CallTemplate {
   std::uint32_t communicator = kNoIndex;
   Boxed<Expr> peer;  // rank to send to, rank to receive from (empty: any), or root
   Expr bytes;
-  bool sized = false;                  // `bytes` is known: 0 is a size
+  bool sized = false;                  // whether `bytes` is known: 0 is a size
   std::string type;                    // element type; empty: unknown
   std::string tag;                     // purpose of a message; empty: unknown
   Boxed<Expr> tag_number;              // the tag, if it is a number
   Boxed<Numbering> tag_numbers;        // number appended to the tag of each op
   Expr takes;                          // duration in ns
-  std::optional<Algorithm> algorithm;  // empty: the communicator's
-  bool timed = false;                  // time follows from bytes and cluster, not from `takes`
-  bool registered = false;             // a send bypasses NCCL's buffers
+  std::optional<Algorithm> algorithm;  // algorithm of a collective; empty: the communicator's
+  bool timed = false;                  // whether bytes and cluster decide the time, not `takes`
+  bool registered = false;             // whether a send bypasses NCCL's buffers
 
   bool from_any() const { return kind == sim::CallKind::kReceive && !peer; }
 
@@ -279,16 +279,16 @@ struct CallTemplate {
 /// The properties of an actor that is a step of a host program.
 struct StepTemplate {
   sim::Role role = sim::Role::kOp;
-  bool implied = false;            // generated from `after` or `one_thread`, not by the user
+  bool implied = false;            // whether it comes from `after` or `one_thread`
   std::string at;                  // location in the user's program
-  ShortList<CallTemplate> calls;   // kCalls
+  ShortList<CallTemplate> calls;   // kCalls: calls that progress together
   std::uint32_t event = kNoIndex;  // kRecord, kWait, kAwait, kSet: index in TaskGraph::events
   std::int64_t times = 1;          // kAwait of a key: how often the key must have been set
   std::uint32_t lock = kNoIndex;   // kLock, kUnlock: index in TaskGraph::locks
-  std::uint32_t communicator = kNoIndex;  // kCreate
+  std::uint32_t communicator = kNoIndex;  // kCreate: the communicator to initialize
   ShortList<std::uint32_t> streams;       // kSynchronize; empty: all streams of the rank's devices
-  bool only_cold = false;                 // kSynchronize: no effect unless the reading is cold
-  bool cooperative = false;               // kOp, kCalls: all CTAs start together
+  bool only_cold = false;     // kSynchronize: whether it takes effect only in a cold run
+  bool cooperative = false;   // kOp, kCalls: whether all CTAs start together
   std::uint32_t cluster = 1;  // kOp, kCalls: CTAs that start together, if not cooperative
   Boxed<Expr> ctas;           // kOp, kCalls; empty: 0 for kernels, the communicators' for calls
   std::string dies;           // kWork: cause of death, if its rank dies here; else empty
@@ -306,7 +306,7 @@ struct EventTemplate {
   friend bool operator==(const EventTemplate&, const EventTemplate&) = default;
 };
 
-/// A dependency: op k of an actor starts only once op k + `ahead` of another is done, see
+/// A dependency: op k of an actor starts only after op k + `ahead` of `actor` is done, see
 /// sim::After.
 struct AfterTemplate {
   std::uint32_t actor = kNoIndex;
@@ -328,12 +328,12 @@ struct ActorTemplate {
   Place place;
   bool immediate = true;
   bool blocking = false;
-  bool in_place = false;  // its first output reuses the memory of its first data input
+  bool in_place = false;  // whether output 0 reuses the memory of the first data input
   std::string_view kind;  // name of one of actor_kinds(), or empty
   UsualExpr<1> times;     // ratio, for kinds with a rate
   RankSet on;
-  std::uint32_t stream = kNoIndex;  // kNoIndex: its own stream
-  std::uint32_t thread = kNoIndex;  // kNoIndex: the stream's thread
+  std::uint32_t stream = kNoIndex;  // index in TaskGraph::streams; kNoIndex: its own stream
+  std::uint32_t thread = kNoIndex;  // index in TaskGraph::threads; kNoIndex: the stream's thread
   Expr takes;            // duration in ns; on its stream or, for a host step, on the thread
   Expr launch_overhead;  // duration in ns; on the thread, before each launch
   Boxed<Expr> ops;       // number of ops of a source; for other actors it follows from their inputs
@@ -381,7 +381,7 @@ struct TaskGraph {
   std::vector<std::string> locks;   // separate on each rank
   std::vector<std::string> phases;  // units of a rank's progress: forward, backward
   std::vector<ActorTemplate> actors;
-  std::optional<Pipeline> pipeline;          // pipeline that some of the programs run
+  std::optional<Pipeline> pipeline;          // pipeline that some programs run
   std::optional<LogicalGraph> logical;       // a model whose tasks do not exist yet
   std::shared_ptr<const Recorded> recorded;  // the record that the scenario was made from
 
@@ -396,8 +396,8 @@ struct TaskGraph {
 /// twice. A list stores a program with many ops of few actors in little memory.
 void collapse(std::vector<ProgramStep>& steps);
 
-/// The name of an op as users write it: the actor `name` and a number from 1. If the ops have
-/// numbers, `name` ends with the number and `number` is 1.
+/// The name of an op as users write it: the name of the actor, and a number from 1. If the actor's
+/// ops have numbers, `name` ends with the op's number and `number` is 1.
 struct OpName {
   std::string name;
   std::uint32_t number = 1;

@@ -6,7 +6,7 @@
 namespace pipesim::models {
 namespace {
 
-// Keeps one op beyond an actor's work countable in 32 bits.
+// The maximum number of ops of an actor, so that one more op is countable in 32 bits.
 constexpr std::int64_t kMaxOps = std::numeric_limits<std::uint32_t>::max() - 1;
 
 // The edges of each actor, in both directions, in CSR form.
@@ -64,7 +64,7 @@ class Balance {
   const std::vector<RatedEdge>& edges_;
   std::vector<BalanceError>& errors_;
   std::vector<std::int64_t> ops_;
-  std::vector<std::uint8_t> blamed_;  // each edge is visited from both ends, but reported once
+  std::vector<std::uint8_t> blamed_;  // by edge: 1 if reported; both ends visit the edge
   std::vector<std::uint32_t> queue_;  // actors whose number of ops is known
 };
 

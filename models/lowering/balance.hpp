@@ -16,12 +16,12 @@ struct RatedEdge {
   std::uint32_t ops_per_take = 1;
 };
 
-/// A reason why the equations have no solution. For kUneven and kContradiction, `edge` is the edge
-/// that fails.
+/// A reason why the rates of a graph do not balance. For kUneven and kContradiction, `edge` is the
+/// edge that does not balance.
 struct BalanceError {
   enum class Kind : std::uint8_t {
-    kUneven,         // the ops of one end give a fractional number for the other end
-    kContradiction,  // the edge requires another number than the graph already gave
+    kUneven,         // the number of ops at one end of the edge gives a fraction at the other
+    kContradiction,  // the edge requires another number of ops than earlier edges
     kTooMany,        // more ops than a plan can count
     kUnknown,        // no source determines the number of ops of `actor`
   };
@@ -32,10 +32,11 @@ struct BalanceError {
   std::int64_t wanted = 0;  // ops that the edge requires instead
 };
 
-/// Returns the number of ops of each of `given.size()` actors. Propagates the given numbers (not
-/// negative) along all edges in both directions: ops(producer) / ops_per_fill = ops(consumer) /
-/// ops_per_take. Takes linear time. Appends one error per edge that does not balance, then one per
-/// actor without a number; the result is complete only if there are no errors.
+/// Returns the number of ops of each actor. `given` has an entry per actor: its number of ops, or a
+/// negative number if unknown. Propagates the known numbers along all edges in both directions:
+/// ops(producer) / ops_per_fill = ops(consumer) / ops_per_take. Takes linear time. Appends one
+/// error per edge that does not balance, then one per actor without a number; the result is
+/// complete only if there are no errors.
 ///
 /// Source: E. A. Lee, D. G. Messerschmitt, "Synchronous Data Flow", Proc. IEEE 75 (1987).
 std::vector<std::int64_t> balance(const std::vector<std::int64_t>& given,

@@ -163,7 +163,8 @@ void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t 
   }
 }
 
-// Caches the transport, because finding it scans all members.
+// Returns the transport of a communicator. Caches it, because finding a transport scans all
+// members.
 const Transport& CallLowering::transport(std::uint32_t communicator, std::uint32_t list) {
   const auto [found, is_new] = transports_.try_emplace({communicator, list});
   if (is_new) {
@@ -192,7 +193,8 @@ sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, st
   return meeting->second;
 }
 
-// Numbered tags count down from the largest tag. Each text before the number has its own range.
+// Sets the tag of a call. Numbered tags count down from the largest tag. Each text before a number
+// has a separate range.
 void CallLowering::set_tag(ActorId id, const CallTemplate& from, sim::CallSpec& spec) {
   const std::uint32_t rank = placement_.rank_of(id);
   if (from.tag_number)

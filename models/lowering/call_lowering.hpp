@@ -29,8 +29,8 @@ class CallLowering {
 
   FaultLowering& faults() { return faults_; }
 
-  /// Sizes the range of numbered tags for the largest number. Call before the first add(). `ops`
-  /// is indexed by ActorId.
+  /// Makes the range of numbered tags large enough for the largest number. Call before the first
+  /// add(). `ops` is indexed by ActorId.
   void find_tag_range(const std::vector<std::int64_t>& ops);
 
   /// Adds a call to the most recently added step.
@@ -45,8 +45,8 @@ class CallLowering {
   /// Returns the duration of an actor's collective; `takes` is the actor's stated time.
   std::int64_t time_of(sim::ActorId id, const CollectiveTemplate& from, std::int64_t takes);
 
-  /// Returns the list of the communicator's group that contains the rank of `id`. If there is none,
-  /// reports an error at `place` and returns kNoIndex.
+  /// Returns the index of the list of the communicator's group that contains the rank of `id`. If
+  /// there is none, reports an error at `place` and returns kNoIndex.
   std::uint32_t list_of(sim::ActorId id, std::uint32_t communicator, Place place);
 
   /// Returns a new communicator if `communicator` is kNoIndex, else the list's communicator.

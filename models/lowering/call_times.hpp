@@ -20,7 +20,7 @@ class CallTimes {
  public:
   explicit CallTimes(const TaskGraph& graph) : graph_(graph) {}
 
-  /// Returns the time of the collective of an actor on `rank`, which is in its group.
+  /// Returns the time of `collective`, which an actor on `rank` runs. `rank` must be in the group.
   std::optional<std::int64_t> of(const CollectiveTemplate& collective, std::uint32_t rank,
                                  std::string* why);
 

@@ -56,8 +56,8 @@ struct Route {
   std::int64_t any_bytes_per_second = 1;
 };
 
-/// Returns the route of `members`, whose order is the ring's. If no link joins two of them, returns
-/// nullopt and sets `why`. For one member: the latency of the device link, if there is one.
+/// Returns the route of `members`, whose order is the ring's. If no link joins two of the members,
+/// returns nullopt and sets `why`. For one member: the latency of the device link, if there is one.
 std::optional<Route> route(const Cluster& cluster, const std::vector<std::uint32_t>& members,
                            const std::vector<std::uint32_t>& over = {}, std::string* why = nullptr);
 
@@ -72,9 +72,9 @@ struct MessageTime {
   std::int64_t transfer_ns = 0;  // bytes / bandwidth, rounded up
 };
 
-/// Returns the duration of a message from rank `from` to rank `to`. If no link joins them, or the
-/// time overflows 64 bits, returns nullopt and sets `why`. A message to oneself takes no time
-/// without a device_link.
+/// Returns the duration of a message from rank `from` to rank `to`. If no link joins the ranks, or
+/// the time overflows 64 bits, returns nullopt and sets `why`. A message from a rank to itself
+/// takes no time without a device_link.
 std::optional<MessageTime> message_time(const Cluster& cluster, std::uint32_t from,
                                         std::uint32_t to, std::int64_t bytes,
                                         const std::vector<std::uint32_t>& over = {},

@@ -28,13 +28,13 @@ class FaultLowering {
   /// Returns the link of a message between two ranks, if that link can be down.
   sim::LinkId link_of_message(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
 
-  /// Return the slowdown factor of a message, or of a collective. For a collective, this is the
-  /// largest factor between neighbors.
+  /// Return the slowdown factor of a message between `a` and `b`, or of a collective of `members`.
+  /// For a collective, this is the largest factor between neighbors.
   std::int64_t slower(std::uint32_t communicator, std::uint32_t a, std::uint32_t b) const;
   std::int64_t slower(std::uint32_t communicator, const std::vector<std::uint32_t>& members) const;
 
-  /// Whether `rank` dies in a call because it is not permitted to read the memory of others on its
-  /// host.
+  /// Whether `rank` dies in a call because it is not permitted to read the memory of other ranks on
+  /// its host.
   bool dies_reading(const CallTemplate& call, std::uint32_t rank,
                     const std::vector<std::uint32_t>& members, const sim::CallSpec& spec) const;
 

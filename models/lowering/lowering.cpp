@@ -73,7 +73,7 @@ class Lowering {
   std::uint32_t rank_of(ActorId id) const { return placement_.rank_of(id); }
   std::int64_t ops(ActorId id) const { return ops_[id.value]; }
   bool is_kept(std::uint32_t rank) const { return kept_ == nullptr || kept_->contains(rank); }
-  // Returns an invalid id if the rank does not use the stream.
+  // Returns the rank's stream; an invalid id if the rank does not use it.
   sim::StreamId stream_of(std::uint32_t rank, std::uint32_t stream) const;
 
   const TaskGraph& graph_;
@@ -195,7 +195,8 @@ void Lowering::report(const BalanceError& error) {
 // ---------------------------------------------------------------------------------------------
 // Building
 
-// Makes the threads and streams that some actor of the rank uses, rank by rank, in file order.
+// Makes the named threads and streams, rank by rank and then in file order. Skips threads and
+// streams that no actor of the rank uses.
 void Lowering::make_threads_and_streams() {
   threads_.resize(graph_.ranks);
   streams_.resize(graph_.ranks);
@@ -499,7 +500,7 @@ sim::OutsideInput Lowering::input_of(ActorId id) {
   return result;
 }
 
-// Sets the streams of the most recently added step.
+// Sets the streams that the most recently added step synchronizes.
 void Lowering::synchronize(ActorId id) {
   const StepTemplate& step = *actor(id).step;
   const auto is_meant = [&](std::uint32_t s) {
@@ -649,7 +650,7 @@ void Lowering::make_registers() {
   }
 }
 
-// Checks memory sizes here, because the plan has none: no op waits for memory.
+// Checks memory sizes here, because a plan has no memory sizes: no op waits for memory.
 void Lowering::check_sizes() {
   std::vector<std::int64_t> all(graph_.ranks, 0);
   for (std::uint32_t rank = 0; graph_.memory && rank < graph_.ranks; ++rank) {

@@ -35,12 +35,12 @@ struct Lowered {
   std::vector<std::string> link_names;  // indexed by LinkId, see FaultLowering
 };
 
-/// Limit on the actors of all ranks together. Each takes some hundred bytes of a plan, and more in
-/// a report.
+/// Limit on the actors of all ranks together. Each actor takes a few hundred bytes of a plan, and
+/// more in a report.
 inline constexpr std::uint64_t kMaxPlacedActors = 10'000'000;
 
-/// Limit on the reads of all ranks together. A group in which all read from all has its size
-/// squared.
+/// Limit on the reads of all ranks together. A group of n ranks that all read from each other has n
+/// * n reads.
 inline constexpr std::uint64_t kMaxPlacedReads = 50'000'000;
 
 /// Returns the plan. Returns nullopt if `graph` has mistakes: reads from missing actors, rates that

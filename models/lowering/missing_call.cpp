@@ -1,6 +1,6 @@
 // Search for a missing call. The search walks the calls of two ranks side by side. At a difference,
 // a call that one rank makes more often in total is the missing call; otherwise the two calls are
-// only in another order. The search takes linear time. It is exact within one scenario, whose steps
+// only in another order. The search takes linear time and is exact within one scenario, whose steps
 // have one order: the result is the shortest difference.
 #include "models/lowering/missing_call.hpp"
 
@@ -14,7 +14,7 @@
 namespace pipesim::models {
 namespace {
 
-// Numbers for the calls of two ranks; the same call has the same number on both.
+// Numbers for the calls of two ranks: a call that both ranks make has one number.
 class SameCalls {
  public:
   SameCalls(const TaskGraph& graph, const Lowered& lowered, const CallsOfRank& more,

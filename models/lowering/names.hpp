@@ -10,7 +10,7 @@
 
 namespace pipesim::models {
 
-/// Returns the name of the host of a rank. Without a cluster, all ranks share one host.
+/// Returns the name of a rank's host. Without a cluster, all ranks share one host.
 inline std::string host_name(const TaskGraph& graph, std::uint32_t rank) {
   return graph.cluster ? graph.cluster->host_name(graph.cluster->host_of_rank[rank]) : "node0";
 }

@@ -27,7 +27,8 @@ class Placement {
   std::uint32_t rank_of(sim::ActorId id) const { return placed_[id].rank; }
   const ActorTemplate& actor(sim::ActorId id) const { return graph_.actors[template_of(id)]; }
 
-  /// Returns the index of an actor's host thread in TaskGraph::threads, or kNoIndex.
+  /// Returns the index of an actor's host thread in TaskGraph::threads; kNoIndex if the thread is
+  /// unnamed.
   std::uint32_t thread_of(sim::ActorId id) const {
     const ActorTemplate& from = actor(id);
     if (from.thread != kNoIndex) return from.thread;

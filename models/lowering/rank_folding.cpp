@@ -24,7 +24,8 @@ class Classes {
 
   std::uint32_t operator[](std::uint32_t rank) const { return of_[rank]; }
 
-  /// Separates the ranks of `on` from the others, and from each other if `value(rank)` differs.
+  /// Separates the ranks of `on` from all other ranks, and from each other if `value(rank)`
+  /// differs.
   template <typename Value>
   void split(const RankSet& on, Value value) {
     parts_.clear();
@@ -149,7 +150,7 @@ void Folder::use_groups() {
   }
 }
 
-// Splits once per set, because steps share their sets of ranks.
+// Splits the classes by `on`, but only once per set, because steps share their sets of ranks.
 void Folder::split_by_set(const RankSet& on) {
   if (sets_.insert(on.begin()).second) {
     classes_.split(on, [](std::uint32_t) { return 0; });
@@ -181,7 +182,8 @@ void Folder::split_by_actor(const ActorTemplate& actor) {
   }
 }
 
-// Splits by the index of the called peer, and by whether the group has both ranks in one list.
+// Splits the classes by the index of the called peer, and by whether a list of the group contains
+// caller and peer.
 void Folder::split_by_peers(const PeerRule& rule) {
   const Group& group = graph_.groups[rule.group];
   classes_.split(*rule.on, [&](std::uint32_t rank) -> std::uint64_t {

@@ -13,8 +13,8 @@ namespace pipesim::models {
 /// The kept ranks of a job, and the representative of each rank.
 struct RankFolding {
   RankSet kept;
-  /// For each rank, the first rank that behaves the same; it is kept. Some peers of kept ranks are
-  /// kept as well.
+  /// The representative of each rank: the first rank that behaves the same, which is in `kept`.
+  /// `kept` also contains some peers of representatives.
   std::vector<std::uint32_t> stands_for;
 
   /// Returns, by rank, the number of ranks that it represents, including itself.

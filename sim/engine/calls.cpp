@@ -129,8 +129,8 @@ inline void Engine::activate(CallId id) {
   }
 }
 
-// Rule 9.4: adds a collective call to the current sequence number, and runs it with all ranks if
-// they have arrived.
+// Rule 9.4: adds a collective call to the current sequence number, and runs the calls of all ranks
+// once all have arrived.
 void Engine::arrive(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];

@@ -104,8 +104,8 @@ void Engine::tell_progress() const {
   if (options_.progress != nullptr) options_.progress->tell(ops_done_, queue_.now().ns);
 }
 
-// Rule 3.6: notes that the actor's thread enters its next op, which can be one beyond a source's
-// work.
+// Rule 3.6: records that the actor's thread enters its next op. For a source that waits for more
+// outside input, this can be the op after its last one.
 void Engine::note_enter(ActorId id) {
   const std::uint32_t k = state_.actors[id].launched;
   if (id == options_.until_actor && k == options_.until_k) {
@@ -117,7 +117,7 @@ void Engine::note_enter(ActorId id) {
   if (options_.keep_log) log_.push_back({queue_.now(), id, k, false});
 }
 
-// Rule 8: also counts launched ops that never end.
+// Rule 8: records the times of launched ops that have not ended.
 void Engine::account_unfinished() {
   IdVector<ActorId, std::uint32_t> seen(plan_.actors.size(), 0);
   for (const StreamId id : ids_of(state_.streams)) {

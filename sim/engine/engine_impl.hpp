@@ -268,7 +268,7 @@ class Engine {
   void keep_times(ActorId actor, std::uint32_t k, const OpTimes& times);
   void account_unfinished();
 
-  // How many events ahead prefetch_next() looks.
+  // Distances, in events, at which prefetch_next() looks ahead.
   static constexpr std::uint32_t kNear = 1;
   static constexpr std::uint32_t kFar = 3;
 

@@ -77,7 +77,8 @@ bool Engine::any_dead(CommunicatorId id) const {
                      [&](RankId rank) { return dead(rank); });
 }
 
-// Rules 10.2 and 10.3: whether a fault keeps the op at the stream's head from ending.
+// Rules 10.2 and 10.3: whether a fault keeps the op at the stream's head from ending. If the op
+// itself fails, reports the device error.
 bool Engine::stopped_op(StreamId id) {
   if (!moves(plan_.streams[id].rank)) return true;
   const ActorId actor = state_.streams[id].items.front().actor();
@@ -86,7 +87,8 @@ bool Engine::stopped_op(StreamId id) {
   return true;
 }
 
-// Rules 10.2 and 10.3: the same for a collective.
+// Rules 10.2 and 10.3: whether a fault keeps a collective from ending. Reports a device error for
+// each member whose op fails.
 bool Engine::stopped_collective(CollectiveId id) {
   const Collective& collective = plan_.collectives[id];
   const auto begin = plan_.members.begin() + collective.members;
@@ -104,7 +106,8 @@ bool Engine::stopped_collective(CollectiveId id) {
   return any;
 }
 
-// Rules 10.2 and 10.3: the same for the collective calls at a sequence number.
+// Rules 10.2 and 10.3: whether a fault keeps the collective calls at the current sequence number
+// from ending. Ranks with a fatal call die.
 bool Engine::stopped_round(CommunicatorId id) {
   const Communicator& communicator = plan_.communicators[id];
   bool fatal = false;
@@ -121,7 +124,7 @@ bool Engine::stopped_round(CommunicatorId id) {
   return fatal;
 }
 
-// Rules 10.2 and 10.3: the same for a send and its recv, or for one of them.
+// Rules 10.2 and 10.3: whether a fault keeps `calls` from ending. Ranks with a fatal call die.
 bool Engine::stopped_calls(std::initializer_list<CallId> calls) {
   bool fatal = false;
   for (const CallId id : calls) {
@@ -181,7 +184,7 @@ void Engine::teardown() {
   while (timers_.next_time() < end_of_run_) fire(timers_.pop());
 }
 
-// Rule 10.5: the launcher kills all ranks of a host.
+// Rule 10.5: kills all ranks of a host, as its launcher does.
 void Engine::end_host(RankId dead, Time at) {
   const std::vector<std::uint32_t>& host = plan_.timeouts.host;
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {

@@ -16,7 +16,8 @@ Duration shorter(Duration a, Duration b) {
 }  // namespace
 
 // Rule 9.7: comes to all meetings that the thread's op needs, first the meetings of messages, then
-// those of collectives. Returns false if the thread is blocked in one of them.
+// the meetings of collectives. Returns false if the thread must wait or, in a stepper, continues in
+// another event.
 bool Engine::connect(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Actor& actor = plan_.actors[thread.at];
@@ -53,7 +54,8 @@ bool Engine::connect(ThreadId id) {
   return true;
 }
 
-// Rule 9.7: sends the thread of a `meet` step to its meeting.
+// Rule 9.7: sends the thread of a `meet` step to its meeting. Returns false if the thread must wait
+// or, in a stepper, continues in another event.
 bool Engine::meet(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Need& need = plan_.needs[plan_.actors[thread.at].needs];

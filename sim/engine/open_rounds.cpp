@@ -1,11 +1,11 @@
-// Collective calls on open communicators, where a rank can leave a sequence number that others have
-// not reached.
+// Collective calls on open communicators, where a rank can leave a sequence number that other ranks
+// have not reached.
 #include "sim/engine/engine_impl.hpp"
 
 namespace pipesim::sim {
 
-// Rule 9.4: adds a call on an open communicator. Its arrival can let calls run at its sequence
-// number and at earlier ones.
+// Rule 9.4: adds a call on an open communicator. The arrival can let calls run at the
+// call's sequence number and at earlier sequence numbers.
 void Engine::arrive_in_open(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
@@ -59,7 +59,7 @@ void Engine::run_alone(CallId id) {
   queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kCallEnds, id.value});
 }
 
-// Rule 9.4: takes a call that ran alone off its sequence number.
+// Rule 9.4: removes a call that ran alone from its sequence number.
 void Engine::leave_open(const Call& call) { state_.in_round[call.member] = CallId(); }
 
 }  // namespace pipesim::sim

@@ -88,7 +88,9 @@ void Engine::return_credit(RegisterId reg_id) {
   if (!allowed && State::register_allows(reg, state, producer.launched)) --producer.missing;
 }
 
-// Rule 4.4: acknowledges a reused slot after the output that reused it has come back.
+// Rule 4.4: acknowledges an input slot whose memory an output reused, once the output's credit has
+// returned. Unless the acknowledgement leaves at launch, it queues after the ops in the consumer's
+// stream.
 void Engine::acknowledge_in_place(EdgeId edge) {
   const StreamId stream = plan_.actors[plan_.edges[edge].consumer].stream;
   if (plan_.edges[edge].ack_at_launch || state_.streams[stream].items.empty()) {
@@ -232,7 +234,8 @@ inline void Engine::start_head(StreamId id) {
   start(id, actor);
 }
 
-// Rule 5.4: after an op of stream `id` has ended, starts heads of other streams that waited for it.
+// Rule 5.4: starts the heads of other streams that waited for the op of stream `id` that has just
+// ended.
 inline void Engine::release_dependents(StreamId id) {
   const std::uint32_t done = state_.streams[id].done;
   for (std::uint32_t i = plan_.streams[id].dependents; i < plan_.streams[id].dependents_end; ++i) {
@@ -340,7 +343,7 @@ void Engine::join_lines(StreamId id, const Actor& actor) {
   }
 }
 
-// Rule 9.3: removes an ended op from its lines; it was the first of each.
+// Rule 9.3: removes an ended op from its lines; the op was the first of each line.
 void Engine::leave_lines(const Actor& actor) {
   for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
     state_.lines[plan_.actor_lines[i]].pop();
@@ -442,8 +445,8 @@ void Engine::start_on(DeviceId id, StreamId stream) {
   start(stream, actor);
 }
 
-// Rules 5.3 and 5.5: starts an offered head, unless others have taken its slots; then the head is
-// offered again when a slot is free.
+// Rules 5.3 and 5.5: starts an offered head, unless other ops have taken its slots. The head is
+// then offered again when a slot is free.
 void Engine::start_offered(StreamId id) {
   const DeviceId device = plan_.streams[id].device;
   state_.streams[id].offered = false;
@@ -467,8 +470,8 @@ void Engine::free_slots(StreamId id, ActorId actor) {
 // ---------------------------------------------------------------------------------------------
 // Events of streams
 
-// Rule 9.2: fires the signal. Waiters whose need is met continue in order of arrival; the others
-// stay in the queue.
+// Rule 9.2: fires the signal. Waiters whose need is met continue in order of arrival; all other
+// waiters stay in the queue.
 void Engine::fire(SignalId id) {
   SignalState& signal = state_.signals[id];
   ++signal.fired;

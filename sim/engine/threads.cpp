@@ -94,8 +94,8 @@ bool Engine::pause(ThreadId id) {
   return false;
 }
 
-// Rule 3.2: takes the thread's op from `step` to its launch and beyond. Returns false if the thread
-// blocks; its state then holds the step.
+// Rule 3.2: runs the thread's op from `step` on, through its launch. Returns false if the thread
+// blocks; ThreadState::step then holds the blocking step.
 inline bool Engine::run_from(ThreadId id, Step step) {
   ThreadState& thread = state_.threads[id];
   const Actor& actor = plan_.actors[thread.at];
@@ -198,8 +198,8 @@ bool Engine::wait_for_input(ThreadId id) {
 // ---------------------------------------------------------------------------------------------
 // Host programs
 
-// Rule 9.1: runs a host step. Returns false if the step must wait for an event, which then wakes
-// the thread.
+// Rule 9.1: runs a host step. Returns false if the step must wait for an event; the event then
+// wakes the thread.
 bool Engine::do_host_step(ThreadId id) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   switch (actor.role) {

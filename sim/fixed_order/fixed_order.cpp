@@ -221,8 +221,9 @@ void FixedOrderRun::go_on(ThreadId id) {
   turn_ = ThreadId();
 }
 
-// Runs a whole op. On false, the only change is that the host may have come to meetings. Forced
-// inline: most of a run is spent in this function and the few lines of go_on().
+// Runs a whole op of a short kind. Returns false if the thread must wait; the op is then unchanged,
+// except that the host may have come to meetings. Forced inline: most of a run is spent in this
+// function and the few lines of go_on().
 [[gnu::always_inline]] inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread,
                                                              ActorId actor, Op& op) {
   if (op.joins) {
@@ -284,7 +285,8 @@ bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& o
   return true;
 }
 
-// Runs everything before the launch queue; for a host step, the whole step.
+// Runs everything before the launch queue; for a host step, the whole step. Returns false if the
+// thread must wait.
 bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   const Actor& actor = plan_.actors[actor_id];
   if (thread.stage == Stage::kEnter) {
@@ -495,8 +497,8 @@ void FixedOrderRun::end_op(ThreadRun& thread, ActorId id, Op& op) {
   record(thread, id, op, {{thread.launch}, {thread.start}, {thread.finish}, {thread.enter}});
 }
 
-// Forced inline, with times passed in registers: reading times back right after storing them one by
-// one would stall the processor.
+// Records the times and the end of an op. Forced inline, with times passed in registers: reading
+// times back right after storing them one by one would stall the processor.
 [[gnu::always_inline]] inline void FixedOrderRun::record(ThreadRun& thread, ActorId id, Op& op,
                                                          const OpTimes& times) {
   const std::uint32_t k = op.done++;

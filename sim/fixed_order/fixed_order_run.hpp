@@ -41,9 +41,9 @@ struct Op {
   StreamId stream;
   StreamId behind;
   std::uint32_t done = 0;
-  std::uint32_t call = 0;  // range in Plan::calls
+  std::uint32_t call = 0;  // range in Plan::calls: [call, call_end)
   std::uint32_t call_end = 0;
-  std::uint32_t afters = 0;  // range in Plan::afters
+  std::uint32_t afters = 0;  // range in Plan::afters: [afters, afters_end)
   std::uint32_t afters_end = 0;
   std::uint32_t ends = kNone;  // index in FixedOrderRun::ends_, or kNone
   ChannelId channel;           // kSend, kReceive
@@ -79,15 +79,15 @@ struct StreamRun {
   std::uint32_t device_queue = kNone;  // index of the launch queue of its device, or kNone
 };
 
-// The launch queue of a device. `latest` holds the latest `room` ends of ops; the earliest of them
-// frees the place for the next op.
+// The launch queue of a device. `latest` holds the latest `limit` ends of ops, the earliest of
+// which frees the place for the next op.
 struct DeviceQueueRun {
   std::uint32_t limit = 0;
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> latest;
 };
 
-// The ends of an actor's ops, for other ops that wait for them. If a single actor waits for them in
-// order, past ends are dropped.
+// The times at which an actor's ops end, for other ops that wait for these ends. If a single actor
+// waits for the ends in order, past ends are dropped.
 struct KeptEnds {
   Ring<std::int64_t> ends;
   std::uint32_t first = 0;  // number of the op of the first end
@@ -109,7 +109,7 @@ struct Taken {
 
 struct ChannelRun {
   Ring<Arrival> messages;
-  Ring<Taken> taken;        // the most recent ones
+  Ring<Taken> taken;        // the most recently taken messages
   std::uint32_t steps = 0;  // buffer steps held by `messages`
   ThreadId waiting;         // kReceive: thread that waits for the next message
   bool is_short = true;     // whether all its sends and recvs are of a short kind
@@ -224,7 +224,7 @@ class FixedOrderRun {
   std::vector<std::uint32_t> came_;    // like State::came
   std::vector<std::uint32_t> joined_;  // like State::joined
   IdVector<SignalId, SignalRun> signals_;
-  std::vector<KeptEnds> ends_;                     // ends of actors that others wait for
+  std::vector<KeptEnds> ends_;                     // ends of ops that other ops wait for
   std::vector<std::vector<std::int64_t>> queues_;  // ends of the ops in each queue, as a ring
   std::vector<DeviceQueueRun> device_queues_;
   std::vector<CallId> round_calls_;  // the arrived call, parallel to Plan::communicator_ranks

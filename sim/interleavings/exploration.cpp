@@ -68,7 +68,7 @@ class Explorer {
   StubbornSets sets_;
   StateKeys seen_;
   std::vector<BranchPoint>
-      branch_points_;  // the first branch_count_ are in use; the others keep their memory for reuse
+      branch_points_;  // [0, branch_count_) are in use; later items keep memory for reuse
   std::size_t branch_count_ = 0;
   Moment begin_;
   std::vector<std::uint32_t> ways_;
@@ -253,7 +253,7 @@ bool Explorer::advance() {
   return false;
 }
 
-// Sets `ways_` to the events to try next. Returns true if it is only one.
+// Sets `ways_` to the events to try next. Returns true if there is only one.
 bool Explorer::choose() {
   if (stepper_.pending().size() == 1) {
     ways_.assign(1, 0);

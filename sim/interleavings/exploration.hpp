@@ -19,7 +19,7 @@ enum class OrderEnd : std::uint8_t { kCompletes, kHangs };
 
 enum class Answer : std::uint8_t {
   kProved,        // no interleaving hangs
-  kHangPossible,  // some interleaving hangs; others may complete
+  kHangPossible,  // some interleaving hangs; other interleavings may complete
   kHangCertain,   // every interleaving hangs
   kMismatch,      // every interleaving completes, with calls that do not match
   kUndecided,     // no hang found, but some interleavings were not followed
@@ -60,19 +60,19 @@ struct ExploreOptions {
 
 /// The undocumented or unmeasured device behavior that an answer assumes or depends on.
 struct RestsOn {
-  bool slots = false;            // the collectives that a device can run at the same time
-  bool queues = false;           // the assignment of streams to hardware queues
+  bool slots = false;            // whether the collectives that a device can run at once matter
+  bool queues = false;           // whether the assignment of streams to hardware queues matters
   std::uint64_t queue_runs = 0;  // number of assignments that were tried
   bool all_queue_runs = false;   // whether these are all assignments
-  bool records = false;          // a record does not occupy a hardware queue
-  bool launches = false;         // whether the streams of a device share a launch queue
+  bool records = false;          // whether it matters if records occupy a hardware queue
+  bool launches = false;  // whether it matters if the streams of a device share a launch queue
 };
 
 struct Exploration {
   Answer answer = Answer::kUndecided;
   Method method = Method::kSearch;
   const char* timing = nullptr;  // reason why timing may matter (see determinacy_obstacle)
-  bool stopped = false;          // stopped by ExploreOptions::stop
+  bool stopped = false;          // whether ExploreOptions::stop ended the search
   bool hang_found = false;
   bool completion_found = false;
   RestsOn rests_on;
@@ -97,12 +97,12 @@ struct Exploration {
 Exploration explore(const Plan& plan, const ExploreOptions& options = {},
                     const Outcome* usual = nullptr);
 
-/// The same without a copy of `plan`, to save memory for large plans. Changes `plan` and restores
-/// it at the end.
+/// Returns the result of explore() without a copy of `plan`, to save memory for large plans.
+/// Changes `plan` and restores it at the end.
 Exploration explore_in_place(Plan& plan, const ExploreOptions& options = {},
                              const Outcome* usual = nullptr);
 
-/// The same, with the devices exactly as the plan describes them.
+/// Returns the result of explore() for devices that behave exactly as the plan describes them.
 Exploration explore_as_planned(const Plan& plan, const ExploreOptions& options = {},
                                const Outcome* usual = nullptr);
 

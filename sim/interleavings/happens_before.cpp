@@ -48,7 +48,7 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
   add_calls(plan, edges);
   words_ = (std::size_t{all_nodes_} + 63) / 64;
   known_ = true;
-  // Certain launches make ends certain, and certain ends make launches certain, so this repeats
+  // Certain launches make ends certain, and certain ends make launches certain, so the loop repeats
   // until a pass adds no edge.
   bool any = true;
   while (any) {
@@ -60,7 +60,7 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
 
 HappensBefore::Node HappensBefore::node(ActorId actor, std::uint32_t k, Phase phase) const {
   if (phase == Phase::kLaunch) return first_[actor.value] + k * step_[actor.value];
-  // An op beyond an actor's work does not belong to a collective.
+  // The extra op of a source, after its last one, does not belong to a collective.
   const std::uint32_t by = k < work_[actor.value] ? end_of_[actor.value].value : actor.value;
   return first_[by] + k * step_[by] + (step_[by] - 1u);
 }
@@ -146,8 +146,8 @@ class HappensBefore::Calls {
     }
   }
 
-  /// The calls of a key, in order. Empty if several programs make calls of this key, because their
-  /// order is not certain.
+  /// Returns the calls of a key, in order; an empty list if several programs make calls of this
+  /// key, because the order of these calls is not certain.
   const std::vector<Use>& of(const Key& key) const {
     static const std::vector<Use> kNone;
     const auto found = lists_.find(key);
@@ -185,7 +185,7 @@ class HappensBefore::Calls {
 };
 
 // Adds edges for calls. If one program makes all calls of each rank on a communicator, the n-th
-// call of one rank meets the n-th call of the other. This does not hold if the receiving rank also
+// call of one rank meets the n-th call of another. This does not hold if the receiving rank also
 // receives from any rank. Each sequence number is a separate node: after the launches it needs,
 // before the ends.
 void HappensBefore::add_calls(const Plan& plan, Edges& edges) {

@@ -41,10 +41,10 @@ void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
   }
 }
 
-/// A partial order of the launches and ends of all ops that every run keeps, for any timing. It
-/// contains: data before its reader; a credit before the op that needs it; a program in its order;
-/// a stream in launch order if that order is certain. The relation is sound but not complete: all
-/// its pairs are true, but some true pairs are missing.
+/// A partial order of the launches and ends of all ops that every run keeps, for any timing. This
+/// order contains: data before its reader; a credit before the op that needs it; a program in its
+/// order; a stream in launch order if that order is certain. The relation is sound but not
+/// complete: all its pairs are true, but some true pairs are missing.
 class HappensBefore {
  public:
   /// A launch or end of an op; all ends of one instance of a collective share a node.
@@ -57,7 +57,7 @@ class HappensBefore {
 
   /// Whether the relation contains more than the order of ops within each actor.
   bool known() const { return known_; }
-  /// The number of nodes of ops; node() returns smaller numbers.
+  /// Returns the number of nodes of ops; node() returns smaller numbers.
   std::uint32_t nodes() const { return node_count_; }
   Node node(ActorId actor, std::uint32_t k, Phase phase) const;
 

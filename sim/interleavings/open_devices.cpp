@@ -51,8 +51,8 @@ class QueueWays {
     return queues;
   }
 
-  /// Returns hardware queues in which streams `a` and `b` of each device share one; the others are
-  /// assigned round-robin.
+  /// Returns an assignment in which streams `a` and `b` of each device share a hardware queue, and
+  /// all other streams take queues round-robin.
   std::vector<std::uint32_t> with_pair(std::uint32_t a, std::uint32_t b) const {
     std::vector<std::uint32_t> queues = planned();
     for (std::size_t i = 0; i < devices_.size(); ++i) {

@@ -89,7 +89,7 @@ class Search {
     Way way = Way::kNext;
     std::vector<Node> happened;  // nodes that have happened
     std::vector<Node> missing;   // nodes that have not happened
-    bool entered = false;        // everything that its launch needs has happened
+    bool entered = false;        // whether everything that the launch of `op` needs has happened
     std::vector<std::uint32_t> next;
   };
 
@@ -204,8 +204,8 @@ void Search::add_edge(Wait& wait, Op op, Way way) {
   if (possible_[to] != 0 && fits(wait, waits_[to])) wait.next.push_back(to);
 }
 
-// Adds edges to the ops of an actor that can be its next op, up to `op`; their own edges cover the
-// waits of its thread.
+// Adds edges to the ops of an actor that can be its next op, up to `op`. The edges from those ops
+// cover the waits of the actor's thread.
 void Search::add_not_launched(Wait& wait, Op op) {
   for (std::uint32_t k = 0; k <= op.k; ++k) add_edge(wait, {op.actor, k}, Way::kNext);
 }

@@ -12,7 +12,7 @@ namespace pipesim::sim {
 enum class PotentialCycles : std::uint8_t {
   kNone,      // no interleaving can hang
   kPossible,  // a cycle may be possible, or the search was given up
-  kUnknown,   // the plan has other kinds of waits
+  kUnknown,   // the plan has kinds of waits that the search does not model
 };
 
 /// Searches for cycles of waits that could exist at one moment, without following any interleaving.

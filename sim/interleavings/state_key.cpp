@@ -14,8 +14,8 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// Mixes 32 bytes at a time. Each of four chains takes two of the four words, in different pairs, so
-// that each half of the key depends on all words.
+// A hash function that mixes 32 bytes at a time. Each of four chains takes two of the four words,
+// in different pairs, so that each half of the key depends on all words.
 class Mixer {
  public:
   void add(std::uint64_t word) {
@@ -198,7 +198,7 @@ void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
 // The key contains some redundant facts, and no test can fail without them. The arrivals follow
 // from the blocked threads, and the pending events follow from all other facts. A different order
 // in the queue of a lock or launch queue is also reachable by joining later, because waiting in a
-// queue has no effect on others. Redundant facts in a key only cost time.
+// queue has no effect on other threads. Redundant facts in a key only cost time.
 StateKey state_key(const Plan& plan, const State& state, const std::vector<Event>& pending,
                    bool mismatched) {
   Mixer mixer;

@@ -229,8 +229,8 @@ void StubbornSets::use_inits() {
   }
 }
 
-// Adds a resource per meeting to which several threads of one rank come. Their order determines the
-// number of each arrival, and which op comes first for a common `join`.
+// Adds a resource per meeting to which several threads of one rank come. The order of the threads
+// determines the number of each arrival, and which op comes first for a common `join`.
 void StubbornSets::use_meetings() {
   for (const Meeting& meeting : plan_.meetings) {
     const auto users = plan_.meeting_users.begin();
@@ -521,7 +521,7 @@ bool StubbornSets::add_sends(ActorId id, ChannelId any) {
   for (const CallId call : plan_.calls_of(id)) {
     const ChannelId channel = plan_.calls[call].channel;
     if (plan_.calls[call].kind != CallKind::kSend || plan_.channels[channel].any != any) continue;
-    // a send has come already, and later ones queue behind it
+    // A send has come already, and later sends queue behind it.
     if (!state_->channels[channel].came.empty()) continue;
     if (state.launched == state.done) {
       if (state.launched == actor.ops) continue;
@@ -599,8 +599,9 @@ bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
   return pending != kNone ? add(pending) : add_need(actor, k, phase, 0);
 }
 
-// Adds an event that must precede the given launch or end. `depth` bounds the chain of ops: ops
-// that wait in a cycle never happen.
+// Adds an event that must precede the given launch or end. `depth` is the number of ops in the
+// chain of needs so far; at kMaxDepth the search gives up, because ops that wait for each other in
+// a cycle would make the chain endless.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
   const Node node = happens_before_.node(actor, k, phase);
   std::uint32_t found = kNone;
@@ -708,7 +709,8 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
   return add_need_of_lock(actor.lock, depth);
 }
 
-// A lock is released only after its holder continues, so adds the holder's next op.
+// Adds a need of the release of a lock. Only the holder releases the lock, so adds the holder's
+// next op.
 bool StubbornSets::add_need_of_lock(LockId lock, std::uint32_t depth) {
   const ThreadId holder = state_->locks[lock].holder;
   if (!holder.valid() || !paired_[lock]) return false;
@@ -730,7 +732,7 @@ bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   return any;
 }
 
-// The same for any op from the next one to launch up to k.
+// Whether lacks() holds for any op from the next one to launch up to k.
 bool StubbornSets::lacks_until(ActorId actor, std::uint32_t k, Node node) const {
   for (std::uint32_t op = state_->actors[actor].launched; op <= k; ++op) {
     if (lacks(actor, op, node)) return true;
@@ -738,7 +740,7 @@ bool StubbornSets::lacks_until(ActorId actor, std::uint32_t k, Node node) const 
   return false;
 }
 
-// The same for op k, after any node of the event.
+// Whether op k of an actor needs a message that is sent after any node of the event `effects`.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, const Effects& effects) const {
   return std::any_of(effects.nodes.begin(), effects.nodes.end(),
                      [&](Node own) { return lacks(actor, k, own); });
@@ -754,9 +756,9 @@ bool StubbornSets::comes_after(const Effects& effects, Node node) const {
                      [&](Node own) { return happens_before_.before(own, node); });
 }
 
-// Whether it does not matter which of the two ops its thread launches first, because only their own
-// streams see the launches. The order matters if a launch sends messages: the inbox mixes them with
-// messages from the end of the other op. It also matters if other threads use the same resource.
+// Whether a thread can launch ops of `a` and `b` in either order, because only their own streams
+// see the launches. The order matters if a launch sends messages, because the inbox mixes them with
+// messages from the end of the other op, or if other threads use the same resource.
 bool StubbornSets::commute(ActorId a, ActorId b) const {
   const Actor& left = plan_.actors[a];
   const Actor& right = plan_.actors[b];

@@ -139,7 +139,7 @@ class StubbornSets {
   std::vector<Place> places_;              // nodes of the pending events, in the order of events
   std::vector<std::uint32_t> pending_at_;  // by node: the first pending event with this node
   std::vector<Seed> seeds_;
-  std::vector<std::uint8_t> outgrown_;  // 1: sets with this event are too large
+  std::vector<std::uint8_t> outgrown_;  // by pending event: 1 if sets with it are too large
   std::vector<std::uint8_t> is_member_;
   std::vector<std::uint32_t> members_;
 };

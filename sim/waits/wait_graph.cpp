@@ -41,7 +41,7 @@ void WaitGraphBuilder::number_nodes() {
 }
 
 // Whether the next op of `actor` has its own node, that is, no other op of the same program comes
-// first. Includes the op for which a source waits beyond its work.
+// first. Includes the extra op of a source that, after its last op, waits for more outside input.
 bool WaitGraphBuilder::has_next_node(ActorId id) const {
   const Actor& actor = plan_.actors[id];
   const ActorState& state = state_.actors[id];
@@ -119,8 +119,8 @@ void WaitGraphBuilder::add_item(WaitKind kind, StreamId stream, std::uint32_t in
   add_op(kind, (*at).actor(), state_.op_at(stream, at));
 }
 
-// Makes the edges from `before` on an ANY set: one of them is enough. Edges through the same op of
-// a program are one alternative; a single alternative is not a choice.
+// Makes the edges from index `before` on an ANY set: the op continues as soon as one wait ends.
+// Edges through the same op of a program are one alternative; a single alternative is not a choice.
 void WaitGraphBuilder::make_any_set(std::size_t before) {
   if (edges_.size() == before) return;
   const std::uint32_t first = edges_[before].to;
@@ -227,7 +227,7 @@ void WaitGraphBuilder::add_peers(ActorId actor, std::uint32_t k) {
   }
 }
 
-// 10.6: adds an edge to the other end of the link.
+// 10.6: adds an edge to the rank at the other end of the link.
 void WaitGraphBuilder::add_link(LinkId id) {
   const Link& link = plan_.links[id];
   const RankId other = link.second == from_rank_ ? link.first : link.second;
@@ -246,7 +246,7 @@ void WaitGraphBuilder::add_held_edges(StreamId id) {
     add_op(WaitKind::kData, after.actor, k + after.ahead);
   }
   if (actor.behind.valid() && state_.streams[actor.behind].done < head.needed()) {
-    // Finds the last of the ops launched there earlier.
+    // Finds the last op that was launched earlier on the stream `behind`.
     std::uint32_t left = head.needed() - state_.streams[actor.behind].done;
     std::uint32_t i = 0;
     for (const StreamItem item : state_.items_of(actor.behind)) {
@@ -269,7 +269,7 @@ void WaitGraphBuilder::add_slot_edges(StreamId id) {
   const DeviceState& device_state = state_.devices[stream.device];
   const ActorId head = state_.streams[id].items.front().actor();
   const Role role = plan_.actors[head].role;
-  // Adds an edge to the first queued op of stream `other`; `stands(actor, started)` tells whether
+  // Adds an edge to the first queued op of stream `other`; `stands(actor, started)` returns whether
   // an op is in the queue.
   const auto add_first = [&](StreamId other, auto stands) {
     const bool started = state_.streams[other].head_start != kNever;
@@ -497,7 +497,7 @@ void WaitGraphBuilder::add_unacknowledged(RegisterId reg, std::uint32_t slot, Wa
   const RankId rank = plan_.actors[plan_.registers[reg].producer].rank;
   for (const EdgeId edge : plan_.edges_of(reg)) {
     if (state_.edges[edge].acknowledged > slot) continue;
-    if (dead(rank)) return add_rank(kind, rank);  // it passes nothing on any more
+    if (dead(rank)) return add_rank(kind, rank);  // a dead rank passes nothing on
     add_acknowledgement(edge, slot, kind);
   }
 }
@@ -549,8 +549,8 @@ WaitGraph WaitGraphBuilder::compact() {
     const bool work_left = state.launched < plan_.actors[actor].ops;
     if (work_left && has_next_node(actor)) used[next] = 1;
   }
-  // Two passes: the first can make a source beyond its work a node, the second adds the targets of
-  // that node.
+  // Two passes: the first can make the extra op of a source (see has_next_node) a node; the second
+  // adds the targets of that node.
   for (int round = 0; round < 2; ++round) {
     for (const WaitEdge& edge : edges_) {
       if (used[edge.from] != 0) used[edge.to] = 1;
@@ -575,7 +575,7 @@ WaitGraph WaitGraphBuilder::compact() {
   }
   keep(outside, {WaitNodeKind::kOutside, ActorId(), 0, RankId()});
   for (WaitEdge& edge : edges_) {
-    if (used[edge.from] == 0) continue;  // a source beyond its work that no op waits for
+    if (used[edge.from] == 0) continue;  // the extra op of a source, for which no op waits
     edge.from = index[edge.from];
     edge.to = index[edge.to];
     graph.edges.push_back(edge);

@@ -1,6 +1,6 @@
 // The builder of the wait-for graph, for the source files wait_graph*.cpp only.
 //
-// wait_graph.cpp         nodes, streams, registers, devices   rules 7
+// wait_graph.cpp         nodes, streams, registers, devices   rule 7
 // wait_graph_calls.cpp   communicators, calls, meetings       rules 7.3, 9.6
 #pragma once
 

@@ -56,8 +56,8 @@ void WaitGraphBuilder::add_call(CallId id) {
   add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
 }
 
-// Adds the edges of a recv from any rank, an ANY set. They lead to the ranks that still have a send
-// for it or, if there are none, to all other ranks.
+// Adds the edges of a recv from any rank, an ANY set. The edges lead to the ranks that still have a
+// send for the recv or, if there are none, to all other ranks.
 void WaitGraphBuilder::add_sources(const Call& call) {
   Call wanted = call;
   wanted.kind = CallKind::kSend;
@@ -143,7 +143,7 @@ void WaitGraphBuilder::add_open_round(CallId id) {
   }
 }
 
-// Adds edges to the next call of a member that matches `sort`.
+// Adds an edge to a member's next call that matches `sort`.
 void WaitGraphBuilder::add_coming(WaitKind kind, std::uint32_t member, const Call& sort) {
   const RankId rank = plan_.communicator_ranks[member];
   if (dead(rank)) return add_rank(kind, rank);
@@ -247,8 +247,8 @@ void WaitGraphBuilder::add_init_edges(ActorId actor) {
 // ---------------------------------------------------------------------------------------------
 // Meetings (9.7)
 
-// Adds the edges of a thread that waits at first uses: at all messages it waits for, or else at all
-// collectives.
+// Adds the edges of a thread that waits for connections at first use: of all messages that it waits
+// for or, if there are none, of all collectives.
 void WaitGraphBuilder::add_connection_edges(ActorId id) {
   const Actor& actor = plan_.actors[id];
   MeetingKind waits = MeetingKind::kHosts;
