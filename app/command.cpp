@@ -17,7 +17,7 @@ namespace {
 namespace po = boost::program_options;
 using Words = std::vector<std::string>;
 
-// Returns an option in its typed form: "--output FILE" for "-o FILE".
+// Returns the long form of an option: "--output FILE".
 std::string form(const Option& option) {
   return fmt::format("--{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
 }
@@ -34,7 +34,7 @@ std::string form(const Option& option) {
                    nearest.empty() ? "" : fmt::format("did you mean '--{}'?", nearest));
 }
 
-// Throws UsageError for an option without its value, or a flag with one.
+// Throws UsageError for an option without its value, or for a flag with a value.
 [[noreturn]] void fail_on_value(const std::string& found, const std::vector<Option>& options) {
   const auto is_found = [&](const Option& option) {
     return found == "--" + option.name || found == std::string{'-', option.letter};
@@ -112,7 +112,7 @@ Arguments::Arguments(const Command& command, const Words& words) : command_(comm
       positional_.insert(positional_.end(), found.value.begin(), found.value.end());
       continue;
     }
-    // A flag counts as given, although it has no value.
+    // Records a flag as given, although it has no value.
     given_.at(found.string_key).push_back(found.value.empty() ? "" : found.value.front());
   }
   for (const Option& option : options) check_values(option, all(option.name));

@@ -34,7 +34,7 @@ struct Option {
   std::vector<std::string> choices{};  // all possible values, if they can be listed
   std::string otherwise{};             // default value
   bool repeats = false;                // can be given several times
-  std::map<std::string, std::string> removed{};  // former choices, with what to do instead
+  std::map<std::string, std::string> removed{};  // former choice -> what to do instead
 };
 
 struct OptionGroup {
@@ -61,7 +61,7 @@ struct Command {
   std::string exit_status{};
   std::vector<std::string> pages{};  // pages of the documentation
   std::vector<std::string> words{};  // all values of the first argument, if they can be listed
-  bool passes_on = false;            // another program reads the arguments, except --help
+  bool passes_on = false;            // whether another program reads the arguments, except --help
   int (*run)(const Arguments& arguments, const Console& console) = nullptr;
 };
 
@@ -81,13 +81,14 @@ class Arguments {
   /// Returns all values of an option, in the given order.
   const std::vector<std::string>& all(const std::string& option) const { return given_.at(option); }
 
-  /// Returns the value of an option, or its default.
+  /// Returns the value of an option, or its default; nullopt if it has neither.
   std::optional<std::string> text(const std::string& option) const;
 
-  /// The same for an option that has a default.
+  /// Returns the value of an option that has a default.
   std::string value(const std::string& option) const { return text(option).value(); }
 
-  /// Returns the value as an integer from `min` to `max`, or `otherwise`. Throws UsageError.
+  /// Returns the value of an option as an integer from `min` to `max`; `otherwise` if the option is
+  /// absent. Throws UsageError for any other value.
   std::uint64_t number(const std::string& option, std::uint64_t min, std::uint64_t max,
                        std::uint64_t otherwise) const;
 
@@ -95,11 +96,12 @@ class Arguments {
   /// standard output.
   std::optional<std::string> output_file(const std::string& option) const;
 
-  /// Returns the values of an option such as --set, as pairs. Throws UsageError.
+  /// Returns the values NAME=VALUE of an option such as --set, as pairs of name and value. Throws
+  /// UsageError for a value of another form.
   std::vector<std::pair<std::string, std::string>> settings(const std::string& option) const;
 
-  /// Returns the words of the command line, without some options. Reduces an absolute path to its
-  /// name.
+  /// Returns the words of the command line without `options`. Reduces an absolute path to its last
+  /// component.
   std::vector<std::string> words_without(const std::vector<std::string>& options) const;
 
   /// Returns the arguments that are not options.

@@ -9,7 +9,7 @@ enum ExitCode : int {
   kExitUsage = 2,          // invalid input or usage
   kExitUndecided = 3,      // undecided: a budget or a limit was reached first
   kExitFile = 74,          // a file could not be read or written (EX_IOERR of sysexits.h)
-  kExitInterrupted = 130,  // by SIGINT, after the state reached was reported
+  kExitInterrupted = 130,  // ended by SIGINT; the state reached was reported
 };
 
 }  // namespace pipesim::app

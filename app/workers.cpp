@@ -37,7 +37,7 @@ void Workers::run() {
     std::exception_ptr problem;
     try {
       work_(i);
-    } catch (...) {  // out of memory
+    } catch (...) {  // for example, out of memory
       problem = std::current_exception();
     }
     const std::lock_guard<std::mutex> lock(mutex_);

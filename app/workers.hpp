@@ -35,7 +35,7 @@ class Workers {
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<char> is_done_;  // by piece
+  std::vector<char> is_done_;  // indexed by piece
   std::exception_ptr problem_;
   std::vector<std::thread> threads_;  // last member: the threads use the others
 };

@@ -110,7 +110,7 @@ int run_command_line(const Words& words, const Console& console) {
     return fail(error, error.help(), kExitUsage, console);
   } catch (const std::bad_alloc&) {
     return out_of_memory(console);
-  } catch (const std::length_error&) {  // larger than any memory
+  } catch (const std::length_error&) {  // the requested size exceeds any memory
     return out_of_memory(console);
   }
 }

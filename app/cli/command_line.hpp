@@ -8,8 +8,8 @@
 
 namespace pipesim::app {
 
-/// Runs the command line `words`, without the program's name. Returns the exit status. Catches all
-/// of pipesim's own exceptions.
+/// Runs the command line `words`, which lack the program's name. Returns the exit status. Catches
+/// all of pipesim's own exceptions.
 int run_command_line(const std::vector<std::string>& words, const Console& console);
 
 }  // namespace pipesim::app

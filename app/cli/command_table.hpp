@@ -25,7 +25,8 @@ const Command* find_command(const std::string& name);
 /// Returns the program itself, as --help without a command describes it.
 Command main_command();
 
-// Returns a command that describes the other commands, and is therefore not in app/commands.
+// Returns `help` or `completion`. They describe all other commands, and are therefore not in
+// app/commands.
 Command help_command();
 Command completion_command();
 

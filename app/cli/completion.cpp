@@ -49,7 +49,7 @@ std::vector<Option> flat_options(const Command& command) {
   return options;
 }
 
-// Returns all values of the first argument, if they can be listed.
+// Returns all values of the first argument; empty if they cannot be listed.
 std::vector<std::string> first_words(const Command& command) {
   return command.name == "help" ? command_names() : command.words;
 }
@@ -293,7 +293,7 @@ constexpr std::string_view kZshMiddle = R"zsh(  )
       case $line[1] in
 )zsh";
 
-// End of the zsh script. zsh loads the script as a function of this name, or by `source`.
+// End of the zsh script. zsh loads the script as the function `_pipesim`, or by `source`.
 constexpr std::string_view kZshEnd = R"zsh(      esac && ret=0 ;;
   esac
   return ret
@@ -306,7 +306,7 @@ else
 fi
 )zsh";
 
-// Limit on the size of a scenario: larger ones are written by programs, and TAB must answer at
+// Maximum size of a scenario, in bytes. Programs write larger scenarios, and TAB must answer at
 // once.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
@@ -329,9 +329,9 @@ std::string zsh_completion() {
   return text + std::string(kZshEnd);
 }
 
-// Returns the words that can follow --set for the scenario in this file, one a line: NAME=VALUE for
-// each value of a word or a switch, else NAME=. Completion cannot report mistakes, so some files
-// have no parameters: files that are not scenarios, not regular, or larger than 1 MiB.
+// Returns the words that can follow --set for the scenario at `path`, one per line: NAME=VALUE for
+// each value of a word or a switch, else NAME=. Returns no words if the file is not a scenario, not
+// regular, or larger than kMaxBytes: completion cannot report mistakes.
 std::string parameter_words(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};

@@ -18,7 +18,7 @@ std::string wrapped(const std::string& head, std::string_view text, std::size_t 
 /// Formats names and their meanings in two columns, aligned across the sections.
 std::string two_columns(const std::vector<HelpTable>& sections);
 
-/// Returns the help of an option after its names: its sentence, values and default.
+/// Returns the help text that follows the names of `option`: its description, values and default.
 std::string option_text(const Option& option);
 
 }  // namespace pipesim::app

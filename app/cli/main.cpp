@@ -35,7 +35,7 @@ void on_end(int signal) {
   std::raise(signal);
 }
 
-// Whether the descriptor is a terminal that understands escape sequences.
+// Whether `descriptor` is a terminal that understands escape sequences.
 bool is_terminal(int descriptor) {
   const char* terminal = std::getenv("TERM");
   if (terminal == nullptr || std::strcmp(terminal, "dumb") == 0) return false;
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_end);
-  if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) std::signal(SIGHUP, on_end);  // ignored under nohup
+  if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) std::signal(SIGHUP, on_end);  // nohup ignores SIGHUP
   // Makes a write beyond `ulimit -f` fail like a write to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);

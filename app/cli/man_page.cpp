@@ -44,7 +44,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// Prints lines unfilled, exactly as given.
+// Formats `lines` as unfilled text, exactly as given.
 std::string verbatim(const std::vector<std::string>& lines) {
   std::string text = ".nf\n";
   for (const std::string& line : lines) text += escaped(line) + "\n";

@@ -22,7 +22,7 @@
 namespace pipesim::app {
 namespace {
 
-// Limit on the ops to draw: a drawing keeps the times of all ops, at least 32 bytes each.
+// Maximum number of ops in a drawn run: drawing keeps the times of all ops, at least 32 bytes each.
 constexpr std::uint64_t kMaxOps = 5'000'000;
 
 enum class Subject { kTimeline, kWaitFor, kTasks, kStages, kMemory };
@@ -102,7 +102,7 @@ viz::TimelineStyle style_option(const Arguments& arguments) {
     throw UsageError(models::Code::kOptionValue, "'--from' is not before '--to'",
                      "for example: --from 12ms --to 20ms");
   }
-  constexpr double kDotsPerPoint = 96.0 / 72;  // pixels of a PNG per point
+  constexpr double kDotsPerPoint = 96.0 / 72;  // PNG pixels per point
   if (arguments.has("width")) {
     style.width = static_cast<double>(arguments.number("width", 600, 20000, 1707)) / kDotsPerPoint;
   }

@@ -22,8 +22,8 @@ namespace {
 using models::Diagnostics;
 using models::TaskGraph;
 
-// Returns the text of `graph`, or nullopt if the text would be read back as another graph. A user's
-// own pass can build graphs that the format cannot express.
+// Returns the text of `graph`, or nullopt if reading the text back would give a different graph. A
+// user's own pass can build graphs that the format cannot express.
 std::optional<std::string> text_of(const TaskGraph& graph, Diagnostics& diagnostics) {
   std::string text = formats::write_scenario(graph);
   Diagnostics problems;
@@ -73,7 +73,8 @@ std::optional<std::string> boxing_text(formats::Scenario& scenario,
   return viz::boxing_csv(*scenario.graph.logical);
 }
 
-// Prints the model after each pass that builds its tasks.
+// Reruns the scenario's own passes from the model, so that `options.after_each` can print each
+// step.
 void show_steps(const std::string& text, const std::vector<formats::Setting>& settings,
                 const models::PassRegistry& registry, const models::PipelineOptions& options) {
   Diagnostics ignored;

@@ -20,7 +20,7 @@
 namespace pipesim::app {
 namespace {
 
-// Joins the lines of `text`.
+// Joins the lines of `text` with spaces, and makes the result printable.
 std::string one_line(std::string text) {
   text.erase(text.find_last_not_of('\n') + 1);
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -39,7 +39,7 @@ std::string parameter_table(const formats::Scenario& scenario) {
   return table.text();
 }
 
-// The order of events for --replay.
+// The saved order of events that --replay follows.
 struct Replay {
   std::string path;  // path as shown in messages
   formats::SavedOrder order;
@@ -58,7 +58,7 @@ std::optional<Replay> read_replay(const Arguments& arguments, const Console& con
   return replay;
 }
 
-// Fails if part of the order cannot happen.
+// Reports an error and throws if a step of the order cannot happen in this run.
 void check_replayed(const Replay& replay, const sim::Outcome& outcome, ScenarioInput& input) {
   const std::uint64_t done = outcome.order_steps;
   if (done == replay.events.size() || outcome.end == sim::RunEnd::kInterrupted) return;
@@ -84,8 +84,8 @@ std::optional<Until> until_option(const Arguments& arguments) {
                    "expected a time, as in 12ms, or an op, as in rank0:gather#3");
 }
 
-// Runs only representative ranks; all other ranks end like them, and have no other results. Returns
-// nullopt if this is not possible.
+// Runs only representative ranks: each of the other ranks ends like its representative. Returns
+// nullopt if `graph` cannot be folded in this way.
 std::optional<models::FoldedRun> run_folded(const models::TaskGraph& graph,
                                             const Console& console) {
   const WatchedRun watched(console);

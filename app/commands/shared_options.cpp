@@ -86,7 +86,8 @@ std::string rules_of(const Arguments& arguments, const std::string& path) {
                    "scenarios do not need it");
 }
 
-// Throws UsageError for a training script: it is not a scenario, but can be recorded as one.
+// Throws UsageError if `path` is a Python script: `pipesim record` can record a scenario from the
+// script.
 static void refuse_script(const std::string& path) {
   if (!path.ends_with(".py")) return;
   throw UsageError(models::Code::kOptionConflict,

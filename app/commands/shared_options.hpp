@@ -31,22 +31,23 @@ OptionGroup scenario_options();
 /// Returns --color, and the options that every command has.
 OptionGroup general_options();
 
-/// Returns the scenario at `path`, with --set and --patch. Throws UsageError, also for a GOAL file.
+/// Returns the files and settings of the scenario at `path`: with --patch, --set and --rules.
+/// Throws UsageError, for example for a GOAL file.
 ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path);
 
-/// The same for the only positional argument.
+/// The same as scenario_files(arguments, path), for the only positional argument.
 ScenarioFiles scenario_files(const Arguments& arguments);
 
 /// Returns the value of --rules, or an empty string. Throws UsageError if `path` is not a record.
 std::string rules_of(const Arguments& arguments, const std::string& path);
 
-/// Throws UsageError if the file is a GOAL file.
+/// Throws UsageError if `path` is a GOAL file.
 void refuse_goal(const std::string& path, const Arguments& arguments);
 
 /// Returns --format, for commands that find problems in files.
 Option format_option();
 
-/// Prints `annotations` in the format "github" or "sarif".
+/// Prints `annotations`. `format` is "github" or "sarif".
 void print_annotations(const std::string& format, const std::vector<viz::Annotation>& annotations,
                        const Console& console);
 
@@ -55,7 +56,7 @@ Option jitter_option();
 Option seed_option();
 sim::Jitter jitter(const Arguments& arguments);
 
-/// Returns the value of --jobs; 0: one per core.
+/// Returns the value of --jobs; 0 means one job per core.
 unsigned jobs(const Arguments& arguments);
 
 /// Returns options for viewing the end of a run: text on standard output, and files.

@@ -18,16 +18,16 @@ class ForeignJob {
   ForeignJob& operator=(const ForeignJob&) = delete;
   virtual ~ForeignJob() = default;
 
-  /// Returns the scenario of the job. `rules` is "gloo", "nccl", or empty for the backend of each
-  /// group in the script.
+  /// Returns the scenario of the job. `rules` is "gloo" or "nccl"; if empty, each group keeps its
+  /// backend in the script.
   virtual std::string scenario(const std::string& rules) const = 0;
 
-  /// Returns names for the steps of that scenario, read as `graph`.
+  /// Returns names for the steps of `graph`, which was read from scenario(`rules`).
   virtual std::shared_ptr<const models::Recorded> names(const std::string& rules,
                                                         const models::TaskGraph& graph) const = 0;
 
-  /// Prints the findings in the job before anything runs. Skips lines that differ before a
-  /// mismatched call if reports with `names` already lead with them.
+  /// Prints the findings about the job, before anything runs. Skips findings about differing lines
+  /// if `names` has a first difference: reports begin with this difference.
   virtual void report_findings(const Console& console,
                                const models::Recorded* names = nullptr) const = 0;
 };

@@ -1,4 +1,4 @@
-// Only this list and that of the commands include features.
+// Only this list and the list of commands include features.
 #include "app/input/input_kinds.hpp"
 
 #include <array>

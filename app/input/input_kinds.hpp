@@ -16,11 +16,11 @@ namespace pipesim::app {
 /// record.
 bool is_foreign_path(const std::string& path);
 
-/// Whether `path` holds such a job, and not scenarios.
+/// Whether `path` holds a job of another tool. False for a folder of scenarios.
 bool has_foreign_job(const std::string& path);
 
-/// Reads the job at `path`. Throws FileError and InputError; prints mistakes in its files, then
-/// throws ReportedMistakes.
+/// Reads the job at `path`. Throws FileError and InputError. If the job's files have mistakes,
+/// prints the mistakes and throws ReportedMistakes.
 std::unique_ptr<const ForeignJob> read_foreign_job(const std::string& path, const Console& console);
 
 /// A format of `pipesim import`.
@@ -30,12 +30,12 @@ struct ImportKind {
   std::string (*scenario)(const std::string& path, const Console& console);
 };
 
-/// Returns the formats of features, in addition to pipeline schedules and records.
+/// Returns the import formats that features add to pipeline schedules and records.
 std::span<const ImportKind> import_kinds();
 
 /// A kind of file that `pipesim run` executes without a scenario.
 struct RunKind {
-  /// Whether `run` takes the file at `path`, the file among `arguments`. Throws FileError.
+  /// Whether run() executes the file at `path`, which `arguments` name. Throws FileError.
   bool (*takes)(const Arguments& arguments, const std::string& path);
   /// Executes `pipesim run` and returns the exit status. Throws UsageError, FileError and
   /// ReportedMistakes.

@@ -39,7 +39,7 @@ bool has_call(const models::ActorTemplate& actor, std::string_view name) {
                      [&](const models::CallTemplate& call) { return call.name == name; });
 }
 
-// Adds the names of the actor and of the calls of its group.
+// Adds the name of the actor, and the names of the calls that the actor groups.
 void add_names(const models::ActorTemplate& actor, std::vector<std::string>& names) {
   names.push_back(actor.name);
   if (!actor.step) return;
@@ -48,7 +48,7 @@ void add_names(const models::ActorTemplate& actor, std::vector<std::string>& nam
   }
 }
 
-// Whether an op of the actor, or a call of its group, has the queried name on some rank.
+// Whether the actor, one of its ops, or one of the calls that it groups has the queried name.
 bool names(const OpQuery& query, const models::ActorTemplate& actor) {
   constexpr std::uint32_t kMaxOps = std::numeric_limits<std::uint32_t>::max();
   return actor.name == query.name || has_call(actor, query.name) ||
@@ -111,7 +111,8 @@ std::string op_query_text(const OpQuery& query) {
 
 namespace {
 
-// Replaces the name of a group's call by the op of that group, unless an op has the name itself.
+// Replaces the name of a grouped call by the name of the op that runs the group. An op with the
+// queried name takes precedence.
 OpQuery of_group(const OpQuery& query, const models::TaskGraph& graph,
                  const models::Lowered& lowered) {
   std::string found;
@@ -136,7 +137,8 @@ void say_unknown(const OpQuery& query, const models::TaskGraph& graph, std::stri
   models::suggest_name(error, query.name, names);
 }
 
-// Finds an op named without `#k`; fails if several ops have the name.
+// Finds an op named without `#k`. Adds an error if there is no such op, or if the op runs several
+// times.
 std::optional<FoundOp> find_only_op(const OpQuery& query, const models::TaskGraph& graph,
                                     const models::Lowered& lowered, std::string_view who,
                                     models::Diagnostics& diagnostics) {

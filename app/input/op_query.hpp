@@ -16,10 +16,11 @@ namespace pipesim::app {
 struct OpQuery {
   std::uint32_t rank = 0;
   std::string name;
-  std::uint32_t number = 0;  // from 1; 0: omitted, for an op that runs once
+  std::uint32_t number = 0;  // op number, from 1; 0: omitted, for an op that runs once
 };
 
 /// Reads "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3"; the number is optional.
+/// Returns nullopt for any other text.
 std::optional<OpQuery> parse_op(std::string_view text);
 
 /// Reads an op like parse_op(); the rank is optional for an op that only one rank has. If `text`
@@ -37,8 +38,8 @@ struct FoundOp {
   std::uint32_t k = 0;  // op number, from 0
 };
 
-/// Finds the op. If there is no such op, adds an error to `diagnostics`. The error begins with
-/// `who`, the name of the option.
+/// Finds the op that `query` names. If there is no such op, adds an error to `diagnostics`. The
+/// error begins with `who`, the name of the option.
 std::optional<FoundOp> find_op(const OpQuery& query, const models::TaskGraph& graph,
                                const models::Lowered& lowered, std::string_view who,
                                models::Diagnostics& diagnostics);

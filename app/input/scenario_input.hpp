@@ -23,12 +23,12 @@ struct ScenarioFiles {
   std::string rules{};
 };
 
-/// Whether the file name is that of a GOAL file. GOAL files are not scenarios.
+/// Whether `path` is named like a GOAL file. GOAL files are not scenarios.
 bool is_goal_path(const std::string& path);
 
-/// Reads a scenario or a pipeline schedule. The name of the file selects the format. A larger file
-/// than the reader allows is cut after one more byte. A record is read as its scenario under
-/// `rules`. Throws FileError.
+/// Reads a scenario or a pipeline schedule. The name of the file selects the format. Cuts a file
+/// that is too large at one byte more than the format's limit. A record is read as its scenario
+/// under `rules`. Throws FileError.
 TextInput read_scenario_text(const std::string& path, const Console& console,
                              const std::string& rules = {});
 
@@ -45,7 +45,7 @@ class ScenarioInput : public TextInput {
   /// scenario first; text() is then that scenario. Prints the findings of a record first.
   formats::Scenario read();
 
-  /// The same, but on mistakes returns nullopt and keeps them in diagnostics().
+  /// The same as read(), but on mistakes returns nullopt and keeps the mistakes in diagnostics().
   std::optional<formats::Scenario> try_read();
 
   /// Returns the job of another tool that the scenario was made from, or null.
@@ -64,7 +64,8 @@ class ScenarioInput : public TextInput {
   std::optional<formats::Scenario> read_with(formats::PatchText patch) const;
   std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more) const;
 
-  /// The same, with or without sends and recvs for empty parts of an all_to_all.
+  /// Reads the scenario again with `more` settings, and with or without sends and recvs for empty
+  /// parts of an all_to_all. Requires read().
   std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more,
                                              bool sends_empty_parts) const;
 

@@ -9,7 +9,7 @@
 
 namespace pipesim::app {
 
-/// Whether the file name is that of a pipeline schedule of PyTorch.
+/// Whether `path` is named like a pipeline schedule of PyTorch: *.csv.
 bool is_schedule_path(const std::string& path);
 
 /// Returns the name of a scenario made from the file at `path`: the file name, with underscores for
@@ -23,8 +23,8 @@ struct ScheduleReading {
   bool fsdp = false;     // add FSDP's actions, before sends and recvs
 };
 
-/// Reads a schedule. Adds mistakes to `diagnostics`; a schedule that cannot be lowered is always a
-/// mistake.
+/// Reads a schedule. Adds mistakes to `diagnostics`. A schedule to which sends and recvs cannot be
+/// added is a mistake, also without `reading.lower`.
 std::optional<models::Schedule> read_schedule_file(const std::string& text, ScheduleReading reading,
                                                    models::Diagnostics& diagnostics);
 

@@ -15,16 +15,16 @@
 
 namespace pipesim::app {
 
-/// The input has mistakes, which are already printed.
+/// Exception for an input whose mistakes are already printed.
 class ReportedMistakes : public std::exception {};
 
 class TextInput {
  public:
-  /// Takes the text of a file.
+  /// Holds the text of a file. `shown_path` is the file's name in messages.
   TextInput(std::string shown_path, std::string text, const Console& console)
       : shown_path_(std::move(shown_path)), text_(std::move(text)), console_(console) {}
 
-  /// Reads the file; see read_file(). Throws FileError.
+  /// Reads the file at `path` with read_file(). Throws FileError.
   static TextInput read(const std::string& path, std::size_t max_bytes, const Console& console);
 
   const std::string& text() const { return text_; }
@@ -48,10 +48,10 @@ class TextInput {
   /// Prints the diagnostics, and throws ReportedMistakes.
   [[noreturn]] void fail();
 
-  /// The same with one more error, about the file as a whole.
+  /// Adds an error about the whole file, prints the diagnostics, and throws ReportedMistakes.
   [[noreturn]] void fail(models::Code code, const std::string& message);
 
-  /// Returns the files that contain places of diagnostics. The files live as long as this object.
+  /// Returns the files to which diagnostics can refer. The texts live as long as this object.
   std::vector<viz::SourceText> sources() const;
 
   /// Formats `diagnostics` with excerpts of the source.
@@ -60,7 +60,7 @@ class TextInput {
  protected:
   std::string shown_path_;  // path as shown in messages
   std::string text_;
-  std::vector<formats::PatchText> patches_;  // further files that contain places of diagnostics
+  std::vector<formats::PatchText> patches_;  // further files, to which diagnostics can refer
   const Console& console_;
   models::Diagnostics diagnostics_;
 };

@@ -19,11 +19,11 @@ struct Until {
   std::optional<sim::Time> time;  // nullopt: the text names an op, see read_op()
 };
 
-/// Reads a time such as "12ms"; any other text names an op. nullopt for an empty text or a number
-/// without a unit.
+/// Reads a time such as "12ms"; any other text names an op. Returns nullopt for an empty text or a
+/// number without a unit.
 std::optional<Until> parse_until(const std::string& text);
 
-/// Runs models::simulate(), at most until `until`. Adds an error to `diagnostics` if there is no
+/// Runs models::simulate(), at most until `until`. Adds an error to `diagnostics` if `graph` has no
 /// such op, or if this run cannot use the fixed order that `options` require. Adds a warning if the
 /// run ends before it reaches the op.
 std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,

@@ -1,4 +1,4 @@
-// Input and output streams of a command. Tests pass their own and need no process.
+// Input and output streams of a command. Tests pass their own streams and need no process.
 #pragma once
 
 #include <atomic>

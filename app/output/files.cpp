@@ -28,8 +28,8 @@ namespace {
                               reason == 0 ? "input/output error" : std::strerror(reason)));
 }
 
-// Path for remove_temporary_file(): commands write one file at a time. Longer paths are not
-// removed.
+// Path of the temporary file, for remove_temporary_file(); commands write one file at a time. Files
+// with longer paths are not removed.
 constexpr std::size_t kMaxPath = 4096;
 std::array<char, kMaxPath> temporary_file{};
 std::atomic<bool> has_temporary_file{false};
@@ -41,14 +41,14 @@ void remember_temporary(const std::string& path) {
   has_temporary_file = true;
 }
 
-// Opens a new file in the folder of `target` and sets `path` to its name; null with errno on
-// failure. In a shared folder, another user could place a link at a guessable name. So the name is
-// random, and O_EXCL rejects existing names, links included.
+// Opens a new file in the folder of `target` and sets `path` to its name. On failure, returns null
+// and sets errno. In a shared folder, another user could place a link at a guessable name. So the
+// name is random, and O_EXCL rejects existing names, links included.
 std::FILE* create_beside(const std::string& target, std::string& path) {
   std::random_device random;
   for (int attempts = 0; attempts < 16; ++attempts) {
     const std::string candidate = fmt::format("{}.{:08x}{:08x}.tmp", target, random(), random());
-    remember_temporary(candidate);  // first, as a signal can arrive before the file exists
+    remember_temporary(candidate);  // before open(): a signal can arrive at any time
     const int file = ::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno == EEXIST) continue;
     if (file < 0) break;
@@ -98,7 +98,7 @@ bool file_contains(const std::string& path, std::string_view word, std::size_t m
   if (!file) fail("read", path);
   const std::boyer_moore_horspool_searcher searcher(word.begin(), word.end());
   std::vector<char> piece(std::size_t{1} << 16);
-  std::size_t kept = 0;  // bytes kept from the last piece, because the word can begin there
+  std::size_t kept = 0;  // bytes kept from the last piece, because `word` can begin in them
   for (std::size_t seen = 0; file && seen < max_bytes;) {
     file.read(piece.data() + kept, static_cast<std::streamsize>(piece.size() - kept));
     const auto read = static_cast<std::size_t>(file.gcount());
@@ -178,7 +178,7 @@ bool write_or_print(const std::string& path, const std::string& text,
 
 void write_new_file(const std::string& path, const std::string& text) {
   errno = 0;
-  // "x" checks and creates in one atomic step.
+  // "x" checks that the file is new and creates it in one atomic step.
   std::FILE* file = std::fopen(path.c_str(), "wxe");
   if (file == nullptr && errno == EEXIST) {
     throw FileError(models::Code::kFileExists,

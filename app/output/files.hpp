@@ -14,7 +14,7 @@
 
 namespace pipesim::app {
 
-/// Error in reading or writing a file. The message has the path and the reason.
+/// Error in reading or writing a file. The message names the path and the reason.
 class FileError : public models::UserError {
  public:
   using UserError::UserError;
@@ -26,7 +26,8 @@ inline std::string shown_path(const std::string& path) {
 }
 
 /// Returns the content of a file; `-` is all of `standard_input`. If a file is larger than
-/// `max_bytes`, returns one byte more than that, so that the caller notices. Throws FileError.
+/// `max_bytes`, returns its first `max_bytes` + 1 bytes, so that the caller notices. Throws
+/// FileError.
 std::string read_file(const std::string& path, std::istream& standard_input,
                       std::size_t max_bytes = std::numeric_limits<std::size_t>::max() - 1);
 
@@ -34,11 +35,12 @@ std::string read_file(const std::string& path, std::istream& standard_input,
 /// FileError.
 bool file_contains(const std::string& path, std::string_view word, std::size_t max_bytes);
 
-/// Replaces the content of the file by `text`. Throws FileError and then keeps the old content. A
-/// pipe, or a device such as /dev/stdout, is written directly.
+/// Replaces the content of the file by `text`. On failure, throws FileError and keeps the old
+/// content. A pipe, or a device such as /dev/stdout, is written directly.
 void write_file(const std::string& path, const std::string& text);
 
-/// The same, but `-` is `standard_output`. Returns whether the text went to `standard_output`.
+/// Writes the file like write_file(), but a path `-` is `standard_output`. Returns whether the text
+/// went to `standard_output`.
 bool write_or_print(const std::string& path, const std::string& text,
                     std::ostream& standard_output);
 
@@ -46,7 +48,8 @@ bool write_or_print(const std::string& path, const std::string& text,
 /// a file.
 void write_new_file(const std::string& path, const std::string& text);
 
-/// Writes a file part by part. The old content stays until close(), and for good without close().
+/// Writes a file part by part. The file keeps its old content until close(), and without close()
+/// for good.
 class FileWriter {
  public:
   /// Opens the file. Throws FileError, as do the other functions.

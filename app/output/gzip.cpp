@@ -25,7 +25,7 @@ Gzip::Gzip(std::function<void(std::string_view)> sink)
     : sink_(std::move(sink)), stream_(std::make_unique<Stream>()) {
   const int result =
       deflateInit2(&stream_->z, kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY);
-  if (result != Z_OK) throw std::bad_alloc();  // memory is the only possible cause
+  if (result != Z_OK) throw std::bad_alloc();  // out of memory: the only possible cause
 }
 
 Gzip::~Gzip() { deflateEnd(&stream_->z); }

@@ -7,8 +7,8 @@
 
 namespace pipesim::app {
 
-/// Compresses its input and passes it on. The header has neither time nor name, so the same text
-/// and zlib version give the same bytes.
+/// Compresses its input and passes the result to a sink. The header has neither time nor name, so
+/// the same text and zlib version give the same bytes.
 class Gzip {
  public:
   explicit Gzip(std::function<void(std::string_view)> sink);

@@ -1,4 +1,4 @@
-// Scenarios that pipesim writes, from files of other tools or from evidence.
+// Scenarios that pipesim makes from files of other tools or from evidence.
 #pragma once
 
 #include <string>

@@ -14,14 +14,15 @@
 
 namespace pipesim::app {
 
-/// Returns the line before, during and after the run of `progress`. `ops_per_s` is 0 if unknown.
+/// Returns the progress line of a run. The line shows the current phase: reading, simulating or
+/// explaining. `ops_per_s` is 0 if unknown.
 std::string progress_text(const sim::RunProgress& progress, double ops_per_s);
 
-/// Returns the line during an exploration.
+/// Returns the progress line of an exploration.
 std::string progress_text(const sim::ExploreProgress& progress);
 
-/// Owns `console.err` while it lives, and clears the line at the end. Shows no line if
-/// `console.err` is not a terminal.
+/// A progress line on `console.err`, which nothing else may use during its lifetime. The destructor
+/// clears the line. Shows no line if `console.err` is not a terminal.
 class ProgressLine {
  public:
   /// Shows `text`, if set, instead of the progress of run().
@@ -50,7 +51,7 @@ class ProgressLine {
   std::thread thread_;  // last member: the thread uses the others
 };
 
-/// A simulation with a progress line that the user can interrupt.
+/// A simulation that the user can interrupt, with a progress line.
 class WatchedRun {
  public:
   explicit WatchedRun(const Console& console) : now_(console), progress_(console) {

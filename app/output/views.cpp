@@ -48,7 +48,7 @@ void write_logs(const std::string& folder, const std::vector<std::string>& logs)
 }
 
 // Returns the report with remedies, pipeline and memory. `folding`: the representative ranks of the
-// simulation; null: all ranks.
+// simulation; null: the simulation has all ranks.
 viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simulation, bool all,
                          const models::RankFolding* folding = nullptr) {
   viz::Report report = report_of_end(graph, simulation, all);
@@ -58,7 +58,8 @@ viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simul
   return report;
 }
 
-// Returns the last line for a terminal, where the beginning of a long report scrolls away.
+// Returns the last line of a report on a terminal: the advice or, after a completed run, the next
+// commands. The beginning of a long report scrolls away.
 std::string next_line(const viz::Report& report, const std::string& path, std::size_t columns) {
   if (report.explanation.verdict != sim::Verdict::kCompleted) {
     return viz::paragraph(viz::advice_text(report), columns, 0, 2);

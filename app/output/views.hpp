@@ -24,7 +24,7 @@ namespace pipesim::app {
 /// default the report as text.
 struct Views {
   bool json = false;      // the report as JSON
-  bool by_class = false;  // JSON with one item for identical ranks
+  bool by_class = false;  // JSON with one item per class of identical ranks
   bool stacks = false;    // positions of host threads
   bool all = false;       // every wait, not only the cycle
   bool timeline = false;  // timeline as text, below the report
@@ -37,8 +37,8 @@ struct Views {
 
   std::string made_by;  // version and command, for all outputs
 
-  /// Whether only the report is wanted, as text or as JSON by class. Neither form says much about a
-  /// run that completes.
+  /// Whether only the report is wanted, as text or as JSON by class. Both forms are short for a run
+  /// that completes.
   bool only_report() const {
     return (!json || by_class) && !stacks && !all && !dot_path && !schedule_path && !need_log() &&
            !need_timeline();
@@ -56,7 +56,7 @@ std::string last_line(std::string_view made_by, const Console& console);
 std::string last_line(const Arguments& arguments, const Console& console);
 
 /// Prints the result of a command: `data` for --json, else `text`, with made_by() as the last line.
-/// Calls only the function that it prints.
+/// Calls only the function whose result it prints.
 void print_report(const Arguments& arguments, const Console& console,
                   const std::function<std::string()>& data,
                   const std::function<std::string(const viz::TextOptions&)>& text);
@@ -85,7 +85,7 @@ void write_check_page(const models::TaskGraph& graph, const models::Simulation& 
 std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                        bool all, std::string made_by);
 
-/// Draws the same graph as a picture. Throws viz::DrawingError.
+/// Draws the wait-for graph at the end as a picture. Throws viz::DrawingError.
 std::string drawing_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                            const viz::PictureStyle& style, viz::PictureFormat format);
 

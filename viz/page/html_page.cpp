@@ -209,8 +209,8 @@ class PageData {
     return result;
   }
 
-  // Returns the waits. The cycle comes first, in order: wait i has number i + 1. The roots follow,
-  // which are why the others wait.
+  // Returns the waits. The cycle comes first: its waits have the numbers 1, 2, ... in order. Waits
+  // for roots follow, since all other waits depend on them.
   Json waits() {
     Json result = Json::array();
     std::set<std::pair<std::string, std::string>> on_cycle;
@@ -284,8 +284,8 @@ class PageData {
     });
   }
 
-  // Returns the order in which classes get space on the page: those of the hang, then from both
-  // ends of the pipeline.
+  // Returns the order in which classes get space on the page: classes of the hang first, then
+  // classes from both ends of the pipeline.
   std::vector<std::size_t> by_weight(const std::vector<models::RankSet>& classes) const {
     std::map<std::uint32_t, std::size_t> class_of_first;
     for (std::size_t i = 0; i < classes.size(); ++i) class_of_first[*classes[i].begin()] = i;
@@ -312,8 +312,8 @@ class PageData {
     Slices slices;
   };
 
-  // Returns the lanes of each rank, without empty ones. A rank with only empty lanes keeps the
-  // first.
+  // Returns the lanes of each rank, without empty lanes. A rank with only empty lanes keeps its
+  // first lane.
   std::map<std::uint32_t, std::vector<PageLane>> lanes_to_show() const {
     std::map<std::uint32_t, std::vector<PageLane>> result;
     for (const models::Lane& lane : timeline_.lanes) {
@@ -440,7 +440,7 @@ class PageData {
             {"stuck", std::move(stuck)}, {"stuck_count", lane.stuck.size()}};
   }
 
-  // Returns a column head. Cells of a column of times or bytes are numbers.
+  // Returns a column head. In columns of times or bytes, cells are numbers.
   static Json column(const char* name, const char* type) {
     return {{"name", name}, {"type", type}};
   }
@@ -502,7 +502,8 @@ class PageData {
     return text;
   }
 
-  // Returns the column of a kind of progress. A thread can have the same name as a phase or stream.
+  // Returns the key of a progress column: the name, and whether it is that of a thread. A thread
+  // can have the same name as a phase or stream.
   static std::pair<std::string, bool> column_of(const models::Progress& progress) {
     return {progress.what, progress.of == models::Progress::Of::kHost};
   }
@@ -654,7 +655,7 @@ class PageData {
 
 struct GraphPart {
   std::string svg;   // empty: no graph
-  std::string note;  // note on what was left out
+  std::string note;  // note on omitted parts of the graph
 };
 
 // Returns upper bounds on the nodes and edges of the wait-for graph.
@@ -710,7 +711,7 @@ GraphPart graph_part(const Report& report, bool unfold, const PageLimits& limits
     // The rest of the page is still useful.
     part.note = fmt::format("The wait-for graph is left out. {}", error.what());
   }
-  // Removes the XML header in front of the element.
+  // Removes the XML header in front of the <svg> element.
   part.svg.erase(0, std::min(part.svg.find("<svg"), part.svg.size()));
   return part;
 }

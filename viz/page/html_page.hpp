@@ -14,9 +14,9 @@ namespace pipesim::viz {
 
 /// Limits on the contents of a page. The page notes omitted parts, and how to get them.
 struct PageLimits {
-  std::size_t slices = 20'000;  // slices of the timeline; other ranks are shown in parts
+  std::size_t slices = 20'000;  // slices drawn one by one; further ranks are shown in parts
   std::size_t parts = 20'000;   // parts, each of which represents several slices
-  std::size_t waits = 4'000;    // waits; those on the cycle come first
+  std::size_t waits = 4'000;    // waits; waits on the cycle come first
   std::size_t rows = 4'000;     // rows of a table
   // Nodes of the wait-for graph; a larger graph is folded, then omitted.
   std::size_t graph_nodes = 400;
@@ -45,7 +45,7 @@ struct CheckPage {
   std::string text;                // full report, as in the terminal
 };
 
-/// The same page for `check`; `run` is the run that hangs, else the default run.
+/// Returns the page of `check`. `run` is the run that hangs; if none hangs, the default run.
 std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, const CheckPage& check, bool unfold,
                       const PageLimits& limits = {});
@@ -55,11 +55,11 @@ struct JobPage {
   std::string headline;            // text after the name: "hangs"
   std::vector<std::string> story;  // paragraphs below the headline
   std::string text;                // full report, as in the terminal
-  std::string verdict{};           // in words; empty: the verdict of the explanation
+  std::string verdict{};           // verdict in words; empty: the explanation's
 };
 
-/// The same page for evidence of a real job or for an algorithm: waits and their graph, no
-/// timeline.
+/// Returns the page for evidence of a real job or for an algorithm: waits and their graph, without
+/// a timeline.
 std::string html_page(const Report& report, const JobPage& job, bool unfold,
                       const PageLimits& limits = {});
 

@@ -8,16 +8,16 @@
 
 namespace pipesim::viz {
 
-/// Contents of the frame.
+/// Contents for the placeholders of the frame.
 struct PageFrame {
   std::string title;
   std::string graph;       // the wait-for graph as SVG; may be empty
   std::string graph_note;  // note on parts of the graph that are left out
   std::string text;        // full report, for browsers without scripts
-  std::string data;        // from page_data_text()
+  std::string data;        // data for the scripts, from page_data_text()
 };
 
-/// Returns the page as HTML.
+/// Returns the frame with the contents `frame`, as HTML.
 std::string framed_page(const PageFrame& frame);
 
 /// Escapes JSON for the scripts of a page, so that the text cannot start a tag or comment.

@@ -42,7 +42,7 @@ TableJson part_json(const TablePage::Part& part) {
                     {"sorts", part.sorts},
                     {"beside", part.beside}};
   if (!part.left_out.empty()) json["left_out"].push_back(part.left_out);
-  // Removes the XML header in front of the element.
+  // Removes the XML header in front of the <svg> element.
   json["svg"] = part.svg.substr(std::min(part.svg.find("<svg"), part.svg.size()));
   for (const TablePage::Column& column : part.columns) {
     json["columns"].push_back({{"name", models::printable(column.name)}, {"type", column.type}});

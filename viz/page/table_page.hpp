@@ -1,4 +1,4 @@
-// A page without its own run: text, tables and a plot in the frame of the other pages.
+// A page that does not show a run: text, tables and a plot in the frame of the other pages.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TablePage {
     const char* type = "text";  // "number", "time", "bytes", "rank" or "cycle", as in tables.js
   };
   struct Part {
-    std::string id;     // letters and '-' only
+    std::string id;     // anchor in the page: letters and '-' only
     std::string name;   // entry in the table of contents; empty: not listed
     std::string title;  // heading; empty: continues the part before
     std::string about{};

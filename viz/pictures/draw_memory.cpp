@@ -27,7 +27,7 @@ constexpr double kMemoryPanel = 64;
 constexpr double kGap = 18;
 constexpr double kTop = 96;
 constexpr double kThinnest = 0.5;              // narrower steps are merged
-constexpr std::size_t kMaxPanelsShown = 24;    // limit of a folded picture
+constexpr std::size_t kMaxPanelsShown = 24;    // maximum number of panels in a folded picture
 constexpr const char* kHeldFill = "#8696ab";   // permanent memory
 constexpr const char* kInUseFill = "#5aa9dd";  // temporary memory
 
@@ -224,7 +224,7 @@ class MemoryPicture {
       if (path.points.back().y != top) {
         path.points.push_back({begin, top});
       } else {
-        path.points.pop_back();  // continues at the same height
+        path.points.pop_back();  // extends the step before, which has the same height
       }
       path.points.push_back({end, top});
       begin = end;
@@ -248,7 +248,7 @@ class MemoryPicture {
   const models::MemoryUse& use_;
   Scene scene_;
   std::vector<Panel> panels_;
-  std::size_t class_count_ = 0;  // number of classes before sampling; 0: all are drawn
+  std::size_t class_count_ = 0;  // number of panels before sampling; 0: all are drawn
   std::optional<std::int64_t> limit_;
   bool held_ = false;
   std::int64_t end_ns_ = 1;

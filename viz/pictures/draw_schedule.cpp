@@ -18,7 +18,7 @@ using models::ActionKind;
 using models::Actions;
 using models::WorkKind;
 
-constexpr std::size_t kMaxSlots = 40;  // in a row drawn slot by slot
+constexpr std::size_t kMaxSlots = 40;  // maximum number of slots in a row drawn slot by slot
 constexpr std::size_t kMaxRowsShown = 24;
 
 class ScheduleLanes {
@@ -105,7 +105,8 @@ class ScheduleLanes {
     lanes_.lanes.push_back(std::move(lane));
   }
 
-  // `times`: offsets, in tokens of the row, of all iterations of the enclosing loops.
+  // Returns the steps and loops of a lane. `times`: the offset of each iteration of the enclosing
+  // loops, in tokens of the row.
   std::vector<LaneStep> arranged(const std::vector<Repeat>& repeats, const Actions& row,
                                  const std::vector<std::size_t>& slots,
                                  const std::vector<std::size_t>& times) const {

@@ -18,9 +18,9 @@ namespace {
 
 using sim::ActorId;
 
-constexpr std::size_t kMaxClasses = 10;     // per position in the pipeline
-constexpr std::size_t kMaxNamed = 3;        // names per arrow, or per box
-constexpr std::size_t kMaxGridFlows = 400;  // if ranks are folded
+constexpr std::size_t kMaxClasses = 10;     // maximum number of boxes per position in the pipeline
+constexpr std::size_t kMaxNamed = 3;        // maximum number of names per arrow or box
+constexpr std::size_t kMaxGridFlows = 400;  // maximum number of arrows if ranks are folded
 
 // Joins names: "a, b and 3 more".
 std::string listed(const std::vector<std::string>& names) {
@@ -205,7 +205,7 @@ class PipelineGrid {
 
   const models::Pipeline& pipeline_;
   const models::Schedule& schedule_;
-  std::vector<StageSet> stages_of_;  // by row, in pipeline order
+  std::vector<StageSet> stages_of_;  // by row of the schedule: its stages, in pipeline order
   std::vector<std::pair<std::size_t, std::size_t>> spans_;
   std::vector<std::size_t> column_of_;  // column of each row
   StageGrid grid_;
@@ -362,8 +362,8 @@ class ClassGrid {
     }
   }
 
-  // Labels the data sent between two ranks: "4 x 16 MiB". If not all ranks send the same number of
-  // messages, gives the total.
+  // Returns the label of an arrow: the data that each of `ranks` ranks sends, such as "4 x 16 MiB".
+  // If the messages cannot be divided evenly among the ranks, returns the total of all ranks.
   static std::string label_of(const Sent& sent, std::uint64_t ranks) {
     std::string label = listed(sent.names);
     const bool each = sent.messages % ranks == 0;

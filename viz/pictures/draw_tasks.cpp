@@ -149,7 +149,7 @@ class ActorsPicture {
     return std::any_of(plan_.edges.begin(), plan_.edges.end(), across);
   }
 
-  // Whether the op is drawn: only the first rank of each class is.
+  // Whether the op is drawn: a picture shows only the first rank of each class.
   bool is_shown(ActorId id) const {
     const auto found = ranks_of_.find(key_of(id));
     return found != ranks_of_.end() && found->second.front() == plan_.actors[id].rank.value;
@@ -242,7 +242,7 @@ class ActorsPicture {
     drawing_.set(edge, "color", colour);
     drawing_.set(edge, "fontcolor", colour);
     if (*style != 0) drawing_.set(edge, "style", style);
-    if (back) drawing_.set(edge, "constraint", "false");  // keeps the first ranks first
+    if (back) drawing_.set(edge, "constraint", "false");  // keeps the first ranks on the left
   }
 
   bool is_in_picture(ActorId id) const {
@@ -383,8 +383,8 @@ class ProgramLanes {
   }
 
  private:
-  // Unfolds a few copies that communicate with each other, because a folded picture would hide the
-  // pairs.
+  // Draws identical ranks separately if they communicate with each other and are few. A lane that
+  // represents all of them would hide which ranks communicate.
   void unfold_pairs() {
     constexpr std::size_t kMaxUnfolded = 4;
     std::size_t count = 0;
@@ -394,7 +394,8 @@ class ProgramLanes {
     for (const models::RankSet& of : classes_) ranks.insert(ranks.end(), of.begin(), of.end());
     const bool talk =
         std::any_of(plan_.channels.begin(), plan_.channels.end(), [&](const sim::Channel& channel) {
-          // A receive from any rank: each possible sender has its own channel.
+          // Skips the channel of a receive from any rank: each possible sender also has its own
+          // channel.
           if (channel.from == sim::kAnyPeer) return false;
           const std::uint32_t from = plan_.communicator_ranks[channel.from].value;
           const std::uint32_t to = plan_.communicator_ranks[channel.to].value;
@@ -452,7 +453,8 @@ class ProgramLanes {
     templates_.push_back(std::move(own));
   }
 
-  // Compares `own` with the most similar class above it.
+  // Compares `own` with the most similar class above it: marks the steps that only `own` has, and
+  // notes the names of missing steps.
   void compare(const Templates& own, std::vector<TaskLane>& lanes) {
     std::size_t fewest = own.size();
     std::uint32_t nearest = models::kNoIndex;
@@ -515,9 +517,9 @@ class ProgramLanes {
   std::vector<LaneStep> steps_of(std::uint32_t index, const sim::Thread& thread, Templates& own) {
     std::vector<std::uint32_t> tokens;
     std::map<std::uint32_t, LaneStep> by_token;
-    // signal -> recording stream
+    // signal -> stream that records it
     std::map<sim::SignalId, std::string> recorded;
-    // Keyed by the next op on the stream.
+    // stream -> streams for which its next op waits
     std::map<sim::StreamId, std::vector<std::string>> waited_for;
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
       const ActorId id = plan_.op(thread, i);
@@ -589,7 +591,7 @@ class ProgramLanes {
     }
   }
 
-  // Sorts tasks by data flow: repeatedly takes the first task in the file whose inputs are
+  // Sorts tasks by data flow: repeatedly takes the first task, in file order, whose inputs are
   // available.
   std::vector<ActorId> in_order_of_data(const std::vector<ActorId>& tasks) const {
     std::map<std::uint32_t, std::size_t> place;  // keyed by template
@@ -611,7 +613,7 @@ class ProgramLanes {
       (missing_data[i] == 0 ? ready : left).insert(i);
     }
     while (!ready.empty() || !left.empty()) {
-      std::set<std::size_t>& from = ready.empty() ? left : ready;  // empty only for a cycle of data
+      std::set<std::size_t>& from = ready.empty() ? left : ready;  // none ready: a cycle of data
       const std::size_t next = *from.begin();
       from.erase(from.begin());
       order.push_back(tasks[next]);
@@ -627,7 +629,7 @@ class ProgramLanes {
                        Templates& own) {
     constexpr std::size_t kMaxReads = 2;
     LaneStep step = step_of(index, tasks[i], own);
-    // The name of the lane already shows the stream.
+    // Removes the stream, which the name of the lane already shows.
     if (plan_.actors[tasks[i]].stream.valid()) step.lines.erase(step.lines.begin() + 1);
     std::set<std::string> reads;
     for (const models::ReadTemplate& read : names_.actor(tasks[i]).reads) {
@@ -649,7 +651,8 @@ class ProgramLanes {
     return step;
   }
 
-  // `span`: distance to the same step in the last iteration of all enclosing loops.
+  // Returns the steps with repeated parts merged into loops. `span`: distance, in steps, from the
+  // first iteration of all enclosing loops to the last.
   static std::vector<LaneStep> merged(const std::vector<Repeat>& repeats,
                                       const std::vector<LaneStep>& steps, std::size_t span) {
     std::vector<LaneStep> result;
@@ -673,7 +676,8 @@ class ProgramLanes {
     return result;
   }
 
-  // Returns the actors of an actor runtime in file order: they have no program order.
+  // Returns the actors of an actor runtime as steps, in file order, because actors have no program
+  // order.
   std::vector<LaneStep> actor_steps(std::uint32_t index, Templates& own) {
     std::vector<LaneStep> steps;
     for (const ActorId id : actors_of_[classes_[index][0]]) {

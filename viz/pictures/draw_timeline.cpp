@@ -36,7 +36,7 @@ constexpr double kLabelSize = 11;  // text in bars, and names
 constexpr double kMaxNames = 240;
 constexpr double kHangShare = 0.3;      // share of the width for stuck ops
 constexpr double kThinnestSlice = 0.7;  // minimum width of a drawn slice
-// 1 / minimum share of the run that a row must work
+// A row must work during at least 1 / kMinShare of the run.
 constexpr std::int64_t kMinShare = 50;
 
 /// Ranks that share their rows.
@@ -94,7 +94,7 @@ class TimelinePicture {
   }
 
  private:
-  // Whether the op is on a cycle, in the report or outside it.
+  // Whether the op is on the cycle of the report or on another cycle.
   bool is_on_cycle(const StuckOp& op) const {
     return op.on_cycle || (!op.waits.empty() && cyclic_.count(party_text(op.waits[0].from)) > 0);
   }
@@ -113,8 +113,8 @@ class TimelinePicture {
     return sum >= timeline_.end_ns / kMinShare;
   }
 
-  // Keeps only lanes that compute; a rank without such a lane keeps its first lane. Called if there
-  // are too many rows.
+  // Keeps only lanes that compute; a rank without such a lane keeps its first lane. Called only if
+  // there are too many rows.
   void leave_out_all_but_work() {
     for (RankRows& rank : groups_) {
       std::vector<const Lane*> lanes;
@@ -220,7 +220,7 @@ class TimelinePicture {
     for (const RankRows& rank : groups_) bottom_ += rank_height(rank);
   }
 
-  // Chooses the height of rows: the best height for reading, or less to fit a page.
+  // Chooses the height of rows: kRow, or less if the rows would not fit a page.
   void choose_rows() {
     const auto rows = static_cast<double>(row_count());
     const auto groups = static_cast<double>(groups_.size());
@@ -370,7 +370,7 @@ class TimelinePicture {
                            true, missing ? kStrong : kInk, cut == name ? "" : name});
   }
 
-  // Marks a rank that others wait for in vain.
+  // Marks a rank that other ranks wait for in vain.
   void add_missing(const models::Root& root, bool has_space, double begin, double end) {
     scene_.add(Scene::Box{
         .x = kTimelineMargin - 9, .y = begin, .width = 5, .height = end - begin, .fill = kStrong});
@@ -536,7 +536,7 @@ class TimelinePicture {
                           .fill = kStrong});
     const std::string text = fmt::format("{}: no further progress", time_text(timeline_.end_ns));
     // Bold letters are about 15% wider. If there is no space to the right of the line, the text
-    // goes to its left.
+    // goes to the left.
     const bool is_right = text_width(text, 12) * 1.15 <= right_ - end_x_ - 5;
     scene_.add(Scene::Text{is_right ? end_x_ + 5 : end_x_ - 5, top_ - 15,
                            fitted(text, 12, (is_right ? right_ - end_x_ : end_x_ - 20) / 1.15), 12,
@@ -551,7 +551,7 @@ class TimelinePicture {
   std::int64_t end_ns_;
   SliceLook look_;
   std::set<std::string> cyclic_;                          // ops on cycles other than the first
-  std::map<std::uint32_t, const models::Root*> missing_;  // ranks that others wait for in vain
+  std::map<std::uint32_t, const models::Root*> missing_;  // ranks awaited in vain by others
   Scene scene_;
   std::vector<RankRows> groups_;
   std::size_t left_out_ = 0;  // number of rows left out

@@ -12,7 +12,8 @@
 
 namespace pipesim::viz {
 
-/// Maximum number of rows after identical ranks are folded, and if nothing is folded.
+/// Maximum number of rows: kMaxRows if identical ranks are folded, kMaxAllRows if nothing is
+/// folded.
 inline constexpr std::size_t kMaxRows = 1024;
 inline constexpr std::size_t kMaxAllRows = 4096;
 
@@ -22,8 +23,9 @@ struct TimelineStyle : PictureStyle {
   std::optional<std::int64_t> to_ns;
 };
 
-/// Draws one row per rank and lane; many rows are drawn lower. Ranks with the same ops at the same
-/// times share their rows, unless `style.all`. Throws DrawingError if there are too many rows.
+/// Draws one row per rank and lane; the more rows, the lower each row. Ranks with the same ops at
+/// the same times share their rows, unless `style.all`. Throws DrawingError if there are too many
+/// rows.
 Scene draw_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                     const models::Timeline& timeline, const TimelineStyle& style);
 

@@ -2,8 +2,8 @@
 // graph can come out in different orders. Therefore, this file assigns ids in the order of first
 // use (graphviz 2.42; the default is in lib/cgraph/id.c).
 //
-// Later versions of cgraph (14.1 was tried) drop members and change types, and no macro tells these
-// versions from 2.42. Templates therefore detect which members exist.
+// Later versions of cgraph (14.1 was tried) drop members and change types, and no macro
+// distinguishes these versions from 2.42. Templates therefore detect which members exist.
 #include "viz/pictures/graphviz.hpp"
 
 #include <algorithm>
@@ -22,15 +22,15 @@
 #include "viz/report/dot_program.hpp"
 #include "viz/report/text_width.hpp"
 
-// Graphviz's own plugins. A static program links them; libgvc.so loads its own. The weak symbol
-// lets the same object file serve both.
+// Graphviz's own plugins. A static program links these plugins; libgvc.so loads its own plugins.
+// Because the symbol is weak, the same object file works in both cases.
 extern "C" {
 extern lt_symlist_t lt_preloaded_symbols[] __attribute__((weak));
 }
 
 namespace pipesim::viz {
-// Named namespace, because its members are fields of Graphviz::Data and a file of a unity build is
-// not the main file of its translation unit.
+// This namespace has a name, because its members are fields of Graphviz::Data: in a unity build,
+// GCC warns about such fields with types from an unnamed namespace.
 namespace graphviz_data {
 
 /// A map from names to ids and back for one graph; cgraph calls its functions. Names must be cgraph
@@ -130,7 +130,7 @@ struct Reader {
   std::string_view rest;
 };
 
-// Reads one line, or as much of the line as fits, like cgraph's own readers.
+// Reads one line, or the part of the line that fits into `buffer`, like cgraph's own readers.
 int read_text(void* source, char* buffer, int size) {
   Reader& reader = *static_cast<Reader*>(source);
   const std::size_t line = std::min(reader.rest.find('\n'), reader.rest.size() - 1) + 1;
@@ -173,7 +173,7 @@ int keep_complaint(char* text) {
 }
 
 // Measures a label without a font. Graphviz would ask Pango for a local font, but viewers of an SVG
-// have others, and a static program has no Pango.
+// have other fonts, and a static program has no Pango.
 bool measure(textspan_t* line, char** /*font_path*/) {
   constexpr double kBold = 1.15;  // DejaVu's bold letters; Helvetica's are narrower
   constexpr double kLineHeight = 1.2;
@@ -207,7 +207,7 @@ void set_measure(Result (*&textlayout)(textspan_t*, char**)) {
 GVC_t* context() {
   static gvtextlayout_engine_t engine{};
   set_measure(engine.textlayout);
-  constexpr int kQuality = 1000;  // Pango's is 10; the highest wins
+  constexpr int kQuality = 1000;  // Pango's quality is 10; Graphviz uses the highest
   static gvplugin_installed_t installed[] = {{0, "textlayout", kQuality, &engine, nullptr}, {}};
   static gvplugin_api_t apis[] = {{API_textlayout, installed}, {}};
   static gvplugin_library_t library{text_of("pipesim"), apis};
@@ -277,7 +277,7 @@ std::string label_text(std::string_view text) {
   return result;
 }
 
-// Serializes graphs over all threads: cgraph and gvc use global variables.
+// Returns the mutex that serializes all graphs of the process: cgraph and gvc use global variables.
 static std::recursive_mutex& turn() {
   static std::recursive_mutex mutex;
   return mutex;
@@ -419,13 +419,13 @@ std::string Graphviz::dot() const {
   return result;
 }
 
-// Lays out a copy, read back from the DOT text: the layout adds nodes and attributes, which must
-// not appear in a later dot().
+// Lays out a copy of the graph, read back from the DOT text: a layout adds nodes and attributes,
+// which must not appear in the result of a later dot().
 std::string Graphviz::drawing(PictureFormat format) {
   const std::string text = dot();
   if (format == PictureFormat::kDot) return text;
   if (format == PictureFormat::kSvg) return data_->svg(text);
-  if (data_->fit_width > 0) data_->svg(text);  // sets the scale, which is the same for all formats
+  if (data_->fit_width > 0) data_->svg(text);  // sets scale(), which is equal for all formats
   return drawn_by_dot(text, "dot", name_of(format));
 }
 

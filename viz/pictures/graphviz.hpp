@@ -22,7 +22,7 @@ enum class PictureFormat { kDot, kSvg, kPng, kPdf };
 /// extensions.
 PictureFormat picture_format(std::string_view path);
 
-/// Returns the extension without its dot, which is also the format's name in Graphviz.
+/// Returns the extension of `format` without its dot, which is also the format's name in Graphviz.
 const char* name_of(PictureFormat format);
 
 /// Error for a picture that cannot be drawn. The message gives the reason and a way forward.
@@ -65,7 +65,7 @@ class Graphviz {
   void set(Edge edge, const char* name, const std::string& value);
   void set_html(Cluster cluster, const char* name, const std::string& value);
   void set_html(Node node, const char* name, const std::string& value);
-  // Sets the default for nodes without the attribute.
+  // Setters of the default value of an attribute, for nodes and for edges.
   void set_nodes(const char* name, const std::string& value);
   void set_edges(const char* name, const std::string& value);
 
@@ -78,8 +78,9 @@ class Graphviz {
 
   std::string dot() const;
 
-  /// Returns DOT text, or a picture laid out by Graphviz's `dot`. SVG needs only its libraries, PNG
-  /// and PDF need its program. The layout varies with the version of Graphviz. Throws DrawingError.
+  /// Returns DOT text, or a picture laid out by Graphviz's `dot`. SVG needs only Graphviz's
+  /// libraries; PNG and PDF need its program `dot`. The layout varies with the version of Graphviz.
+  /// Throws DrawingError.
   std::string drawing(PictureFormat format);
 
  private:

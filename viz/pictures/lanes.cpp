@@ -207,7 +207,7 @@ class LanesPicture {
   }
 
   // Adds a frame around the steps of a loop, labeled with the number of iterations. A loop over
-  // several lines has a frame on each.
+  // several lines has a frame on each line.
   void add_loop(const LaneStep& loop, std::size_t depth) {
     const double whole = width_of(loop.parts) + kStepGap;
     if (whole <= kLanesWidth - 2 * kLaneMargin) make_space(whole);

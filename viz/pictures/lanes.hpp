@@ -1,5 +1,4 @@
-// Programs as lanes: the steps of a rank from left to right, with loops as boxes, on at most a
-// page.
+// Programs as lanes: the steps of a rank from left to right, with loops as boxes.
 #pragma once
 
 #include <cstdint>

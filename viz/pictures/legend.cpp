@@ -10,7 +10,7 @@
 namespace pipesim::viz {
 namespace {
 
-constexpr std::size_t kLine = 72;  // in characters
+constexpr std::size_t kLine = 72;  // maximum length of a line, in characters
 
 std::string row(const std::string& content) {
   return fmt::format("<TR><TD ALIGN=\"LEFT\">{}</TD></TR>\n", content);

@@ -22,8 +22,8 @@ constexpr double kStripe = 8.5;      // pixels between the lines of a hatched bo
 constexpr double kMaxStripes = 150;  // maximum number of lines per box
 constexpr double kArrow = 7;         // length of an arrowhead
 
-// Formats a length in tenths of pixels, integers without a fraction: short, and the same on every
-// machine.
+// Formats a length in pixels, rounded to a tenth of a pixel and without a fraction ".0". The text
+// is short, and the same on every machine.
 std::string pixels(double value) {
   const double tenths = std::round(value * 10) / 10;
   if (tenths == std::floor(tenths)) return fmt::format("{:.0f}", tenths);
@@ -88,7 +88,7 @@ void add_svg_box(const Scene::Box& box, std::string& svg) {
     }
     svg += "/>";
   }
-  // Letters also show the tooltip.
+  // Adds the label inside the group, so that its letters also show the tooltip.
   if (!box.label.empty()) {
     svg += '\n';
     add_svg_text(label_of(box), svg);
@@ -114,7 +114,7 @@ void add_svg_path(const Scene::Path& path, std::string& svg) {
   svg += path.tip.empty() ? "/>\n" : "/></g>\n";
 }
 
-// Returns the lines of a hatched box, from its lower left to its upper right.
+// Returns the hatching of a box: parallel lines that rise from left to right.
 std::vector<Scene::Path> hatching(const Scene::Box& box) {
   std::vector<Scene::Path> lines;
   const double step = std::max(kStripe, (box.width + box.height) / kMaxStripes);
@@ -142,7 +142,7 @@ class Pinned {
     graph_.set(graph_.root(), "pad", "0");
     graph_.set_nodes("fixedsize", "true");
     graph_.set_nodes("fontname", "Helvetica");
-    // An empty label is not written, and Graphviz would show the name of the node.
+    // Graphviz does not write an empty label, and then shows the name of the node instead.
     graph_.set_nodes("label", " ");
     graph_.set_nodes("margin", "0");
     graph_.set_nodes("shape", "plaintext");

@@ -25,8 +25,8 @@ struct PictureStyle {
   std::string made_by{};
 };
 
-/// A picture under construction. All lengths are in pixels (points on paper), from the left and
-/// from the top.
+/// A picture under construction. All lengths are in pixels (points on paper). Positions are
+/// measured from the top left corner.
 class Scene {
  public:
   struct Box {

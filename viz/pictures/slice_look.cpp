@@ -45,8 +45,8 @@ const Shade* shade_of_kind(WorkKind kind, std::uint32_t index) {
   return kind == WorkKind::kWeightGrad ? &kWeightGrads[at] : nullptr;
 }
 
-// Returns the names of an overlapped action "(0F7;7B3)OVERLAP_F_B": the whole name, "0F7 7B3", and
-// its micro-batches "7+3".
+// Returns the names of an overlapped action "(0F7;7B3)OVERLAP_F_B": the whole name as "0F7 7B3",
+// and the micro-batches as "7+3".
 std::vector<std::string> overlapped_forms(const std::string& name) {
   std::string whole;
   std::string numbers;
@@ -97,8 +97,9 @@ std::vector<std::string> SliceLook::forms(const Slice& slice) const {
   return has_number ? std::vector{whole, whole.substr(number + 1)} : std::vector{whole};
 }
 
-// Returns the group of slices whose names are cut alike. Slices of programs and schedules form one
-// group; each actor is its own group.
+// Returns the group of slices whose names are cut alike. Overlapped actions form one group, and
+// other computing slices of programs and schedules form another. All other slices are grouped by
+// actor.
 std::uint32_t SliceLook::group_of(const Slice& slice) const {
   if (slice.kind == WorkKind::kOverlapped) return models::kNoIndex - 1;
   const std::uint32_t index = lowered_.actor_template[slice.actor];
@@ -130,7 +131,8 @@ std::pair<std::string, double> SliceLook::label(const Slice& slice, double width
   const Fit& fit = fits_.at(group_of(slice));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool last = i + 1 == all.size();
-    // All slices use the same form, if the form fits at least 95% of the slices.
+    // Skips a form that fits less than 95% of the slices of the group: all of them use the same
+    // form.
     if (!last && fit.fitting[i] * 20 < fit.count * 19) continue;
     for (const double size : {kSliceLabel, kSmallest}) {
       if (text_width(all[i], size) <= width) return {all[i], size};

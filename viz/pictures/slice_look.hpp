@@ -19,11 +19,12 @@ struct SliceColour {
   std::string ink;
 };
 
-/// Number of colors for the chunks of a rank, or for several pipelines; further ones reuse the
+/// Number of colors for the chunks of a rank, or for several pipelines; further chunks reuse the
 /// colors.
 inline constexpr std::uint32_t kShades = 4;
 
-/// Returns the color of pipeline work, which depends on the chunk; other kinds have a single color.
+/// Returns the color of pipeline work, which depends on the chunk; each of the other kinds has a
+/// single color.
 SliceColour shaded_colour(models::WorkKind kind, std::uint32_t shade);
 
 /// Colors and labels of the slices of a timeline. Names of one kind are cut alike: either all are
@@ -61,7 +62,7 @@ class SliceLook {
  private:
   struct Fit {
     std::size_t count = 0;
-    std::vector<std::size_t> fitting;  // number of ops that fit each form of the name
+    std::vector<std::size_t> fitting;  // by form of the name: number of ops that it fits
   };
 
   static bool computes(const models::Slice& slice);

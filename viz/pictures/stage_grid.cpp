@@ -14,7 +14,7 @@ namespace {
 constexpr double kGridMargin = 72;  // includes space for arrows to other lines
 constexpr double kMinCell = 140;
 constexpr double kMaxCell = 200;
-constexpr double kBetween = 76;   // between columns
+constexpr double kBetween = 76;   // space between columns
 constexpr double kCellLine = 15;  // height of a text line in a cell
 constexpr double kName = 20;      // height of a column's name
 constexpr double kText = 10.5;
@@ -205,7 +205,7 @@ class GridPicture {
     const bool right = flow.from.first < flow.to.first;
     const double out = left_of(flow.from) + (right ? cell_width_ + shadow(flow.from) : 0);
     const double in = left_of(flow.to) + (right ? 0 : cell_width_ + shadow(flow.to));
-    // No label, which would cross other arrows; the boxes show the data.
+    // Omits the label, which would cross other arrows; the boxes show the data.
     if (flow.from.second != flow.to.second) {
       const double low = cell_height_ * 0.35;
       arrow({{out, middle_of(flow.from, flow.back)}, {in, middle_of(flow.to, flow.back) + low}},

@@ -42,15 +42,15 @@ struct StageGrid {
   std::vector<StageFlow> flows;
 };
 
-/// Draws lines of `kStageColumns` columns. An arrow between columns that are not adjacent ends at
-/// the edge, with the name of the other column.
+/// Draws lines of `kStageColumns` columns. An arrow between cells that are not neighbors is split
+/// into two short arrows, with the names of both cells.
 Scene draw_grid(const StageGrid& grid);
 
 inline constexpr std::size_t kStageColumns = 8;  // columns per line
 
 /// Groups `count` positions of a pipeline into columns [begin, end). Each position has its own
 /// column if all fit on one line. Otherwise runs of equal positions are folded, except for the
-/// first and last two. If more than `kMaxStageColumns` are left, neighbors are folded as well.
+/// first and last two. If more than `kMaxStageColumns` are left, neighbors are also folded.
 std::vector<std::pair<std::size_t, std::size_t>> stage_columns(
     std::size_t count, bool fold, const std::function<bool(std::size_t, std::size_t)>& equal);
 

@@ -21,9 +21,9 @@ using models::WaitParty;
 using sim::WaitKind;
 using sim::WaitNodeKind;
 
-constexpr std::size_t kMaxDrawnCycles = 4;  // shapes of cycles
+constexpr std::size_t kMaxDrawnCycles = 4;  // maximum number of shapes of cycles
 constexpr std::size_t kMaxDrawnRoots = 8;
-constexpr std::uint64_t kMinRepeats = 4;  // repetitions; the inner ones are folded
+constexpr std::uint64_t kMinRepeats = 4;  // minimum number of repetitions to fold
 constexpr std::size_t kEdgeLine = 22;     // characters per line of an edge label
 
 // Padding between an edge and its label; SVG drops plain spaces.
@@ -208,7 +208,8 @@ void Drawing::fold_cycles(const AlikeCycles& cycles, std::size_t from, const std
   }
 }
 
-// Draws only the first and last repetition of a pattern that the cycle repeats from rank to rank.
+// Folds the inner repetitions of a pattern that the cycle repeats from rank to rank, so that only
+// the first and the last are drawn.
 void Drawing::fold_repeats(const std::vector<Wait>& cycle, const std::string& name) {
   std::map<std::string, std::uint32_t> known;
   std::vector<std::uint32_t> tokens;
@@ -230,7 +231,7 @@ void Drawing::fold_repeats(const std::vector<Wait>& cycle, const std::string& na
   }
 }
 
-// Highlights the cycles; without one, the roots and the ops that wait for them directly.
+// Highlights the cycles. If there are none, highlights the roots, each with its first waiter.
 void Drawing::choose_strong() {
   const auto choose = [&](const WaitParty& party) {
     if (party.kind != WaitNodeKind::kOutside) strong_ranks_.insert(party.rank);
@@ -272,7 +273,8 @@ void Drawing::look_at_all() {
   }
 }
 
-// Returns the node of an op. All ranks without highlighted ops share one node.
+// Returns the node of an op. Folded ops share a node per rank with highlighted ops; folded ops of
+// all other ranks share a single node.
 std::string Drawing::node_name(const WaitParty& party) const {
   std::string own = party_text(party);
   const auto repeated = repeats_.find(own);
@@ -341,8 +343,8 @@ void Drawing::add_node(const WaitParty& party) {
   if (strong) graph_.set(node, "penwidth", "2.5");
 }
 
-// Whether the target of a wait also waits for the waiter: two nodes have one edge in each
-// direction.
+// Whether the target of a wait also waits for the waiter, so that two edges connect their nodes,
+// one in each direction.
 bool Drawing::waits_back(const Wait& wait) const {
   const auto leads_back = [&](const Wait& other) {
     return node_name(other.from) == node_name(wait.to) &&
@@ -355,7 +357,7 @@ bool Drawing::waits_back(const Wait& wait) const {
                                                 [&](const auto& of) { return any(*of.cycle); });
 }
 
-// Adds the edge of a wait. `number`: position of the wait on the cycle. `closes`: the edge leads
+// Adds the edge of a wait. `number`: position of the wait on its cycle. `closes`: the edge leads
 // back to the first op of the cycle, which stays on top.
 void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes) {
   const std::string from_name = node_name(wait.from);
@@ -363,7 +365,8 @@ void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes)
   if (from_name == to_name) return;  // folded into the same node
   const bool from_folded = folded_.count(from_name) > 0;
   const bool folded = from_folded || folded_.count(to_name) > 0;
-  // Folded ops wait for most others, and others for them; one edge per folded node is enough.
+  // Folded ops wait for most other ops, and most other ops wait for folded ops. One edge per folded
+  // node is enough.
   if (folded && (!from_folded || !folded_with_an_edge_.insert(from_name).second)) return;
   const bool strong = strong_.count(from_name) > 0 && strong_.count(to_name) > 0;
   // Waiting ops are drawn above their targets. An edge that closes a cycle leads up, but is laid

@@ -21,7 +21,7 @@ struct WaitPicture {
   bool dark = false;
   std::string made_by{};  // command, below the subtitle; may be empty
   // Number of cycles per shape, in the order of each shape's first cycle. Can exceed the cycles in
-  // `other_cycles`. Empty: count `other_cycles`.
+  // `other_cycles`. If empty, the picture counts `other_cycles`.
   std::vector<std::size_t> alike{};
 };
 
@@ -36,12 +36,12 @@ inline constexpr std::size_t kMaxWaitNodes = 1000;
 WaitPicture wait_picture(const models::TaskGraph& graph, const models::Explanation& explanation,
                          std::vector<models::Wait> all_waits, bool fold);
 
-/// The same, with another title.
+/// The same as wait_picture() with `graph`, but with the given title.
 WaitPicture wait_picture(std::string title, const models::Explanation& explanation,
                          std::vector<models::Wait> all_waits, bool fold);
 
-/// Draws a cluster per rank. The cycle has a strong color and numbered edges; the rest is grey;
-/// control waits and alternatives are dashed. Throws DrawingError, except for DOT.
+/// Draws a cluster per rank. The cycle has a strong color and numbered edges; everything else is
+/// grey; control waits and alternatives are dashed. Throws DrawingError, except for DOT.
 std::string wait_for_drawing(const WaitPicture& picture, PictureFormat format);
 
 /// Returns the picture as DOT text. The same graph gives the same bytes.

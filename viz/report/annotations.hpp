@@ -1,4 +1,4 @@
-// Problems in files as CI systems show them: next to the line, on the page of a change.
+// Problems in files as CI systems show them: next to the line, on the page of a pull request.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,17 @@ struct Annotation {
   models::Severity severity = models::Severity::kError;
   std::string rule{};        // "buffer-stream", "E0903"
   std::string rule_title{};  // one line about the rule
-  std::string rule_help{};   // what the rule means, and what to do
+  std::string rule_help{};   // meaning of the rule, and advice
   std::string message{};     // one line
-  std::string help{};        // lines of text: the reason, and what to do
+  std::string help{};        // lines of text: the reason, and advice
 };
 
-/// Returns an annotation at `place`, with no more than file, line and column. `sources` is as for
-/// diagnostic_text().
+/// Returns an annotation at `place`, with no more than file, line and column. `sources` has the
+/// same meaning as in diagnostic_text().
 Annotation annotation_at(models::Place place, const std::vector<SourceText>& sources);
 
-/// Returns an annotation per diagnostic, sorted by place. `sources` is as for diagnostic_text().
+/// Returns an annotation per diagnostic, sorted by place. `sources` has the same meaning as in
+/// diagnostic_text().
 std::vector<Annotation> annotations_of(const models::Diagnostics& diagnostics,
                                        const std::vector<SourceText>& sources);
 

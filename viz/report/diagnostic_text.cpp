@@ -84,7 +84,7 @@ class Source {
 struct Label {
   const char* word;
   const char* colour;
-  const char* note;  // start of its notes
+  const char* note;  // start of each note
 };
 
 Label label_of(Severity severity) {

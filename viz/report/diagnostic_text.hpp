@@ -9,10 +9,10 @@
 
 namespace pipesim::viz {
 
-/// Maximum number of errors shown; the rest is only counted.
+/// Maximum number of errors shown; further errors are only counted.
 inline constexpr std::size_t kMaxDiagnostics = 20;
 
-/// A source file that places refer to.
+/// A source file, to which the places of diagnostics refer.
 struct SourceText {
   std::string_view path;
   std::string_view text;

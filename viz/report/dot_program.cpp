@@ -57,7 +57,7 @@ std::string content_of(const std::string& path) {
   return text.str();
 }
 
-// Runs the command, found by PATH, and returns its exit status; -1 if the program does not exist.
+// Runs a command, found in PATH, and returns its exit status; -1 if the program does not exist.
 int run(std::array<std::string, 6> command, const std::string& errors) {
   std::array<char*, 7> words{};
   for (std::size_t i = 0; i < command.size(); ++i) words[i] = command[i].data();

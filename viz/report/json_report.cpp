@@ -279,8 +279,8 @@ std::string dumped(const Json& json) {
   return json.dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
-// A JSON object whose large arrays are written item by item. A tree of all ranks of a large job
-// would need ten times the memory of their text.
+// A JSON object whose large arrays are written item by item. A tree of values for all ranks of a
+// large job would need ten times the memory of the text.
 class ObjectText {
  public:
   explicit ObjectText(const Json& first_members) : text_(dumped(first_members)) {
@@ -317,7 +317,8 @@ class ObjectText {
     text_ += "\": ";
   }
 
-  // Indents `json`. Line ends occur only between values: strings escape theirs.
+  // Appends `json`, with `line_end` instead of each line end. Line ends occur only between values,
+  // because strings escape line ends.
   void append(std::string_view json, const char* line_end) {
     for (std::size_t end = json.find('\n'); end != json.npos; end = json.find('\n')) {
       text_ += json.substr(0, end);

@@ -13,7 +13,7 @@ namespace {
 
 using models::CallOfRanks;
 
-// Returns the ranks that do not make the call.
+// Returns the ranks in `sides` that do not make the call.
 std::vector<std::uint32_t> missing(const std::vector<CallOfRanks>& sides) {
   std::vector<std::uint32_t> ranks;
   for (const CallOfRanks& side : sides) {

@@ -10,8 +10,8 @@
 
 namespace pipesim::viz {
 
-/// Describes the first difference between the calls of the ranks: the call, and the line of each
-/// side.
+/// Describes the first difference between the calls of the ranks: the call, and the lines at which
+/// ranks make it. Also describes the first mismatched call if it comes later.
 std::string first_difference_text(const models::FirstDifference& difference,
                                   const TextOptions& options);
 

@@ -25,9 +25,10 @@ struct Report {
   std::optional<models::PipelineReport> pipeline;
   std::optional<models::MemoryReport> memory;
   sim::Jitter jitter{};  // random variation of durations in this run
-  // For each entry of Explanation::ranks, the ranks that it represents; empty: only itself.
+  // For each entry of Explanation::ranks, the ranks that it represents; empty: each entry
+  // represents only its own rank.
   std::vector<models::RankSet> alike{};
-  // Command, for pages; may be empty: "pipesim 0.1: pipesim run a.yaml --set acc=2".
+  // Version and command, for pages; may be empty: "pipesim 0.1: pipesim run a.yaml --set acc=2".
   std::string made_by{};
 };
 

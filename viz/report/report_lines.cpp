@@ -84,7 +84,7 @@ std::string missing_text(const models::Root& root) {
   return root.missing ? op_text(*root.missing) + " " + root.missing->at : "";
 }
 
-// Whether the missing call comes before the blocked call.
+// Whether the missing call of a root differs from the call that waits for the root.
 bool leaves_out(const models::Root& root) {
   return root.missing &&
          missing_text(root) != op_text(root.first.from.op) + " " + root.first.from.op.at;
@@ -113,7 +113,8 @@ std::string sentence_key(const models::Root& root) {
   return counts ? key + fmt::format("{} {}", root.made, root.others_made) : key;
 }
 
-// Returns "made 3 calls on 'dp', the others 4" if all roots have made the same number of calls.
+// Returns "made 3 calls on 'dp', the others 4" if all roots have made the same number of calls;
+// otherwise an empty text.
 std::string calls_text(const std::vector<const models::Root*>& roots) {
   const models::Root& first = *roots.front();
   const bool alike = std::all_of(roots.begin(), roots.end(), [&](const models::Root* root) {
@@ -153,15 +154,15 @@ std::string owned_by(const std::vector<std::uint32_t>& ranks, const std::string&
                            : fmt::format("the {} of {}", call, ranks_text(ranks));
 }
 
-// Names the first waiting call of each root: "rank 1's all_reduce#1".
+// Names the first waiting call, with the first waiter of each root: "rank 1's all_reduce#1".
 std::string first_waiters(const std::vector<const models::Root*>& roots) {
   std::set<std::uint32_t> ranks;
   for (const models::Root* root : roots) ranks.insert(root->first.from.rank);
   return owned_by({ranks.begin(), ranks.end()}, op_text(roots.front()->first.from.op));
 }
 
-// Explains why the target of the first wait never happens. `ranks` are the ranks of the roots, if
-// the roots are ranks.
+// Explains why the target of the first wait never happens. `ranks` are the ranks that are roots;
+// may be empty.
 std::string root_text(const std::vector<const models::Root*>& roots,
                       const std::vector<std::uint32_t>& ranks) {
   const Wait& first = roots.front()->first;

@@ -32,8 +32,8 @@ std::string shape_of(const models::Wait& wait);
 std::vector<AlikeCycles> alike_cycles(const std::vector<models::Wait>& first,
                                       const std::vector<std::vector<models::Wait>>& others);
 
-/// Describes several cycles of one shape: "x 3: the same on ranks 2 and 3; ranks 4 and 5". Of many
-/// cycles, names the first few and the last.
+/// Describes several cycles of one shape: "x 3: the same on ranks 2 and 3; ranks 4 and 5". Names
+/// only the first few and the last of many cycles.
 std::string alike_text(const models::CycleClass& cycles);
 
 /// Returns a note on the cycles that are not shown; empty if there are none.
@@ -42,7 +42,7 @@ std::string cycle_note(const models::Explanation& explanation);
 /// Describes failures during the run: device errors, ranks that died.
 std::vector<std::string> broken_lines(const models::Explanation& explanation);
 
-/// Names the rules of NCCL on which the verdict depends, if nobody has measured them.
+/// Names the rules of NCCL on which the verdict depends and which nobody has measured.
 std::vector<std::string> unmeasured_lines(const models::Explanation& explanation);
 
 /// Describes what watchdogs, timeouts and launcher did after the last progress.
@@ -58,7 +58,7 @@ std::string roots_heading(const models::Explanation& explanation);
 std::vector<std::string> root_lines(const models::Explanation& explanation);
 
 /// Returns the main reason for the end of a run in one sentence: the cycle, a mismatch, or a root.
-/// Empty for a run that completed.
+/// Returns an empty text for a run that completed.
 std::string first_reason(const models::Explanation& explanation);
 
 std::string misplacement_text(const models::Misplacement& found);

@@ -27,7 +27,7 @@ class Log {
     for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
       hosts_.push_back(fmt::format("[{}:{}]", in_one_line(models::host_name(graph, rank)), rank));
     }
-    // The width of the last time, so that times are aligned and sort as text.
+    // Pads all times to the width of the last time, so that they are aligned and sort as text.
     if (!outcome.log.empty()) width_ = std::to_string(outcome.log.back().time.ns / 1000).size();
   }
 
@@ -42,7 +42,7 @@ class Log {
     if (actor.stream.valid()) {
       fmt::format_to(out, ", stream {}", in_one_line(names_.stream(actor.stream)));
     }
-    // An op beyond the work of a source has no micro-batch.
+    // A source can wait for an op after its last one, which has no micro-batch.
     const std::uint32_t micro_batch =
         entry.k < actor.ops ? names_.micro_batch(entry.actor, entry.k) : 0;
     if (micro_batch > 0) fmt::format_to(out, ", micro-batch {}", micro_batch);

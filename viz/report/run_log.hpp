@@ -14,11 +14,11 @@ namespace pipesim::viz {
 ///
 ///     20.400 us [node0:1] main before: nccl-2108#1, stream backward, micro-batch 1
 ///
-/// `outcome` must come from a run that kept its log.
+/// `outcome` must be from a run that kept its log.
 std::string run_log(const models::TaskGraph& graph, const models::Lowered& lowered,
                     const sim::Outcome& outcome);
 
-/// Returns the same lines, one text per rank.
+/// Returns the lines of run_log() as one text per rank.
 std::vector<std::string> run_logs(const models::TaskGraph& graph, const models::Lowered& lowered,
                                   const sim::Outcome& outcome);
 

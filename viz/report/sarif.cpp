@@ -10,7 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Converts a path to a relative reference (RFC 3986): percent-encodes all other characters.
+// Converts a path to a relative reference (RFC 3986): percent-encodes all characters that are not
+// in kPlain.
 std::string uri_of(const std::string& path) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";

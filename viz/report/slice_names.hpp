@@ -26,7 +26,7 @@ struct SliceWords {
   std::vector<std::string> choices;  // longest first; at least one
   char letter;                       // used if no choice fits
   const char* meaning;               // meaning of the letter
-  bool numbered;                     // one choice is the letter and the micro-batch number
+  bool numbered;                     // whether a choice is the letter and the micro-batch number
 };
 
 /// Names the ops of one run. The graph and the run must outlive it.

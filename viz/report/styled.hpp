@@ -27,11 +27,11 @@ inline std::string styled(std::string_view style, std::string_view text, bool co
 inline constexpr std::size_t kDefaultWidth = 80;
 
 struct TextOptions {
-  bool colour = false;                // ANSI codes
+  bool colour = false;                // whether to use ANSI codes
   std::size_t width = kDefaultWidth;  // maximum line width; only longer words exceed it
 };
 
-/// The same, with the color setting in `options`.
+/// Returns `text` in `style`; without `options.colour`, returns `text` unchanged.
 inline std::string styled(const TextOptions& options, std::string_view style,
                           std::string_view text) {
   return styled(style, text, options.colour);

@@ -7,8 +7,8 @@
 
 namespace pipesim::viz {
 
-/// Returns one sentence: who waits for whom, or what failed. Empty for a run that completed or was
-/// stopped.
+/// Returns one sentence: who waits for whom, or what failed. Returns an empty text for a run that
+/// completed or was stopped.
 std::string summary_text(const models::Explanation& explanation);
 
 /// Returns the best of the remedies that were tried, or else where to look next.

@@ -26,11 +26,11 @@ using sim::ActorId;
 
 constexpr std::size_t kMinColumns = 60;
 constexpr std::size_t kMaxRows = 64;
-constexpr std::size_t kMaxName = 18;  // for streams and for stuck ops
+constexpr std::size_t kMaxName = 18;  // maximum length of a name of a stream or stuck op
 
 constexpr char kGoesOn = '-';
 constexpr char kWaits = '.';
-constexpr char kStuck = '!';        // on the cycle, or at the end of wait chains
+constexpr char kStuck = '!';        // stuck on the cycle, or at the end of wait chains
 constexpr char kStuckBehind = ':';  // waits for the ops marked with kStuck
 
 struct Cell {
@@ -64,7 +64,7 @@ struct Block {
 };
 
 // Returns the smallest step of 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 and so on that is at least
-// `least`. Most durations that people choose are whole multiples of such a step.
+// `least`. Most durations that people choose are multiples of such a step.
 std::int64_t nice(std::int64_t least) {
   if (least > 1'000'000'000'000'000) return least;  // more than 11 days: no rounding
   constexpr std::array<std::int64_t, 10> kNice = {100, 125, 150, 200, 250, 300, 400, 500, 600, 800};
@@ -295,8 +295,8 @@ void Drawing::mark_end(const Lane& lane, Row& row) const {
   }
 }
 
-// Whether a row is shown. A row with a stuck op always is; a row of messages and copies needs to
-// work in more than 5% of its columns.
+// Whether a row is shown. A row with an op marked kStuck is always shown. A row of messages and
+// copies must work in more than 5% of its columns, any other row in at least one column.
 bool Drawing::worth_it(const Row& row) {
   if (!row.note.empty() && row.note.front() == kStuck) return true;
   const bool only_moves = std::all_of(row.kinds.begin(), row.kinds.end(), [](WorkKind kind) {

@@ -11,8 +11,8 @@
 namespace pipesim::viz {
 
 struct TerminalTimelineOptions {
-  std::size_t columns = 100;  // width of the terminal; at least 60 is used
-  bool colour = false;        // ANSI codes
+  std::size_t columns = 100;  // width of the terminal; a smaller value than 60 counts as 60
+  bool colour = false;        // whether to use ANSI codes
 };
 
 /// Draws a row per stream and host thread that is stuck, or has an op long enough to be visible.

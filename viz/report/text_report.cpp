@@ -33,7 +33,7 @@ class TextReport {
 
   std::string run() {
     add_head();
-    // Skips the section that the summary already covers.
+    // Skips each section that the summary already covers.
     add_lines("What broke", broken_lines(explanation_), summarizes(Cause::kDeadRank));
     add_lines("Mismatched calls", mismatch_lines(explanation_), summarizes(Cause::kMismatch));
     add_cycle();
@@ -59,7 +59,7 @@ class TextReport {
     return std::move(text_);
   }
 
-  // Adds the reading of this run, if the program has several.
+  // Adds the NCCL reading of this run, if the program has several readings.
   void add_nccl_mode() {
     if (!models::has_nccl_modes(report_.graph)) return;
     const models::NcclMode mode = report_.graph.nccl_mode;
@@ -261,7 +261,7 @@ void TextReport::add_finish_times() {
   text_ += "\n" + table.fitted(options_.width);
 }
 
-// Adds the causes of each rank's idle time, if any, and the memory it held.
+// Adds the causes of each rank's idle time, if any, and the memory that the rank held.
 void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   using models::IdleTime;
   const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {

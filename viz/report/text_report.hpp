@@ -11,8 +11,8 @@ namespace pipesim::viz {
 /// each rank, and other stuck ops. `has_lead`: the caller has already printed lead_text().
 std::string text_report(const Report& report, const TextOptions& options, bool has_lead = false);
 
-/// For a hanging recorded script, describes the first difference between the calls of the ranks;
-/// otherwise empty.
+/// Describes the first difference between the calls of a hanging recorded script's ranks. Returns
+/// an empty text for any other run.
 std::string lead_text(const Report& report, const TextOptions& options);
 
 /// Returns the head and the cycle of the report.
@@ -21,7 +21,8 @@ std::string head_text(const Report& report, const TextOptions& options);
 /// Returns the mismatched calls and the cycle of the report.
 std::string hang_text(const Report& report, const TextOptions& options);
 
-/// Returns the part about ops stuck outside the cycle, and all waits if the report has them.
+/// Returns the part of the report about ops stuck outside the cycle; if the report has all waits,
+/// also lists these.
 std::string stuck_text(const Report& report, const TextOptions& options);
 
 }  // namespace pipesim::viz

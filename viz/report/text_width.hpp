@@ -8,7 +8,8 @@
 namespace pipesim::viz {
 
 /// Returns an upper bound of the width of one line in Helvetica, Arial or Liberation Sans, regular
-/// or bold, in the unit of `size`. DejaVu Sans is wider, but nearly all lines fit it as well.
+/// or bold, in the unit of `size`. DejaVu Sans is wider, but the bound also holds for nearly all
+/// lines in it.
 double text_width(std::string_view text, double size);
 
 /// Returns `size`, reduced as far as `least` if necessary, so that `text` is at most `width` wide.

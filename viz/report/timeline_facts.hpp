@@ -10,16 +10,16 @@
 
 namespace pipesim::viz {
 
-/// Returns the ranks that others wait for in vain, with the first root of each. Excludes ranks cut
-/// off by a failed link, which did nothing wrong.
+/// Returns the ranks that other ranks wait for in vain, and the first root of each. Excludes ranks
+/// cut off by a failed link, which did nothing wrong.
 std::map<std::uint32_t, const models::Root*> missing_ranks(const models::Explanation& end);
 
 /// Whether a slice counts as idle: its stream is held up until an event fires.
 bool is_idle(const models::Simulation& run, const models::Slice& slice);
 
 /// Returns the share of time in which computing ranks did not compute, as mean, minimum and
-/// maximum: "bubble 27.3 %". Overlapping work on two streams counts once. Empty for a run that did
-/// not complete, or without computation.
+/// maximum: "bubble 27.3 %". Overlapping work on two streams counts once. Returns an empty text for
+/// a run that did not complete, or has no computation.
 std::string idle_text(const models::TaskGraph& graph, const models::Simulation& run,
                       const models::Timeline& timeline);
 

@@ -1,4 +1,4 @@
-// Waits, one stanza each.
+// Waits as text, with one stanza per wait.
 #pragma once
 
 #include <string>

@@ -115,7 +115,8 @@ std::vector<Run> runs_of(const std::vector<std::uint32_t>& ranks) {
   return runs;
 }
 
-// Returns the distance between runs, if all have the same size and distance; else 0.
+// Returns the distance between the first ranks of successive runs. Returns 0 if sizes or distances
+// differ, or if there are at most kMaxParts runs.
 std::uint32_t stride_of(const std::vector<Run>& runs) {
   if (runs.size() <= kMaxParts) return 0;
   const std::uint32_t stride = runs[1].first - runs[0].first;
@@ -427,7 +428,7 @@ std::string other_text(const Wait& wait) {
 // Describes a wait of a host, or of an op whose host thread is blocked elsewhere.
 std::string text_of_host_wait(const OpInfo& from, const std::string& other) {
   if (from.step == Step::kHostStep) return fmt::format("makes its host wait for {}", other);
-  // One thread drives several ranks and is in a step of another rank.
+  // The host thread drives several ranks, and is in a step of another rank.
   if (from.stage >= OpStage::kLaunched) {
     return fmt::format("waits until its host thread has finished {}", other);
   }
@@ -556,7 +557,7 @@ std::string matching_text(const OpInfo& op) {
 
 std::string wait_text(const Wait& wait) {
   const OpInfo& other = wait.needed ? *wait.needed : wait.to.op;
-  // Peers are in the same call, so the rank alone identifies the target.
+  // If the target is in the waiter's call, the rank alone identifies the target.
   const bool same_call =
       joins(wait) && wait.to.kind == WaitNodeKind::kOp &&
       !(wait.kind == WaitKind::kCommunicatorInit && wait.to.op.stage >= OpStage::kLaunched) &&

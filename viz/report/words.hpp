@@ -29,8 +29,8 @@ std::string counted(std::uint64_t count, std::string_view singular);
 /// Formats ascending numbers as ranges: "0 to 3, 5 and 7".
 std::string ranges(const std::vector<std::uint32_t>& numbers);
 
-/// The same for a narrow column: "0-3, 5" or "0-56 by 8". With more than three irregular parts,
-/// names the first two and the last: "0-3, 9-11, ... 56-59 (23 ranks)".
+/// Formats ascending ranks for a narrow column: "0-3, 5" or "0-56 by 8". With more than three
+/// irregular parts, names the first two and the last: "0-3, 9-11, ... 56-59 (23 ranks)".
 std::string short_ranges(const std::vector<std::uint32_t>& ranks);
 
 /// Names a class of ranks that is shown once: "rank 3", "ranks 0-15 (x16)".
@@ -58,35 +58,36 @@ std::string_view stage_name(models::OpStage stage);
 /// Returns the JSON name of the cause of a rank's death: "watchdog".
 std::string_view death_name(sim::DeathCause cause);
 
-/// Returns the fingerprint as 16 digits, as reports show it.
+/// Returns the fingerprint as 16 hexadecimal digits, as in reports.
 std::string fingerprint_text(std::uint64_t fingerprint);
 
 /// Returns the name of an op in the scenario: "nccl-1998#3".
 std::string op_id(const models::OpInfo& op);
 
-/// The same; an op of a recorded script is "all_reduce #23 on the world group".
+/// Returns the name of an op in reports. The name is op_id() or, for an op of a recorded script,
+/// "all_reduce #23 on the world group".
 std::string op_text(const models::OpInfo& op);
 
-/// The same within a sentence. The name of an op that `after` implies is quoted: "'wait for nccl ep
-/// before experts#1'".
+/// Returns op_text() for use within a sentence, quoted if the scenario's `after` implies the op:
+/// "'wait for nccl ep before experts#1'".
 std::string quoted_if_implied(const models::OpInfo& op);
 
 /// Names the target of a wait: "rank 1 nccl-1998#3", "rank 3", "the outside".
 std::string party_text(const models::WaitParty& party);
 
-/// The same within a sentence: "rank 1's nccl-1998#3".
+/// Names the target of a wait within a sentence: "rank 1's nccl-1998#3".
 std::string phrase_of(const models::WaitParty& party);
 
 /// Returns the progress of an op: "running", "launching: in communicator init".
 std::string stage_text(const models::OpInfo& op);
 
-/// Returns the verdict as reports begin: "DEADLOCK", "LIMIT (until)".
+/// Returns the verdict in the first line of a report: "DEADLOCK", "LIMIT (until)".
 std::string verdict_text(const models::Explanation& explanation);
 
-/// Returns the color of a verdict.
+/// Returns the terminal style of a verdict.
 const char* verdict_style(sim::Verdict verdict);
 
-/// Returns "swin_2x2x2: DEADLOCK at 43.6 us".
+/// Returns the name and end of a run: "swin_2x2x2: DEADLOCK at 43.6 us".
 std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation);
 
 /// Describes the cycle of an explanation that has one: "The cycle: 10 waits, ranks 0 and 1,
@@ -100,7 +101,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 /// Whether `wait` blocks its stream. False for an op that is queued behind another one.
 bool holds_stream(const models::Wait& wait);
 
-/// Whether `wait` is for another rank to join the same collective or communicator.
+/// Whether `wait` ends when another rank joins the waiter's collective or communicator.
 bool joins(const models::Wait& wait);
 
 /// Returns the matching call of a send or recv: "the matching recv".
@@ -115,10 +116,10 @@ std::string paragraph(std::string_view text, std::size_t width, std::size_t firs
 /// nccl-1998#3".
 std::string wait_text(const models::Wait& wait);
 
-/// The same without its target, for an arrow to the target: "needs data from".
+/// Describes a wait without its target, for an arrow to the target: "needs data from".
 std::string edge_text(const models::Wait& wait);
 
-/// Describes a reading: "sends complete into NCCL's buffers".
+/// Describes a reading of NCCL's buffering: "sends complete into NCCL's buffers".
 std::string nccl_mode_about(models::NcclMode reading);
 
 }  // namespace pipesim::viz

@@ -10,7 +10,7 @@ namespace pipesim::viz {
 namespace {
 
 // Returns the length of the first UTF-8 character of `text`; 0 if XML forbids the character, or if
-// it changes the display of others.
+// the character changes the display of other characters.
 std::size_t xml_character(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   if (first < 0x20) return first == '\n' || first == '\t' ? 1 : 0;

@@ -60,7 +60,8 @@ const ProcessGroup* ProcessGroups::of_group(std::uint32_t group, std::uint32_t r
 }
 
 // Returns the kernel of an operation. NCCL has kernels for these five operations, and for groups of
-// sends and receives, from which PyTorch builds the rest. A PyTorch barrier is an all-reduce.
+// sends and receives, from which PyTorch builds all other operations. A PyTorch barrier is an
+// all-reduce.
 std::string_view nccl_kernel(Operation operation) {
   switch (operation) {
     case Operation::kAllReduce:

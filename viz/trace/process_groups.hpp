@@ -1,4 +1,4 @@
-// The process groups that PyTorch would create, and the arguments of a call on them in a trace.
+// The process groups that PyTorch would create, and the arguments of their calls in a trace.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct ProcessGroup {
   std::string ranks_text;  // "[0, 1]"; only the first 30 ranks, as in PyTorch
 };
 
-/// The process groups of the named communicators, and of collectives without one. `graph` must
-/// outlive this object.
+/// The process groups of the named communicators, and of collectives without a communicator.
+/// `graph` must outlive this object.
 class ProcessGroups {
  public:
   explicit ProcessGroups(const models::TaskGraph& graph);
 
   const std::vector<ProcessGroup>& all() const { return groups_; }
 
-  /// Returns the group of `rank`, or null.
+  /// Returns the process group that contains `rank`, or null.
   const ProcessGroup* of_communicator(std::uint32_t communicator, std::uint32_t rank) const;
   const ProcessGroup* of_group(std::uint32_t group, std::uint32_t rank) const;
 
@@ -37,7 +37,8 @@ class ProcessGroups {
   std::vector<ProcessGroup> groups_;
   // Index in `groups_` of the first list of each communicator.
   std::vector<std::uint32_t> of_communicator_;
-  // The same per group; kNoIndex: no collective uses the group directly.
+  // Index in `groups_` of the first list of each group; kNoIndex if no collective uses the group
+  // directly.
   std::vector<std::uint32_t> of_group_;
 };
 

@@ -15,19 +15,19 @@
 
 namespace pipesim::viz {
 
-/// An op of a plan; without a valid actor: no op.
+/// An op of a plan; an invalid `actor` means no op.
 struct Op {
   sim::ActorId actor;
   std::uint32_t k = 0;
 };
 
-/// A launch that takes no time, which a timeline does not show.
+/// A launch without duration, which a timeline does not show.
 struct Launch {
   std::int64_t ns = 0;
   Op op;
 };
 
-/// Track of a slice: the rank, and a number for the stream or thread.
+/// Track of a slice: `pid` is the rank, and `tid` is a number for the stream or thread.
 struct Track {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
@@ -37,7 +37,7 @@ struct Track {
 /// outlive it; `timeline` has all ranks.
 class TraceIndex {
  public:
-  /// Track number of a rank's first stream, and of its first host thread. HTA treats only numbers
+  /// Track numbers of a rank's first stream and of its first host thread. HTA treats only numbers
   /// above 0 as streams of a device.
   static constexpr std::uint32_t kFirstStream = 1;
   static constexpr std::uint32_t kFirstThread = 1'000'000;
@@ -55,7 +55,7 @@ class TraceIndex {
   /// lanes, which the timeline lacks. Each rank has at least one thread.
   const std::vector<const models::Lane*>& lanes() const { return lanes_; }
 
-  /// Returns the launches of a thread that take no time, sorted by time.
+  /// Returns a thread's launches without duration, sorted by time.
   const std::vector<Launch>& launches(const models::Lane& of_thread) const {
     return launches_[of_thread.id];
   }

@@ -34,7 +34,7 @@ constexpr std::size_t kPartBytes = std::size_t{1} << 16;
 // Maximum number of listed waits of an op.
 constexpr std::size_t kMaxWaits = 16;
 
-// A time in microseconds, exact to the nanosecond.
+// A time that is formatted in microseconds, exact to the nanosecond.
 struct Micros {
   std::int64_t ns = 0;
 };
@@ -163,7 +163,7 @@ class Events {
   std::uint64_t flow_ = 0;
 };
 
-// Writes the head. HTA reads the rank from the text before the events only.
+// Writes the head. HTA looks for the rank only in the text before the events.
 void Events::write_head() {
   add("{{\n\"schemaVersion\": 1,\n\"distributedInfo\": {{\"backend\": \"nccl\", ");
   if (rank_) add("\"rank\": {}, ", *rank_);
@@ -303,7 +303,7 @@ void Events::add_collective(const models::CollectiveTemplate& collective, std::u
   add_group(group);
 }
 
-// Writes the arguments of calls that run as one; like PyTorch, describes the first call.
+// Writes the arguments of calls that run as one op. Describes the first call, as PyTorch does.
 void Events::add_calls(const models::ShortList<CallTemplate>& calls, std::uint32_t rank) {
   const CallTemplate& call = calls.front();
   const ProcessGroup* group = of_.groups().of_communicator(call.communicator, rank);
@@ -356,7 +356,7 @@ void Events::write_on_stream(const Slice& slice, const Track& track) {
   const ActorId id = slice.actor;
   const ActorTemplate& actor = of_.names().actor(id);
   if (!sim::needs_slot(of_.plan().actors[id].role)) {
-    // An event record or an event wait. Events without duration are omitted.
+    // Writes an event record or event wait as a wait; skips it if it has no duration.
     if (end == slice.begin_ns) return;
     begin_slice("wait", of_.label(id, slice.k), track, slice.begin_ns, end);
     add_op(id, slice.k);
@@ -401,8 +401,8 @@ void Events::write_launch(const Slice& slice, const Track& track) {
   write_stuck_of(slice, track);
 }
 
-// Writes a launch of no duration. HTA uses its correlation to find the launch of a kernel, and so
-// the step of the job.
+// Writes a launch without duration. By the correlation of the launch, HTA finds the launch of a
+// kernel, and thus the training step of the kernel.
 void Events::write_launch(const Launch& launch, const Track& track) {
   begin_slice("cuda_runtime", launch_name(launch.op.actor), track, launch.ns, launch.ns);
   add(R"("correlation": {}}}}})", of_.correlation(launch.op.actor, launch.op.k));
@@ -430,8 +430,7 @@ void Events::write_host_step(const Slice& slice, const Track& track) {
   write_stuck_of(slice, track);
 }
 
-// Whether a flow leads from the launch of an op to the op. The launch and the op must have slices
-// that take time.
+// Whether a flow leads from the launch of an op to the op: both must have slices with a duration.
 bool Events::has_launch_flow(ActorId id, std::uint32_t k) const {
   const Slice* slice = of_.slice(id, k);
   if (slice == nullptr || of_.end_of(*slice) == slice->begin_ns || !of_.on_device(id)) {
@@ -450,8 +449,8 @@ bool Events::write_stuck_of(const Slice& slice, const Track& track) {
   return true;
 }
 
-// Writes the waiting part of a slice, without a stream argument. With one, HTA would take the part
-// for a kernel and count the time twice.
+// Writes the waiting part of a slice, without a stream argument. With a stream argument, HTA would
+// count the part as a kernel, and its time twice.
 void Events::write_wait_of(const Slice& slice, const Track& track) {
   if (write_stuck_of(slice, track) || slice.work_ns <= slice.begin_ns) return;
   const Op& peer = of_.peer(slice.actor, slice.k);
@@ -490,8 +489,8 @@ void Events::write_flow(const Flow& flow) {
   // A slice without duration encloses nothing, so viewers would drop the flow.
   if (from == nullptr || to == nullptr) return;
   if (from->end_ns == from->begin_ns || to->end_ns == to->begin_ns) return;
-  // Flows start at the last moment that the sender holds the data, and end when the receiver takes
-  // it.
+  // A flow starts at the last moment at which the sender holds the data, and ends when the receiver
+  // takes the data.
   const std::int64_t taken = flow.kind == Flow::Kind::kRegister ? to->begin_ns : to->work_ns;
   const std::int64_t last = std::min(std::max(taken, from->begin_ns), to->end_ns - 1);
   const std::int64_t first = std::min(from->end_ns - 1, last);

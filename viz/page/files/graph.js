@@ -11,7 +11,7 @@ class PanZoom {
     this.whole = {x: box.x, y: box.y, width: box.width, height: box.height};
     this.view = {...this.whole};
     this.pointers = new Map();
-    this.moved = false;  // a drag is not a click
+    this.moved = false;  // whether a pointer was dragged: a drag is not a click
     frame.addEventListener("wheel", (event) => this.onWheel(event), {passive: false});
     frame.addEventListener("pointerdown", (event) => this.onDown(event));
     frame.addEventListener("pointermove", (event) => this.onMove(event));
@@ -213,7 +213,7 @@ class WaitGraph {
     group.prepend(wide);
   }
 
-  // Sets a readable height, limited to a little more than the screen.
+  // Sets a readable height, limited to a little more than the height of the screen.
   size() {
     const box = this.svg.viewBox.baseVal;
     const scale = Math.min(1.1, this.frame.clientWidth / box.width);

@@ -1,7 +1,7 @@
 "use strict";
 
 // The model of a run: the data from viz/page/html_page.cpp, with numbers resolved to names and rows
-// to objects. Independent of the page.
+// to objects. The model does not use the page.
 
 /** Formats a time like all reports: "43.6 us", in the largest unit that leaves at least 1. */
 function timeText(ns) {
@@ -44,11 +44,11 @@ function readRun(data) {
       actor: word(actor), stream: word(stream), thread: word(thread), kind: word(kind),
       stage: word(stage), at: word(at), statement: word(statement),
       waits: [], waiters: [],
-      lane: null, slice: null,  // place in the timeline
+      lane: null, slice: null,  // lane and slice in the timeline
       launchSlice: null,        // launch by its host thread, if the launch took time
-      stuckIn: null,            // lane of a stuck op at the end
+      stuckIn: null,            // lane that ends with this stuck op
       onCycle: false,
-      isRoot: false,            // waits for something that never happens
+      isRoot: false,            // whether the op waits for something that never happens
     };
     op.name = number === 0 ? op.actor : `${op.actor}#${number}`;  // 0: unknown number, in a real job
     op.label = alone ? op.actor : op.name;
@@ -77,7 +77,7 @@ function readRun(data) {
     wait.from.isRoot = wait.from.isRoot || wait.isRoot;
   }
   const lanes = data.lanes.map((row, index) => {
-    // `alike`: all ranks with the same lanes; the data has it only for the first lane of a rank.
+    // `alike`: all ranks with equal lanes; the data has `alike` only for the first lane of a rank.
     const lane = {index, rank: row.rank, name: word(row.name), thread: row.thread, alike: row.alike || null};
     // `count`: number of consecutive ops in this slice; `op` is the first.
     lane.slices = row.slices.map(([op, begin, waiting, length, done, kind, shade = 0, count = 1]) => {
@@ -119,7 +119,8 @@ function readRun(data) {
     if (before && before.rank === lane.rank) lane.alike = before.alike;
     for (const rank of lane.alike || []) if (rank !== lane.rank) shownBy.set(rank, lane.rank);
   }
-  // Ranks that others wait for in vain, except for dead ranks, which are described elsewhere.
+  // Ranks that other ranks wait for in vain, except for dead ranks, which the page describes
+  // elsewhere.
   const died = new Set(data.deaths.map(([rank]) => rank));
   const missing = new Map((data.guilty || []).filter(([rank]) => !died.has(rank)));
   return {...data, ops, waits, lanes, cycle, shownBy, missing};

@@ -469,8 +469,8 @@ class Page {
     });
   }
 
-  /** Shows the ranks before or after the visible ones; if all are visible, the last or the
-      first. */
+  /** Shows the ranks before or after the visible ranks; if all ranks are visible, the last or the
+      first ranks. */
   stepRanks(by) {
     const last = Math.ceil(this.run.ranks / RANKS_OF_A_STEP) - 1;
     const now = this.ranks === null ? (by > 0 ? -1 : last + 1) : Math.floor(Math.min(...this.ranks) / RANKS_OF_A_STEP);
@@ -502,8 +502,8 @@ class Page {
 
   // ---- selection
 
-  /** Selects {op}, {wait} or nothing. Shows both ends in each part; from a table, also scrolls
-      to a picture. */
+  /** Selects {op}, {wait} or nothing, and marks the selection in each part of the page. After a
+      click in a table, also scrolls to a picture. */
   select(what, fromTable = false) {
     this.hideTooltip();
     if (what.op) {
@@ -669,7 +669,7 @@ class Page {
       this.hideTooltip();
       this.select({});
     });
-    // Keeps the targets of links from being covered by the bar.
+    // Keeps the bar from covering the targets of links.
     new ResizeObserver(() => {
       const bar = this.element("bar");
       const sticks = getComputedStyle(bar).position === "sticky";

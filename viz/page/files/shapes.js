@@ -2,7 +2,7 @@
 
 // Elements of lanes: fitted texts, ticks, patterns and boxes.
 
-/** Returns the width in pixels of a text in the timeline; `strong`: as on chips of the cycle. */
+/** Returns the width in pixels of a text in the timeline; `strong`: bold, as on chips of the cycle. */
 const measureText = (() => {
   const known = [new Map(), new Map()];
   let context = null;

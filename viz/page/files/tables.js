@@ -3,7 +3,7 @@
 // Tables that sort by any column, filter by rank, and mark the selected row.
 
 const compareText = new Intl.Collator("en", {numeric: true}).compare;
-const FIRST_ROWS = 60;  // the others are shown on request
+const FIRST_ROWS = 60;  // rows shown at first; a button shows the others
 
 const CELLS = {
   text: (value) => value,
@@ -35,7 +35,7 @@ class SortTable {
     this.page = page;
     this.ranks = null;
     this.words = [];      // words that a row must contain
-    this.all = false;     // shows all rows, not only the first ones
+    this.all = false;     // whether all rows are shown, not only FIRST_ROWS
     this.column = -1;     // column of the sort order; -1: none
     this.down = false;
     this.marked = new Set();
@@ -161,7 +161,7 @@ class SortTable {
 
   onClick(event) {
     const row = event.target.closest("tr[data-item]");
-    // A click that ends a text selection does nothing else.
+    // Ignores a click that ends a text selection.
     if (!row || String(window.getSelection()) !== "") return;
     this.table.select(this.table.items[row.dataset.row]);
   }

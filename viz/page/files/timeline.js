@@ -17,7 +17,8 @@ class Timeline {
     this.page = page;
     this.ranks = null;          // visible ranks; null: all
     this.unfolded = new Set();  // ranks whose copies are visible
-    // Many lanes: shows the most important ones first; a button shows the others.
+    // Whether all lanes are shown. With many lanes, only the most important ones are shown at
+    // first.
     this.everyLane = run.lanes.length <= MANY_LANES;
     this.copies = new Map();    // unfolded rank -> the rank that represented it
     this.lanes = this.chosenLanes();
@@ -49,7 +50,7 @@ class Timeline {
     this.draw();
   }
 
-  // Returns the stops of the keyboard: slices, then stuck ops without a slice.
+  // Returns the items of a lane that the keyboard visits: slices, then stuck ops without a slice.
   itemsOf(lane) {
     const items = lane.slices.map((slice) => ({op: slice.op, slice}));
     const open = new Set(lane.slices.filter((slice) => !slice.done).map((slice) => slice.op));
@@ -79,10 +80,10 @@ class Timeline {
     return !this.copies.has(lane.rank) || this.unfolded.has(this.copies.get(lane.rank));
   }
 
-  /** Adds the lanes of folded ranks; not all if there are very many. */
+  /** Adds the lanes of folded ranks, until the timeline has more than MAX_LANES lanes. */
   giveLanes(ranks) {
     const MAX_LANES = 4096;
-    // A small request is always granted.
+    // Always adds the lanes of a few ranks.
     const few = (ranks.size ?? ranks.length) <= RANKS_OF_A_STEP;
     for (const rank of ranks) {
       if (!this.run.shownBy.has(rank)) continue;
@@ -97,7 +98,7 @@ class Timeline {
     }
   }
 
-  /** Shows or hides the ranks with the same lanes as this one. */
+  /** Shows or hides the folded ranks that the rank of `lane` represents. */
   toggleCopies(lane) {
     if (!this.unfolded.delete(lane.rank)) {
       this.giveLanes(lane.alike);
@@ -106,7 +107,7 @@ class Timeline {
     this.filter(this.ranks);
   }
 
-  /** Shows all copies, or hides them. Returns whether they are visible. */
+  /** Shows or hides all folded ranks. Returns whether these ranks are now visible. */
   toggleAllCopies() {
     const folded = this.run.lanes.filter((lane) => lane.alike && !this.unfolded.has(lane.rank));
     if (folded.length === 0) {
@@ -147,7 +148,7 @@ class Timeline {
     const stuck = this.anyStuck ? Math.min(380, Math.max(104, this.width * 0.34)) : 6;
     this.right = Math.round(this.width - stuck);
     this.rows = new Map();
-    let y = 20;  // space for an arrow above the first lane
+    let y = 20;  // leaves space for an arrow above the first lane
     let rank = null;
     for (const lane of this.lanes) {
       if (rank !== null && lane.rank !== rank) y += this.gap;
@@ -192,7 +193,7 @@ class Timeline {
     return {chips, more: lane.stuckCount - chips.length, end: x};
   }
 
-  /** Returns the start of an arrow from or to an op, or null. */
+  /** Returns the place of an op at which arrows begin and end; null if the op is not visible. */
   anchor(op) {
     const lane = op.stuckIn || op.lane;
     if (!lane || !this.rows.has(lane)) return null;
@@ -246,7 +247,7 @@ class Timeline {
     }
   }
 
-  // A printed picture is as wide as the paper.
+  // Sets the size of a picture. A printed picture is as wide as the paper.
   sizeOf(svg, height) {
     svg.setAttribute("width", this.printing ? "100%" : this.width);
     svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
@@ -305,7 +306,7 @@ class Timeline {
     return text + this.slicesText(lane, y + 2) + this.chipsText(lane, y + 2);
   }
 
-  // Marks the rank that others wait for in vain.
+  // Returns the mark of a rank that other ranks wait for in vain.
   missingText(lane, y) {
     const count = this.lanes.filter((other) => other.rank === lane.rank).length;
     let text = `<rect class="guilt" x="0" y="${y}" width="3" height="${count * this.lane - 4}"/>`;
@@ -552,7 +553,7 @@ class Timeline {
     const space = this.frame.clientHeight - AXIS;
     const at = this.frame.scrollTop;
     if (top >= at && bottom <= at + space) return;
-    // If not all rows fit, shows the first, which was requested.
+    // If not all rows fit, shows the first row.
     const wanted = bottom - top <= space ? (top + bottom - space) / 2 : rows[0] - 20;
     this.frame.scrollTop = Math.max(0, wanted);
   }
@@ -709,7 +710,7 @@ class Timeline {
     event.preventDefault();
   }
 
-  // Returns the first stop of the keyboard: the hang, or the first op.
+  // Returns the item that the keyboard visits first: the first op of the cycle, or of the timeline.
   begin() {
     const first = this.run.cycle.length > 0 ? this.run.cycle[0].from : null;
     const lane = first && this.rows.has(first.lane) ? first.lane : this.lanes[0];
