@@ -18,7 +18,7 @@ std::string step_name_of(const AlgoStepRef& ref) {
   return block_name(ref.rank, ref.block) + " step " + std::to_string(ref.step);
 }
 
-// Limits of the tries: each try verifies the algorithm, so large files get fewer.
+// Limits of the tries: each try verifies the algorithm, so large files get fewer tries.
 constexpr std::uint64_t kMaxTriedSteps = 100'000;
 constexpr std::size_t kMaxTries = 12;
 
@@ -58,8 +58,8 @@ class Changes {
  private:
   using Edit = std::function<void(CollectiveAlgorithm&, VerifyOptions&)>;
 
-  // Whether the changed algorithm has no fault. For an unknown collective, the result stays
-  // undecided.
+  // Whether the changed algorithm has no fault. The verdict on an unknown collective stays
+  // undecided, because its result is not checked.
   bool is_right(const VerifyReport& report) const {
     return report.verdict == AlgoVerdict::kCorrect ||
            (report.verdict == AlgoVerdict::kUndecided && report.hangs == AlgoAnswer::kNo &&
@@ -86,7 +86,7 @@ class Changes {
     if (!report_.hang) return;
     try_hasdep();
     // If a step is stuck in the cycle, a later step of the same thread block in the other direction
-    // can come first. Tries this on all ranks together, then on each alone.
+    // can come first. Tries this in all stuck thread blocks together, then in each alone.
     std::vector<AlgoStepRef> stuck;
     for (const Wait& wait : report_.hang->explanation.cycle) {
       if (const auto ref = stuck_step(wait.from.op)) stuck.push_back(*ref);
@@ -114,7 +114,7 @@ class Changes {
     }
   }
 
-  // Tries hasdep="1" on a step that others wait for and that releases no waiter.
+  // Tries hasdep="1" on each step that other steps wait for, if no step releases these waiters.
   void try_hasdep() {
     for (std::uint32_t rank = 0; rank < algorithm_.ranks.size(); ++rank) {
       const std::vector<AlgoBlock>& blocks = algorithm_.ranks[rank].blocks;
@@ -170,7 +170,7 @@ class Changes {
     }
   }
 
-  // Tries all signals together, then each alone.
+  // Tries to move the next signal before each stuck wait: all signals together, then each alone.
   void try_signals_first(const std::vector<AlgoStepRef>& stuck) {
     CollectiveAlgorithm probe = algorithm_;
     std::size_t moved = 0;
@@ -191,7 +191,7 @@ class Changes {
     }
   }
 
-  // Tries other channels for waits without a signal: channels with a signal and no wait.
+  // Tries other channels for waits without a signal: channels with more signals than waits.
   void try_signaled_channels(const std::vector<AlgoStepRef>& stuck) {
     std::vector<std::int64_t> left = signals_left();
     std::vector<std::pair<AlgoStepRef, std::vector<AlgoChannelId>>> edits;
@@ -244,7 +244,7 @@ class Changes {
     return left;
   }
 
-  // Returns a channel of the same ranks and type with a spare signal, or `id` itself.
+  // Returns a channel with the ranks and type of `id` and a spare signal, or `id` itself.
   AlgoChannelId signaled_channel(AlgoChannelId id, std::vector<std::int64_t>& left) const {
     const AlgoChannel& now = algorithm_.channels[id];
     for (AlgoChannelId other = 0; other < algorithm_.channels.size(); ++other) {
@@ -279,7 +279,7 @@ class Changes {
     }
   }
 
-  // Tries the number of thread blocks that reach the barrier.
+  // Tries the number of thread blocks that reach the barrier as the number that it waits for.
   void try_barrier(const AlgoStepRef& ref) {
     const std::uint32_t barrier = step(ref).barrier;
     const auto is_same = [&](const AlgoStep& of) {
@@ -329,13 +329,13 @@ class Changes {
         [&](CollectiveAlgorithm& changed, VerifyOptions&) { split_steps(changed, per_slot); });
   }
 
-  // An added dependency: `second` comes after `first`, on the same rank.
+  // An added dependency: `second` comes after `first`, on one rank.
   struct Order {
     AlgoStepRef first, second;
   };
 
-  // Tries both orders of each race, because the file does not show which of two racing steps should
-  // come first.
+  // Tries added dependencies, in both directions for each race: the file does not show which of two
+  // racing steps should come first.
   void try_dependencies() {
     std::vector<Order> orders;
     tries_ = 0;
@@ -425,8 +425,8 @@ class Changes {
   const VerifyReport& report_;
   const VerifyOptions& options_;
   std::vector<TriedChange> tried_;
-  std::uint64_t tries_ = 0;                             // number of orders tried
-  AlgoVerdict report_of_last_ = AlgoVerdict::kCorrect;  // verdict of the last order tried
+  std::uint64_t tries_ = 0;                             // number of orders or added `nop`s tried
+  AlgoVerdict report_of_last_ = AlgoVerdict::kCorrect;  // verdict of the last of these tries
 };
 
 }  // namespace

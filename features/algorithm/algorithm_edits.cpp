@@ -36,14 +36,14 @@ AlgoStep piece_of(const AlgoStep& step, std::uint32_t begin, std::uint32_t size)
   return part;
 }
 
-// Whether the pieces of two adjacent steps are interleaved.
+// Whether split_block() lets the pieces of two adjacent steps alternate.
 bool in_turn(const AlgoStep& first, const AlgoStep& second, std::uint32_t most) {
   return first.count == second.count && first.count > most && second.dependencies.empty() &&
          moves_only_messages(first) && moves_only_messages(second) &&
          sends(first.kind) != sends(second.kind);
 }
 
-// Splits steps into pieces. `place` gets the last piece of each old step.
+// Splits steps into pieces. `place` gets, for each old step, the index of its last piece.
 std::vector<AlgoStep> split_block(const std::vector<AlgoStep>& old, std::uint32_t most,
                                   std::vector<std::uint32_t>& place) {
   std::vector<AlgoStep> steps;

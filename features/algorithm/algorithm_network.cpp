@@ -10,7 +10,7 @@
 namespace pipesim::models {
 namespace {
 
-// Returns the number of chunks that the collective needs; 0 for kOther, where it is unknown.
+// Returns the number of chunks that the collective needs; 0 for kOther, whose number is unknown.
 std::uint32_t needed_chunks(const CollectiveAlgorithm& algorithm, AlgoBuffer buffer) {
   const std::uint32_t all = algorithm.chunks_per_loop;
   const auto ranks = static_cast<std::uint32_t>(std::max<std::size_t>(1, algorithm.ranks.size()));
@@ -59,7 +59,7 @@ Layout layout_of(const CollectiveAlgorithm& algorithm, bool in_place, std::uint3
   return layout;
 }
 
-// Returns the number of parts per chunk, so that all ranges of all steps begin and end on a part.
+// Returns a number of parts per chunk with which all ranges of all steps begin and end on a part.
 std::uint32_t chunk_parts(const CollectiveAlgorithm& algorithm) {
   std::uint64_t parts = 1;
   bool pipeline = false;
@@ -98,14 +98,16 @@ class Runner {
     taken_.assign(network.counters.size(), 0);
   }
 
-  // Runs all nodes that need no choice. Blocks that reach a contested counter stop there.
+  // Runs all nodes that need no choice. A thread block that reaches a contested counter stops
+  // there.
   void finish() {
     run.order.reserve(network_.node_count());
     for (std::uint32_t block = network_.block_count(); block-- > 0;) ready_.push_back(block);
     work();
   }
 
-  // Takes from contested counters in block order while any of them has something left.
+  // Lets thread blocks take from contested counters, in block order, until no thread block can
+  // take.
   void take_in_order() {
     for (bool more = true; more;) {
       more = false;
@@ -161,7 +163,8 @@ class Runner {
     return run.counts[need.counter] >= count;
   }
 
-  // Returns the counter of the first unmet need of a node.
+  // Returns the counter of the node's first need that is unmet or contested; kNoAlgoIndex if there
+  // is no such need.
   std::uint32_t blocking(std::uint32_t node) const {
     for (std::uint32_t i = needs_begin(node); i < needs_begin(node + 1); ++i) {
       const AlgoNeed& need = network_.needs[i];
@@ -177,7 +180,7 @@ class Runner {
          i < network_.nodes[node + 1].posts_begin; ++i) {
       const std::uint32_t counter = network_.posts[i];
       ++run.counts[counter];
-      // Wakes all waiters of this counter; those still blocked queue up again.
+      // Wakes all waiters of this counter; waiters that are still blocked queue up again.
       for (std::uint32_t waiter = first_waiter_[counter]; waiter != kNoAlgoIndex;) {
         ready_.push_back(waiter);
         waiter = next_waiter_[waiter];
@@ -208,9 +211,9 @@ class Runner {
 
   const AlgoNetwork& network_;
   const std::uint32_t slots_;
-  std::vector<std::uint32_t> first_waiter_;  // list of waiting blocks, per counter
+  std::vector<std::uint32_t> first_waiter_;  // [counter]: first thread block that waits for it
   std::vector<std::uint32_t> next_waiter_;
-  std::vector<std::uint32_t> taken_;  // number taken from each contested counter
+  std::vector<std::uint32_t> taken_;  // [contested counter]: number of takes
   std::vector<std::uint32_t> ready_;
 };
 
@@ -252,8 +255,8 @@ AlgoCell describe_cell(const CollectiveAlgorithm& algorithm, const AlgoMemory& m
         (chunk - layout.packets) % std::max(1U, algorithm.ranks[result.rank].scratch_chunks);
     return result;
   }
-  // In place, the larger of the two buffers names a cell. If the sizes are equal, the input does,
-  // as in files.
+  // In place, the larger one of input and output names a cell. If their sizes are equal, the input
+  // names the cell, as in files.
   const bool by_output = algorithm.collective == AlgoCollective::kAllGather;
   if (chunk >= layout.scratch) {
     result.buffer = AlgoBuffer::kScratch;
@@ -294,8 +297,9 @@ AlgoRun run_network(const AlgoNetwork& network, std::uint32_t slots) {
   return std::move(runner.run);
 }
 
-// Searches all orders of takers. The positions of all thread blocks determine the rest, so they are
-// the state. Nodes without a choice run at once: they take nothing that another block could take.
+// Searches all orders in which thread blocks can take from contested counters. The positions of all
+// thread blocks are the state, because they determine the counters. Nodes without a choice run at
+// once: they take nothing that another block could take.
 AlgoSearchResult search_orders(const AlgoNetwork& network, std::uint32_t slots,
                                std::uint64_t max_states) {
   AlgoSearchResult result;

@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kNeverReached = 0xffffffff;
 /// The index of no step, block, rank or counter.
 inline constexpr std::uint32_t kNoAlgoIndex = 0xffffffff;
 
-/// A counter. `kind` names the waits for it.
+/// A counter. `kind` is the kind of the waits for this counter.
 struct AlgoCounter {
   sim::WaitKind kind = sim::WaitKind::kDependency;
   std::uint32_t initial = 0;
@@ -41,8 +41,8 @@ struct AlgoNeed {
   std::uint32_t count = 0;
 };
 
-/// Sets all `writes` to the sum of `reads`, added from the first on. A switch chooses its own
-/// order, the same for all ranks.
+/// A move, which sets all cells that it writes to the sum of the cells that it reads, added in
+/// order. A switch chooses its own order, which is one order for all ranks.
 struct AlgoMove {
   std::uint32_t reads_begin = 0;
   std::uint32_t writes_begin = 0;
@@ -88,7 +88,7 @@ struct AlgoMemory {
   std::uint32_t parts = 1;                // cells per chunk
   std::vector<std::uint32_t> rank_begin;  // first cell of each rank, then the end; includes packets
   std::uint32_t cell_count = 0;           // includes the cells of messages, which follow all ranks
-  // Chunks of the collective, the same on all ranks.
+  // Numbers of chunks that the collective needs on each rank.
   std::uint32_t input_chunks = 0, output_chunks = 0;
 };
 
@@ -97,11 +97,11 @@ struct AlgoNetwork {
   std::vector<AlgoNetworkBlock> blocks;  // plus an end block, for nodes_begin
   std::vector<AlgoNode> nodes;           // plus an end node, for the begins
   std::vector<AlgoNeed> needs;
-  std::vector<std::uint32_t> posts;  // counters
+  std::vector<std::uint32_t> posts;  // counters to raise
   std::vector<AlgoMove> moves;       // plus an end move
   std::vector<std::uint32_t> reads;  // cells
   std::vector<std::uint32_t> writes;
-  std::vector<std::uint32_t> after;  // earlier nodes of the same block
+  std::vector<std::uint32_t> after;  // earlier nodes of the node's block
   std::vector<AlgoCounter> counters;
   std::vector<AlgoConnection> connections;
   std::uint32_t lanes = 0;
@@ -114,13 +114,13 @@ struct AlgoNetwork {
 };
 
 /// Returns the cell of `rank` with part `part` of chunk `index` of a buffer. If the output is the
-/// input (or a piece of it) in place, the two share cells.
+/// input (or a piece of it) in place, input and output share cells.
 std::uint32_t cell_of(const CollectiveAlgorithm& algorithm, const AlgoMemory& memory,
                       std::uint32_t rank, AlgoBuffer buffer, std::uint32_t index,
                       std::uint32_t part);
 
-/// Describes a cell: the reverse of cell_of, except for cells of messages. `packet`: the cell holds
-/// packets of the scratch buffer (in either half).
+/// The description of a cell by describe_cell(), the reverse of cell_of(), except for cells of
+/// messages. `packet`: the cell holds packets of the scratch buffer (in either half).
 struct AlgoCell {
   std::uint32_t rank = 0;
   AlgoBuffer buffer = AlgoBuffer::kInput;
@@ -131,8 +131,8 @@ struct AlgoCell {
 AlgoCell describe_cell(const CollectiveAlgorithm& algorithm, const AlgoMemory& memory,
                        std::uint32_t cell);
 
-/// Returns the number of chunks in a buffer of a rank: the declared number, or what the collective
-/// needs if that is more.
+/// Returns the number of chunks in a buffer of a rank: the declared number, or the number that the
+/// collective needs, if that is larger.
 std::uint32_t buffer_chunks(const CollectiveAlgorithm& algorithm, std::uint32_t rank,
                             AlgoBuffer buffer);
 
@@ -165,7 +165,8 @@ struct AlgoRun {
 /// Runs `network` in one order. Linear in nodes, needs and posts.
 AlgoRun run_network(const AlgoNetwork& network, std::uint32_t slots);
 
-/// Searches a network with contested counters for an order that hangs, by trying all takers.
+/// The result of search_orders(), which searches a network with contested counters for an order
+/// that hangs, by trying all takers.
 enum class AlgoSearch : std::uint8_t { kNone, kHangs, kGaveUp };
 struct AlgoSearchResult {
   AlgoSearch found = AlgoSearch::kNone;

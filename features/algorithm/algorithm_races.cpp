@@ -269,7 +269,7 @@ class RaceFinder {
   const AlgoEdges edges_;
   std::vector<std::vector<Access>> accesses_;  // accesses per rank
   std::vector<std::uint32_t> lane_at_;  // index of each lane in the current batch, or kNoAlgoIndex
-  // Number of earlier accesses of a lane, by node and lane.
+  // [node, lane]: number of accessing nodes of the lane that certainly precede the node.
   std::vector<std::int16_t> small_clocks_;
   std::vector<std::int32_t> large_clocks_;
   std::uint32_t first_cell_ = 0;

@@ -38,7 +38,7 @@ AlgoEdges find_edges(const AlgoNetwork& network, const AlgoRaceOptions& options 
 inline constexpr std::size_t kMaxAlgoRaces = 10'000;
 
 /// Returns the races of `network`, one for each pair of steps, in the order of the run. `order` is
-/// that of a completed run. The edges between nodes do not depend on the run, so these are the
+/// the order of a completed run. The edges between nodes do not depend on the run, so these are the
 /// races of every run.
 ///
 /// A node comes before later nodes of its lane, nodes joined with it, and nodes that wait for its

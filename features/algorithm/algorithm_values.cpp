@@ -36,7 +36,7 @@ void AlgoValues::do_move(const AlgoNetwork& network, std::uint32_t node, std::ui
     unwritten_cell_ = network.reads[i];
   }
   if (operands.empty()) return;
-  // A switch adds in its own order, which is the same for every rank.
+  // A switch adds in its own order, which is one order for all ranks.
   if (move.by_switch) std::sort(operands.begin(), operands.end());
   AlgoValue value = operands.front();
   for (std::size_t i = 1; i < operands.size(); ++i) value = sum(value, operands[i], move.by_switch);

@@ -12,7 +12,7 @@
 
 namespace pipesim::models {
 
-/// The index of a sum or an input. Equal sums have equal indexes. As in floating point, a+b equals
+/// The index of a sum or an input. Equal sums have equal indices. As in floating point, a+b equals
 /// b+a, but (a+b)+c differs from a+(b+c).
 using AlgoValue = std::uint32_t;
 
@@ -46,11 +46,12 @@ class AlgoValues {
   static constexpr std::uint32_t kMaxCount = 1'000'000;
   Parts parts(AlgoValue value) const;
 
-  /// Returns the sum as text: "((0+1)+2)" has the ranks whose inputs were added, in this order. At
-  /// most `most` characters.
+  /// Returns the sum as text: "((0+1)+2)" has the ranks whose inputs were added, in this order. The
+  /// text has at most `most` characters.
   std::string tree(AlgoValue value, std::size_t most) const;
 
-  /// Returns the first step that reads an unwritten cell: node and cell, or kNoAlgoIndex for both.
+  /// Returns the node, or the cell, of the first read of an unwritten cell; kNoAlgoIndex if there
+  /// is no such read.
   std::uint32_t unwritten_node() const { return unwritten_node_; }
   std::uint32_t unwritten_cell() const { return unwritten_cell_; }
 

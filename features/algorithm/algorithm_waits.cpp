@@ -98,7 +98,7 @@ class HangExplainer {
         edges_.push_back(edge);
         continue;
       }
-      // If several thread blocks can raise the counter, all of them get an edge.
+      // If several thread blocks can raise the counter, each of them gets an edge.
       std::uint32_t missing = need.count - std::min(need.count, run_.counts[need.counter]);
       std::uint32_t last_block = kNoAlgoIndex;
       std::uint32_t of_block = 0;
@@ -171,7 +171,8 @@ class HangExplainer {
   const AlgoNetwork& network_;
   const AlgoRun& run_;
   const std::uint32_t slots_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> coming_;  // [counter]: nodes
+  // [counter]: nodes that would still raise it.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> coming_;
   std::map<std::uint32_t, std::uint32_t> node_of_block_;
   std::map<std::uint32_t, std::uint32_t> absent_;  // rank to node
   sim::WaitGraph waits_;

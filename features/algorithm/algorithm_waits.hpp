@@ -17,8 +17,8 @@ struct AlgoHang {
 };
 
 /// Explains why `run` did not complete with `slots` slots. Each stuck thread block is a node, at
-/// its current step. It waits for the thread block that has to raise a counter, or for a rank if no
-/// thread block raises the counter.
+/// its current step. The node waits for each thread block that has to raise a counter, or for a
+/// rank if no thread block raises the counter.
 AlgoHang explain_hang(const CollectiveAlgorithm& algorithm, const AlgoNetwork& network,
                       const AlgoRun& run, std::uint32_t slots);
 

@@ -78,7 +78,7 @@ std::size_t written_targets(AlgoStepKind kind) {
     case AlgoStepKind::kReducePackets:
       return 1;
     case AlgoStepKind::kReduceCopyPackets:
-      return 2;  // values, and packets on the same rank
+      return 2;  // the values, and packets on the rank of the step
     default:
       return kAllRanges;
   }

@@ -91,8 +91,8 @@ std::size_t written_targets(AlgoStepKind kind);
 
 struct AlgoStep;
 
-/// Whether the parsers fuse two adjacent `re` into one transfer. Both go into the same chunk from
-/// the same buffer, the first releases no waiter, and the second waits for nothing.
+/// Whether the parsers fuse two adjacent `re` into one transfer. Both add a chunk of one buffer to
+/// one chunk, the first step releases no waiter, and the second step waits for nothing.
 bool can_be_fused(const AlgoStep& first, const AlgoStep& second);
 
 /// Chunks of one buffer: [index, index + size).
@@ -103,7 +103,7 @@ struct AlgoRange {
   std::uint32_t size = 0;
 };
 
-/// A condition of a step: thread block `block` (of the same rank, from 0) has done step `step`.
+/// A condition of a step: thread block `block` (on the step's rank, from 0) has done step `step`.
 struct AlgoDependency {
   std::uint32_t block = 0;
   std::uint32_t step = 0;
@@ -120,7 +120,7 @@ struct AlgoStep {
   // MSCCL
   std::vector<AlgoDependency> dependencies;
   bool publishes = false;   // whether the step releases waiters (hasdep)
-  std::uint32_t count = 0;  // cnt, also for a step that uses only one buffer
+  std::uint32_t count = 0;  // cnt, the number of chunks, also for a step that uses only one buffer
   // MSCCL++
   std::vector<AlgoChannelId> channels;  // channels of the rank itself
   bool port = false;       // whether a proxy does the step instead of the block's threads
@@ -130,7 +130,7 @@ struct AlgoStep {
   std::uint32_t barrier_blocks = 0;
   std::vector<std::uint32_t> semaphores;  // semaphores of the rank
   bool in_pipeline = false;               // whether each unit of a pipeline repeats the step
-  std::uint32_t pipeline = 0;             // adjacent steps with the same number form one pipeline
+  std::uint32_t pipeline = 0;             // adjacent steps that share this number form one pipeline
 };
 
 inline constexpr std::uint32_t kNoPeer = 0xffffffff;
@@ -157,7 +157,7 @@ struct AlgoRank {
 struct AlgoChannel {
   std::uint32_t rank = 0;
   std::uint32_t peer = 0;
-  std::uint32_t number = 0;  // among the rank's channels of its type
+  std::uint32_t number = 0;  // number among the rank's channels of this type
   bool port = false;
   std::optional<AlgoChannelId> other;  // nullopt: the peer has no such channel
 };
@@ -182,7 +182,7 @@ struct CollectiveAlgorithm {
 };
 
 /// Returns the most messages in flight on a connection within a node. NCCL_STEPS is 8; a message of
-/// Simple takes 4 of them (MSCCL_CHUNKSTEPS 4, MSCCL_SLICESTEPS 2 of microsoft/msccl b23e9cd).
+/// Simple takes 4 steps (MSCCL_CHUNKSTEPS 4, MSCCL_SLICESTEPS 2 of microsoft/msccl b23e9cd).
 std::uint32_t protocol_slots(AlgoProtocol protocol);
 
 /// Returns the bytes that fit into one slot, with the default buffer sizes: Simple 4 MiB / 8 * 4,
@@ -192,7 +192,8 @@ std::uint64_t slot_bytes(AlgoProtocol protocol);
 /// MSCCL's limit for the chunks of one step (MSCCL_MAX_COUNT, exclusive).
 inline constexpr std::uint32_t kMaxStepCount = 72;
 
-/// The largest message if MSCCL's file does not declare it (microsoft/msccl).
+/// The largest message, in bytes, if MSCCL's file does not declare a largest message
+/// (microsoft/msccl).
 inline constexpr std::uint64_t kMaxUndeclaredBytes = std::uint64_t{128} << 20;
 
 /// Returns the number of chunks of a step that fit into one slot for a message of `bytes`: 1 to 71.

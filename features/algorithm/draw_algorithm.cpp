@@ -73,7 +73,7 @@ class AlgorithmPicture {
       }
       columns_ = std::max<double>(columns_, column_[node]);
     }
-    // The other nodes are to the right of the last node of their block.
+    // A node that did not run is to the right of the previous node of its block.
     for (std::uint32_t block = 0; block < network_.block_count(); ++block) {
       std::uint32_t at = 0;
       for (std::uint32_t node = network_.blocks[block].nodes_begin;
@@ -122,7 +122,7 @@ class AlgorithmPicture {
     for (std::uint32_t node = of.nodes_begin; node < network_.blocks[block + 1].nodes_begin;
          ++node) {
       const std::uint32_t number = network_.nodes[node].step;
-      if (number == last) continue;  // another piece of the same step
+      if (number == last) continue;  // another piece of the previous step
       last = number;
       const models::AlgoStep& step = steps.steps[number];
       std::string label = step_text(algorithm_, of.rank, step);

@@ -37,7 +37,7 @@ constexpr const char* kHint =
     "an algorithm of MSCCL is <algo> with <gpu>, in which <tb> has <step>; see "
     "docs/reference/algorithms.md";
 
-// Limits of microsoft/msccl, then the lower ones of RCCL.
+// Limits of microsoft/msccl, then the lower limits of RCCL.
 constexpr std::uint32_t kMaxBlocks = 216;
 constexpr std::uint32_t kMaxSteps = 256;
 constexpr std::uint32_t kMaxRcclBlocks = 64;
@@ -277,7 +277,7 @@ class MscclXmlReader {
     algorithm_.ranks.resize(gpus);
     rank_seen_.resize(gpus, false);
     algorithm_.in_place = number("inplace", 0, 1) == 1;
-    // msccl-tools writes only `inplace`, which then decides both.
+    // msccl-tools writes only `inplace`. Without `outofplace`, `inplace` decides both attributes.
     algorithm_.out_of_place =
         find("outofplace") != nullptr ? number("outofplace", 0, 1) == 1 : !algorithm_.in_place;
     constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
@@ -536,7 +536,7 @@ class MscclXmlReader {
     }
   }
 
-  // The block that sends or receives, by direction, peer and channel.
+  // The place of the thread block that sends or receives, by direction, peer and channel.
   using Ends = std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, Place>;
 
   void check_end(const AlgoBlock& block, bool send, Ends& ends) {

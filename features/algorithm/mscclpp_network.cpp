@@ -74,7 +74,7 @@ class MscclppNetwork {
   }
 
   // Adds the kernels on the stream of a rank before, between and after the launches. Each kernel
-  // reads the output of the last launch and writes the input of the next.
+  // reads the output of the previous launch and writes the input of the next launch.
   void add_stream(std::uint32_t rank) {
     build_.block(rank, kNoAlgoIndex);
     const auto blocks = static_cast<std::uint32_t>(algorithm_.ranks[rank].blocks.size());
@@ -231,7 +231,7 @@ class MscclppNetwork {
     }
   }
 
-  // Copies source i to target i. With a port, the signaling threads do this.
+  // Copies source i to target i. With a port, the signaling threads copy.
   void add_pairs(const AlgoStep& step, std::uint32_t index) {
     const bool packets = step.kind == Kind::kPutPackets;
     if (step.port) {
@@ -355,14 +355,15 @@ class MscclppNetwork {
   NetworkBuilder build_;
   std::vector<std::uint32_t> signals_;                  // counter of each channel
   std::vector<std::vector<std::uint32_t>> semaphores_;  // counters per rank
-  std::vector<std::uint32_t> launched_;                 // counter per rank
-  std::vector<std::uint32_t> ended_;                    // counter per rank and launch
+  std::vector<std::uint32_t> launched_;                 // counter of launches, per rank
+  std::vector<std::uint32_t> ended_;  // counter of ended thread blocks, per rank and launch
   std::uint32_t unheard_ = 0;
   // (rank, barrier, use) to counter; (rank, barrier, block) to number of uses.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> barriers_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> barrier_uses_;
   std::map<std::uint32_t, std::uint32_t> barrier_members_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> packets_;  // (cell, launch)
+  // Counter by (cell, launch).
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> packets_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> taken_;
   std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> takers_;
   // State of the current block:

@@ -94,7 +94,7 @@ class PlanReader {
   struct BlockLists {
     std::array<std::vector<AlgoChannelId>, 2> channels;
     std::vector<std::uint32_t> switches;
-    std::array<std::vector<std::uint32_t>, 2> remote;  // indexes in Gpu::remote
+    std::array<std::vector<std::uint32_t>, 2> remote;  // indices in Gpu::remote
   };
 
   template <typename Work>
@@ -274,8 +274,8 @@ class PlanReader {
     }
   }
 
-  // Connects channels: the k-th channel from a to b belongs to the k-th of the same type from b to
-  // a. Also derives the collective's number of chunks from those of all ranks.
+  // Connects channels: the k-th channel from a to b belongs to the k-th channel of its type from b
+  // to a. Also derives the collective's number of chunks from the chunks of all ranks.
   void connect() {
     std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::vector<AlgoChannelId>> between;
     for (AlgoChannelId id = 0; id < algorithm_.channels.size(); ++id) {

@@ -361,7 +361,7 @@ class Verifier {
 
   void check_outputs(const AlgoNetwork& network, const AlgoValues& values, bool in_place) {
     const AlgoMemory& memory = network.memory;
-    // Caches the check of equal sums: value and expectation, to whether they match.
+    // A cache for equal sums. By value and expectation: whether they match.
     std::map<std::tuple<AlgoValue, std::uint32_t, std::uint32_t>, bool> right;
     for (std::uint32_t rank = 0; rank < algorithm_.ranks.size(); ++rank) {
       for (std::uint32_t chunk = 0; chunk < memory.output_chunks; ++chunk) {

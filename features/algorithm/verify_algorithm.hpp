@@ -33,7 +33,7 @@ enum class AlgoVerdict : std::uint8_t {
   kUndecided,
 };
 
-/// Returns the verdict in reports: "RANKS DIFFER".
+/// Returns the text of a verdict for reports: "RANKS DIFFER".
 std::string_view verdict_words(AlgoVerdict verdict);
 
 enum class AlgoAnswer : std::uint8_t { kYes, kNo, kNotAsked, kUndecided };
@@ -71,10 +71,10 @@ struct LeftOver {
 struct WrongChunk {
   std::uint32_t rank = 0, chunk = 0;
   bool unwritten = false;           // whether a part of the chunk was never written
-  std::vector<AlgoInput> missing;   // at most 4, as in the other lists
-  std::vector<AlgoInput> foreign;   // inputs that do not belong there
+  std::vector<AlgoInput> missing;   // inputs that the sum lacks; all lists have at most 4 inputs
+  std::vector<AlgoInput> foreign;   // inputs that do not belong in the sum
   std::vector<AlgoInput> repeated;  // added more than once
-  std::uint32_t expected = 0;       // number of inputs
+  std::uint32_t expected = 0;       // number of inputs that the sum should have
 };
 
 /// A chunk whose sums differ between two ranks.
@@ -93,7 +93,8 @@ struct TriedChange {
   bool helps = false;  // whether the changed algorithm has no known fault
 };
 
-// Created once per run: the order of the questions matters more than its size.
+// The results of verify(). The fields follow the order of the questions; the size does not matter,
+// because a run creates one report.
 struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   AlgoVerdict verdict = AlgoVerdict::kCorrect;
   std::uint64_t steps = 0, steps_done = 0;
@@ -101,7 +102,7 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   // Hangs
   AlgoAnswer hangs = AlgoAnswer::kNo;
-  std::uint32_t slots = 0;                     // used by the run; 0: MSCCL++ has no slots
+  std::uint32_t slots = 0;                     // slots that the run used; 0: MSCCL++ has no slots
   std::optional<std::uint32_t> slots_needed;   // the fewest; nullopt: no number is enough
   std::optional<std::uint64_t> hangs_from;     // smallest message that hangs, in bytes
   std::uint64_t min_bytes = 0, max_bytes = 0;  // the examined range
@@ -117,11 +118,11 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   AlgoAnswer races = AlgoAnswer::kNotAsked;
   std::vector<FoundRace> found_races;
-  std::vector<FoundRace> ordered_by_slots;  // races with more slots only
-  std::vector<FoundRace> relaxed;           // data that only signals without memory order protect
+  std::vector<FoundRace> ordered_by_slots;  // races that exist only with more slots
+  std::vector<FoundRace> relaxed;           // races that only signals without memory order prevent
 
   AlgoAnswer right_result = AlgoAnswer::kNotAsked;
-  bool in_place_result = false;  // whether the wrong result is that of in-place use
+  bool in_place_result = false;  // whether the wrong result comes from in-place use
   std::vector<WrongChunk> wrong;
   std::uint64_t wrong_count = 0;
   std::optional<std::pair<AlgoStepRef, AlgoCell>> reads_unwritten;
@@ -134,7 +135,7 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::vector<FoundRace> launch_races;
   bool launches_hang = false;
 
-  std::vector<TriedChange> changes;  // tried changes, those that help first
+  std::vector<TriedChange> changes;  // tried changes; changes that help come first
 };
 
 /// Checks all properties of `algorithm`. Throws std::length_error if it is too large.

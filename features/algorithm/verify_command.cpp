@@ -58,7 +58,7 @@ std::vector<std::string> files_below(const std::string& folder) {
 
 struct VerifyFiles {
   std::vector<std::string> paths;
-  bool many = false;  // a folder or several files: one line each
+  bool many = false;  // whether a folder or several files are given; then each file gets one line
 };
 
 VerifyFiles verify_files(const std::vector<std::string>& given) {
@@ -189,7 +189,7 @@ class VerifyRun {
   }
 
   void write_page(const viz::VerifyView& view) const {
-    models::TaskGraph graph;  // only the fields in the head of a page
+    models::TaskGraph graph;  // has only the fields that the head of a page shows
     graph.name = view.name;
     graph.ranks = static_cast<std::uint32_t>(view.algorithm.ranks.size());
     const models::AlgoHang none;

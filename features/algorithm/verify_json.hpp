@@ -10,7 +10,7 @@ namespace pipesim::viz {
 /// Returns one JSON object with a line end.
 std::string verify_json(const VerifyView& view);
 
-/// Returns the same object for an unreadable file.
+/// Returns the JSON object for an unreadable file, with a line end.
 std::string unreadable_json(const std::string& name);
 
 }  // namespace pipesim::viz

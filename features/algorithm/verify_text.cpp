@@ -170,7 +170,8 @@ class VerifyLines {
                        does(race.second_writes));
   }
 
-  // Describes the races; a race between the same thread blocks and steps on many ranks counts once.
+  // Describes the first race and counts all other races. A race of two steps counts once, even if
+  // it occurs on many ranks.
   std::string races_text(const std::vector<FoundRace>& races) const {
     return race_text(races.front()) + more(races.size());
   }
@@ -404,7 +405,7 @@ std::string verify_text(const VerifyView& view, const TextOptions& options) {
   constexpr std::size_t kLabel = 21;
   const VerifyReport& report = view.report;
   std::string text = verify_head(view, options);
-  models::TaskGraph graph;  // name and ranks for the report, nothing else
+  models::TaskGraph graph;  // has only the name and the ranks for the report
   graph.ranks = static_cast<std::uint32_t>(view.algorithm.ranks.size());
   graph.name = view.name;
   if (report.hang) {

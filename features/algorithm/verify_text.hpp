@@ -15,15 +15,15 @@ struct VerifyView {
   std::string name;  // name of the file
   const models::CollectiveAlgorithm& algorithm;
   const models::VerifyReport& report;
-  bool all = false;  // shows long lists and cycles in full
+  bool all = false;  // whether to show long lists and cycles in full
 };
 
-/// A question and its answer in words, the same in text and JSON.
+/// A question and its answer in words, as text and JSON show them.
 struct VerifyLine {
   std::string question;  // such as "races"
   std::string answer;    // "no", or a longer answer
   models::AlgoAnswer kind = models::AlgoAnswer::kNo;
-  bool fault = false;  // the answer reveals a fault
+  bool fault = false;  // whether the answer reveals a fault
 };
 
 /// Returns one line per question, including questions that were not asked.

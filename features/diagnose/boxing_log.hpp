@@ -1,5 +1,5 @@
-// How OneFlow converts tensors from the signature of the producer to that of the consumer, as
-// logged.
+// OneFlow's boxing log: the conversions of tensors from the signature of the producer to the
+// signature of the consumer.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ struct LoggedBoxing {
   OutsideText producer;
   OutsideText consumer;
   OutsideText placement;  // placement of the consumer
-  OutsideText from;       // "(B, B)"
+  OutsideText from;       // signature before the conversion: "(B, B)"
   OutsideText to;
   OutsideText tensor;
   OutsideText shape;
   OutsideText builder;
 
   /// Whether a dimension of the placement changes from broadcast to partial sum. Then some ranks
-  /// read the tensor and the others read zeros, so their waits differ.
+  /// read the tensor and other ranks read zeros, so their waits differ.
   bool makes_partial_sum() const;
 };
 

@@ -12,8 +12,8 @@ namespace pipesim::viz {
 struct BoxingReport {
   std::string name;
   const std::vector<models::LoggedBoxing>& rows;
-  std::vector<models::OutsideText> notes;  // what was read, and what was not
-  bool all = false;                        // shows every partial sum
+  std::vector<models::OutsideText> notes;  // notes on what was read and what was not
+  bool all = false;                        // whether to show every partial sum
 };
 
 /// Returns the rows that make a partial sum.

@@ -57,7 +57,7 @@ constexpr std::string_view kShape = "Logical shape: ";
 constexpr std::string_view kSignatures = "Altered state of sbp: ";
 constexpr std::string_view kPlacements = "Altered state of placement: ";
 
-// Returns the text after `mark` in the line, or nullopt without the mark.
+// Returns the text after `mark` in the line, or nullopt if the line lacks the mark.
 std::optional<std::string_view> behind(std::string_view line, std::string_view mark) {
   const std::size_t found = line.find(mark);
   if (found == std::string_view::npos) return std::nullopt;
@@ -76,7 +76,7 @@ std::vector<std::string> stations(std::string_view text) {
   return result;
 }
 
-/// Reads the lines that an eager boxing logs, four for each: route, shape, signatures, placements.
+/// Reads the four lines that an eager boxing logs: route, shape, signatures, placements.
 class RouteReader {
  public:
   void read(std::string_view line, std::uint32_t number) {

@@ -14,7 +14,7 @@
 
 namespace pipesim::formats {
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a boxing log, in bytes.
 inline constexpr std::size_t kMaxBoxingBytes = std::size_t{256} << 20;
 
 /// Reads the rows of a boxing log. Returns nullopt if `text` is not one; `diagnostics` has the

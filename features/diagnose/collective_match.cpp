@@ -1,6 +1,6 @@
 // Applies the rules of PyTorch's analyzer, in its order and with its classes, with two differences.
-// * The reference is a rank that agrees with most others, not the first rank. So the wrong rank is
-//   the culprit; without a majority, both sides are reported.
+// * The reference is a rank that agrees with most other ranks, not the first rank. So the wrong
+//   rank is the culprit. Without a majority, the check reports the ranks of both sides.
 // * Ops are matched by the sequence numbers that ranks recorded, not by a scan.
 #include "features/diagnose/collective_match.hpp"
 
@@ -13,8 +13,7 @@
 namespace pipesim::models {
 namespace {
 
-// Returns the product of `sizes`, or -1 on overflow: sizes come from a file, and any huge value
-// will do.
+// Returns the product of `sizes`, or -1 on overflow: sizes come from a file, which may be damaged.
 std::int64_t product(const std::vector<std::int64_t>& sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {
@@ -23,7 +22,8 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return result;
 }
 
-// Whether `name` is the record that ends a coalesced call. The ops before it carry the details.
+// Whether `name` names a record that ends a coalesced call. The ops before this record have the
+// details.
 bool is_coalesced(std::string_view name) {
   return name == "coalesced" || name == "ALLGATHER_coalesced" || name == "REDUCE_SCATTER_coalesced";
 }
@@ -146,7 +146,8 @@ MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
   return {};
 }
 
-// Whether the evidence names the ops of `call`. For some calls it has only the sequence number.
+// Whether the evidence names the ops of `call`. For some calls, the evidence has only the sequence
+// number.
 bool says_what(const RecordedCall& call) { return !call.ops.empty() || !call.end_name.empty(); }
 
 class Checker {
@@ -163,7 +164,7 @@ class Checker {
         case CheckResult::kMatched:
           break;
         case CheckResult::kStateDiffers:
-          // The calls themselves match, so later calls can be checked as well.
+          // The calls themselves match, so later calls can also be checked.
           if (seen.state) continue;
           seen.state = true;
           break;
@@ -200,9 +201,10 @@ class Checker {
   }
 
   struct Sight {
-    std::vector<std::uint32_t> calls;  // indexes, in the order of CollectiveCheck::called
-    bool done = false;                 // whether the call is done on a rank
-    bool pending = false;              // whether the call is pending on a rank
+    // For each rank in CollectiveCheck::called: index of its call in RankEvidence::calls.
+    std::vector<std::uint32_t> calls;
+    bool done = false;     // whether the collective is done on a member
+    bool pending = false;  // whether the collective is pending on a member
   };
 
   CollectiveCheck look_at(const CollectiveKey& key);
@@ -222,7 +224,8 @@ class Checker {
   std::vector<CollectiveCheck> result_;
 };
 
-// Compares two calls. Returns the first mismatch of their ops and sets `op` to its index.
+// Compares the calls of two ranks, given by their indices in `calls`. Returns the first mismatch of
+// their ops and sets `op` to the index of the mismatched op.
 Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
                          const std::vector<std::uint32_t>& calls, std::size_t* op) const {
   const RecordedCall& a = call_of(check.called[reference], calls[reference]);
@@ -247,8 +250,8 @@ Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, st
   return result;
 }
 
-// Returns the index of the call that most others agree with, the first if several tie. Calls come
-// in few kinds, so the search tries few of them.
+// Returns the index of the call that most other calls agree with, the first if several tie. Tries
+// one call of each kind as the reference, and at most kMaxTried kinds.
 std::size_t Checker::choose_reference(const CollectiveCheck& check,
                                       const std::vector<std::uint32_t>& calls) const {
   constexpr std::size_t kMaxTried = 8;
@@ -304,8 +307,8 @@ void Checker::compare(CollectiveCheck& check, const std::vector<std::uint32_t>& 
   }
 }
 
-// Sets the other side if no majority agrees. If some members of a group are unknown, the known ones
-// represent it.
+// Sets `other_side` if the ranks that agree with the reference are no majority: of the members or,
+// if some members are unknown, of the compared ranks.
 void Checker::find_other_side(CollectiveCheck& check,
                               const std::vector<std::uint32_t>& calls) const {
   const EvidenceGroup& group = evidence_.groups[check.group];
@@ -377,13 +380,14 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   check.sequence = key.sequence;
   const Sight sight = look_for(key, check);
   const RecordedCall& first = call_of(check.called.front(), sight.calls.front());
-  // If all members joined, the end mark names a coalesced call. If some are missing, its first op
-  // does.
+  // If all members joined, the end mark names a coalesced call. If some members are missing, the
+  // first op of the call names it.
   const bool all_joined = check.missing.empty();
   const bool by_end = first.ops.empty() || (first.coalesced && all_joined);
   check.op = by_end ? first.end_name : first.ops.front().name;
   check.record = first.last_record;
-  // For some calls the evidence has only the sequence number.
+  // If the evidence has only the sequence number of the first call, another rank's call gives the
+  // name.
   for (std::size_t i = 0; check.op.empty() && i < sight.calls.size(); ++i) {
     const RecordedCall& other = call_of(check.called[i], sight.calls[i]);
     if (!other.ops.empty()) check.op = other.ops.front().name;
@@ -408,7 +412,8 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   return check;
 }
 
-// Blames the pending calls. The call is done on members whose dumps no longer contain it.
+// Blames the members on which the call is pending. The call is done on members whose dumps no
+// longer contain it.
 void Checker::blame_pending(CollectiveCheck& check, const Sight& sight) const {
   for (std::size_t i = 0; i < sight.calls.size(); ++i) {
     const CallState state = call_of(check.called[i], sight.calls[i]).state;
@@ -511,14 +516,15 @@ Called CallIndex::collective(std::uint32_t rank, const CollectiveKey& key,
     return Called::kYes;
   }
   const GroupProgress* own = progress(rank, key.group);
-  // The last call of a group may be a send or recv, which has another numbering.
+  // The last call of a group may be a send or recv. Sends and recvs have another numbering.
   const auto reaches = [&](std::int64_t count) {
     return count >= 0 && !has_messages_[key.group] &&
            static_cast<std::uint64_t>(count) >= key.sequence;
   };
   const bool counted = own != nullptr && reaches(own->called);
   if (evidence_.ranks[rank].complete && evidence_.groups[key.group].in_dumps) {
-    // A dump keeps all later calls, so this call is done and was dropped.
+    // A dump keeps all later calls. So if it has a later call, or counts this one, this call is
+    // done and was dropped.
     return has_later || counted ? Called::kDone : Called::kNo;
   }
   if (own != nullptr && reaches(own->completed)) return Called::kDone;

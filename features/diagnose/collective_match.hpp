@@ -32,7 +32,7 @@ struct MatchResult {
 /// ranks, or are a matching send and recv.
 MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std::size_t members);
 
-/// Returns the number of elements of all tensors of `sizes`.
+/// Returns the number of elements of all tensors of `sizes`, or -1 on overflow.
 std::int64_t elements(const TensorSizes& sizes);
 
 /// The result of checking one collective.
@@ -45,17 +45,17 @@ enum class CheckResult : std::uint8_t {
   kUndecided,       // some members have no dump
 };
 
-/// Returns the result in reports: "not all ranks joined".
+/// Returns the text of a result for reports: "not all ranks joined".
 std::string_view check_name(CheckResult result);
 
-/// A rank whose call differs from the majority.
+/// A rank whose call differs from the call of the reference.
 struct Culprit {
   std::uint32_t rank = 0;
-  std::uint32_t call = 0;  // index in its calls
+  std::uint32_t call = 0;  // index in RankEvidence::calls
   MatchResult result;
 };
 
-/// Identifies a collective: all members of a group number its collectives in the same way.
+/// Identifies a collective: the members of a group agree on the numbers of its collectives.
 struct CollectiveKey {
   std::uint32_t group = 0;
   std::uint64_t sequence = 0;
@@ -72,15 +72,17 @@ inline CollectiveKey key_of(const RecordedCall& call) {
 struct CollectiveCheck {
   std::uint32_t group = 0;
   std::uint64_t sequence = 0;
-  std::string op;            // the first op with a mismatch; without a mismatch, the last op
-  std::uint64_t record = 0;  // record number of `op` on the first rank that called it
+  // Name of the first mismatched op; without a mismatch, of the first op or the end mark.
+  std::string op;
+  // Record number of `op` on `reference`; without a mismatch, of the first rank's last op.
+  std::uint64_t record = 0;
   CheckResult result = CheckResult::kMatched;
-  std::uint32_t reference = 0;              // the rank that the others are compared with
-  std::uint32_t reference_call = 0;         // index in the calls of `reference`
+  std::uint32_t reference = 0;              // the rank that all other ranks are compared with
+  std::uint32_t reference_call = 0;         // index of its call in RankEvidence::calls
   std::vector<std::uint32_t> called;        // ranks whose call is in their dump
   std::vector<std::uint32_t> counted;       // ranks whose call count includes this call
   std::vector<std::uint32_t> missing;       // ranks known not to have made the call
-  std::vector<std::uint32_t> without_dump;  // members for which this is unknown
+  std::vector<std::uint32_t> without_dump;  // members that may have made the call
   std::vector<Culprit> culprits;
   /// Ranks that agree with the reference, if they are no majority of the members: either side may
   /// be wrong. Otherwise empty.
@@ -96,14 +98,14 @@ enum class Called : std::uint8_t {
   kUnknown,
 };
 
-/// Reports which rank made which call. Construction is linear in the evidence.
+/// Reports which rank made which call. Construction sorts the calls of each rank.
 class CallIndex {
  public:
   explicit CallIndex(const Evidence& evidence);
 
-  /// Looks up a collective. kYes: the evidence of `rank` has it, at index `call`. kDone: it
-  /// completed and was dropped from the dump. kUnknown: the evidence does not show the progress of
-  /// `rank`.
+  /// Looks up a collective. kYes: the evidence of `rank` has it, at index `call`. kDone: the call
+  /// completed and is no longer in the evidence. kUnknown: the evidence does not show the progress
+  /// of `rank`.
   Called collective(std::uint32_t rank, const CollectiveKey& key, std::uint32_t* call) const;
 
   /// Returns the counters that `rank` itself logged for `group`, or nullptr.
@@ -116,7 +118,7 @@ class CallIndex {
   };
   const Evidence& evidence_;
   std::vector<std::vector<Entry>> collectives_;  // entries per rank, sorted by key
-  std::vector<bool> has_messages_;               // one flag per group
+  std::vector<bool> has_messages_;               // [group]: whether it has sends or recvs
 };
 
 /// Checks all collectives of the evidence, ordered by key. Stops in each group at the first

@@ -32,7 +32,7 @@ bool is_scenario(const std::string& path) {
   return (has_name && (path.ends_with(".yaml") || path.ends_with(".yml"))) || has_record(path);
 }
 
-/// Side of a comparison: the end of a scenario's run, or the end of a job as its evidence shows.
+/// A side of a comparison: the end of a scenario's run, or the end of a job as its evidence shows.
 struct End {
   EndPlace place;
   std::optional<models::Explanation> run;
@@ -58,7 +58,8 @@ End run_of(const std::string& path, const std::vector<formats::Setting>& setting
   return end;
 }
 
-// Reads the evidence at `path`. `hints` are those of the other side, if that is a scenario.
+// Reads the evidence at `path`. `hints` are facts from the other side, if the other side is a
+// scenario.
 End evidence_of(const std::string& path, std::optional<formats::EvidenceKind> kind,
                 const models::LaunchLogHints& hints, const Console& console) {
   if (!kind) kind = kind_of_evidence(path);

@@ -69,7 +69,7 @@ void write_page(const Requested& requested, const std::string& name, std::uint32
                 const models::Explanation& explanation, const std::vector<models::Wait>& waits,
                 const std::string& text) {
   if (!requested.html_path) return;
-  models::TaskGraph graph;  // only the fields in the head of a report
+  models::TaskGraph graph;  // has only the fields that the head of a report shows
   graph.name = name;
   graph.ranks = ranks;
   viz::Report report{graph, explanation, {}, {}, waits, {}, {}};

@@ -8,17 +8,18 @@
 //   later call waits for the first pending call of its stream.
 // 3. A call that all members have made waits for the members whose stream has an earlier pending
 //   call.
-// 4. If the call is first in all streams and still pending, the device of a member is blocked in an
-//   earlier call of another stream. Edges for this assumption have their own kind. If the member's
-//   order of calls is unknown, the graph has no such edge, and no edge that depends on which of
-//   several calls its host is in. An overtaken call (a later call is done) blocks no other stream.
+// 4. If the call is first in the stream of each member and still pending, the device of a member is
+//   blocked in an earlier call of another stream. Edges for this assumption have their own kind. If
+//   the member's order of calls is unknown, the graph has no such edge, and no edge that depends on
+//   which of several calls its host is in. An overtaken call (a later call is done) blocks no other
+//   stream.
 // 5. If no rule explains a call, the members that may not have made it are suspects; no verdict
 //   rests on suspects. If all members made it, the evidence does not explain the hang.
 // 6. A member whose process is dead, or failed by itself, is a root. A member whose stack shows it
 //   elsewhere before a missing call is also a root, whatever it called before.
 //
-// A device that stopped with an error marks nothing as done, while its peers, with its data, go
-// further. Its calls wait only for the device itself.
+// A device that stopped with an error marks nothing as done, while its peers, which have its data,
+// continue. The calls of the rank wait only for the device itself.
 //
 // Peer edges lead only to calls that are not first in their stream. So a matching send and recv
 // that are both queued after other calls form no cycle. Cost: linear in the pending calls times the
@@ -86,10 +87,10 @@ class Diagnoser {
   void find_stopped();
   void find_stopped(std::uint32_t rank);
   void add_waits(std::uint32_t pending);
-  /// Members of a call other than its caller. Finding them adds waits for those that have not
-  /// called it.
+  /// Members of a call other than its caller. The functions that find them also add waits for the
+  /// members that have not made the call.
   struct Members {
-    std::vector<std::uint32_t> called;   // their pending calls
+    std::vector<std::uint32_t> called;   // pending calls of members that made it
     std::vector<std::uint32_t> unknown;  // members that may have made it
   };
   Members message_members(std::uint32_t pending);
@@ -132,19 +133,20 @@ class Diagnoser {
   CallIndex index_;
   std::vector<Pending> pending_;         // pending calls by rank, in call order
   std::vector<std::uint32_t> first_of_;  // [rank]: index of its first call in pending_
-  std::vector<std::uint32_t> front_;     // [rank]: the current call
-  std::vector<std::uint32_t> stopped_;   // [rank]: the call in which its device stopped
-  // [rank]: the peer that got further, and its number
+  std::vector<std::uint32_t> front_;     // [rank]: index of its current call in pending_
+  // [rank]: index in pending_ of the call in which its device stopped.
+  std::vector<std::uint32_t> stopped_;
+  // [rank]: a peer that got further, and the last sequence number that the peer has done
   std::vector<std::pair<std::uint32_t, std::uint64_t>> stopped_peer_;
-  // [pending call, op]: the call with the matching send or recv; kNone if nobody has made it.
+  // [pending call, op]: the pending call with the matching send or recv, or kNone.
   std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> partner_;
   std::map<std::pair<std::uint32_t, std::size_t>, const RecordedOp*> partner_op_;
   std::vector<Edge> edges_;
   std::size_t first_edge_ = 0;  // first edge of the current call
   std::vector<bool> misfits_;   // [group]: whether its calls mismatch
   WaitGraph graph_;
-  std::vector<std::optional<OpInfo>> needed_;  // missing op of each edge of the graph
-  std::vector<bool> unsure_;                   // one flag per edge of the graph
+  std::vector<std::optional<OpInfo>> needed_;  // [edge of the graph]: the missing op, if known
+  std::vector<bool> unsure_;                   // [edge of the graph]: whether the wait is uncertain
   Diagnosis result_;
 };
 
@@ -185,7 +187,7 @@ void Diagnoser::collect(std::uint32_t rank) {
     pending.before = before;
     pending.overtaken = call.last_record < last_done;
     pending_.push_back(pending);
-    // The first such call blocks all later ones.
+    // The first call that was not overtaken blocks all later calls.
     if (!pending.overtaken && before == kNone) {
       before = own;
       front_[rank] = own;
@@ -210,8 +212,8 @@ std::uint32_t Diagnoser::pending_of(std::uint32_t rank, std::uint32_t call) cons
   return at != end && at->call == call ? static_cast<std::uint32_t>(at - pending_.begin()) : kNone;
 }
 
-// Pairs sends with recvs. They share no sequence number, so the pending ops of a (group, sender,
-// receiver) are paired in order.
+// Pairs sends with recvs. A send and its recv share no sequence number, so the pending ops of a
+// (group, sender, receiver) are paired in order.
 void Diagnoser::pair_messages() {
   using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
   std::map<Ends, std::array<std::vector<std::pair<std::uint32_t, std::size_t>>, 2>> ends;
@@ -294,7 +296,7 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
   }
   if (!evidence_.ranks[member].has_dump || ends_here) {
     const std::uint32_t to = node_of_rank(member);
-    // Several sends or recvs of one call can lack the same rank.
+    // Several sends or recvs of one call can wait for one rank; one edge is enough.
     const auto same = [&](const Edge& edge) { return edge.from == pending && edge.to == to; };
     const auto first = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
     const bool known = message != nullptr && std::any_of(first, edges_.end(), same);
@@ -318,9 +320,10 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
   edges_.push_back({pending, front_[member], kind, std::move(needed), false});
 }
 
-// Adds waits for a call that all members made: for each call, including this one, that is queued
-// after another. Assumes a device blocked in another stream only if each member's call order is
-// known.
+// Adds the waits of a call for members whose call is queued after another call of its stream. If
+// there are no such members and all members made the call, assumes that a device is blocked in an
+// earlier call of another stream; requires that the order of the rank's calls is known. Returns
+// whether a wait was added.
 bool Diagnoser::add_waits_behind(std::uint32_t pending, const Members& members) {
   const std::size_t before = edges_.size();
   const std::vector<std::uint32_t>& others = members.called;
@@ -535,7 +538,8 @@ void Diagnoser::decide_verdict() {
 }
 
 // Describes the roots. The example for a root is a direct wait, preferably a certain one. Among
-// those, a wait in a collective is better: other ranks also wait in it.
+// equally certain waits, a wait in a collective is preferred, because other ranks also wait in the
+// collective.
 void Diagnoser::describe_roots() {
   std::vector<std::uint32_t> first(graph_.nodes.size(), kNone);
   for (std::uint32_t i = 0; i < graph_.edges.size(); ++i) {
@@ -596,8 +600,8 @@ DiagnosisRoot Diagnoser::describe_root(const Root& root) const {
   return told;
 }
 
-// Whether the root is only a suspect. The rank may have made the call. Or it has not, but its stack
-// shows its own wait, or it may be blocked in an earlier call.
+// Whether the root is only a suspect: the rank may have made the call, or its stack shows a wait,
+// or it may be blocked in an earlier call.
 bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
   if (root.party.kind == WaitNodeKind::kOutside) return false;
   const std::uint32_t rank = root.party.rank;
@@ -606,8 +610,8 @@ bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
   return unsure || (host ? host->waits : evidence_.ranks[rank].may_wait);
 }
 
-// Keeps only suspects that do not wait, if that is known. A root, cycle or mismatch makes suspects
-// unnecessary.
+// Drops the suspects whose stack shows a wait, unless all suspects wait. A root, cycle or mismatch
+// makes suspects unnecessary.
 void Diagnoser::keep_suspects() {
   std::vector<Suspect>& suspects = result_.suspects;
   const bool told = std::any_of(
@@ -619,7 +623,7 @@ void Diagnoser::keep_suspects() {
   for (const ProcessStanding& process : evidence_.unplaced) {
     if (!decided || process.state == ProcessState::kDead) result_.unplaced.push_back(process);
   }
-  // A process that never answered is worth reporting even if no call waits for it.
+  // If no call is pending, a process that never answered is worth reporting.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto is_there = [&](const Suspect& suspect) { return suspect.rank == rank; };
     const bool there = std::any_of(suspects.begin(), suspects.end(), is_there);

@@ -15,20 +15,20 @@ namespace pipesim::models {
 
 /// The reason why waits end at a rank.
 enum class RootReason : std::uint8_t {
-  kNotCalled,      // has not made a call that others wait for; nothing of it is pending
-  kDeviceStopped,  // its device does not report as done what its peers have done with it
+  kNotCalled,      // has not made a call that other ranks wait for, and has no pending call
+  kDeviceStopped,  // its device does not report a call as done that its peers have done
   kDied,           // its process is dead, or failed with its own error
   kUnexplained,    // no rank: all members made the call, yet it does not end
 };
 
-/// Returns the reason in reports: "has not called".
+/// Returns the text of a reason for reports: "has not called".
 std::string_view reason_name(RootReason reason);
 
 struct DiagnosisRoot {
   RootReason reason = RootReason::kNotCalled;
-  std::uint32_t rank = 0;          // kUnexplained: the first rank that waits
-  std::uint32_t waiting = 0;       // calls that wait for it, directly or through others
-  Wait first;                      // an example of these waits
+  std::uint32_t rank = 0;     // kUnexplained: the first rank that waits
+  std::uint32_t waiting = 0;  // number of calls that wait for it, directly or through other calls
+  Wait first;                 // an example of these waits
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
   EvidencePlace place;             // the source of the waiting call
   // kDeviceStopped: a sequence number, in the group of `first`, that `peer` has done.
@@ -36,13 +36,13 @@ struct DiagnosisRoot {
   std::uint32_t peer = 0;  // kDeviceStopped: a peer that got further
 };
 
-/// A rank that may be the root: it may not have made a call that others wait for, or its position
-/// is unknown. Never blamed.
+/// A rank that may be the root: it may not have made a call that other ranks wait for, or its
+/// position is unknown. A suspect is never blamed.
 struct Suspect {
   std::uint32_t rank = 0;
-  bool behind = false;        // whether it has not made the call and waits elsewhere, by its stack
-  std::uint32_t waiting = 0;  // calls that may wait for it
-  Wait first;                 // an example
+  bool behind = false;  // whether it has certainly not made the call, but may be blocked elsewhere
+  std::uint32_t waiting = 0;       // number of calls that may wait for it
+  Wait first;                      // an example
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
   EvidencePlace place;             // the source of the waiting call
 };
@@ -51,8 +51,8 @@ struct Suspect {
 struct RankStanding {
   std::uint32_t rank = 0;
   bool has_dump = false;
-  bool spins = false;         // whether a collective that waits for peers has started on its device
-  std::uint32_t pending = 0;  // calls that are not done
+  bool spins = false;         // whether a pending call has started on its device
+  std::uint32_t pending = 0;  // number of calls that are not done
   std::optional<OpInfo> at;   // the current call
 };
 
@@ -75,7 +75,7 @@ struct Diagnosis {
   std::vector<CollectiveCheck> checks;    // all checks, including matches
   std::vector<RankStanding> ranks;        // standings of all ranks
   std::vector<GroupStanding> groups;      // groups whose members differ or that have pending calls
-  std::uint32_t pending = 0;              // calls that are not done
+  std::uint32_t pending = 0;              // number of calls that are not done
 };
 
 Diagnosis diagnose(const Evidence& evidence);

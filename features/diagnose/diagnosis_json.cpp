@@ -27,7 +27,7 @@ Json standing_json(const models::RankStanding& rank) {
 
 Json group_json(const models::EvidenceGroup& group, const models::GroupStanding& standing) {
   Json json = {{"name", group.name}, {"description", group.description}, {"ranks", standing.ranks}};
-  // Unknown: the rank has called nothing, or its dump no longer has the call.
+  // Null if the rank has called nothing, or if its dump no longer has the call.
   json["called"] = standing.called < 0 ? Json() : Json(standing.called);
   json["completed"] = standing.completed < 0 ? Json() : Json(standing.completed);
   json["pending"] = standing.pending;
@@ -58,7 +58,7 @@ Json check_json(const models::Evidence& evidence, const models::CollectiveCheck&
 
 }  // namespace
 
-// Takes the keys that a diagnosis shares with the end of a run from json_report().
+// Takes from json_report() the keys that a diagnosis shares with the end of a run.
 std::string diagnosis_json(const DiagnosisReport& report) {
   const models::Diagnosis& diagnosis = report.diagnosis;
   models::TaskGraph graph;

@@ -20,7 +20,8 @@ std::string host_standing_text(const models::RankEvidence& of, std::uint32_t ran
 /// Returns "is dead" or the like, for a process of unknown rank.
 std::string_view unplaced_text(const models::ProcessStanding& process);
 
-/// Returns a table of the file and line of each claim that fits `width`; empty if no claim has one.
+/// Returns a table, at most `width` wide, of each claim with its file and line. Returns an empty
+/// text if no claim has a file.
 std::string reasons_table(const models::Evidence& evidence, const models::Diagnosis& diagnosis,
                           std::size_t width);
 

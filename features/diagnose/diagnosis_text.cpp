@@ -43,7 +43,7 @@ class DiagnosisText {
 
   std::string run() {
     add_verdict();
-    models::TaskGraph graph;  // head of the report only
+    models::TaskGraph graph;  // has only the fields that the head of the report shows
     Report end{graph, diagnosis_.explanation, {}, {}, {}, {}, {}};
     if (report_.all) end.all_waits = diagnosis_.waits;
     text_ += hang_text(end, options_);
@@ -133,7 +133,7 @@ void DiagnosisText::add_verdict() {
 std::string DiagnosisText::lead() const {
   const models::Explanation& explanation = diagnosis_.explanation;
   if (!explanation.cycle.empty()) return summary_text(explanation);
-  if (!explanation.mismatches.empty()) return {};  // listed right below
+  if (!explanation.mismatches.empty()) return {};  // the report lists them right below
   std::vector<std::uint32_t> ranks;
   bool died = false;
   for (const DiagnosisRoot& root : diagnosis_.roots) {
@@ -156,7 +156,7 @@ std::string DiagnosisText::lead() const {
   return {};
 }
 
-// Names the first of the processes in the worst state; add_unplaced() lists all of them.
+// Names the first of the processes in the worst state; add_unplaced() lists all processes.
 std::string DiagnosisText::lead_of_unplaced() const {
   const auto worst =
       std::max_element(diagnosis_.unplaced.begin(), diagnosis_.unplaced.end(),
@@ -210,7 +210,7 @@ void DiagnosisText::add_why() {
   text_ += rows;
 }
 
-// Lists the roots. Roots of one kind that the same call waits for share an entry.
+// Lists the roots. Roots of one kind that one call waits for share an entry.
 void DiagnosisText::add_roots() {
   if (diagnosis_.roots.empty()) return;
   add_heading(roots_heading(diagnosis_.explanation));

@@ -15,16 +15,16 @@ namespace pipesim::viz {
 struct DiagnosisReport {
   const models::Evidence& evidence;
   const models::Diagnosis& diagnosis;
-  std::vector<models::OutsideText> notes;  // what was read, and what was not
-  bool all = false;                        // shows every wait, rank and group
-  bool why = false;                        // shows the file and line of each claim
+  std::vector<models::OutsideText> notes;  // notes on what was read and what was not
+  bool all = false;                        // whether to show every wait, rank and group
+  bool why = false;                        // whether to show the file and line of each claim
 };
 
 /// Returns the report: verdict, cycle, roots, mismatched calls, and the progress of ranks and
 /// groups.
 std::string diagnosis_text(const DiagnosisReport& report, const TextOptions& options);
 
-/// Returns the verdict as text and JSON write it, such as "undecided".
+/// Returns the text of the verdict for reports and JSON: "undecided".
 std::string diagnosis_verdict(const models::Diagnosis& diagnosis);
 
 /// Returns one JSON object with a line end. docs/reference/json.md describes every key.

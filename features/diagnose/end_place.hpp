@@ -15,7 +15,8 @@
 
 namespace pipesim::models {
 
-/// The vocabulary of an end: two ends with the same vocabulary have comparable positions.
+/// The vocabulary of an end: the positions of two ends are comparable if the ends share a
+/// vocabulary.
 enum class EndWords : std::uint8_t {
   kOps,       // ops of a task graph
   kCalls,     // calls on communicators
@@ -29,12 +30,12 @@ struct EndPlace {
   std::string verdict;
   bool decided = true;             // whether the ranks to blame are known; false for some stacks
   std::set<std::uint32_t> blamed;  // ranks of the cycle; without a cycle, the root causes
-  std::vector<OutsideText> at;     // current calls of each rank, without sequence numbers
-  std::vector<bool> waits;         // whether any op of the rank is not done
-  std::vector<bool> known;         // whether evidence of the rank exists
+  std::vector<OutsideText> at;     // [rank]: its current calls, without sequence numbers
+  std::vector<bool> waits;         // [rank]: whether any of its ops is not done
+  std::vector<bool> known;         // [rank]: whether evidence of it exists
 };
 
-/// Summarizes a hang; reports call it `name`.
+/// Summarizes a hang; reports call the hang `name`.
 EndPlace end_place(const Diagnosis& diagnosis, std::string name);
 EndPlace end_place(const Explanation& explanation, std::string name);
 EndPlace end_place(const LaunchLog& log, const LaunchLogDiagnosis& diagnosis, std::string name);
@@ -45,14 +46,14 @@ struct EndDifference {
   bool blamed = false;
   bool ranks = false;                // whether the numbers of ranks differ
   std::vector<std::uint32_t> waits;  // ranks that wait in only one of the two hangs
-  std::vector<std::uint32_t> at;  // ranks in different calls, if both ends use the same vocabulary
+  std::vector<std::uint32_t> at;     // ranks in different calls, if the two ends share a vocabulary
 
   bool any() const { return verdict || blamed || ranks || !waits.empty() || !at.empty(); }
 };
 
 /// Compares two hangs. Ignores sequence numbers: a restarted job hangs at the same place in another
 /// step. Stacks have their own verdicts, so `compare` skips verdicts between stacks and other
-/// evidence. It compares the blamed ranks if the stacks show them.
+/// evidence. It still compares the blamed ranks if the stacks show blamed ranks.
 EndDifference compare(const EndPlace& a, const EndPlace& b);
 
 }  // namespace pipesim::models

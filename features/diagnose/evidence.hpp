@@ -1,5 +1,5 @@
 // Evidence of a real job that hangs: the calls of each rank, and their progress. Readers of dumps
-// and logs (formats/) produce it; features/diagnose/diagnosis.hpp explains it.
+// and logs produce the evidence; features/diagnose/diagnosis.hpp explains the hang.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ using TensorSizes = std::vector<std::vector<std::int64_t>>;
 /// One operation of a communicator, as the rank that called it recorded it.
 struct RecordedOp {
   std::uint64_t record = 0;  // position in the call order of this rank
-  OutsideText name;          // "all_reduce", "send", "recv"
+  OutsideText name;          // operation: "all_reduce", "send", "recv"
   // Whether it is a send or recv, from `source` to `target` (ranks of the job).
   bool message = false;
   std::uint32_t source = 0;
@@ -45,13 +45,13 @@ struct EvidencePlace {
   std::uint64_t line = 0;         // line number, from 1; 0: the whole file
 };
 
-/// One call of a rank: a single operation, or several coalesced ones.
+/// One call of a rank: a single operation, or several coalesced operations.
 struct RecordedCall {
   std::uint32_t group = 0;  // index in Evidence::groups
   bool messages = false;  // whether it consists of sends and recvs, which have their own numbering
-  // Counts collectives of the group, or this rank's sends and recvs in it.
+  // Number among the collectives of the group, or among this rank's sends and recvs in the group.
   std::uint64_t sequence = 0;
-  std::uint32_t repeat = 0;  // number of earlier calls with the same sequence number; usually 0
+  std::uint32_t repeat = 0;  // number of earlier calls with this sequence number; usually 0
   bool coalesced = false;
   std::vector<RecordedOp> ops;    // ops in call order, without the mark that ends coalescing
   std::uint64_t last_record = 0;  // record number of the last op, or of the end mark
@@ -86,7 +86,7 @@ struct GroupProgress {
 /// The position of a rank's host thread, from its stack.
 struct HostStanding {
   bool waits = false;  // whether it waits for other ranks or for its device
-  OutsideText at;      // "load_config (data.py:40)"
+  OutsideText at;      // function and line: "load_config (data.py:40)"
   EvidencePlace place;
 };
 
@@ -98,7 +98,7 @@ enum class ProcessState : std::uint8_t {
   kDead,
 };
 
-/// A process as NCCL's log, RAS and stacks name it. Empty fields are unknown.
+/// The identity of a process in NCCL's log, RAS reports and stacks. Empty fields are unknown.
 struct ProcessId {
   OutsideText host;
   OutsideText pid;
@@ -121,11 +121,11 @@ struct ProcessStanding {
 
 struct RankEvidence {
   bool has_dump = false;  // whether the evidence has calls of the rank
-  // The evidence has all of its calls; otherwise a missing call may have been made.
+  // Whether the evidence has all of its calls. Otherwise, a missing call may have been made.
   bool complete = true;
   // Whether the rank may be blocked in one of `calls`, because their state is unknown.
   bool may_wait = false;
-  OutsideText source;                   // the file
+  OutsideText source;                   // name of its file
   std::vector<RecordedCall> calls;      // ordered by record number
   std::vector<GroupProgress> progress;  // sorted by group; some groups may be missing
   std::optional<HostStanding> host;
@@ -134,11 +134,11 @@ struct RankEvidence {
 
 struct Evidence {
   OutsideText name;    // title of the report: the folder or file
-  OutsideText format;  // "Flight Recorder 2.9"
+  OutsideText format;  // kind and version: "Flight Recorder 2.9"
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
   std::vector<OutsideText> files;   // files that contain the facts
-  // Processes of unknown rank that others wait for, or may wait for.
+  // Processes of unknown rank that other ranks wait for, or may wait for.
   std::vector<ProcessStanding> unplaced;
 };
 
@@ -149,7 +149,7 @@ OutsideText place_text(const Evidence& evidence, const EvidencePlace& place);
 inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;
 
 /// Returns the op and its group, as reports name a call: "all_reduce dp", "all_to_all pg74". Adds
-/// "pg" to a group name that is only a number, as PyTorch's are.
+/// "pg" to a group name that is only a number, because PyTorch numbers groups.
 OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank);
 
 /// Returns the name of a group in reports: "TENSOR_MODEL_PARALLEL_GROUP (pg38)".

@@ -7,7 +7,8 @@
 namespace pipesim::models {
 namespace {
 
-// Returns the progress of a rank in each group: its own counters, or else what its calls show.
+// Returns the progress of a rank in each group: from its own counters or, without counters, from
+// its calls.
 std::map<std::uint32_t, GroupStanding> standings_of(const RankEvidence& rank) {
   std::map<std::uint32_t, GroupStanding> result;
   for (const RecordedCall& call : rank.calls) {

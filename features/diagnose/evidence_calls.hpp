@@ -22,7 +22,7 @@ OpInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCal
 Wait wait_of(const sim::WaitGraph& graph, const sim::WaitEdge& edge,
              const std::function<OpInfo(sim::ActorId)>& describe);
 
-/// Returns the mismatched collectives. Sets `groups` for the groups of these collectives.
+/// Returns the mismatched collectives. Sets groups[g] for each group g of these collectives.
 std::vector<Misfit> find_misfits(const Evidence& evidence,
                                  const std::vector<CollectiveCheck>& checks,
                                  std::vector<bool>& groups);

@@ -27,7 +27,8 @@
 namespace pipesim::app {
 namespace {
 
-// Returns the rank in the file name, else 0. For kinds of evidence that allow any file name.
+// Returns the rank in the file name, or 0 without a rank: for kinds of evidence that allow any file
+// name.
 std::optional<std::uint32_t> any_file(const std::string& path) {
   const std::string name = std::filesystem::path(path).replace_extension().string();
   return formats::rank_of_dump(name).value_or(0);
@@ -258,8 +259,8 @@ LaunchLogReading read_launch_logs(const std::vector<std::string>& paths, const C
   return reading;
 }
 
-// Returns the rank of each pid. Empty unless all processes of the job are known and have different
-// pids: containers often give all processes the same pid.
+// Returns the rank of each pid. Returns an empty map unless all processes of the job are known and
+// have different pids: containers often give all processes the same pid.
 static std::map<std::string, std::uint32_t> ranks_of_pids(const models::KnownJob& known) {
   std::map<std::string, std::uint32_t> ranks;
   for (const auto& [id, rank] : known.processes) ranks.emplace(id.pid, rank);

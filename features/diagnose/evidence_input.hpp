@@ -23,18 +23,18 @@ struct EvidenceFile {
   std::optional<std::uint32_t> rank;  // rank in the file name
 };
 
-/// Returns the rank of a file, from its name; nullopt if a folder's files of that name are not
-/// evidence.
+/// A function that returns the rank in a file name; nullopt if a file of such a name in a folder is
+/// not evidence.
 using RankOfName = std::optional<std::uint32_t> (*)(const std::string& path);
 
-/// Returns the files of `paths` and of folders in them; the files of a folder are sorted by rank,
-/// then name. `notes` gets the number of skipped files in each folder. Throws FileError.
+/// Returns the files in `paths`, with the files of each folder in `paths`, sorted by rank, then
+/// name. `notes` gets the number of skipped files in each folder. Throws FileError.
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
                                          std::vector<models::OutsideText>& notes);
 
-// All readers below take files and folders. Unreadable files are reported, and the others are read.
-// The readers throw FileError, and ReportedMistakes if every file is unreadable. `notes` are for
-// the report.
+// All readers below take files and folders. They report unreadable files and read all other files.
+// The readers throw FileError, and ReportedMistakes if every file is unreadable. The `notes` of a
+// result are for the report.
 
 struct DumpReading {
   models::Evidence evidence;
@@ -46,8 +46,8 @@ struct DumpReading {
 DumpReading read_dumps(formats::EvidenceKind kind, const std::vector<std::string>& paths,
                        const Console& console);
 
-/// Reads reports of NCCL RAS. `hangs`: other evidence shows that the job hangs. `known`: the rank
-/// of each process, from other evidence.
+/// Reads reports of NCCL RAS. `hangs`: whether other evidence shows that the job hangs. `known`:
+/// the rank of each process, from other evidence.
 DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs,
                      const models::KnownJob& known);
 
@@ -78,7 +78,8 @@ BoxingReading read_boxings(const std::vector<std::string>& paths, const Console&
 /// dump of the Flight Recorder. Throws FileError.
 formats::EvidenceKind kind_of_evidence(const std::string& path);
 
-/// Returns the name of the evidence in reports: its only file or folder, or the number of them.
+/// Returns the name of the evidence in reports: its only file or folder, or the number of files and
+/// folders.
 std::string evidence_name(const std::vector<std::string>& paths);
 
 }  // namespace pipesim::app

@@ -18,8 +18,8 @@ enum class EvidenceKind : std::uint8_t {
   kRas,
 };
 
-/// Returns the names of the kinds for users, in the order of the enumeration: "flight-recorder" and
-/// so on.
+/// Returns the names of the kinds for users, in the order of enum EvidenceKind: "flight-recorder"
+/// and so on.
 const std::vector<std::string>& evidence_kinds();
 
 /// Returns the kind with this name, or nullopt.
@@ -29,8 +29,8 @@ std::optional<EvidenceKind> find_evidence_kind(std::string_view name);
 /// kind matches.
 std::optional<EvidenceKind> known_kind_of_evidence(std::string_view text);
 
-/// Detects the kind as above. Unknown content counts as a dump of the Flight Recorder, whose reader
-/// reports the mistake.
+/// Detects the kind like known_kind_of_evidence(), but unknown content counts as a dump of the
+/// Flight Recorder, whose reader reports the mistake.
 EvidenceKind kind_of_evidence(std::string_view beginning);
 
 }  // namespace pipesim::formats

@@ -12,7 +12,7 @@ EvidencePlace moved(EvidencePlace place, std::uint32_t files) {
   return place;
 }
 
-// Returns the index of the same group in `evidence`, or kNoIndex.
+// Returns the index in `evidence` of the group that `group` describes, or kNoIndex.
 std::uint32_t same_group(const Evidence& evidence, const EvidenceGroup& group) {
   std::uint32_t found = kNoIndex;
   for (std::uint32_t i = 0; i < evidence.groups.size(); ++i) {

@@ -86,7 +86,7 @@ class EvidenceWriter {
   models::CallIndex index_;
   std::set<std::uint32_t> roots_;
   std::set<std::uint32_t> stopped_;
-  // Calls that are blocked by call order, and the calls that block them.
+  // Calls that call order blocks, each with the call that blocks it.
   std::map<Told, Told> behind_;
   std::vector<std::vector<const RecordedCall*>> pending_;  // [rank]
   // [rank]: calls to add, which other ranks wait for
@@ -101,7 +101,7 @@ std::string EvidenceWriter::plain_name(std::uint32_t group) const {
     const bool plain = models::is_alphanumeric(c);
     name += plain ? c : '_';
   }
-  // Distinguishes groups of the same name.
+  // Distinguishes groups that share a name.
   for (std::uint32_t other = 0; other < group; ++other) {
     if (evidence_.groups[other].name == evidence_.groups[group].name) {
       name += fmt::format("_{}", group);
@@ -144,7 +144,7 @@ void EvidenceWriter::collect() {
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     if (stopped_.count(rank) > 0) continue;
     for (const RecordedCall& call : evidence_.ranks[rank].calls) {
-      // For some sends and recvs, the evidence has only the number.
+      // For some sends and recvs, the evidence has only the sequence number.
       const bool is_told = !call.messages || !call.ops.empty();
       if (is_told && call.state != CallState::kCompleted && !is_done_elsewhere(call)) {
         pending_[rank].push_back(&call);
@@ -156,7 +156,7 @@ void EvidenceWriter::collect() {
 }
 
 // Whether the rank continues once its device is done. A rank without a dump that is no root is
-// assumed to have made the same calls as the others.
+// assumed to have made the calls of the other ranks.
 bool EvidenceWriter::goes_on(std::uint32_t rank) const {
   if (roots_.count(rank) > 0) return false;
   return !evidence_.ranks[rank].has_dump || !pending_[rank].empty();
@@ -245,7 +245,7 @@ YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
     const RecordedOp* op = call.ops.empty() ? nullptr : &call.ops.front();
     const Operation operation = written_as(op == nullptr ? call.end_name : op->name);
     result.add(models::operation_name(operation), YamlNode::text(group_name(call.group)));
-    if (models::has_root(operation)) {  // the recording does not name the root
+    if (models::has_root(operation)) {  // the evidence does not name the root
       result.add("root",
                  YamlNode::value(std::to_string(evidence_.groups[call.group].ranks.front())));
     }

@@ -10,9 +10,9 @@
 namespace pipesim::formats {
 
 /// Returns a scenario in which each rank makes its pending calls, waits for its device, and then
-/// makes the calls that others wait for. Missing ranks make no calls, and stopped devices fail. The
-/// scenario expects the verdict and the roots of `diagnosis`, which belongs to `evidence`. Returns
-/// an empty string if the diagnosis is undecided or found nothing.
+/// makes the calls that other ranks wait for. Missing ranks make no calls, and stopped devices
+/// fail. The scenario expects the verdict and the roots of `diagnosis`, which belongs to
+/// `evidence`. Returns an empty string if the diagnosis is undecided or found nothing.
 std::string write_evidence_scenario(const models::Evidence& evidence,
                                     const models::Diagnosis& diagnosis);
 

@@ -105,7 +105,7 @@ class DumpReader {
                  models::Code::kLimit);
   }
 
-  // Returns a text without a copy.
+  // Returns a view of a text.
   std::string_view view(Index map, std::string_view key) const {
     const auto found = tree_.find(map, key);
     if (!found || tree_.kind(*found) == Kind::kNull) return {};
@@ -334,7 +334,7 @@ void DumpReader::read_entry(Index at) {
   if (name.empty()) throw NoDump(fmt::format("{} has no 'profiling_name'", where_));
   read_name(name, entry);
   entry.messages = truth(at, "is_p2p") || entry.op.message;
-  // Before 2.3, collectives and sends shared one number.
+  // Older dumps number collectives and sends together, under one key.
   const char* key = entry.messages && tree_.find(at, "p2p_seq_id") ? "p2p_seq_id"
                     : tree_.find(at, "collective_seq_id")          ? "collective_seq_id"
                                                                    : "seq_id";
@@ -483,8 +483,8 @@ void Merger::find_groups() {
 }
 
 // Adds the counters of `pg_status`, whose group ids are local to the process. Only entries map ids
-// to names. Ids and names both increase in creation order, so equal counts imply the same order.
-// This order is used if it agrees with all entries.
+// to names. Ids and names both increase in creation order, so with equal numbers of ids and names,
+// the k-th id has the k-th name. This mapping is used if it agrees with all entries.
 void Merger::add_status(const FlightRecorderDump& dump, models::RankEvidence& rank) {
   std::map<std::int64_t, std::string> name_of;
   for (const auto& entry : dump.entries) {
@@ -567,8 +567,9 @@ void Merger::place_ends(const FlightRecorderDump::Entry& entry, std::uint32_t gr
   grow(std::max(op.source, op.target));
 }
 
-// Adds an op with the number of call `at`, which is coalesced with it. Two of the end marks name
-// the coalesced ops: any earlier op was a separate call.
+// Adds an op that shares the number of call `at`, because both are coalesced. Two of the end marks
+// imply the names of the coalesced ops. Earlier ops with other names then stay in `call`, and the
+// ops of the mark become a new call.
 void Merger::extend(std::vector<RecordedCall>& calls, std::size_t at, models::RecordedOp op) {
   constexpr std::string_view kEnd = "coalesced";
   const bool ends = !op.message && op.name.ends_with(kEnd);

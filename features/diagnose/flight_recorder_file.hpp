@@ -16,7 +16,7 @@
 
 namespace pipesim::formats {
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a dump, in bytes.
 inline constexpr std::size_t kMaxDumpBytes = std::size_t{256} << 20;
 
 /// The content of one dump, before groups are matched between ranks.

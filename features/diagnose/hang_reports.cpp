@@ -62,7 +62,7 @@ std::string op_name(std::string_view type) {
   const auto* known = std::find_if(kNames.begin(), kNames.end(),
                                    [&](const auto& name) { return name.first == type; });
   if (known != kNames.end()) return known->second;
-  std::string name = models::printable(type);  // reports print it
+  std::string name = models::printable(type);  // printable, because reports print the name
   std::transform(name.begin(), name.end(), name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
@@ -275,7 +275,7 @@ void HangReports::check_numbers(const LogLine& line, std::optional<std::uint32_t
   if (line.rank && local && *line.rank != *local) numbered_by_ = line.rank;
 }
 
-// Adds the lagging ranks. Their ranks in the job are unknown.
+// Adds the lagging ranks as processes of unknown rank.
 void HangReports::add_unplaced(models::Evidence& evidence) const {
   const auto add = [&](std::uint32_t rank, const models::EvidencePlace& place) {
     evidence.unplaced.push_back({models::ProcessState::kBehind,
@@ -372,15 +372,16 @@ void HangReports::add_fr_traces(models::Evidence& evidence) const {
   }
 }
 
-// Adds each pair of mismatched calls as one call of a group whose other members are unknown. Older
-// versions name only ranks that differ from others; then all of them count as one group.
+// Adds each pair of mismatched calls as one call of a group whose other members are unknown. A
+// report of an older version of PyTorch names a single rank, whose call differs from the calls of
+// other ranks; the ranks of all such reports count as one group.
 void HangReports::add_fingerprints(models::Evidence& evidence) const {
   struct Call {
     const Fingerprint* fingerprint;
     models::EvidencePlace place;
   };
   std::map<std::uint32_t, Call> calls;        // calls by rank
-  std::map<std::uint32_t, std::uint32_t> of;  // union-find parent of each rank, by group
+  std::map<std::uint32_t, std::uint32_t> of;  // union-find parent of each rank; a tree is a group
   const auto first_of = [&](std::uint32_t rank) {
     while (of.at(rank) != rank) rank = of.at(rank);
     return rank;

@@ -21,7 +21,7 @@
 
 namespace pipesim::formats {
 
-/// Characters that end a value in such a line.
+/// Characters that end a value in a line of a report.
 inline constexpr std::string_view kValueEnds = " ,)<";
 
 /// Converts "ALLREDUCE" to "all_reduce", the name in the Flight Recorder.
@@ -29,7 +29,7 @@ std::string op_name(std::string_view type);
 
 class HangReports {
  public:
-  /// Takes a line of such a report. Returns false for other lines.
+  /// Takes a line of one of these reports. Returns false for other lines.
   bool take(const LogLine& line, const models::EvidencePlace& place);
 
   /// Returns one more than the largest job rank in the reports.
@@ -65,13 +65,13 @@ class HangReports {
     std::uint32_t local = 0;
     std::uint64_t sequence = 0;
     models::OutsideText op;
-    models::OutsideText shape;  // "[10, 20]"
+    models::OutsideText shape;  // sizes of the tensor: "[10, 20]"
     models::OutsideText types;
 
     friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
   };
   struct Difference {
-    std::optional<std::uint32_t> rank;  // rank of the job that logged it
+    std::optional<std::uint32_t> rank;  // rank in the job of the process that logged the report
     Fingerprint own;
     std::optional<Fingerprint> other;
     models::EvidencePlace place;
@@ -95,7 +95,8 @@ class HangReports {
   Desync desync_;
   std::map<std::uint32_t, models::EvidencePlace> barrier_waits_;    // ranks that wait in a barrier
   std::map<std::uint32_t, models::EvidencePlace> barrier_missing_;  // ranks that did not arrive
-  // This rank's reports number ranks in a group, not in the job.
+  // A rank whose reports number ranks in a group instead of the job; nullopt if there is no such
+  // rank.
   std::optional<std::uint32_t> numbered_by_;
   std::vector<FrTrace> traces_;
   std::vector<Difference> differences_;

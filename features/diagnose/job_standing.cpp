@@ -19,7 +19,7 @@ using EntryKind = RecordEntry::Kind;
 using CallNumber = std::tuple<std::uint32_t, bool, std::int64_t>;
 
 // Returns the group of the record for each group of the evidence. Groups correspond if they have
-// the same members. Among several such groups, the name decides, or else the order.
+// the same members. Among several groups with these members, the name decides, or else the order.
 std::vector<std::uint32_t> same_groups(const Record& record, const Evidence& evidence) {
   std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> by_members;
   for (std::uint32_t i = 0; i < record.groups.size(); ++i) {
@@ -161,7 +161,8 @@ class JobFinder {
   std::vector<std::uint32_t> groups_;
 };
 
-// Whether the record has the same operation at this call. Dumps name a barrier by its all_reduce.
+// Whether `entry` of the record has the operation of `call`. Dumps name a barrier by its
+// all_reduce.
 bool JobFinder::fits(const RecordedCall& call, const RecordEntry& entry) {
   if (call.ops.empty() || call.coalesced) return true;
   const RecordedOp& op = call.ops.front();

@@ -61,12 +61,13 @@ class LogDiagnoser {
   const LaunchLogHints& hints_;
   std::vector<std::map<std::string, std::uint32_t>> index_;  // [rank]: the index of each op
   std::uint32_t most_ = 0;                                   // most launches of any op
-  std::vector<std::uint32_t> component_;  // [rank]: ranks that share ops are in one stage
-  std::map<std::uint32_t, std::vector<std::string>> order_;  // ops per component
+  // [rank]: its stage; ranks that share ops are in one stage.
+  std::vector<std::uint32_t> component_;
+  std::map<std::uint32_t, std::vector<std::string>> order_;  // ops of each stage, in order
   std::vector<std::vector<std::string>> column_ops_;  // ops per column; empty: columns are streams
   std::vector<Waiting> waiting_;
   sim::WaitGraph graph_;
-  std::vector<std::optional<OpInfo>> needed_;  // missing op of each edge
+  std::vector<std::optional<OpInfo>> needed_;  // [edge]: the missing op, if known
   LaunchLogDiagnosis result_;
 };
 
@@ -75,8 +76,8 @@ const LoggedOp* LogDiagnoser::find(std::uint32_t rank, const std::string& op) co
   return at == index_[rank].end() ? nullptr : &log_.ranks[rank].ops[at->second];
 }
 
-// Groups ranks into stages. Ranks of one stage have ops of the same names; a rank that hangs early
-// has fewer.
+// Groups ranks into stages. The ranks of a stage share op names; a rank that hangs early has fewer
+// ops.
 void LogDiagnoser::find_components() {
   component_.resize(log_.ranks.size());
   std::iota(component_.begin(), component_.end(), 0U);
@@ -248,8 +249,8 @@ std::optional<std::uint32_t> LogDiagnoser::entered(std::uint32_t rank,
   return it == nullptr ? 0 : it->entered;
 }
 
-// Finds the first execution of `op` that a member has not entered; later executions wait for the
-// same members.
+// Finds the first execution of `op` that a member has not entered; later executions wait for no
+// other members.
 std::optional<Waiting> LogDiagnoser::waiting_in(std::uint32_t rank, std::uint32_t op) const {
   const LoggedOp& own = log_.ranks[rank].ops[op];
   const std::vector<std::uint32_t> group = members(rank, own.name);

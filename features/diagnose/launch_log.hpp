@@ -20,8 +20,8 @@ struct LoggedOp {
   OutsideText name;
   OutsideText thread;
   OutsideText stream;          // empty if the log does not give it
-  std::uint32_t entered = 0;   // lines before a launch
-  std::uint32_t launched = 0;  // lines after a launch
+  std::uint32_t entered = 0;   // number of lines before a launch
+  std::uint32_t launched = 0;  // number of lines after a launch
   std::uint64_t line = 0;      // last line of the op, in log order
 };
 
@@ -35,7 +35,7 @@ struct LoggedThread {
 
 struct LoggedRank {
   bool has_log = false;
-  OutsideText source;         // the file with its first line
+  OutsideText source;         // name of the file with its first line
   std::vector<LoggedOp> ops;  // ops in the order of their first lines
   std::vector<LoggedThread> threads;
 };
@@ -48,7 +48,7 @@ struct LaunchLog {
 
 /// Facts that logs lack.
 struct LaunchLogHints {
-  /// Columns of the table: name and ops. Empty: one column per stream.
+  /// Columns of the table: name and ops. If there are none, each stream is a column.
   std::vector<std::pair<std::string, std::vector<std::string>>> phases;
   /// Collectives and their groups: the members of a group wait for each other in the op. An op that
   /// is not listed is a collective, with the groups of `groups`, if its name contains "nccl".
@@ -63,7 +63,7 @@ struct LoggedProgress {
   std::uint32_t rounds = 0;    // iterations with all ops launched
   std::uint32_t expected = 0;  // the most launches of any op: the log shows no more iterations
   OutsideText launched;        // last op launched in the next iteration; empty: none
-  OutsideText next;            // the first op not launched
+  OutsideText next;            // first op of this iteration that was not launched
   bool open = false;           // whether `next` was entered
 };
 
@@ -103,7 +103,8 @@ struct CountDifference {
 };
 
 /// Compares the log of a real hang with the end of a simulated run. The result is sorted by rank,
-/// then in scenario order; ops that only the log has come last. Empty: the ends are the same.
+/// then in scenario order; ops that only the log has come last. An empty result means that the log
+/// and the run agree.
 std::vector<CountDifference> compare(const LaunchLog& log, const Explanation& simulated);
 
 }  // namespace pipesim::models

@@ -12,7 +12,7 @@
 namespace pipesim::formats {
 namespace {
 
-// Limits of the reader: longer lines are not launches.
+// Limits of the reader: a longer line is not a launch, and more ops are an error.
 constexpr std::size_t kMaxLineBytes = std::size_t{1} << 16;
 constexpr std::size_t kMaxOps = 1'000'000;
 

@@ -16,7 +16,7 @@
 
 namespace pipesim::formats {
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a log, in bytes.
 inline constexpr std::size_t kMaxLogBytes = std::size_t{1} << 30;
 
 /// Returns the rank at the end of a log's file name: `rank_3.log`.

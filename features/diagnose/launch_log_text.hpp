@@ -15,7 +15,7 @@ struct LaunchLogReport {
   const models::LaunchLog& log;
   const models::LaunchLogDiagnosis& diagnosis;
   std::vector<models::OutsideText> notes;
-  bool all = false;  // shows every wait and thread
+  bool all = false;  // whether to show every wait and thread
 };
 
 /// Returns the report: verdict, cycle, ranks to look at, launches that do not return, progress of

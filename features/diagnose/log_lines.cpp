@@ -11,7 +11,7 @@ namespace pipesim::formats {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";
-constexpr std::size_t kMaxParts = 12;  // parts of one broken line
+constexpr std::size_t kMaxParts = 12;  // maximum number of parts of one broken line
 
 std::optional<std::uint32_t> rank_in(std::string_view digits) {
   std::uint32_t value = 0;
@@ -189,7 +189,7 @@ std::string_view word_after(std::string_view text, std::string_view key, std::st
 }
 
 std::string_view label_of(std::string_view line) {
-  constexpr std::size_t kMaxLabels = 4;  // labels of a collector and a launcher, and a time stamp
+  constexpr std::size_t kMaxLabels = 4;  // for labels of collectors and launchers, and time stamps
   constexpr std::array kForms = {time_size, word_label,    compose_label,
                                  ray_label, bracket_label, stream_label};
   std::size_t size = 0;

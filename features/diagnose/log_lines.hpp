@@ -1,5 +1,5 @@
-// Lines of a job's output as people keep and paste it: with launcher labels, colors, and long lines
-// broken at the width of a terminal.
+// Lines of a job's output, as users save and paste the output: with launcher labels, colors, and
+// long lines broken at the width of a terminal.
 #pragma once
 
 #include <charconv>
@@ -20,7 +20,7 @@ struct LogLine {
   std::optional<std::uint32_t> rank;  // rank of the job, from `[rank12]:` or the label
 };
 
-/// The longest line that is read; longer lines are not log lines.
+/// The maximum size of a line, in bytes; longer lines are skipped.
 inline constexpr std::size_t kMaxLogLine = std::size_t{1} << 16;
 
 /// Returns `text` without color codes.
@@ -63,7 +63,7 @@ std::optional<Number> number_after(std::string_view text, std::string_view key, 
   return number_at<Number>(text.substr(at + key.size()), base);
 }
 
-/// Returns the text from `key` to the next of `ends`; empty if `key` is missing.
+/// Returns the text after `key`, up to the next character of `ends`; empty if `key` is missing.
 std::string_view word_after(std::string_view text, std::string_view key, std::string_view ends);
 
 /// Returns `text` without white space at its ends.

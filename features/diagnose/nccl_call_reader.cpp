@@ -1,7 +1,7 @@
 // HOST:PID:TID [DEV] NCCL INFO OP: opCount HEX sendbuff P recvbuff P count N datatype D op O root R
 // comm 0xPTR [nranks=N] stream 0xPTR
-// NCCL 2.4 to 2.30 use this form. `opCount` does not number the calls: calls in an NCCL group share
-// it, and within one node it may stay 0.
+// NCCL 2.4 to 2.30 log a call in this form. `opCount` does not number the calls: calls in an NCCL
+// group share one `opCount`, and within one node `opCount` may stay 0.
 #include "features/diagnose/nccl_call_reader.hpp"
 
 #include <algorithm>
@@ -137,8 +137,9 @@ models::ProcessId process_id(const NcclProcess& process) {
 
 }  // namespace
 
-// Returns ranks in communicators of `size` if they are ranks of the job: the communicators must
-// have the same processes, and number them like each other and like the labels.
+// Returns the ranks of processes in communicators of size `size`, if these ranks are ranks of the
+// job. All such communicators must have the same processes as members and number them alike, and
+// the numbers must agree with the labels.
 std::map<std::string, std::uint32_t> NcclCallReader::ranks_in_largest(std::uint32_t size) const {
   std::map<std::string, std::uint32_t> result;
   std::map<std::string, std::set<std::string>> members;  // process names by hash
@@ -207,7 +208,8 @@ std::vector<NcclGroup> NcclCallReader::groups() const {
       const Key key = it.hash.empty() ? Key("", it.ranks, it.order) : Key(it.hash, it.ranks, 0);
       NcclGroup& group = by_key[key];
       group.size = it.ranks;
-      // Without a hash, members certainly share a communicator only if all processes fit in it.
+      // Without a hash, members certainly share a communicator only if all processes fit into one
+      // communicator.
       group.joined = !it.hash.empty() || processes_.size() <= it.ranks;
       group.members[rank->second] = {&process, address};
       if (it.rank) group.job_rank[*it.rank] = rank->second;

@@ -17,7 +17,7 @@
 
 namespace pipesim::formats {
 
-/// The most calls that are read; later calls are ignored.
+/// The maximum number of calls that are read; later calls are ignored.
 inline constexpr std::size_t kMaxNcclCalls = 4'000'000;
 
 class NcclCallReader {
@@ -29,10 +29,10 @@ class NcclCallReader {
 
   /// Returns the calls of all communicators whose lines can be matched: by their `Init COMPLETE`
   /// lines, or by their size and order. A call that all known members made counts as done. `files`
-  /// are those of the evidence.
+  /// are the files of the evidence.
   models::Evidence evidence(const std::vector<std::string>& files) const;
 
-  /// Notes on facts that these lines do not show.
+  /// Returns notes on facts that lines about calls do not show.
   std::vector<models::OutsideText> notes() const;
 
   /// Returns host programs with these calls, in their order, on their streams. The scenario expects

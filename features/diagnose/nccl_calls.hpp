@@ -48,14 +48,14 @@ struct NcclCall {
 struct NcclCommunicator {
   std::uint32_t order = 0;            // index among the process's communicators of this size
   std::optional<std::uint32_t> rank;  // rank in the communicator
-  std::uint32_t ranks = 0;            // 0: unknown
+  std::uint32_t ranks = 0;            // size of the communicator; 0: unknown
   models::OutsideText hash;           // empty: unknown
   // Whether its initialization was logged, so that its first call is known.
   bool from_start = false;
 };
 
 struct NcclProcess {
-  models::OutsideText name;           // "host:pid"
+  models::OutsideText name;           // host and pid: "host:pid"
   std::optional<std::uint32_t> told;  // rank in the job, from a label
   std::uint32_t device = 0;
   std::map<std::string, NcclCommunicator> communicators;  // communicators by address
@@ -66,7 +66,7 @@ struct NcclProcess {
 struct NcclGroup {
   models::OutsideText name;
   std::uint32_t size = 0;
-  // Processes and addresses by job rank.
+  // [job rank]: the process, and its address of the communicator.
   std::map<std::uint32_t, std::pair<const NcclProcess*, std::string>> members;
   std::map<std::uint32_t, std::uint32_t> job_rank;  // job rank by rank in the communicator
   bool from_start = true;

@@ -25,9 +25,10 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxWorksOfRank = 1000;  // more works do not time out at once
+constexpr std::size_t kMaxWorksOfRank = 1000;  // maximum number of timed-out works of a rank
 constexpr std::size_t kMaxWorks = 1'000'000;
-// The most later works after a timeout. The log has only their numbers.
+// The maximum number of works that are added after a timed-out work. The log has only the numbers
+// of such works.
 constexpr std::int64_t kMaxBehind = 1000;
 
 // The mark of a group in a squeezed line: "[pgid0pgguid0(default_pg)rank3]", "[pg1rank3]". Name and
@@ -280,7 +281,7 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
 }
 
 // Adds the group to works without one. The watchdog logs a work and its group in two lines of one
-// rank. They belong together if only one group of the rank has this number.
+// rank. The two lines belong together if only one group of the rank has this number.
 std::vector<NcclLogReader::Work> NcclLogReader::resolved_works() const {
   using RankNumber = std::pair<std::uint32_t, std::uint64_t>;
   std::map<RankNumber, std::set<std::string>> groups_at;
@@ -325,8 +326,8 @@ std::vector<NcclLogReader::Work> NcclLogReader::resolved_works() const {
   return result;
 }
 
-// Returns groups whose counts do not number their works, because sends and recvs count as well, or
-// works are coalesced.
+// Returns groups whose counts do not number their works, because the counts include sends and
+// recvs, or because works are coalesced.
 std::set<std::string> NcclLogReader::unusable_counts(const std::vector<Work>& works) const {
   std::set<std::string> groups;
   for (const Count& count : counts_) {
@@ -363,7 +364,7 @@ std::map<std::uint32_t, NcclLogReader::Failure> NcclLogReader::own_failures() co
     };
     const bool lives = std::any_of(works_.begin(), works_.end(), speaks) ||
                        std::any_of(counts_.begin(), counts_.end(), speaks);
-    // An error after a timeout of any rank may follow from it.
+    // An error after a timeout of any rank may follow from the timeout.
     const auto before = [&, &place = failure.place](const auto& it) {
       return later(place, it.writer.place);
     };

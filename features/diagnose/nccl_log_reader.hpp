@@ -34,13 +34,13 @@ class NcclLogReader {
   bool read(const std::string& text, models::Diagnostics& diagnostics,
             const std::string& name = {});
 
-  /// Timeouts as pending calls, and the progress of ranks. The members of a group are the ranks
-  /// that named it; the default group has all known ranks of the job. A call without a known group
-  /// is in its own group, so it matches no other call.
+  /// Returns timeouts as pending calls, and the progress of ranks. The members of a group are the
+  /// ranks that named it; the default group has all known ranks of the job. A call without a known
+  /// group is in its own group, so it matches no other call.
   models::Evidence evidence() const;
 
-  /// Notes on other facts: incomplete communicator initializations, link errors, and missing ranks
-  /// or numbers.
+  /// Returns notes on other facts: incomplete communicator initializations, link errors, and
+  /// missing ranks or numbers.
   std::vector<models::OutsideText> notes() const;
 
   /// Returns the calls that NCCL logged itself; `evidence` does not contain them.

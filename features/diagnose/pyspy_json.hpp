@@ -13,7 +13,7 @@ namespace pipesim::formats {
 struct PySpyThread {
   std::string pid;
   std::string command;  // command line of the process
-  std::string name;     // name or id
+  std::string name;     // name or id of the thread
   bool active = false;
   std::vector<models::StackFrame> frames;  // innermost first
 };

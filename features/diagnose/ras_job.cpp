@@ -19,7 +19,7 @@ std::string_view short_name(std::string_view host) { return host.substr(0, host.
 
 enum class SameHost : std::uint8_t { kNo, kYes, kNotKnown };
 
-// Compares two hosts. A name and an address can belong to the same host.
+// Compares two hosts. A name and an address can belong to one host.
 SameHost same_host(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty() || is_address(a) != is_address(b)) return SameHost::kNotKnown;
   const bool same = is_address(a) ? a == b : short_name(a) == short_name(b);
@@ -35,8 +35,8 @@ bool gpus_differ(const ProcessId& a, const ProcessId& b) {
 RasJob::RasJob(const std::vector<RasReport>& reports, const models::KnownJob& known)
     : known_(known), ranks_(known.ranks) {
   for (const RasReport& report : reports) collect(report);
-  // If communicators that span the job number it differently, none of them gives job ranks. The
-  // same holds if one contradicts other known facts.
+  // If communicators that span the job number its processes differently, or if one of them
+  // contradicts other known facts, no communicator gives job ranks.
   bool consistent = true;
   std::uint32_t most = 0;
   for (const RasReport& report : reports) {

@@ -26,7 +26,7 @@ class RasJob {
   /// Returns the number of a member in the last report.
   std::uint32_t number_of(const RasCommunicator& communicator, const RasMember& member);
 
-  /// Returns the count of numbers in use.
+  /// Returns how many numbers are in use.
   std::uint32_t size() const { return ranks_ + static_cast<std::uint32_t>(names_.size()); }
 
   /// Returns the name of a number that is not a rank: "rank 3 of communicator ab12 (process 41 on
@@ -45,7 +45,7 @@ class RasJob {
   const models::KnownJob& known_;
   std::set<const models::ProcessId*, ByProcess> processes_;
   bool all_listed_ = true;  // whether each member of a communicator has a known process
-  // Ranks from communicators that span the job.
+  // Ranks by process, from communicators that span the job.
   std::map<const models::ProcessId*, std::uint32_t, ByProcess> rank_of_;
   std::set<std::string> spanning_;  // hashes of communicators that span the job
   std::uint32_t ranks_ = 0;

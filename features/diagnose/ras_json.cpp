@@ -49,7 +49,7 @@ models::ProcessId process_of(const PlainTree& tree, Index object) {
           string_of(tree, object, "cuda_dev")};
 }
 
-// Returns the member for an object in a list of ranks.
+// Returns the member that an object in a list of ranks describes, or nullptr.
 RasMember* member_of(const PlainTree& tree, Index object, std::uint32_t file,
                      RasCommunicator& communicator) {
   const auto rank = ras_rank(number_of(tree, object, "rank"));

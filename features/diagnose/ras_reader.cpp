@@ -125,7 +125,7 @@ void RasEvidence::add(const RasCommunicator& communicator, models::Operation ope
 
 void RasEvidence::add_processes() {
   for (const auto& [hash, communicator] : report_.communicators) {
-    // If a member does not answer, the others may be blocked in their last launch.
+    // If a member does not answer, the other members may be blocked in their last launch.
     const bool any_missing = std::any_of(
         communicator.members.begin(), communicator.members.end(),
         [](const auto& it) { return it.second.state != models::ProcessState::kNotTold; });
@@ -156,8 +156,8 @@ void RasEvidence::add_lost() {
   }
 }
 
-// Moves members of unknown rank to `unplaced` if they block the job, and drops the others. Also
-// moves ranks for which only such members wait.
+// Adds members of unknown rank to `unplaced` if they block the job, and drops all other members of
+// unknown rank. Also adds ranks of the job for which only members of unknown rank wait.
 void RasEvidence::add_unplaced() {
   if (evidence_.ranks.size() <= job_.ranks()) return;
   const models::Diagnosis found = models::diagnose(evidence_);
@@ -261,7 +261,7 @@ bool RasReader::read(const std::string& text, models::Diagnostics& diagnostics,
   return false;
 }
 
-// Whether all reports have the same count.
+// Whether all reports have one count for this rank and operation.
 bool RasReader::is_repeated(const std::string& hash, const std::string& op,
                             std::uint32_t rank) const {
   if (reports_.size() < 2) return false;
@@ -283,7 +283,8 @@ models::Evidence RasReader::evidence(bool hangs, const models::KnownJob& known) 
     }
     for (const std::string& op : ops) {
       const auto operation = models::nccl_operation(op);
-      // In a broadcast or reduce, a rank can be done before others have launched it.
+      // In a broadcast or reduce, a rank can be done before other ranks have launched the
+      // operation.
       if (!operation || !models::synchronizes_all(*operation)) continue;
       const auto counts = made.counts(communicator, op);
       const auto [least, most] = range_of(counts);

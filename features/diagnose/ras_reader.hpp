@@ -26,12 +26,13 @@ class RasReader {
   bool read(const std::string& text, models::Diagnostics& diagnostics,
             const std::string& name = {});
 
-  /// Ranks come from the processes in `known`, or from a communicator that spans the job. Other
-  /// processes that block the job are in `unplaced`. A difference of one launch can disappear, so
-  /// it counts only if `hangs` (the job is known to hang) or if a second report repeats it.
+  /// Returns the evidence of the last report. Ranks come from the processes in `known`, or from a
+  /// communicator that spans the job. Other processes that block the job are in `unplaced`. A
+  /// difference of one launch can disappear, so it counts only if `hangs` (the job is known to
+  /// hang) or if a second report repeats it.
   models::Evidence evidence(bool hangs, const models::KnownJob& known = {}) const;
 
-  /// Notes on other facts in the reports.
+  /// Returns notes on other facts in the reports.
   std::vector<models::OutsideText> notes() const;
 
  private:

@@ -28,7 +28,8 @@ struct RasMember {
   models::EvidencePlace place;
 };
 
-/// "7 ranks have launched up to operation 64". RAS lists the members of small groups only.
+/// Members with one count: "7 ranks have launched up to operation 64". RAS lists the members of
+/// small groups only.
 struct RasParty {
   std::uint32_t size = 0;
   std::int64_t count = 0;
@@ -40,7 +41,8 @@ struct RasCommunicator {
   models::OutsideText hash;
   std::uint32_t size = 0;
   std::map<std::uint32_t, RasMember> members;
-  std::map<models::OutsideText, std::vector<RasParty>> parties;  // text reports only, by operation
+  // Parties by operation; only in text reports.
+  std::map<models::OutsideText, std::vector<RasParty>> parties;
 
   /// Returns the member with this rank, and adds it if it is new.
   RasMember& member(std::uint32_t rank) {

@@ -1,5 +1,5 @@
-// The grammar is that of NCCL's src/ras/client_support.cc: sections with headings. In a section, a
-// line `#0-1 (HASH) STATUS` begins the facts about a communicator.
+// Reads the output that NCCL's src/ras/client_support.cc prints: sections with headings. In a
+// section, a line `#0-1 (HASH) STATUS` begins the facts about a communicator.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -110,8 +110,9 @@ bool RasText::take_heading(std::string_view line) {
   return false;
 }
 
-// Takes a row of a table. Job, GPUs last: "1  8  8  1  8". Communicators, ranks of each in column
-// five: "0  1  4  8  32  32  RUNNING  MISMATCH".
+// Takes a row of a table. The last column of the job's table is the number of GPUs: "1 8 8 1 8".
+// The fifth column of the communicators' table is the number of ranks of each: "0 1 4 8 32 32
+// RUNNING MISMATCH".
 bool RasText::take_table_row(std::string_view line) {
   const std::vector<std::string_view> cells = cells_of(line);
   if (cells.empty() || line.front() < '0' || line.front() > '9') return false;
@@ -267,8 +268,8 @@ void RasText::spread(RasCommunicator& communicator) {
   }
 }
 
-// Returns the size of a communicator that no table lists: the ranks that answered, plus those that
-// did not.
+// Returns the size of a communicator that no table lists: the ranks that answered, plus the ranks
+// that did not answer.
 std::uint32_t size_of(const RasCommunicator& communicator) {
   std::uint32_t size = 0;
   for (const auto& [op, parties] : communicator.parties) {

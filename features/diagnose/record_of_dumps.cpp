@@ -89,7 +89,8 @@ class DumpWriter {
   DumpedRecord result_;
   std::map<CollectiveKey, std::set<std::uint32_t>> called_;
   std::map<DumpedEnds, std::array<std::size_t, 2>> messages_;  // numbers of sends and recvs
-  std::map<DumpedEnds, std::array<std::size_t, 2>> skipped_;   // skipped first sends and recvs
+  // Numbers of skipped first sends and recvs.
+  std::map<DumpedEnds, std::array<std::size_t, 2>> skipped_;
   std::map<std::string, std::uint32_t> texts_;
   std::map<RecordPlace, std::uint32_t> places_;
   std::set<std::pair<std::uint32_t, std::int64_t>> uneven_;  // calls: group, sequence number
@@ -142,7 +143,7 @@ RecordEntry DumpWriter::entry_of(const RecordedCall& call, const RecordedOp& op)
   entry.number = static_cast<std::int64_t>(call.sequence);
   entry.place = place(call.at);
   if (op.message) entry.peer = entry.operation == Operation::kSend ? op.target : op.source;
-  // Dumps do not name the root. Any rank works if all members use the same one.
+  // Dumps do not name the root. Any rank works if all members use this rank.
   if (has_root(entry.operation)) entry.peer = evidence_.groups[call.group].ranks.front();
   if (entry.operation == Operation::kBarrier) return entry;
   const bool gives = entry.operation != Operation::kReceive &&
@@ -201,7 +202,7 @@ void DumpWriter::add_rank(std::uint32_t rank) {
 }
 
 // Uses the largest size for all members if sizes can differ between members (all_to_all, tensors of
-// several sizes). A completed call did match.
+// several sizes). A completed call certainly matched.
 void DumpWriter::agree_on_sizes() {
   using Key = std::tuple<std::uint32_t, std::int64_t, Operation>;
   std::map<Key, std::int64_t> largest;

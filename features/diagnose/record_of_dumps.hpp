@@ -17,9 +17,9 @@ struct DumpedRecord {
   std::vector<std::uint32_t> absent;  // ranks without a dump; if there are any, `record` is empty
 };
 
-/// Records the calls that the dumps of all members have. A wait that was not recorded follows each
-/// call: see Record::waits_assumed. A ring buffer keeps only the last calls, so sends and recvs
-/// between two ranks are matched from the end.
+/// Records the calls that the dumps of all members have. Adds a wait after each call, although
+/// dumps do not contain waits: see Record::waits_assumed. A ring buffer keeps only the last calls,
+/// so sends and recvs between two ranks are matched from the end.
 DumpedRecord record_of_dumps(const Evidence& evidence);
 
 /// Returns "float32" for PyTorch's "Float"; returns other names unchanged.

@@ -98,7 +98,7 @@ bool is_lock(const StackFrame& frame) {
 }
 
 // Finds the wait of a stack. Waits for a device happen inside a collective, and locks inside every
-// wait, so frames outside of them are more specific.
+// wait, so an outer frame is more specific.
 void find_place(StackGroup& group) {
   const auto say = [&](WaitPlace place, const std::string& op) {
     group.place = place;
@@ -128,7 +128,7 @@ void decide(StackDiagnosis& diagnosis) {
   std::set<std::uint32_t> others;
   for (const StackGroup& group : diagnosis.groups) {
     // Idle threads of an actor runtime are skipped. So are threads of a simulated run that wait for
-    // a lock or for input, because the other party can be anywhere.
+    // a lock or for input, because the party that they wait for is unknown.
     const bool ours = !group.frames.empty() && group.frames.front().place == "pipesim";
     const bool open = ours && (group.place == WaitPlace::kLock || group.place == WaitPlace::kInput);
     if (group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished || open)
@@ -305,7 +305,7 @@ std::vector<const ThreadStack*> telling_threads(const std::vector<const ThreadSt
   return {best == nullptr ? *main : best};
 }
 
-// Returns a thread name that ranks share. A backward thread has no such name.
+// Returns a thread name that ranks share: "backward" for a thread without its own name.
 std::string shared_name(const ThreadStack& thread) {
   const bool number = thread.thread.find_first_not_of("0123456789abcdefx") == std::string::npos;
   return number || thread.thread.starts_with("pt_autograd") ? "backward" : thread.thread;

@@ -1,4 +1,4 @@
-// Stacks of all ranks of a job that hangs: groups of ranks at the same place, and the stragglers.
+// Stacks of all ranks of a job that hangs: groups of ranks at one place, and the stragglers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace pipesim::models {
 
-/// "step (train.py:88)". For native frames, the place is a library.
+/// A frame of a stack: "step (train.py:88)". For native frames, the place is a library.
 struct StackFrame {
   OutsideText function;
   OutsideText place;
@@ -25,7 +25,7 @@ struct StackFrame {
 
 struct ThreadStack {
   std::uint32_t rank = 0;
-  OutsideText process;             // "1234: python train.py"
+  OutsideText process;             // pid and command: "1234: python train.py"
   OutsideText thread;              // name or number
   bool active = false;             // whether it runs
   std::vector<StackFrame> frames;  // innermost first
@@ -56,7 +56,7 @@ enum class WaitPlace : std::uint8_t {
   kFinished,
 };
 
-/// Returns the place in reports: "in a collective".
+/// Returns the text of a place for reports: "in a collective".
 std::string_view place_name(WaitPlace place);
 
 struct StackGroup {
@@ -69,12 +69,12 @@ struct StackGroup {
 
 enum class StackVerdict : std::uint8_t {
   kStragglers,  // most ranks wait in a collective, and some do not
-  kDifferent,   // all wait in collectives, but in different ones: no rank is blamed
-  kAlike,       // all are at the same place
+  kDifferent,   // all ranks wait in collectives, but in different collectives: no rank is blamed
+  kAlike,       // all ranks are at one place
   kUndecided,   // no rank is known to wait in a collective
 };
 
-/// Returns the verdict in reports: "odd ones out".
+/// Returns the text of a verdict for reports: "odd ones out".
 std::string_view verdict_name(StackVerdict verdict);
 
 struct StackDiagnosis {
@@ -82,8 +82,8 @@ struct StackDiagnosis {
   std::vector<StackGroup> groups;    // sorted by thread, the largest group first
   std::vector<std::uint32_t> roots;  // ranks to look at first
   std::uint32_t ranks = 0;
-  /// For kStragglers: each waiting rank waits for each straggler, because stacks do not show who
-  /// shares a collective. Otherwise no waits are known.
+  /// For kStragglers: each waiting rank waits for each straggler, because stacks do not show which
+  /// ranks share a collective. Otherwise no waits are known.
   Explanation explanation;
   std::vector<Wait> waits;
 };

@@ -15,7 +15,7 @@ struct StackReport {
   const models::StackDumps& dumps;
   const models::StackDiagnosis& diagnosis;
   std::vector<models::OutsideText> notes;
-  bool all = false;  // shows whole stacks
+  bool all = false;  // whether to show whole stacks
 };
 
 /// Returns the verdict, the ranks to look at, and each distinct stack with its ranks.

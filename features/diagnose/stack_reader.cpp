@@ -20,7 +20,7 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxThreadFrames = 1000;  // frames per thread
+constexpr std::size_t kMaxThreadFrames = 1000;  // maximum number of frames per thread
 constexpr std::size_t kMaxThreads = 1'000'000;
 constexpr const char* kMainThread = "MainThread";
 

@@ -18,7 +18,7 @@
 
 namespace pipesim::formats {
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file with stacks, in bytes.
 inline constexpr std::size_t kMaxStackBytes = std::size_t{256} << 20;
 
 /// Combines the stacks of several files, without launchers and data workers. The rank of a process
@@ -49,14 +49,14 @@ class StackReader {
 
  private:
   struct Process {
-    std::string name;  // "41: python train.py"
+    std::string name;  // pid and command: "41: python train.py"
     std::string command;
     std::string pid;
     std::string parent;
     std::optional<std::uint32_t> told;     // rank from a label or a heading
     std::optional<std::uint32_t> by_name;  // rank from the file name
     std::uint32_t file = 0;
-    std::vector<std::size_t> threads;  // indexes in dumps_.threads
+    std::vector<std::size_t> threads;  // indices in dumps_.threads
   };
   /// The state of the lines with one label. Lines with different labels can be mixed.
   struct Stream {

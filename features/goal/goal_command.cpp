@@ -28,10 +28,11 @@
 namespace pipesim::app {
 namespace {
 
-// Limit far beyond any network; sums of such times stay within the range of time.
+// The maximum of a parameter: far beyond any network, but sums of such times stay within the range
+// of time.
 constexpr std::int64_t kMaxParameter = 1'000'000'000'000;
 
-// Reads one parameter, such as "L=2500". Returns an error message, or an empty string.
+// Reads one parameter, such as "L=2500". Returns an error message, or an empty string on success.
 std::string read_parameter(const std::string& text, sim::LogGopsParameters& parameters,
                            std::string& given) {
   constexpr std::string_view kNames = "LogGOS";
@@ -148,7 +149,7 @@ int run_goal(const Arguments& arguments, const Console& console) {
                 std::string(names().statement(op))};
       }};
   const models::Explanation explanation = models::explain(result);
-  models::TaskGraph graph;  // only the fields in the head of a report
+  models::TaskGraph graph;  // has only the fields that the head of a report shows
   graph.ranks = file.program.rank_count;
   if (path != "-") graph.name = std::filesystem::path(path).stem().string();
   viz::Report report{graph, explanation, {}, {}, {}, {}, {}};

@@ -10,7 +10,7 @@
 namespace pipesim::app {
 
 /// Reads "L=2500,o=1500,g=1000,G=6,O=0,S=65535" into `parameters`. Omitted parameters keep their
-/// values. Returns an error message, or an empty string.
+/// values. Returns an error message, or an empty string on success.
 std::string read_loggops(const std::string& text, sim::LogGopsParameters& parameters);
 
 /// Whether `path` is a GOAL file, or standard input with --loggops: standard input has no extension

@@ -28,7 +28,7 @@ class GoalLabels {
     return slot.generation == generation_ ? slot.op : kNone;
   }
 
-  /// Adds a label. Returns false if it exists.
+  /// Adds a label. Returns false if the label exists.
   bool add(std::string_view label, std::uint32_t op) {
     if (2 * (used_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[slot_of(label)];

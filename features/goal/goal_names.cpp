@@ -8,7 +8,7 @@
 namespace pipesim::formats {
 namespace {
 
-// Bytes of text per entry in the list of lines.
+// Bytes of text per entry of `lines_before_`.
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Reads the text in one pass, without tokens. After a mistake, the reader skips the rest of the
 // line, so that one run reports several mistakes.
 //
-// Collects the dependencies of a rank. At the end of the rank, sorts them by the op that others
-// depend on.
+// Collects the dependencies of a rank. At the end of the rank, sorts the dependencies by the op
+// that must come first.
 #include "features/goal/goal_reader.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using sim::LogGopsProgram;
 
 constexpr std::size_t kMaxMistakes = 20;
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 62;
-constexpr std::uint64_t kMaxUnits = 256;  // number of cpus or nics
+constexpr std::uint64_t kMaxUnits = 256;  // maximum number of cpus or nics of a rank
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_of_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
@@ -62,10 +62,10 @@ class GoalReader {
  private:
   struct Dependency {
     std::uint32_t on = 0;         // index of an op
-    std::uint32_t dependent = 0;  // index of an op, may have kAtStart
+    std::uint32_t dependent = 0;  // index of an op, with or without kAtStart
   };
 
-  // These functions report a mistake and then return false.
+  // These functions return false after a mistake, which they report.
   bool statement();
   bool comment();
   bool num_ranks();
@@ -271,7 +271,7 @@ bool GoalReader::open_rank() {
   std::uint64_t rank = 0;
   if (!read_number("rank", sim::kMaxLogGopsRanks - 1, rank)) return false;
   if (opened_.empty()) {
-    // Reported once, because the other statements make no sense without it.
+    // Reports this only once: the other statements make no sense without 'num_ranks'.
     error(begin, models::Code::kGoalRank, "expected 'num_ranks' before the first rank")
         .notes.emplace_back("a GOAL file begins with 'num_ranks N'");
     at_ = end_;
@@ -280,7 +280,7 @@ bool GoalReader::open_rank() {
   if (rank >= program_.rank_count) {
     error(where, models::Code::kGoalRank,
           fmt::format("there is no rank {}: 'num_ranks' is {}", rank, program_.rank_count));
-    rank = program_.rank_count - 1;  // so that its statements are checked
+    rank = program_.rank_count - 1;  // so that the statements of this rank are checked
   } else if (opened_[rank] != 0) {
     error(where, models::Code::kGoalRank, fmt::format("rank {} is given twice", rank))
         .notes.push_back(fmt::format("the first is in {}", models::line_text({opened_[rank], 1})));
@@ -296,7 +296,8 @@ bool GoalReader::open_rank() {
   return true;
 }
 
-// Sorts the dependencies of the rank by the op that others depend on, otherwise in file order.
+// Sorts the dependencies of the rank by the op that must come first. Dependencies on one op stay in
+// file order.
 bool GoalReader::close_rank(const char* behind) {
   if (!rank_) {
     error(at_, models::Code::kGoalSyntax, "unmatched '}'");
@@ -307,7 +308,7 @@ bool GoalReader::close_rank(const char* behind) {
   const std::uint32_t first = program_.rank_begin[rank];
   const auto end = static_cast<std::uint32_t>(program_.ops.size());
   program_.rank_end[rank] = end;
-  // Already has the end of the last op.
+  // The last entry is already the end of the previous rank's ops.
   std::vector<std::uint32_t>& begins = program_.dependents_begin;
   const std::uint32_t before = begins.back();
   begins.resize(std::size_t{end} + 1, 0);

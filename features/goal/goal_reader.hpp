@@ -1,6 +1,6 @@
 // Reads GOAL, LogGOPSim's text format for programs of sends, receives and calculations.
-// docs/reference/goal.md describes the format; the grammar is that of LogGOPSim's
-// src/LogGOPSim/txt2bin.re.
+// docs/reference/goal.md describes the format; LogGOPSim's src/LogGOPSim/txt2bin.re has the
+// grammar.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace pipesim::formats {
 
-/// The largest file that is read, in bytes: positions have 32 bits.
+/// The maximum size of a file, in bytes: positions have 32 bits.
 inline constexpr std::size_t kMaxGoalBytes = 0xffffffff;
 
 struct GoalFile {
@@ -24,7 +24,7 @@ struct GoalFile {
 };
 
 /// Reads the program in `text`. Ops are numbered in text order. Returns nullopt after mistakes;
-/// `diagnostics` lists at most 20 of them. Reads in one pass, without an allocation per statement.
+/// `diagnostics` lists at most 20 mistakes. Reads in one pass, without an allocation per statement.
 std::optional<GoalFile> read_goal(std::string_view text, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -15,7 +15,7 @@ class Heap {
  public:
   bool empty() const { return items_.empty(); }
   const Item& top() const { return items_.front(); }
-  /// All items, in no particular order.
+  /// Returns all items, in no particular order.
   const std::vector<Item>& items() const { return items_; }
   /// Removes and returns all items.
   std::vector<Item> release() { return std::exchange(items_, {}); }

@@ -1,13 +1,14 @@
 // Simulates a LogGOPS program with one queue ("line") per set of lanes. An op needs its cpu, and a
-// message also needs a nic on either side. These are `lanes`, each free from some time on. Ops that
-// need the same lanes wait in one line, ordered by turn (the number that an op gets when it becomes
-// free to run, and a message when it leaves). A line is checked only when all its lanes are free,
-// and only its first op: if the first op cannot run, no later op can. So a rank with a million ops
-// that wait for one cpu costs only a million events, whereas retrying every op whenever the cpu is
-// free would be quadratic.
+// message also needs a nic on either side. Cpus and nics are `lanes`; each lane is free from some
+// time on. Ops that need the same lanes wait in one line, ordered by turn: an op gets this number
+// when it becomes free to run, and a message when it leaves. A line is checked only when all its
+// lanes are free, and only its first op: if the first op cannot run, no later op can. So a rank
+// with a million ops that wait for one cpu costs only a million events, whereas retrying every op
+// whenever the cpu is free would be quadratic.
 //
-// Events are ordered by (time, turn). There are three: the check of a line, the post of a recv, the
-// arrival of a message. An event of a line whose turn or time has changed is stale and ignored.
+// Events are ordered by (time, turn). There are three kinds of event: the check of a line, the post
+// of a recv, the arrival of a message. An event of a line whose turn or time has changed is stale
+// and ignored.
 //
 // tests/twin/loggops_test.cpp compares this run with a second implementation that retries every op,
 // and tests/scenarios/goal_test.cpp compares it with results of LogGOPSim.
@@ -35,11 +36,12 @@ struct Waiting {
   bool before(const Waiting& other) const { return turn < other.turn; }
 };
 
-/// The purpose of a line; the numbers are offsets within the lines of a rank.
+/// The purpose of a line or lane. Without many units, each rank has one line and one lane per
+/// purpose, in this order.
 enum class Use : std::uint32_t { kCpu, kSending, kReceiving };
 constexpr std::uint32_t kUses = 3;
 
-/// Indices of lanes. Both are the cpu if no nic is needed.
+/// Indices of the lanes that an op needs. Without a nic, `nic` also is the lane of the cpu.
 struct Lanes {
   std::uint32_t cpu = 0;
   std::uint32_t nic = 0;
@@ -64,8 +66,8 @@ Duration with_bytes(std::int64_t base, std::uint64_t bytes, std::int64_t each) {
   return {fits ? sum(base, static_cast<std::int64_t>(bytes - 1) * each) : kMaxTime};
 }
 
-// Returns the time per byte of a recv. Concurrent costs take the longer of both times. For 0 bytes,
-// LogGOPSim compares unsigned numbers, so the result is the smaller one.
+// Returns the time per byte of a recv. The gap and the overhead pass concurrently, so the longer
+// time counts. For 0 bytes, LogGOPSim compares unsigned numbers, so the shorter time counts.
 std::int64_t per_byte_of_receive(const LogGopsParameters& parameters, std::uint64_t bytes) {
   const std::int64_t gap = parameters.gap_per_byte_ns;
   const std::int64_t overhead = parameters.overhead_per_byte_ns;
@@ -203,7 +205,7 @@ void LogGopsRun::handle(const TurnEvent& event) {
     post(op);
     return;
   }
-  // The op's turn has come: all earlier ops of its line had theirs.
+  // The op's turn has come: all earlier ops of its line have had their turns.
   const std::uint32_t line = line_of(op);
   const Lanes lanes = lines_[line].lanes;
   if (free_from(lanes) <= now_) {
@@ -300,7 +302,7 @@ void LogGopsRun::post(std::uint32_t op) {
   release();
 }
 
-// Returns the first posted recv that matches, or nullptr.
+// Returns the first posted recv that matches `send`, or nullptr.
 const MatchItem* LogGopsRun::receive_for(std::uint32_t send) const {
   const LogGopsOp& what = program_.ops[send];
   if (!program_.has_wildcards) return posted_.first({what.peer, what.rank, what.tag});
@@ -319,7 +321,7 @@ const MatchItem* LogGopsRun::receive_for(std::uint32_t send) const {
   return best;
 }
 
-// Returns the first arrived message that matches, or nullptr.
+// Returns the first arrived message that matches `receive`, or nullptr.
 const MatchItem* LogGopsRun::message_for(std::uint32_t receive) const {
   const LogGopsOp& what = program_.ops[receive];
   if (!program_.has_wildcards) return arrived_.first({what.rank, what.peer, what.tag});
@@ -371,8 +373,8 @@ void LogGopsRun::tell_end(std::uint32_t op, Time at) {
   }
 }
 
-// The time of a dependency matters only with many units: with one cpu, it ends no later than the
-// cpu is free again.
+// Counts a dependency of `op` that ended at time `at`. The time matters only with many units: with
+// one cpu, the cpu is not free again before the dependency ends.
 void LogGopsRun::satisfy(std::uint32_t op, Time at) {
   if (program_.many_units) ready_[op] = std::max(ready_[op], at);
   if (--out_.ops[op].missing == 0) free_ops_.push_back(op);

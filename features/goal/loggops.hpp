@@ -18,7 +18,7 @@
 
 namespace pipesim::sim {
 
-/// The kind of an op. The numbers define the order of ops that become free at the same moment.
+/// The kind of an op. The values define the order of ops that become free at one moment.
 enum class LogGopsKind : std::uint8_t { kSend, kReceive, kCalculate };
 
 /// The tag of a send or recv that matches any tag.
@@ -45,7 +45,7 @@ struct LogGopsProgram {
 
   std::uint32_t rank_count = 0;                          // at most kMaxLogGopsRanks
   std::vector<LogGopsOp> ops;                            // grouped by rank
-  std::vector<std::uint32_t> dependents_begin;           // one more than ops
+  std::vector<std::uint32_t> dependents_begin;           // one entry more than `ops`
   std::vector<std::uint32_t> dependents;                 // indices of ops, with or without kAtStart
   std::vector<std::uint32_t> required;                   // per op: its number of dependencies
   IdVector<RankId, std::uint32_t> rank_begin, rank_end;  // per rank: range in `ops`

@@ -98,7 +98,7 @@ class Waits {
     }
   }
 
-  // Returns the key whose first op matches and comes earliest.
+  // Returns, among the entries whose key matches `key`, the entry whose first op comes earliest.
   Ops::iterator best_of(const MatchKey& key, Ops& others) const {
     if (!program_.has_wildcards) return others.find(key);
     auto best = others.end();

@@ -236,7 +236,7 @@ class PlanReader {
 }  // namespace
 
 std::optional<OneflowPlan> read_oneflow_plan(std::string_view text, Diagnostics& diagnostics) {
-  // A light plan, which PlanUtil::GenLightPlan writes for people next to the plan.
+  // A light plan is a summary that PlanUtil::GenLightPlan writes next to the plan.
   const bool is_light =
       text.starts_with("rank : ") && text.find(" actor id : ") != std::string_view::npos;
   if (is_light) {

@@ -15,28 +15,28 @@
 
 namespace pipesim::formats {
 
-/// The largest plan dump that is read, in bytes.
+/// The maximum size of a plan dump, in bytes.
 inline constexpr std::size_t kMaxPlanBytes = std::size_t{512} << 20;
 
 struct PlanRegister {
   std::int64_t id = 0;
   std::int64_t slots = 1;  // credits, as in the plan
   bool control = false;
-  std::int64_t ops = 0;                     // how often per step it is filled; 0: not given
+  std::int64_t ops = 0;                     // number of times it is filled per step; 0: not given
   std::optional<std::int64_t> in_place_of;  // the register whose memory it reuses
 };
 
 struct PlanTask {
   models::Place place;
   std::int64_t id = 0;
-  models::OutsideText type;  // "kNormalForward"
+  models::OutsideText type;  // task type: "kNormalForward"
   std::uint32_t rank = 0;
   std::int64_t thread = 0;
   std::int64_t order = 0;  // position in the graph; smaller comes first
   std::int64_t parallel_id = 0;
   models::OutsideText op;           // op name; may be empty
   models::OutsideText op_type;      // user op: "repeat"; boxing: "kOpTypeAllReduce"; copy: "H2D"
-  models::OutsideText stream_hint;  // "NCCL_COMPUTE_0"
+  models::OutsideText stream_hint;  // such as "NCCL_COMPUTE_0"
   std::int64_t times = 0;           // count of a repeat, acc, pack or unpack; 0: not given
   std::vector<std::int64_t> hierarchy;  // dimensions of its placement: {2, 2}
   std::vector<PlanRegister> registers;  // produced registers, by their names in the plan

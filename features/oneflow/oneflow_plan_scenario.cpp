@@ -146,7 +146,7 @@ struct Read {
   bool control = false;
   std::int64_t away = 0;  // rank of the producer minus rank of the reader
   std::vector<std::uint32_t> ranks;
-  // Whether the reader's first output uses this memory; such a read comes first.
+  // Whether the reader's first output uses the memory of the register; such a read comes first.
   bool in_place = false;
 };
 
@@ -273,7 +273,7 @@ void PlanWriter::count() {
                    [&](std::uint32_t a, std::uint32_t b) { return task(a).order < task(b).order; });
 }
 
-// Gives streams the same names on all ranks, so that an actor can cover many ranks. A thread's
+// Gives streams names that all ranks share, so that an actor can cover many ranks. A thread's
 // number contains the rank, and its last part depends on which stream was created first.
 void PlanWriter::name_threads() {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::string> names;
@@ -357,7 +357,7 @@ void PlanWriter::make_actors() {
 }
 
 void PlanWriter::check_collectives() {
-  std::map<std::string, std::uint32_t> first;  // task, by op name
+  std::map<std::string, std::uint32_t> first;  // first task of each op, by op name
   for (const Actor& actor : actors_) {
     const PlanTask& own = task(actor.tasks.front());
     if (!collective_of(own)) continue;
@@ -404,7 +404,7 @@ std::vector<std::uint32_t> PlanWriter::ranks_of(const Actor& actor) const {
   return ranks;
 }
 
-// Returns 3, or [0..3, 7].
+// Returns the ranks as `3` or `[0..3, 7]`.
 YamlNode PlanWriter::ranks_text(const std::vector<std::uint32_t>& ranks) const {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < ranks.size();) {
@@ -420,8 +420,8 @@ YamlNode PlanWriter::ranks_text(const std::vector<std::uint32_t>& ranks) const {
   return list;
 }
 
-// Returns the lists of ranks that communicate. Ops with two dimensions communicate along one of
-// them. Tasks with the same first index are adjacent.
+// Returns the lists of ranks that communicate. Ops whose placement has two dimensions communicate
+// along one dimension. Tasks with the same first index are adjacent.
 std::vector<std::vector<std::uint32_t>> PlanWriter::group_of(const Actor& actor) const {
   std::vector<std::uint32_t> tasks = actor.tasks;
   std::stable_sort(tasks.begin(), tasks.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -465,8 +465,8 @@ YamlNode PlanWriter::slots_of(const std::map<std::uint32_t, std::int64_t>& by_ra
 }
 
 // Adds the registers. A repeat's data register is one piece of memory with one credit per
-// repetition, whatever the plan says; the actor's kind implies these credits. All other credits are
-// those of the plan.
+// repetition, whatever the plan says; the actor's kind implies these credits. All other credits
+// come from the plan.
 void PlanWriter::add_registers(const Actor& actor, YamlNode& node) const {
   std::map<std::pair<bool, std::uint32_t>, std::map<std::uint32_t, std::int64_t>> slots;
   std::map<std::pair<bool, std::uint32_t>, std::string> names;

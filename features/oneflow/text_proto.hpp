@@ -1,5 +1,5 @@
 // Reads the text format of Protocol Buffers without a schema: the fields and their places. The
-// caller decides what they mean and which of them matter.
+// caller decides what the fields mean and which fields matter.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace pipesim::formats {
 
-/// The deepest nesting of messages, the same as in protobuf's own parsers.
+/// The deepest nesting of messages; protobuf's own parsers have this limit.
 inline constexpr std::uint32_t kMaxTextProtoDepth = 100;
 /// The most fields in a text: 10 million take half a gigabyte.
 inline constexpr std::size_t kMaxTextProtoFields = 10'000'000;

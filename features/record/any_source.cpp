@@ -21,7 +21,8 @@ bool may_overtake_recvs(const RankRecord& rank) {
   for (const RecordEntry& entry : rank.entries) {
     if (is_recv(entry) && entry.any_source) from_any.emplace(entry.group, entry.tag);
   }
-  std::map<Inbox, std::set<std::int64_t>> open;  // pending works of recvs from a given rank
+  // Pending works of recvs from a given rank, by group and tag.
+  std::map<Inbox, std::set<std::int64_t>> open;
   for (const RecordEntry& entry : rank.entries) {
     if (entry.kind == EntryKind::kWait) {
       for (auto& [inbox, works] : open) {

@@ -76,7 +76,8 @@ std::uint32_t Channels::store() {
   return store_;
 }
 
-// Returns the source of a group: groups with equal sources form one family.
+// Returns the description of a group or, without one, the line that creates the group, else its
+// name. Groups with equal sources form one family.
 std::string Channels::source_of(const RecordGroup& group) const {
   const bool described = !group.description.empty() && group.description != "undefined" &&
                          group.description != "default_pg";
@@ -91,7 +92,8 @@ std::string Channels::name_of(const RecordGroup& group) const {
   return plain_name(is_place ? name_of_place(record_.places[group.place]) : source);
 }
 
-// Adds `ranks` to the first channel of the family that has none of them, or to a new channel.
+// Adds the list `ranks` to the first channel of the family whose lists have this size and none of
+// these ranks. Adds a channel if there is no such channel.
 std::uint32_t Channels::add_to_family(std::vector<std::uint32_t>& family, const std::string& name,
                                       const std::vector<std::uint32_t>& ranks,
                                       const Channel& like) {
@@ -108,7 +110,8 @@ std::uint32_t Channels::add_to_family(std::vector<std::uint32_t>& family, const 
 }
 
 void Channels::find_groups() {
-  // Channels by source, because names can be cut.
+  // Channels by the source of their groups. Names do not identify a source, because they can be
+  // cut.
   std::map<std::string, std::vector<std::uint32_t>> families;
   const RecordGroup* world = nullptr;
   for (const RecordGroup& group : record_.groups) {
@@ -127,8 +130,8 @@ void Channels::find_groups() {
   for (Channel& channel : channels_) std::sort(channel.lists.begin(), channel.lists.end());
 }
 
-// Assigns each gloo collective a channel of its group. On every rank, no other call of this channel
-// may be pending when the rank makes the call.
+// Gives each gloo collective the first channel of its group on which no rank can have another
+// pending call. Beyond kMaxChannels, collectives share the last channel.
 void Channels::find_pending_collectives() {
   constexpr std::size_t kMaxChannels = 32;
   using Number = std::pair<std::uint32_t, std::int64_t>;  // group, sequence number
@@ -136,7 +139,8 @@ void Channels::find_pending_collectives() {
   std::map<Number, std::set<Operation>> operations;
   std::set<Number> uneven;  // calls without elements, or with tensors of a device, on some rank
   for (const RankRecord& rank : record_.ranks) {
-    std::map<std::uint32_t, std::set<std::int64_t>> pending;  // sequence numbers by group
+    // Sequence numbers of pending calls, by group.
+    std::map<std::uint32_t, std::set<std::int64_t>> pending;
     std::map<std::int64_t, Number> of_work;
     for (const RecordEntry& entry : rank.entries) {
       if (entry.kind == RecordEntry::Kind::kWait) {
@@ -167,7 +171,7 @@ void Channels::find_pending_collectives() {
     const std::set<Operation>& called = operations[number];
     return called.size() == 1 && !has_root(*called.begin()) && uneven.count(number) == 0;
   };
-  std::map<Number, std::size_t> of;  // index of the channel within its group
+  std::map<Number, std::size_t> of;  // by call: index of its channel within the group
   for (const auto& [number, others] : pending_with) {
     std::set<std::size_t> taken;
     for (const std::int64_t other : others) taken.insert(of[{number.first, other}]);
@@ -189,7 +193,7 @@ void Channels::find_pending_collectives() {
   }
 }
 
-// Adds another channel of the same group.
+// Adds another channel for the group of `channel`.
 std::uint32_t Channels::beside(std::uint32_t channel) {
   const Channel like = channels_[channel];
   const std::uint32_t made = add(like.name, like.lists, like);
@@ -197,8 +201,9 @@ std::uint32_t Channels::beside(std::uint32_t channel) {
   return made;
 }
 
-// Gives another channel to gloo collectives in which only some ranks have elements. The other ranks
-// return at once, and their next call has another sequence number, so no call matches these calls.
+// Gives another channel to gloo collectives in which only some ranks have elements. The ranks
+// without elements return at once, and their next call has another sequence number. So no call
+// matches the calls with elements.
 void Channels::find_uneven_collectives() {
   const std::set<Operation> sums = {Operation::kAllReduce, Operation::kReduceScatter};
   const std::set<Operation> end_without_elements = {
@@ -225,12 +230,14 @@ void Channels::find_uneven_collectives() {
   }
 }
 
-// gloo does not compare sizes: a message may be smaller than its receiver's buffer. A larger one
-// ends the receiver's process.
+// Finds collectives with a root whose ranks pass different sizes, but whose messages all fit into
+// the receivers' buffers. gloo does not compare sizes; only a message that is too large ends the
+// process of its receiver.
 void Channels::find_partly_filled_collectives() {
   const std::set<Operation> rooted = {Operation::kBroadcast, Operation::kGather,
                                       Operation::kScatter};
-  using Calls = std::map<std::uint32_t, const RecordEntry*>;  // by position in the group
+  // Calls by position of their rank in the group.
+  using Calls = std::map<std::uint32_t, const RecordEntry*>;
   std::map<std::pair<std::uint32_t, std::int64_t>, Calls> all;
   for (std::uint32_t rank = 0; rank < record_.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record_.ranks[rank].entries) {
@@ -258,7 +265,8 @@ void Channels::find_partly_filled_collectives() {
       }
       const std::uint32_t place = (position + count - root) % count;
       if (place == 0) return true;
-      // The parent in the binomial tree of a broadcast, or the root.
+      // The sender of this rank's message: in a broadcast, the parent in the binomial tree; in a
+      // scatter, the root.
       const std::uint32_t above =
           entry->operation == Operation::kBroadcast ? place ^ std::bit_floor(place) : 0;
       const auto sender = calls.find((above + root) % count);
@@ -302,7 +310,7 @@ void Channels::find_messages() {
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
     if (entry.any_source && !nccl(entry.group)) from_any_.insert(key_of(rank, entry));
   });
-  std::map<MessageKey, std::set<std::uint32_t>> keys;  // keys with their ranks
+  std::map<MessageKey, std::set<std::uint32_t>> keys;  // by key: its sender and receiver
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
     std::set<std::uint32_t>& ranks = keys[key_of(rank, entry)];
     ranks.insert({rank, entry.peer});

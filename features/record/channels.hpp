@@ -1,5 +1,5 @@
-// The communicators of a recorded job, as its scenario has them. Groups that one line creates on
-// different ranks become one communicator with several lists, named after that line.
+// The communicators in the scenario of a recorded job. Groups that one line creates on different
+// ranks become one communicator with several lists, named after that line.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Channel {
   bool used = false;
   bool on_host = false;            // whether host threads run the calls
   bool is_gloo = false;            // whether the calls follow gloo's rules
-  std::uint32_t group = kNotSaid;  // first channel of the group, for an additional channel
+  std::uint32_t group = kNotSaid;  // for an additional channel: first channel of its group
 
   /// Returns the list that contains `rank`, or nullptr.
   const std::vector<std::uint32_t>* list_of(std::uint32_t rank) const;
@@ -49,7 +49,8 @@ class Channels {
   /// rank have separate channels.
   std::uint32_t of_collective(const RecordEntry& entry) const;
 
-  /// Whether some ranks call all_reduce and others reduce_scatter with this sequence number.
+  /// Whether some ranks call all_reduce and others reduce_scatter with the sequence number of
+  /// `entry`.
   bool sums_differ(const RecordEntry& entry) const {
     return sums_differ_.count({entry.group, entry.number}) > 0;
   }
@@ -58,8 +59,8 @@ class Channels {
   /// sizes, if each of its messages fits into the receiver's buffer; else -1.
   std::int64_t bytes_of_root(const RecordEntry& entry) const;
 
-  /// Whether more calls are pending at once than there are channels: then some calls wait for each
-  /// other without need.
+  /// Whether more calls of a group are pending at once than it can have channels. Then some calls
+  /// of the scenario wait for each other without need.
   bool in_one_line() const { return in_one_line_; }
 
   /// Returns the channel of a send or recv that `rank` calls.
@@ -68,7 +69,7 @@ class Channels {
   /// Returns the purpose of the channel on `rank`: "the world group", "messages with rank 1".
   std::string text(std::uint32_t channel, std::uint32_t rank) const;
 
-  /// Returns the channel of all ranks for the store; the first call adds it.
+  /// Returns the channel of all ranks for the store. The first call adds this channel.
   std::uint32_t store();
 
   /// Adds a channel with the properties of `like`. If `name` is taken, appends a number.
@@ -95,8 +96,8 @@ class Channels {
   RecordRules rules_;
   std::vector<Channel> channels_;
   std::vector<std::uint32_t> of_group_;
-  // Additional channels for calls that are pending together, by the first channel of the group.
-  // Then the additional channel of each collective, by group and sequence number.
+  // `beside_`: additional channels for calls that are pending together, by the first channel of the
+  // group. `of_collective_`: the additional channel of a collective, by group and sequence number.
   std::map<std::uint32_t, std::vector<std::uint32_t>> beside_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> of_collective_;
   std::set<std::pair<std::uint32_t, std::int64_t>> sums_differ_;
@@ -104,7 +105,7 @@ class Channels {
   bool in_one_line_ = false;
   std::set<MessageKey> from_any_;
   std::map<MessageKey, std::uint32_t> of_message_;
-  std::map<std::string, std::uint32_t> names_;  // uses of each name
+  std::map<std::string, std::uint32_t> names_;  // number of uses of each name
   std::uint32_t store_ = kNotSaid;
 };
 

@@ -42,7 +42,7 @@ class GroupCalls {
     return found == calls_.end() ? nullptr : found->second;
   }
 
-  // Returns the members that did not make this call.
+  // Returns the members that did not make call `number`.
   Ranks missing(std::int64_t number) const {
     Ranks result;
     const Arrivals* arrivals = call(number);
@@ -103,7 +103,7 @@ class GroupCalls {
     return same_signature(a, b);
   }
 
-  // Whether the two calls match by design: see the header.
+  // Whether the places of the two calls are partners: see first_difference().
   bool are_partners(const Arrival& a, const Arrival& b) const {
     const auto [known, is_new] =
         partners_.try_emplace(std::array{a.rank, a.entry->frame, b.rank, b.entry->frame}, false);
@@ -145,7 +145,8 @@ struct Candidate {
   std::int64_t mismatch = 0;
   std::map<std::uint32_t, std::size_t> reached;  // [rank]: number of entries before the call
 
-  // Whether the lowest common rank reaches this difference first.
+  // Whether this difference comes first on the lowest common rank that does not reach both
+  // differences at one entry.
   bool precedes(const Candidate& other) const {
     for (const auto& [rank, entries] : reached) {
       const auto found = other.reached.find(rank);
@@ -193,7 +194,7 @@ class DifferenceText {
     return frame == kNotSaid ? std::string() : place_text(place_of_stack(record_.frames, frame));
   }
 
-  // Adds the ranks without the call, grouped by their last position.
+  // Adds the ranks that did not make call `number`, grouped by their last position.
   void add_missing(std::int64_t number, std::vector<CallOfRanks>& result) const {
     std::vector<CallOfRanks> absent;
     for (const std::uint32_t rank : calls_.missing(number)) {

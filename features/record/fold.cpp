@@ -11,8 +11,9 @@ namespace {
 
 using StepSpan = std::span<const std::uint32_t>;
 
-// The number of later occurrences of a step that are tried as the second iteration of a loop.
-// Bounds the work, and the loops found: an iteration contains each of its steps at most this often.
+// The number of later occurrences of a step that are tried as the start of a loop's second
+// iteration. Limits the work, and the loops found: an iteration contains its first step at most
+// this often.
 constexpr std::size_t kMaxRounds = 256;
 
 // Fewest steps that a loop must save: a loop that saves a single step is harder to read than the
@@ -47,7 +48,7 @@ class PartHashes {
     return alike;
   }
 
-  /// Whether the steps really repeat: compares them one by one.
+  /// Whether the steps really repeat. Compares the steps one by one.
   bool really_repeats(std::size_t at, std::size_t size, std::size_t rounds) const {
     const auto part = steps_.subspan(at, size * rounds);
     return std::equal(part.begin(), part.end() - static_cast<std::ptrdiff_t>(size),
@@ -71,7 +72,7 @@ struct Loop {
   std::size_t saved() const { return size * (times - 1); }
 };
 
-// Returns the index of the next occurrence of each step, or the number of steps.
+// Returns, for each step, the index of its next occurrence; the number of steps if there is none.
 std::vector<std::size_t> next_places(StepSpan steps) {
   std::vector<std::size_t> next(steps.size(), steps.size());
   std::unordered_map<std::uint32_t, std::size_t> last;
@@ -96,7 +97,7 @@ std::vector<FoldedStep> fold(StepSpan steps) {
       const std::size_t size = place - at;
       if (at + 2 * size > steps.size()) break;
       place = next[place];
-      // Several iterations of the shortest loop as one iteration save no more.
+      // A loop whose iteration consists of several iterations of the shortest loop saves no more.
       const bool within = size < shortest.size * shortest.times && size % shortest.size == 0;
       if (shortest.times > 1 && within) continue;
       const Loop loop{size, hashes.rounds(at, size)};
@@ -105,9 +106,9 @@ std::vector<FoldedStep> fold(StepSpan steps) {
     }
     return best;
   };
-  // Finds a later start, within the first iteration of `loop`, of a loop that saves more than twice
-  // as much. So a small loop does not take the beginning of a large one. Returns the size of
-  // `steps` if there is none.
+  // Returns the start of a loop that saves more than twice as much as `loop`, within the first
+  // iteration of `loop` or right after it. So a small loop does not take the beginning of a large
+  // loop. Returns the size of `steps` if there is no such loop.
   const auto find_rival = [&](std::size_t at, const Loop& loop) {
     for (std::size_t later = at + 1; later <= at + loop.size; ++later) {
       // A loop saves less than the number of steps left.

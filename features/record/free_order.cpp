@@ -64,7 +64,7 @@ std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) 
   }
   std::map<std::uint32_t, RankNumbers> by_place;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    std::map<std::int64_t, const RecordEntry*> recvs;  // by work
+    std::map<std::int64_t, const RecordEntry*> recvs;  // recvs by work
     std::vector<const RecordEntry*> dropped;
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       if (entry.kind == EntryKind::kDrop) {
@@ -101,7 +101,7 @@ std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) 
 std::vector<std::string> closed_connections(const Record& record, RecordRules rules) {
   std::map<std::uint32_t, RankNumbers> by_place;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    std::set<std::int64_t> messages;  // works of gloo
+    std::set<std::int64_t> messages;  // works of gloo's sends and recvs
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       const bool is_message = entry.kind == EntryKind::kCall && !is_collective(entry.operation);
       if (is_message && !record.groups[entry.group].under_nccl(rules)) messages.insert(entry.work);
@@ -132,7 +132,7 @@ Record with_cancelled_sends(Record record) {
 }
 
 std::vector<std::string> keys_set_twice(const Record& record) {
-  std::map<std::uint32_t, std::uint32_t> set;  // key in Record::texts, to its place
+  std::map<std::uint32_t, std::uint32_t> set;  // by key (index in Record::texts): place of a set
   std::set<std::uint32_t> got;
   for (const RankRecord& rank : record.ranks) {
     for (const RecordEntry& entry : rank.entries) {

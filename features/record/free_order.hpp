@@ -10,26 +10,26 @@
 namespace pipesim::models {
 
 /// Reports the sends that gloo may cancel: Python collected their Works before anything waited for
-/// them. One sentence each, without its period.
+/// them. Each result is one sentence without its period.
 std::vector<std::string> dropped_sends(const Record& record);
 
 /// Reports the recvs that may break a connection of gloo: Python collected their Works before
-/// anything waited for them, a send meets them, and their rank uses the connection afterwards. One
-/// sentence each, without its period.
+/// anything waited for them, a send matches them, and their rank uses the connection afterwards.
+/// Each result is one sentence without its period.
 std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules);
 
-/// Reports the waits for a gloo message that timed out: gloo then closes the rank's connections in
-/// the group. One sentence each, without its period.
+/// Reports timed-out waits for gloo messages: after a timeout, gloo closes the rank's connections
+/// in the group. Each result is one sentence without its period.
 std::vector<std::string> closed_connections(const Record& record, RecordRules rules);
 
 /// Returns the record without the sends that gloo may cancel.
 Record with_cancelled_sends(Record record);
 
-/// Reports the store keys that several ranks set to different values. One sentence each, without
-/// its period.
+/// Reports the store keys that several ranks set to different values. Each result is one sentence
+/// without its period.
 std::vector<std::string> keys_set_twice(const Record& record);
 
-/// Reports where the script reads made-up values. One sentence each, without its period.
+/// Reports where the script reads made-up values. Each result is one sentence without its period.
 std::vector<std::string> reads_of_made_up(const Record& record);
 
 }  // namespace pipesim::models

@@ -19,7 +19,8 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using StepKind = HostStep::Kind;
 
-// Returns `text` as a word of a scenario. Replaces only characters that a scenario reads otherwise.
+// Returns `text` as a word of a scenario. Replaces only characters that have another meaning in a
+// scenario.
 std::string word(const std::string& text) {
   constexpr std::size_t kMaxWord = 200;
   std::string result;
@@ -43,7 +44,7 @@ std::string beginning(const std::string& text) {
 }
 
 // Numbers the events of one stream. A number is reused once nothing waits for its event, so that
-// each iteration of a loop has the same numbers.
+// all iterations of a loop have equal numbers.
 class EventSlots {
  public:
   std::uint32_t take() {
@@ -157,7 +158,7 @@ class RankSteps {
     std::size_t number = 0;  // index among all signals of the rank
   };
 
-  // Works of collectives by group.
+  // Pending works of collectives, by group.
   using PendingWorks = std::map<std::uint32_t, std::set<std::int64_t>>;
 
   bool device() const { return programs_.device; }
@@ -169,8 +170,8 @@ class RankSteps {
   void name_streams();
   void find_last_uses();
   std::vector<std::int64_t> waited_for_by(std::size_t i, PendingWorks& pending) const;
-  // Returns the work of a call. A call that nothing in the record waits for gets a negative number
-  // of its entry, because a barrier may still wait for it.
+  // Returns the work of a call. A call that nothing in the record waits for gets a negative number,
+  // derived from its entry, because a barrier may still wait for the call.
   std::int64_t work_of(std::size_t i) const {
     return entry(i).work >= 0 ? entry(i).work : -1 - static_cast<std::int64_t>(i + 1);
   }
@@ -218,12 +219,12 @@ class RankSteps {
   std::vector<std::string> streams_;                         // names of streams
   std::set<std::int64_t> abandoned_;                         // works whose wait timed out at exit
   std::unordered_map<std::int64_t, std::size_t> last_wait_;  // entry of the last wait for each work
-  // Entry of the last wait for the event that an entry records.
+  // [entry that records an event]: entry of the last wait for this recording
   std::unordered_map<std::size_t, std::size_t> last_use_;
   std::unordered_map<std::int64_t, Signal> works_;
-  std::set<std::pair<std::size_t, std::uint32_t>> waited_;  // numbers of signals, waiting streams
+  std::set<std::pair<std::size_t, std::uint32_t>> waited_;  // (signal number, waiting stream)
   std::size_t signals_ = 0;
-  // Signals of events, with the recording entry.
+  // [event]: its signal, and the entry that records the event.
   std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;
   std::map<std::uint32_t, EventSlots> channel_slots_;
   std::map<std::string, EventSlots> stream_slots_;
@@ -287,7 +288,7 @@ void RankSteps::run() {
     for (const std::int64_t work : waited_for_by(i, pending)) add_work_wait(work, from, i);
     switch (from.kind) {
       case EntryKind::kCall:
-        // An abandoned call ends with its rank, even if other ranks never call it.
+        // An abandoned call ends with its rank, even if other ranks never make the call.
         if (names_.unmatched.count({rank_, i}) == 0 && abandoned_.count(from.work) == 0) {
           i = add_call(i);
         }
@@ -346,7 +347,7 @@ void RankSteps::add_kernels(const RecordEntry& from) {
 // ---------------------------------------------------------------------------------------------
 // Calls
 
-// Adds the call of entry `i`, or its batch. Returns the last entry that it covers.
+// Adds the call of entry `i`, or its batch. Returns the index of the last entry that was added.
 std::size_t RankSteps::add_call(std::size_t i) {
   const RecordEntry& from = entry(i);
   if (nccl(from) && from.batch != kNotSaid) return add_batch(i);
@@ -400,7 +401,8 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
   }
   const std::int64_t filled = nccl(from) ? -1 : programs_.channels.bytes_of_root(from);
   if (filled >= 0 && filled != from.bytes) {
-    // The call completes as one of the root's size does; the types differ, which is reported.
+    // The call completes like a call of the root's size. The types differ, so that the mismatch is
+    // reported.
     call.type += " of " + std::to_string(from.bytes) + " B";
     call.bytes = filled;
   }
@@ -447,7 +449,7 @@ void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
   });
 }
 
-// Adds one step with the calls of these entries, and the waits that follow at once.
+// Adds one step with the calls of `entries`, and the waits that follow at once.
 void RankSteps::add_calls(HostStep made, const RecordEntry& from,
                           const std::vector<std::size_t>& entries) {
   if (made.calls.empty()) return;
@@ -470,7 +472,7 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
   made.shared = signal.shared;
   made.blocking = sync;
   made.assumed = record_.waits_assumed && !nccl(from) && from.operation != Operation::kBarrier;
-  // gloo copies tensors of a device to the host once the current stream has come to the call.
+  // gloo copies tensors of a device to the host once the current stream has reached the call.
   const bool copies = device() && from.on_device && is_collective(from.operation);
   if (nccl(from) || copies) made.stream = streams_[from.stream];
   const bool is_barrier = nccl(from) && from.operation == Operation::kBarrier && sync;
@@ -602,8 +604,8 @@ void RankSteps::add_store_barrier(const RecordEntry& from) {
   add(std::move(made));
 }
 
-// Adds a store step. A loop of adds of 0 polls a counter: it ends once the key has been added to as
-// often as its last read showed.
+// Adds a store step. A loop of adds of 0 polls a counter: the step ends once ranks have added to
+// the key as often as the last read showed.
 void RankSteps::add_store(std::size_t i) {
   const RecordEntry& from = entry(i);
   const bool polls = from.kind == EntryKind::kStoreAdd && from.number <= 0;

@@ -13,8 +13,8 @@
 
 namespace pipesim::models {
 
-/// The other rank of a call, relative to the list of the channel that contains its rank. So ranks
-/// with equal programs have equal peers.
+/// The other rank of a call, relative to the channel's list that contains the calling rank. So
+/// ranks with equal programs have equal peers.
 struct RecordPeer {
   enum class Kind : std::uint8_t { kNone, kPosition, kDistance, kAny };
   Kind kind = Kind::kNone;
@@ -27,14 +27,15 @@ struct RecordPeer {
 struct HostCall {
   Operation operation = Operation::kAllReduce;
   std::uint32_t channel = kNotSaid;
-  std::uint32_t shared = kNotSaid;  // channel of its group, if a parameter chooses between the two
+  // Channel of its group, if a parameter chooses between `channel` and this one.
+  std::uint32_t shared = kNotSaid;
   RecordPeer peer;
   std::int64_t bytes = 0;
   bool sized = false;  // for a collective: whether `bytes` is known, so that 0 is a size
   std::string type;
 };
 
-/// A step of a host program, as its scenario has it.
+/// A step of a host program, as in the scenario.
 struct HostStep {
   enum class Kind : std::uint8_t {
     kCalls,
@@ -52,7 +53,7 @@ struct HostStep {
   };
 
   Kind kind = Kind::kCalls;
-  bool later = false;    // whether the step was not recorded: see record_ends.hpp
+  bool later = false;    // whether the step comes from a call that add_later_calls() added
   bool blocking = true;  // for a call: whether the host waits for it
   bool assumed = false;  // whether the step belongs to an assumed wait, which was not recorded
   std::uint32_t place = kNotSaid;  // index in Record::places
@@ -62,8 +63,8 @@ struct HostStep {
   std::uint32_t shared = kNotSaid;  // like HostCall::shared
   std::uint32_t slot = 0;           // number of the channel's event, from 1; 0: `name` is the event
   std::int64_t number = 1;  // kCompute: kernels; kGet: times the key was set; kExit: exit code
-  std::string name;         // an event, a key, an exception
-  std::string stream;       // stream, if no channel gives it
+  std::string name;         // name of an event, a key or an exception
+  std::string stream;       // stream, if no channel determines the stream
   std::vector<HostCall> calls;
 };
 
@@ -73,7 +74,7 @@ struct HostPrograms {
   bool device = false;  // whether NCCL does some of the calls, on devices
   Channels channels;
   std::vector<HostStep> steps;
-  std::vector<std::vector<std::uint32_t>> ranks;  // step numbers
+  std::vector<std::vector<std::uint32_t>> ranks;  // [rank]: step numbers in program order
   // The entry of each step in `ranks`; for a batch, its first entry; kNotSaid: the end of the rank.
   std::vector<std::vector<std::uint32_t>> entries{};
   bool has_pairs = false;  // whether parameter p2p chooses the channel of some sends

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kNotSaid = 0xffffffff;
 
 /// A line of the user's program.
 struct RecordPlace {
-  OutsideText at;         // "train.py:20"
+  OutsideText at;         // file and line: "train.py:20"
   OutsideText in;         // function name; empty: top level of the module
   OutsideText call;       // the callee; may be empty
   OutsideText library{};  // line of an installed package that makes the call; may be empty
@@ -38,7 +38,7 @@ struct RecordFrame {
   OutsideText in;
   OutsideText call;
   bool library = false;         // whether the line is in an installed package
-  std::uint32_t up = kNotSaid;  // caller's frame, in Record::frames
+  std::uint32_t up = kNotSaid;  // frame of the caller, in Record::frames
 
   friend auto operator<=>(const RecordFrame&, const RecordFrame&) = default;
 };
@@ -49,12 +49,13 @@ std::string rank_list_text(const std::vector<std::uint32_t>& ranks);
 /// The backend whose rules decide the waits. kOwn: each group's own backend.
 enum class RecordRules : std::uint8_t { kGloo, kNccl, kOwn };
 
-/// A process group. Groups of different machines are the same if their names and ranks agree.
+/// A process group. Groups in files of different machines are one group if their names and ranks
+/// agree.
 struct RecordGroup {
   OutsideText name;                  // name in torch: "0", "11"
   std::vector<std::uint32_t> ranks;  // members in the order of their group ranks
   OutsideText description;           // description in torch: "mesh_tp"; may be empty
-  std::uint32_t place = kNotSaid;    // line that created it
+  std::uint32_t place = kNotSaid;    // line that created it, in Record::places
   bool init_at_once = false;         // whether NCCL initializes its communicator at once
   bool nccl = false;                 // whether its backend is NCCL; otherwise gloo
 
@@ -96,7 +97,7 @@ struct RecordEntry {
   bool blocks_host = false;   // whether the host waits, although the backend is NCCL
   bool on_device = false;     // kCall of gloo: whether its tensors are on the device
   bool made_up = false;       // whether its result is made up
-  bool later = false;         // whether it was not recorded: see record_ends.hpp
+  bool later = false;         // whether add_later_calls() added it
   bool sized = false;         // whether `bytes` is given, so that 0 is a size
   bool any_source = false;    // whether it is a recv from any source
   bool read_made_up = false;  // kNote: whether it reads a made-up value, of a call of `bytes` bytes
@@ -149,7 +150,7 @@ struct RecordStream {
 };
 
 struct RankRecord {
-  std::vector<RecordStream> streams;   // the first is the default stream
+  std::vector<RecordStream> streams;   // all streams; the first one is the default stream
   std::vector<OutsideText> events;     // event names
   std::vector<std::uint32_t> defined;  // groups, in the order in which this rank learned of them
   std::vector<RecordEntry> entries;
@@ -160,12 +161,12 @@ struct RankRecord {
 struct Record {
   OutsideText command;
   OutsideText backend;  // "gloo" or "nccl": the script's choice
-  OutsideText torch;    // version
+  OutsideText torch;    // version of torch
   bool device_is_cuda = false;
   std::int64_t limit = 0;      // largest value to exchange, in bytes; 0: not given
   std::int64_t steps = 0;      // step limit of the recording; 0: not given
-  std::int64_t seconds = 0;    // limit of the recording without progress, in seconds; 0: not given
-  bool waits_assumed = false;  // whether waits for calls were not recorded: see record_of_dumps.hpp
+  std::int64_t seconds = 0;    // seconds without progress after which ranks are cut; 0: not given
+  bool waits_assumed = false;  // whether record_of_dumps() added the waits for calls
   std::vector<RecordPlace> places;
   std::vector<RecordFrame> frames;  // callers precede callees
   std::vector<RecordGroup> groups;

@@ -17,7 +17,7 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using Ranks = std::vector<std::uint32_t>;
 
-// The most findings per kind; more would say nothing new.
+// Maximum number of findings per kind; more would show nothing new.
 constexpr std::size_t kMaxFindings = 5;
 
 // A variant of one new_group call: its group, the ranks that make it, and its line.
@@ -65,7 +65,7 @@ void check_new_groups(const Record& record, std::vector<RecordFinding>& findings
         (only_disjoint_groups_clash(record) ? "may hang" : "hang") +
         ": make all groups in the same order on all ranks");
     findings.push_back(std::move(finding));
-    return;  // all later numbers differ as well
+    return;  // all later numbers also differ
   }
 }
 
@@ -104,7 +104,7 @@ void check_lines(const Record& record, const Meetings& meetings,
   }
 }
 
-// Checks each pair of ranks of each all_to_all with splits.
+// Compares the splits of each pair of ranks in each all_to_all with splits.
 void check_splits(const Record& record, const Meetings& meetings,
                   std::vector<RecordFinding>& findings) {
   std::size_t found = 0;

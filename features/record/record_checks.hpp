@@ -1,4 +1,5 @@
-// Mistakes that a record shows before any simulation, and the assumptions of a verdict about it.
+// Mistakes that a record shows before any simulation, and the assumptions of a verdict about the
+// record.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace pipesim::models {
 /// A mistake that shows only when the lines of several ranks are compared.
 struct RecordFinding {
   Code code = Code::kNone;
-  std::string message;             // names both lines
+  std::string message;             // names the lines of the compared ranks
   std::vector<std::string> notes;  // consequences and advice
 };
 
@@ -25,8 +26,8 @@ using NewGroupClashes = std::map<std::int64_t, std::uint32_t>;
 /// versions of PyTorch.
 std::map<std::int64_t, std::vector<std::uint32_t>> clashing_new_groups(const Record& record);
 
-/// Whether there are clashing numbers, and all of them have disjoint groups. A rank then reads one
-/// of several addresses under a key, depending on timing, so these groups may hang.
+/// Whether there are clashing numbers, and the groups of each number are disjoint. A rank then
+/// reads one of several addresses under a key, depending on timing, so these groups may hang.
 bool only_disjoint_groups_clash(const Record& record);
 
 /// Reports groups created in different orders, collectives that match but come from different
@@ -41,8 +42,8 @@ inline constexpr const char* kAnySourceBasis =
 inline constexpr const char* kDeletedKeyBasis =
     "a rank deletes a key of the store that others wait for: who waits later than here hangs";
 
-/// Returns facts that may differ in a real run: made-up values, cut ranks, polls. One sentence
-/// each, without its period.
+/// Returns facts that may differ in a real run: made-up values, cut ranks, polls. Each result is
+/// one sentence without its period.
 std::vector<std::string> record_basis(const Record& record);
 
 }  // namespace pipesim::models

@@ -80,8 +80,8 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     std::move(set_twice.begin(), set_twice.end(), std::back_inserter(doubts.rests_on));
   }
   if (!has_any_source(record, rules)) return doubts;
-  // Under gloo's rules, a recv from any source takes any matching send in a scenario, and all are
-  // tried.
+  // In a scenario under gloo's rules, a recv from any source takes any matching send, and all of
+  // these sends are tried.
   std::erase(doubts.rests_on, kAnySourceBasis);
   if (may_overtake_recvs(record)) {
     doubts.proved = "recvs may be served in another order";

@@ -10,13 +10,13 @@
 namespace pipesim::models {
 
 struct RecordDoubts {
-  std::vector<std::string> rests_on;  // assumptions, one sentence each without its period
+  std::vector<std::string> rests_on;  // assumptions: sentences without their periods
   std::string proved;    // why nothing is proved, whatever the interleavings do; or empty
   std::string hang;      // why a hang decides nothing; or empty
   std::string possible;  // why a hang is only possible; or empty
 };
 
-/// Returns the uncertainties of `record` under these rules. `basis`: additional assumptions, see
+/// Returns the uncertainties of `record` under `rules`. `basis` has additional assumptions; see
 /// record_basis().
 RecordDoubts record_doubts(const Record& record, RecordRules rules, std::vector<std::string> basis);
 

@@ -53,8 +53,8 @@ std::vector<CallsMade> called_by(const Record& record) {
   return called;
 }
 
-// Returns the members of each group for which `is_meant(rank)` is true. In most jobs the lists are
-// empty, which saves work per call.
+// Returns a list for each group: the members whose RankRecord satisfies `is_meant`. In most jobs
+// the lists are empty, which saves work for each call.
 template <typename IsMeant>
 std::vector<std::vector<std::uint32_t>> members_that(const Record& record,
                                                      const IsMeant& is_meant) {
@@ -69,7 +69,8 @@ std::vector<std::vector<std::uint32_t>> members_that(const Record& record,
   return result;
 }
 
-// Returns another rank's `entry` as this rank would make it.
+// Returns `entry`, a call of another rank, as a rank that lacks the call would make it:
+// synchronous, without place, work and batch.
 RecordEntry later(RecordEntry entry) {
   entry.place = kNotSaid;
   entry.frame = kNotSaid;
@@ -123,7 +124,8 @@ std::size_t drop_calls_after_cuts(Record& record) {
   if (!any) return 0;
   std::vector<CallsMade> called = called_by(record);
   const auto cut_members = members_that(record, is_cut_short);
-  // Whether a member whose record was cut lacks a collective; a cache for all members of its group.
+  // [collective]: whether a member whose record was cut lacks the call. A cache: each member of the
+  // group needs the answer.
   std::map<std::pair<std::uint32_t, std::int64_t>, bool> lacked;
   const auto is_lacked = [&](std::uint32_t group, std::int64_t number) {
     if (cut_members[group].empty()) return false;
@@ -169,7 +171,8 @@ void add_later_calls(Record& record) {
   if (std::none_of(record.ranks.begin(), record.ranks.end(), stands_still)) return;
   std::vector<CallsMade> called = called_by(record);
   const auto still_members = members_that(record, stands_still);
-  // All members make a call; only the first of them adds it to the members that lack it.
+  // Calls that were already added to the members that lack them. All members of a group make a
+  // call, but only the first member adds it.
   std::set<std::pair<std::uint32_t, std::int64_t>> asked;
   std::set<std::uint32_t> asked_groups;
   std::map<std::uint32_t, std::size_t> asked_splits;
@@ -231,7 +234,7 @@ std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record&
                                                                    RecordRules rules) {
   using Ends = std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>;
   std::map<Ends, Inbox> inboxes;
-  // Group, tag, receiver.
+  // Group, tag and receiver of each recv from any source.
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>> from_any;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const std::vector<RecordEntry>& entries = record.ranks[rank].entries;
@@ -252,7 +255,7 @@ std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record&
   std::set<std::pair<std::uint32_t, std::size_t>> unmatched;
   for (const auto& [ends, inbox] : inboxes) {
     const auto& [group, tag, from, to] = ends;
-    if (from_any.count({group, tag, to}) > 0) continue;  // timing decides which of them match
+    if (from_any.count({group, tag, to}) > 0) continue;  // timing decides which sends match
     const std::size_t met = std::min(inbox.sends.size(), inbox.recvs.size());
     for (const std::vector<Message>* side : {&inbox.sends, &inbox.recvs}) {
       for (std::size_t i = met; i < side->size(); ++i) {

@@ -43,7 +43,7 @@ std::vector<std::string> rank_files(const std::string& folder) {
   return paths;
 }
 
-// Returns the script's name, else the folder's name.
+// Returns the name of the script or, if it is unknown, of the folder.
 std::string name_of_record(const models::Record& record, const std::string& path) {
   const std::string script = record.command.substr(0, record.command.find(' '));
   return scenario_name_of(script.empty() ? path : script);

@@ -32,8 +32,8 @@ class RecordInput : public ForeignJob {
   /// then throws ReportedMistakes.
   RecordInput(const std::string& path, const Console& console);
 
-  /// Takes a record from another source in the folder `path`. `basis` is the basis of the verdict,
-  /// in words.
+  /// Takes a record that was made from other data in the folder `path`. `basis` is the basis of the
+  /// verdict, in words.
   RecordInput(std::string path, models::Record record, std::vector<std::string> basis);
 
   const models::Record& record() const { return *record_; }

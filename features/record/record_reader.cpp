@@ -33,7 +33,7 @@ using RecordJson = nlohmann::ordered_json;
 using EntryKind = RecordEntry::Kind;
 
 constexpr std::int64_t kMaxRecordRanks = 1 << 16;
-// The largest that all JSON readers keep exact.
+// The largest integer that all JSON readers keep exact.
 constexpr std::int64_t kMaxInteger = std::int64_t{1} << 53;
 constexpr int kRecordVersion = 1;
 
@@ -47,7 +47,7 @@ struct BadLine {
   std::string key;
 };
 
-// Numbers texts.
+// Adds texts to Record::texts and returns their indices. Equal texts share an index.
 class TextTable {
  public:
   explicit TextTable(std::vector<models::OutsideText>& texts) : texts_(texts) {}
@@ -161,7 +161,8 @@ class Fields {
   std::vector<std::string> known_;
 };
 
-// Parses `text`, which begins at `place`. Returns nullopt, with an error, if it is not an object.
+// Parses `text`, which begins at `place`. Returns nullopt, with an error, if the text is not an
+// object.
 std::optional<RecordJson> parse_object(std::string_view text, const char* name, Place place,
                                        Diagnostics& diagnostics) {
   const JsonKind kind = {name, models::Code::kRecordLine, nullptr};
@@ -204,9 +205,9 @@ class Job {
     return frame == kNotSaid ? kNotSaid : place_of_frame_[frame];
   }
 
-  // Returns the index of a group. `time`: how many groups of this name and these ranks the rank
-  // has created so far. A group after destroy_process_group is a new one, and numbers its calls
-  // anew.
+  // Returns the index of a group. `time`: how many groups of this name and these ranks the rank has
+  // created so far. A group that is created after destroy_process_group is a new group and numbers
+  // its calls from the start.
   std::uint32_t group(models::RecordGroup group, std::uint32_t time) {
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
     const auto [at, is_new] =
@@ -287,7 +288,7 @@ class RankReader {
     return static_cast<std::uint32_t>(fields.integer(key, 0, world_ - 1, std::nullopt));
   }
 
-  std::uint32_t number_;  // rank
+  std::uint32_t number_;  // the rank of the file
   std::uint32_t world_;
   Record& record_;
   Job& job_;
@@ -296,7 +297,7 @@ class RankReader {
   RankRecord rank_;
   Ids frames_;  // frames by place id
   Ids groups_;
-  // Number of groups created with this name and these ranks.
+  // [name, ranks, whether the backend is NCCL]: number of groups that the rank created.
   std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t> made_;
   Ids streams_;
   Ids events_;
@@ -514,7 +515,7 @@ void RankReader::read_group_entry(Fields& fields, RecordEntry& entry) {
   if (entry.kind == EntryKind::kDestroy) return;
   entry.number = fields.integer("key", 0, kMaxInteger, -1);
   entry.store_barrier = fields.truth("store_barrier");
-  fields.truth("split");  // a key of records without a parent
+  fields.truth("split");  // allowed but not used: `parent` is enough
   entry.parent = id(fields, "parent", groups_, "group", kNotSaid);
   if (entry.parent == kNotSaid) return;
   const models::RecordGroup& parent = record_.groups[entry.parent];
@@ -562,7 +563,7 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
   entry.on_device = fields.truth("on_device");
 }
 
-// Reads how many calls of other threads precede this one.
+// Reads how many calls of other threads precede this call.
 void RankReader::read_after(Fields& fields, RecordEntry& entry) {
   const RecordJson& after = fields.value("after");
   if (!after.is_object()) fields.must_be("after", "a map of threads and numbers of calls");
@@ -624,7 +625,7 @@ void RankReader::read_host_wait(Fields& fields, RecordEntry& entry) {
   }
 }
 
-// Reads a store operation. Returns false if it neither waits nor releases other ranks.
+// Reads a store operation. Returns false if the operation neither waits nor releases other ranks.
 bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
   const std::string what = fields.text("store", std::nullopt);
   const std::vector<std::string> keys =
@@ -655,7 +656,7 @@ bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
 // ---------------------------------------------------------------------------------------------
 // The job
 
-// Reads the recording settings that messages mention; other settings are only for people.
+// Reads the recording settings that messages mention; ignores all other settings.
 void read_settings(const RecordJson& settings, Record& record) {
   if (!settings.is_object()) return;
   const auto number = [&](const char* key) {

@@ -13,7 +13,7 @@
 
 namespace pipesim::formats {
 
-/// The largest file and the longest line that are read, in bytes.
+/// The maximum sizes of a file and of a line, in bytes.
 inline constexpr std::size_t kMaxRecordBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxRecordLineBytes = std::size_t{4} << 20;
 
@@ -29,9 +29,9 @@ struct RecordText {
 /// Returns the rank of a file with this name: "rank3.jsonl". Returns nullopt for other names.
 std::optional<std::uint32_t> rank_of_record_file(std::string_view name);
 
-/// Reads a record from its files: first record.json, then those of the ranks, in any order. A place
-/// in the n-th file (from 0) has file n. Returns nullopt after mistakes, which `diagnostics` lists.
-/// All text in the record is printable.
+/// Reads a record from its files: first record.json, then the files of the ranks, in any order. A
+/// place in the n-th file (from 0) has file n. Returns nullopt after mistakes, which `diagnostics`
+/// lists. All text in the record is printable.
 std::optional<models::Record> read_record(const std::vector<RecordText>& files,
                                           models::Diagnostics& diagnostics);
 

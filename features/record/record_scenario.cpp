@@ -345,7 +345,8 @@ bool fits(const RankPairs& pairs, const std::function<std::int64_t(std::int64_t)
                      [&](const auto& pair) { return value(pair.first) == pair.second; });
 }
 
-// Returns the peer among `count` ranks as an expression that fits all ranks, if there is one.
+// Returns the peer among `count` ranks as an expression that fits all ranks, or nullopt if there is
+// no such expression.
 std::optional<YamlNode> plain_peer(const RankPairs& pairs, std::int64_t count) {
   const auto [first, peer] = pairs.front();
   const std::int64_t distance = peer - first;

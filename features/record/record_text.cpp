@@ -8,7 +8,7 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::size_t kMaxMembers = 8;  // the longest list that is printed in full
+constexpr std::size_t kMaxMembers = 8;  // length of the longest list that is printed in full
 
 bool is_described(const RecordGroup& group) {
   return !group.description.empty() && group.description != "undefined" &&

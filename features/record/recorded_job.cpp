@@ -1,5 +1,5 @@
-// A program of the scenario has the steps of host_steps.cpp one by one, so the k-th steps
-// correspond. In between, loops were folded and steps were named.
+// A program of the scenario has the steps that host_steps.cpp makes, one by one, so the k-th steps
+// correspond. The scenario only folds loops and names steps.
 #include "features/record/recorded_job.hpp"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ class RecordedJob : public Recorded {
     RankSet on;
     bool implied = false;
   };
-  // The program of one rank: the indexes of the steps of each op, and the names of its steps.
+  // The program of one rank: the indices of each op's steps, and the names of all steps.
   struct Program {
     std::map<std::string, std::vector<std::uint32_t>> steps;
     std::vector<std::string> names;
@@ -204,7 +204,7 @@ class EntryNames {
   const Record& record_;
   const RankRecord& own_;
   const HostPrograms& host_;
-  // Number of each entry among the sends or recvs of the same pair.
+  // [entry]: its number among the sends or recvs of its pair of ranks.
   std::vector<std::int64_t> messages_;
   std::unordered_map<std::int64_t, std::size_t> of_work_;
 };

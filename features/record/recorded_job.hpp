@@ -11,7 +11,7 @@
 
 namespace pipesim::models {
 
-/// Names the steps of `graph`, the scenario of `record` under these rules, and reports the first
+/// Names the steps of `graph`, the scenario of `record` under `rules`, and reports the first
 /// difference between the calls of its ranks.
 std::shared_ptr<const Recorded> recorded_job(std::shared_ptr<const Record> record,
                                              RecordRules rules, const TaskGraph& graph);

@@ -43,11 +43,12 @@ struct KeyCalls {
   bool race = false;  // whether two calls of different threads have no known order
 };
 
-// Returns the calls of the first key for which threads race; empty if none do.
+// Returns the first call of each racing thread, for the first key for which threads race; empty if
+// no threads race.
 FirstCalls racing(const RankRecord& rank, const KeyOf& key_of) {
   using Numbers = std::map<std::uint32_t, std::int64_t>;
   Numbers made;  // [thread]: number of its calls
-  // [thread]: calls of other threads that certainly precede it
+  // [thread]: number of calls of each other thread that certainly precede its next call
   std::map<std::uint32_t, Numbers> earlier;
   std::map<OrderKey, KeyCalls> keys;
   for (const RecordEntry& entry : rank.entries) {

@@ -22,12 +22,14 @@ inline constexpr const char* kRunningThreadsBasis =
 /// record.
 std::string thread_name(const std::string& label);
 
-/// Reports the threads that call into groups, by rank. One sentence each, without its period.
+/// Reports the threads that call into groups, by rank. Each result is one sentence without its
+/// period.
 std::vector<std::string> threads_that_call(const Record& record);
 
-/// Reports the threads whose order decides which calls match under these rules, in the same form.
-/// Under gloo's rules, collectives match by group and sequence number, and sends by group, ranks
-/// and tag. Under NCCL's rules, kernels run in launch order, across all groups.
+/// Reports the threads whose order decides which calls match under `rules`, as sentences like those
+/// of threads_that_call(). Under gloo's rules, collectives match by group and sequence number, and
+/// sends by group, ranks and tag. Under NCCL's rules, kernels run in launch order, across all
+/// groups.
 std::vector<std::string> threads_that_race(const Record& record, RecordRules rules);
 
 }  // namespace pipesim::models
