@@ -38,7 +38,7 @@ function(pipesim_add_tests name)
   target_link_libraries(${target} PRIVATE ${arg_DEPS} Catch2::Catch2WithMain)
   pipesim_use_flags(${target})
   # Catch2's macros compile slowly, especially with optimization, and run in no time, so tests are
-  # compiled without. The code under test is compiled as the preset says.
+  # compiled without optimization. The code under test is compiled as the preset says.
   if(PIPESIM_UNITY AND arg_PRECOMPILED_BY)
     target_precompile_headers(${target} REUSE_FROM ${arg_PRECOMPILED_BY}_tests)
   else()

@@ -1,5 +1,5 @@
-// A first-in-first-out queue in one block of memory. The queue keeps its memory: at its final size
-// it no longer allocates.
+// A first-in-first-out queue in one block of memory. The queue keeps its memory, so a queue that no
+// longer grows does not allocate.
 #pragma once
 
 #include <cstdint>

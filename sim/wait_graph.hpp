@@ -64,7 +64,7 @@ struct WaitEdge {
   ActorId needed_actor;  // the op that must happen, if `to` is an earlier op that blocks this op
   std::uint32_t needed_k = 0;
   LinkId link;                // kFailedLink: the link
-  CallId call;                // the first call of the waiting op that waits
+  CallId call;                // the first call in the waiting op that waits
   std::uint32_t any_set = 0;  // edges of a node with the same nonzero number: any one suffices
 };
 

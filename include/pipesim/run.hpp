@@ -33,8 +33,8 @@ struct Op {
   std::uint32_t rank = 0;
   std::string name;               // name of the actor or step; empty: not an op, see `text`
   std::uint32_t number = 0;       // number of the op, from 1
-  std::uint32_t micro_batch = 0;  // from 1; 0: none
-  std::string stream;             // host steps: their thread
+  std::uint32_t micro_batch = 0;  // number of the micro-batch, from 1; 0: none
+  std::string stream;             // name of the stream or, for a host step, of the thread
   std::string state;              // state as in reports, for example "started, spins"
   std::string text;               // text for reports: "rank 0 gather#3", "rank 3", "the outside"
 };

@@ -79,7 +79,7 @@ struct TimeoutRules {
   std::int64_t heartbeat_ns = 0;   // limit for hosts that connect at first use
   std::int64_t store_ns = 0;       // limit for host waits: keys, communicator init, host calls
   std::int64_t launcher_ns = 0;    // delay from a death until the launcher kills the other ranks
-  bool launcher_ends_job = false;  // whether the launcher kills all hosts, not only its own
+  bool launcher_ends_job = false;  // whether the launcher kills all ranks, not only its host's
 
   friend bool operator==(const TimeoutRules&, const TimeoutRules&) = default;
 };

@@ -15,7 +15,7 @@ struct CallOfRanks {
   std::vector<std::uint32_t> ranks;  // in ascending order
   OutsideText call;  // the call, "all_gather, 8 B of int64"; empty: the ranks make none
   OutsideText at;    // line of the call; without a call, the action of the ranks
-  std::vector<OutsideText> lines{};  // lines of the call stack, outermost last
+  std::vector<OutsideText> lines{};  // lines of the callers, innermost first
 };
 
 /// The first call on a group that differs between ranks, up to the first mismatched call.

@@ -167,7 +167,7 @@ struct CollectiveTemplate {
   std::int64_t bytes = 0;  // input of one rank, see models/lowering/cost.hpp
   std::uint32_t group = kNoIndex;
   std::uint32_t communicator = kNoIndex;  // index; kNoIndex: a communicator for this actor only
-  // Algorithm that decides the time; empty: the cluster's.
+  // Algorithm that decides the time; empty: the communicator's or, without one, the cluster's.
   std::optional<Algorithm> algorithm;
   bool timed = false;  // whether bytes and cluster decide the time, not ActorTemplate::takes
 
@@ -365,7 +365,7 @@ struct TaskGraph {
   std::int64_t micro_batches = 0;
   std::optional<Expr> memory;  // bytes that a rank holds all the time; empty: unknown
   NcclMode nccl_mode = NcclMode::kCold;
-  InitRule init;  // default for communicators
+  InitRule init;  // default rule of communicators
   ProcessGroups process_groups;
   std::vector<Group> groups;
   std::vector<HostThread> threads;
@@ -375,8 +375,8 @@ struct TaskGraph {
   std::optional<Cluster> cluster;  // cluster; empty: only explicit durations count
   Faults faults;
   TimeoutRules timeouts;
-  std::uint32_t interface = kNoIndex;        // default for communicators
-  Expr launch_queue = Expr::constant(1024);  // default for streams
+  std::uint32_t interface = kNoIndex;        // default interface of communicators
+  Expr launch_queue = Expr::constant(1024);  // default size of launch queues
   std::vector<EventTemplate> events;
   std::vector<std::string> locks;   // separate on each rank
   std::vector<std::string> phases;  // units of a rank's progress: forward, backward

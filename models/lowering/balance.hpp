@@ -22,14 +22,14 @@ struct BalanceError {
   enum class Kind : std::uint8_t {
     kUneven,         // the number of ops at one end of the edge gives a fraction at the other
     kContradiction,  // the edge requires another number of ops than earlier edges
-    kTooMany,        // more ops than a plan can count
+    kTooMany,        // `actor` has more ops than a plan can count
     kUnknown,        // no source determines the number of ops of `actor`
   };
   Kind kind = Kind::kUnknown;
   std::uint32_t edge = 0;
   std::uint32_t actor = 0;
-  std::int64_t found = 0;   // ops of the consumer (or, in reverse, of the producer) so far
-  std::int64_t wanted = 0;  // ops that the edge requires instead
+  std::int64_t found = 0;   // ops of `actor` so far; kTooMany: ops of the other actor
+  std::int64_t wanted = 0;  // required ops; kUneven: required divisor; kTooMany: the limit
 };
 
 /// Returns the number of ops of each actor. `given` has an entry per actor: its number of ops, or a

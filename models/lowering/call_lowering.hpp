@@ -75,7 +75,8 @@ class CallLowering {
   FaultLowering faults_;
   // Keyed by named communicator and list of its group.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared_communicators_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Transport> transports_;  // same key
+  // Keyed by named communicator and list of its group.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Transport> transports_;
   // Keyed by rank: for calls that do not wait for other ranks.
   std::map<std::uint32_t, sim::CommunicatorId> of_one_;
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;

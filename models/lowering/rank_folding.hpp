@@ -17,7 +17,7 @@ struct RankFolding {
   /// `kept` also contains some peers of representatives.
   std::vector<std::uint32_t> stands_for;
 
-  /// Returns, by rank, the number of ranks that it represents, including itself.
+  /// Returns for each rank the number of ranks that it represents, including itself.
   std::vector<std::uint32_t> copies() const;
 };
 

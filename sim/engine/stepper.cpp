@@ -46,7 +46,7 @@ void Stepper::step(std::size_t i) {
   pending_.pop_back();
   rules_->step(event, pending_);
   if (event.kind != EventKind::kSourceTaken) return;
-  // The recv has taken this send, so its other offers are void.
+  // The recv has taken this send, so all other offers to the recv are void.
   std::erase_if(pending_, [&](const Event& other) {
     return other.kind == EventKind::kSourceTaken &&
            !state().channels[ChannelId{other.target}].offered;
