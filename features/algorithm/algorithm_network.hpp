@@ -28,7 +28,8 @@ struct AlgoCounter {
   std::uint32_t initial = 0;
   std::uint32_t rank = 0;  // the rank that waits
   std::uint32_t peer = 0;  // the rank that raises the counter
-  // MSCCL: index of the connection; otherwise in CollectiveAlgorithm::channels
+  // Index of the object that is counted, by `kind`: a connection, a channel in
+  // CollectiveAlgorithm::channels, a thread block, a semaphore, a barrier or a cell.
   std::uint32_t channel = 0;
   // Whether several thread blocks take from it, so that their order can matter.
   bool contested = false;

@@ -339,7 +339,8 @@ class MscclppNetwork {
   }
   void wrote_packet(std::uint32_t cell) { build_.post(packet_counter(cell)); }
 
-  // Marks counters from which several thread blocks take: the result depends on their order.
+  // Marks counters from which several thread blocks take: the result depends on the order of the
+  // takes.
   void find_contested() {
     AlgoNetwork& network = build_.network;
     for (const auto& [counter, takers] : takers_) {

@@ -25,7 +25,7 @@ std::string_view match_name(Match match);
 
 struct MatchResult {
   Match match = Match::kFull;
-  std::string difference;  // "all_reduce and all_gather"; empty if the ops match
+  std::string difference;  // the two values: "all_reduce and all_gather"; empty if the ops match
 };
 
 /// Compares `other` with `reference`. The ops belong to one collective of a group of `members`

@@ -320,10 +320,10 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
   edges_.push_back({pending, front_[member], kind, std::move(needed), false});
 }
 
-// Adds the waits of a call for members whose call is queued after another call of its stream. If
-// there are no such members and all members made the call, assumes that a device is blocked in an
-// earlier call of another stream; requires that the order of the rank's calls is known. Returns
-// whether a wait was added.
+// Adds the waits of a call for members whose call is queued after another call of its stream, or
+// whose device stopped. If there are no such members and all members made the call, assumes that a
+// device is blocked in an earlier call of another stream; requires that the order of the rank's
+// calls is known. Returns whether a wait was added.
 bool Diagnoser::add_waits_behind(std::uint32_t pending, const Members& members) {
   const std::size_t before = edges_.size();
   const std::vector<std::uint32_t>& others = members.called;

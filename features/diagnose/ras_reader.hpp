@@ -28,8 +28,8 @@ class RasReader {
 
   /// Returns the evidence of the last report. Ranks come from the processes in `known`, or from a
   /// communicator that spans the job. Other processes that block the job are in `unplaced`. A
-  /// difference of one launch can disappear, so it counts only if `hangs` (the job is known to
-  /// hang) or if a second report repeats it.
+  /// difference of one launch can disappear, so it counts only if the job is known to hang
+  /// (`hangs`, or a difference of several launches), or if all reports repeat this count.
   models::Evidence evidence(bool hangs, const models::KnownJob& known = {}) const;
 
   /// Returns notes on other facts in the reports.

@@ -160,7 +160,7 @@ struct RankRecord {
 /// All ranks of a job.
 struct Record {
   OutsideText command;
-  OutsideText backend;  // "gloo" or "nccl": the script's choice
+  OutsideText backend;  // choice of the script: "gloo" or "nccl"
   OutsideText torch;    // version of torch
   bool device_is_cuda = false;
   std::int64_t limit = 0;      // largest value to exchange, in bytes; 0: not given

@@ -71,7 +71,7 @@ void check_new_groups(const Record& record, std::vector<RecordFinding>& findings
 
 void check_lines(const Record& record, const Meetings& meetings,
                  std::vector<RecordFinding>& findings) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // pairs of places
+  std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // pairs of places with a finding
   for (const auto& [key, arrivals] : meetings) {
     const RecordEntry& first = *arrivals.front().entry;
     const bool fits = std::all_of(arrivals.begin(), arrivals.end(), [&](const Arrival& arrival) {
