@@ -96,7 +96,7 @@ TEST_CASE("a page has both sides beside each other", "[app][diff][html]") {
   CHECK(contains(other, "A and B differ"));
   CHECK(contains(other, "A: a cycle of 10 waits"));
   CHECK(contains(other, "B: no cycle"));
-  CHECK(contains(other, R"(["actor","Repeat","times","3","2","line 86","line 86"])"));
+  CHECK(contains(other, R"(["actor","Repeat","times","3","2","line 87","line 87"])"));
   CHECK(contains(other, ": pipesim diff scenarios/swin_2x2x2.yaml --set-a acc=3 --set-b acc=2"));
   // A report contains only the op names of the cycle.
   const std::string report = folder.write("r.json", command({"run", kSwin, "--json"}).out);

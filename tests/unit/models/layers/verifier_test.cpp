@@ -137,7 +137,7 @@ TEST_CASE("the builder of partial sums broke that rule, and the corrected one ke
   CHECK(broken_rules(testing::load(path).graph) ==
         "the edge from 'Repeat' to 'Zeros' and its register do not match: the register 'out' "
         "carries 'bias_table', the edge names none (1 vs. 0)\n"
-        "  'Repeat' is in line 30\n  'Zeros' is in line 33\n"
+        "  'Repeat' is in line 31\n  'Zeros' is in line 34\n"
         "  if only the order matters, read a control register; else say what is needed\n");
   CHECK(broken_rules(testing::load(path, {{"builder", "names_tensor"}}).graph) == "");
 }
