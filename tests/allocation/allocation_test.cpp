@@ -1,6 +1,6 @@
-// A run allocates until its queues have the size that they need, and then no more: ten times the
-// ops need no further allocation. The program counts with its own operator new, so it contains only
-// this test.
+// Checks that a run with ten times the ops makes no more allocations: its queues grow only to the
+// size that they need. The program counts allocations with its own operator new, so it contains
+// only this test.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -23,9 +23,9 @@ void* counted(std::size_t size) {
   return memory;
 }
 
-// Returns a plan of two ranks, each with a source, an op, a collective over both and a sink. It has
-// data and control registers of few slots, gated and immediate messages, and initialization at
-// first use.
+// Returns a plan of two ranks, each with a source, an op, a collective over both ranks and a sink.
+// The plan has data and control registers of few slots, messages that are gated or immediate, and
+// initialization at first use.
 Plan plan_of(std::uint32_t ops, ThreadOrder order) {
   PlanBuilder builder(2);
   std::vector<Member> members;
@@ -86,7 +86,7 @@ void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
-// Libraries compiled by g++ call these; clang 14 does not declare them.
+// Sized operator delete, which libraries compiled by g++ call; clang 14 does not declare it.
 void operator delete(void* memory, std::size_t size) noexcept;
 void operator delete[](void* memory, std::size_t size) noexcept;
 void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }

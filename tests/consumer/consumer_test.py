@@ -1,9 +1,9 @@
-"""The installed library serves a project outside of the source tree.
+"""Checks that the installed library serves a project outside of the source tree.
 
     consumer_test.py --build DIR --cmake PATH --compiler PATH --flags FLAGS --build-type TYPE
 
 Installs the build in DIR into a temporary folder, and copies this project and examples/own_pass.cpp
-to another. Builds them there with CMake, and one file of them with the flags of pkg-config.
+to another folder. Builds the copies there with CMake, and one file with the flags of pkg-config.
 """
 
 import argparse
@@ -50,13 +50,13 @@ class Consumer(unittest.TestCase):
         cls.addClassCleanup(temporary.cleanup)
         folder = pathlib.Path(temporary.name).resolve()
         cls.project = folder / "a project"
-        # Installed in one place and used in another: no file may contain the first path.
+        # The library is used in another place than installed: no file may contain the first path.
         installed = folder / "installed"
         run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", str(installed), cwd=folder)
         cls.prefix = installed.rename(folder / "moved")
         shutil.copytree(OURS, cls.project)
         shutil.copy(ROOT / "examples/own_pass.cpp", cls.project)
-        # Folders with the names of ours, as a project may have them.
+        # A project may have folders with the names of pipesim's folders.
         for name in ("models/graph/task_graph.hpp", "sim/time.hpp"):
             file = cls.project / name
             file.parent.mkdir(parents=True)
@@ -76,7 +76,7 @@ class Consumer(unittest.TestCase):
         self.assertIn("All tests passed", output)
 
     def test_a_test_that_fails_shows_the_report(self):
-        # The number of failed tests in Catch2 2; 42 in Catch2 3.
+        # The exit code is the number of failed tests in Catch2 2, and 42 in Catch2 3.
         output = run("build/scheduler_tests", "[.fails]", cwd=self.project, codes=(1, 42))
         # Catch2 wraps long lines.
         output = re.sub(r"\s+", " ", output)
@@ -111,7 +111,7 @@ class Consumer(unittest.TestCase):
         self.assertTrue(zsh.read_text("utf-8").startswith("#compdef pipesim\n"))
 
     def test_no_file_says_where_it_was_made(self):
-        # Not the archive and the program: their debug information contains source paths.
+        # Skips the archive and the program, whose debug information contains source paths.
         for file in self.prefix.rglob("*"):
             if file.suffix in (".cmake", ".pc", ".hpp"):
                 self.assertNotIn(str(ROOT), file.read_text("utf-8"), file)

@@ -1,5 +1,5 @@
-// Tests of a scheduler pass, as in a project that develops one. docs/how-to/library.md shows this
-// file.
+// Tests of a scheduler pass, as in a project that develops such a pass. docs/how-to/library.md
+// shows this file.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Returns two ranks; the gradient passes through `buffer`, which is on the stream of the forward.
+// Returns a job of two ranks. The gradient passes through `buffer`, which is on stream `forward`.
 Graph step(std::uint32_t slots = 2) {
   GraphBuilder job("step", 2);
   job.micro_batches(3).group("tp").stream("forward").stream("backward");
@@ -43,7 +43,7 @@ Graph step(std::uint32_t slots = 2) {
   return job.build();
 }
 
-// The pass: moves a buffer to the stream of its reader.
+// Moves `buffer` to the stream of its reader: the pass under test.
 void move_buffers(models::TaskGraph& graph, models::Diagnostics& diagnostics) {
   const auto buffer = find_actor(graph, "buffer", diagnostics);
   if (!buffer) return;

@@ -1,6 +1,7 @@
-// The determinism contract within one process, and across builds: fingerprints.tsv has the numbers
-// of every earlier build. A number there changes only with an entry under Results in CHANGELOG.md.
-// The twin (tests/scenarios) checks that the numbers are right, not only unchanged.
+// The determinism contract within one process, and across builds: fingerprints.tsv has the
+// fingerprints of every earlier build. A fingerprint there changes only with an entry under Results
+// in CHANGELOG.md. The twin (tests/scenarios) checks that the fingerprints are right, not only
+// unchanged.
 #include <map>
 #include <sstream>
 #include <string>

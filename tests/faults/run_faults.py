@@ -4,8 +4,8 @@
 faults.txt is the list, and documents its format. For each fault, the script compiles the changed
 sources (for a changed header: the sources that include it, and those of one folder together), links
 them with the objects of the tests, and expects the named test to fail. A crash or an endless run
-also counts as a failure. Without a fault, each of these tests must pass, here on few of its plans:
-CTest runs them on all.
+also counts as a failure. Without a fault, each of these tests must pass, on few of its plans: CTest
+runs the tests on all plans.
 
 CTest calls the script as "faults" in builds with g++ and without sanitizers (see CMakeLists.txt).
 By hand, use the file that CMake has written:
@@ -37,14 +37,14 @@ DEFAULT_TEST = "the engine and the twin agree *"
 FLAGS = ["-std=c++20", "-O1", "-DNDEBUG", "-ffp-contract=off", "-w"]
 INCLUDE = re.compile(r'^#include "(sim/[^"]+)"', re.MULTILINE)
 
-# Limits of a test, which normally takes some seconds. A fault can make a run endless, or fill the
+# Limits of a test, which normally takes a few seconds. A fault can make a run endless, or fill the
 # memory. The limit is processor time: otherwise, a slow run on a busy machine would count as
 # caught.
 SECONDS = 90
 BYTES = 2 << 30
 
-# Plans of which all interleavings are searched: fewer than in a normal run of the tests, which has
-# more time.
+# Number of plans of which all interleavings are searched: fewer than in a normal run of the tests,
+# which has more time.
 PLANS = {"PIPESIM_ORDERS_PLANS": "2000"}
 FEW_PLANS = {
     "PIPESIM_ORDERS_PLANS": "100",
@@ -181,7 +181,7 @@ class Runner:
             units.append(folder / f"room_{len(units)}_{parent.name}.cpp")
             paths = [folder / file if str(file) in texts else ROOT / file for file in files]
             units[-1].write_text("".join(f'#include "{path}"\n' for path in paths))
-        # The new objects come first, so that the linker uses no other definition.
+        # The new objects come first, so that the linker uses their definitions.
         command = [self.compiler, *FLAGS, f"-I{folder}", f"-I{ROOT}", "-o", str(program)]
         done = subprocess.run(
             command + [str(unit) for unit in units] + self.link_inputs,

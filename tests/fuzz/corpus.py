@@ -69,7 +69,7 @@ SOURCES = {
     "boxing": (["tests/golden/*/*.csv"], ["tests/unit/features/diagnose/boxing_reader_test.cpp"]),
 }
 
-# Inputs in formats that no file of the repository has.
+# Inputs, by target, in formats that no file of the repository has.
 WRITTEN = {
     "order": ['{"pipesim_order": 1, "scenario": "x", "settings": [["acc", "4"]], "count": 2,\n'
               ' "steps": [\n  {"event": "thread wakes", "id": 3, "what": "rank 0: a#1"},\n'

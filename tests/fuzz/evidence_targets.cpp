@@ -1,5 +1,5 @@
-// Evidence of real jobs. An input is several files, separated by lines "%%%": rank 0's, rank 1's
-// and so on.
+// Fuzz targets that read evidence of real jobs. An input is several files, separated by lines
+// "%%%": rank 0's file, rank 1's file and so on.
 #include <set>
 #include <string>
 
@@ -33,7 +33,7 @@
 namespace pipesim::fuzz {
 namespace {
 
-// A job has all ranks up to the largest rank number, and a report shows each of them.
+// Limit for the report, which shows all ranks from 0 to the largest rank in the evidence.
 constexpr std::size_t kMaxRanks = 2'000;
 
 void explain(const models::Evidence& evidence) {
@@ -58,7 +58,7 @@ void explain(const models::Evidence& evidence) {
   if (!scenario.empty()) require_scenario(scenario);
 }
 
-// Writes the calls of the ranks as programs, and prints the job's position in them.
+// Writes the calls of the ranks as programs, and prints the position of the job in these programs.
 void run_again(const models::Evidence& evidence) {
   if (evidence.ranks.size() > kMaxRanks) return;
   const models::DumpedRecord dumped = models::record_of_dumps(evidence);

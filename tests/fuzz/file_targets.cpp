@@ -1,4 +1,5 @@
-// Files of pipesim and of other tools: schedules, programs, plans, saved results of commands.
+// Fuzz targets that read files of pipesim and of other tools: schedules, programs, plans, saved
+// results of commands.
 #include <atomic>
 #include <stdexcept>
 #include <string>
@@ -89,7 +90,8 @@ void goal(const std::string& bytes) {
     report.all_waits.push_back(models::describe_wait(result, edge));
   }
   require_printable(viz::text_report(report, {}));
-  // 14 bytes can declare a million ranks, each a JSON object.
+  // Limit for the JSON report, which has an object per rank: 14 bytes of input can declare a
+  // million ranks.
   constexpr std::uint32_t kMaxRanks = 10'000;
   if (graph.ranks <= kMaxRanks) viz::json_report(report);
 }

@@ -1,5 +1,5 @@
-// Outputs of a simulated scenario: pictures, pages, traces, reports and files. Each is read back if
-// a reader exists.
+// Fuzz targets that write the outputs of a simulated scenario: pictures, pages, traces, reports and
+// files. If a reader for an output exists, the target also reads the output back.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -52,10 +52,10 @@
 namespace pipesim::fuzz {
 namespace {
 
-// Limit for pictures, so that Graphviz's layout takes well under a second.
+// Largest number of boxes in a picture: Graphviz's layout then takes well under a second.
 constexpr std::uint64_t kMaxLaidOut = 40;
 
-// Limit for fix and check.
+// Largest number of ops, and of ranks, for which fix and check run.
 constexpr std::uint64_t kMaxSearched = 60;
 
 viz::Report report_of(const models::TaskGraph& graph, const models::Simulation& run) {
@@ -80,7 +80,7 @@ std::string drawn(const Draw& draw) {
   }
 }
 
-// Graphviz indents DOT with tabs.
+// Checks that a picture is printable, except for the tabs with which Graphviz indents DOT.
 void require_picture(std::string picture) {
   std::erase(picture, '\t');
   require_printable(picture);
@@ -158,7 +158,7 @@ void write_views(const models::TaskGraph& graph, const models::Simulation& run) 
   viz::run_logs(graph, run.lowered, run.outcome);
 }
 
-// Writes the answers about single ops.
+// Prints the answers of `why` for the first op of up to 20 actors.
 void write_answers(const models::TaskGraph& graph, const models::Simulation& run) {
   const std::uint32_t count = std::min<std::uint32_t>(run.lowered.plan.actors.size(), 20);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -206,7 +206,8 @@ void write_check(const formats::Scenario& scenario, const models::Simulation& ru
   require(again && formats::write_order(*again) == text, "an order reads otherwise");
 }
 
-// Checks that every suggested patch can be read in place of the old ones.
+// Prints the fixes that `fix` finds. Adds each tried patch to the patches of the input; skips a
+// change if its patch cannot be written or the patched scenario cannot be read.
 void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   const std::vector<std::string> texts = parts(bytes);
   formats::ReadOptions options;
@@ -241,7 +242,8 @@ void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   require_json(viz::fix_json(*report, view));
 }
 
-// Compares the run with a run of other timing, and the graph with the graph without its patches.
+// Prints the differences between the run and a run with jitter, and between the graph and the graph
+// without its patches.
 void write_differences(const std::string& bytes, const formats::Scenario& scenario,
                        const models::Simulation& run) {
   const models::TaskGraph& graph = scenario.graph;

@@ -1,4 +1,4 @@
-// Runs fuzz targets over files, with any compiler, so that old findings do not come back.
+// Runs fuzz targets over files, with any compiler, so that faults found earlier do not return.
 //
 //   fuzz_replay --list
 //   fuzz_replay TARGET FILE_OR_FOLDER...
@@ -44,7 +44,8 @@ void change_number(std::string& text, Random& random) {
   text.replace(begin, end - begin, kNumbers[below(random, kNumbers.size())]);
 }
 
-// Depends only on the input, so that a new sample does not change the mutations of others.
+// Returns a seed that depends only on the input, so that a new sample does not change the mutations
+// of other samples.
 std::size_t seed_of(std::string_view bytes) {
   std::size_t seed = 1;
   for (const char byte : bytes) seed = seed * 1'099'511'628'211U + static_cast<unsigned char>(byte);
@@ -99,7 +100,7 @@ std::string bytes_of(const std::string& path) {
 
 struct Mutations {
   int times = 0;
-  std::string current;  // path of the file CURRENT
+  std::string current;  // path of the file CURRENT of the usage
 };
 
 int replay(const Target& target, const Mutations& mutations,

@@ -1,5 +1,5 @@
 """Runs the fuzz targets over samples, over earlier findings, and over deterministic mutations of
-both. None may be a finding.
+samples and findings. No input may be a finding.
 
     replay_test.py FUZZ_REPLAY
 """
@@ -10,14 +10,14 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "1")  # per input
-FEWEST = 20  # inputs per target; fewer mean that corpus.py no longer finds its sources
+MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "1")  # number of mutations per input
+FEWEST = 20  # inputs per target; with fewer, corpus.py no longer finds its sources
 
 
 def main(replay):
     targets = subprocess.run([replay, "--list"], check=True, capture_output=True, text=True)
     failed = []
-    # Thousands of small files, for which a disk is slow.
+    # The corpus is thousands of small files, for which a disk is slow.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as corpus:
         subprocess.run([sys.executable, "-B", os.path.join(HERE, "corpus.py"), corpus], check=True)

@@ -1,4 +1,4 @@
-// Scenarios: read, patched, written, lowered, run and explained.
+// Fuzz targets for scenarios, which are read, patched, written, lowered, run and explained.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -46,7 +46,7 @@
 namespace pipesim::fuzz {
 namespace {
 
-// Limits that keep fuzzing fast: larger inputs are legal, but find no more errors.
+// Limits that keep fuzzing fast. Larger inputs are legal, but find no more errors.
 constexpr std::uint64_t kMaxActors = 5'000;
 constexpr std::uint64_t kMaxOps = 50'000;
 constexpr std::uint64_t kMaxOpsOfTwin = 500;
@@ -103,7 +103,7 @@ void read_and_write(const std::string& bytes) {
   graph.pipeline.reset();  // the writer writes its programs instead
   const std::string text = formats::write_scenario(graph);
   const auto again = formats::read_scenario(text, {}, diagnostics);
-  if (!again) return;  // for example names of types that only a model has; lowering reports these
+  if (!again) return;  // for example a tensor type that lowering reports
   require(formats::write_scenario(again->graph) == text, "written twice, it differs");
 }
 
@@ -141,7 +141,7 @@ void plan(const std::string& bytes) {
   if (ops_of(lowered->plan) > kMaxOps) return;
 }
 
-// Runs the plan in fixed order and by events, and in the twin: all must agree.
+// Runs the plan in fixed order, by events, and in the twin: all outcomes must agree.
 void run(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto ours = simulate(bytes, scenario, {.engine = sim::EngineKind::kEvents});
@@ -186,12 +186,12 @@ void explain(const std::string& bytes) {
   viz::TraceWriter(graph, *run, timeline, flows).write([](std::string_view) {});
   for (const models::Expectation& expectation : scenario->expectations) {
     models::unmet(expectation, graph, *run);
-    if (parts(bytes).size() > 1) continue;  // the places refer to other texts
+    if (parts(bytes).size() > 1) continue;  // the places refer to other files of the input
     formats::update_figures(bytes, formats::figures_of(expectation, graph, *run, true));
   }
 }
 
-// Reduces a hang: the result must be the same hang.
+// Reduces a scenario that hangs: the reduced scenario must have the same hang.
 void reduce(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto run = simulate(bytes, scenario, {});
@@ -237,7 +237,7 @@ void query(const std::string& bytes) {
     require(models::parse_jitter(models::jitter_text(*jitter)) == jitter,
             "a jitter reads otherwise when it is written");
   }
-  // Ten million values are legal, but slow.
+  // Skips numbers of ten million and more, which are legal as counts of values, but slow.
   const bool is_long = std::search_n(bytes.begin(), bytes.end(), 6, '0', [](char c, char) {
                          return c >= '0' && c <= '9';
                        }) != bytes.end();

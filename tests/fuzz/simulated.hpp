@@ -1,4 +1,4 @@
-// Reads and runs the scenario of a fuzz target's input, within the limits for fuzzing.
+// Reading and running the scenario in a fuzz target's input, within the limits for fuzzing.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace pipesim::fuzz {
 
 std::uint64_t ops_of(const sim::Plan& plan);
 
-/// Returns nullopt if the input has errors or is too large. `scenario` receives the result of the
-/// reader.
+/// Reads, lowers and runs the scenario in `bytes`, and stores the scenario in `scenario`. Returns
+/// nullopt if the input has errors or is too large.
 std::optional<models::Simulation> simulate(const std::string& bytes,
                                            std::optional<formats::Scenario>& scenario,
                                            const sim::RunOptions& options);

@@ -1,7 +1,7 @@
-// Fuzz targets: functions that take any bytes and must return. They read inputs with the readers of
-// the command, and print errors with its printers.
+// Fuzz targets: functions that take any bytes and must return. Targets read inputs with the readers
+// of the command, and print errors with its printers.
 //
-// fuzzer.cpp runs them in libFuzzer; replay.cpp runs them over files, with any compiler.
+// fuzzer.cpp runs the targets in libFuzzer; replay.cpp runs them over files, with any compiler.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct Target {
   void (*run)(const std::string& bytes);
 };
 
-/// Returns all targets.
+/// Returns all targets: those of the functions below.
 std::vector<Target> targets();
 
 std::vector<Target> scenario_targets();
@@ -31,7 +31,7 @@ std::vector<Target> evidence_targets();
 /// Ends the process with a finding unless `good`.
 void require(bool good, std::string_view what);
 
-/// Requires that a report has no control characters except line ends, because it goes to a
+/// Requires that a text has no control characters except line ends, because users read it in a
 /// terminal.
 void require_printable(std::string_view text);
 
@@ -41,7 +41,7 @@ void show(const models::Diagnostics& diagnostics, const std::string& text);
 /// Requires that a reader's output is a scenario without errors.
 void require_scenario(const std::string& text);
 
-/// Returns the parts of an input of several files, separated by lines "%%%"; at least one.
+/// Returns the files in an input, which lines "%%%" separate; at least one.
 std::vector<std::string> parts(const std::string& bytes);
 
 }  // namespace pipesim::fuzz

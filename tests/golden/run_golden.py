@@ -40,7 +40,7 @@ def run(program, case, args, given):
 
 
 def run_commands(program, case, work):
-    """Returns the same for all lines of `commands`; if exits differ, all of them."""
+    """Returns (stdout, stderr, exit) of all lines of `commands`; all exits, if the exits differ."""
     stdout, stderr, exits = b"", b"", []
     version = run(program, case, ["--version"], {})[0].splitlines()[0].split()[-1]
     for line in (case / "commands").read_text(encoding="utf-8").splitlines():
@@ -75,7 +75,7 @@ def main():
     defaults = {"exit": b"0\n", "stderr": b""}
     differs = False
     for name, text in found.items():
-        # The command that made a report.
+        # Hides the version in the command that made a report.
         text = re.sub(rb"pipesim \d[\w.+-]*:", b"pipesim VERSION:", text)
         path = case / name
         if not path.exists() and name not in defaults:

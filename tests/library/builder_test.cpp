@@ -1,4 +1,4 @@
-// Task graphs built in code.
+// Task graphs that a program builds with GraphBuilder.
 #include <chrono>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Every interleaving of a graph made in code.
+// `check` called from a program, for graphs and for scenario files.
 #include "pipesim/check.hpp"
 
 #include <chrono>
@@ -49,11 +49,11 @@ TEST_CASE("of a scenario in a file open choices are tried, both ways on each ran
   // The command appends a line with its own arguments.
   CHECK(testing::command({"check", path}).out.rfind(all.report, 0) == 0);
   CHECK_FALSE(never_hangs().match(all));
-  // A given setting is not varied: all ranks skip the call, or none does.
+  // A given setting is not varied: `on` means that all ranks skip the call, `off` that none does.
   CHECK(check_scenario(path, {{"skip", "on"}}).proved());
   CHECK(check_scenario(path, {{"skip", "off"}}).proved());
   CHECK(check_scenario(path, {{"skip", "rank == 1"}}).answer == Answer::kHangCertain);
-  // Checking only some of the ways proves nothing.
+  // A search of only one of the ways proves nothing.
   CheckOptions options;
   options.max_ways = 1;
   CHECK(check_scenario(path, {}, options).answer == Answer::kUndecided);
@@ -62,7 +62,7 @@ TEST_CASE("of a scenario in a file open choices are tried, both ways on each ran
   CHECK(check_scenario(other).report == check(load_scenario(other)).report);
 }
 
-// Rank 2 exchanges no bytes with rank 0 and is late. It waits for a message of rank 0, which is
+// Rank 2 exchanges no bytes with rank 0 and is late: it waits for a message of rank 0, which is
 // queued behind rank 0's exchange.
 TEST_CASE("an answer says what it assumes, as the command does", "[library][check]") {
   const testing::Folder folder;
@@ -92,7 +92,8 @@ TEST_CASE("an answer says what it assumes, as the command does", "[library][chec
     CHECK(result.json.find("otherwise this can hang") != std::string::npos);
     CHECK(by_command.rfind(result.report, 0) == 0);
   }
-  // A changed graph exists in one variant of the empty parts only, so the other is not checked.
+  // A pass changes only one variant of the graph, the one without messages for empty parts; check
+  // reports that it did not check the other variant.
   const CheckResult changed = check(run_passes(graph, "canonicalize"));
   CHECK(changed.json.find("otherwise this was not checked") != std::string::npos);
 }

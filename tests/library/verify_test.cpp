@@ -1,4 +1,4 @@
-// Verification of a collective algorithm that a program has as text.
+// Verification of a collective algorithm that a program holds as text.
 #include "pipesim/verify.hpp"
 
 #include <algorithm>

@@ -70,7 +70,7 @@ std::uint32_t times(const std::vector<Part>& parts, Part part) {
   return static_cast<std::uint32_t>(std::count(parts.begin(), parts.end(), part));
 }
 
-/// The parts of a rank as ops of its thread.
+/// The ops of one stage, on the thread of its rank.
 class Stage {
  public:
   Stage(sim::PlanBuilder& builder, const OneFOneB& what, std::uint32_t s)

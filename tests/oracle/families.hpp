@@ -1,4 +1,4 @@
-// Plans that are equal to the hand-written models of this folder.
+// Plans that are equivalent to the hand-written models of this folder.
 #pragma once
 
 #include "sim/plan.hpp"
@@ -13,18 +13,18 @@ struct OneFOneB {
   bool paired = false;         // rendezvous only: the steady state groups sends and recvs
 };
 
-/// Returns the plan of one_f_one_b.pml: a rank for each stage. A buffered channel is a register,
-/// which sends fill and recvs empty.
+/// Returns the plan of one_f_one_b.pml, with a rank for each stage. A buffered channel is a
+/// register, which sends fill and recvs empty.
 sim::Plan one_f_one_b(const OneFOneB& what);
 
-/// Returns the plan of philosophers.pml: threads of one rank that take locks. `ordered`: the last
-/// one takes his other fork first. `tables`: number of ranks with the same program, each with its
-/// own threads and locks.
+/// Returns the plan of philosophers.pml: threads of one rank that take locks. If `ordered`, the
+/// last philosopher takes his other fork first. `tables` is the number of ranks with this program;
+/// each has its own threads and locks.
 sim::Plan philosophers(std::uint32_t count, std::uint32_t rounds, bool ordered,
                        std::uint32_t tables = 1);
 
 /// Returns the plan of collectives.pml: each rank has one stream for all collectives, and launches
-/// each when its input arrives. `ordered`: a program launches them instead.
+/// a collective when its input arrives. If `ordered`, a program launches the collectives instead.
 sim::Plan collectives(std::uint32_t ranks, std::uint32_t count, bool ordered);
 
 }  // namespace pipesim::oracle

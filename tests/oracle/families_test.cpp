@@ -1,5 +1,5 @@
-// Three families of plans that hang or complete, in growing sizes: each has a hand-written model
-// for SPIN and an equal plan.
+// Three families of plans that hang or complete, in growing sizes. Each family has a hand-written
+// model for SPIN and an equivalent plan.
 #include "tests/oracle/families.hpp"
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace pipesim::oracle {
 namespace {
 
-/// Explores a hand-written model; an invalid end state is a hang.
+/// Explores a hand-written model with SPIN; an invalid end state is a hang.
 Verdict explore_by_hand(const std::string& model, const std::string& defines) {
   const testing::Folder folder;
   const std::string output = run_command(
@@ -34,7 +34,7 @@ Verdict explore_by_hand(const std::string& model, const std::string& defines) {
 
 constexpr std::uint64_t kMaxStates = 50000;
 
-/// Whether a plan fits into the limits of tests/oracle/plan.pml.
+/// Whether the plan fits into the limits of tests/oracle/plan.pml.
 bool fits_generic_model(const sim::Plan& plan) {
   return plan.threads.size() <= 8 && plan.streams.size() <= 8 && plan.actors.size() <= 32;
 }
@@ -106,7 +106,7 @@ TEST_CASE("1F1B with bounded channels and with rendezvous is as SPIN finds it by
     }
     add({stages, micro_batches, 0, false, true}, false);
   }
-  // The second stage holds one micro-batch, and each of the two channels C.
+  // The second stage holds one micro-batch, and each of the two channels holds `capacity`.
   for (const std::uint32_t capacity : {1U, 2U}) {
     add({2, 2 * capacity + 1, capacity, true}, false);
     add({2, 2 * capacity + 2, capacity, true}, true);
@@ -125,12 +125,12 @@ TEST_CASE("philosophers dine as SPIN finds it by hand", "[oracle]") {
   compare("philosophers.pml", cases);
 }
 
-// Effect of the reductions, without SPIN.
+// Compares only numbers of states with limits, so it needs no SPIN.
 TEST_CASE("the reductions leave few branch points of these families", "[oracle]") {
   const sim::Exploration dinner = sim::explore(philosophers(6, 2, true));
   CHECK(dinner.answer == sim::Answer::kProved);
   CHECK(dinner.states < 6'000);
-  // The work of independent ranks adds up instead of multiplying.
+  // Independent ranks add branch points; they do not multiply them.
   CHECK(sim::explore(philosophers(5, 2, true, 3)).states <
         4 * sim::explore(philosophers(5, 2, true)).states);
   for (std::uint32_t capacity = 0; capacity <= 2; ++capacity) {

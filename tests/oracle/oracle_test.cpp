@@ -1,11 +1,12 @@
 // Compares our answers with SPIN, a model checker: whether a plan hangs in some interleaving, and
-// whether in all. Plans are random and small; the outcome of many depends on the interleaving.
+// whether in all. Plans are random and small; the outcome of many plans depends on the
+// interleaving.
 //
 // The engine is a third opinion: each of its runs with random times is one interleaving, so its end
-// must be a possible one.
+// must be one of the ends that SPIN finds.
 //
 // PIPESIM_ORACLE_PLANS and PIPESIM_ORACLE_FIRST_SEED choose other plans, for a long run or to
-// repeat one: PIPESIM_ORACLE_FIRST_SEED=123 PIPESIM_ORACLE_PLANS=1.
+// repeat one plan: PIPESIM_ORACLE_FIRST_SEED=123 PIPESIM_ORACLE_PLANS=1.
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -38,7 +39,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-/// Draws other times for the same plan; some are many times longer than others.
+/// Draws other times for the plan; some are many times longer than others.
 void draw_times(twin::Spec& spec, twin::Random& random) {
   const int usual = 100 * random.between(1, 4);
   const auto time = [&] {
@@ -78,7 +79,8 @@ sim::Answer answer_of(const Verdict& verdict) {
   return verdict.completes ? sim::Answer::kHangPossible : sim::Answer::kHangCertain;
 }
 
-/// Settings of an exploration: the default, without random walks first, and every interleaving.
+/// Settings of an exploration, compared with the default settings: without random walks first, or
+/// with every interleaving.
 struct Way {
   std::string name;
   std::uint32_t walks = 0;
@@ -93,7 +95,7 @@ const std::vector<Way>& ways() {
 
 sim::Exploration explore(const sim::Plan& plan, const Way& way) {
   sim::ExploreOptions options;
-  // So that it also finds whether all interleavings hang.
+  // Continues after a hang, to find whether all interleavings hang.
   options.max_states_after_hang = options.max_states;
   options.walks = way.walks;
   options.reduce = way.reduce;
@@ -101,7 +103,8 @@ sim::Exploration explore(const sim::Plan& plan, const Way& way) {
   return sim::explore(plan, options);
 }
 
-/// Runs the interleaving that was found to hang; if there is none, the plan as it is.
+/// Whether the plan hangs in the hanging interleaving that `found` has; without one, in the plan's
+/// own times.
 bool hangs_as_found(const sim::Plan& plan, const sim::Exploration& found) {
   sim::RunOptions options;
   if (!found.hang.empty()) options.order = &found.hang;
@@ -123,7 +126,7 @@ Counts compare(const std::function<std::optional<twin::Spec>(std::uint64_t)>& ma
     const std::optional<twin::Spec> spec = made(seed);
     if (!spec) continue;
     const sim::Plan plan = twin::to_plan(*spec);
-    // First uses, flows and lines over several streams are not in the model.
+    // The model lacks first uses, flows, and communicators with calls on several streams.
     if (!formats::promela_obstacle(plan).empty()) {
       ++counts["not in the model"];
       continue;
@@ -171,7 +174,7 @@ TEST_CASE("SPIN and pipesim agree on the orders of random plans", "[oracle]") {
   CHECK(counts["answered by one run"] * 20 >= plans);
 }
 
-// Epochs of groups, buffers and devices, which are rare in the plans above.
+// Compares groups, buffers and devices, which are rare in the plans of the test above.
 TEST_CASE("SPIN and pipesim agree on groups, buffers and devices", "[oracle]") {
   if (!has_spin()) return;
   const std::uint64_t plans = from_environment("PIPESIM_ORACLE_PLANS", kPlans);

@@ -1,5 +1,6 @@
 // Collects all tables first, as names and numbers, because the largest number decides the width of
-// all. Sizes are those of the plan, and at least 1: Promela has no empty arrays.
+// all tables. A table has the size that the plan gives, and at least 1: Promela has no empty
+// arrays.
 #include "tests/oracle/promela_writer.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ using sim::Role;
 using sim::StreamId;
 using sim::ThreadId;
 
-// Limits of SPIN's counters and numbers.
+// Limits of SPIN: numbers of processes and channels, and of messages in a channel.
 constexpr std::size_t kMaxProcesses = 250;
 constexpr std::size_t kMaxChannels = 250;
 constexpr std::size_t kMaxInChannel = 255;
@@ -40,7 +41,7 @@ struct Table {
   std::string name;
   std::string size;  // macro of the array size; empty: a single number
   std::vector<std::uint32_t> numbers;
-  bool wide = false;  // whether the type is short even if the other tables have bytes
+  bool wide = false;  // whether the type is always short; otherwise byte, if all numbers fit
 };
 
 class Tables {
@@ -86,7 +87,7 @@ class Tables {
     return tables_.back().numbers;
   }
 
-  /// Adds a table with a number for each item of an IdVector.
+  /// Adds a table with a number for each item of `items`.
   template <typename Items, typename NumberOf>
   void add_each(const std::string& name, const std::string& size, const Items& items,
                 NumberOf number_of) {
@@ -167,7 +168,7 @@ void Tables::add_hosts() {
   add_devices();
 }
 
-// Adds devices with limited kernel slots or queues; others do not count as devices here. All
+// Adds devices with limited kernel slots or queues; other devices are not in the model. All
 // hardware queues share one numbering.
 void Tables::add_devices() {
   std::vector<std::uint32_t> device_of(plan_.devices.size(), kNothing);
@@ -360,7 +361,8 @@ void Tables::add_communicators() {
   add("stream_of_communicator", "STREAMS_IN") = streams;
 }
 
-// Numbers signatures: only their equality matters.
+// Returns the number of a signature among the distinct signatures. The model only compares these
+// numbers for equality.
 std::uint32_t Tables::signature_of(const sim::Signature& signature) {
   const auto found = std::find(signatures_.begin(), signatures_.end(), signature);
   const auto number = static_cast<std::uint32_t>(found - signatures_.begin());
@@ -368,8 +370,8 @@ std::uint32_t Tables::signature_of(const sim::Signature& signature) {
   return number;
 }
 
-// Adds, for each execution of a send or recv, the properties that must match: a signature with the
-// tag as its root.
+// Adds, for each execution of a send or recv, a number for the properties that must match: those of
+// its signature, with the tag as the root.
 void Tables::add_sorts() {
   std::vector<std::uint32_t> begin;
   std::vector<std::uint32_t> sorts;
@@ -414,7 +416,8 @@ void Tables::add_calls() {
   add_sorts();
 }
 
-// Computes the largest number of messages in an inbox, and of ops and marks in a stream.
+// Adds the capacities of queues: the largest number of messages in an inbox, and of ops and marks
+// in a stream.
 void Tables::add_queues() {
   std::vector<std::size_t> inbox(plan_.threads.size(), 0);
   std::vector<std::size_t> queue(plan_.streams.size(), 0);
@@ -456,7 +459,7 @@ void Tables::add_queues() {
 }
 
 std::uint32_t Tables::largest() const {
-  // Messages in inboxes, and entries of streams, share one numbering.
+  // Messages in inboxes and entries of streams share one numbering.
   std::uint32_t largest = plan_.actors.size() + 2 * plan_.edges.size() +
                           plan_.communicators.size() + plan_.threads.size();
   for (const Table& table : tables_) {

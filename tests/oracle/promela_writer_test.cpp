@@ -41,7 +41,7 @@ TEST_CASE("the tables of a plan say what the plan says") {
   CHECK(has_line(text, "hidden short acts = 6;"));
   CHECK(has_line(text, "hidden short stream_limit[STREAMS] = {3};"));
   CHECK(has_line(text, "hidden NUMBER actor_limit[ACTORS] = {4, 2};"));
-  // 255 means none: the actors need no outside input and are in no collective.
+  // The value 255 means none: the actors need no outside input and are in no collective.
   CHECK(has_line(text, "hidden NUMBER actor_items[ACTORS] = {255, 255};"));
   CHECK(has_line(text, "hidden NUMBER actor_collective[ACTORS] = {255, 255};"));
   CHECK(has_line(text, "hidden NUMBER actor_starts[ACTORS] = {1, 0};"));

@@ -43,8 +43,8 @@ std::uint64_t number_before(const std::string& text, const std::string& words) {
   return std::stoull(text.substr(begin, end - begin));
 }
 
-// pan: -E, a blocked process is not an error; -n, no report of unreached code; -w, 2^20 entries in
-// its hash table; -m, maximum search depth.
+// Options of pan: with -E, a blocked process is not an error; -n omits the report of unreached
+// code; -w sets 2^20 entries in the hash table; -m sets the maximum search depth.
 Verdict ask_spin(const sim::Plan& plan, std::uint64_t max_states) {
   const testing::Folder folder;
   const std::string tables = folder.write("plan", formats::promela_tables(plan));

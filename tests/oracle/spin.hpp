@@ -13,7 +13,7 @@ struct Verdict {
   bool completes = false;    // some interleaving does all work
   bool hangs = false;        // some interleaving ends with work left, or has mismatched calls
   std::uint64_t states = 0;  // number of stored states
-  bool gave_up = false;      // hit its limit: the rest covers only the explored part
+  bool gave_up = false;      // hit the limit: other fields cover only the explored part
 };
 
 /// Whether SPIN was found when the tests were built. If not, reports the test as skipped.
@@ -24,11 +24,11 @@ bool has_spin();
 /// generic model.
 Verdict ask_spin(const sim::Plan& plan, std::uint64_t max_states);
 
-/// Runs a shell command and returns its output, both streams. Throws if its exit code is not a
-/// digit of `fine`.
+/// Runs a shell command and returns its output, both streams. Throws if the exit code is not a
+/// digit in `fine`.
 std::string run_command(const std::string& command, const std::string& fine = "0");
 
-/// Returns the number before `words` in `text`. Throws if there is none.
+/// Returns the number before `words` in `text`. Throws if `text` has no such number.
 std::uint64_t number_before(const std::string& text, const std::string& words);
 
 }  // namespace pipesim::oracle

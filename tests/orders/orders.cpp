@@ -12,7 +12,7 @@ namespace pipesim::twin {
 namespace {
 
 /// Returns a plan in which every step is an event: launches have an overhead, and outside items
-/// arrive late. The times of events have no meaning.
+/// arrive late. The times of events do not matter.
 Spec without_times(Spec spec) {
   for (Actor& actor : spec.actors) {
     actor.takes = 1;
@@ -24,7 +24,7 @@ Spec without_times(Spec spec) {
   return spec;
 }
 
-/// The parts of a state that can matter later, as text.
+/// Text of the parts of a state that can affect later states.
 class StateText {
  public:
   explicit StateText(const Machine& machine) : machine_(machine) {

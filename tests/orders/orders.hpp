@@ -1,7 +1,8 @@
-// Every interleaving of a small plan, one by one: `check` must agree with this search.
+// A search of every interleaving of a small plan, one by one, with which the answer of `check` must
+// agree.
 //
-// It uses only the rules of the machine (machine.hpp), nothing from sim/: no stubborn sets, no
-// happens-before, no hash. Two states are equal if all their contents are.
+// The search uses only the rules of the machine (machine.hpp), nothing from sim/: no stubborn sets,
+// no happens-before, no hash. Two states are equal if all their contents are equal.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ struct Ends {
   std::size_t states = 0;
 };
 
-/// Returns the ends of all interleavings of a plan without faults. Each op, launch, wake-up and
-/// outside item takes any time. Gives up at `max_states`.
+/// Returns the ends of all interleavings of a plan without faults, in which each op, launch,
+/// wake-up and outside item takes any time. Gives up at `max_states`.
 Ends ends_of_all_orders(const Spec& spec, std::size_t max_states);
 
 }  // namespace pipesim::twin

@@ -37,7 +37,7 @@ int ops_of(const Spec& spec) {
   return ops;
 }
 
-/// Makes a plan tight, which changes outcomes most: full launch queues, devices with few kernel
+/// Makes a plan tight, which often changes its outcome: full launch queues, devices with few kernel
 /// slots, threads shared by several actors.
 void make_tight(Spec& spec, Random& random) {
   for (Stream& stream : spec.streams) {
@@ -47,7 +47,7 @@ void make_tight(Spec& spec, Random& random) {
     if (random.chance(30)) device.resident = 1;
     if (random.chance(20)) device.launch_queue = random.between(1, 2);
   }
-  // No op may need more kernel slots than its device has.
+  // Limits the kernel slots of each op to those of its device.
   for (Actor& actor : spec.actors) {
     if (actor.stream < 0) continue;
     const int device = spec.streams[static_cast<std::size_t>(actor.stream)].device;
@@ -74,7 +74,7 @@ sim::Answer answer_of(const Ends& ends) {
 
 sim::ExploreOptions options(bool reduce, bool look_for_cycles) {
   sim::ExploreOptions options;
-  // So that it also finds whether all interleavings hang.
+  // Continues after a hang, to find whether all interleavings hang.
   options.max_states_after_hang = options.max_states;
   options.walks = 0;
   options.open_devices = false;
@@ -95,7 +95,7 @@ void compare(const Spec& spec, const Ends& ends, std::uint64_t seed) {
 
 }  // namespace
 
-// Plans found by long runs, which need rare cases.
+// Compares plans that long runs found, in which rare features interact.
 TEST_CASE("check says what all orders of plans that were found say", "[twin]") {
   for (const std::uint64_t seed : {114220U, 116399U}) {
     const std::optional<Spec> spec = plan_of(seed);

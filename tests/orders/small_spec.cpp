@@ -1,7 +1,7 @@
-// Two kinds of plans: small plans of tests/twin, without features that the SPIN model lacks
+// Makes two kinds of plans: small plans of tests/twin, without features that the SPIN model lacks
 // (tests/oracle); and plans made by this file, in which several ops become ready in any order on
-// shared threads and streams. States multiply from rank to rank, so plans of many ranks must have
-// few ops.
+// shared threads and streams. The number of states multiplies with each rank, so plans of many
+// ranks must have few ops.
 #include "tests/orders/small_spec.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace pipesim::twin {
 namespace {
 
-// Limits of the generic model, or lower.
-constexpr int kMaxHosts = 8;  // limit of communicators and collectives as well
+// Limits of the generic SPIN model, or lower.
+constexpr int kMaxHosts = 8;  // also the limit of communicators and collectives
 constexpr int kMaxCalls = 20;
 constexpr int kMaxActors = 24;
 
@@ -135,8 +135,8 @@ class Generator {
     return spec_;
   }
 
-  /// Makes groups of sends, recvs and collectives. A call can wait for another call that is queued
-  /// behind it, in its group or on its device.
+  /// Makes groups of sends, recvs and collectives, in which a call can wait for another call that
+  /// is queued behind it, in its group or on its device.
   Spec make_groups() {
     spec_.ranks = random_.pick<int>({2, 2, 2, 3});
     std::vector<int> everybody;
@@ -214,8 +214,8 @@ class Generator {
     return count_of(spec_.registers) - 1;
   }
 
-  /// Adds a producer for the actor: with the same number of ops; with twice as many, of which two
-  /// fill a slot; or with half as many, whose slot is used twice.
+  /// Adds a producer for the actor. The producer has the same number of ops; or twice that number,
+  /// and two ops fill a slot; or half of it, and the consumer uses each slot twice.
   void feed(int consumer) {
     const int ops = at(spec_.actors, consumer).ops;
     const int rank = at(spec_.threads, at(spec_.actors, consumer).thread).rank;
@@ -276,7 +276,7 @@ class Generator {
     }
   }
 
-  /// Adds a chain of actors; a register can reuse the slot before it.
+  /// Adds a chain of actors; the output of an actor can reuse the slot of its input.
   void add_chain(int rank) {
     int ops = random_.between(1, 3);
     int last = add_actor(rank, ops);
@@ -328,7 +328,8 @@ class Generator {
     return spec_.actors.back();
   }
 
-  /// Adds a step in which a thread takes one or both locks of its rank, in any order.
+  /// Adds steps in which a thread takes one or both locks of its rank, in any order, perhaps waits
+  /// for the streams, and releases the locks. Rarely, a release is missing.
   void add_locked(int thread) {
     std::vector<int> locks = of_rank(spec_.locks, at(spec_.threads, thread).rank);
     random_.shuffle(locks);
@@ -343,7 +344,7 @@ class Generator {
     }
   }
 
-  /// Adds a call; each communicator has its own stream.
+  /// Adds a call to a random thread of the rank. Each communicator has its own stream.
   void add_call(int communicator, int rank, CallKind kind, int peer, bool buffered) {
     Call call;
     call.communicator = communicator;
@@ -354,7 +355,7 @@ class Generator {
     const int stream = at(of_rank(spec_.streams, rank), communicator);
     Actor& step = add_step(Role::kCalls, thread, stream);
     step.calls = {call};
-    // Swaps the call with a random step, perhaps into the range of a lock.
+    // Swaps the call with a random step of the thread, perhaps into the range of a lock.
     std::vector<int>& list = spec_.threads.at(static_cast<std::size_t>(thread)).list;
     if (count_of(list) > 1 && random_.chance(60)) {
       std::swap(list.back(), list.at(static_cast<std::size_t>(random_.below(count_of(list)))));
@@ -400,7 +401,8 @@ class Generator {
     step.blocking = random_.chance(15);
   }
 
-  /// Adds up to three messages between two ranks; each rank may make one group of its calls.
+  /// Adds one to three messages between two ranks, perhaps with a collective. Each rank mostly
+  /// makes all its calls in one group.
   void add_exchange() {
     const int from = random_.below(spec_.ranks);
     const int to = (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks;
@@ -448,7 +450,7 @@ class Generator {
   int first_use_percent_ = 0;
 };
 
-/// Returns a plan of tests/twin; most are too large.
+/// Returns the first small one of 20 random plans of tests/twin; the last plan if none is small.
 Spec some_of_twin(std::uint64_t seed) {
   constexpr std::uint64_t kTries = 20;
   Spec spec;

@@ -1,4 +1,4 @@
-// Small random plans; whether they hang often depends on the interleaving.
+// Small random plans, many of which hang or complete depending on the interleaving.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace pipesim::twin {
 
-/// Returns the plan of a seed, without faults, the same on every platform; nullopt if the plan is
-/// empty or too large for SPIN.
+/// Returns the plan of a seed, without faults, identical on every platform. Returns nullopt if the
+/// plan is empty or too large for SPIN.
 std::optional<Spec> small_spec(std::uint64_t seed);
 
 /// Returns host programs of three or four ranks that send to each other, and receive from any rank.
 Spec spec_with_any_source(std::uint64_t seed);
 
-/// Returns groups of several stages, with and without buffers; nullopt if the plan is not small.
-/// Most have devices with few hardware queues, few kernel slots or a launch order [5.3, 9.3, 9.5].
+/// Returns groups of several stages, with and without buffers, or nullopt if the plan is not small.
+/// Most plans have devices with few hardware queues, few kernel slots or a launch order [5.3, 9.3,
+/// 9.5].
 std::optional<Spec> spec_with_groups(std::uint64_t seed);
 
 }  // namespace pipesim::twin

@@ -1,4 +1,4 @@
-// Runs and explores plans in several threads at once, which must share nothing in sim/.
+// Runs and explores plans in several threads at once, which must share no data in sim/.
 // -fsanitize=thread reports races in this test.
 #include <cstdint>
 #include <thread>

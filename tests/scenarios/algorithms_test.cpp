@@ -73,7 +73,8 @@ TEST_CASE("the files of others get the verdicts that are known", "[verify_algori
     if (file.find("rec_doub_halv") != std::string::npos) CHECK(report.hangs_from == 8'388'609);
     if (file.find("rccl_1296") != std::string::npos) CHECK(report.hangs_from == 4'194'305);
   }
-  // Plans whose MSCCL++ op writes only its first target, although the sum should also be sent on.
+  // Plans with an MSCCL++ op that writes only its first target, although the sum should also be
+  // sent on; p_rres.json is a correct variant.
   const std::string faults = testing::shared_data("faults3/");
   const std::map<std::string, AlgoVerdict> not_sent = {
       {"p_rre.json", AlgoVerdict::kWrongResult},
@@ -88,7 +89,7 @@ TEST_CASE("the files of others get the verdicts that are known", "[verify_algori
     CAPTURE(file);
     CHECK(models::verify(read(faults + file), {}).verdict == wanted);
   }
-  // The two waits are on channels that nobody signals.
+  // The two waits of this plan are on channels that no thread block signals.
   const models::CollectiveAlgorithm fused = read(folder + "plan/dsl_signal_wait_fuse_test.json");
   const auto changes = models::try_changes(fused, models::verify(fused, {}), {});
   REQUIRE_FALSE(changes.empty());

@@ -59,12 +59,13 @@ TEST_CASE("check says of every shipped scenario by which reading it hangs",
 }
 
 TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings][check]") {
-  // Answers in the readings contract, real, cold.
+  // Answers of `check` by scenario, in the readings contract, real, cold.
   const std::map<std::string, std::string> expected = {
       {"broadcast_root_ahead", "hang certain, runs by buffers, runs by buffers"},
       // If both ranks start the all-reduce first, the job completes.
       {"cooperative_dispatch", "hang possible, hang possible, hang possible"},
-      // Once connected, only the kernel slots for both calls are undecided.
+      // Once the ranks are connected, a hang depends only on whether there are kernel slots for
+      // both calls.
       {"first_all_reduce_opposite_order", "hang possible, hang possible, hang certain"},
       {"first_batch_of_two_ranks", "proved, proved, hang certain"},
       {"first_gradient_blocks_host", "proved, proved, hang certain"},
@@ -77,7 +78,7 @@ TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings
       {"split_round_skipped", "hang certain, hang certain, hang certain"},
       {"two_kernels_few_sms", "hang possible, hang possible, hang possible"},
   };
-  // The deciding rule is not measured.
+  // The verdict rests on rule 9.4, which nobody has measured.
   CHECK(
       checked("scenarios/broadcast_root_ahead.yaml")["rests_on"][0].get<std::string>().starts_with(
           "rule 9.4"));

@@ -75,7 +75,7 @@ TEST_CASE("what check says of the shipped scenarios holds in 1,000 random timing
         break;
       case sim::Answer::kHangPossible:
         ++possible;
-        // If the plan has faults, the run in the scenario's own times is the one that hangs.
+        // If a plan has faults, the hang that check reports is the run in the scenario's own times.
         if (!plan.faulty) check_replay(plan, exploration);
         break;
       case sim::Answer::kUndecided:
@@ -87,8 +87,8 @@ TEST_CASE("what check says of the shipped scenarios holds in 1,000 random timing
   CHECK(possible >= 4);
 }
 
-// All ranks must start the same one of two kernels first: one in 2^15 of the ways in which each
-// rank decides alone.
+// The job completes only if all ranks start the same one of two kernels first. If each of 16 ranks
+// decides alone, that is one in 2^15 of the ways.
 TEST_CASE("check finds what completes where all ranks do the same first", "[scenarios][check]") {
   for (const std::string size : {"8", "16", "32"}) {
     const sim::Plan plan = plan_of("scenarios/deepep_beside_nccl.yaml", {{"size", size}});
@@ -102,9 +102,9 @@ TEST_CASE("check finds what completes where all ranks do the same first", "[scen
   }
 }
 
-// Each fix alone removes the hang in the scenario's own times (swin_test). Over all interleavings,
-// one does not: with 8 micro-batches and messages that leave at launch, moving the buffer is not
-// enough (docs/explanation/check.md).
+// Each fix alone removes the hang in the scenario's own times (swin_test). One of the fixes does
+// not remove it in all interleavings: with 8 micro-batches and messages that leave at launch,
+// moving the buffer is not enough (docs/explanation/check.md).
 TEST_CASE("what check says of each fix of the Swin hang", "[scenarios][check][swin]") {
   const auto answer = [](const std::string& acc, const std::string& messages,
                          const formats::Setting& fix) {
@@ -149,7 +149,7 @@ TEST_CASE("check tells each step of the order that hangs", "[scenarios][check]")
   const auto steps =
       models::describe_order(scenario.graph, report.hang->lowered, report.exploration.hang);
   REQUIRE(steps.size() == report.exploration.hang.size());
-  // The first possible step is that a thread reads the start message of a source.
+  // In the first step of the interleaving, a thread reads the start message of a source.
   CHECK(steps.front().what.find("reads a message") != std::string::npos);
   for (const models::OrderStep& step : steps) CHECK_FALSE(step.what.empty());
 }

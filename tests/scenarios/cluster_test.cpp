@@ -1,5 +1,5 @@
-// The times of calls that state their size but no duration, from the YAML to the end of the run.
-// The expected times are worked out by hand from docs/explanation/models.md.
+// Times of calls that state their size but no duration, from the YAML to the end of the run. The
+// expected times are worked out by hand from docs/explanation/models.md.
 #include <string>
 
 #include "models/result/explanation.hpp"
@@ -11,14 +11,14 @@ using testing::mistakes_in;
 
 namespace {
 
-// Reading contract; readings_test.cpp tests the other readings.
+// Runs a scenario in the reading contract; readings_test.cpp tests the other readings.
 models::Explanation explanation_of(const std::string& text) {
   return testing::explanation_of(text, {{"reading", "contract"}});
 }
 
-// Four ranks on two hosts. Within a host: 2 us and 100 bytes per ns; between hosts: 10 us and 10
-// bytes per ns. 8 MB take 80 us or 800 us. The ring of all ranks: 2 + 10 + 2 + 10 us, without one
-// hop of 2: R = 22 us.
+// Four ranks on two hosts. Within a host, links have 2 us and 100 bytes per ns; between hosts, 10
+// us and 10 bytes per ns. 8 MB take 80 us or 800 us. The ring of all ranks has hops of 2 + 10 + 2 +
+// 10 us; without one hop of 2 us, R = 22 us.
 const std::string kHead =
     "schema: 1\n"
     "ranks: 4\n"
@@ -33,7 +33,7 @@ const std::string kCluster =
 
 std::string program(const std::string& step) { return "programs: {do: [" + step + "]}\n"; }
 
-// Returns the time of a run of this step on all ranks, in microseconds.
+// Returns how long the step takes if all ranks run it, in microseconds.
 std::int64_t us(const std::string& step, const std::string& top = {}) {
   const models::Explanation found = explanation_of(kHead + kCluster + top + program(step));
   CHECK(found.verdict == sim::Verdict::kCompleted);
@@ -65,7 +65,7 @@ TEST_CASE("each list of a group has its own links", "[scenarios][cluster]") {
 TEST_CASE("what is said to take a time takes it", "[scenarios][cluster]") {
   CHECK(us("{all_reduce: all4, bytes: 8MB, takes: 5us}") == 5);
   CHECK(us("{all_reduce: all4, bytes: 8MB, takes: 0}") == 0);
-  CHECK(us("{all_reduce: all4}") == 0);  // the size is not known
+  CHECK(us("{all_reduce: all4}") == 0);  // a call without a size takes no time
 }
 
 TEST_CASE("without a cluster bytes take no time", "[scenarios][cluster]") {
@@ -103,7 +103,7 @@ TEST_CASE("a message takes latency and transfer, eager or not", "[scenarios][clu
       "infiniband]}}}\n";
   CHECK(us(step("1")) == 2 + 80);
   CHECK(us(step("3")) == 10 + 800);
-  // 800 us to send, then 10 us latency.
+  // Sending takes 800 us, the latency 10 us.
   CHECK(us("{on: 0, do: [{send: c, to: 2, bytes: 8MB}]}, {on: 2, do: [{recv: c, from: 0, bytes: "
            "8MB}]}",
            eager) == 810);

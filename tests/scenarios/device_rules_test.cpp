@@ -42,7 +42,7 @@ Said said_of(const models::TaskGraph& graph) {
   return {report.usual.explanation.verdict, report.exploration.answer};
 }
 
-// readings_test.cpp tests first uses and buffers.
+// Reading contract; readings_test.cpp tests first uses and buffers in the other readings.
 const Settings kContract = {{"reading", "contract"}};
 
 Said said(const std::string& text, Settings settings = {}) {
@@ -80,7 +80,7 @@ schedule:
   CHECK(said(looped, {{"messages", "direction"}}) == kHangs);
   CHECK(said(looped, {{"messages", "edge"}}) == kCompletes);
   CHECK(said(looped, {{"messages", "dir"}}) == kCompletes);
-  // The schedule without `messages`.
+  // The same schedule without `messages`.
   std::string plain = looped;
   plain.erase(plain.find("  messages: $messages\n"), std::string("  messages: $messages\n").size());
   plain.erase(plain.find("params:"), plain.find("schedule:") - plain.find("params:"));
@@ -152,7 +152,7 @@ TEST_CASE("a record holds no hardware queue, a wait does", "[scenarios][device]"
 
 TEST_CASE("more streams than the eight hardware queues of a device share them",
           "[scenarios][device]") {
-  // Nine kernels on nine streams; together with the streams of the two communicators, eleven.
+  // Nine kernels on nine streams: eleven streams with those of the two communicators.
   std::string streams;
   for (int i = 0; i < 9; ++i) {
     streams += "{compute: w" + std::to_string(i) + ", stream: k" + std::to_string(i) + "}, ";
@@ -168,8 +168,8 @@ TEST_CASE("more streams than the eight hardware queues of a device share them",
   CHECK(said(with("")) == Said{Verdict::kDeadlock, Answer::kHangPossible});
   CHECK(said(with("device: {hardware_queues: 32}\n")) == kCompletes);
   CHECK(said(with("device: {hardware_queues: 0}\n")) == kCompletes);
-  // In a run, k8 shares a queue with k0 only if there are 8 queues; with 7 queues it shares with
-  // k1. Another assignment can put it with k0.
+  // In a run with 8 queues, k8 shares a queue with k0; with 7 queues, it shares a queue with k1.
+  // Another assignment can put k8 with k0.
   CHECK(said(with("device: {hardware_queues: 7}\n")) == kMayHang);
   CHECK(said(with("device: {hardware_queues: 1}\n")) == kHangs);
 }
@@ -201,7 +201,7 @@ TEST_CASE("collectives of two groups need one order on all ranks", "[scenarios][
   CHECK(said(two_groups("", kA + ", " + kB, kB + ", " + kA)) == kMayHang);
   // Rank 1 waits for b before it calls a; rank 0 calls a first.
   CHECK(said(two_groups("", kA + ", " + kB, kB + ", {synchronize: nccl b}, " + kA)) == kMayHang);
-  // If both ranks wait, no choice of order is left.
+  // If rank 0 also waits between its calls, only one order is possible.
   CHECK(said(two_groups("", kA + ", {synchronize: nccl a}, " + kB,
                         kB + ", {synchronize: nccl b}, " + kA)) == kHangs);
   // Starts in launch order do not help if the ranks launch in different orders.
@@ -288,7 +288,7 @@ TEST_CASE("calls of a communicator run one after the other, whatever their strea
   std::string send = kSend;
   send.replace(send.find("pp"), 2, "qq");
   CHECK(said(programs(kPp, {zero, on(send, "s1") + ", " + on(kRecv, "s2")})) == kCompletes);
-  // The second call starts in host order, even if it could start at once.
+  // The second call starts after the first call, in host order, even if it could start at once.
   const std::string ordered = "{compute: x, stream: s1, takes: 5us}, " + on(kSend, "s1") + ", " +
                               on("{send: pp, to: 1 - rank, bytes: 1KiB, takes: 1us}", "s2");
   const std::string takes = kRecv + ", {recv: pp, from: 1 - rank, bytes: 1KiB}";
@@ -317,18 +317,18 @@ TEST_CASE("a collective of no bytes waits for nobody", "[scenarios][device]") {
     return programs(kPp, {"{all_reduce: pp" + bytes + "}", "{compute: x}"});
   };
   CHECK(said(with(", bytes: 0B")) == kCompletes);
-  // A call without a size moves some bytes.
+  // A call without a size counts as a call that moves some bytes.
   const Said starved{Verdict::kStarved, Answer::kHangCertain};
   CHECK(said(with("")) == starved);
   CHECK(said(with(", bytes: 1B")) == starved);
-  // The same in a group, next to a send or alone.
+  // The all_reduce in a group, next to a send or alone.
   const auto grouped = [](const std::string& bytes) {
     return programs(
         kPp, {"{group: [{all_reduce: pp, bytes: " + bytes + "}, {send: pp, to: 1, bytes: 4KiB}]}",
               "{recv: pp, from: 0, bytes: 4KiB}"});
   };
   CHECK(said(grouped("0B")) == kCompletes);
-  // Rank 1 never makes the call, so the send is held back.
+  // Rank 1 never makes the all_reduce, so rank 0's send is held back.
   CHECK(said(grouped("1B")) == starved);
   CHECK(said(programs(kPp, {"{group: [{all_reduce: pp, bytes: 0B}, {all_gather: pp, bytes: 0B}]}",
                             "{compute: x}"})) == kCompletes);

@@ -1,4 +1,4 @@
-// `diagnose` reads the log that `run --log` writes of a hang, and reports the same hang.
+// `diagnose` reads the log that `run --log` writes for a hang, and reports the same hang.
 #include <set>
 #include <string>
 
@@ -23,7 +23,7 @@ std::set<int> ranks_of_cycle(const json& report) {
   return ranks;
 }
 
-// Returns "rank column done" lines: the table of completed forwards and backwards.
+// Returns the lines "rank column done" of the table of completed forwards and backwards.
 std::set<std::string> table(const json& report, const char* done) {
   std::set<std::string> rows;
   for (const json& rank : report["ranks"]) {
@@ -62,14 +62,14 @@ TEST_CASE("the logs of the Swin hang give its table and its ranks", "[diagnose]"
                              "2,3", "--group", "4-5", "--group", "6-7", "--json"});
   const json found = json::parse(read.out);
   CHECK(ranks_of_cycle(found) == std::set<int>{0, 1});
-  // Without groups as well, diagnose finds the same lagging ranks.
+  // Without scenario and groups, diagnose finds the same lagging ranks.
   const json alone = json::parse(command({"diagnose", "oneflow", folder / "logs", "--json"}).out);
   CHECK(alone["behind"] == json({0, 1}));
   CHECK(alone["root_ranks"].empty());
 }
 
-// oneflow.md, section 3: rank 0 waits in the forward's all-gather of micro-batch 3, rank 1 in the
-// backward's of micro-batch 1.
+// In this hang (oneflow.md, section 3), rank 0 waits in the forward's all-gather of micro-batch 3,
+// rank 1 in the backward's all-gather of micro-batch 1.
 TEST_CASE("the logs of the Swin hang are a scenario that hangs in the same collectives",
           "[diagnose]") {
   const testing::Folder folder;
@@ -110,8 +110,8 @@ TEST_CASE("a log of another run ends elsewhere, and of one that completes nothin
 
 namespace {
 
-// Writes the evidence as a scenario, checks that the scenario meets its own expectation, and
-// returns the end of its run.
+// Writes the evidence as a scenario and checks that the scenario meets its own expectation. Returns
+// the end of the scenario's run.
 json run_of_evidence(const std::string& dumps, const testing::Folder& folder) {
   const std::string path = folder / "hang.yaml";
   const auto found =

@@ -1,4 +1,5 @@
-// Real evidence: the ranks that hold a job up, or the missing evidence. Never a wrong rank.
+// Diagnoses of real evidence: each names the ranks that hold the job up, or the missing evidence,
+// and never a wrong rank.
 #include <set>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@ struct Sample {
   std::string file;
   std::string verdict;
   Ranks blamed;            // ranks that the report blames
-  Ranks suspects;          // after "not enough, because"
+  Ranks suspects;          // ranks named after "not enough, because"
   std::string in_account;  // a part of the text report
 };
 

@@ -1,6 +1,6 @@
 // Random jobs of host programs that hang, and the evidence of such real jobs: dumps, watchdog
-// lines, a RAS report, stacks, launch logs. Whatever part of the evidence is left, `diagnose`
-// blames only roots of the simulation and ranks on its cycle.
+// lines, a RAS report, stacks, launch logs. From any part of the evidence, `diagnose` blames only
+// roots of the simulation and ranks on its cycle.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint64_t kSubsets = 100;
 
 struct Call {
-  int id = 0;  // the same on all ranks
+  int id = 0;  // the same id on all ranks
   std::size_t group = 0;
   bool blocking = false;
 };
@@ -50,8 +50,8 @@ std::size_t pick_index(twin::Random& random, std::size_t count) {
   return static_cast<std::size_t>(random.below(static_cast<int>(count)));
 }
 
-// Adds a fault. There is no fault that skips a call and then waits for the device: in the evidence,
-// such a rank looks like part of a cycle, because the evidence cannot show that it never makes the
+// Adds a fault. No fault skips a call and then waits for the device: in the evidence, such a rank
+// looks like a part of a cycle, because the evidence cannot show that the rank never makes the
 // call.
 void add_fault(Job& job, Fault fault, std::vector<Call>& program, twin::Random& random) {
   if (program.size() < 2) return;
@@ -84,8 +84,8 @@ void add_groups(Job& job, twin::Random& random) {
     std::vector<int> members = all;
     random.shuffle(members);
     members.resize(static_cast<std::size_t>(random.between(2, job.ranks)));
-    // Groups are numbered in this order. For a group of all ranks, PyTorch keeps the order of the
-    // ranks.
+    // Groups are numbered in the order of this list. For a group of all ranks, PyTorch keeps the
+    // order of the ranks.
     job.groups.push_back(members.size() == all.size() ? all : members);
   }
 }
@@ -103,8 +103,8 @@ Job random_job(twin::Random& random) {
       job.programs[static_cast<std::size_t>(rank)].push_back(call);
     }
   }
-  // Swapped calls are the only fault of their job: a second fault can look like the cycle that the
-  // swap causes.
+  // A swap is the only fault of its job: a second fault can look like the cycle that the swap
+  // causes.
   std::vector<Fault> faults = {Fault::kStops, Fault::kStuck, Fault::kDies};
   std::vector<std::size_t> ranks(job.programs.size());
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -145,7 +145,7 @@ std::string scenario_of(const Job& job) {
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // name and text
 
-/// The evidence of a job that hangs as `run` says.
+/// The evidence of a job whose hang `run` describes.
 class EvidenceMaker {
  public:
   EvidenceMaker(const Job& job, const json& run, std::string stacks, twin::Random& random)
@@ -157,7 +157,7 @@ class EvidenceMaker {
 
   Files make();
 
-  /// Ranks with a fault.
+  /// Returns the ranks with a fault.
   const std::set<int>& faulty() const { return faulty_; }
 
  private:
@@ -256,8 +256,8 @@ json EvidenceMaker::dump_of(std::size_t rank) {
   return dump;
 }
 
-// Returns the rank's log: the error of a dead rank; otherwise watchdog lines, which omit calls
-// without a sequence number.
+// Returns the rank's log. A dead rank logs its error; any other rank logs watchdog lines, which
+// omit calls without a sequence number.
 std::string EvidenceMaker::watchdog_of(std::size_t rank) {
   const std::string number = std::to_string(rank);
   const std::string global = random_.chance(85) ? "[rank" + number + "]:" : "";
@@ -403,7 +403,7 @@ bool waits_for_itself(const Waits& waits, const Node& start) {
   return false;
 }
 
-// Returns the roots, and the ranks with an op on a cycle.
+// Returns the roots of the run, and the ranks with an op on its cycle.
 std::set<int> true_roots(const json& run) {
   std::set<int> ranks;
   for (const json& root : run["roots"]) {
@@ -428,8 +428,8 @@ void add_ranks(const json& found, const char* list, std::set<int>& ranks) {
   }
 }
 
-// Returns the blamed ranks. A process whose rank `diagnose` does not know has the number 100 +
-// rank.
+// Returns the blamed ranks. `diagnose` names a process whose rank it does not know by its pid,
+// which is 100 + rank in this test.
 std::set<int> blamed(const json& found) {
   std::set<int> ranks;
   for (const char* list : {"root_ranks", "roots", "cycle"}) add_ranks(found, list, ranks);
@@ -473,7 +473,7 @@ std::optional<Hang> random_hang(std::uint64_t seed, twin::Random& random) {
   return hang;
 }
 
-/// Returns a random part of the files: of all kinds, or of one or two kinds.
+/// Returns a random part of the files: of all kinds, or only of one or two kinds.
 Files random_part(const Hang& hang, bool all_kinds, twin::Random& random) {
   const std::vector<std::string> kinds = {"dump",  "out",    "calls",   "ras",
                                           "pyspy", "stacks", "launches"};
@@ -521,6 +521,7 @@ TEST_CASE("no part of the evidence of a hang blames a rank that is innocent", "[
       ++tried;
     }
   }
-  // A diagnose that never blames a rank would pass as well.
+  // Requires that some rank is often blamed: otherwise, a diagnose that never blames a rank would
+  // pass.
   CHECK(named * 4 > tried);
 }

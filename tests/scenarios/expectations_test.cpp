@@ -1,4 +1,4 @@
-// Every shipped scenario meets its `expect:`, in each of the settings named there.
+// Checks that every shipped scenario meets its `expect:`, in each setting that `expect:` names.
 #include <string>
 
 #include "models/result/expectation.hpp"
@@ -29,7 +29,7 @@ TEST_CASE("every scenario meets its expectations", "[scenarios]") {
   CHECK(result.err.empty());
 }
 
-// The end of such a job depends on what its ranks do, not on the number of ranks.
+// Runs jobs whose end does not depend on the number of ranks.
 TEST_CASE("jobs of today end in the same way on 1,024 ranks", "[scenarios]") {
   struct Job {
     const char* scenario;
@@ -61,7 +61,7 @@ TEST_CASE("jobs of today end in the same way on 1,024 ranks", "[scenarios]") {
 }
 
 TEST_CASE("an inference engine's expectations follow its size", "[scenarios]") {
-  // The idle engine is the third from the end, whatever the sizes.
+  // The idle engine is the third from the end in every size.
   for (const char* size : {"engines=3", "engines=4", "tensor=1", "tensor=4", "engines=16"}) {
     const auto result = testing::command({"run", "scenarios/vllm_idle_rank.yaml", "--set", size});
     INFO(size << "\n" << result.out << result.err);
@@ -74,7 +74,7 @@ TEST_CASE("every scenario says in a comment what it shows", "[scenarios]") {
   for (const std::string& path : testing::scenario_paths()) {
     INFO(path);
     CHECK(testing::file_text(path).substr(0, 2) == "# ");
-    // A scenario has the name of its file: reports show one, people type the other.
+    // A scenario has the name of its file, because reports show the name and users type the file.
     CHECK("scenarios/" + testing::load(path).graph.name + ".yaml" == path);
   }
 }

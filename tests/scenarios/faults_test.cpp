@@ -21,12 +21,12 @@ using testing::mistakes_in;
 
 namespace {
 
-// Reading contract; readings_test.cpp tests the other readings.
+// Runs a scenario in the reading contract; readings_test.cpp tests the other readings.
 models::Explanation explanation_of(const std::string& text) {
   return testing::explanation_of(text, {{"reading", "contract"}});
 }
 
-// Returns two ranks with the same steps.
+// Returns a scenario of two ranks with the same steps.
 std::string both(const std::string& steps, const std::string& top) {
   return "schema: 1\nranks: 2\ngroups: {g: all}\n" + top + "programs:\n  do:\n" + steps;
 }
@@ -74,11 +74,11 @@ TEST_CASE("a rank that dies at a time never comes, and is the cause", "[scenario
 }
 
 TEST_CASE("a rank dies at an act instead of launching it", "[scenarios][faults]") {
-  // Launches take no time; rank 0 launches nothing of the second kernel.
+  // Launches take no time. Rank 0 dies instead of launching its second `work`.
   const std::string steps = step("repeat: 3, do: [{host: load, takes: 1us}, {compute: work}]");
   const Explanation found =
       explanation_of(both(steps, "faults: [{rank: 0, dies: killed, act: work#2}]\n"));
-  // No rank waits for rank 0, because rank 1 is done.
+  // Rank 1 is done, so no rank waits for rank 0.
   CHECK(found.verdict == Verdict::kCrashed);
   CHECK(found.cause == Cause::kDeadRank);
   check_deaths(found, {{0, 2'000, DeathCause::kAtOp, false}});
@@ -121,7 +121,7 @@ TEST_CASE("a collective during which a member dies never ends", "[scenarios][fau
   };
   CHECK(found("9999ns").verdict == Verdict::kStarved);
   check_root(found("9999ns"), 1, WaitKind::kDeadRank);
-  // The kernel ends at 10 us, and with it rank 1's synchronize.
+  // The kernel ends at 10 us, and so does rank 1's synchronize.
   CHECK(found("10us").verdict == Verdict::kCompleted);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("a mismatch and a cycle decide before the dead", "[scenarios][faults]"
 }
 
 TEST_CASE("the error of a device surfaces later, elsewhere", "[scenarios][faults]") {
-  // The kernel ends at 5 us. The rank dies at the next host step.
+  // The kernel fails at 5 us. The rank dies at the next host step that uses the device.
   const auto found = [](const std::string& next) {
     return explanation_of(both(
         step("compute: bad, takes: 5us") + step(next) + step("all_reduce: g") + step("host: end"),
@@ -160,7 +160,7 @@ TEST_CASE("the error of a device surfaces later, elsewhere", "[scenarios][faults
   const Explanation blocked = found("synchronize: device");
   check_deaths(blocked, {{1, 5'000, DeathCause::kDeviceError, false}});
   CHECK(blocked.deaths[0].in->name == "synchronize device");
-  // All ops were launched before the error, and no later host step asks the device.
+  // The host launched all ops before the error, and no later host step uses the device.
   const Explanation unseen = found("host: load");
   CHECK(unseen.deaths.empty());
   CHECK(unseen.verdict == Verdict::kStarved);
@@ -178,7 +178,7 @@ TEST_CASE("what would not end before its link is down hangs", "[scenarios][fault
   REQUIRE(hangs.roots.size() == 2);  // each rank fails to reach the other
   CHECK(hangs.roots[0].first.kind == WaitKind::kFailedLink);
   CHECK(hangs.roots[0].first.link == "infiniband between node0 and node1, which is down");
-  CHECK(hangs.deaths.empty());  // neither retry nor timeout
+  CHECK(hangs.deaths.empty());  // neither a retry limit nor a timeout
   const std::string message =
       step("on: 0, do: [{send: g, to: 1, takes: 10us}]") + step("on: 1, do: [{recv: g, from: 0}]");
   CHECK(found(message).cause == Cause::kFailedLink);
@@ -209,7 +209,7 @@ TEST_CASE("a link that is slower between two hosts is as fast as ever between ot
 
 TEST_CASE("after all retries both ends have an error, which is found at the next poll",
           "[scenarios][faults]") {
-  // Started at 0; the error is due 7 us later and found at 8 us.
+  // The call starts at 0. Its error is due at 7 us, and the poll at 8 us finds it.
   const Explanation found = explanation_of(
       both(step("all_reduce: g, takes: 1us"),
            "cluster: {hosts: 2, devices: 1, between_hosts: [infiniband]}\nguards: {poll: 4us}\n"
@@ -220,7 +220,8 @@ TEST_CASE("after all retries both ends have an error, which is found at the next
 }
 
 TEST_CASE("the watchdog counts from the launch and looks at its polls", "[scenarios][faults]") {
-  // Rank 0 launches at 1 us; its timeout is due at 11 us and found at 12 us. Rank 1 is missing.
+  // Rank 0 launches at 1 us. Its timeout is due at 11 us, and the poll at 12 us finds it. Rank 1
+  // makes no call.
   const std::string steps = step("on: 0, do: [{host: load, takes: 1us}, {all_reduce: g}]");
   const Explanation found = explanation_of(both(steps, "guards: {watchdog: 10us, poll: 4us}\n"));
   CHECK(found.verdict == Verdict::kStarved);
@@ -237,11 +238,12 @@ TEST_CASE("a slow rank trips the watchdog of the others", "[scenarios][faults]")
   const Explanation tripped = found("10us");
   CHECK(tripped.verdict == Verdict::kStarved);
   CHECK(tripped.cause == Cause::kDeadRank);
-  // Rank 1 waits for rank 0, which is dead, from 20 us to 30 us.
+  // Rank 1 launches at 20 us and waits for rank 0, which is dead; its watchdog ends rank 1 at 30
+  // us.
   check_deaths(tripped, {{0, 10'000, DeathCause::kWatchdog, false},
                          {1, 30'000, DeathCause::kWatchdog, true}});
   check_root(tripped, 0, WaitKind::kDeadRank);
-  CHECK(found("20us").verdict == Verdict::kCompleted);  // an end at exactly that time is in time
+  CHECK(found("20us").verdict == Verdict::kCompleted);  // the end is exactly in time
 }
 
 TEST_CASE("keys, creations and calls of hosts have the time limit of the store",
@@ -263,7 +265,7 @@ TEST_CASE("keys, creations and calls of hosts have the time limit of the store",
                {{1, 3'000, DeathCause::kWatchdog, true}});
 }
 
-// A first use enqueues nothing, so no watchdog counts: rank 0 connects pp, rank 1 dp.
+// A first use enqueues nothing, so no watchdog counts. Rank 0 connects pp while rank 1 connects dp.
 TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") {
   const auto found = [](const std::string& timeouts, const std::string& before) {
     const std::string reduce = "{all_reduce: dp, bytes: 4KiB, takes: 10us}";
@@ -283,7 +285,7 @@ TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") 
   // The communicators are initialized, so the hosts make connections: the heartbeat monitor counts.
   check_deaths(found(", heartbeat: 480s, store: 30min", created), ends(480 * kSecond));
   check_deaths(found(", store: 30min", created), {});
-  // The store initializes communicators, so its timeout counts.
+  // The hosts initialize communicators through the store, so the store's timeout counts.
   check_deaths(found(", heartbeat: 480s, store: 30min", ""), ends(1800 * kSecond));
   check_deaths(found(", heartbeat: 480s", ""), {});
 }
@@ -319,8 +321,8 @@ TEST_CASE("who may not read dies, or falls back to something slower", "[scenario
         "programs:\n  do: [{" +
         call + "}]\n");
   };
-  // Ranks 0 and 1 share a host. Rank 1 reads the root's data on its own host; ranks 2 and 3 get the
-  // data over the network.
+  // In a broadcast, rank 1 reads the root's data on the host that it shares with rank 0; ranks 2
+  // and 3 get the data over the network.
   check_deaths(found("broadcast: c, root: 0, takes: 1us"),
                {{1, 1'000, DeathCause::kFatalCall, false}});
   check_deaths(found("reduce: c, root: 0, takes: 1us"),
@@ -348,7 +350,7 @@ TEST_CASE("a rank that cannot reach the others does not arrive", "[scenarios][fa
     check_root(stuck, 0, WaitKind::kFailedLink);
     CHECK(stuck.ops_done == 0);
   }
-  // The rank ignores other port numbers, and ports of the other host.
+  // Faults of another port number, or of port 29500 on the other host, have no effect.
   CHECK(found("eth0", "faults: [{port: 29501, closed_on: 0}, {port: 29500, closed_on: 1}]\n")
             .verdict == Verdict::kCompleted);
 }
@@ -369,7 +371,7 @@ TEST_CASE("mistakes in faults and guards are told with their place", "[scenarios
   CHECK(mistakes("faults: [{}]\n").find("a fault needs 'rank', 'link'") != std::string::npos);
 }
 
-// Rank 1 dies while its kernel runs, and the ops queued behind the kernel never start.
+// Rank 1 dies while its kernel runs, and the ops queued behind that kernel never start.
 TEST_CASE("the steps of a run with faults, by time", "[scenarios][faults]") {
   models::TaskGraph graph =
       testing::scenario_of(both(step("host: load, takes: 10us") + step("compute: k, takes: 20us") +

@@ -1,6 +1,6 @@
-// The fixes of `pipesim fix` for the shipped scenarios. The tables were written from what is known
-// of each hang (its scenario, docs/reference/scenarios.md; for swin_2x2x2, the findings of
-// OneFlow's engineers), not from the program's output.
+// Fixes of `pipesim fix` for the shipped scenarios. The tables were written from what is known of
+// each hang (its scenario, docs/reference/scenarios.md; for swin_2x2x2, the findings of OneFlow's
+// engineers), not from the program's output.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -41,7 +41,7 @@ bool has(const std::vector<std::string>& patches, const std::string& patch) {
   return std::find(patches.begin(), patches.end(), patch) != patches.end();
 }
 
-// Checks that `run` with each patch completes, at the reported time.
+// Checks that each patch applies and that its run completes at the reported time.
 void check_patches(const std::string& scenario, const Json& report) {
   for (const Json& change : report["fixes"]) {
     INFO(scenario << ": " << change["text"]);
@@ -60,16 +60,16 @@ void check_patches(const std::string& scenario, const Json& report) {
 
 }  // namespace
 
-// NCCL's collective takes 16 of 132 SMs. fix finds the rest by lowering a number that leaves the
-// amount of work unchanged.
+// NCCL's collective takes 16 of 132 SMs. fix lowers `dispatch` to the remaining 116 SMs, which
+// leaves the amount of work unchanged.
 TEST_CASE("fix: of deepep_beside_nccl the SMs that NCCL leaves", "[scenarios][fix]") {
   const Json report = fix("deepep_beside_nccl");
   CHECK(has(patches_in(report["fixes"]), "set: {dispatch: 116}\n"));
   CHECK(report["fixes"][0]["text"] == "one_order=on instead of off");
 }
 
-// oneflow.md 7.6: each of these alone removes the hang. Communicators at the start (#8263) do not:
-// the wait for the initialization becomes a wait for the peer.
+// Each change below alone removes the hang (oneflow.md 7.6). Communicators initialized at the start
+// (#8263) do not: the wait for the initialization becomes a wait for the peer.
 TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]") {
   const Json report = fix("swin_2x2x2");
   const std::vector<std::string> patches = patches_in(report["fixes"]);
@@ -82,8 +82,8 @@ TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]
   CHECK_FALSE(has(patches, "communicators: {creation: start}\n"));
   CHECK(report["partial"].empty());
   for (const Json& change : report["fixes"]) CHECK(change["certainty"] == "proved");
-  // The wait that the fix breaks: 10 is the stream order of the buffer, 4 the control credit of
-  // Repeat.
+  // The wait of the cycle that the fix breaks: wait 10 is the stream order of the buffer, wait 4
+  // the control credit of Repeat.
   for (const Json& change : report["fixes"]) {
     const std::string patch = patch_of(change);
     if (testing::contains(patch, "bwd_dst_buffer")) CHECK(change["wait"] == 10);
@@ -104,7 +104,8 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
     bool proved;                       // whether the first fix is proved
   };
   const std::vector<Row> rows = {
-      // The alternative: rank 0 gets no further ahead than rank 1, whose table has two slots.
+      // The last patch: with two slots for `gather`, rank 0 gets no further ahead than rank 1,
+      // whose table has two slots.
       {"buffer_on_the_wrong_stream",
        {"actors: {buffer: {stream: backward}}\n", "actors: {table: {slots: 3}}\n",
         "actors: {gather: {slots: 2}}\n"},
@@ -114,9 +115,10 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
       {"infiniband_not_connected", {"set: {nccl_ib_disable: on}\n"}, false},
       {"launch_blocking_hangs", {"set: {launch_blocking: off}\n"}, true},
       {"launch_blocking_hides", {"device: {resident: 2}\n", "set: {launch_blocking: on}\n"}, true},
-      // An all-reduce, 1200 kernels and the next all-reduce, if the queue is per device.
+      // A queue of the device must hold an all-reduce, 1200 kernels and the next all-reduce.
       {"launch_queue_full", {"set: {depth: 1202}\n"}, true},
-      // Four launches for each of 600 kernels: the kernel, a record, a wait and the copy.
+      // Each of 600 kernels makes four launches on the device: the kernel, a record, a wait and the
+      // copy.
       {"launch_queue_of_device", {"set: {device_queue: 2402}\n"}, true},
       {"nccl_order_1f1b_send_first", {"set: {batched: on}\n"}, true},
       {"pipeline_rendezvous_hang", {"set: {messages: dir}\n"}, true},
@@ -143,7 +145,7 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
   }
 }
 
-// The fix of the authors (vllm#51984), rather than a step without an idle rank.
+// fix prefers the authors' fix (vllm#51984) to a step without an idle rank.
 TEST_CASE("fix: of vllm_idle_rank the dummy batch", "[scenarios][fix]") {
   CHECK(fix("vllm_idle_rank")["fixes"][0]["text"] == "dummy=on instead of off");
 }

@@ -1,4 +1,4 @@
-// GOAL files compared with results of LogGOPSim: files that were run with it
+// GOAL files compared with results of LogGOPSim: files that were run with LogGOPSim
 // (../shared/data/goal/LogGOPSim_reference_output.txt), and collectives of its generator Schedgen,
 // which this file generates again.
 #include <cstdint>
@@ -57,7 +57,7 @@ class Program {
   int last_ = 0;
 };
 
-// Schedgen's binomial_tree_reduce: in step r, rank 2^r + i sends to i.
+// Returns Schedgen's binomial_tree_reduce: in step r, rank 2^r + i sends to rank i.
 std::string binomial_reduce(int ranks, int bytes) {
   Program program(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -74,7 +74,7 @@ std::string binomial_reduce(int ranks, int bytes) {
   return program.text();
 }
 
-// Schedgen's allreduce_ring: twice around the ring; each send follows the recv before it.
+// Returns Schedgen's allreduce_ring: twice around the ring; each send follows the recv before it.
 std::string ring_allreduce(int ranks, int bytes) {
   Program program(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -90,7 +90,7 @@ std::string ring_allreduce(int ranks, int bytes) {
   return program.text();
 }
 
-// An all-to-all with peers in ascending order.
+// Returns an all-to-all in which each rank goes through its peers in ascending order.
 std::string alltoall(int ranks, int bytes) {
   Program program(ranks);
   for (int rank = 0; rank < ranks; ++rank) {

@@ -1,6 +1,5 @@
-// The findings of `pipesim lint` in every shipped scenario. The table was written from the text of
-// each scenario before it was compared with the program: docs/reference/scenarios.md has the
-// reasons.
+// Findings of `pipesim lint` in every shipped scenario. The table was written from the text of each
+// scenario before it was compared with the program: docs/reference/scenarios.md has the reasons.
 #include "features/lint/lint.hpp"
 
 #include <set>
@@ -19,7 +18,7 @@ using namespace pipesim;
 
 namespace {
 
-// One "rule op" line per finding.
+// Findings as lines "rule op".
 using Findings = std::vector<std::string>;
 
 Findings lint(const std::string& path, const testing::Settings& settings = {}) {
@@ -46,7 +45,7 @@ struct Row {
   Findings findings;
 };
 
-// Findings of the default settings; scenarios that are not listed have none.
+// Returns the findings in the default settings; scenarios that are not listed have none.
 const std::vector<Row>& table() {
   static const std::vector<Row> kTable = {
       {"broadcast_root_ahead", {"message-order broadcast world"}},
@@ -127,12 +126,12 @@ TEST_CASE("lint says nothing more of what a setting has put right", "[scenarios]
   CHECK(lint(swin, {{"bwd_dst_buffer", "own"}}) == Findings{credits, sum});
   CHECK(lint(swin, {{"repeat_ctrl_credits", "4"}}) == Findings{sum, stream});
   CHECK(lint(swin, {{"zeros_on_rank_0", "on"}}) == Findings{credits, stream});
-  // The stream of the buffer has no collectives in this setting, or none exist.
+  // In these settings, the stream of the buffer has no collectives.
   CHECK(lint(swin, {{"forward_stream", "own"}}) == Findings{credits, sum});
   CHECK(lint(swin, {{"nccl_use_compute_stream", "off"}}) == Findings{credits, sum});
 
   const std::string model = "scenarios/swin_2x2x2_from_model.yaml";
-  CHECK(lint(model, {{"acc", "3"}}).size() == 4);  // the number of micro-batches as well
+  CHECK(lint(model, {{"acc", "3"}}).size() == 4);  // one is about micro-batches
   CHECK(lint(model, {{"acc", "3"}}).back() == "micro-batches");
   CHECK(lint(model, {{"buffer_stream", "reader"}}).size() == 2);
   CHECK(lint(model, {{"repeat_control_slots", "0"}}).size() == 2);

@@ -1,6 +1,6 @@
-// The places of recvs in schedules, and the sends and recvs that are exchanged together: PyTorch's
-// deferral, and Megatron-LM's batches, overlap and exchange of shapes. The expected rows are
-// written from their sources.
+// The positions of recvs in schedules, and the sends and recvs that are exchanged together:
+// PyTorch's deferral, and Megatron-LM's batches, overlap and exchange of shapes. The expected rows
+// are derived from the sources of PyTorch and Megatron-LM.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ std::string schedule(const std::string& kind, int stages, int micro_batches,
          ", micro_batches: " + std::to_string(micro_batches) + ", message: 1GiB, " + more + "}\n";
 }
 
-// Returns the row of a rank, slot by slot.
+// Returns the row of a rank, with a space between slots.
 std::string row_of(const std::string& text, std::size_t rank) {
   const models::TaskGraph graph = testing::scenario_of(text).graph;
   const models::Actions& row = graph.pipeline->schedule.ranks[rank];
@@ -70,7 +70,7 @@ schedule:
 )";
   std::string deferred = in_turn;
   deferred.replace(deferred.find("in_turn"), 7, "deferred");
-  // Rank 0's first recv stays before its send to rank 1; on rank 1, the second recv moves.
+  // On rank 0, the first recv stays before the send to rank 1; on rank 1, the second recv moves.
   CHECK(row_of(deferred, 0) == "0F0 0SEND_F0 0F1 2RECV_F0 0SEND_F1 2F0 2RECV_F1 2F1");
   CHECK(row_of(deferred, 1) == "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1");
   CHECK(is_proved(deferred));
@@ -90,9 +90,10 @@ TEST_CASE("deferred recvs leave no cycle of two ranks", "[scenarios][schedules]"
     INFO(kind);
     CHECK(is_proved(schedule(kind, 4, 8, "message_order: deferred")));
   }
-  // One communicator for four ranks. Rank 3's first forward to rank 0 comes before its second recv,
-  // for which rank 2's second send waits. Rank 2's third recv is queued behind this send, and so on
-  // to rank 0, whose recv from rank 3 comes after all its forwards.
+  // If four ranks share one communicator, waits form a cycle. Rank 3's first forward to rank 0
+  // comes before its second recv, for which rank 2's second send waits. Rank 2's third recv is
+  // queued behind this send, and so on to rank 0, whose recv from rank 3 comes after all its
+  // forwards.
   CHECK(hangs(with("looped_bfs", 4, "pg")));
 }
 
@@ -104,7 +105,7 @@ TEST_CASE("Megatron-LM's batches are its steady state's", "[scenarios][schedules
         "1SEND_F2+1RECV_B1 1B1 1SEND_B1+1RECV_F3 1F3 1SEND_F3+1RECV_B2 1B2 1SEND_B2 1RECV_B3 1B3 "
         "1SEND_B3");
   CHECK(is_proved(schedule("1f1b", 4, 8, "messages: batch")));
-  // _p2p_ops, without batches: both ranks of a pair send first, in their own order.
+  // Follows _p2p_ops, without batches: both ranks of a pair send first, each in its own order.
   CHECK(row_of(schedule("1f1b", 3, 4, "messages: overlap"), 1) ==
         "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1 1RECV_B0 1B0 1RECV_F2 1SEND_B0 1F2 "
         "1SEND_F2 1RECV_B1 1B1 1RECV_F3 1SEND_B1 1F3 1SEND_F3 1RECV_B2 1B2 1SEND_B2 1RECV_B3 1B3 "
@@ -131,8 +132,8 @@ TEST_CASE("in a pipeline of two ranks, Megatron-LM's second one sends over WORLD
   CHECK(communicator_of(1, "1SEND_B") == "world");
   CHECK(communicator_of(0, "0RECV_B") == "world");
   CHECK(is_proved(with(2, "overlap", "")));
-  // Gradients reduced over WORLD during the last backward: on rank 1 before its send, on rank 0
-  // after its recv.
+  // The gradients are reduced over WORLD during the last backward: on rank 1 before its send, on
+  // rank 0 after its recv.
   const std::string reduced =
       ", collectives: [{call: all_reduce, over: world, in: last_backward, takes: 1us}]";
   CHECK(hangs(with(2, "overlap", reduced)));

@@ -91,8 +91,8 @@ std::string on_stream(const std::string& call, const std::string& stream) {
 }  // namespace
 
 TEST_CASE("cases A1: an initialization can wait for kernels", "[scenarios][cases]") {
-  // Rank 0's device runs a recv. Its send comes after the first use of dp, which both hosts have
-  // reached.
+  // Rank 0's device runs a recv. Rank 1 makes the matching send only after the first use of dp,
+  // which both hosts have reached.
   const auto with = [](const std::string& waits) {
     return answers(scenario(
         {joined({connect(1), recv(1), reduce("dp")}), joined({connect(0), reduce("dp"), send(0)})},
@@ -107,11 +107,11 @@ TEST_CASE("cases A2: the backend decides which communicator is made when", "[sce
   for (int rank = 0; rank < 4; ++rank) {
     ring.push_back(joined({recv((rank + 3) % 4), send((rank + 1) % 4)}));
   }
-  // Two communicators on two streams; cold, each host waits to initialize the one with its left
-  // neighbor.
+  // A ring in which each pair has its own communicator. In reading cold, each host waits to
+  // initialize the communicator with its left neighbor.
   CHECK(answers(scenario(ring, "pp: all", "backend: nccl-legacy\n")) == "ok ok hang");
   CHECK(answers(scenario(ring, "pp: all", "backend: nccl2\n")) == kHangs);
-  // All four ranks initialize the group's communicator.
+  // The initialization of the group's communicator needs all four ranks.
   const std::string zero = group(joined({send(1), recv(1)}));
   const std::string one = group(joined({send(0), recv(0)}));
   CHECK(answers(scenario({zero, one, "", ""}, "pp: all")) == "ok ok hang");
@@ -123,7 +123,7 @@ TEST_CASE("cases A3: first messages meet on the hosts", "[scenarios][cases]") {
   const std::string zero = joined({send(1), reduce("dp")});
   const std::string one = joined({reduce("dp"), "{synchronize: nccl dp}", recv(0)});
   CHECK(answers(scenario({zero, one}, "pp: all, dp: all")) == "ok ok hang");
-  // A second iteration.
+  // Runs the programs as a second iteration: everything is connected.
   const std::string before_zero = joined({send(1), reduce("dp"), "{synchronize: device}"});
   const std::string before_one = joined({recv(0), reduce("dp"), "{synchronize: device}"});
   CHECK(answers(scenario({joined({before_zero, zero}), joined({before_one, one})},
@@ -133,17 +133,18 @@ TEST_CASE("cases A3: first messages meet on the hosts", "[scenarios][cases]") {
                           joined({reduce("x"), "{synchronize: nccl x}", recv(0)}),
                           joined({reduce("x"), recv(0)})},
                          "pp: all, x: [1, 2]")) == kOk);
-  // A group connects before it launches anything: rank 1 waits for its message, and rank 2 for rank
-  // 1. Once connected, the group is two sends, each of which needs only its own recv.
+  // A group makes all its connections before it launches anything: here, rank 1 waits for its
+  // message, and rank 2 for rank 1. Once connected, the group is two sends, each of which needs
+  // only its own recv.
   const std::vector<std::string> all = {group(joined({send(1), send(2)})),
                                         joined({recv(0), "{synchronize: nccl pp}", reduce("x")}),
                                         joined({reduce("x"), "{synchronize: nccl x}", recv(0)})};
   CHECK(answers(scenario(all, "pp: all, x: [1, 2]")) == "ok ok hang");
-  // Even if empty.
+  // An empty message also connects.
   CHECK(answers(scenario({joined({send(1, "pp", "0B"), reduce("dp")}),
                           joined({reduce("dp"), "{synchronize: nccl dp}", recv(0, "pp", "0B")})},
                          "pp: all, dp: all")) == "ok ok hang");
-  // Two sends that cross.
+  // Two sends between ranks 0 and 1 cross.
   CHECK(answers(scenario({joined({send(1), recv(1)}), joined({send(0), recv(0)})}, "pp: all")) ==
         "hang ok hang");
 }
@@ -156,7 +157,7 @@ TEST_CASE("cases A4 and C3: communicators in opposite orders", "[scenarios][case
   CHECK(answers(scenario({xy, xy}, groups)) == kOk);
   const std::string warm = joined({xy, "{synchronize: device}"});
   CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups)) == kMayHang);
-  // Slots for both: only the first use can hang.
+  // If there are slots for both calls, only the first use can hang.
   const std::string two_slots = "device: {resident: 2}\n";
   CHECK(answers(scenario({xy, yx}, groups, two_slots)) == "ok ok hang");
   CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups, two_slots)) == kOk);
@@ -166,7 +167,7 @@ TEST_CASE("cases A6: a split is on the hosts of its parent", "[scenarios][cases]
   const std::string split = "{split: w}";
   const std::string first = joined({reduce("w"), split});
   const std::string second = joined({split, reduce("w")});
-  // Cold, the first all_reduce waits for all hosts.
+  // In reading cold, the first all_reduce waits for all hosts.
   CHECK(answers(scenario({first, second}, "w: all")) == "ok ok hang");
   CHECK(answers(scenario({joined({reduce("w"), first}), joined({reduce("w"), second})},
                          "w: all")) == kOk);
@@ -187,16 +188,16 @@ TEST_CASE("cases A7: a synchronous collective is on the current stream", "[scena
   const std::string synchronous = "{all_reduce: dp, stream: compute}";
   CHECK(with(synchronous, false) == kHangs);
   CHECK(with(synchronous, true) == kHangs);
-  // async_op=True, and wait() at the end. If not connected, one host is in the all_reduce, the
-  // other in the recv.
+  // Makes the all_reduce with async_op=True, and wait() at the end. If nothing is connected, one
+  // host is in the all_reduce, the other in the recv.
   const std::string asynchronous = "{all_reduce: dp}";
   CHECK(with(asynchronous, true) == kOk);
   CHECK(with(asynchronous, false) == "ok ok hang");
 }
 
 TEST_CASE("cases A7: wait() holds the current stream and not the host", "[scenarios][cases]") {
-  // dist.recv, then a kernel and a synchronous all_reduce: the stream waits for the recv. The host
-  // continues to the send for which the other rank waits.
+  // The program calls dist.recv, then a kernel and a synchronous all_reduce: the stream waits for
+  // the recv, and the host continues to the send for which the other rank waits.
   const auto with = [](const std::string& wait) {
     const std::string zero =
         connect(1) + ", " + connect(1, "qq") + ", " + recv(1) + ", " + wait + send(1, "qq");
@@ -210,7 +211,7 @@ TEST_CASE("cases A7: wait() holds the current stream and not the host", "[scenar
 }
 
 TEST_CASE("cases A7: streams wait with every backend", "[scenarios][cases]") {
-  // Connects everything: a batch, single messages, and the all_reduce.
+  // Connects everything that the programs use: a batch, single messages, and the all_reduce.
   const auto warm = [](int peer, const std::string& on) {
     const std::string first = peer == 1 ? send(peer, on) : recv(peer, on);
     const std::string second = peer == 1 ? recv(peer, on) : send(peer, on);
@@ -229,8 +230,8 @@ TEST_CASE("cases A7: streams wait with every backend", "[scenarios][cases]") {
                                        recv(0), wait, all_reduce})},
                               "pp: all, dp: all", top));
     };
-    // A synchronous collective is queued behind the kernel that waits for the recv, on the current
-    // stream.
+    // A synchronous collective is on the current stream, queued behind the kernel that waits for
+    // the recv.
     const std::string synchronous = "{all_reduce: dp, stream: compute}";
     const std::string uses = "{compute: uses, after: [nccl pp]}";
     CHECK(with(synchronous, uses) == kHangs);
@@ -250,8 +251,8 @@ TEST_CASE("cases A7: streams wait with every backend", "[scenarios][cases]") {
 }
 
 TEST_CASE("cases A7: a barrier of NCCL is a call of its communicator", "[scenarios][cases]") {
-  // Rank 0's barrier is queued behind its recv, whose send comes only after rank 1's barrier. As a
-  // barrier of hosts, it would complete.
+  // Rank 0's barrier is queued behind its recv, and the matching send comes only after rank 1's
+  // barrier. A barrier of hosts would complete.
   const auto barrier = [](const std::string& top) {
     return answers(scenario(
         {joined({connect(1), recv(1, "pp", kLarge), "{barrier: pp}", "{synchronize: device}"}),
@@ -261,8 +262,8 @@ TEST_CASE("cases A7: a barrier of NCCL is a call of its communicator", "[scenari
   CHECK(barrier("") == kOk);
   CHECK(barrier("backend: nccl2\n") == kHangs);
   CHECK(barrier("backend: nccl-legacy\ndevice_id: on\n") == kHangs);
-  // A send or recv has its own communicator. The barrier is on the group's, and waits for the work
-  // on the current stream.
+  // A send or recv has its own communicator. The barrier is on the group's communicator, and waits
+  // for the work on the current stream.
   const auto current = [](const std::string& top, const std::string& stream) {
     const std::string meet = "{barrier: dp" + stream + "}";
     return answers(scenario(
@@ -292,7 +293,7 @@ TEST_CASE("cases B1: sends end in eight steps of buffer", "[scenarios][cases]") 
   };
   CHECK(crossing(1, "64MiB", 2) == "hang ok ok");
   CHECK(crossing(1, "65MiB", 2) == kHangs);
-  CHECK(crossing(2, "24MiB", 2) == "hang ok ok");  // 3 steps each
+  CHECK(crossing(2, "24MiB", 2) == "hang ok ok");  // 3 steps per message
   CHECK(crossing(3, "24MiB", 2) == kHangs);
   CHECK(crossing(1, "17MiB", 8) == kHangs);  // 4 channels per pair
   CHECK(crossing(1, "17MiB", 2) == "hang ok ok");
@@ -333,7 +334,7 @@ TEST_CASE("cases B4: a communicator on two streams", "[scenarios][cases]") {
   };
   CHECK(with("pp", true) == kHangs);
   CHECK(with("qq", true) == kOk);
-  // Each host is in its first send.
+  // Without a connection, each host waits in its first send.
   CHECK(with("qq", false) == "ok ok hang");
 }
 
@@ -352,7 +353,7 @@ TEST_CASE("cases B5: who waits for whom in a collective", "[scenarios][cases]") 
 }
 
 TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
-  // Rank 2 exchanges no bytes with rank 0. It is late: it first waits for a message of rank 0,
+  // Rank 2 exchanges no bytes with rank 0 and is late: it first waits for a message of rank 0,
   // which is queued behind rank 0's exchange.
   const auto exchange = [](const std::string& call, const std::string& backend) {
     const std::string before =
@@ -368,7 +369,7 @@ TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
   // From PyTorch 2.15 on, an empty part is sent, and its recv waits for it.
   CHECK(exchange(parts, "backend: nccl2\n") == kHangs);
   CHECK(exchange("{all_to_all: ep}", "") == kHangs);
-  // The same in a group.
+  // The same exchanges, in a group.
   const auto grouped = [](const std::string& calls, const std::string& backend) {
     const std::string both = group(calls);
     const std::string before = group("{all_to_all: ep, splits: [1KiB, 1KiB, 1KiB]}") +
@@ -380,8 +381,8 @@ TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
   };
   CHECK(grouped(parts, "") == kOk);
   CHECK(grouped(parts, "backend: nccl2\n") == kHangs);
-  // One exchange of tokens and one of their weights: the second messages of ranks 0 and 1 are in
-  // another epoch (B3), so rank 1 first waits for rank 2.
+  // One exchange of tokens and one exchange of their weights: the second messages of ranks 0 and 1
+  // are in another epoch (B3), so rank 1 first waits for rank 2.
   CHECK(grouped(joined({parts, parts}), "") == kHangs);
 }
 
@@ -441,7 +442,8 @@ TEST_CASE("cases C3 and C4: one order is enough with room, or with an order of s
   CHECK(with("resident: 2", true) == kOk);
   CHECK(with("resident: 1, launch_order: implicit", true) == kOk);
   CHECK(with("resident: 1, launch_order: serial", true) == kOk);
-  // The hosts must launch in one order. If each op must end before the next starts, none starts.
+  // If the hosts launch in opposite orders, the job hangs with one kernel slot, or if each op must
+  // end before the next starts. Two slots are enough.
   CHECK(with("resident: 1, launch_order: implicit", false) == kHangs);
   CHECK(with("launch_order: serial", false) == kHangs);
   CHECK(with("resident: 2, launch_order: implicit", false) == kOk);
@@ -474,20 +476,21 @@ TEST_CASE("cases C5: kernels that end only delay, and cooperative ones wait for 
   };
   const std::string gemm = "{compute: gemm, stream: k, ctas: 16, takes: 1us}";
   CHECK(with(joined({gemm, x}), joined({x, gemm})) == kOk);
-  // A dispatch on all SMs, which spins until the other rank's dispatch runs.
+  // The dispatch takes all SMs and spins until the other rank's dispatch runs.
   const std::string dispatch = "{all_reduce: y, ctas: 16, cooperative: on}";
   CHECK(with(joined({x, dispatch}), joined({dispatch, x})) == kMayHang);
   const std::string in_turn = joined({x, "{synchronize: nccl x}", dispatch});
   CHECK(with(in_turn, in_turn) == kOk);
-  // If it fits into the SMs that the other call leaves, it can start first on either rank.
+  // A dispatch that fits into the SMs that the other call leaves can start first on either rank.
   const std::string fewer = "{all_reduce: y, ctas: 6, cooperative: on}";
   CHECK(with(joined({x, fewer}), joined({fewer, x})) == kOk);
 }
 
 TEST_CASE("cases C5: a kernel of clusters takes no SMs that are less than one",
           "[scenarios][cases]") {
-  // While x holds 10 of 16 SMs, a kernel of 8 CTAs takes the other 6. z needs these SMs, and rank 1
-  // waits for z before it calls x. A kernel that is one cluster waits, so z finds free SMs.
+  // While x holds 10 of 16 SMs, a kernel of 8 CTAs takes the other 6 SMs. z needs these SMs, and
+  // rank 1 waits for z before it calls x. A kernel that is one cluster waits for 8 SMs, so z finds
+  // free SMs.
   const auto with = [](const std::string& cluster) {
     const std::string warm =
         "{all_reduce: x, ctas: 1}, {synchronize: device}, {all_reduce: z, ctas: 1}, "
@@ -500,7 +503,7 @@ TEST_CASE("cases C5: a kernel of clusters takes no SMs that are less than one",
         "x: all, z: all", "device: {sms: 16}\n"));
   };
   CHECK(with("") == kMayHang);
-  CHECK(with(", cluster: 2") == kMayHang);  // three of four clusters
+  CHECK(with(", cluster: 2") == kMayHang);  // three of the four clusters fit
   CHECK(with(", cluster: 8") == kOk);
   CHECK(with(", cooperative: on") == kOk);
 }
@@ -527,8 +530,8 @@ TEST_CASE("cases C6: .item() between calls of two communicators", "[scenarios][c
   };
   CHECK(with("{synchronize: device}") == kHangs);
   CHECK(with("{host: prepares}") == kOk);
-  // A kernel on the legacy default stream waits for all blocking streams, and these wait for the
-  // kernel.
+  // A kernel on the legacy default stream waits for all blocking streams, and these streams wait
+  // for the kernel.
   const auto on_legacy = [&](const std::string& after) {
     return answers(scenario({joined({warm, reduce("x"), "{compute: k, stream: legacy" + after + "}",
                                      "{all_reduce: y, after: [legacy]}"}),
@@ -540,9 +543,9 @@ TEST_CASE("cases C6: .item() between calls of two communicators", "[scenarios][c
 }
 
 TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios][cases]") {
-  // Rank 1 sends what rank 0's recv waits for after it has received the message that rank 0 sends
-  // after its kernels. Each kernel is three launches: a record on the stream of the recv, and a
-  // wait and the kernel on its own stream.
+  // Rank 1 makes the send for rank 0's recv only after it has received the message that rank 0
+  // sends after its kernels. Each kernel is three launches: a record on the stream of the recv, and
+  // a wait and the kernel on its own stream.
   const auto text = [](int kernels, const std::string& top) {
     std::vector<std::string> zero = {connect(1), connect(1, "qq"), recv(1)};
     for (int i = 0; i < kernels; ++i) zero.emplace_back("{compute: k, after: [nccl pp]}");
@@ -559,8 +562,8 @@ TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios
   const std::string of_streams = "defaults: {launch_queue: 8}\n";
   CHECK(answers(text(5, of_streams)) == kHangs);
   CHECK_FALSE(rests_on_launches(text(5, of_streams)));
-  // Four kernels make eight launches on their stream; with the recv and the records, 13 on the
-  // device.
+  // Four kernels make eight launches on their stream. The recv and the records add five, so the
+  // device has 13 launches.
   CHECK(answers(text(4, of_streams)) == kMayHang);
   CHECK(rests_on_launches(text(4, of_streams)));
   CHECK(answers(text(4, "defaults: {launch_queue: 13}\n")) == kMayHang);
@@ -568,12 +571,13 @@ TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios
   CHECK(answers(text(4, "device: {launch_queue: 13}\n")) == kHangs);
   CHECK_FALSE(rests_on_launches(text(4, "device: {launch_queue: 13}\n")));
   CHECK(answers(text(4, "device: {launch_queue: 14}\n")) == kOk);
-  // A device queue replaces the queues of its streams.
+  // A launch queue of the device replaces the launch queues of its streams.
   CHECK(answers(text(5, of_streams + "device: {launch_queue: 17}\n")) == kOk);
 }
 
 TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[scenarios][cases]") {
-  // Two graphs of a communicator: in another order, their calls match different calls.
+  // Ranks replay two graphs of one communicator. If their orders differ, calls match the wrong
+  // calls.
   const std::string blocks =
       "blocks: {a: [{all_reduce: w, bytes: 1KiB}], b: [{all_gather: w, bytes: 1KiB}]}\n";
   const std::string warm =
@@ -599,8 +603,8 @@ TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[s
 TEST_CASE("cases C8: a replay begins when the one before it on its stream is done",
           "[scenarios][cases]") {
   // Each graph branches from the stream on which it is launched and joins this stream, as a capture
-  // must. So two graphs with calls on separate streams are ordered, and all ranks must use the same
-  // order.
+  // must. So two graphs with calls on separate streams run in launch order, and all ranks must
+  // launch them in the same order.
   const std::string warm = joined({reduce("x"), reduce("y"), "{synchronize: device}"});
   const auto blocks = [](const std::string& fork, const std::string& join) {
     const auto graph = [&](const std::string& on) {
@@ -614,13 +618,14 @@ TEST_CASE("cases C8: a replay begins when the one before it on its stream is don
   const std::string captured = blocks(", after: [compute]", "join");
   CHECK(answers(scenario({ab, ba}, "x: all, y: all", captured)) == kHangs);
   CHECK(answers(scenario({ab, ab}, "x: all, y: all", captured)) == kOk);
-  // Outside a graph and without waits, each call has its stream, and there are slots for both.
+  // Outside a graph and without waits, each call has its own stream, and there are slots for both
+  // calls.
   CHECK(answers(scenario({ab, ba}, "x: all, y: all", blocks("", ""))) == kOk);
 }
 
 TEST_CASE("cases C8: messages of a graph share a communicator", "[scenarios][cases]") {
-  // Two stages on each of two ranks (pytorch/torchtitan#4671): rank 0 has the first and the third
-  // stage.
+  // A pipeline with two stages on each of two ranks (pytorch/torchtitan#4671): rank 0 has the first
+  // and the third stage.
   const auto with = [](const std::string& back, const std::string& registered) {
     const auto out = [&](int to, const std::string& on) {
       return "{send: " + on + ", to: " + std::to_string(to) + ", bytes: 4KiB" + registered + "}";
@@ -642,7 +647,7 @@ TEST_CASE("cases C8: messages of a graph share a communicator", "[scenarios][cas
 
 TEST_CASE("cases C8: calls of a communicator have one order in a graph, too",
           "[scenarios][cases]") {
-  // The nodes of the graph have no other order across streams: B4, without buffers.
+  // The nodes of the graph have no other order across streams: case B4, without buffers.
   const auto with = [](const std::string& back) {
     std::vector<std::string> programs;
     std::string blocks = "blocks: {";
@@ -690,12 +695,12 @@ TEST_CASE("cases D3: with two stages one direction goes over WORLD", "[scenarios
   CHECK(with("world", kLarge, true) == kHangs);
   CHECK(with("world", "4KiB", true) == "hang ok ok");
   CHECK(with("pp", kLarge, true) == kOk);
-  // One host is in its first send, the other in its first all_reduce.
+  // In reading cold, one host is in its first send, the other in its first all_reduce.
   CHECK(with("world", "4KiB", false) == "hang ok hang");
   CHECK(with("pp", "4KiB", false) == "ok ok hang");
 }
 
-// Programs of ../shared that check once proved or refused wrongly.
+// Programs in ../shared that an earlier check wrongly proved or refused.
 TEST_CASE("cases of real jobs that were proved or refused wrongly", "[scenarios][cases][shared]") {
   const std::string folder = testing::shared_data("p2p/");
   if (folder.empty()) return;
@@ -704,19 +709,19 @@ TEST_CASE("cases of real jobs that were proved or refused wrongly", "[scenarios]
       {"fp2_opposite_first_collectives", "may may hang"},
       {"fp3_group_epochs", kHangs},
       {"fp4_eager_without_end", kHangs},
-      // Two messages of 8 MiB, one step each, fit into buffers.
+      // Two messages of 8 MiB, with one step each, fit into buffers.
       {"fp5_schedule_default_messages", "hang ok ok"},
-      // Cold, each host initializes another communicator.
+      // In reading cold, each host initializes another communicator first.
       {"fp6_nine_streams", "may may hang"},
       {"fp7_lazy_pair_ring", "ok ok hang"},
-      // Cold, the first all_reduce waits for all hosts (A4).
+      // In reading cold, the first all_reduce waits for all hosts (A4).
       {"fa1_split_is_on_the_host", "ok ok hang"},
       {"fa2_small_crossing_sends", "hang ok ok"},
       {"fa3_broadcast_root_leaves", "hang ok hang"},
   };
   for (const auto& [name, answers_of_it] : expected) {
     INFO(name);
-    // Its parameter says "one queue for each stream".
+    // The scenario normally has one hardware queue for each stream.
     const Settings settings = name == "fp6_nine_streams" ? Settings{{"queues", "8"}} : Settings();
     CHECK(answers(testing::load(folder + name + ".yaml", settings).graph) == answers_of_it);
   }

@@ -1,5 +1,5 @@
-// NCCL's behavior at first use and with its buffers (docs/reference/rules.md, 9.5 and 9.7), in all
-// three readings: contract, real and cold. The expectations are derived by hand from NCCL's rules;
+// NCCL's behavior at first use and with its buffers (docs/reference/rules.md, 9.5 and 9.7), in the
+// three readings contract, real and cold. The expectations are derived by hand from NCCL's rules;
 // comments explain the derivations that are not obvious.
 #include <algorithm>
 #include <string>
@@ -39,8 +39,8 @@ std::string verdicts(const std::string& text) {
 // Returns a send and a recv between ranks 0 and 1 in a group, which connects both directions.
 std::string warm(int peer) { return group(send(peer) + ", " + recv(peer)); }
 
-// Returns ranks 0 and 1 that are connected, send first and then receive. The first `ranks` ranks
-// are the members of the communicator.
+// Returns a scenario in which ranks 0 and 1 are connected, and each sends before it receives. The
+// first `ranks` ranks are the members of the communicator.
 std::string crossing(const std::string& bytes, int ranks = 2, const std::string& top = {}) {
   std::vector<std::string> programs;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -68,7 +68,8 @@ TEST_CASE("readings: a communicator is initialized by the hosts of all its ranks
         "ok ok ok");
 }
 
-// The legacy backend makes a communicator per pair: each host waits for its left neighbor.
+// The legacy backend makes a communicator per pair: each host waits for its left neighbor to
+// initialize their communicator.
 TEST_CASE("readings: lazy pairs in a ring", "[scenarios][readings]") {
   std::vector<std::string> pairs;
   std::vector<std::string> shared;
@@ -81,7 +82,7 @@ TEST_CASE("readings: lazy pairs in a ring", "[scenarios][readings]") {
   }
   CHECK(verdicts(scenario(pairs, "p0: [0, 1], p1: [1, 2], p2: [2, 3], p3: [0, 3]")) ==
         "ok ok hang");
-  // One communicator has one queue.
+  // A single communicator has one queue of calls.
   CHECK(verdicts(scenario(shared, "pp: all")) == "hang hang hang");
 }
 
@@ -95,11 +96,11 @@ TEST_CASE("readings: the backend decides the communicator of a message", "[scena
     }
     return verdicts(scenario(programs, "pp: all", top));
   };
-  // Two communicators per rank, each initialized by two hosts: all hosts wait for their left
-  // neighbor.
+  // Each rank has two communicators, and two hosts initialize each communicator: all hosts wait for
+  // their left neighbor.
   CHECK(ring("backend: nccl-legacy\n", false) == "ok ok hang");
   CHECK(ring("backend: nccl-lazy\ndevice_id: on\n", false) == "ok ok hang");
-  // One communicator has one queue.
+  // A single communicator has one queue of calls.
   CHECK(ring("backend: nccl2\n", false) == "hang hang hang");
   CHECK(ring("backend: nccl-legacy\ndevice_id: on\n", false) == "hang hang hang");
   // Every backend puts a batch on the group's communicator.
@@ -140,7 +141,7 @@ TEST_CASE("readings: the first message of a connection blocks the host of its se
   const std::string one = reduce("dp") + ", {synchronize: nccl dp}, " + recv(0);
   const std::string text = scenario({zero, one}, "pp: all, dp: all");
   CHECK(verdicts(text) == "ok ok hang");
-  // The communicators are initialized at the start, so that the hosts wait for the connection.
+  // The communicators are initialized at the start, so each host waits only for a connection.
   const models::Explanation found = explanation_of(
       scenario({zero, one}, "pp: all, dp: all", "communicators: {creation: start}\n"));
   REQUIRE(!found.cycle.empty());
@@ -148,7 +149,8 @@ TEST_CASE("readings: the first message of a connection blocks the host of its se
   for (const models::Wait& wait : found.cycle)
     first = first || wait.kind == WaitKind::kFirstMessage;
   CHECK(first);
-  // Connected before in the same direction; a connection in the other direction does not help.
+  // Earlier messages have connected this direction; a connection in the other direction does not
+  // help.
   CHECK(verdicts(scenario({send(1) + ", " + reduce("dp") + ", " + zero,
                            recv(0) + ", " + reduce("dp") + ", " + one},
                           "pp: all, dp: all")) == "ok ok ok");
@@ -162,7 +164,7 @@ TEST_CASE("readings: a group connects all its messages at once", "[scenarios][re
   CHECK(verdicts(scenario({both, reduce("x") + ", {synchronize: nccl x}, " + recv(0),
                            reduce("x") + ", " + recv(0)},
                           "pp: all, x: [1, 2]")) == "ok ok ok");
-  // A ring of groups: connecting one after the other would hang.
+  // A ring of groups: if a group connected its calls one after the other, it would hang.
   std::vector<std::string> ring;
   for (int rank = 0; rank < 3; ++rank) {
     ring.push_back(group(send((rank + 1) % 3) + ", " + recv((rank + 2) % 3)));
@@ -181,7 +183,7 @@ TEST_CASE("readings: the first collective of each operation is a meeting of host
   const std::string yx = reduce("y") + ", " + reduce("x");
   CHECK(verdicts(scenario({xy, yx}, "x: all, y: all")) == "ok ok hang");
   CHECK(verdicts(scenario({xy + ", " + xy, xy + ", " + yx}, "x: all, y: all")) == "ok ok ok");
-  // Another operation makes another connection; a barrier counts as an all_reduce.
+  // Another operation makes another connection; a barrier has the connection of an all_reduce.
   const std::string gather_x = "{all_gather: x, takes: 1us}";
   const std::string gather_y = "{all_gather: y, takes: 1us}";
   CHECK(verdicts(scenario(
@@ -195,7 +197,7 @@ TEST_CASE("readings: the first collective of each operation is a meeting of host
   CHECK(verdicts(scenario({reduce("x"), gather_x}, "x: all")) == "mismatch mismatch mismatch");
 }
 
-// The communicator is initialized at the start, but still connects at first use.
+// An initialization at the start makes no connections: these are made at first use.
 TEST_CASE("readings: creation at the start does not connect", "[scenarios][readings]") {
   const std::string xy = reduce("x") + ", " + reduce("y");
   const std::string yx = reduce("y") + ", " + reduce("x");
@@ -213,7 +215,8 @@ TEST_CASE("readings: what the host does itself knows no first use", "[scenarios]
   CHECK(verdicts(scenario({zero, one}, "x: all, y: all", host)) == "ok ok ok");
 }
 
-// A split has no place in the order of calls, but the first all_reduce waits for the other hosts.
+// A split is not ordered with the calls of its parent, but the first all_reduce waits for the other
+// hosts.
 TEST_CASE("readings: a split is a meeting of the hosts of its parent", "[scenarios][readings]") {
   const std::string split = "{split: w}";
   const std::string early = split + ", " + reduce("w");
@@ -221,7 +224,7 @@ TEST_CASE("readings: a split is a meeting of the hosts of its parent", "[scenari
   CHECK(verdicts(scenario({late, early}, "w: all")) == "ok ok hang");
   CHECK(verdicts(scenario({reduce("w") + ", " + late, reduce("w") + ", " + early}, "w: all")) ==
         "ok ok ok");
-  // Rank 2 is in none of the groups of the first of two splits, and skips its call.
+  // Rank 2 is in no group of the first of two splits, and makes only one split.
   CHECK(verdicts(scenario({split + ", " + split, split + ", " + split, split}, "w: all")) ==
         "missing missing missing");
 }
@@ -232,22 +235,22 @@ TEST_CASE("readings: a communicator is destroyed by its ranks of one host",
   const std::string yx = "{destroy: y}, {destroy: x}";
   CHECK(verdicts(scenario({xy, yx}, "x: all, y: all")) == "hang hang hang");
   CHECK(verdicts(scenario({xy, yx}, "x: all, y: all", "cluster: {hosts: 2}\n")) == "ok ok ok");
-  // destroy waits for the pending work of its stream.
+  // destroy waits for the pending work of the communicator's stream.
   const std::string text = scenario({"{all_reduce: x, takes: 5us}, {destroy: x}, {host: after}",
                                      "{all_reduce: x, takes: 5us}, {destroy: x}"},
                                     "x: all");
   CHECK(explanation_of(text).time_ns == 5'000);
 }
 
-// An H100 with NVSwitch: 32 channels, 8 steps of 512 KiB on each.
+// An H100 with NVSwitch has 32 channels, with 8 steps of 512 KiB on each channel.
 TEST_CASE("readings: sends end in buffers of eight steps", "[scenarios][readings]") {
   CHECK(verdicts(crossing("64MiB")) == "hang ok ok");
   CHECK(verdicts(crossing("65MiB")) == "hang hang hang");
-  // More ranks leave fewer channels for each pair.
+  // If there are more ranks, each pair has fewer channels.
   CHECK(verdicts(crossing("16MiB", 8)) == "hang ok ok");
   CHECK(verdicts(crossing("17MiB", 8)) == "hang hang hang");
   CHECK(verdicts(crossing("17MiB", 2)) == "hang ok ok");
-  // If not connected, each host waits for the other host's recv.
+  // Without a connection, each host waits for the other host's recv.
   CHECK(verdicts(scenario({send(1) + ", " + recv(1), send(0) + ", " + recv(0)}, "pp: all")) ==
         "hang ok hang");
 }
@@ -263,7 +266,7 @@ TEST_CASE("readings: messages that wait share the steps", "[scenarios][readings]
     }
     return verdicts(scenario(programs, "pp: all"));
   };
-  CHECK(several(2, "24MiB") == "hang ok ok");  // 3 steps each
+  CHECK(several(2, "24MiB") == "hang ok ok");  // 3 steps per message
   CHECK(several(3, "24MiB") == "hang hang hang");
   // Each message takes at least one step, even an empty one.
   CHECK(several(8, "0B") == "hang ok ok");
@@ -289,14 +292,15 @@ TEST_CASE("readings: over PCIe and the network less fits", "[scenarios][readings
   // Beyond 64 ranks, a pair has two channels instead of four.
   CHECK(crossing_in(64) == "hang ok ok");
   CHECK(crossing_in(72) == "hang hang hang");
-  // Numbers from the log of NCCL_DEBUG=INFO override the computed ones.
+  // Channel numbers from the log of NCCL_DEBUG=INFO override the computed ones.
   const std::string less =
       "communicators: {named: {pp: {group: pp, p2p_channels: 2, p2p_channels_per_peer: 1}}}\n";
   CHECK(verdicts(crossing("4MiB", 2, less)) == "hang ok ok");
   CHECK(verdicts(crossing("5MiB", 2, less)) == "hang hang hang");
 }
 
-// Numbers of steps, and the largest sizes that fit, worked out by hand from NCCL's sources.
+// Checks numbers of steps, and the largest sizes that fit, against values worked out by hand from
+// NCCL's sources.
 TEST_CASE("readings: steps of a message", "[scenarios][readings]") {
   constexpr std::int64_t kMiB = 1 << 20;
   const models::Transport nvlink{512 << 10, 32, 32, false};
@@ -310,8 +314,8 @@ TEST_CASE("readings: steps of a message", "[scenarios][readings]") {
   const models::Transport network{128 << 10, 32, 4, true};
   CHECK(models::buffer_steps(network, 4 * kMiB, 2, true) == 8);
   CHECK(models::buffer_steps(network, 4 * kMiB + 1, 2, true) == 0);
-  // Parts of 512 KiB hold fewer than 8 chunks, so the chunks are halved: the same number of steps
-  // for half the bytes.
+  // A part of 512 KiB holds fewer than 8 chunks, so the chunks are halved: a message of half the
+  // size takes the same number of steps.
   CHECK(models::buffer_steps(network, 2 * kMiB, 2, true) == 8);
   CHECK(models::buffer_steps(network, 2 * kMiB, 2, false) == 4);
 }
@@ -335,8 +339,8 @@ std::string rooted(const std::string& operation, int root, const std::string& by
          ", takes: 5us}";
 }
 
-// Returns programs that first use all communicators, edges and operations, so that cold equals
-// real.
+// Returns programs that first use all communicators, edges and operations, so that the verdicts in
+// readings cold and real are equal.
 std::string connected(const std::vector<std::string>& programs) {
   std::vector<std::string> warmed;
   for (std::size_t rank = 0; rank < programs.size(); ++rank) {
@@ -370,24 +374,24 @@ TEST_CASE("readings: the root of a broadcast is gone once its bytes are in buffe
   CHECK(with("4KiB") == "hang ok ok");
   CHECK(with("64MiB") == "hang ok ok");  // 16 channels, 8 steps of 512 KiB on each
   CHECK(with("65MiB") == "hang hang hang");
-  // If not connected, the first broadcast waits for all hosts.
+  // Without a connection, the first broadcast waits for all hosts.
   CHECK(verdicts(scenario({rooted("broadcast", 0) + ", " + send(1, "w"),
                            recv(0, "w") + ", " + rooted("broadcast", 0)},
                           "w: all")) == "hang ok hang");
-  // In reverse, rank 1 waits for the root.
+  // If rank 1 makes the broadcast before its send, it waits for the root.
   CHECK(verdicts(connected({recv(1, "w") + ", " + rooted("broadcast", 0),
                             rooted("broadcast", 0) + ", " + send(0, "w")})) == "hang hang hang");
 }
 
 TEST_CASE("readings: a rank waits for those between the root and it", "[scenarios][readings]") {
-  // The ring from the root is 0, 1, 2. Rank 2 is late: it first waits for rank 1.
+  // The ring from the root is ranks 0, 1, 2. Rank 2 is late: it first waits for rank 1.
   const std::string call = rooted("broadcast", 0);
   CHECK(verdicts(connected({call, call + ", " + send(2, "w"), recv(1, "w") + ", " + call})) ==
         "hang ok ok");
   // Rank 1 is late, and rank 2 waits for rank 1 although the root has arrived.
   CHECK(verdicts(connected({call, recv(2, "w") + ", " + call, call + ", " + send(1, "w")})) ==
         "hang hang hang");
-  // After root 2, the ring continues with rank 0, then rank 1.
+  // From root 2, the ring continues with rank 0, then rank 1.
   const std::string of_2 = rooted("broadcast", 2);
   CHECK(verdicts(connected({of_2 + ", " + send(1, "w"), recv(0, "w") + ", " + of_2, of_2})) ==
         "hang ok ok");
@@ -397,7 +401,7 @@ TEST_CASE("readings: a rank waits for those between the root and it", "[scenario
 
 TEST_CASE("readings: a reduce is the mirror image", "[scenarios][readings]") {
   const std::string call = rooted("reduce", 0);
-  // The data goes from rank 1 through rank 2 to the root, which waits for all ranks.
+  // The data goes from rank 1 through rank 2 to the root, which waits for both ranks.
   CHECK(verdicts(connected({recv(1, "w") + ", " + call, call + ", " + send(0, "w"), call})) ==
         "hang ok ok");
   CHECK(verdicts(connected({call, call + ", " + send(2, "w"), recv(1, "w") + ", " + call})) ==
@@ -409,8 +413,8 @@ TEST_CASE("readings: a reduce is the mirror image", "[scenarios][readings]") {
 }
 
 TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios][readings]") {
-  // The host of the late rank first waits for a message on another communicator. Another rank sends
-  // this message after the call.
+  // The host of the late rank first waits for a message on another communicator, which another rank
+  // sends after the call.
   const auto past = [](const std::string& call, int to) {
     return call + ", {synchronize: nccl w}, " + send(to, "v");
   };
@@ -418,10 +422,10 @@ TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios
     return recv(from, "v") + ", {synchronize: nccl v}, " + call;
   };
   const std::string gather = rooted("gather", 0);
-  // Rank 2 is late. The root waits for it; rank 1 does not.
+  // Rank 2 is late. The root waits for rank 2; rank 1 does not.
   CHECK(verdicts(connected({gather, past(gather, 2), late(1, gather)})) == "ok ok ok");
   CHECK(verdicts(connected({past(gather, 2), gather, late(0, gather)})) == "hang hang hang");
-  // The root is late: the sends of the other ranks fit into buffers.
+  // The root is late. Messages of the other ranks fit into buffers, unless they are too large.
   CHECK(verdicts(connected({late(1, gather), past(gather, 0), gather})) == "hang ok ok");
   const std::string large = rooted("gather", 0, "65MiB");
   CHECK(verdicts(connected({late(1, large), past(large, 0), large})) == "hang hang hang");
@@ -431,8 +435,8 @@ TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios
   CHECK(verdicts(connected({late(1, scatter), past(scatter, 0), scatter})) == "hang hang hang");
 }
 
-// Two ranks of one NVLink node: 16 channels, so a message of 8 MiB takes one step, and one of 24
-// MiB three.
+// Two ranks of one NVLink node have 16 channels, so a message of 8 MiB takes one step, and one of
+// 24 MiB takes three steps.
 TEST_CASE("readings: gather and scatter share the steps of their connection",
           "[scenarios][readings]") {
   // Rank 1 receives rank 0's messages only after rank 0 has made all its sends.
@@ -455,7 +459,7 @@ TEST_CASE("readings: gather and scatter share the steps of their connection",
   const auto behind = [&](const std::string& call) { return with(sends + call, recvs + call); };
   CHECK(behind(rooted("gather", 1, "16MiB")) == "hang ok ok");
   CHECK(behind(rooted("gather", 1, "24MiB")) == "hang hang hang");
-  // One part for each of two ranks.
+  // The scatter has a part for each of the two ranks.
   CHECK(behind(rooted("scatter", 0, "32MiB")) == "hang ok ok");
   CHECK(behind(rooted("scatter", 0, "48MiB")) == "hang hang hang");
   // Each call takes at least one step, whatever its operation.
@@ -483,8 +487,8 @@ TEST_CASE("readings: a recv takes the message of a gather, and a gather that of 
 }
 
 TEST_CASE("readings: in a group, messages of a gather are of an epoch", "[scenarios][readings]") {
-  // The second message to rank 1 starts when the first message and the recv are done. The recv's
-  // send comes after rank 1's own recv.
+  // The second message to rank 1 starts when the first message and the recv are done. The send that
+  // matches this recv comes after rank 1's own recv.
   const std::string large = rooted("gather", 1, "1GiB");
   const auto with = [&](const std::string& first) {
     return verdicts(scenario(
@@ -506,7 +510,7 @@ TEST_CASE("readings: in a gather each rank connects with the root only", "[scena
   };
   CHECK(with(rooted("gather", 0)) == "ok ok ok");
   CHECK(with(rooted("scatter", 0)) == "ok ok ok");
-  // The root's host connects with all ranks, as do the hosts of a ring.
+  // The root's host connects with all ranks, and so does each host of a ring.
   CHECK(with(rooted("gather", 1)) == "ok ok hang");
   CHECK(with(rooted("broadcast", 0)) == "ok ok hang");
 }
@@ -519,7 +523,8 @@ TEST_CASE("readings: a gather of no bytes, or of one rank, waits for nobody",
 }
 
 TEST_CASE("readings: a gather takes the time that its root's port needs", "[scenarios][readings]") {
-  // Three ranks send 1 GB each over 1 GB/s to the root, and the root sends 1 GB of 4 to each.
+  // Each of three ranks sends 1 GB over 1 GB/s to the root; in a scatter, the root sends 1 GB of
+  // its 4 GB to each rank.
   const std::string cluster =
       "cluster: {devices: 4, links: {nvlink: {latency: 0s, bandwidth: 1GB/s}}}\n";
   const auto with = [&](const std::string& call) {
@@ -551,7 +556,7 @@ TEST_CASE("readings: by contract a broadcast ends for all ranks at once", "[scen
 }
 
 TEST_CASE("readings: a rank that comes late takes its time alone", "[scenarios][readings]") {
-  // The root is done at 5, rank 1 arrives at 20.
+  // The root is done at 5 us, and rank 1 arrives at 20 us.
   const std::string text = scenario({rooted("broadcast", 0) + ", {host: x, takes: 0us}",
                                      "{host: late, takes: 20us}, " + rooted("broadcast", 0)},
                                     "w: all");

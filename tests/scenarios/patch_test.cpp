@@ -1,4 +1,4 @@
-// Patches of the shipped scenarios.
+// Patches applied to the shipped scenarios.
 #include <string>
 
 #include "formats/scenario/scenario_writer.hpp"

@@ -14,14 +14,14 @@ using testing::mistakes_in;
 
 namespace {
 
-// Reading contract; readings_test.cpp tests the other readings.
+// Runs a scenario in the reading contract; readings_test.cpp tests the other readings.
 models::Explanation explanation_of(const std::string& text) {
   return testing::explanation_of(text, {{"reading", "contract"}});
 }
 
 const std::string kTwo = "schema: 1\nranks: 2\ngroups: {g: all, h: all}\n";
 
-// Returns two ranks with a program each, one step per line.
+// Returns a scenario of two ranks with a program each, one step per line.
 std::string two_programs(const std::string& zero, const std::string& one,
                          const std::string& top = {}) {
   return kTwo + top + "programs:\n  - on: 0\n    do:\n" + zero + "  - on: 1\n    do:\n" + one;
@@ -100,7 +100,7 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
   CHECK(size.mismatches[0].message);
   CHECK(size.mismatches[0].first.rank == 0);
   CHECK(size.mismatches[0].differences == std::vector<std::string>{"8 B and 4 B"});
-  // Two messages of one size, received in the other order: only the tags differ.
+  // The two messages have the same size, and are received in the other order: only the tags differ.
   const auto both = [](const char* call, const char* end, const char* a, const char* b) {
     const std::string start = std::string(call) + ": g, " + end + ", bytes: 4B, tag: ";
     return step(start + a) + step(start + b);
@@ -261,8 +261,8 @@ TEST_CASE("in one hardware queue a wait holds up what other streams have",
 
 TEST_CASE("the implicit launch order starts calls as the host launched them",
           "[scenarios][programs]") {
-  // On rank 0 the input of g is late. When its kernel frees a slot at 90 us, g still waits for the
-  // event, and h takes the slot. On rank 1, g has started at 10 us.
+  // On rank 0 the input of g is late: when x frees its slot at 90 us, g still waits for the event,
+  // and h takes the slot. On rank 1, g starts at 10 us.
   const auto program = [](const std::string& takes) {
     return step("compute: x, takes: " + takes) + step("host: python, takes: 10us") +
            step("all_reduce: g, after: [compute]") + step("host: python, takes: 1us") +
@@ -341,7 +341,7 @@ TEST_CASE("one absent rank of 1,024 is one root", "[scenarios][programs]") {
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots[0].party.rank == 700);
   CHECK(found.roots[0].first.from.op.at == "here");
-  // The all-reduce and the synchronize of each other rank.
+  // Each of the 1023 other ranks has two blocked ops: its all-reduce and its synchronize.
   CHECK(found.roots[0].waiting == 2 * 1023);
 }
 
@@ -382,7 +382,7 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
 
 TEST_CASE("rooted collectives of gloo wait for whom gloo's do, and MPI's for all",
           "[scenarios][programs]") {
-  // Rank 1 returns once the root has called, and rank 2 calls only after rank 1 has returned.
+  // Rank 1 returns once the root has called; rank 2 calls only after rank 1 has returned.
   for (const char* op : {"gather", "scatter", "broadcast"}) {
     const auto verdict = [&](const std::string& backend) {
       const std::string call = "{" + std::string(op) + ": w, root: 0, bytes: 16B}";
@@ -412,6 +412,6 @@ TEST_CASE("two workers do the calls of a group of gloo", "[scenarios][programs]"
     return explanation_of(two_programs(zero, one, "communicators:\n  named:\n" + named)).verdict;
   };
   CHECK(verdict("ab", "gloo") == Verdict::kCompleted);
-  CHECK(verdict("abc", "gloo") == Verdict::kDeadlock);  // the third never starts on rank 0
+  CHECK(verdict("abc", "gloo") == Verdict::kDeadlock);  // the third call never starts on rank 0
   CHECK(verdict("abc", "host") == Verdict::kCompleted);
 }

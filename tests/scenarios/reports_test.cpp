@@ -1,4 +1,4 @@
-// Hangs of public reports, tests/reports/*.yaml. The fix of the authors is among the first that
+// Hangs of public reports, tests/reports/*.yaml. The authors' fix is among the first fixes that
 // `fix` prints. Each fix marked as proved is proved. `lint` finds the cause that the report names.
 // The rows were written from the reports; docs/how-to/fix.md lists them.
 #include <algorithm>

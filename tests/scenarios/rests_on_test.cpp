@@ -1,4 +1,4 @@
-// A verdict names the deciding rules that nobody has measured (docs/explanation/models.md).
+// A verdict names the unmeasured rules that decide it (docs/explanation/models.md).
 #include <string>
 #include <vector>
 
@@ -45,7 +45,7 @@ TEST_CASE("a hang of registered sends rests on a rule", "[scenarios][cases]") {
         .registered_send;
   };
   CHECK(registered("4KiB", "real"));
-  CHECK_FALSE(registered("65MiB", "real"));  // waits in any case
+  CHECK_FALSE(registered("65MiB", "real"));  // the sends wait for their recvs, registered or not
   CHECK_FALSE(registered("4KiB", "contract"));
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("a hang of ranks that destroy communicators rests on a rule", "[scenar
   };
   CHECK(rests("{destroy: x}", "{destroy: y}"));
   CHECK_FALSE(rests("{destroy: x}", "{host: leaves}"));  // completes
-  CHECK_FALSE(rests("{split: x}", "{split: y}"));        // hangs according to the manual
+  CHECK_FALSE(rests("{split: x}", "{split: y}"));        // hangs, as the manual states
 }
 
 TEST_CASE("what runs by buffers between hosts rests on a rule", "[scenarios][cases]") {
@@ -76,13 +76,13 @@ TEST_CASE("what runs by buffers between hosts rests on a rule", "[scenarios][cas
   };
   CHECK(rests("1MiB", "2"));
   CHECK_FALSE(rests("1MiB", "1"));
-  CHECK_FALSE(rests("65MiB", "2"));  // hangs in any case
+  CHECK_FALSE(rests("65MiB", "2"));  // hangs under either rule
 }
 
 TEST_CASE("cases A4: a proof rests on sizes that connect once", "[scenarios][cases]") {
-  // The two communicators are connected in one order and used in another, which is fine with slots
-  // for both. If NCCL uses another algorithm for large calls, the hosts connect again, each on
-  // another communicator.
+  // The ranks connect two communicators in one order and use them in another order, which completes
+  // if there are slots for both calls. If NCCL uses another algorithm for large calls, the hosts
+  // connect again, each on another communicator.
   const auto report = [](const std::string& bytes, bool one_order) {
     const auto call = [](const std::string& on, const std::string& size) {
       return "{all_reduce: " + on + ", bytes: " + size + ", name: " + size + " " + on + "}";
@@ -137,7 +137,7 @@ TEST_CASE("a proof rests on collectives of no bytes", "[scenarios][cases]") {
   const std::string empty = "{all_reduce: w, bytes: 0B}";
   CHECK(rests(empty, ""));
   CHECK(rests(group(joined({empty, send(1, "w")})), recv(0, "w")));
-  CHECK_FALSE(rests(empty, empty));  // match in any case
+  CHECK_FALSE(rests(empty, empty));  // the calls match under either rule
   CHECK_FALSE(rests(reduce("w"), reduce("w")));
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("a proof rests on records that hold no queue", "[scenarios][cases]") {
   };
   const std::string record = "{record: received, stream: nccl down}, ";
   CHECK(rests(record, "1"));
-  CHECK(rests(record, "2"));  // if two of the three streams share a queue
+  CHECK(rests(record, "2"));  // depends on whether two of the three streams share a queue
   CHECK_FALSE(rests("", "1"));
   CHECK_FALSE(rests(record, "0"));
   // A record on the kernel's own stream does not wait.
@@ -167,7 +167,7 @@ TEST_CASE("a proof rests on records that hold no queue", "[scenarios][cases]") {
 
 TEST_CASE("a proof rests on initializations that wait for no kernels", "[scenarios][cases]") {
   // Rank 0's device runs a recv before the first use of dp. If rank 1 sends before it uses dp, no
-  // kernel waits for this first use.
+  // kernel runs during this first use.
   const auto rests = [](const std::string& one, const std::string& init) {
     const models::NcclModesReport report = models::check_nccl_modes(
         testing::scenario_of(

@@ -1,4 +1,4 @@
-// A task graph that is written and read again is equal, and runs in the same way.
+// A task graph that is written and read again is equal to the original, and runs in the same way.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
-// Published formulas of pipeline schedules, for messages that take no time: idle time and the
-// maximum number of activations of a rank. docs/reference/schedules.md has the table and the
-// deviations of each schedule.
+// Published formulas of pipeline schedules, for messages that take no time: idle time, and the
+// maximum number of activations on a rank. docs/reference/schedules.md has the table of formulas
+// and the deviations of each schedule.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ using testing::scenario_of_shape;
 
 namespace {
 
-// Times of a stage; B = I + W.
+// Times of a stage: forward, input gradient and weight gradient; B = I + W.
 struct Costs {
   std::int64_t f;
   std::int64_t i;
@@ -39,7 +39,8 @@ struct Case {
   std::int64_t v() const { return shape.chunks; }
 };
 
-// Returns every size and cost of one kind: p ranks, and at least `least` times p micro-batches.
+// Returns every size and cost of one kind of schedule, for p ranks and at least `least` times p
+// micro-batches.
 std::vector<Case> cases(ScheduleKind kind, std::uint32_t chunks, std::uint32_t least = 1) {
   std::vector<Case> result;
   for (const std::uint32_t p : {2U, 4U, 6U, 8U}) {
@@ -112,7 +113,7 @@ TEST_CASE("ZB1P and its interleaved form are idle as published, unless W is the 
   check_all(cases(ScheduleKind::kZb1p, 1, 2));
   check_all(cases(ScheduleKind::kInterleavedZeroBubble, 2, 2));
   check_all(cases(ScheduleKind::kInterleavedZeroBubble, 3, 2));
-  // F = I = 1, W = 2: the formula gives no idle time, but the start remains.
+  // For F = I = 1 and W = 2, the formula gives no idle time, but the start of the pipeline remains.
   const Case other = {{ScheduleKind::kZb1p, 4, 8, 1}, {10, 10, 20}};
   check(other, 30, [](auto) { return 4; });
 }
@@ -124,7 +125,7 @@ TEST_CASE("ZB-H2 is idle as published between its first action and its last",
     const models::PipelineReport report = testing::report_of(text_of(one));
     const std::int64_t published = (one.p() - 1) * (one.costs.f + one.costs.i - 2 * one.costs.w);
     CHECK(testing::most_inside(report) == std::max<std::int64_t>(0, published));
-    // A single step also waits for its start.
+    // A single step also includes the idle time at its start.
     CHECK(testing::most_idle(report) == std::max(published, (one.p() - 1) * one.costs.f));
     for (const models::PipelineRank& rank : report.ranks) {
       CHECK(rank.peak_activations == 2 * one.p() - 1);
@@ -172,7 +173,8 @@ TEST_CASE("DualPipe and DualPipeV are idle as published for equal times",
   }
 }
 
-// Measured values for other times, larger and smaller than published, so that a change shows.
+// Pins measured idle times for other costs, larger and smaller than the published formula gives, so
+// that a change shows.
 TEST_CASE("DualPipeV deviates from its formula for other times", "[scenarios][schedules]") {
   const auto idle = [](std::uint32_t ranks, const Costs& c) {
     const models::ScheduleShape shape = {ScheduleKind::kDualPipeV, 2 * ranks, 2 * ranks, 2};

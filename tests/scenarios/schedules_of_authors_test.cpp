@@ -1,5 +1,5 @@
-// Pipeline schedules compared with the programs of their authors, action by action: see the head of
-// schedules_of_authors.tsv.
+// Pipeline schedules compared with the programs of their authors, action by action: the head of
+// schedules_of_authors.tsv describes the comparison.
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -92,7 +92,8 @@ TEST_CASE("Megatron's groups of as many micro-batches as ranks are PyTorch's rou
   }
 }
 
-// The paper's Table 1, in activations of a stage. A rank has two stages, so 1F1B keeps 2p of them.
+// Compares with the paper's Table 1, in activations of a stage. A rank has two stages, so 1F1B
+// keeps 2p activations.
 TEST_CASE("V-Half keeps about half of the activations of 1F1B, V-Min about a third",
           "[scenarios][schedules]") {
   for (const std::uint32_t ranks : {4U, 6U, 8U, 9U, 12U}) {
@@ -111,8 +112,7 @@ TEST_CASE("V-Half keeps about half of the activations of 1F1B, V-Min about a thi
   }
 }
 
-// The time and memory of the rows according to another simulation, with rows from the authors'
-// generator.
+// Compares time and memory with another simulation, whose rows come from the authors' generator.
 TEST_CASE("V-Half and V-Min take the time and the memory that others find",
           "[scenarios][schedules]") {
   const std::string path = testing::shared_data("schedules/v_half_v_min.json");
@@ -142,7 +142,7 @@ TEST_CASE("ZB-V by its authors follows the costs, PyTorch's does not", "[scenari
   const std::string other = "forward: 100us, input_grad: 150us, weight_grad: 60us";
   CHECK(rows("zbv", equal) == rows("zbv", other));
   CHECK(rows("zbv_greedy", equal) != rows("zbv_greedy", other));
-  // The costs are averaged over a rank's two stages, and the median rank counts.
+  // The generator averages the costs over a rank's two stages, and takes the median rank.
   CHECK(rows("zbv_greedy",
              "forward: [50us, 1us, 100us, 100us, 100us, 100us, 1us, 150us], "
              "input_grad: 100us, weight_grad: 100us") == rows("zbv_greedy", equal));

@@ -1,5 +1,5 @@
-// Pipeline schedules compared with independent knowledge: PyTorch's own files, and tables made by
-// an independent program (../shared/data/torch_csv).
+// Pipeline schedules compared with independent sources: PyTorch's own files, and tables made by an
+// independent program (../shared/data/torch_csv).
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

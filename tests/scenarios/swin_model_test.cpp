@@ -1,6 +1,6 @@
-// The Swin hang as OneFlow's passes make it from the model, compared with the hand-written
-// scenario: the same progress of each rank, the same cycle once each chain of ops is merged, and
-// the same verdict for each fix.
+// The Swin hang that OneFlow's passes make from the model, compared with the hand-written scenario:
+// each rank's progress, the cycle (once each chain of ops is merged) and the verdict for each fix
+// are the same.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,8 +22,8 @@ std::string verdict(const std::string& path, const Settings& settings) {
   return models::verdict_name(testing::explain(path, settings).verdict);
 }
 
-// Returns the actor of the hand-written scenario that contains an op of the model, on a rank of
-// stage 0, where the whole cycle is.
+// Returns the actor of the hand-written scenario that contains an op of the model, for a rank of
+// stage 0; the whole cycle is on stage 0.
 std::string by_hand(const std::string& op) {
   const auto is = [&op](const std::string& part) { return op.find(part) != std::string::npos; };
   const bool backward = is("_grad");

@@ -1,4 +1,4 @@
-// The hang that pipesim started from, compared with independent knowledge: the table of the
+// The hang for which pipesim was written, compared with independent sources: the table of the
 // engineers in libai issue 232, and an independent reconstruction of the timeline. No number comes
 // from pipesim.
 #include <array>
@@ -91,7 +91,7 @@ TEST_CASE("the Swin scenario hangs with the end state that was seen on the clust
 
 TEST_CASE("the progress of each rank is told in forwards and backwards", "[scenarios][swin]") {
   const models::Explanation swin = testing::explain(kSwin);
-  // Finished forwards and backwards by rank, as in the table of the issue.
+  // Numbers of finished forwards and backwards by rank, from the table of the issue.
   const std::array<std::array<std::uint32_t, 2>, 8> table = {
       {{2, 0}, {2, 0}, {4, 2}, {4, 2}, {2, 2}, {2, 2}, {3, 2}, {3, 2}}};
   for (std::uint32_t rank = 0; rank < 8; ++rank) {
@@ -120,7 +120,8 @@ TEST_CASE("the cycle of the Swin hang is the known one of ten waits and nothing 
     std::uint32_t number;
     WaitKind kind;
   };
-  // The chain of the reconstruction, starting at its first op in the order (rank, file, op).
+  // The chain of waits in the reconstruction, starting at its first op in the order (rank, file,
+  // op).
   const std::vector<Step> known = {
       {0, "nccl-1998", 3, WaitKind::kPeerOfCollective},
       {1, "nccl-1998", 3, WaitKind::kData},
@@ -177,12 +178,12 @@ TEST_CASE("each known fix of the Swin hang lets it complete", "[scenarios][swin]
 
 TEST_CASE("what was suspected in the Swin hang and is not its cause does not remove it",
           "[scenarios][swin]") {
-  // If no communicator init is on the way, the two collectives of the backward wait for each other
-  // on their streams instead: the cycle stays.
+  // Without a communicator init in the cycle, the two collectives of the backward wait for each
+  // other on their streams instead: the cycle stays.
   CHECK(verdict({{"comm_creation", "start"}}) == "deadlock");
   CHECK(verdict({{"comm_creation_waits_for_device", "on"}}) == "deadlock");
   CHECK(verdict({{"nccl_messages", "immediate"}}) == "deadlock");
-  // If all ranks have zeros, none runs ahead.
+  // If all ranks have a zeros op, no rank runs ahead.
   CHECK(verdict({{"zeros_on_rank_0", "on"}}) == "completed");
 }
 

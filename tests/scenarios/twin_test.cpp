@@ -1,5 +1,5 @@
-// The shipped scenarios in the twin: their times, end states and fingerprints are equal in an
-// implementation of the rules that shares no code with the engine.
+// Runs the shipped scenarios in the twin, an implementation of the rules that shares no code with
+// the engine: times, end states and fingerprints are equal.
 #include "tests/twin/twin.hpp"
 
 #include <cstdint>

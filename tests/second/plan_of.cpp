@@ -1,12 +1,12 @@
-// Prints the plan of a scenario in the format of tests/twin, and the ends of its interleavings, for
+// Prints the plan of a scenario in the format of tests/twin, or the ends of its interleavings, for
 // second_test.py:
 //
 //   plan_of plan FILE...       the plan of each, after a line "FILE"
 //   plan_of ends FILE [PATCH...]
 //
 // The second form prints four lines: "as planned", "one collective at a time", "one launch queue
-// for a device" and "run". Each says whether some interleaving completes, and whether some
-// interleaving hangs; "unknown" if there are too many.
+// for a device" and "run". Each line shows whether some interleaving completes, and whether some
+// interleaving hangs; or "unknown" if there are too many interleavings.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

@@ -1,5 +1,5 @@
 """A second reader of scenarios: from YAML to the plan of tests/twin, by
-docs/reference/scenario-format.md alone. It shares nothing with formats/ and models/.
+docs/reference/scenario-format.md alone. The reader shares nothing with formats/ and models/.
 
 It reads most of `actors` and of `programs`, with parameters, groups, threads, streams, devices, the
 initialization of communicators, readings and backends. It does not read clusters, faults,
@@ -145,7 +145,7 @@ def quantity(text):
 
 
 def steps_of(size, ranks):
-    """Returns the steps of a message on NVLink; 0 if it does not fit."""
+    """Returns the steps of a message on NVLink; 0 if the message does not fit into the buffers."""
     channels = CHANNELS
     while channels > 1 and channels * ranks > CHANNELS:
         channels //= 2
@@ -190,7 +190,7 @@ class Reader:
     # Values
 
     def value(self, given, rank=None, default=None):
-        """Evaluates a number, a time in ns, a size, on or off."""
+        """Returns the value of an expression: a number, a time in ns, a size, on or off."""
         if given is None:
             return default
         if isinstance(given, (bool, int)):
@@ -477,7 +477,7 @@ class Reader:
     # Registers, edges and rates
 
     def outputs(self, given):
-        """Returns the registers of an actor, in order: `out`, then those of `registers`."""
+        """Returns the registers of an actor, in order: `out`, then the registers in `registers`."""
         further = given.get("registers", {})
         out = {"slots": given.get("slots"), **further.get("out", {})}
         return {"out": out, **{name: of for name, of in further.items() if name != "out"}}

@@ -1,5 +1,5 @@
-"""Random scenarios: the program and a second reader must make the same plan of each. For the small
-ones, check, fix and reduce must agree with a search of all interleavings.
+"""Random scenarios: the program and a second reader must make the same plan of each scenario. For
+small scenarios, check, fix and reduce must agree with a search of all interleavings.
 
     second_test.py PLAN_OF PIPESIM
 

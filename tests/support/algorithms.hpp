@@ -1,4 +1,4 @@
-// Small algorithms, written as MSCCL's XML.
+// Builders of small algorithms in MSCCL's XML.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct XmlAlgorithm {
   std::string collective = "allreduce";
   std::string protocol = "Simple";
   int chunks = 1;
-  int input = 1, output = 0, scratch = 0;  // chunks of every rank
+  int input = 1, output = 0, scratch = 0;  // number of chunks on every rank
   std::string more = "inplace=\"1\"";      // further attributes
   std::vector<std::vector<XmlBlock>> ranks;
 };

@@ -1,4 +1,4 @@
-// The arrows of pictures, and the arrows that follow from the plan.
+// Reading the arrows of pictures, and computing the arrows that follow from the plan.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace pipesim::testing {
 
-/// Pairs of box names, from and to.
+/// Pairs of box names: the sender's box and the receiver's box.
 using Arrows = std::set<std::pair<std::string, std::string>>;
 
 /// Returns the arrows between stages in an SVG, from their tooltips.
@@ -30,7 +30,7 @@ inline Arrows arrows_in(const std::string& svg) {
   return arrows;
 }
 
-/// Returns the ranks of "ranks 0-4, 6 (x6)"; empty if the name is shortened.
+/// Returns the ranks in a name such as "ranks 0-4, 6 (x6)"; empty if the name is shortened.
 inline std::vector<std::uint32_t> numbers_of(const std::string& name) {
   static const std::regex kRange("([0-9]+)(-([0-9]+))?");
   std::vector<std::uint32_t> numbers;
@@ -59,11 +59,11 @@ inline std::optional<std::map<std::uint32_t, std::string>> boxes_in(const std::s
 }
 
 /// Calls `send(sender, receiver rank)` for each send, and `edge` for each edge between two actors.
-/// A send names a member of its communicator, whatever its channel.
+/// A send goes to a member of its communicator, whatever its channel.
 template <typename Sends, typename Edges>
 void each_transfer(const sim::Plan& plan, const Sends& send, const Edges& edge) {
   for (const sim::Call& call : plan.calls) {
-    // A recv without a send gets nothing.
+    // Skips recvs: without a send, nothing is transferred.
     if (call.kind != sim::CallKind::kSend) continue;
     send(call.actor, plan.communicator_ranks[call.peer].value);
   }
@@ -88,8 +88,7 @@ inline std::optional<Arrows> arrows_of(const models::Lowered& lowered, const std
   return result;
 }
 
-/// Arrows between rows of a pipeline schedule: from a picture of all its stages, and from the
-/// plan's sends.
+/// Pairs of rows of a pipeline schedule: the sender's row and the receiver's row.
 using RowArrows = std::set<std::pair<std::uint32_t, std::uint32_t>>;
 
 inline RowArrows row_arrows_in(const models::Pipeline& pipeline, const Arrows& stages) {
@@ -118,7 +117,8 @@ inline RowArrows row_arrows_of(const models::Pipeline& pipeline, const sim::Plan
   return rows;
 }
 
-/// Arrows from a task on a rank to another task; ranks that share a frame have the frame's number.
+/// Arrows from a task on a rank to a task on a rank; ranks that share a frame have the frame's
+/// number.
 using TaskArrows = std::set<std::tuple<std::uint32_t, std::string, std::uint32_t, std::string>>;
 
 /// Returns the arrows between actors in DOT.
@@ -165,7 +165,7 @@ inline std::optional<TaskArrows> task_arrows_of(const models::TaskGraph& graph,
   return result;
 }
 
-/// (rank, "to" or "from", rank): the peers that program steps name.
+/// Peers that program steps name, as (rank, "to" or "from", peer's rank).
 using Peers = std::set<std::tuple<std::uint32_t, std::string, std::uint32_t>>;
 
 /// Returns the peers in the lanes of an SVG; each lane has one rank.
@@ -182,8 +182,8 @@ inline Peers peers_in(const std::string& svg) {
   return peers;
 }
 
-/// Returns the expected peers: the receiver of each send and the sender of each recv. A recv from
-/// any rank has all ranks that send to it.
+/// Returns the expected peers: the receiver of each send and the sender of each recv. The peers of
+/// a recv from any rank are all ranks that send to its rank.
 inline Peers peers_of(const sim::Plan& plan) {
   const auto rank_of = [&](const sim::Call& call) { return plan.actors[call.actor].rank.value; };
   const auto peer_of = [&](const sim::Call& call) {

@@ -1,4 +1,4 @@
-// The fixes and lint findings that docs/reference/scenarios.md lists for shipped scenarios.
+// The fixes and lint findings in docs/reference/scenarios.md, for the shipped scenarios.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct CatalogueRow {
   std::string lint;
 };
 
-/// Returns the rows of the first table; its rows of scenarios that complete lack these columns.
+/// Returns the rows of the page's first table, without the scenarios that complete, whose rows lack
+/// these columns.
 inline std::vector<CatalogueRow> catalogue() {
   std::vector<CatalogueRow> rows;
   std::istringstream page(file_text("docs/reference/scenarios.md"));
@@ -34,7 +35,7 @@ inline std::vector<CatalogueRow> catalogue() {
   return rows;
 }
 
-/// Returns the texts in backquotes.
+/// Returns the parts of `text` in backquotes.
 inline std::vector<std::string> quoted_code(const std::string& text) {
   std::vector<std::string> found;
   for (std::size_t at = text.find('`'); at != std::string::npos;) {

@@ -1,4 +1,4 @@
-// Catch2 in the installed version. Tests may only use what versions 2 and 3 share.
+// Includes the installed version of Catch2. Tests may use only what versions 2 and 3 share.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

@@ -1,4 +1,4 @@
-// Builds evidence for tests, a short line per call.
+// Builds evidence for tests, with a short line per call.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class EvidenceBuilder {
 
   void no_dump(std::uint32_t rank) { evidence_.ranks[rank].has_dump = false; }
 
-  /// Adds the call of collective `sequence` of `group` by `rank`.
+  /// Adds the call of `rank` to the collective `sequence` of `group`.
   models::RecordedCall& call(std::uint32_t rank, std::uint32_t group, std::uint64_t sequence,
                              const std::string& op,
                              models::CallState state = models::CallState::kScheduled) {
@@ -43,7 +43,7 @@ class EvidenceBuilder {
     return calls.back();
   }
 
-  /// Adds a send of `rank` to `other`, or a recv from `other`.
+  /// Adds a send from `rank` to `other`, or a recv by `rank` from `other`.
   models::RecordedCall& message(std::uint32_t rank, std::uint32_t group, bool sends,
                                 std::uint32_t other,
                                 models::CallState state = models::CallState::kScheduled) {

@@ -11,7 +11,8 @@
 
 namespace pipesim::testing {
 
-/// Tests, and whole test runs, can run in parallel: the name contains the process id.
+/// A temporary folder. Its name contains the process id, because tests and whole test runs can be
+/// parallel.
 class Folder {
  public:
   Folder()

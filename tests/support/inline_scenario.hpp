@@ -1,4 +1,4 @@
-// Scenarios written as text in a test: read, lower or run them, or list their errors.
+// Reads, lowers or runs scenarios written as text in a test, and lists their errors.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace pipesim::testing {
 
-/// Returns the scenario in `text`; throws on an error, which is an error of the test.
+/// Returns the scenario in `text`; throws if `text` has an error.
 inline formats::Scenario scenario_of(const std::string& text, const Settings& settings = {}) {
   models::Diagnostics diagnostics;
   auto scenario = formats::read_scenario(text, settings, diagnostics);
@@ -32,8 +32,8 @@ inline models::Explanation explanation_of(const std::string& text, const Setting
   return simulate(scenario_of(text, settings).graph).explanation;
 }
 
-/// Returns all errors with their places and notes, one per line, sorted by place: the errors of
-/// reading or, if there are none, of lowering.
+/// Returns all errors with their places and notes, one per line, sorted by place. Lowers the
+/// scenario, and lists the errors of lowering, only if reading finds no error.
 inline std::string mistakes_in(const std::string& text, const Settings& settings = {}) {
   models::Diagnostics diagnostics;
   const auto scenario = formats::read_scenario(text, settings, diagnostics);

@@ -1,4 +1,4 @@
-// Pipeline schedules in tests: runs one, and compares its costs.
+// Runs of pipeline schedules in tests, and their costs for comparison.
 #pragma once
 
 #include <algorithm>
@@ -31,9 +31,9 @@ inline std::ostream& operator<<(std::ostream& out, const Found& found) {
   return out;
 }
 
-// Returns a schedule of this shape with sends that take no time. `costs` are nanoseconds for
-// forward, input gradient, weight gradient and, if there are four, an overlapped forward and
-// backward.
+// Returns a scenario with a schedule of this shape and sends that take no time. `costs` are the
+// times in nanoseconds of a forward, an input gradient, a weight gradient and, if there are four,
+// an overlapped forward and backward.
 inline std::string scenario_of_shape(const models::ScheduleShape& shape,
                                      const std::vector<std::int64_t>& costs) {
   const std::vector<const char*> keys = {"forward", "input_grad", "weight_grad", "overlapped"};

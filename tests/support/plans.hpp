@@ -11,14 +11,14 @@ struct PlanOp {
   std::vector<int> peers{};            // peers of the channels
   std::vector<std::string> sources{};  // "i0", or "1:s0" on another rank
   std::vector<std::string> targets{};
-  std::string more{};  // further keys, as ", \"barrier_id\": 0"
+  std::string more{};  // further keys, for example ", \"barrier_id\": 0"
 };
 
 struct PlanAlgorithm {
   std::string collective = "allreduce";
   std::string more{};  // further keys
   bool in_place = false;
-  int input = 1, output = 1, scratch = 1;  // chunks of every rank
+  int input = 1, output = 1, scratch = 1;  // number of chunks on every rank
   std::vector<int> semaphores{};           // initial values, the same on every rank
   std::vector<std::vector<std::vector<PlanOp>>> ranks{};
 };
@@ -31,7 +31,7 @@ inline std::string list(const std::vector<std::string>& parts) {
   return "[" + text + "]";
 }
 
-// Index of a peer in a rank's lists of other ranks.
+// Returns the index of a peer in a rank's list of other ranks.
 inline int place_of(int rank, int peer) { return peer < rank ? peer : peer - 1; }
 
 inline std::string buffer(int rank, const std::string& name) {
@@ -113,8 +113,8 @@ inline std::string gpu(const PlanAlgorithm& plan, int rank) {
 
 }  // namespace plans
 
-/// Returns the plan as JSON. Each thread block has its own channel to each other rank, and reaches
-/// all their buffers.
+/// Returns the plan as JSON. Each thread block has its own channel to each other rank, and can
+/// access all buffers of that rank.
 inline std::string plan_text(const PlanAlgorithm& plan) {
   std::vector<std::string> gpus;
   for (std::size_t rank = 0; rank < plan.ranks.size(); ++rank) {

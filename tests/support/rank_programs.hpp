@@ -1,4 +1,4 @@
-// Small host programs for each rank, as the text of a scenario: sends, recvs, collectives.
+// Small host programs for each rank, as the text of a scenario, with sends, recvs and collectives.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace pipesim::testing {
 
-/// Returns a scenario with a program for each rank, given as a flow list of steps; each program
-/// ends with a synchronize.
+/// Returns a scenario with a program for each rank. Each program is given as a flow list of steps,
+/// and ends with a synchronize.
 inline std::string scenario(const std::vector<std::string>& programs, const std::string& groups,
                             const std::string& top = {}) {
   std::string text = "schema: 1\nranks: " + std::to_string(programs.size()) + "\ngroups: {" +
@@ -38,8 +38,8 @@ inline std::string joined(const std::vector<std::string>& steps) {
   return text;
 }
 
-/// Returns a send and a recv with `peer` on `on`, and an all_reduce of the two ranks, so that
-/// everything is connected.
+/// Returns steps that connect a rank with `peer` on group `on`: a send and a recv in a group, an
+/// all_reduce, and a synchronize.
 inline std::string connect(int peer, const std::string& on = "pp") {
   return group(send(peer, on) + ", " + recv(peer, on)) + ", " + reduce(on) +
          ", {synchronize: device}";

@@ -1,4 +1,4 @@
-// Records in tests, as text.
+// Records in tests, given as text.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@
 
 namespace pipesim::testing {
 
-/// Returns the files of a record from each rank's lines, without the header. Group g0 has all
-/// ranks.
+/// Returns the files of a record: one per rank, from the rank's lines without the header. Group g0
+/// has all ranks.
 inline std::vector<formats::RecordText> record_files(const std::string& backend,
                                                      const std::vector<std::string>& ranks) {
   const std::string world = std::to_string(ranks.size());
@@ -47,8 +47,8 @@ inline models::Record record_of(const std::string& backend, const std::vector<st
   return std::move(*record);
 }
 
-/// Returns the answer of `check` by the rules of `backend`; "own": by the rules of each group's
-/// backend.
+/// Returns the answer of `check` by the rules of `backend`, or by the rules of each group's backend
+/// if `backend` is "own".
 inline sim::Answer answer_of(models::Record record, const std::string& backend,
                              const Settings& settings = {}) {
   models::drop_calls_after_cuts(record);

@@ -1,5 +1,5 @@
-// Real files next to the repository. Tests read them in place, and are skipped if the folder is
-// absent.
+// Access to real files next to the repository. Tests read the files in place, and are skipped if
+// the folder is absent.
 #pragma once
 
 #include <filesystem>

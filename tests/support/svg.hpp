@@ -1,4 +1,4 @@
-// The texts of a picture, and whether any of them overlap.
+// The texts in a picture, and whether texts overlap.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ inline std::vector<SvgText> texts_of(const std::string& svg) {
       (n->str(1) == "x" ? x : n->str(1) == "y" ? y : size) = value;
     }
     std::string text = std::regex_replace((*i)[2].str(), std::regex("&[#a-z0-9]+;"), "?");
-    while (!text.empty() && text.back() == '?') text.pop_back();  // Graphviz's spaces
+    while (!text.empty() && text.back() == '?') text.pop_back();  // Graphviz's no-break spaces
     if (text.empty()) continue;
     // Letters of Helvetica are about half as wide as high.
     const double width = 0.5 * size * static_cast<double>(text.size());

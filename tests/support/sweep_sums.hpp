@@ -9,8 +9,8 @@
 
 namespace pipesim::testing {
 
-/// Returns `text` with the right `,"sum":"…"` at the end of each line; adds one to lines without
-/// it.
+/// Returns `text` with the right `,"sum":"…"` at the end of each line; adds a checksum to lines
+/// that lack it.
 inline std::string with_right_sums(const std::string& text) {
   std::string result;
   for (std::size_t begin = 0; begin < text.size();) {

@@ -1,4 +1,4 @@
-// Reports without the command that made them, to compare reports of different commands.
+// Removes the command from a report, to compare reports of different commands.
 #pragma once
 
 #include <cstddef>

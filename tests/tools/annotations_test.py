@@ -32,7 +32,7 @@ SCENARIOS = {
     "jobs/late.yaml": f"schema: 1\nactors: {{a: {{source: 3, takes: 2us}}}}\n{EXPECT}\n",
     "jobs/typo.yaml": "schema: 1\nactors:\n  a: {sourse: 3}\n",
 }
-# Columns count characters, from 1.
+# Level, file, line, column and rule of each fault; columns count characters, from 1.
 FAULTS = {
     "typo": ("error", "jobs/typo.yaml", 3, 7, "E0201"),
     "x": ("warning", "jobs/unused, 50%: \u00e4.yaml", 3, PARAMS.index("x:") + 1, "unused"),
@@ -102,7 +102,7 @@ class Annotations(unittest.TestCase):
             import jsonschema
 
             jsonschema.validate(log, json.loads(pathlib.Path(schema).read_text("utf-8")))
-        # Required by section 3.13 and the sections after it.
+        # Section 3.13 of SARIF and the sections after it require these properties.
         self.assertEqual("2.1.0", log["version"])
         self.assertIsInstance(log["runs"], list)
         for one in log["runs"]:

@@ -71,7 +71,7 @@ class Browser:
         raise RuntimeError("chromedriver does not answer")
 
     def begin(self):
-        # No sandbox, because CI runs the tests as root in a container.
+        # Chromium runs without a sandbox, because CI runs the tests as root in a container.
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                      "--hide-scrollbars", "--force-prefers-reduced-motion"]
         options = {"args": arguments, "binary": chromium()}
@@ -144,7 +144,7 @@ class Browser:
         x, y = self.centre(selector)
         self.frame()
         x, y = self.centre(selector)
-        # Starts elsewhere: a mouse that does not move triggers no hover.
+        # Moves to another place first: a mouse that does not move triggers no hover.
         self.pointer({"type": "pointerMove", "duration": 0, "x": x + 3, "y": y},
                      {"type": "pointerMove", "duration": 20, "x": x, "y": y})
 
@@ -163,7 +163,7 @@ class Browser:
                      {"type": "pointerUp", "button": 0})
 
     def touch(self, *fingers):
-        """Fingers that go down, move and go up together; each is [(x, y), ...]."""
+        """Moves fingers that go down and up together; each finger is [(x, y), ...]."""
         self.actions(*({"type": "pointer", "id": f"finger {i}", "parameters": {"pointerType": "touch"}, "actions": [
             {"type": "pointerMove", "duration": 0, "x": way[0][0], "y": way[0][1]},
             {"type": "pointerDown", "button": 0},

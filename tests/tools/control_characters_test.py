@@ -94,8 +94,8 @@ def texts_in(value, change):
 
 
 def hostile(text, words):
-    """Returns `text` with HOSTILE after each of these words. JSON: only in strings, escaped; YAML:
-    escaped."""
+    """Returns `text` with HOSTILE after each of these words: escaped in YAML and JSON, and in JSON
+    only within strings."""
     change = lambda part: WORD.sub(lambda m: m[0] + HOSTILE if m[0] in words else m[0], part)
     try:
         lines = [text] if text.lstrip().startswith("[") else text.splitlines()

@@ -28,7 +28,7 @@ UPDATE = os.environ.get("PIPESIM_UPDATE_GOLDEN") == "1"
 
 
 def blocks(page):
-    """Yields, for each block of a page, the words after its ``` and its text."""
+    """Yields the words after ``` and the text of each block of a page."""
     text = page.read_text(encoding="utf-8")
     for words, block in re.findall(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
         yield words.split(), block

@@ -32,7 +32,7 @@ PAGES = {
     "stopped": ("scenarios/swin_2x2x2.yaml", "--until", "20us"),
 }
 
-# All ranks except two do the same: one never calls the collective, one is late.
+# All ranks except two do the same: one rank never calls the collective, and one rank is late.
 ALIKE = """
 schema: 1
 name: alike
@@ -185,7 +185,7 @@ class Html(unittest.TestCase):
         self.assertEqual(["contract", "real", "cold"], [row[0] for row in rows])
         self.assertEqual(["hang certain"] + ["runs, thanks to NCCL's buffers"] * 2, [row[2] for row in rows])
         self.assertTrue(rows[0][3].startswith("deadlock at "), rows[0])
-        # The cycle of the reading that hangs.
+        # The page shows the cycle of the reading that hangs.
         self.assertIn("rank 1", rows[0][4].lower())
         self.assertEqual(["", ""], [row[4] for row in rows[1:]])
         # The search is skipped, because all interleavings end alike; the page shows one of them.
@@ -423,7 +423,7 @@ class Html(unittest.TestCase):
         self.assertEqual(460 - 284, sum(numbers()))  # the verdict's number of ops that are not done
         browser.js("document.querySelector(arguments[0]).click();", missing)
         self.assertEqual(before, self.texts("#table-actors tbody tr"))
-        # Sorted by name, with numbers in numeric order.
+        # Names are sorted, with numbers in numeric order.
         self.open("large")
         browser.js("document.querySelector('#actors .more-rows').click();"
                    "document.querySelector('#table-actors thead th:nth-child(2) button').click();")
@@ -540,7 +540,7 @@ class Html(unittest.TestCase):
                 browser.js("document.querySelector('#rank-buttons [aria-label=\"Show the ranks before\"]').click();")
                 seen.append(browser.js("return document.getElementById('rank-filter').value;"))
                 self.assertEqual(["0-31", "32-63", "0-31"], seen)
-                # A search finds them as well.
+                # A search also finds the ops of ranks that are not shown.
                 browser.type_in("#op-search", f"rank {ranks - 3}")
                 browser.press("Enter")
                 browser.frame()
@@ -631,7 +631,7 @@ class Html(unittest.TestCase):
                              [row for row in rows if row[1] == "completes"])
             self.assertEqual({("acc=4..40", "A"), ("acc=3 zeros_slots=1", "A")},
                              {tuple(row) for row in rows if row[1] != "completes"})
-            # 160 settings: only the first ones, until the user asks for all.
+            # The page shows only the first of 160 settings, until the user asks for all settings.
             self.assertEqual(60, len(self.texts("#table-settings tbody tr")))
             browser.js("document.querySelector('#settings .more-rows').click();")
             self.assertEqual(160, len(self.texts("#table-settings tbody tr")))

@@ -63,7 +63,7 @@ def overlaps(graph):
             if "pos" not in node or "width" not in node:
                 continue
             x, y = map(float, node["pos"].split(","))
-            # Half sizes, in points.
+            # Half the width and height of the node, in points.
             across, up = float(node["width"]) * 36, float(node["height"]) * 36
             if left < x + across and right > x - across and low < y + up and high > y - up:
                 found.append((text, node["name"]))

@@ -10,7 +10,7 @@ import unittest
 
 LAUNCHER = pathlib.Path(__file__).resolve().parents[2] / "pipesim"
 
-# Called as `cmake --fresh -S root -B build ...` and as `cmake --build build ...`.
+# A fake cmake, called as `cmake --fresh -S root -B build ...` and as `cmake --build build ...`.
 CMAKE = r"""#!/bin/bash
 echo "$1" >>"$CALLS"
 if [[ $1 == --fresh ]]; then
@@ -80,7 +80,7 @@ class Launcher(unittest.TestCase):
         )
 
     def calls_made(self):
-        """Returns the calls since the last time."""
+        """Returns the calls since the last call of this method."""
         calls = self.calls.read_text("utf-8").split() if self.calls.exists() else []
         self.calls.write_text("", "utf-8")
         return calls

@@ -17,8 +17,8 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
 BYTES = 1_500_000
-# Limits of docs/reference/limits.md: actors, short actors and steps, the shortest reads, files
-# written by pipesim itself, empty lists in a pickle, all others.
+# Limits of docs/reference/limits.md, in bytes of memory per byte of input: actors, short actors and
+# steps, the shortest reads, files written by pipesim itself, empty lists in a pickle, all others.
 SCENARIO, SHORT, SHORTEST, OWN, EMPTY, OTHER = 14, 22, 33, 34, 30, 14
 
 # Runs in a separate process, because a child's peak includes its parent's memory at the spawn.
@@ -88,7 +88,7 @@ def empty_lists(count):
 
 
 def brackets(count):
-    """Refused before each bracket has taken memory."""
+    """Returns nested brackets, which the reader refuses before each bracket has taken memory."""
     return "[" * count
 
 
@@ -110,7 +110,7 @@ def one_text(count):
 
 
 def dump(count, description="default_pg"):
-    """Returns a dump as PyTorch pickles it: a repeated text is a reference."""
+    """Returns a dump as PyTorch pickles it, with references in place of repeated texts."""
     group = ["0", description]
     entries = [{"record_id": i, "pg_id": 0, "process_group": group, "collective_seq_id": i, "p2p_seq_id": 0, "op_id": i,
                 "profiling_name": "nccl:all_reduce", "time_created_ns": 1732500000000000000 + i, "input_sizes": [[4096]],
@@ -120,7 +120,7 @@ def dump(count, description="default_pg"):
 
 
 def shared_texts(count):
-    """Uses almost the allowed length of texts per entry."""
+    """Returns a dump whose texts have almost the allowed length per entry."""
     return dump(count, "d" * 120)
 
 
@@ -216,8 +216,8 @@ def rank_calls(count):
 
 
 def oneflow_plan(count):
-    """The last task has no type, which makes the plan invalid: the scenario of a plan would need
-    more memory."""
+    """Returns a plan whose last task has no type, so that it is invalid: the scenario made from a
+    valid plan would need more memory."""
     task = "task { task_type: kRepeat machine_id: 0 thrd_id: 1 task_id: %(i)d job_id: 0 }\n"
     return repeated(task, count, tail="task { task_id: -1 machine_id: 0 thrd_id: 1 }\n")
 

@@ -1,9 +1,9 @@
-"""The pictures of the documentation equal those that the program draws.
+"""The pictures of the documentation equal the pictures that the program draws.
 
     pictures_test.py PROGRAM
 
-Graphviz's layouts differ between versions, so for these pictures only nodes and edges are compared;
-all others have the same bytes.
+Graphviz's layouts differ between versions, so only nodes and edges of its pictures are compared;
+all other pictures must have the same bytes.
 """
 
 import os

@@ -16,7 +16,7 @@ import unittest
 PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Would run for minutes.
+# A scenario that would run for minutes.
 LONG = b"schema: 1\nactors:\n  a: {source: 4000000000, takes: 1us}\n"
 
 

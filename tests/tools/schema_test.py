@@ -60,8 +60,8 @@ def understood(path):
 
 
 def probes():
-    """Returns names in the schema, each with a scenario that has @ at the place of another key of
-    such a map."""
+    """Returns names in the schema, each with a scenario that has @ where a map of this name can
+    have another key."""
     lines = (ROOT / "tests/support/schema_probes.txt").read_text(encoding="utf-8").splitlines()
     return [tuple(line.split(" ", 1)) for line in lines]
 
@@ -86,7 +86,7 @@ class Schema(unittest.TestCase):
         jsonschema.Draft7Validator.check_schema(SCHEMA)
 
     def test_every_reference_resolves(self):
-        """An editor suggests no keys at all if one reference is dangling."""
+        """Checks that no reference is dangling; otherwise, an editor suggests no keys at all."""
         defined = {f"#/definitions/{name}" for name in SCHEMA["definitions"]}
         used = set(references(SCHEMA))
         self.assertGreater(len(used), 100)
@@ -142,7 +142,7 @@ class Schema(unittest.TestCase):
                 self.assertNotEqual([], mistakes(probe.replace("@", f"{UNKNOWN}: 1")))
 
     def test_the_message_names_a_mistyped_key(self):
-        """The message of a validator, and not only that of an alternative inside it."""
+        """Checks the message of the whole schema, not only those of its alternatives."""
         scenarios = (
             ("{}: {{a: {{source: 1}}}}", "actors", "actrs"),
             ("actors: {{a: {{source: 1, {}: 2ms}}}}", "takes", "taeks"),

@@ -86,7 +86,7 @@ class Setup(unittest.TestCase):
                 output += chunk
                 if chunk.rstrip().endswith(b"[Y/n]"):
                     os.write(terminal, answer)
-        except OSError:  # Linux's sign that the other side has closed
+        except OSError:  # Linux reports the closed other side in this way
             pass
         _, status = os.waitpid(child, 0)
         os.close(terminal)

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 SWIN = ROOT / "scenarios" / "swin_2x2x2.yaml"
 
-# Long enough to be stopped midway.
+# A sweep long enough to be stopped midway.
 LONG = """schema: 1
 streams: {s: {}}
 actors:

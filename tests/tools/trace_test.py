@@ -114,7 +114,7 @@ class Checker:
                 case.assertIn(event["s"], "gpt")
 
     def check_names(self):
-        """Each process and thread with slices has a name and a position."""
+        """Checks that each process and thread with slices has a name and a position."""
         named = {}
         for event in self.events:
             if event["ph"] == "M":
@@ -149,8 +149,8 @@ class Checker:
                 if begin <= time < end and id(inner) in seen]
 
     def check_flows(self):
-        """Each flow has one start and one end, each bound to a slice, in order of time and of the
-        file."""
+        """Checks that each flow has one start and one end, each bound to a slice, in order of time
+        and of the file."""
         case = self.case
         seen, starts, ends = set(), {}, {}
         for event in self.events:
@@ -228,8 +228,8 @@ class Checker:
 
 
 def stragglers(traces, count):
-    """Does the same as HTA's find_stragglers_with_late_start_comm_kernels for one step: returns the
-    ranks whose last long collective starts last, on the stream and of the name with the largest
+    """Returns the stragglers of one step like HTA's find_stragglers_with_late_start_comm_kernels:
+    the ranks whose last long collective starts last, on the stream and of the name with the largest
     difference in length."""
     last, begin, end = {}, None, None
     for rank, trace in traces.items():
@@ -315,7 +315,7 @@ class Traces(unittest.TestCase):
         self.assertEqual(world, len(list(folder.glob("rank*"))))
 
     def test_what_breaks_a_rule_is_seen(self):
-        """The checker above can fail: it reports each of these changes to a good trace."""
+        """Checks that Checker can fail: it reports each of these changes to a good trace."""
         text = run("run", "scenarios/two_groups_opposite_order.yaml", "--trace", "-").stdout
 
         def first(trace, **wanted):

@@ -1,5 +1,5 @@
-"""Growth of work with the input, in instructions: the same number of calls takes about the same
-amount, however the calls are spread over ranks and steps.
+"""Growth of work with the input, in instructions: a number of calls takes about the same number of
+instructions, however the calls are spread over ranks and steps.
 
     work_test.py PROGRAM
 
@@ -79,7 +79,7 @@ class Work(unittest.TestCase):
         self.assertLess(many, 2 * few)
 
     def test_replicas_share_a_digest(self):
-        """A replica costs a few looks at each of its ranks, and none at its ops."""
+        """Checks that a replica costs a little work for each of its ranks, and none for its ops."""
 
         def run(micro_batches, data):
             file = self.folder / "job.yaml"

@@ -1,6 +1,6 @@
-// Compares the search of all interleavings with the search of those that differ in effect, on
-// random plans. Both must find the same ends. Each hanging interleaving must hang when replayed. If
-// timing decides nothing, all interleavings must have one end.
+// Compares, on random plans, the search of all interleavings with the search of only those that
+// differ in effect. Both searches must find the same ends. Each hanging interleaving must hang when
+// replayed. If timing decides nothing, all interleavings must have one end.
 //
 // PIPESIM_EXPLORED_PLANS and PIPESIM_EXPLORED_FIRST_SEED choose other plans.
 #include "sim/interleavings/exploration.hpp"
@@ -91,7 +91,7 @@ void check_replay(const sim::Plan& plan, const sim::Exploration& exploration) {
   CHECK_FALSE(outcome.completed());
 }
 
-// Numbers of plans per outcome.
+// Numbers of plans per kind of outcome.
 struct Counts {
   int compared = 0;
   int hangs = 0;
@@ -102,7 +102,7 @@ struct Counts {
   int tried_long = 0;
 };
 
-// If no cycle of waits is possible, no interleaving can hang.
+// Checks that a plan without potential cycles of waits hangs in no interleaving.
 void check_cycles(const sim::Plan& plan, const sim::HappensBefore& happens_before,
                   const sim::Exploration& all, Counts& counts) {
   const sim::PotentialCycles cycles = sim::potential_cycles(plan, happens_before, 100'000);
@@ -114,7 +114,7 @@ void check_cycles(const sim::Plan& plan, const sim::HappensBefore& happens_befor
   }
 }
 
-// Checks that a proved plan hangs in no random timing.
+// Checks that a plan that never hangs in the search also hangs in no random timing.
 void check_proof(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
   // Spends many tries only on plans in which timing can matter.
   const bool try_long = sim::determinacy_obstacle(plan) != nullptr && counts.tried_long < 20;
@@ -159,7 +159,7 @@ TEST_CASE("following interleavings that differ in effect finds all ends", "[twin
     const sim::Plan plan = twin::to_plan(twin::without_faults(twin::random_spec(seed)));
     if (plan.op_count <= kMaxOps) compare(plan, seed, counts);
   }
-  // A rare case: the outcome depends on an initialization that waits for devices.
+  // A plan whose outcome depends on an initialization that waits for devices, which is rare.
   compare(twin::to_plan(twin::without_faults(twin::random_spec(47376))), 47376, counts);
   INFO(counts.compared << " plans were compared, " << counts.hangs << " can hang, " << counts.both
                        << " of them may not, " << counts.fixed << " do not depend on timing; "

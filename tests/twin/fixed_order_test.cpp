@@ -40,7 +40,7 @@ sim::Plan random_plan(std::uint64_t seed) {
   return twin::to_plan(spec);
 }
 
-// Compares the state that a completed run leaves, except its queues and lines, which are empty.
+// Compares the states that two completed runs leave, except queues and lines, which are empty.
 void check_same_state(const sim::Plan& plan, const sim::State& a, const sim::State& b) {
   for (const sim::ActorId id : ids_of(plan.actors)) {
     CHECK(a.actors[id].launched == b.actors[id].launched);
@@ -111,7 +111,7 @@ TEST_CASE("runs in fixed order agree with the event engine on random plans", "[t
     INFO("seed " << seed);
     REQUIRE(good);
     check_same(plan, *outcome, events);
-    // Keeps only the last times of every other actor.
+    // Keeps only the last times of every second actor.
     sim::RunOptions fewer = options;
     for (const sim::ActorId id : ids_of(plan.actors)) {
       if (id.value % 2 == 0) fewer.last_times_of.push_back(id);
@@ -135,7 +135,7 @@ TEST_CASE("runs in fixed order agree with the event engine on random plans", "[t
 }
 
 // Two streams of a device share a launch queue of two: the third launch waits for the end of b's
-// first op at 4, the fourth for the end of a's first op at 10.
+// first op at time 4, the fourth for the end of a's first op at time 10.
 TEST_CASE("by hand: a launch queue of a device in fixed order", "[twin]") {
   twin::Sketch sketch;
   const int thread = sketch.add_program();
@@ -161,7 +161,8 @@ TEST_CASE("by hand: a launch queue of a device in fixed order", "[twin]") {
   check_same(plan, *outcome, sim::run(plan, options));
 }
 
-// The third actor still needs ends that the second actor has already passed.
+// The second and the third actor wait for the first; the third still needs ends that the second has
+// already passed.
 TEST_CASE("by hand: two ops may wait for one in fixed order", "[twin]") {
   twin::Sketch sketch;
   const int thread = sketch.add_program();

@@ -125,7 +125,8 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
   for (const sim::RankId rank : plan.locks) spec.locks.push_back({number(rank)});
 }
 
-/// A plan in which no rank of the communicator has a link has an empty list.
+/// Copies links, timeouts and so on. If no rank of the communicator has a link, the list of links
+/// is empty.
 void add_faults(const sim::Plan& plan, const sim::Communicator& from, Communicator& communicator) {
   communicator.link = number(from.link);
   communicator.timeout = from.timeout.ns;
@@ -161,7 +162,7 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
     }
     spec.collectives.push_back(std::move(collective));
   }
-  // Meetings of first use come after these, and are not in a Spec.
+  // Meetings of first use come after the meetings of hosts, and a Spec lacks them.
   for (const sim::Meeting& from : plan.meetings) {
     if (from.kind != sim::MeetingKind::kHosts) continue;
     Meeting meeting{{}, number(from.communicator)};
@@ -182,9 +183,9 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
   }
 }
 
-// Returns the edges in an order that fits both registers and actors, because the twin has only one
-// list. The plan has two orders; lowering adds edges consumer by consumer, so the consumers' order
-// fits both.
+// Returns the edges in an order that fits both registers and actors, because a Spec has only one
+// list of edges. The plan has an order for each. Lowering adds edges consumer by consumer, so the
+// consumers' order fits both.
 std::vector<sim::EdgeId> edges_in_order(const sim::Plan& plan) {
   std::vector<sim::EdgeId> order;
   for (const sim::ActorId id : ids_of(plan.actors)) {

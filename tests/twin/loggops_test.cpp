@@ -1,7 +1,7 @@
 // Compares features/goal/loggops.hpp with a second implementation of docs/reference/goal.md, "The
-// timing". The second one is as plain as possible: a list of attempts. It takes the earliest
-// attempt, tries it, and puts it back if it cannot run yet. It shares only the program with the
-// engine.
+// timing". The second implementation is as plain as possible: a list of attempts. It tries the
+// earliest attempt, and puts it back if the attempt cannot run yet. It shares only the program with
+// the engine.
 #include "features/goal/loggops.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Op {
   Number size = 0;
   int cpu = 0;
   int nic = 0;
-  std::vector<std::pair<int, bool>> requires_ops;  // the op, and whether its start is enough
+  std::vector<std::pair<int, bool>> requires_ops;  // the other op, and whether its start is enough
 };
 
 struct Told {
@@ -95,7 +95,7 @@ class Plain {
     return std::max<Number>(0, base + (size - 1) * each);
   }
 
-  // The longer of two times, compared as unsigned 64-bit numbers.
+  // Returns the longer of the two times for these bytes, compared as unsigned 64-bit numbers.
   Number longer(Number size) const {
     const auto a = static_cast<std::uint64_t>((size - 1) * with_.overhead_per_byte_ns);
     const auto b = static_cast<std::uint64_t>((size - 1) * with_.gap_per_byte_ns);
@@ -189,7 +189,7 @@ class Plain {
     return true;
   }
 
-  // Gives their turns to all ops without open dependencies: by rank, kind, and the dependency that
+  // Gives turns to all ops without open dependencies, sorted by rank, kind, and the dependency that
   // released them.
   void let_go(int cause) {
     std::vector<int> free_ops;
@@ -229,9 +229,9 @@ class Plain {
     return result;
   }
 
-  // Returns the cause and dependency that released `i` last. The order of causes: the start of
-  // `cause`, the end of its matching op if `cause` is a send, its own end, then the end of the recv
-  // that it met. Among equal causes, the last dependency in the file counts.
+  // Returns the cause and dependency that released `i` last. Causes come in this order: the start
+  // of `cause`, the end of its matching op if `cause` is a send, its own end, then the end of the
+  // recv that it met. Among equal causes, the last dependency in the file counts.
   std::pair<int, int> told_by(int i, int cause) {
     std::pair<int, int> last(-1, -1);
     for (int k = 0; k < static_cast<int>(sketch_.told.size()); ++k) {

@@ -1,5 +1,5 @@
-// See machine.hpp. The numbers in brackets are sections of docs/reference/rules.md; functions are
-// in the order of these sections.
+// Defines functions of machine.hpp. The numbers in brackets are sections of
+// docs/reference/rules.md; functions are in the order of these sections.
 #include "tests/twin/machine.hpp"
 
 #include <algorithm>
@@ -151,7 +151,7 @@ std::int64_t Machine::varied(int w1, int w2, std::int64_t w3, std::int64_t plain
          static_cast<std::int64_t>(h % static_cast<std::uint64_t>(plain + part - first + 1));
 }
 
-/// Number of a call among all calls, in the order of actors.
+/// Returns the number of a call among all calls, in the order of actors.
 int Machine::number_of(const CallRef& ref) const {
   int number = ref.call;
   for (int a = 0; a < ref.op.actor; ++a) number += count_of(at(spec.actors, a).calls);
@@ -267,7 +267,8 @@ bool Machine::enter(int t, Op op, Step first) {
   return true;
 }
 
-/// Continues where the thread was blocked, if it was. Returns whether it is blocked again.
+/// Continues in the step in which the thread was blocked, if any. Returns whether the thread is
+/// blocked again.
 bool Machine::resume(int t) {
   if (!thread_state(t).blocked) return false;
   const Blocked blocked = *thread_state(t).blocked;
@@ -414,7 +415,7 @@ void Machine::put_on_stream(Op op) {
 
 // [4] Registers -----------------------------------------------------------------------------------
 
-/// All messages of an op, in the order of [5.1].
+/// Returns all messages of an op, in the order of [5.1].
 std::vector<Message> Machine::messages_of(Op op) const {
   std::vector<Message> messages;
   for (int r : at(registers_of_actor, op.actor)) {
@@ -456,7 +457,7 @@ void Machine::count_acknowledgement(const Message& message) {
   if (reg(r).in_place >= 0) acknowledge_in_place(r, message.slot);
 }
 
-/// The register with edges that reuses this input, or -1 [4.4].
+/// Returns the register with edges that reuses this input, or -1 [4.4].
 int Machine::reused_by(int e) const {
   for (int r : at(registers_of_actor, edge(e).consumer)) {
     if (has_edges(r) && in_place_edge(spec, r) == e) return r;
@@ -524,7 +525,8 @@ std::optional<Op> Machine::first_op(int s) const {
   return std::nullopt;
 }
 
-/// Starts the op, now the head of its stream, if it may start; its device has no limits.
+/// Starts the op if it may start. The op is now the head of its stream, and its device has no
+/// limits.
 void Machine::start_if_it_may(Op op) {
   if (may_start(op)) start(op);
 }
@@ -577,7 +579,7 @@ void Machine::run_for(std::int64_t duration, Event event) {
   events_[{now + duration, 0, next_sequence_++}] = std::move(event);
 }
 
-/// Lets marks at the head leave, and starts the op after them unless it must wait for its device.
+/// Removes marks at the head, and starts the op after them unless it must wait for its device.
 void Machine::start_head(int s) {
   StreamState& stream = stream_state(s);
   while (!stream.entries.empty()) {

@@ -1,9 +1,10 @@
 // The twin's machine: docs/reference/rules.md, sections 2 to 6, 9 and 10, written as plainly as
 // possible.
 //
-// It counts nothing that can be kept as an object: a message is an object with a slot number, a
-// used credit is an object with the edges that have acknowledged it, a wake-up is an entry in a
-// sorted event list. Every state is public, because waits.cpp (section 7) reads all of it.
+// The machine counts nothing that can be kept as an object: a message is an object with a slot
+// number, a used credit is an object with the edges that have acknowledged it, a wake-up is an
+// entry in a sorted event list. Every state is public, because waits.cpp (section 7) reads all
+// states.
 #pragma once
 
 #include <compare>
@@ -28,7 +29,7 @@ struct Op {
   friend auto operator<=>(const Op&, const Op&) = default;
 };
 
-/// Times of an op; -1 for what has not happened yet.
+/// Times of an op; a time is -1 if it has not happened yet.
 struct Times {
   std::int64_t launch = -1;
   std::int64_t start = -1;
@@ -54,11 +55,11 @@ struct Entry {
   int synchronizes = -1;                   // the thread that waits for the mark [9.1]
 };
 
-/// The steps of entering an op, in order [3.2]. Ops on streams have kLaunchQueue, the others have
-/// kHost.
+/// Steps of entering an op, in order [3.2]. Only ops on streams have kLaunchQueue; only other ops
+/// have kHost.
 enum class Step { kOutsideInput, kInit, kConnection, kOverhead, kLaunchQueue, kHost, kBlocking };
 
-/// Key of a meeting of hosts [9.7]: of a connection, or of steps.
+/// Key of a meeting of hosts [9.7], either for a connection or for steps of role kMeet.
 struct MeetingKey {
   int step = -1;  // number of the meeting in the plan, for role kMeet
   int communicator = -1;
@@ -68,7 +69,7 @@ struct MeetingKey {
   friend auto operator<=>(const MeetingKey&, const MeetingKey&) = default;
 };
 
-/// The visit of a thread to a meeting, for time `number` of its rank.
+/// A thread's visit to a meeting: its rank's visit with index `number`.
 struct Coming {
   MeetingKey meeting;
   int number = 0;
@@ -77,7 +78,7 @@ struct Coming {
 };
 
 struct MeetingState {
-  std::map<int, int> came;                      // number of visits by rank
+  std::map<int, int> came;                      // number of visits, by rank
   std::vector<std::pair<int, Coming>> waiting;  // blocked threads, longest first
 };
 
@@ -90,34 +91,34 @@ struct LogLine {
   friend auto operator<=>(const LogLine&, const LogLine&) = default;
 };
 
-/// The op, and its step, in which a thread is blocked.
+/// The op in which a thread is blocked, and the step of entering this op.
 struct Blocked {
   Op op;
   Step step = Step::kOutsideInput;
   int communicator = -1;       // kInit: the communicator
-  bool link_was_down = false;  // kInit: its rank could not arrive [10.4]
+  bool link_was_down = false;  // kInit: whether the rank could not arrive [10.4]
   std::int64_t since = 0;      // kInit, kConnection: when the thread blocked
-  std::int64_t heartbeat = 0;  // kConnection: the smallest of its communicators
+  std::int64_t heartbeat = 0;  // kConnection: smallest heartbeat of the communicators
 };
 
 struct ThreadState {
-  bool wake_is_due = false;  // the event list holds a wake-up
-  bool running = false;      // during its wake-up
+  bool wake_is_due = false;  // whether the event list holds a wake-up of the thread
+  bool running = false;      // whether the thread's wake-up runs now
   std::optional<Blocked> blocked;
   std::deque<Message> inbox;     // order arrival
   int at = -1;                   // order arrival: the current actor
-  int position = 0;              // order program: index of its next op
-  std::set<int> streams_marked;  // streams it synchronizes with whose marks have not left [9.1]
-  std::vector<Coming> waits_at;  // its meetings [9.7]
-  bool has_come = false;         // a step of role kMeet has come to its meeting
-  std::int64_t entered = 0;      // when it entered its current op
+  int position = 0;              // order program: index of the thread's next op
+  std::set<int> streams_marked;  // streams it synchronizes with whose marks are queued [9.1]
+  std::vector<Coming> waits_at;  // meetings at which the thread waits [9.7]
+  bool has_come = false;         // whether its step of role kMeet has come to the meeting
+  std::int64_t entered = 0;      // when the thread entered its current op
 
   bool idle() const { return !wake_is_due && !running && !blocked; }
 };
 
 /// Launch queue of a stream, or of a device for all its streams [3.4].
 struct LaunchQueue {
-  std::deque<int> waiters;   // waiting threads, longest first
+  std::deque<int> waiters;   // threads that wait, longest first
   std::set<int> place_kept;  // threads that were freed and have not run yet
 };
 
@@ -130,7 +131,7 @@ struct CommunicatorState {
   bool exists = false;
   std::set<int> arrived;         // ranks that have arrived
   std::vector<int> blocked;      // blocked threads, longest first
-  std::set<int> streams_marked;  // streams whose mark has not left
+  std::set<int> streams_marked;  // streams whose marks are queued
 };
 
 /// State of a device with limits [5.3].
@@ -139,7 +140,7 @@ struct DeviceState {
   std::map<int, std::deque<Op>> hardware_queues;
   std::deque<Op> launch_order;
   std::map<Op, int> holds;  // kernel slots by op
-  LaunchQueue queue;        // exists without limits as well
+  LaunchQueue queue;        // used on devices without limits, too
 };
 
 /// A thread or stream that waits until an event has fired `need` times [9.1, 9.2].
@@ -161,7 +162,7 @@ struct LockState {
   std::deque<int> line;
 };
 
-/// The call `call` of an op, counted from 0.
+/// Call number `call` of an op, counted from 0.
 struct CallRef {
   Op op;
   int call = 0;
@@ -174,8 +175,8 @@ struct CallState {
   bool running = false;
   bool done = false;
   std::optional<CallRef> met;  // for a send or recv: the matched call [9.5]
-  int hangs_on = -1;           // number of a link [10.4]
-  bool is_short = false;       // the recv wants more than its send had [9.5]
+  int hangs_on = -1;           // number of the link on which the call hangs [10.4]
+  bool is_short = false;       // whether the recv wants more than its send had [9.5]
 };
 
 /// State of the current sequence number on a communicator that is not open [9.4].
@@ -193,21 +194,21 @@ struct ChannelKey {
   friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
 };
 
-/// State of a send queue. A message is represented by its send. At most one send and one recv are
-/// active at a time.
+/// State of a send queue. A send represents its message. At most one send and one recv are active
+/// at a time.
 struct ChannelState {
   std::deque<CallRef> messages;
-  std::set<CallRef> in_buffer;     // sends with steps that run or are messages
-  std::optional<CallRef> send;     // waits for free steps or for a recv
-  std::optional<CallRef> receive;  // has no message and no send yet
-  std::deque<std::int64_t> came;   // when each message, and then the waiting send, was there
+  std::set<CallRef> in_buffer;     // sends with steps that run or wait as messages
+  std::optional<CallRef> send;     // the send that waits for free steps or for a recv
+  std::optional<CallRef> receive;  // the recv that has no message and no send yet
+  std::deque<std::int64_t> came;   // arrival time of each message, then of the waiting send
 };
 
 /// Two ops with calls that do not match [9.4, 9.5].
 struct Mismatch {
-  bool message = false;  // a send and its recv; otherwise a collective
-  Op first;              // the first to arrive, or the send
-  Op second;             // the one that differs, or the recv
+  bool message = false;  // whether a send and its recv mismatch, not collectives
+  Op first;              // the first op to arrive, or the send
+  Op second;             // the op that differs from it, or the recv
 
   friend auto operator<=>(const Mismatch&, const Mismatch&) = default;
 };
@@ -228,8 +229,8 @@ struct Event {
   int wakes = -1;
   std::vector<CallRef> calls = {};
   int round_of = -1;  // the communicator whose collective calls end
-  int starts = -1;    // starts this stream's first op; explorer only (see `offers_starts`)
-  // A recv from any rank takes a send of this queue; explorer only.
+  int starts = -1;    // stream whose first op starts; explorer only (see `offers_starts`)
+  // Explorer only: queue from which a recv from any rank takes a send.
   std::optional<ChannelKey> taken = {};
 
   friend auto operator<=>(const Event&, const Event&) = default;
@@ -257,10 +258,10 @@ struct Died {
 
 struct RankState {
   bool dead = false;
-  bool failed = false;  // its devices failed [10.3]; the rank can live on
+  bool failed = false;  // whether its devices failed [10.3]; the rank can live on
 };
 
-/// Kinds of timers in the order of [10.5].
+/// Kinds of timers, in the order of [10.5].
 enum class TimerKind { kDeath, kLinkError, kWatchdog, kThread, kLauncher };
 
 /// A timer. Timers are not stored: the next one due is derived from the state.
@@ -268,7 +269,7 @@ struct Timer {
   std::int64_t time = 0;
   TimerKind kind = TimerKind::kDeath;
   int number = 0;  // index in the list of deaths, or number of a stream, thread or rank
-  int rank = 0;    // the rank that dies, or whose host's ranks die
+  int rank = 0;    // the rank that dies, or a rank on the host whose ranks die
   std::optional<Op> op;
 
   friend auto operator<=>(const Timer&, const Timer&) = default;
@@ -278,26 +279,26 @@ class Machine {
  public:
   explicit Machine(const Spec& plan);
 
-  /// Runs until no event is left: to the first quiescent state. Throws std::logic_error if the
-  /// rules contradict themselves (an acknowledgement out of order, an impossible wait).
+  /// Runs until no event is left, which is the first quiescent state. Throws std::logic_error if
+  /// the rules contradict themselves (an acknowledgement out of order, an impossible wait).
   void run();
 
   /// Runs the teardown [10.5] of a run that has not completed.
   void run_on();
 
-  // For an explorer of all interleavings (orders.hpp), instead of run(); times have no meaning
-  // there.
+  // Functions for an explorer of all interleavings (orders.hpp), instead of run(). Times have no
+  // meaning for an explorer.
   void begin() { send_start_messages(); }
   std::vector<Event> pending() const;
   void happen(const Event& event);  // one of pending()
-  /// Whether an op that may start on a device with slots and without a launch order [5.5] does so
-  /// as a separate event.
+  /// Whether the start of an op on a device with slots and without a launch order [5.5] is a
+  /// separate event.
   bool offers_starts = false;
 
-  // The queues from which a recv of rank `to` from any rank can take a send [9.5].
+  // Returns the queues from which a recv of rank `to` from any rank can take a send [9.5].
   std::vector<ChannelKey> sources(int communicator, int to) const;
 
-  // Terms of the rules; waits.cpp uses all of these as well.
+  // Terms of the rules, which waits.cpp also uses.
   bool ready(int actor) const;                            // [3.1]
   bool waits_beyond_its_work(int actor) const;            // [3.1]
   int credits_free(int reg) const;                        // [3.1]
@@ -307,26 +308,26 @@ class Machine {
   bool leaves_at_launch(int sender, int receiver) const;  // [5.1]
   int reused_by(int edge) const;  // the register with edges that reuses this input [4.4], or -1
   std::optional<Op> first_op(int stream) const;
-  /// Streams that share the launch queue of a stream [3.4].
+  /// Returns the streams that share the launch queue of a stream [3.4].
   std::vector<int> streams_of_queue(int stream) const;
   std::optional<int> next_in_program(int thread) const;  // actor of the next op
   bool all_arrived(int communicator) const;
   int arrival_link_of(int communicator, int rank) const;  // link [10.4], or -1
-  // The first one that the op must initialize.
+  // Returns the first communicator that the op must initialize.
   std::optional<int> missing_communicator(Op op) const;
   std::vector<int> ranks_of(const MeetingKey& meeting) const;  // [9.7]
-  bool will_come(int actor, const MeetingKey& meeting) const;  // its next op, for another time
+  bool will_come(int actor, const MeetingKey& meeting) const;  // whether the next op comes again
   int times_come(const MeetingKey& meeting, int rank) const;
-  bool is_on_limited_device(int stream) const;  // is on a limited device [5.3]
+  bool is_on_limited_device(int stream) const;  // whether the stream is on a limited device [5.3]
   bool needs_slot(Op op) const;
   bool in_launch_order(Op op) const;
-  bool in_hardware_queue(Op op) const;  // joins a hardware queue
-  // The first ops of its lines, other than itself [9.3].
+  bool in_hardware_queue(Op op) const;  // whether the op joins a hardware queue
+  // Returns the first ops of the op's lines, except the op itself [9.3].
   std::vector<Op> not_first_in_line(Op op) const;
   int free_slots(int device) const;
   bool can_take_slots(Op op) const;
   std::vector<Op> awaited_by(Op op) const;  // ops of its `afters` that are not done [5.4]
-  // The last op that it is behind, not done [5.4].
+  // Returns the last op that `op` stays behind and that is not done [5.4].
   std::optional<Op> last_that_it_is_behind(Op op) const;
   bool was_started(Op op) const { return was_launched(op) && times.at(op).start >= 0; }
   CallState call_state(CallRef ref) const;
@@ -348,7 +349,7 @@ class Machine {
   std::vector<std::vector<int>> registers_of_actor;
   std::vector<std::vector<int>> inputs_of_actor;
   std::vector<std::vector<int>> edges_of_register;
-  std::vector<std::set<int>> dependents_of_stream;  // streams that can wait for it [5.4]
+  std::vector<std::set<int>> dependents_of_stream;  // by stream: streams that can wait for it [5.4]
 
   std::int64_t now = 0;
   std::int64_t last_progress = 0;
@@ -358,30 +359,31 @@ class Machine {
   std::vector<ThreadState> threads;
   std::vector<StreamState> streams;
   std::vector<CommunicatorState> communicators;
-  std::vector<std::set<int>> available;  // slots that the consumer can use, per edge
-  /// For each register: the slots that hold a credit, with the edges that have acknowledged them.
+  std::vector<std::set<int>> available;  // by edge: slots that the consumer can use
+  /// The slots that hold a credit, by register, each with the edges that have acknowledged the
+  /// slot.
   std::vector<std::map<int, std::set<int>>> slots_out;
   std::vector<DeviceState> devices;
   std::vector<SignalState> signals;
   std::vector<LockState> locks;
-  std::vector<RoundState> rounds;  // state per communicator
-  // For each open communicator and sequence number: the calls that have arrived, in order.
+  std::vector<RoundState> rounds;  // by communicator
+  // The calls that have arrived, in order, by open communicator and sequence number.
   std::map<int, std::vector<std::vector<CallRef>>> seqs;
   std::map<ChannelKey, ChannelState> channels;
-  /// For each communicator and rank: ops with calls there that are launched and not done.
+  /// Launched ops that are not done, by communicator of their calls and by rank.
   std::map<std::pair<int, int>, std::deque<Op>> lines;
   std::map<MeetingKey, MeetingState> meetings;
-  std::map<MeetingKey, int> met;  // number of times
-  /// Number of the time for which a rank came to a connection, by connection [9.7].
+  std::map<MeetingKey, int> met;  // number of times that the ranks have met
+  /// The number of the visit with which a rank connects, by meeting and (rank, connection) [9.7].
   std::map<std::pair<MeetingKey, std::pair<int, int>>, int> connections;
   std::map<Op, std::vector<CallState>> calls;  // call states of ops that have started
   std::map<Op, int> needs;                     // number of firings that a `wait` op needs
-  /// For each op that stays behind a stream: the ops on this stream at its launch [5.4].
+  /// The ops on the stream that an op stays behind when the op was launched, by this op [5.4].
   std::map<Op, std::vector<Op>> stays_behind;
   std::vector<Mismatch> mismatches;
   std::vector<RankState> ranks;
   std::vector<Died> deaths;         // sorted by time
-  std::map<Op, int> ops_that_hang;  // the link on which each op of a collective hangs [10.4]
+  std::map<Op, int> ops_that_hang;  // by op of a collective: link on which it hangs [10.4]
   std::vector<LogLine> log;
   /// Rare branches of the rules that this run took, for the statistics of the tests.
   mutable std::set<std::string> branches;
@@ -397,7 +399,7 @@ class Machine {
   void run_arrival(int thread);
   void run_program(int thread);
 
-  // Entering an op. Each step returns whether it blocks the thread.
+  // Steps of entering an op. Each function returns whether its step blocks the thread.
   bool enter(int thread, Op op, Step first);
   bool resume(int thread);
   bool blocks_for_outside_input(int thread, Op op);
@@ -435,7 +437,8 @@ class Machine {
   void end(Op op);
   void run_for(std::int64_t duration, Event event);
 
-  // Limits of a device. This section and those up to events of streams are in machine_steps.cpp.
+  // Limits of a device. machine_steps.cpp has this section and the next ones, up to events of
+  // streams.
   void join_device(Op op);
   void leave_queues_at_start(Op op);
   void leave_device(Op op);
@@ -450,7 +453,7 @@ class Machine {
   bool may_start(Op op) const;
   std::set<int> dependents_of(int stream) const;
   void start_dependents(int stream);
-  void note_dependent(Op op);  // for the statistics
+  void note_dependent(Op op);  // for the statistics of the tests
 
   // Host programs.
   bool blocks_on_host(int thread, Op op);
@@ -530,8 +533,8 @@ class Machine {
   std::map<EventKey, Event> events_;
   std::int64_t next_sequence_ = 0;
   bool rested_ = false;
-  std::set<int> deaths_come_;       // deaths of the list that have happened
-  std::vector<Timer> link_errors_;  // includes ranks that are dead by now
+  std::set<int> deaths_come_;       // indices of deaths in the list that have happened
+  std::vector<Timer> link_errors_;  // includes link errors of ranks that are dead by now
   std::vector<Timer> launchers_;    // launchers that have not fired
 };
 

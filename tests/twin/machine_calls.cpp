@@ -1,4 +1,4 @@
-// Calls on communicators [9.3 to 9.5] of machine.hpp, in the order of these sections.
+// Calls on communicators [9.3 to 9.5] in machine.hpp, in the order of these sections.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -28,8 +28,8 @@ bool Machine::is_held_back(CallRef ref) const {
   return false;
 }
 
-/// Stage of a call: each collective call has its own stage, then come the epochs of sends and
-/// recvs.
+/// Returns the stage of a call. Each collective call has its own stage; the epochs of sends and
+/// recvs follow.
 int Machine::stage_of(CallRef ref) const {
   const Call& call = call_of(ref);
   int collectives_before = 0;
@@ -48,8 +48,8 @@ int Machine::stage_of(CallRef ref) const {
   return call.kind == CallKind::kCollective ? collectives_before : collectives + epoch;
 }
 
-/// Returns the lines of an actor: each communicator of its calls, with its rank, if the rank's
-/// calls there are on several streams; in the order of the calls.
+/// Returns the lines of an actor, in the order of its calls. A line is a communicator with the
+/// actor's rank, if the rank's calls on the communicator are on several streams.
 std::vector<std::pair<int, int>> Machine::lines_of(int a) const {
   std::vector<std::pair<int, int>> found;
   for (const Call& call : actor(a).calls) {
@@ -82,7 +82,7 @@ void Machine::leave_lines(Op op) {
   }
 }
 
-/// Starts the next op of each line that an op has left, if it may start.
+/// Starts the next op, if it may start, of each line that `op` has left.
 void Machine::start_in_lines(Op op) {
   for (const std::pair<int, int>& line : lines_of(op.actor)) {
     if (lines.at(line).empty()) continue;
@@ -121,7 +121,7 @@ void Machine::activate(CallRef ref) {
   }
 }
 
-/// Runs calls together, for the longest of them; they end in the given order.
+/// Runs calls together, for the time of the longest call; the calls end in the given order.
 void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less) {
   std::int64_t takes = 0;
   std::vector<Op> ops;
@@ -131,7 +131,7 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std:
     ops.push_back(ref.op);
   }
   takes = std::max<std::int64_t>(0, takes - less);
-  const CallRef* counts = &together.front();  // the send of a pair
+  const CallRef* counts = &together.front();  // of a pair, the send counts
   for (const CallRef& ref : together) {
     const bool smaller = rank_of(ref.op.actor) < rank_of(counts->op.actor);
     if (round_of >= 0 && smaller) counts = &ref;
@@ -208,7 +208,7 @@ bool Machine::is_open(int communicator) const {
   return false;
 }
 
-/// The calls at its sequence number.
+/// Returns the calls that have arrived at the sequence number of `ref`.
 const std::vector<CallRef>& Machine::arrived_with(CallRef ref) const {
   for (const std::vector<CallRef>& seq : seqs.at(call_of(ref).communicator)) {
     if (std::find(seq.begin(), seq.end(), ref) != seq.end()) return seq;
@@ -230,7 +230,7 @@ bool fits_together(const Machine& machine, const std::vector<CallRef>& seq) {
 
 }  // namespace
 
-/// The ring of ranks, starting at a broadcast's root or ending at a reduce's.
+/// Returns the ring of ranks, starting at a broadcast's root or ending at a reduce's root.
 std::vector<int> Machine::ring_of(const Call& first) const {
   std::vector<int> ring = at(spec.communicators, first.communicator).ranks;
   const auto root = std::find(ring.begin(), ring.end(), first.peer);
@@ -241,8 +241,8 @@ std::vector<int> Machine::ring_of(const Call& first) const {
 
 namespace {
 
-/// Sources of a rank in the tree, which is built as a broadcast runs: in each step, every rank with
-/// the data passes it to one more rank.
+/// Returns the sources of a rank in the tree, which follows a broadcast: in each step, every rank
+/// with the data passes it to one more rank.
 std::set<int> sources_in_tree(const std::vector<int>& order, int rank) {
   std::map<int, int> parent;
   for (std::size_t have = 1; have < order.size(); have *= 2) {
@@ -283,7 +283,7 @@ std::set<int> Machine::sinks_of(const std::vector<CallRef>& seq, int rank) const
   return std::next(own) == ring.end() ? std::set<int>() : std::set<int>{*std::next(own)};
 }
 
-/// Steps at sequence numbers at which `from` has arrived and `to` has not.
+/// Returns the total steps of the calls at which `from` has arrived and `to` has not.
 int Machine::steps_under_way(int communicator, int from, int to) const {
   int steps = 0;
   for (const std::vector<CallRef>& seq : seqs.at(communicator)) {
@@ -464,7 +464,7 @@ void Machine::put_message(CallRef ref) {
   take(ref, receive);
 }
 
-/// Lets a recv take a message, which leaves the buffer if it was there.
+/// Lets a recv take a message; a buffered message leaves its buffer.
 void Machine::take(CallRef send, CallRef receive) {
   ChannelState& channel = channel_of(send);
   compare(send, receive);
@@ -482,7 +482,8 @@ void Machine::take(CallRef send, CallRef receive) {
   run_into_buffer(next);
 }
 
-/// Whether a recv wants more than its send had or, on a host, has too little space for it.
+/// Whether a recv wants more bytes than its send has or, on a host, has too little space for the
+/// send.
 bool Machine::wants_more(CallRef send, CallRef receive) const {
   const std::int64_t sent = call_of(send).signature.count;
   const std::int64_t wanted = call_of(receive).signature.count;

@@ -1,4 +1,4 @@
-// The rest of machine.hpp: faults and timeouts [10], in the order of that section.
+// Faults and timeouts [10] in machine.hpp, in the order of that section.
 #include <algorithm>
 #include <tuple>
 
@@ -51,7 +51,7 @@ bool Machine::needs_device(Op op) const {
   return step.role == Role::kSynchronize || !on_host(step.role);
 }
 
-/// Ranks that take part in the end of ops or calls.
+/// Returns the ranks that take part in the end of ops or calls.
 std::vector<int> Machine::ranks_in(const Event& event) const {
   std::vector<int> found;
   for (const Op& op : event.ends) found.push_back(rank_of(op.actor));
@@ -59,8 +59,8 @@ std::vector<int> Machine::ranks_in(const Event& event) const {
   return found;
 }
 
-/// Whether an event that ends ops or calls must not do so: a rank has stopped, or the event itself
-/// makes ranks die or fail.
+/// Whether faults keep an event from ending its ops or calls: a rank has stopped, or the event
+/// itself makes ranks die or fail.
 bool Machine::is_stopped_by_faults(const Event& event) {
   for (int rank : ranks_in(event)) {
     if (!has_stopped(rank)) continue;
@@ -126,7 +126,7 @@ int Machine::arrival_link_of(int c, int rank) const {
 
 bool Machine::link_is_down(int link) const { return link >= 0 && at(spec.links, link).down <= now; }
 
-/// Link of calls that run together, or -1.
+/// Returns the link of calls that run together, or -1.
 int Machine::link_of(const std::vector<CallRef>& together, int round_of) const {
   if (round_of >= 0) return at(spec.communicators, round_of).link;
   const Call& first = call_of(together.front());
@@ -135,7 +135,7 @@ int Machine::link_of(const std::vector<CallRef>& together, int round_of) const {
   return first.link >= 0 ? first.link : call_of(together.back()).link;
 }
 
-/// Whether a run that starts now hangs on the link; this can become a link error.
+/// Whether a run that starts now hangs on the link. If so, a link error can follow.
 bool Machine::hangs(int l, std::int64_t takes, const std::vector<Op>& together) {
   if (l < 0) return false;
   const Link& link = at(spec.links, l);
@@ -152,7 +152,7 @@ bool Machine::hangs(int l, std::int64_t takes, const std::vector<Op>& together) 
 
 // [10.5] Timers -----------------------------------------------------------------------------------
 
-/// The multiple of `poll` at which an event at `time` is seen.
+/// Returns the time of the poll that finds an event at `time`: a multiple of `poll`.
 std::int64_t Machine::polled(std::int64_t time) const {
   if (spec.poll == 0) return time;
   return (time + spec.poll - 1) / spec.poll * spec.poll;
@@ -176,7 +176,7 @@ std::optional<Timer> Machine::next_timer() const {
   });
 }
 
-/// The smallest timeout of the op's communicators; 0: none.
+/// Returns the smallest timeout of the op's communicators; 0 if none has a timeout.
 std::int64_t Machine::timeout_of(Op op) const {
   const Actor& its_actor = actor(op.actor);
   std::set<int> used;
@@ -190,8 +190,8 @@ std::int64_t Machine::timeout_of(Op op) const {
   return timeouts.empty() ? 0 : *timeouts.begin();
 }
 
-/// Adds the watchdogs. Among ops of one stream and one time, the first in the stream counts,
-/// because the first smallest element is taken.
+/// Adds the watchdogs. Among ops of one stream with the same deadline, the first in the stream
+/// counts, because the first smallest element is taken.
 void Machine::add_watchdogs(std::vector<Timer>& timers) const {
   for (int s = 0; s < count_of(spec.streams); ++s) {
     for (const Entry& entry : at(streams, s).entries) {

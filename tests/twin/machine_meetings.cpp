@@ -1,4 +1,4 @@
-// See machine.hpp: initialization of communicators [3.3], and meetings of hosts [9.7].
+// Initialization of communicators [3.3] and meetings of hosts [9.7] in machine.hpp.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -13,7 +13,7 @@ bool Machine::all_arrived(int c) const {
   return at(communicators, c).arrived.size() == at(spec.communicators, c).ranks.size();
 }
 
-/// The first communicator that the op must initialize, also for [9.1] and [9.3].
+/// Returns the first communicator that the op must initialize, also for [9.1] and [9.3].
 std::optional<int> Machine::missing_communicator(Op op) const {
   std::vector<int> needed;
   const Actor& its_actor = actor(op.actor);
@@ -44,7 +44,7 @@ bool Machine::blocks_for_communicator(int t, Op op, int c) {
   return true;
 }
 
-/// Lets the thread's rank arrive at an initialization. Returns whether it could.
+/// Lets the thread's rank arrive at an initialization. Returns whether the rank could arrive.
 bool Machine::arrive_at_init(int t, int c) {
   CommunicatorState& communicator = communicator_state(c);
   const int rank = at(spec.threads, t).rank;
@@ -60,7 +60,7 @@ bool Machine::arrive_at_init(int t, int c) {
   return true;
 }
 
-/// Handles the last arrival: the communicator is initialized, or marks are put on the streams.
+/// Handles the last arrival: initializes the communicator, or puts marks on the streams.
 void Machine::complete_arrivals(int c) {
   if (has_dead_rank(c)) {
     branches.insert("10.2 the last rank arrives and one is dead");
@@ -103,8 +103,8 @@ std::vector<int> Machine::ranks_of(const MeetingKey& meeting) const {
   return at(spec.communicators, meeting.communicator).ranks;
 }
 
-/// Returns the meetings to which an actor's ops come to connect, and the connection of each: in
-/// order, without duplicates.
+/// Returns the meetings to which an actor's ops come to connect, each with its connection, in order
+/// and without duplicates.
 std::vector<std::pair<MeetingKey, int>> Machine::connections_of(int a, bool of_messages) const {
   std::vector<std::pair<MeetingKey, int>> found;
   for (const Call& call : actor(a).calls) {
@@ -170,7 +170,7 @@ bool Machine::blocks_for_meeting(int t, Op op) {
   return true;
 }
 
-/// Counts one more visit of a rank.
+/// Counts one more visit of a rank. Returns the number of its visits.
 int Machine::come(const MeetingKey& meeting, int rank) {
   last_progress = now;
   const int number = ++meetings[meeting].came[rank];
@@ -196,7 +196,7 @@ int Machine::times_come(const MeetingKey& meeting, int rank) const {
   return found == state->second.came.end() ? 0 : found->second;
 }
 
-/// Number of times that the ranks have met. A dead rank ends the meetings; earlier ones count.
+/// Returns how often the ranks have met. A dead rank ends the meetings; earlier meetings count.
 int Machine::times_met(const MeetingKey& meeting) const {
   const auto found = met.find(meeting);
   return found == met.end() ? 0 : found->second;
@@ -227,7 +227,7 @@ void Machine::free_those_that_met(const MeetingKey& meeting) {
   state.waiting = remaining;
 }
 
-/// Whether the actor's next op comes to the meeting for another time.
+/// Whether the actor's next op comes to the meeting once more.
 bool Machine::will_come(int a, const MeetingKey& meeting) const {
   if (meeting.step >= 0) return actor(a).meeting == meeting.step;
   for (const auto& [key, connection] : connections_of(a, meeting.from >= 0)) {

@@ -1,5 +1,5 @@
 // Limits of a device [5.3], waits for other streams [5.4], host steps [9.1] and events of streams
-// [9.2] of machine.hpp, in the order of these sections.
+// [9.2] in machine.hpp, in the order of these sections.
 #include <algorithm>
 #include <utility>
 
@@ -44,7 +44,7 @@ int Machine::free_slots(int d) const {
   return free;
 }
 
-/// Whether the device has enough free slots for a gang; the op needs some.
+/// Whether the device has enough free slots for a gang of the op, which needs slots.
 bool Machine::can_take_slots(Op op) const {
   const int free = free_slots(at(spec.streams, actor(op.actor).stream).device);
   return free >= actor(op.actor).gang;
@@ -130,7 +130,8 @@ void Machine::start_on_device(int s) {
   while (const std::optional<Op> next = next_on_device(d)) take_slots(*next);
 }
 
-/// Gives an op its turn on its device: starts it if all its slots are free, or takes the free ones.
+/// Gives an op its turn on its device: starts the op if all its slots are free; otherwise takes the
+/// free slots.
 void Machine::take_slots(Op op) {
   const int d = at(spec.streams, actor(op.actor).stream).device;
   if (needs_slot(op)) {
@@ -168,14 +169,14 @@ std::optional<Op> Machine::last_that_it_is_behind(Op op) const {
   return last;
 }
 
-/// Whether an op may start; it is the first of its stream.
+/// Whether an op at the head of its stream may start.
 bool Machine::may_start(Op op) const {
   if (!awaited_by(op).empty() || last_that_it_is_behind(op)) return false;
   if (!not_first_in_line(op).empty()) return false;
   return !is_on_limited_device(actor(op.actor).stream) || can_start_on_device(op);
 }
 
-/// Other streams with an actor that names this stream, or an actor on it.
+/// Returns the other streams with an actor that waits for this stream, or for an actor on it.
 std::set<int> Machine::dependents_of(int s) const {
   std::set<int> found;
   for (const Actor& its_actor : spec.actors) {

@@ -1,4 +1,4 @@
-// The random numbers of the plans on which the twin is compared.
+// Random numbers for the plans on which the twin and the engine are compared.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace pipesim::twin {
 
-/// splitmix64 (Steele, Lea, Flood 2014): unlike the distributions of <random>, the same on every
-/// platform. Two calls among the arguments of one call have an unspecified order, so avoid them.
+/// splitmix64 (Steele, Lea, Flood 2014): unlike the distributions of <random>, identical on every
+/// platform. The arguments of a call are evaluated in no fixed order, so only one of them may draw.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  /// A number from 0 to count - 1.
+  /// Returns a number from 0 to count - 1.
   int below(int count) {
     state_ += 0x9e3779b97f4a7c15ULL;
     std::uint64_t z = state_;

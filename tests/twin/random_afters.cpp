@@ -1,5 +1,5 @@
-// Actors of smaller numbers mostly run earlier, in programs as well as along registers. So a wait
-// for one of these mostly ends, and a wait for a later actor often does not.
+// Actors with smaller numbers mostly run earlier, in programs and along registers. So a wait for an
+// actor with a smaller number mostly ends, and a wait for a later actor often does not.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@ class AfterGenerator {
     });
   }
 
-  /// Whether an actor can name another in `afters` or `behind`.
+  /// Whether `actor` can name `other` in `afters` or `behind`.
   bool fits(int actor, int other) const {
     const Actor& from = at(spec_.actors, actor);
     const Actor& to = at(spec_.actors, other);
@@ -74,7 +74,7 @@ class AfterGenerator {
     if (!others.empty()) add_after(actor, random_.pick(others));
   }
 
-  /// Lets several actors wait for one.
+  /// Lets several actors wait for one actor.
   void add_fan_out() {
     const std::vector<int> awaited =
         actors_that(spec_, [](const Actor& actor) { return actor.stream >= 0; });
@@ -86,7 +86,7 @@ class AfterGenerator {
   }
 
   /// Adds a kernel, and on each other thread of the rank a kernel on its own stream that waits for
-  /// the first. Their threads return in the order in which the kernels start.
+  /// the first kernel. The threads return in the order in which their kernels start.
   void add_crowd() {
     const int rank = random_.below(spec_.ranks);
     std::vector<int> threads;
@@ -137,7 +137,8 @@ class AfterGenerator {
     if (!others.empty()) change(spec_.actors, actor).behind = random_.pick(others);
   }
 
-  /// Removes one op of a step that has several and no edges, so that others can be ahead of it.
+  /// Removes one op of a step that has several ops and no edges, so that other steps can be ahead
+  /// of it.
   void take_ops_away() {
     const std::vector<int> kernels = actors_that(
         spec_, [](const Actor& actor) { return actor.kind == "kernel" && actor.ops > 1; });
@@ -177,7 +178,8 @@ class AfterGenerator {
     }
   }
 
-  /// Sets one tag step for all messages from a rank to another, and a different one for some calls.
+  /// Sets one tag step for all messages from one rank to another, and a different tag step for some
+  /// calls.
   void add_tag_steps() {
     std::map<std::tuple<int, int, int>, std::int64_t> steps;
     for (int a = 0; a < count_of(spec_.actors); ++a) {

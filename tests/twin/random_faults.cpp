@@ -1,5 +1,5 @@
-// A plan draws one kind of fault or timeout, or several kinds: alone, each shows its own effect;
-// together, they interact. Timeouts need a fault or a hanging plan, and many plans hang.
+// Draws one kind of fault or timeout for a plan, or several kinds. Alone, each kind shows its own
+// effect; together, they interact. Timeouts need a fault or a hanging plan, and many plans hang.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -135,7 +135,7 @@ class FaultGenerator {
     return count_of(spec_.links) - 1;
   }
 
-  /// Adds a link between two of the ranks, or between any two.
+  /// Adds a link between two of `ranks`, or between any two ranks.
   int add_link_among(std::vector<int> ranks) {
     if (ranks.size() < 2 || random_.chance(10)) {
       ranks.clear();

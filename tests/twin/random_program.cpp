@@ -1,7 +1,7 @@
-// An operation is something that several threads do together: all ranks of a communicator call it,
-// one rank sends and another receives, a stream records an event and another waits for it. Each
-// operation appends its steps to the lists of its threads. The usual place of each rank's calls on
-// a communicator is drawn once.
+// Makes programs from operations. An operation belongs to several threads: all ranks of a
+// communicator call it, one rank sends and another receives, a stream records an event and another
+// waits for it. Each operation appends its steps to the lists of its threads. The usual thread and
+// stream of each rank's calls on a communicator are drawn once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ class ProgramGenerator {
   }
 
  private:
-  /// Makes ops need several slots at a time, or none.
+  /// Sets the kernel slots of ops and devices, so that ops need several slots at a time, or none.
   void need_slots() {
     for (Device& device : spec_.devices) {
       if (device.resident > 0) device.resident = random_.between(2, 4);
@@ -271,7 +271,7 @@ class ProgramGenerator {
     call.flow = random_.pick<Flow>({Flow::kFromRoot, Flow::kToRoot, Flow::kTree, Flow::kStar});
     call.peer = random_.pick(at(spec_.communicators, communicator).ranks);
     const int steps = random_.pick<int>({0, 1, 1, 2, 3, 4, 5, 8});
-    // Only a ring has buffers for the flow.
+    // Only flows along a ring have buffers.
     if (call.flow == Flow::kFromRoot || call.flow == Flow::kToRoot) call.steps = steps;
     return call;
   }
@@ -326,7 +326,8 @@ class ProgramGenerator {
     return {send, receive};
   }
 
-  /// Adds one or several sends and their recvs; those of a rank to itself mostly in one group.
+  /// Adds one or several sends and their recvs. Messages of a rank to itself are mostly in one
+  /// group.
   void add_message() {
     const int communicator = some_communicator();
     const std::vector<int>& ranks = at(spec_.communicators, communicator).ranks;
@@ -348,7 +349,7 @@ class ProgramGenerator {
     add_calls(to, receives);
   }
 
-  /// Lets each rank send to the next and receive from the previous one, in one group.
+  /// Lets each rank send to the next rank and receive from the previous one, in one group.
   void add_exchange() {
     const int communicator = some_communicator();
     add_groups(ring_of(communicator));
@@ -397,7 +398,7 @@ class ProgramGenerator {
     }
   }
 
-  /// Adds a record on a stream, and then a wait of another stream or a host.
+  /// Adds a record on a stream, and then a wait on another stream or a host.
   void add_record() {
     const int signal = random_.below(count_of(spec_.signals));
     if (!at(spec_.signals, signal).recorded) return add_set();
@@ -427,7 +428,7 @@ class ProgramGenerator {
     add_step(Role::kSynchronize, thread_of(rank)).synchronized = streams;
   }
 
-  /// Adds a set by a host, and then an await of another one.
+  /// Adds a set by a host, and then an await by another host thread.
   void add_set() {
     const int signal = random_.below(count_of(spec_.signals));
     if (at(spec_.signals, signal).recorded) return add_record_if(signal);
@@ -448,7 +449,7 @@ class ProgramGenerator {
     add_step(Role::kWork, thread_of(random_.below(spec_.ranks))).launch_overhead = 10;
   }
 
-  /// Adds operations within a lock that another thread may want as well.
+  /// Adds operations within a lock for which another thread may also wait.
   void add_locked(int depth) {
     if (spec_.locks.empty()) return add_work();
     const int lock = random_.below(count_of(spec_.locks));
@@ -460,13 +461,13 @@ class ProgramGenerator {
     if (random_.chance(40))
       add_step(Role::kSynchronize, thread).synchronized = at(streams_, rank_of_thread(thread));
     for (int i = random_.below(3); i > 0 && depth < 2; --i) add_operation(depth + 1);
-    if (random_.chance(3)) return;  // held forever
+    if (random_.chance(3)) return;  // no unlock: the lock is held forever
     add_step(Role::kUnlock, thread).lock = lock;
     change(lock_is_held_, lock) = 0;
     if (random_.chance(50)) add_lock_of_other(lock, thread);
   }
 
-  /// Adds a use of the lock by another thread of the rank, so that one of them may wait.
+  /// Lets another thread of the rank take the lock, so that one of the two threads may wait.
   void add_lock_of_other(int lock, int thread) {
     for (int other : at(threads_, rank_of_thread(thread))) {
       if (other == thread) continue;
@@ -476,8 +477,8 @@ class ProgramGenerator {
     }
   }
 
-  /// Lets all threads of a rank want a lock while the first one holds it, so that they queue up;
-  /// each launches something afterwards.
+  /// Lets all threads of a rank take a lock while the first thread holds it, so that they queue up.
+  /// Each thread launches something afterwards.
   void add_contention() {
     if (spec_.locks.empty()) return add_work();
     const int lock = random_.below(count_of(spec_.locks));
@@ -501,7 +502,7 @@ class ProgramGenerator {
     add_step(Role::kOp, thread, stream).takes = takes;
   }
 
-  /// Adds one event for which several streams and hosts wait, before different work.
+  /// Adds one event for which several streams and hosts wait before different work.
   void add_fan_out() {
     const int signal = random_.below(count_of(spec_.signals));
     if (!at(spec_.signals, signal).recorded) return add_set();
@@ -530,7 +531,8 @@ class ProgramGenerator {
     }
   }
 
-  /// Adds one group of sends from a rank to others, or of recvs; some of the others are late.
+  /// Adds one group of sends from a rank to other ranks, or of recvs from them; some of the other
+  /// ranks are late.
   void add_scatter() {
     const int communicator = some_communicator();
     std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
@@ -583,7 +585,7 @@ class ProgramGenerator {
     }
   }
 
-  /// Adds a meeting, mostly of the ranks of a communicator, perhaps after a stream of each.
+  /// Adds a meeting, mostly of the ranks of a communicator, perhaps after a stream of each rank.
   void add_meet() {
     if (spec_.meetings.empty() || random_.chance(50)) {
       const int communicator = some_communicator();
@@ -657,7 +659,7 @@ class ProgramGenerator {
 
   // The whole -------------------------------------------------------------------------------------
 
-  /// Adds a register between ops, of which at least one is in a program.
+  /// Adds a register between two actors, at least one of which is a step of a program.
   void add_register() {
     std::vector<int> ops;
     for (int a = 0; a < count_of(spec_.actors); ++a) {
@@ -684,8 +686,8 @@ class ProgramGenerator {
     actor.outside = {true, random_.chance(80) ? actor.ops : 0, random_.pick<int>({0, 10, 45}), 10};
   }
 
-  /// Writes the lists: each step once per iteration. With registers, a single iteration, because
-  /// rates would have to balance.
+  /// Writes the lists of the threads: each step once per iteration. A plan with registers has a
+  /// single iteration, because rates would have to balance.
   void write_lists(int rounds) {
     if (!spec_.registers.empty()) rounds = 1;
     for (int t = 0; t < count_of(lists_); ++t) {
@@ -722,15 +724,15 @@ class ProgramGenerator {
   int other_thread_percent_ = 0;
   int other_stream_percent_ = 0;
   int perturb_percent_ = 0;
-  int favourite_ = -1;                     // an operation, or -1
-  std::vector<std::vector<int>> threads_;  // threads with programs of steps, per rank
+  int favourite_ = -1;                     // a preferred operation, or -1
+  std::vector<std::vector<int>> threads_;  // by rank: threads with programs of steps
   std::vector<std::vector<int>> streams_;
-  std::vector<std::vector<int>> lists_;  // steps per thread
+  std::vector<std::vector<int>> lists_;  // steps by thread
   std::vector<int> lock_is_held_;        // 0 or 1
   std::vector<int> signal_streams_;
-  std::vector<int> sets_;  // number of sets per event
+  std::vector<int> sets_;  // number of sets, by event
   int first_communicator_ = 0;
-  // Thread and stream per (communicator, rank).
+  // The usual thread and stream of calls, by communicator and rank.
   std::map<std::pair<int, int>, std::pair<int, int>> places_;
 };
 

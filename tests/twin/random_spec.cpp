@@ -1,7 +1,7 @@
-// Actors are added one after the other. Each draws a kind and, if it needs data, an existing
-// register. The number of slots that the register fills in the whole run is the ops of its producer
-// / Np. It limits the possible numbers of ops of the new actor, so rates balance by construction.
-// Rings come last: an edge from a later actor to an earlier one, if the rates allow it.
+// Adds actors one after the other. Each draws a kind and, if it needs data, an existing register.
+// The number of slots that a register fills in the whole run is the number of its producer's ops /
+// Np. This number limits the ops of the new actor, so rates balance by construction. Rings come
+// last: an edge from a later actor to an earlier one, if the rates allow it.
 #include "tests/twin/random_spec.hpp"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class Generator {
  private:
   // Hosts -----------------------------------------------------------------------------------------
 
-  /// Draws the plan's preferences, so that rare features come in crowds as well as alone.
+  /// Draws the plan's preferences, so that rare features occur both alone and in crowds.
   void draw_temper() {
     base_ops_ = random_.between(1, 4);
     rate_ = random_.between(2, 3);
@@ -127,7 +127,7 @@ class Generator {
 
   int some_ops() { return base_ops_ * (random_.chance(35) ? rate_ : 1); }
 
-  /// Number of slots of a register that are filled in the whole run.
+  /// Returns the number of slots of a register that are filled in the whole run.
   int slots_filled(int reg) const {
     const Register& output = at(spec_.registers, reg);
     return at(spec_.actors, output.producer).ops / output.ops_per_slot;
@@ -156,7 +156,7 @@ class Generator {
     for (int i = 0; i < count; ++i) add_register(actor, random_.pick<int>({1, 1, 2, 3}), 1);
   }
 
-  /// Returns a data register that a new actor can read, mostly of rank `rank` (-1: any).
+  /// Returns a data register that a new actor can read, mostly on rank `rank` (-1: any rank).
   std::optional<int> some_data(int rank) {
     std::vector<int> near;
     std::vector<int> all;
@@ -260,7 +260,8 @@ class Generator {
     add_outputs(actor);
   }
 
-  /// Adds a second input to an actor; perhaps the actor's output reuses it instead of the first.
+  /// Adds a second input to an actor. Perhaps the actor's output reuses this input instead of the
+  /// first.
   void add_second_input(int actor) {
     const std::optional<int> reg = some_data(rank_of(actor));
     const int ops = at(spec_.actors, actor).ops;
@@ -332,7 +333,7 @@ class Generator {
 
   // Combinations of rare features -----------------------------------------------------------------
 
-  /// Adds ops with a missing peer: once at the head, they stop their streams.
+  /// Adds ops with a missing peer. At the head of a stream, such an op stops the stream.
   void stop_streams() {
     if (spec_.ranks < 2) return;
     const std::vector<int> ranks = some_ranks(2);
@@ -342,7 +343,8 @@ class Generator {
     }
   }
 
-  /// Adds a stop, which mostly waits for some ops of another actor if the numbers of ops allow it.
+  /// Adds ops with a missing peer, which stop their stream; mostly with a control input from
+  /// another actor.
   void add_stop(int rank, int other_rank) {
     const bool first = spec_.actors.empty();
     const int ops = first ? 1 : std::max(1, random_.pick(spec_.actors).ops);
@@ -356,7 +358,7 @@ class Generator {
   }
 
   /// Adds two communicators whose initialization waits for devices, some of which have stopped.
-  /// Perhaps a rank misses the first, and another comes twice.
+  /// Perhaps one rank never comes to the first initialization, and another comes twice.
   void add_waiting_inits() {
     if (spec_.ranks < 2) return;
     stop_streams();
@@ -374,7 +376,7 @@ class Generator {
     }
   }
 
-  /// Adds a collective of one op, with a member on each given rank; -1 for none.
+  /// Adds a collective of one op, with a member on each given rank; a rank of -1 has no member.
   void add_users(int communicator, const std::vector<int>& ranks) {
     const int number = count_of(spec_.collectives);
     spec_.collectives.push_back({communicator, {}});
@@ -387,8 +389,8 @@ class Generator {
     }
   }
 
-  /// Adds slots that their consumer lends to a third actor. The thread to which they return, and
-  /// the stream through which they return, can stop.
+  /// Adds slots that their consumer lends to a third actor. The thread to which the slots return,
+  /// and the stream through which they return, can stop.
   void add_lent_slots() {
     const int rank = random_.below(spec_.ranks);
     const int ops = random_.between(2, kMaxOps);
@@ -418,7 +420,7 @@ class Generator {
     spec_.actors.back().stream = at(spec_.actors, lender).stream;
   }
 
-  /// Makes launches of these actors take no time, and their messages leave at launch if they can.
+  /// Sets launch overheads of 0 for these actors, and messages that leave at launch if possible.
   void set_calm(const std::vector<int>& actors) {
     for (int a : actors) {
       Actor& actor = spec_.actors[static_cast<std::size_t>(a)];
@@ -450,14 +452,14 @@ class Generator {
     }
   }
 
-  /// Adds a consumer of a register, or a control edge; never backward.
+  /// Adds a consumer of a register, or a control edge; never to an earlier actor.
   void add_extra_edge() {
     const int consumer = random_.below(count_of(spec_.actors));
     if (random_.chance(40)) return add_control_input(consumer);
     add_any_edge(consumer, [&](int producer) { return producer < consumer; });
   }
 
-  /// Adds an edge that can close a ring; at times from an actor to itself.
+  /// Adds an edge that can close a ring, sometimes from an actor to itself.
   void add_ring() {
     const int consumer = random_.below(count_of(spec_.actors));
     const bool itself = random_.chance(10);
@@ -477,7 +479,7 @@ class Generator {
     if (!fitting.empty()) consume(random_.pick(fitting), consumer);
   }
 
-  /// Makes a program with each op once, sorted by the op's place: by progress (like a pipeline), by
+  /// Makes a program that has each op once. The ops are sorted by progress (like a pipeline), by
   /// actor (one after the other), or at random.
   void make_program(int t) {
     Thread& thread = spec_.threads[static_cast<std::size_t>(t)];
@@ -511,7 +513,7 @@ class Generator {
   int absent_percent_ = 0;
   int absent_at_init_percent_ = 0;
   bool few_streams_ = false;
-  std::string favourite_;  // the kind of every second actor, or empty
+  std::string favourite_;  // kind of every second actor; or empty
   int program_percent_ = 0;
 };
 

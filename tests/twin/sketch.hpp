@@ -75,7 +75,7 @@ struct Sketch {
     actor(step).calls = calls;
     return step;
   }
-  /// Takes the last step out of its program.
+  /// Removes the last step from its program.
   void drop_last_step() {
     spec.threads.at(static_cast<std::size_t>(spec.actors.back().thread)).list.pop_back();
     spec.actors.back().ops = 0;
@@ -134,8 +134,8 @@ inline Call message_call(CallKind kind, int peer, std::int64_t takes, bool buffe
   return call;
 }
 
-/// Returns a plan of `ranks` ranks, each with a program and a stream of its number, and
-/// communicator 0 with all ranks.
+/// Returns a plan of `ranks` ranks, and communicator 0 with all ranks. Each rank has a program and
+/// a stream, both with the number of the rank.
 inline Sketch some_ranks(int ranks) {
   Sketch sketch;
   sketch.spec.ranks = ranks;

@@ -1,8 +1,9 @@
-// A plan in plain words, for the twin: exactly what docs/reference/rules.md, section 1, says a plan
-// is.
+// A plan in plain words, for the twin: exactly what docs/reference/rules.md, section 1, defines as
+// a plan.
 //
-// It shares nothing with sim/, so that an error in sim/plan.cpp cannot hide from the comparison.
-// Every item is numbered by its place in its vector; -1 means none. Times are nanoseconds.
+// The plan shares nothing with sim/, so that an error in sim/plan.cpp cannot hide from the
+// comparison. Every item is numbered by its place in its vector; -1 means none. Times are
+// nanoseconds.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace pipesim::twin {
 
 struct Thread {
   int rank = 0;
-  bool program = false;   // false: order arrival
+  bool program = false;   // order program; otherwise order arrival
   std::vector<int> list;  // program: the actors of its ops, in order
 };
 
@@ -25,7 +26,8 @@ struct Stream {
   int hardware_queue = 0;  // number on its device
 };
 
-/// The ops with calls that wait for the start, or the end, of calls launched before them [5.3].
+/// The launch order of a device: ops with calls wait for the start, or the end, of calls launched
+/// before them [5.3].
 enum class Order { kNone, kImplicit, kSerial, kSerialCollectives };
 
 /// Limits of a device; 0: no limit [5.3].
@@ -34,21 +36,21 @@ struct Device {
   int hardware_queues = 0;
   int resident = 0;
   Order order = Order::kNone;
-  bool holds_queues = false;  // each op holds its hardware queue to its end
+  bool holds_queues = false;  // whether each op holds its hardware queue to its end
   int launch_queue = 0;       // shared by all its streams; 0: one queue per stream [3.4]
 };
 
 /// An event of section 9; the machine has its own events [2].
 struct Signal {
-  bool recorded = false;  // false: set by hosts
+  bool recorded = false;  // whether streams record the event; otherwise hosts set it
 };
 
 struct Lock {
   int rank = 0;
 };
 
-/// Arrival of outside items: item i (from 0) arrives at first + i * every; there are `items` of
-/// them.
+/// Arrival of outside items. There are `items` items; item i (from 0) arrives at time first + i *
+/// every.
 struct OutsideInput {
   bool waits = false;
   int items = 0;
@@ -79,7 +81,7 @@ enum class CallKind { kCollective, kSend, kReceive };
 /// Dependencies of a collective call [9.4].
 enum class Flow { kAll, kFromRoot, kToRoot, kTree, kStar };
 
-/// Compared fields of a call; a send or recv has only count and type.
+/// Fields of a call that are compared. Of a send or recv, only count and type are compared.
 struct Signature {
   int operation = 0;
   int root = 0;
@@ -93,7 +95,7 @@ struct Signature {
 struct Call {
   int communicator = 0;
   CallKind kind = CallKind::kCollective;
-  int peer = -1;  // rank of a send or recv (-1: from any rank); root of a flow
+  int peer = -1;  // rank at the other end (-1: from any rank); root of a flow
   bool buffered = false;
   Flow flow = Flow::kAll;
   int steps = 0;       // buffer steps of a rendezvous send [9.5] or a flow
@@ -124,37 +126,37 @@ struct Actor {
   int collective = -1;
   Role role = Role::kOp;
   int signal = -1;                // event of kRecord, kWait, kAwait, kSet
-  int times = 0;                  // kAwait of an event that hosts set
+  int times = 0;                  // kAwait of an event that hosts set: number of sets needed
   int lock = -1;                  // lock of kLock, kUnlock
-  int communicator = -1;          // communicator of kCreate; of kMeet, or none
+  int communicator = -1;          // communicator of kCreate, and perhaps of kMeet
   int meeting = -1;               // meeting of kMeet
   std::vector<Call> calls;        // calls of kCalls
-  std::vector<int> synchronized;  // streams of kSynchronize and kMeet, ascending
+  std::vector<int> synchronized;  // streams that kSynchronize and kMeet wait for, ascending
   std::vector<After> afters;      // waits of kOp and kCalls [5.4]
   int behind = -1;                // stream that kOp and kCalls stay behind [5.4]
-  int dies_at = -1;               // number of an op; -1: never
-  int fails_at = -1;              // number of a kOp op; -1: never
+  int dies_at = -1;               // index of the op instead of which its rank dies; -1: none
+  int fails_at = -1;              // index of the kOp op that fails; -1: none
   int kernel_slots = 1;           // kernel slots of kOp and kCalls [5.3]
-  int gang = 1;                   // slots taken at a time
+  int gang = 1;                   // slots taken at once
   std::int64_t timeout = 0;       // timeout of a host step; 0: none
-  std::string kind;               // why the generator made it; only for statistics and dumps
+  std::string kind;               // reason why the generator made it; only for statistics and dumps
 };
 
-/// The registers of an actor are in the order of Spec::registers.
+/// A register of an actor; the registers of one actor are in the order of Spec::registers.
 struct Register {
   int producer = 0;
   int slots = 1;
-  int ops_per_slot = 1;  // Np
-  int drain_every = 0;   // 0: never
+  int ops_per_slot = 1;  // Np of the rules
+  int drain_every = 0;   // number of ops; 0: never
   bool control = false;
-  int in_place = -1;  // input of the producer that it reuses, an index in inputs_of()
+  int in_place = -1;  // input of the producer that the register reuses: an index in inputs_of()
 };
 
-/// The edges of a register and the inputs of an actor are in the order of Spec::edges.
+/// An edge; the edges of a register and the inputs of an actor are in the order of Spec::edges.
 struct Edge {
   int reg = 0;
   int consumer = 0;
-  int ops_per_slot = 1;  // Nc
+  int ops_per_slot = 1;  // Nc of the rules
 };
 
 struct Member {
@@ -167,7 +169,8 @@ struct Collective {
   std::vector<Member> members;
 };
 
-/// Links and times of faults and timeouts [10]: -1 means no link, 0 no time.
+/// A communicator. Of its links and of its times for faults and timeouts [10], -1 means no link, 0
+/// no time.
 struct Communicator {
   std::vector<int> ranks;  // ascending
   bool at_first_use = false;
@@ -196,7 +199,7 @@ struct Link {
   int a = 0;  // rank at this end
   int b = 0;
   std::int64_t down = 0;
-  std::int64_t retry = 0;  // 0: unnoticed
+  std::int64_t retry = 0;  // time until the error; 0: the ranks never notice
 };
 
 /// Jitter of durations [11].
@@ -227,7 +230,7 @@ struct Spec {
   Timing timing;
 };
 
-/// Returns the item with this number. Numbers are plain ints; out of range throws.
+/// Returns the item with this number, a plain int; throws if the number is out of range.
 template <typename T>
 const T& at(const std::vector<T>& items, int number) {
   return items.at(static_cast<std::size_t>(number));
@@ -247,7 +250,7 @@ std::vector<int> inputs_of(const Spec& spec, int actor);
 /// Returns the input edge that a register reuses [4.4], or -1.
 int in_place_edge(const Spec& spec, int reg);
 
-/// Whether the plan has anything of section 10; and the same plan without it.
+/// Whether the plan has anything of section 10; without_faults() removes all of it.
 bool has_faults(const Spec& spec);
 Spec without_faults(Spec spec);
 
@@ -257,7 +260,7 @@ std::string text(Role role);
 /// Returns the whole plan as text, one item per line.
 std::string text(const Spec& spec);
 
-/// Returns the actors that `accepts` accepts and that have ops.
+/// Returns the actors with ops that `accepts` accepts.
 template <typename Accepts>
 std::vector<int> actors_that(const Spec& spec, Accepts accepts) {
   std::vector<int> found;

@@ -162,7 +162,7 @@ void add_afters(const Spec& spec, sim::PlanBuilder& builder) {
   }
 }
 
-/// Adds the edges. An output can be set in place only right after the edge that it reuses.
+/// Adds the edges. An output can be set in place only directly after the edge that it reuses.
 void add_edges(const Spec& spec, sim::PlanBuilder& builder) {
   std::vector<sim::PlanBuilder::Output> outputs;
   for (const Register& reg : spec.registers) {

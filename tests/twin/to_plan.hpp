@@ -6,12 +6,12 @@
 
 namespace pipesim::twin {
 
-/// Returns the same plan, made with a sim::PlanBuilder. Threads, streams, actors, collectives,
-/// communicators, devices, events and locks keep their numbers. The streams of a device must use
-/// its hardware queues in turn, as the builder assigns them.
+/// Returns the engine's form of a plan, made with a sim::PlanBuilder. Threads, streams, actors,
+/// collectives, communicators, devices, events and locks keep their numbers. The streams of a
+/// device must use its hardware queues in turn, as the builder assigns them.
 sim::Plan to_plan(const Spec& spec);
 
-/// Returns the same plan as a Spec: for plans that the random generator did not make.
+/// Returns the engine's plan as a Spec, for plans that the random generator did not make.
 Spec from_plan(const sim::Plan& plan);
 
 }  // namespace pipesim::twin

@@ -5,7 +5,7 @@
 namespace pipesim::twin {
 namespace {
 
-/// Returns a mixed hash of the words [8].
+/// Returns a hash of the words, mixed as in [8].
 std::uint64_t mixed(std::initializer_list<std::int64_t> words) {
   std::uint64_t h = 0x9e3779b97f4a7c15ULL;
   for (const std::int64_t word : words) {
@@ -43,7 +43,7 @@ bool is_completed(const Machine& machine) {
   return true;
 }
 
-/// The verdict [7, 10.6] of a run that is stuck and has no mismatch.
+/// Returns the verdict [7, 10.6] of a run that is stuck and has no mismatch.
 Verdict verdict_of(const WaitEdges& waits) {
   if (waits.empty()) return Verdict::kCrashed;
   return has_cycle(waits) ? Verdict::kDeadlock : Verdict::kStarved;

@@ -1,5 +1,5 @@
 // The twin: a second, slow and obvious implementation of docs/reference/rules.md, written from that
-// text alone, with which the engine is compared. It shares no code with sim/.
+// text alone, with which the engine is compared. The twin shares no code with sim/.
 //
 //   spec.hpp     a plan                         section 1
 //   machine.hpp  the run                        sections 2 to 6, 9.1 to 9.5, 10.1 to 10.5
@@ -31,15 +31,15 @@ struct Result {
   std::int64_t ops_done = 0;
   std::map<Op, Times> times;         // times of launched ops
   std::vector<LogLine> log;          // in writing order
-  WaitEdges waits;                   // kStuck
+  WaitEdges waits;                   // waits of a stuck run
   std::vector<Mismatch> mismatches;  // in recording order
   std::vector<Died> deaths;          // sorted by time
   std::uint64_t fingerprint = 0;
   std::set<std::string> branches;  // rare branches of the rules
 };
 
-/// Runs a plan by the rules. Throws std::logic_error for the verdict "limit", which it does not
-/// cover.
+/// Runs a plan by the rules. Throws std::logic_error for a run with the verdict "limit", which the
+/// twin does not cover.
 Result simulate(const Spec& spec);
 
 /// Returns "rank 1 at 5: watchdog in act 3#0".

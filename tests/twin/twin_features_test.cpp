@@ -1,4 +1,4 @@
-// The content of the random plans of twin_test.cpp: enough of every feature, and every cause of a
+// Checks the random plans of twin_test.cpp: they have enough of every feature, and every cause of a
 // hang.
 #include <cstdint>
 #include <map>
@@ -56,7 +56,7 @@ std::set<std::string> features_of(const Spec& spec, const Call& call) {
   return found;
 }
 
-/// Features of host programs [9].
+/// Returns the features of host programs [9] that a step has.
 std::set<std::string> features_of_step(const Spec& spec, const Actor& step) {
   std::set<std::string> found;
   if (step.role == Role::kOp) return found;
@@ -105,7 +105,7 @@ std::set<std::string> features_of_registers(const Spec& spec) {
   return found;
 }
 
-/// Features of waits for other streams [5.4], and of tags that step [9.5].
+/// Returns the features of waits for other streams [5.4] and of tags that step [9.5].
 std::set<std::string> features_of_afters(const Spec& spec) {
   std::set<std::string> found;
   for (const Actor& actor : spec.actors) {
@@ -169,7 +169,7 @@ std::set<std::string> features_of_faults(const Spec& spec) {
   return found;
 }
 
-/// Features of the end of a run.
+/// Returns the features of the end of a run.
 std::set<std::string> features_of(const Result& result) {
   std::set<std::string> found;
   if (result.end == End::kCompleted && !result.mismatches.empty()) {
@@ -195,7 +195,7 @@ std::set<std::string> features_of(const Result& result) {
   return found;
 }
 
-/// Features of a plan and its run, among those that the plans must cover.
+/// Returns the features of a plan and its run, among those that the plans must cover.
 std::set<std::string> features_of(const Spec& spec, const Result& result) {
   std::set<std::string> found;
   for (const Actor& actor : spec.actors) {
@@ -382,7 +382,7 @@ const std::vector<std::string> kFrequent = {
     "10.5 deaths of two kinds at one time",
 };
 
-/// Rare branches of the rules; at least a few plans must take each.
+/// Rare branches of the rules. At least a few plans must take each branch.
 const std::vector<std::string> kRare = {
     "any set: communicator creation",
     "any set: device room",

@@ -3,7 +3,8 @@
 // by_hand/ show why the twin can be trusted.
 //
 // PIPESIM_TWIN_PLANS and PIPESIM_TWIN_FIRST_SEED choose other plans, for a long run or to repeat
-// one: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1. The address sanitizer runs 10,000 of them.
+// one plan: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1. Builds with the address sanitizer run
+// 10,000 plans.
 #include "tests/twin/twin.hpp"
 
 #include <algorithm>
@@ -96,7 +97,7 @@ Wait kind_of(sim::WaitKind kind) {
     case sim::WaitKind::kSignal:
     case sim::WaitKind::kSemaphore:
     case sim::WaitKind::kBarrier:
-    case sim::WaitKind::kPacket:  // only in other programs
+    case sim::WaitKind::kPacket:  // GOAL programs only
     case sim::WaitKind::kOutsideInput:
       break;
   }
@@ -148,15 +149,16 @@ std::int64_t enter_of(const sim::Outcome& outcome, Op op) {
   return outcome.op_times.of(actor, static_cast<std::uint64_t>(op.k)).enter.ns;
 }
 
-/// The engine's run, the entry times of its ops, and edges that it reports more than once.
+/// The engine's run in the twin's terms, with the entry times of its ops, and the edges that it
+/// reports more than once.
 struct Answer {
   Result result;
   std::map<Op, std::int64_t> enters;
   std::vector<WaitEdge> repeated;
 };
 
-/// Converts the graph. Each node must have an edge, unless calls do not match: their edges can be
-/// gone [9.6].
+/// Converts the wait-for graph. Checks that each node has an edge, unless calls do not match: the
+/// edges of mismatched calls can be gone [9.6].
 WaitEdges waits_of(const sim::WaitGraph& graph, bool fits, std::vector<WaitEdge>& repeated) {
   WaitEdges waits;
   std::vector<bool> has_edge(graph.nodes.size());
@@ -387,9 +389,10 @@ TEST_CASE("the engine and the twin agree in random timings", "[twin]") {
   SUCCEED();
 }
 
-// At 100 the acknowledgements of 3#0 return a credit to actor 2, which acknowledges actor 1 in
-// place, which acknowledges actor 0. The thread of 0 and 2 is idle, and 2 is ready by then, so this
-// thread is woken before the thread of 1. One random plan in a million finds this case.
+// At time 100, the acknowledgements of 3#0 return a credit to actor 2, which acknowledges actor 1
+// in place, which acknowledges actor 0. The thread of actors 0 and 2 is idle, and actor 2 is ready
+// by then, so this thread is woken before the thread of actor 1. One random plan in a million has
+// this case.
 TEST_CASE("a credit is back when an acknowledgement in place that it causes arrives", "[twin]") {
   Spec spec;
   spec.threads = {{0, true, {0, 0, 0, 0, 2, 2, 2, 2}}, {0, true, {3, 3, 3, 3}}};
@@ -414,10 +417,10 @@ TEST_CASE("a credit is back when an acknowledgement in place that it causes arri
   CHECK(differences_of(spec, answer_of_engine(spec), twin).text().empty());
 }
 
-// Three ops wait for k, which ends at 60: x on stream 1, launched at 100; y on stream 2; z on
-// stream 3, which shares a device with stream 1. Stream 1 is empty at 60, so its device is visited
-// for stream 3 only. y starts before z, and their threads return in this order. One random plan in
-// some hundred thousand finds this case.
+// Three ops wait for k, which ends at time 60: x on stream 1, launched at time 100; y on stream 2;
+// z on stream 3, which shares a device with stream 1. Stream 1 is empty at time 60, so its device
+// is visited for stream 3 only. y starts before z, and their threads return in this order. One
+// random plan in a few hundred thousand has this case.
 TEST_CASE("a device is not looked at for a stream on which nothing waits", "[twin]") {
   Sketch sketch;
   for (int i = 0; i < 4; ++i) sketch.add_program();
@@ -439,9 +442,9 @@ TEST_CASE("a device is not looked at for a stream on which nothing waits", "[twi
   CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
 }
 
-// The first call of a communicator ends at 60. A kernel that waits for it starts before the second
-// call, which is on another stream: each takes 10, and their threads return in this order. One
-// random plan in some hundred thousand finds this case.
+// The first call of a communicator ends at time 60. A kernel that waits for this call starts before
+// the second call, which is on another stream. The kernel and the second call take 10 each, and
+// their threads return in this order. One random plan in a few hundred thousand has this case.
 TEST_CASE("who waits for another stream starts before the next of a line", "[twin]") {
   Sketch sketch;
   for (int i = 0; i < 3; ++i) sketch.add_program();
@@ -462,9 +465,9 @@ TEST_CASE("who waits for another stream starts before the next of a line", "[twi
   CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
 }
 
-// The same plan, but an op on the stream of the second call also waits for the first. So this
-// stream is visited when the first call ends, and the second call starts before the kernel, whose
-// stream has the larger number. One random plan in some million finds this case.
+// The plan of the test above, but an op on the stream of the second call also waits for the first
+// call. So this stream is visited when the first call ends, and the second call starts before the
+// kernel, whose stream has the larger number. One random plan in a few million has this case.
 TEST_CASE("the next of a line starts in its turn among those that wait for other streams",
           "[twin]") {
   Sketch sketch;
@@ -489,9 +492,10 @@ TEST_CASE("the next of a line starts in its turn among those that wait for other
   CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
 }
 
-// A (rank 0, takes 1) -> B in place (rank 1, 1) -> C (rank 2, 5), one slot each. B is done at 2 and
-// dead at 4. The acknowledgement of C at 7 is lost, so the slot of A does not come back. Random
-// plans do not show this case: it needs a program thread, which counts messages at once.
+// A (rank 0, takes 1) -> B in place (rank 1, takes 1) -> C (rank 2, takes 5), one slot each. B is
+// done at time 2, and rank 1 is dead at time 4. The acknowledgement of C at time 7 is lost, so the
+// credit of A does not return. Random plans do not have this case: it needs a program thread, which
+// counts messages at once.
 TEST_CASE("messages to the dead are lost", "[twin]") {
   Spec spec;
   spec.ranks = 3;
@@ -513,7 +517,8 @@ TEST_CASE("messages to the dead are lost", "[twin]") {
   CHECK(differences_of(spec, answer_of_engine(spec), twin).text().empty());
 }
 
-// Skips plans with registers: the way back keeps only one of their two orders of edges.
+// Converts plans of host programs to the engine's form and back. Skips plans with registers,
+// because the conversion back keeps only one of their two orders of edges.
 TEST_CASE("a plan of host programs is the same after a way through the engine's form", "[twin]") {
   int compared = 0;
   for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + kPlans; ++seed) {

@@ -1,6 +1,6 @@
-// The rules of sections 7, 9.6 and 10.6, one function per rule. The list of nodes to visit starts
-// with the ops that the section names. The op for which a source waits beyond its work joins the
-// list when another node turns out to wait for it.
+// Rules of sections 7, 9.6 and 10.6, one function per rule. The list of nodes to visit starts with
+// the ops that section 7 names. The op in which a source waits although its work is done joins the
+// list when another node waits for it.
 #include "tests/twin/waits.hpp"
 
 #include <algorithm>
@@ -44,13 +44,14 @@ class Waits {
 
   bool work_left(int actor) const { return at(m_.launched, actor) < m_.actor(actor).ops; }
 
-  /// Whether a source waits in this op although its work is done. No program contains such an op.
+  /// Whether a source waits in this op although its work is done. A program never contains such an
+  /// op.
   bool is_beyond_work(Op op) const {
     return op.k == m_.actor(op.actor).ops && m_.waits_beyond_its_work(op.actor) &&
            !on_program(op.actor);
   }
 
-  /// All nodes that are ops, except ops beyond the work.
+  /// Returns all nodes that are ops, except ops in which a source waits although its work is done.
   std::vector<Op> named_ops() const {
     std::vector<Op> ops;
     for (const auto& [op, times] : m_.times) {
@@ -67,13 +68,13 @@ class Waits {
     return ops;
   }
 
-  /// The node of an op; for a dead rank, the rank's node [10.6].
+  /// Returns the node of an op or, if its rank is dead, the node of the rank [10.6].
   Node node_here(Op op) const {
     const int rank = m_.rank_of(op.actor);
     return m_.is_dead(rank) ? rank_node(rank) : op_node(op);
   }
 
-  /// "The node of op (A, k)".
+  /// Returns what the rules call "the node of op (A, k)".
   Node node_of(Op op) const {
     if (m_.is_dead(m_.rank_of(op.actor))) return node_here(op);
     if (m_.was_launched(op)) {
@@ -90,7 +91,7 @@ class Waits {
     return op_node(next_op(*next));
   }
 
-  /// "The blocker of thread T".
+  /// Returns what the rules call "the blocker of thread T", for the thread of an actor.
   Node blocker_of_thread_of(int actor) const {
     must(!m_.is_dead(m_.rank_of(actor)), "messages to a dead rank are lost, and not unread");
     const std::optional<Blocked>& blocked = at(m_.threads, m_.actor(actor).thread).blocked;
@@ -104,7 +105,7 @@ class Waits {
     return node_here(*first);
   }
 
-  /// Adds an edge; the first of equal edges counts.
+  /// Adds an edge, unless an equal edge exists.
   void add(Op from, Node to, Wait kind, bool any = false) {
     if (to.kind == NodeKind::kRank && m_.is_dead(to.rank)) kind = Wait::kDeadRank;
     must(to.kind != NodeKind::kOp || !m_.is_dead(m_.rank_of(to.op.actor)),
@@ -113,13 +114,14 @@ class Waits {
     if (!is_new && found->second != any) m_.branches.insert("9.6 duplicate in an ANY set");
   }
 
-  /// Adds edges of which one suffices, if there are several; without any, an edge to `otherwise`.
+  /// Adds edges to the nodes `to`, of which one suffices if there are several; if `to` is empty,
+  /// adds an edge to `otherwise`.
   void add_any(Op from, const std::set<Node>& to, Wait kind, Node otherwise) {
     for (const Node& node : to) add(from, node, kind, to.size() > 1);
     if (to.empty()) add(from, otherwise, kind);
   }
 
-  /// The nodes of the next ops of the accepted actors that have work left.
+  /// Returns the nodes of the next ops of the accepted actors that have work left.
   template <typename Accepts>
   std::set<Node> next_ops(Accepts accepts) const {
     std::set<Node> nodes;
@@ -350,7 +352,7 @@ class Waits {
     }
   }
 
-  /// "The wait for the acknowledgement" of a slot along an edge.
+  /// Adds the edge that the rules call "the wait for the acknowledgement" of a slot along an edge.
   void visit_acknowledgement(Op op, int e, int slot) {
     const int producer = m_.producer_of(e);
     const int consumer = m_.edge(e).consumer;
@@ -429,7 +431,8 @@ class Waits {
     add_any(op, holders, Wait::kKernelSlots, outside_node());
   }
 
-  /// Rule 2, and part of rule 4: a wait until the event has fired `need` times.
+  /// Adds the edges of an op that waits until the event has fired `need` times: rule 2, and part of
+  /// rule 4.
   void visit_record(Op op, int need, Wait kind) {
     const SignalState& signal = at(m_.signals, m_.actor(op.actor).signal);
     must(signal.fired < need, "a wait for an event that has fired");
@@ -522,7 +525,7 @@ class Waits {
     add_coming(ref.op, call.peer, call.communicator, other, m_.rank_of(ref.op.actor));
   }
 
-  /// Adds edges to the ranks that have a send for the recv; one of them suffices.
+  /// Adds edges to the ranks that have a send for the recv from any rank; one send suffices.
   void visit_receive_from_any(CallRef ref) {
     const int communicator = m_.call_of(ref).communicator;
     const int own = m_.rank_of(ref.op.actor);
@@ -573,8 +576,8 @@ class Waits {
     add_any(op, nodes, wait, rank_node(rank));
   }
 
-  /// Returns the first op with such a call. All calls of a rank on a communicator are on one stream
-  /// or in one line.
+  /// Returns the first launched op of a rank with a call that `is_of_sort` accepts. All calls of a
+  /// rank on a communicator are on one stream or in one line.
   template <typename IsOfSort>
   std::optional<Op> launched_call(int rank, IsOfSort is_of_sort) const {
     for (const auto& [line, ops] : m_.lines) {
@@ -591,7 +594,8 @@ class Waits {
     return std::nullopt;
   }
 
-  /// Whether the op has such a call that is not done; on this communicator, if >= 0.
+  /// Whether the op has a call that `is_of_sort` accepts and that is not done; on `communicator`,
+  /// unless it is negative.
   template <typename IsOfSort>
   bool has_call(Op op, IsOfSort is_of_sort, int communicator) const {
     for (int i = 0; i < count_of(m_.actor(op.actor).calls); ++i) {
@@ -602,7 +606,7 @@ class Waits {
     return false;
   }
 
-  /// Rule 4; initialization is above.
+  /// Adds the edges of an op in which a host step blocks: rule 4, except initialization.
   void visit_host(Op op) {
     const Actor& step = m_.actor(op.actor);
     const ThreadState& thread = at(m_.threads, step.thread);
@@ -642,11 +646,12 @@ class Waits {
 
   Machine& m_;
   WaitEdges found_;         // edges of the visited op
-  std::set<Op> explained_;  // ops explained by a mismatched call of a rank that is gone
+  std::set<Op> explained_;  // ops whose wait a mismatched call of a dead rank explains
   WaitEdges edges_;
 };
 
-/// Searches depth first from `node`; `path` holds the nodes on the way.
+/// Whether a cycle can be reached from `node`; searches depth first. `path` holds the nodes on the
+/// way to `node`.
 bool reaches_itself(const Node& node, const std::map<Node, std::vector<Node>>& successors,
                     std::set<Node>& path, std::set<Node>& finished) {
   if (path.contains(node)) return true;

@@ -53,14 +53,14 @@ struct WaitEdge {
   friend auto operator<=>(const WaitEdge&, const WaitEdge&) = default;
 };
 
-/// Each edge once, and whether it belongs to an ANY set.
+/// The edges of the graph, each with whether it belongs to an ANY set.
 using WaitEdges = std::map<WaitEdge, bool>;
 
 /// Returns the wait-for graph of a quiescent machine with work left. Throws std::logic_error if the
 /// rules leave a wait without an explanation. Records rare branches in machine.branches.
 WaitEdges wait_edges(Machine& machine);
 
-/// Whether a node can be reached from itself; ANY sets count like other edges.
+/// Whether some node can be reached from itself; edges of ANY sets count like other edges.
 bool has_cycle(const WaitEdges& edges);
 
 /// Returns "act 3#0" for the first op of actor 3.

@@ -1,5 +1,5 @@
 // Compares the twin with answers worked out by hand from docs/reference/rules.md, so that the twin
-// is a valid reference for the engine. Needs nothing from sim/.
+// is a valid reference for the engine. The tests need nothing from sim/.
 #include <initializer_list>
 #include <vector>
 
@@ -9,9 +9,10 @@
 namespace pipesim::twin {
 
 // Two stages on their own threads and streams, which take 10 and 20. A message between threads
-// leaves at the end of an op. With one slot the producer waits for the acknowledgement: A0 0-10, B0
-// 10-30, A1 30-40, B1 40-60. With two slots A1 starts as soon as its stream is free (both were
-// launched at 0). B1 is launched at 20, when A1 ends, and waits on its stream until 30.
+// leaves at the end of an op. With one slot, the producer waits for the acknowledgement: A0 0-10,
+// B0 10-30, A1 30-40, B1 40-60. With two slots, A0 and A1 are launched at time 0, and A1 starts
+// when its stream is free. B1 is launched at time 20, when A1 ends, and waits on its stream until
+// time 30.
 TEST_CASE("twin by hand: a second slot lets two stages overlap", "[twin]") {
   Sketch sketch;
   const int a = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 10, 2);
@@ -81,9 +82,9 @@ TEST_CASE("twin by hand: collectives in opposite orders deadlock", "[twin]") {
               "act 3#0 -> act 2#0: peer of a collective", "act 1#0 -> act 3#0: stream order"});
 }
 
-// Item 0 arrives at 7, item 1 never arrives. When op 0 ends at 17, the thread is blocked in op 1 of
-// the source. So the message to the consumer on the same thread, which leaves at the end of op 0,
-// stays unread.
+// Item 0 arrives at time 7, item 1 never arrives. When op 0 ends at time 17, the thread is blocked
+// in op 1 of the source. So the thread does not read the message to the consumer, which is on the
+// same thread and whose message leaves at the end of op 0.
 TEST_CASE("twin by hand: a source without items starves who shares its thread", "[twin]") {
   Sketch sketch;
   const int thread = sketch.add_thread();
@@ -100,25 +101,26 @@ TEST_CASE("twin by hand: a source without items starves who shares its thread", 
   CHECK(waits_of(result) ==
         Lines{"act 0#1 -> outside: outside input", "act 1#0 -> act 0#1: host wait"});
 
-  // The log: in op 0 from 0 until item 0 arrives, then in op 1 forever.
+  // The log: the thread is in op 0 from time 0 to 7, when item 0 arrives, and then in op 1 forever.
   CHECK(result.log == std::vector<LogLine>{{0, {source, 0}, false},
                                            {7, {source, 0}, true},
                                            {7, {source, 1}, false}});
 
-  // After both items the thread still blocks, in an op beyond the work: op 2 of the source.
+  // After both items the thread still blocks, in op 2 of the source, although the source has only
+  // two ops.
   sketch.actor(source).outside.items = 2;
   const Result beyond = simulate(sketch.spec);
   CHECK(times_of(beyond, {source, 1}) == Times{107, 107, 117});
   CHECK(times_of(beyond, {1, 0}) == Times{107, 117, 127});
   CHECK(beyond.verdict == Verdict::kStarved);
-  // The consumer acknowledged at its launch, so a slot was free.
+  // The consumer acknowledged at its launch, so the source had a free slot.
   CHECK(beyond.log.back() == LogLine{107, {source, 2}, false});
   CHECK(waits_of(beyond) ==
         Lines{"act 0#2 -> outside: outside input", "act 1#1 -> act 0#2: host wait"});
 }
 
 // Two streams of a device share a launch queue of two. The third launch waits for the end of b's
-// first op at 4, the fourth for the end of a's first op at 10.
+// first op at time 4, the fourth for the end of a's first op at time 10.
 TEST_CASE("twin by hand: the streams of a device share a launch queue", "[twin]") {
   Sketch sketch;
   const int thread = sketch.add_program();
@@ -137,10 +139,11 @@ TEST_CASE("twin by hand: the streams of a device share a launch queue", "[twin]"
   CHECK(times_of(result, {b, 1}) == Times{10, 10, 14});
 }
 
-// One thread, three ops with overhead 3 on a stream with queue limit 2; each op takes 10. Launches
-// are at 3 and 6. The third op has passed its overhead at 9 and waits for the end of the first at
-// 13. The thread reads the start message of a second actor only then. This actor blocks the thread
-// from its launch at 13 to its end: 13-15 on its own stream.
+// One thread, three ops with overhead 3 on a stream with a launch queue of two; each op takes 10.
+// Launches are at times 3 and 6. The third op has passed its overhead at time 9 and waits for the
+// end of the first op at time 13. Only then does the thread read the start message of a second
+// actor. This actor blocks the thread from its launch at time 13 to its end: 13-15 on its own
+// stream.
 TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "[twin]") {
   Sketch sketch;
   const int thread = sketch.add_thread();
@@ -168,12 +171,12 @@ TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "
                                            {17, {b, 1}, true}});
 }
 
-// A source (takes 4) feeds a repeat, which has two ops per slot (takes 1) and drains its two slots
-// every two ops. A pack (takes 2) fills its slot every second op; the end (takes 1) reads this
-// slot. All have their own thread and stream; S has one slot. S0 0-4. R0 R1 launched at 4: 4-5,
-// 5-6; R1 acknowledges at 6: S1 6-10. P0 5-7, P1 launched at 6: 7-9. R2 is at a multiple of two: it
-// waits until both slots are back at 9, and for S1 at 10. E0 9-10. R2 10-11, R3 11-12, P2 11-13, P3
-// 13-15, E1 15-16.
+// A source S (takes 4, one slot) feeds a repeat R, which has two ops per slot (takes 1) and drains
+// its two slots every two ops. A pack P (takes 2) fills its slot every second op; the end E (takes
+// 1) reads this slot. Each actor has its own thread and stream. S0 0-4. R0 and R1 are launched at
+// time 4: 4-5, 5-6; R1 acknowledges at time 6: S1 6-10. P0 5-7, P1 is launched at time 6: 7-9. The
+// number of R2 is a multiple of two, so R2 waits until both slots of R are free at time 9, and for
+// S1 until time 10. E0 9-10. R2 10-11, R3 11-12, P2 11-13, P3 13-15, E1 15-16.
 TEST_CASE("twin by hand: repeat drains, pack fills a slot every second act", "[twin]") {
   Sketch sketch;
   const int s = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 4, 2);
@@ -198,11 +201,12 @@ TEST_CASE("twin by hand: repeat drains, pack fills a slot every second act", "[t
   CHECK(times_of(result, {e, 1}) == Times{15, 15, 16});
 }
 
-// A (takes 1) -> B in place (takes 1) -> C (takes 5), one slot each, own threads and streams. B0
-// 1-2 keeps A's slot until C0 has acknowledged at 7. B then acknowledges A at once, because its
-// stream is empty: A1 7-8, B1 8-9, C1 9-14. If B were not in place, A1 would start at 2. The second
-// part adds a consumer D of B's other register, on B's thread and stream, which takes 20. D0 is
-// launched with B0 at 1 and runs 2-22. The acknowledgement becomes a mark after D0: A1 22-23.
+// A (takes 1) -> B in place (takes 1) -> C (takes 5), with one slot each and their own threads and
+// streams. B0 1-2 keeps A's slot until C0 has acknowledged at time 7. B then acknowledges A at
+// once, because its stream is empty: A1 7-8, B1 8-9, C1 9-14. If B were not in place, A1 would
+// start at time 2. The second part adds a consumer D of B's other register, on B's thread and
+// stream, which takes 20. D0 is launched with B0 at time 1 and runs 2-22. The acknowledgement
+// becomes a mark after D0: A1 22-23.
 TEST_CASE("twin by hand: an output in place holds the input back", "[twin]") {
   Sketch sketch;
   const int a = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 1, 2);
@@ -226,9 +230,9 @@ TEST_CASE("twin by hand: an output in place holds the input back", "[twin]") {
   CHECK(times_of(mark, {a, 1}) == Times{22, 22, 23});
 }
 
-// Rank 0 arrives at 0. Rank 1 arrives at 2, when the data of its source X (0-2) is there. By then a
-// long op L (0-50) runs on another stream of rank 0. Initialization waits for L, so both members
-// are launched at 50. They take 3 and 4, together 4.
+// Rank 0 arrives at time 0. Rank 1 arrives at time 2, when the data of its source X (0-2) is there.
+// By then a long op L (0-50) runs on another stream of rank 0. Initialization waits for L, so both
+// members are launched at time 50. They take 3 and 4, so both run for 4.
 TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 2;
@@ -256,7 +260,8 @@ TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[
   const Result does_not = simulate(sketch.spec);
   CHECK(times_of(does_not, {first, 0}) == Times{2, 2, 6});
 
-  // A missing rank: rank 0 arrives at 0, which is its last progress, and L runs to 50.
+  // Without rank 1's member, the last progress is rank 0's arrival at time 0, although L runs until
+  // time 50.
   sketch.spec.collectives.front().members[1].actor = -1;
   sketch.actor(second).collective = -1;
   const Result never = simulate(sketch.spec);
@@ -265,8 +270,8 @@ TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[
   CHECK(waits_of(never) == Lines{"act 0#0 -> rank 1: communicator creation"});
 }
 
-// A program that runs its producer twice before the consumer frees the only slot waits for itself:
-// the next op is the blocked one.
+// A program that runs its producer twice before the consumer frees the only slot waits for its own
+// next op.
 TEST_CASE("twin by hand: a program can wait for its own next act", "[twin]") {
   Sketch sketch;
   sketch.spec.threads.push_back({0, true, {0, 0, 1, 1}});
@@ -281,13 +286,14 @@ TEST_CASE("twin by hand: a program can wait for its own next act", "[twin]") {
 
   sketch.spec.threads.front().list = {0, 1, 0, 1};
   const Result other = simulate(sketch.spec);
-  // Immediate messages on one thread: all ops are launched at 0, and the stream orders them.
+  // If messages on one thread are immediate, all ops are launched at time 0, and the stream orders
+  // them.
   CHECK(other.verdict == Verdict::kCompleted);
   CHECK(times_of(other, {b, 1}) == Times{0, 30, 40});
 }
 
-// Rank 1 arrives after a kernel of 7. The first call runs for the longer time, 5: 7-12. The second
-// runs 12-18. If rank 1 swaps the operations, the first calls do not match, and never end.
+// Rank 1 arrives after a kernel of 7. The first calls take 5 and 4, so both run 7-12; the second
+// calls run 12-18. If rank 1 swaps the operations, the first calls do not match, and never end.
 TEST_CASE("twin by hand: collective calls match by the order of issue", "[twin]") {
   Sketch sketch = two_ranks();
   const int a = sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -317,10 +323,10 @@ TEST_CASE("twin by hand: collective calls match by the order of issue", "[twin]"
                                    "act 4#0 -> act 3#0: stream order"});
 }
 
-// The recv starts at 10, after a kernel. A send that is not buffered meets it then, and both run
-// for 6. A buffered send runs 0-6 and frees its stream; the recv then takes its own 4: 10-14. After
-// a kernel of 3, the recv waits, 3-6, and runs 6-10. A different tag is recorded and changes
-// nothing else. Without the recv, the send waits for the missing rank.
+// The recv starts at time 10, after a kernel. A rendezvous send meets the recv at that time, and
+// both run for 6. A buffered send runs 0-6 and frees its stream; the recv then takes its own 4:
+// 10-14. After a kernel of 3, the recv waits for the buffered send, 3-6, and runs 6-10. A different
+// tag is recorded and changes nothing else. Without the recv, the send waits for the missing rank.
 TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twin]") {
   Sketch sketch = two_ranks();
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
@@ -355,10 +361,10 @@ TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twi
         Lines{"act 0#0 -> rank 1: peer of a message", "act 1#0 -> act 0#0: stream order"});
 }
 
-// Rank 0 receives from any rank at 10, after a kernel. The send of rank 2 was there at 3, rank 1's
-// at 5: 10-14 and 14-20, for the longer time of both. If both sends were there at 3, the smaller
-// rank is first: 10-16 and 16-20. A waiting recv takes the next send: 0-7, and then 7-13. A third
-// recv waits for a rank that sends no more.
+// Rank 0 receives from any rank at time 10, after a kernel. Rank 2's send is there at time 3, rank
+// 1's send at time 5. The recvs run 10-14 and 14-20, each for the longer time of send and recv. If
+// both sends are there at time 3, the smaller rank is first: 10-16 and 16-20. A waiting recv takes
+// the next send: 0-7, and then 7-13. A third recv waits for a rank that sends no more.
 TEST_CASE("twin by hand: a receive from any rank takes what was there first", "[twin]") {
   Sketch sketch = some_ranks(3);
   const int before = sketch.add_kernel(0, 0, 10);
@@ -394,9 +400,9 @@ TEST_CASE("twin by hand: a receive from any rank takes what was there first", "[
         Lines{op + "1: peer of a message (any)", op + "2: peer of a message (any)"});
 }
 
-// Two groups. Rank 0: buffered sends x (5) and y (2) to rank 1, and a recv r (1). Rank 1: recvs p
-// (3) and q (1), with a buffered send s (4) between them. y is held back by x, q by p. x 0-5, s
-// 0-4, r 4-5, p 5-8, y 5-7, which ends the group of rank 0, q 8-9.
+// Two groups. Rank 0: buffered sends x (takes 5) and y (2) to rank 1, and a recv r (1). Rank 1:
+// recvs p (3) and q (1), with a buffered send s (4) between them. x holds y back, p holds q back. x
+// 0-5, s 0-4, r 4-5, p 5-8, y 5-7, which ends the group of rank 0, q 8-9.
 TEST_CASE("twin by hand: calls of a group to one peer go one after the other", "[twin]") {
   Sketch sketch = two_ranks();
   const int first = sketch.add_calls(
@@ -414,9 +420,10 @@ TEST_CASE("twin by hand: calls of a group to one peer go one after the other", "
   CHECK(times_of(result, {second, 0}) == Times{0, 0, 9});
 }
 
-// Stream 0: a kernel 0-10 and a record, at 10. Stream 1: a wait, which is the head from 0 to 10,
-// and a kernel 10-15. The host awaits the event until 10, and works until 12. A wait launched
-// before the record does not wait. If the kernel never ends, all of them wait for the record.
+// Stream 0: a kernel 0-10 and a record, at time 10. Stream 1: a wait, which is the head from time 0
+// to 10, and a kernel 10-15. The host awaits the event until time 10, and works until time 12. A
+// wait launched before the record does not wait. If the kernel never ends, the wait and the await
+// wait for the record.
 TEST_CASE("twin by hand: streams and hosts wait for an event that is recorded", "[twin]") {
   Sketch sketch = two_ranks();
   const int other = sketch.add_stream();
@@ -453,7 +460,8 @@ TEST_CASE("twin by hand: streams and hosts wait for an event that is recorded", 
   CHECK(times_of(too_early, {await, 0}) == Times{10, 10, 10});
 }
 
-// Rank 0 sets the event at 5 and 10. Rank 1 needs two sets, or three, which never come.
+// Rank 0 sets the event at times 5 and 10. Rank 1 awaits two sets, or three sets, the last of which
+// never comes.
 TEST_CASE("twin by hand: a host awaits what another sets", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals.push_back({false});
@@ -471,8 +479,9 @@ TEST_CASE("twin by hand: a host awaits what another sets", "[twin]") {
   CHECK(waits_of(never) == Lines{"act 4#0 -> outside: host wait"});
 }
 
-// The first thread holds the lock from 0 to 10, then the second until 14. If the first never
-// unlocks, the second waits for a program that has ended. Two locks in opposite orders deadlock.
+// The first thread holds the lock from time 0 to 10, then the second thread holds it until time 14.
+// If the first thread never unlocks, the second waits for a program that has ended. Two locks in
+// opposite orders deadlock.
 TEST_CASE("twin by hand: threads stand in the line of a lock", "[twin]") {
   Sketch sketch;
   sketch.spec.locks = {{0}, {0}};
@@ -525,7 +534,8 @@ TEST_CASE("twin by hand: synchronize waits for the streams it names", "[twin]") 
 }
 
 // Rank 0 has a group on two communicators, and is blocked in the initialization of the first. Rank
-// 1 initializes the second first. In the other order, both are initialized.
+// 1 initializes the second communicator first. If rank 1 swaps its initializations, both
+// communicators are initialized.
 TEST_CASE("twin by hand: communicators that are created in opposite orders deadlock", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators = {{{0, 1}, true, false}, {{0, 1}, true, false}};
@@ -568,8 +578,9 @@ TEST_CASE("twin by hand: tags step with each act", "[twin]") {
         std::vector<Mismatch>{{true, {send, 1}, {receive, 1}}, {true, {send, 2}, {receive, 2}}});
 }
 
-// The numbers of section 8, computed with other tools. First for one op (0, 0, 0, 0, 10) of rank 0.
-// Then for this op, an idle rank 1, and the ops (0, 0, 0, 0, 20) and (2, 0, 0, 20, 25) of rank 2.
+// Compares with the numbers of section 8, which other tools computed. The first plan has one op (0,
+// 0, 0, 0, 10) on rank 0. The second plan adds an idle rank 1, and the ops (0, 0, 0, 0, 20) and (2,
+// 0, 0, 20, 25) of rank 2.
 TEST_CASE("twin by hand: the fingerprint is that of section 8", "[twin]") {
   Sketch one;
   one.add_actor(one.add_thread(), one.add_stream(), 10, 1);

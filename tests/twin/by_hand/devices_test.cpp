@@ -1,5 +1,5 @@
-// Like actors_and_programs_test.cpp, for the limits of devices [5.3] and waits for other streams
-// [5.4] of docs/reference/rules.md.
+// Tests like those of actors_and_programs_test.cpp, for the limits of devices [5.3] and waits for
+// other streams [5.4] of docs/reference/rules.md.
 #include <vector>
 
 #include "tests/support/catch.hpp"
@@ -35,8 +35,9 @@ TEST_CASE("twin by hand: room for one of two communicators deadlocks", "[twin]")
   for (int actor : {0, 1, 2, 3}) CHECK(times_of(two, {actor, 0}) == Times{0, 0, 5});
 }
 
-// Stream 0: a kernel 0-10, then a call of 3. Stream 1: a call of 2, launched after the call of 3. A
-// kernel of 1 on a third stream starts at once. Each communicator has one rank.
+// Stream 0: a kernel 0-10, then a call that takes 3. Stream 1: a call that takes 2, launched after
+// the call on stream 0. A kernel that takes 1 on a third stream starts at once. Each communicator
+// has one rank.
 TEST_CASE("twin by hand: with an implicit order calls start as they were launched", "[twin]") {
   Sketch sketch;
   sketch.add_program();
@@ -56,9 +57,9 @@ TEST_CASE("twin by hand: with an implicit order calls start as they were launche
   CHECK(times_of(result, {kernel, 0}) == Times{0, 0, 1});
 }
 
-// Stream 0: kernels of 10 and 1. Stream 1: a kernel of 2. In one hardware queue, it is queued
-// behind the kernel of 1, which waits for its stream until 10. If the first op never ends, both
-// wait.
+// Stream 0: kernels that take 10 and 1. Stream 1: a kernel that takes 2. In one hardware queue, the
+// kernel of stream 1 is queued behind the second kernel, which waits for its stream until time 10.
+// If the first kernel never ends, both other kernels wait.
 TEST_CASE("twin by hand: one hardware queue holds up what could run", "[twin]") {
   Sketch sketch = two_ranks();
   const int other = sketch.add_stream(0);
@@ -78,7 +79,8 @@ TEST_CASE("twin by hand: one hardware queue holds up what could run", "[twin]") 
                                                  "act 2#0 -> act 1#0: device room"});
 }
 
-// A wait stays in its hardware queue until the event fires at 20: the kernel after it runs 20-22.
+// A wait stays in its hardware queue until the event fires at time 20. The kernel behind it runs
+// 20-22.
 TEST_CASE("twin by hand: a wait stays in its hardware queue", "[twin]") {
   Sketch sketch;
   sketch.add_program();
@@ -95,7 +97,7 @@ TEST_CASE("twin by hand: a wait stays in its hardware queue", "[twin]") {
 }
 
 // a (stream 0, takes 10) runs 0-10, 10-20, 20-30. b (stream 1, takes 1) has two ops. With `ahead`
-// 0, each runs after the op of a with the same number; with `ahead` 1, after the next one.
+// 0, b#k runs after a#k; with `ahead` 1, b#k runs after a#(k+1).
 TEST_CASE("twin by hand: an act waits for the act of its number on another stream", "[twin]") {
   Sketch sketch;
   sketch.add_program();
@@ -118,9 +120,10 @@ TEST_CASE("twin by hand: an act waits for the act of its number on another strea
   CHECK(ahead.last_progress == 31);
 }
 
-// The same plan, but b stays behind stream 0: only ops launched there before b count. a, b, a, b,
-// a: b#0 is behind a#0, which ends at 10; b#1 is behind a#1. If b comes first, it does not wait.
-// With a launch overhead of 15 for a, a#0 runs 15-25 and a#1 30-40.
+// Actors a and b as in the test above, but b stays behind stream 0, so that only ops launched on
+// stream 0 before b count. The program is a, b, a, b, a: b#0 is behind a#0, which ends at time 10;
+// b#1 is behind a#1. If b comes first, it does not wait. With a launch overhead of 15 for a, a#0
+// runs 15-25 and a#1 30-40.
 TEST_CASE("twin by hand: an act stays behind what was launched before it", "[twin]") {
   Sketch sketch;
   sketch.add_program();
@@ -148,9 +151,10 @@ TEST_CASE("twin by hand: an act stays behind what was launched before it", "[twi
   CHECK(times_of(late, {b, 1}) == Times{30, 40, 41});
 }
 
-// First k (stream 0, takes 10), then w (stream 1, 2) after k, l (stream 2, 3). In one hardware
-// queue l is queued behind w: both start at 10. With two slots, w takes none while it waits: l 0-3.
-// With one slot, w and l can start at 10, and w is on the smaller stream: 10-12, then l 12-15.
+// k (stream 0, takes 10), then w (stream 1, takes 2), which waits for k, and l (stream 2, takes 3).
+// In one hardware queue l is queued behind w: both start at time 10. With two slots, w takes no
+// slot while it waits: l 0-3. With one slot, w and l can start at time 10, and w is on the smaller
+// stream: 10-12, then l 12-15.
 TEST_CASE("twin by hand: what waits for another stream has its queue but no slot", "[twin]") {
   Sketch sketch;
   sketch.add_program();
@@ -175,9 +179,9 @@ TEST_CASE("twin by hand: what waits for another stream has its queue but no slot
   CHECK(times_of(slot, {l, 0}) == Times{0, 12, 15});
 }
 
-// k (stream 0) ends at 10. Each op that then starts takes 5, so their threads return at 15 in the
-// order in which the ops started: n, the next op of k's stream, then the ops that wait for k on
-// stream 1 and stream 2. On a limited device n starts last.
+// k (stream 0) ends at time 10. Each op that then starts takes 5, so the threads return at time 15
+// in the order in which their ops started: n, the next op of k's stream, then the ops that wait for
+// k on stream 1 and stream 2. On a limited device n starts last.
 TEST_CASE("twin by hand: the own stream goes first, then the others in order", "[twin]") {
   Sketch sketch;
   for (int i = 0; i < 4; ++i) sketch.add_program();
@@ -201,9 +205,9 @@ TEST_CASE("twin by hand: the own stream goes first, then the others in order", "
   CHECK(returns_at_15() == std::vector<int>{first, second, n});
 }
 
-// c on stream 0 is a call that rank 1 never makes. b on stream 1 stays behind stream 0 and also
-// waits for a later step, which is queued behind c; l is the next op of stream 1. c holds the only
-// slot.
+// c on stream 0 is a call that rank 1 never makes, and holds the only slot. b on stream 1 stays
+// behind stream 0 and also waits for a later step, which is queued behind c. l is the next op of
+// stream 1.
 TEST_CASE("twin by hand: who stays behind a stream that hangs, hangs", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_stream();

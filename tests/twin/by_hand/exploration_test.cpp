@@ -57,9 +57,9 @@ Sketch two_arrival_ranks() {
   return sketch;
 }
 
-/// Adds two sources to thread `sources` of rank 0, `early` and `late`; thread 0 runs a collective
-/// after each. Rank 1 runs the second collective after the first. Returns the second actor of rank
-/// 0.
+/// Adds sources `early` and `late` to thread `sources` of rank 0. Thread 0 runs a first collective
+/// after `early` and a second one after `late`. Rank 1 runs the second collective after the first.
+/// Returns the second actor of rank 0.
 int add_two_collectives(Sketch& sketch, int sources, int first_stream, int second_stream) {
   const int early = add_gated(sketch, sources, sketch.add_stream(0));
   const int late = add_gated(sketch, sources, sketch.add_stream(0));
@@ -75,9 +75,10 @@ int add_two_collectives(Sketch& sketch, int sources, int first_stream, int secon
   return second;
 }
 
-// A device that runs one op at a time. While it runs a collective, two threads queue two more ops
-// on two streams; the one launched first runs next. If this is the other collective, the remaining
-// op never runs, and rank 1 waits for that op before it calls the collective.
+// Checks a device that runs one op at a time. While the device runs a collective, two threads queue
+// two more ops on two streams; the op launched first runs next. If this op is the other collective,
+// the remaining op never runs, and rank 1 waits for the remaining op before it calls the
+// collective.
 void check_next_on_device(const Device& kind, bool sends) {
   Sketch sketch = two_ranks();
   for (int i = 0; i < 2; ++i) sketch.spec.communicators.push_back({{0, 1}, false, false});
@@ -116,8 +117,8 @@ void check_next_on_device(const Device& kind, bool sends) {
 }  // namespace
 
 // If `late` ends first, rank 0 launches `second`, fills the launch queue of its stream, and blocks
-// in `last`. It can then not launch its part of the first collective, for which rank 1 waits before
-// it launches the second.
+// in `last`. Rank 0 can then not launch its part of the first collective, for which rank 1 waits
+// before it launches the second collective.
 TEST_CASE("by hand: a thread that waits for a launch queue is part of a cycle", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int early = add_gated(sketch, 0, sketch.add_stream(0));
@@ -136,8 +137,8 @@ TEST_CASE("by hand: a thread that waits for a launch queue is part of a cycle", 
   check_some_hang(sketch.spec);
 }
 
-// The launch queue has one place for two threads. If `first` takes it, it waits for rank 1, which
-// waits for `second`.
+// Two threads share a launch queue with one place. If `first` takes the place, it waits for rank 1,
+// which waits for `second`.
 TEST_CASE("by hand: who takes the last place of a launch queue of a device", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int other_thread = sketch.add_thread(0);
@@ -154,7 +155,7 @@ TEST_CASE("by hand: who takes the last place of a launch queue of a device", "[t
   check_some_hang(sketch.spec);
 }
 
-// The same with two programs, in which nothing else depends on timing.
+// Two programs share a launch queue with one place; nothing else depends on timing.
 TEST_CASE("by hand: which program takes the last place of a launch queue of a device", "[twin]") {
   Sketch sketch = two_ranks();
   const int other = sketch.add_program(0);
@@ -226,7 +227,8 @@ TEST_CASE("by hand: the order of launches on a stream is that of messages", "[tw
   check_some_hang(sketch.spec);
 }
 
-// Separate streams, but on a device whose hardware queue each op holds to its end.
+// The collectives are on separate streams, but of a device whose hardware queue each op holds to
+// its end.
 TEST_CASE("by hand: the order of launches on a device is that of messages", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int left = sketch.add_stream(0);
@@ -237,8 +239,8 @@ TEST_CASE("by hand: the order of launches on a device is that of messages", "[tw
   check_some_hang(sketch.spec);
 }
 
-// Separate streams, but the first collective stays behind the stream of the second, if the second
-// is launched before it.
+// The collectives are on separate streams. The first collective stays behind the stream of the
+// second, if the second is launched first.
 TEST_CASE("by hand: what a launch stays behind depends on the order of messages", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int stream = sketch.add_stream(0);
@@ -247,8 +249,8 @@ TEST_CASE("by hand: what a launch stays behind depends on the order of messages"
   check_some_hang(sketch.spec);
 }
 
-// `sender` sends to the thread of `first` at its launch, and `slow` to the thread of `second` at
-// its end. If the thread reaches `slow` first, `slow` can end before `sender` is launched.
+// At its launch, `sender` sends to the thread of `first`; at its end, `slow` sends to the thread of
+// `second`. If a thread reaches `slow` first, `slow` can end before `sender` is launched.
 TEST_CASE("by hand: what is launched early may end before something else is launched", "[twin]") {
   for (const bool slow_first : {false, true}) {
     for (const bool first_is_called_first : {false, true}) {
@@ -284,8 +286,8 @@ TEST_CASE("by hand: what is launched early may end before something else is laun
   }
 }
 
-// The thread of rank 0 blocks until both messages are in its inbox; their order decides the end. An
-// unrelated op runs meanwhile.
+// The thread of rank 0 blocks until both messages are in its inbox; the order of the messages
+// decides the end. An unrelated op runs meanwhile.
 TEST_CASE("by hand: the order of messages in an inbox is part of a state", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int gate = add_gated(sketch, 0, sketch.add_stream(0));
@@ -300,8 +302,9 @@ TEST_CASE("by hand: the order of messages in an inbox is part of a state", "[twi
   check_some_hang(sketch.spec);
 }
 
-// `left` and `right` use different streams and block nothing. But the messages that they send at
-// launch are in the inbox in launch order. The two collectives on one stream have the same order.
+// `left` and `right` use different streams and block nothing. But they send messages at their
+// launch, so the messages are in the inbox in launch order. The two collectives are on one stream,
+// in the order of the messages.
 TEST_CASE("by hand: the order of launches is that of messages that leave at launch", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int early = add_gated(sketch, 0, sketch.add_stream(0));
@@ -386,9 +389,9 @@ TEST_CASE("by hand: threads that share a device launch in some order", "[twin]")
   }
 }
 
-// After its first collective, rank 0 can call the other one or, once its slot is back, the first
-// again. The slot is used in place: `taker` reads the acknowledgement of `reader`, and only its own
-// acknowledgement lets `first` continue.
+// After its first collective, rank 0 can call the other collective or, once the slot of the first
+// is free, the first again. The slot is used in place: `taker` reads the acknowledgement of
+// `reader`, and only the acknowledgement of `taker` lets `first` continue.
 TEST_CASE("by hand: an acknowledgement in place goes before or after a message", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int stream = sketch.add_stream(0);
@@ -420,8 +423,8 @@ TEST_CASE("by hand: an acknowledgement in place goes before or after a message",
   check_some_hang(sketch.spec);
 }
 
-// The positions of the threads do not show who holds the lock: `other` releases it before or after
-// the second attempt to take it.
+// The positions of the threads do not show which thread holds the lock: `other` releases it before
+// or after the second attempt to take it.
 TEST_CASE("by hand: who holds a lock is part of a state", "[twin]") {
   Sketch sketch;
   const int twice = sketch.add_program();
@@ -452,8 +455,9 @@ TEST_CASE("by hand: who takes a lock first decides whether two threads hang", "[
   check_some_hang(sketch.spec);
 }
 
-// `keeper` never releases the second lock. `second` can take it earlier only if it gets the first
-// lock in time. `first` releases that lock, and shares a third lock with `beside`.
+// `keeper` takes the second lock and never releases it. `second` can take that lock earlier only if
+// it gets the first lock in time. `first` releases the first lock, and shares a third lock with
+// `beside`.
 TEST_CASE("by hand: a lock is taken after one that another thread has to release", "[twin]") {
   Sketch sketch = two_ranks();
   for (int i = 0; i < 3; ++i) sketch.spec.locks.push_back({0});
@@ -477,8 +481,9 @@ TEST_CASE("by hand: a lock is taken after one that another thread has to release
   check_some_hang(sketch.spec);
 }
 
-// Two threads send on one stream, in either order; rank 1 receives in one order. Afterwards the run
-// continues as if the tags had matched, and two threads that take a lock continue in either order.
+// Two threads send on one stream, in either order; rank 1 receives in one order. The run continues
+// after a mismatch as if the tags had matched, and two threads that take a lock then continue in
+// either order.
 TEST_CASE("by hand: messages that did not match are part of a state", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.locks.push_back({0});
@@ -502,8 +507,8 @@ TEST_CASE("by hand: messages that did not match are part of a state", "[twin]") 
   check_some_hang(sketch.spec);
 }
 
-// Two threads of rank 0 come to a meeting of hosts, once each. Rank 1 comes once, and again when
-// the first of the two has signaled that it continues.
+// Each of two threads of rank 0 comes once to a meeting of hosts. Rank 1 comes once, and comes
+// again when thread 0 has signaled that it continues.
 TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.meetings.push_back({{0, 1}, 0});
@@ -521,8 +526,8 @@ TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", 
   check_some_hang(sketch.spec);
 }
 
-// If the thread reaches `told` first, another thread can launch its op on their shared stream
-// before `other` is launched on it.
+// If the thread reaches `told` first, another thread can launch an op on the stream of `other`
+// before `other` is launched.
 TEST_CASE("by hand: another thread may launch between two launches of a thread", "[twin]") {
   for (const bool other_first : {false, true}) {
     Sketch sketch = two_arrival_ranks();
@@ -558,8 +563,9 @@ TEST_CASE("by hand: threads that call a communicator on two streams do so in som
   check_some_hang(sketch.spec);
 }
 
-// Rank 1 calls the collective after the thread that synchronizes with the stream has continued.
-// This thread continues only if it reaches `synchronize` before the launch.
+// Rank 1 calls the collective only after the thread that synchronizes with the stream has
+// continued. This thread continues only if it reaches `synchronize` before the launch of the
+// collective.
 TEST_CASE("by hand: a thread may wait for a stream before or after a launch on it", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals.push_back({false});
@@ -572,7 +578,8 @@ TEST_CASE("by hand: a thread may wait for a stream before or after a launch on i
   check_some_hang(sketch.spec);
 }
 
-// An op stays behind the stream, and rank 1 waits for this op before it makes the other call.
+// An op stays behind a stream with another thread's call; rank 1 waits for this op before it makes
+// the other call.
 TEST_CASE("by hand: an op may stay behind what another thread launches", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators.push_back({{0, 1}, false, false});
@@ -598,8 +605,8 @@ TEST_CASE("by hand: the launch order of a device is part of a state", "[twin]") 
   check_next_on_device({0, 0, 0, Order::kSerial, false}, true);
 }
 
-// If the first recv takes the message of rank 1, no message is left for the second. Buffered sends
-// are there one after the other; rendezvous sends wait at the same time.
+// If the first recv takes the message of rank 1, no message is left for the second recv. Buffered
+// sends arrive one after the other; rendezvous sends wait at the same time.
 TEST_CASE("by hand: a recv from any rank may take what a later one needs", "[twin]") {
   for (const bool buffered : {false, true}) {
     Sketch sketch = some_ranks(3);

@@ -1,4 +1,4 @@
-// Like actors_and_programs_test.cpp, for section 10 of docs/reference/rules.md.
+// Tests like those of actors_and_programs_test.cpp, for section 10 of docs/reference/rules.md.
 #include <vector>
 
 #include "tests/support/catch.hpp"
@@ -6,10 +6,10 @@
 
 namespace pipesim::twin {
 
-// A on rank 0 takes 10; B on rank 1 reads it and takes 5. If rank 0 dies at 5, A never ends. If it
-// dies at 10, the end of A comes first, and its message is sent: B runs 10-15, so all work is done
-// despite the dead rank. If rank 1 dies at 15, the end of B comes first, and after that no timer
-// counts.
+// A on rank 0 takes 10; B on rank 1 reads A's output and takes 5. If rank 0 dies at time 5, A never
+// ends. If rank 0 dies at time 10, the end of A comes first, and its message is sent: B runs 10-15,
+// so all work is done despite the dead rank. If rank 1 dies at time 15, the end of B comes first,
+// and no timer counts after this end.
 TEST_CASE("twin by hand: what ends at the time of a death has ended", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 2;
@@ -36,7 +36,8 @@ TEST_CASE("twin by hand: what ends at the time of a death has ended", "[twin]") 
   CHECK(late.deaths.empty());
 }
 
-// Rank 1 continues to 20. Nobody waits for rank 0, which is dead at 5 and does not die again at 7.
+// Rank 1 continues until time 20. No rank waits for rank 0, which dies at time 5 and does not die
+// again at time 7.
 TEST_CASE("twin by hand: a death that makes nobody wait is a crash", "[twin]") {
   Sketch sketch = two_ranks();
   const int dead = sketch.add_kernel(0, 0, 10);
@@ -52,8 +53,8 @@ TEST_CASE("twin by hand: a death that makes nobody wait is a crash", "[twin]") {
   CHECK(deaths_of(result) == Deaths{"rank 0 at 5: at a time"});
 }
 
-// Rank 0 works until 5 and dies instead of its set, so rank 1 never sees the event. Or it dies
-// instead of a kernel that must wait for its launch queue until 20.
+// Rank 0 works until time 5 and dies instead of setting the event, so rank 1 waits forever. In the
+// second plan, rank 0 dies instead of a kernel that must wait for its launch queue until time 20.
 TEST_CASE("twin by hand: a rank dies instead of an act", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals.push_back({false});
@@ -79,7 +80,7 @@ TEST_CASE("twin by hand: a rank dies instead of an act", "[twin]") {
   CHECK(stream.verdict == Verdict::kCrashed);
 }
 
-// The collective would end at 5. Rank 1 dies instead, or both ranks die.
+// The collective would end at time 5. Rank 1 dies instead, or both ranks die.
 TEST_CASE("twin by hand: a fatal call kills its rank and is not done", "[twin]") {
   Sketch sketch = two_ranks();
   const int first = sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -98,9 +99,10 @@ TEST_CASE("twin by hand: a fatal call kills its rank and is not done", "[twin]")
         Deaths{"rank 0 at 5: fatal call in act 0#0", "rank 1 at 5: fatal call in act 1#0"});
 }
 
-// Rank 0 arrives at the collective at 0 and is dead at 3. Rank 1 arrives at 10; the end at 15 does
-// nothing. A message sent by 6 can be received at 10, even if its sender is dead at 8. A message of
-// a sender that is dead at 5 cannot.
+// Rank 0 arrives at the collective at time 0 and is dead at time 3. Rank 1 arrives at time 10; the
+// collective would end at time 15, but does not. A message sent by time 6 can be received at time
+// 10, even if its sender is dead at time 8; if its sender is dead at time 5, the message cannot be
+// received.
 TEST_CASE("twin by hand: nothing ends in which a dead rank takes part", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -123,8 +125,8 @@ TEST_CASE("twin by hand: nothing ends in which a dead rank takes part", "[twin]"
   CHECK(waits_of(lost) == Lines{"act 2#0 -> rank 0: dead rank"});
 }
 
-// Rank 0 arrives at 0 and is dead at 3; rank 1 arrives at 5. If rank 0 were alive, the communicator
-// would be initialized at 5.
+// Rank 0 arrives at time 0 and is dead at time 3; rank 1 arrives at time 5. If rank 0 were alive,
+// the communicator would be initialized at time 5.
 TEST_CASE("twin by hand: a communicator with a dead rank is not created", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.communicator(0).at_first_use = true;
@@ -139,9 +141,9 @@ TEST_CASE("twin by hand: a communicator with a dead rank is not created", "[twin
   CHECK(waits_of(result) == Lines{"act 2#0 -> rank 0: dead rank"});
 }
 
-// The kernel fails at 10. If the thread is then in synchronize, the rank dies there. If the thread
-// works until 20, the rank dies at its next launch, or at an await of a stream's event, even one
-// that has fired. If the thread runs to its end, the error stays unnoticed.
+// The kernel fails at time 10. If the thread is then in synchronize, the rank dies there. If the
+// thread works until time 20, the rank dies at its next launch, or at its next await of a stream's
+// event, even if the event has fired. If the thread makes no such step, the error stays unnoticed.
 TEST_CASE("twin by hand: an error of a device kills who looks at it", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals = {{true}, {false}};
@@ -176,9 +178,9 @@ TEST_CASE("twin by hand: an error of a device kills who looks at it", "[twin]") 
   CHECK(unseen.deaths.empty());
 }
 
-// The kernel fails at 10, which frees no thread. A rank dies if its thread is blocked in the launch
-// queue, in the launch itself, or in an await of a stream's event. It does not die in an await of
-// an event that hosts set.
+// The kernel fails at time 10, which frees no thread. A rank dies if its thread is blocked in the
+// launch queue, in the launch itself, or in an await of a stream's event. The rank does not die in
+// an await of an event that hosts set.
 TEST_CASE("twin by hand: an error of a device is seen where a thread waits for it", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals = {{true}, {false}};
@@ -207,8 +209,8 @@ TEST_CASE("twin by hand: an error of a device is seen where a thread waits for i
   CHECK(lives.verdict == Verdict::kStarved);
 }
 
-// Two members of a collective, of which the first fails at 5. Its thread has ended, so its rank
-// lives on.
+// The first of two members of a collective fails at time 5. The thread of this member has ended, so
+// its rank lives on.
 TEST_CASE("twin by hand: a collective waits for a member that has failed", "[twin]") {
   Sketch sketch = two_ranks();
   for (int rank : {0, 1}) sketch.actor(sketch.add_kernel(rank, rank, 5)).collective = 0;
@@ -226,9 +228,9 @@ TEST_CASE("twin by hand: a collective waits for a member that has failed", "[twi
         Deaths{"rank 0 at 5: device error in act 0#0", "rank 1 at 5: device error in act 1#0"});
 }
 
-// A collective of 9 ends before the link goes down at 10; one of 10 does not. The error is due 7
-// after that and seen at the next poll at 20, on both streams. By then the run is quiescent, unless
-// a kernel runs to 30.
+// A collective that takes 9 ends before the link goes down at time 10; a collective that takes 10
+// does not. The error is due at time 17, and the next poll, at time 20, finds it on both streams.
+// By then the run is quiescent, unless a kernel runs until time 30.
 TEST_CASE("twin by hand: what runs over a link that goes down hangs", "[twin]") {
   Sketch sketch = two_ranks();
   const int first = sketch.add_calls(0, 0, {collective_call(0, 1, 9)});
@@ -256,9 +258,9 @@ TEST_CASE("twin by hand: what runs over a link that goes down hangs", "[twin]") 
   CHECK(before.verdict == Verdict::kCrashed);
 }
 
-// The link is down from 10 on. A send of 6 that meets its recv at 5 hangs. The link of the send
-// counts; the link of the recv counts only if the send has none. A buffered send of 10 hangs alone;
-// a message that is already buffered is received over no link.
+// The link is down from time 10 on. A send of 6 that meets its recv at time 5 hangs. The link of
+// the send counts; the link of the recv counts only if the send has no link. A buffered send of 10
+// hangs alone; a message that is already buffered is received over no link.
 TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
   Sketch sketch = two_ranks();
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
@@ -284,8 +286,9 @@ TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
         Lines{"act 0#0 -> rank 1: failed link", "act 2#0 -> act 0#0: peer of a message"});
 }
 
-// Rank 0 cannot arrive at 5, because its link is down, and rank 1 waits for it from 7 on. A second
-// thread of rank 0 that cannot arrive stays blocked, although the first one arrived at 0.
+// Rank 0 cannot arrive at time 5, because its link is down; rank 1 waits for rank 0 from time 7 on.
+// At time 4, rank 0 arrives in time. If a second thread of rank 0 arrives at time 0, the
+// communicator is initialized at time 7, but the first thread stays blocked.
 TEST_CASE("twin by hand: a rank does not arrive at a creation over a link that is down", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.communicator(0).at_first_use = true;
@@ -311,9 +314,10 @@ TEST_CASE("twin by hand: a rank does not arrive at a creation over a link that i
   CHECK(waits_of(second) == Lines{"act 1#0 -> rank 1: failed link"});
 }
 
-// The call of rank 1 is queued behind a kernel of 100, so the collective would end at 105. Launched
-// at 0 with a timeout, both calls are seen at 104; at 105 the end would come first. With polls at
-// multiples of 8, they are seen at 24.
+// The call of rank 1 is queued behind a kernel of 100, so the collective ends at time 105. Both
+// calls are launched at time 0. With a timeout of 105, the end comes first; with 104, both calls
+// time out at time 104. With a timeout of 20 and polls at multiples of 8, both calls time out at
+// time 24.
 TEST_CASE("twin by hand: the watchdog looks at what was launched long ago", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -336,8 +340,8 @@ TEST_CASE("twin by hand: the watchdog looks at what was launched long ago", "[tw
         Deaths{"rank 0 at 24: watchdog in act 0#0", "rank 1 at 24: watchdog in act 2#0"});
 }
 
-// Rank 0 calls on two communicators at 0 and 4, rank 1 on neither: the second op is seen first. The
-// waits are those of the quiescent state at 4.
+// Rank 0 makes calls at times 0 and 4, on two communicators; rank 1 makes none. The second op times
+// out first, at time 14. The waits are those of the quiescent state at time 4.
 TEST_CASE("twin by hand: the watchdog names the first act whose time has come", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators.push_back(sketch.spec.communicators[0]);
@@ -352,7 +356,7 @@ TEST_CASE("twin by hand: the watchdog names the first act whose time has come", 
   CHECK(waits_of(result) ==
         Lines{"act 0#0 -> rank 1: peer of a collective", "act 2#0 -> act 0#0: stream order"});
 
-  // Equal deadlines: the watchdog names the first op of the stream; both are seen at 34.
+  // The two ops time out at time 34, the first poll: the watchdog names the first op of the stream.
   sketch.communicator(1).timeout = 30;
   sketch.spec.poll = 34;
   CHECK(deaths_of(simulate(sketch.spec)) ==
@@ -360,9 +364,9 @@ TEST_CASE("twin by hand: the watchdog names the first act whose time has come", 
   CHECK(times_of(result, {group, 0}) == Times{4, -1, -1});
 }
 
-// A thread blocked in an initialization at 5 is seen at 15; `poll` does not apply. The timeout of
-// an await counts from its entry at 5, and the launch overhead of a step counts as well. A step
-// that is done in time causes no timeout.
+// A thread blocked in an initialization at time 5 times out at time 15; `poll` does not apply. The
+// timeout of an await counts from its entry at time 5, and includes the launch overhead of the
+// step. A step that is done in time causes no timeout.
 TEST_CASE("twin by hand: threads have timeouts of their own", "[twin]") {
   Sketch init = two_ranks();
   init.spec.poll = 4;
@@ -373,7 +377,7 @@ TEST_CASE("twin by hand: threads have timeouts of their own", "[twin]") {
   CHECK(deaths_of(simulate(init.spec)) ==
         Deaths{"rank 0 at 15: timeout in act 1#0, after the rest"});
 
-  // Rank 0 connects at 5, and rank 1 never does.
+  // Rank 0 connects at time 5, and rank 1 never does.
   Sketch connection = two_ranks();
   connection.communicator(0).connects = true;
   connection.communicator(0).heartbeat = 7;
@@ -400,9 +404,9 @@ TEST_CASE("twin by hand: threads have timeouts of their own", "[twin]") {
   CHECK(simulate(work.spec).verdict == Verdict::kCompleted);
 }
 
-// Ranks 0, 1 and 3 are on one host. Rank 1 dies at 3: the other ranks of its host follow at 8, and
-// start no launcher themselves. Rank 2 dies at 8 by the list, which comes first; its host has no
-// other rank.
+// Ranks 0, 1 and 3 are on one host. Rank 1 dies at time 3: the other ranks of its host follow at
+// time 8, and start no launcher themselves. Rank 2 dies at time 8 by the list of deaths, which
+// comes before the launcher; the host of rank 2 has no other rank.
 TEST_CASE("twin by hand: the launcher ends the host of a dead rank", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 4;
@@ -417,8 +421,8 @@ TEST_CASE("twin by hand: the launcher ends the host of a dead rank", "[twin]") {
                                     "rank 0 at 8: launcher", "rank 3 at 8: launcher"});
 }
 
-// Four timers at 10: a thread of rank 0; the watchdog of rank 1; a link error of rank 2, whose
-// buffered send hangs from 0 on; and the list, which names rank 3.
+// Four timers are due at time 10: a timeout of a thread of rank 0; the watchdog of rank 1; a link
+// error of rank 2, whose buffered send hangs from time 0 on; and the death of rank 3 in the list.
 TEST_CASE("twin by hand: timers of one time come in their order", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 4;
@@ -440,8 +444,8 @@ TEST_CASE("twin by hand: timers of one time come in their order", "[twin]") {
                "rank 1 at 10: watchdog in act 1#0", "rank 0 at 10: timeout in act 0#0"});
 }
 
-// A (takes 1, rank 0) -> B in place (1, rank 1) -> C (5, rank 1), one slot each. B ends at 2 and is
-// dead at 4, before C acknowledges: the slot of A never comes back.
+// A (rank 0, takes 1) -> B in place (rank 1, takes 1) -> C (rank 1, takes 5), one slot each. B ends
+// at time 2, and rank 1 is dead at time 4, before C acknowledges: the credit of A never returns.
 TEST_CASE("twin by hand: what a dead rank has lent does not come back", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 2;

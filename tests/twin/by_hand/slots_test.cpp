@@ -1,5 +1,5 @@
-// The twin's flows of collectives [9.4], and ops that take their kernel slots one by one [5.3]. The
-// expectations are counted by hand.
+// Tests of the twin's flows of collectives [9.4], and of ops that take their kernel slots one by
+// one [5.3]. The expectations are counted by hand.
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -19,8 +19,8 @@ Call flow_call(Flow flow, int root, int steps, std::int64_t takes) {
 
 }  // namespace
 
-// Rank 1 is busy until 20. The root runs alone, 0 to 5, rank 1 from 20 to 25. Without steps, or if
-// the root is late, each waits for the other.
+// Rank 1 is busy until time 20. The root runs alone, 0-5, and rank 1 runs 20-25. If the flow has no
+// buffer steps, or the root is late, each rank waits for the other.
 TEST_CASE("twin by hand: the root of a broadcast does not wait", "[twin]") {
   Sketch sketch = two_ranks();
   const int root = sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 1, 5)});
@@ -41,7 +41,7 @@ TEST_CASE("twin by hand: the root of a broadcast does not wait", "[twin]") {
 }
 
 // The buffer to rank 1 has 8 steps. The third broadcast of 4 steps waits until rank 1 has arrived
-// at the first, at 20, and runs from 20 to 25.
+// at the first, at time 20, and runs 20-25.
 TEST_CASE("twin by hand: flows share the eight steps of a buffer", "[twin]") {
   Sketch sketch = two_ranks();
   int last = 0;
@@ -55,7 +55,8 @@ TEST_CASE("twin by hand: flows share the eight steps of a buffer", "[twin]") {
   CHECK(times_of(result, {last, 0}) == Times{0, 10, 25});
 }
 
-// Rank 1 is missing: in the second broadcast, the root waits for free steps in its buffer.
+// Rank 1 makes no call: in the second broadcast, the root waits for free steps in the buffer to
+// rank 1.
 TEST_CASE("twin by hand: who never takes a flow is waited for", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 8, 5)});
@@ -65,9 +66,9 @@ TEST_CASE("twin by hand: who never takes a flow is waited for", "[twin]") {
   CHECK(waits_of(result) == Lines{"act 1#0 -> rank 1: peer of a collective"});
 }
 
-// Two kernels of 3 slots each on a device with 4 slots, on two streams. The second takes the
-// remaining slot, and starts when the first has ended. An op that takes its slots as a whole takes
-// none, and a third kernel of 1 slot goes first.
+// Two kernels that need 3 slots each, on two streams of a device with 4 slots. The second kernel
+// takes the remaining slot, and starts when the first kernel has ended. A kernel that takes its
+// slots as a whole takes none, so a third kernel of 1 slot goes first.
 TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
   const auto with = [](bool whole) {
     Sketch sketch = two_ranks();
@@ -87,9 +88,9 @@ TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
   with(true);
 }
 
-// A device with 6 slots, of which a kernel has 3. The next kernel needs 4 slots and takes them
-// `gang` at a time. One by one, it takes 3, and none is left; in pairs, it takes 2, and a third
-// kernel gets the last one; all at once, it takes none, and a fourth kernel gets its 2 as well.
+// A device with 6 slots, of which a kernel has 3. The next kernel needs 4 slots and takes `gang`
+// slots at a time. One by one, it takes 3, and none is left. In pairs, it takes 2, and a third
+// kernel gets the last slot. All at once, it takes none, so a fourth kernel also gets its 2 slots.
 TEST_CASE("twin by hand: an op takes its slots in gangs", "[twin]") {
   struct Row {
     int gang;
@@ -117,8 +118,8 @@ TEST_CASE("twin by hand: an op takes its slots in gangs", "[twin]") {
   }
 }
 
-// Each rank has 4 slots, and makes calls of 3 slots on two communicators, in opposite orders: each
-// rank starts half of the other call.
+// Each rank has 4 slots, and makes calls of 3 slots on two communicators. The ranks make the calls
+// in opposite orders, so each rank starts only a part of its second call.
 TEST_CASE("twin by hand: half of a kernel holds its slots", "[twin]") {
   const auto with = [](int slots) {
     Sketch sketch = two_ranks();

@@ -1,5 +1,5 @@
-// Requests that a caller can make of a run; tests/twin covers the results. Also ops that wait for
-// other streams (docs/reference/rules.md, 5.4), with the edges of their wait-for graph in order,
+// Options of a run, such as an early end; tests/twin covers the results of runs. Also ops that wait
+// for other streams (docs/reference/rules.md, 5.4): the order of their edges in the wait-for graph,
 // which the twin does not compare.
 #include "sim/engine.hpp"
 
@@ -25,13 +25,14 @@ using sim::Time;
 
 namespace {
 
-// Actor a, then b, which reads a's output, on one thread and one stream.
+// Actor a, and actor b, which reads a's output, on one thread and one stream.
 const char* const kTwo =
     "schema: 1\nstreams: {s: {}}\nactors:\n"
     "  a: {stream: s, source: 3, slots: 1, takes: 2us, launch_overhead: 1us}\n"
     "  b: {stream: s, reads: [a], takes: 3us}\n";
 
-// A plan with one program and several streams per rank, and a communicator of all ranks.
+// A plan under construction, with one program and several streams per rank, and a communicator of
+// all ranks.
 struct Programs {
   explicit Programs(std::uint32_t ranks, std::uint32_t streams) : builder(ranks) {
     std::vector<RankId> all;
@@ -82,10 +83,10 @@ struct Programs {
   }
 
   PlanBuilder builder;
-  std::vector<std::vector<ActorId>> programs;  // per rank
+  std::vector<std::vector<ActorId>> programs;  // steps by rank
 };
 
-// Returns start and end of all ops as "0-10 10-20"; a time that never happened is empty.
+// Returns the start and end of all ops, as "0-10 10-20"; a time that never happened is empty.
 std::string times_of(const sim::Outcome& outcome) {
   const auto text = [](Time time) { return time == sim::kNever ? "" : std::to_string(time.ns); };
   std::string all;
@@ -99,7 +100,7 @@ std::string times_of(const sim::Plan& plan) {
   return times_of(sim::run(plan, {.keep_op_times = true}));
 }
 
-// Returns the edges as "1#0 -> 0#0 data", in the order of the graph.
+// Returns the edges in the order of the graph, as "1#0 -> 0#0 data".
 std::vector<std::string> waits_of(const sim::Plan& plan) {
   const sim::WaitGraph graph = sim::wait_graph(plan, sim::run(plan).state);
   const auto text = [&](std::uint32_t index) {
@@ -144,9 +145,10 @@ TEST_CASE("a run can be ended after any number of events", "[sim][engine]") {
   }
 }
 
-// The thread enters a#1 at 0 and launches it at 1. With one slot, a#2 must wait for b#1. The launch
-// of b#1 at 1 gives the slot back, because its message leaves at launch on the same thread. So a#2
-// is entered at 1 and launched at 2, and a#3 is entered at 2 and launched at 3.
+// The thread enters a#1 at time 0 and launches it at time 1. With one slot, a#2 must wait for b#1.
+// The launch of b#1 at time 1 gives the slot back, because its message leaves at launch on the same
+// thread. So a#2 is entered at time 1 and launched at time 2, and a#3 is entered at time 2 and
+// launched at time 3.
 TEST_CASE("a run can be ended at the moment when an act is entered", "[sim][engine]") {
   const models::Lowered lowered = testing::lowered_of(kTwo);
   const sim::ActorId a{0};
@@ -186,7 +188,8 @@ TEST_CASE("the log has the lines of the host threads in their order", "[sim][eng
   CHECK(sim::run(lowered.plan).log.empty());
 }
 
-// a takes 10, b 1. With `ahead` 0, b#k starts at the end of a#k; with 1, at the end of a#(k+1).
+// a takes 10, b takes 1. With `ahead` 0, b#k starts at the end of a#k; with `ahead` 1, at the end
+// of a#(k+1).
 TEST_CASE("an act starts after an act of another stream", "[sim][engine]") {
   for (const std::uint32_t ahead : {0U, 1U}) {
     Programs programs(1, 2);
@@ -199,7 +202,7 @@ TEST_CASE("an act starts after an act of another stream", "[sim][engine]") {
   }
 }
 
-// c waits for both ops: the later one counts, whatever the order.
+// c waits for a and b: the op that ends later counts, whatever the order of the waits.
 TEST_CASE("an act starts after all acts that it names", "[sim][engine]") {
   for (const bool first : {false, true}) {
     Programs programs(1, 3);
@@ -231,8 +234,8 @@ TEST_CASE("what an act stays behind is known at its launch", "[sim][engine]") {
 }
 
 // k takes 10, w 2 after k, and l 3, on three streams. With one hardware queue, l is queued behind
-// w. With two slots, w takes none while it waits. With one slot, both w and l can start at 10; w is
-// first, because its stream has the smaller id.
+// w. With two slots, w takes none while it waits. With one slot, both w and l can start at time 10;
+// w is first, because its stream has the smaller id.
 TEST_CASE("what waits for another stream has its queue on the device, but no slot",
           "[sim][engine]") {
   const auto times = [](std::uint32_t hardware_queues, std::uint32_t resident) {
@@ -250,8 +253,8 @@ TEST_CASE("what waits for another stream has its queue on the device, but no slo
   CHECK(times(0, 1) == "0-10 10-12 12-15");
 }
 
-// k is on a stream without a device. w waits for k on a stream of a device with one slot, on which
-// no other op ends.
+// k is on a stream without a device. w waits for k, on a stream of a device with one slot, where no
+// other op ends.
 TEST_CASE("an act that ends starts what waits on a limited device", "[sim][engine]") {
   Programs programs(1, 2);
   const ActorId k = programs.op(0, 0, 10);
@@ -263,8 +266,8 @@ TEST_CASE("an act that ends starts what waits on a limited device", "[sim][engin
 }
 
 // Rank 1 never calls c (stream 0), which holds the only slot. Two more ops are queued behind c. b
-// waits for the second of them, for c, and for the ops that stream 0 has at its launch, before the
-// second; e is queued behind b.
+// waits for the second of these ops, for c, and for the ops that are on stream 0 when b is
+// launched: c and the first op. e is queued behind b.
 TEST_CASE("the waits of an act for other streams come first, in order", "[sim][engine]") {
   Programs programs(2, 2);
   sim::CallSpec call;
@@ -289,8 +292,8 @@ TEST_CASE("the waits of an act for other streams come first, in order", "[sim][e
                                  "4#0 -> 3#0 stream order"});
 }
 
-// The op that b needs is not launched. Its stand-in is the next op of the program, which waits for
-// the thread; the thread is blocked in b.
+// b needs the second op of a, which is launched after b. If b blocks its thread, a is never
+// launched: b waits for the next op of the program (a#0), which waits for the thread.
 TEST_CASE("an act may wait for one that its own thread has not launched", "[sim][engine]") {
   for (const bool blocking : {false, true}) {
     Programs programs(1, 2);
@@ -308,7 +311,8 @@ TEST_CASE("an act may wait for one that its own thread has not launched", "[sim]
   }
 }
 
-// After 2^32 - 2, the tags of three messages continue with 2^31 - 1 and 0, or with 2^32 - 1 and 0.
+// The tags of three messages start with 2^32 - 2 and continue with 2^31 - 1 and 0, or with 2^32 - 1
+// and 0.
 TEST_CASE("tags step with each act, modulo 2^32", "[sim][engine]") {
   const auto mismatches = [](std::uint32_t step_of_send, std::uint32_t step_of_receive) {
     Programs programs(2, 1);

@@ -11,7 +11,7 @@ using namespace pipesim::sim;
 
 namespace {
 
-// The same queue as a sorted list: slow, but obviously right.
+// The event queue as a sorted list: slow, but obviously right.
 class ListQueue {
  public:
   void push(Time time, Priority priority, std::uint32_t target) {
@@ -34,7 +34,7 @@ class ListQueue {
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
-  // Returns small and large numbers equally often.
+  // Returns numbers of all magnitudes, from small to large, equally often.
   std::int64_t any_size() { return (std::int64_t{1} << below(40)) + below(100); }
   std::uint32_t below(std::uint32_t limit) {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
@@ -52,7 +52,7 @@ TEST_CASE("events come in the order of time, priority and arrival", "[sim][event
   for (int round = 0; round < 200; ++round) {
     EventQueue queue;
     ListQueue list;
-    // Few different delays cause many equal times; 0 is the current time.
+    // The few different delays make many times equal; delay 0 is the current time.
     const std::uint32_t delays = 1 + random.below(6);
     std::uint32_t target = 0;
     for (int step = 0; step < 300; ++step) {

@@ -1,4 +1,5 @@
-// Rules 11. A program of a few lines, written from the text of the rules, computed the numbers.
+// Section 11 of docs/reference/rules.md. A short program written from the text of that section
+// computed the numbers.
 #include "sim/jitter.hpp"
 
 #include <algorithm>
@@ -91,7 +92,7 @@ TEST_CASE("free durations are of every magnitude", "[sim][jitter]") {
     below_100 += ns < 100 ? 1 : 0;
     above_100k += ns > 100'000 ? 1 : 0;
   }
-  // 21 of the 144 pairs of halves give octave 5 or less, and 21 give octave 17 or more.
+  // Octave 5 or less comes from 21 of the 144 pairs of halves, octave 17 or more from another 21.
   CHECK(below_100 > 130);
   CHECK(above_100k > 100);
 }
@@ -102,7 +103,7 @@ TEST_CASE("without jitter a seed changes nothing", "[sim][jitter]") {
 }
 
 TEST_CASE("a run takes the times that its seed draws", "[sim][jitter]") {
-  // One thread; a and b have a stream each, so the drawn durations show unchanged.
+  // One thread launches a and b, each on its own stream, so the drawn durations show unchanged.
   const models::Lowered lowered = testing::lowered_of(
       "schema: 1\nstreams: {s: {}, t: {}}\nactors:\n"
       "  a: {stream: s, source: 3, slots: 3, takes: 2us, launch_overhead: 1us}\n"

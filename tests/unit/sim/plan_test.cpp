@@ -1,5 +1,5 @@
-// The layout that the builder makes, and the plans it refuses. A failed check ends the program, so
-// each runs in a separate process.
+// Layout of the plans that the builder makes, and the plans that it refuses. A failed check ends
+// the program, so each refused plan is built in a separate process.
 #include "sim/plan.hpp"
 
 #include <csignal>
@@ -16,9 +16,10 @@ using namespace pipesim::sim;
 
 namespace {
 
-// Rank 0 has streams 0 to 3, rank 1 has stream 4; each rank has a program. Actors 0, 1 and 2 have
-// three ops each, on streams 0, 1 and 2. Actor 3 has two ops on stream 3, and actor 4 is on rank 1.
-// Actor 5 is a record on stream 3, actor 6 a step of the host, and actor 7 calls on stream 3.
+// Returns a builder. Rank 0 has streams 0 to 3, rank 1 has stream 4; each rank has a program.
+// Actors 0, 1 and 2 have three ops each, on streams 0, 1 and 2. Actor 3 has two ops on stream 3,
+// and actor 4 is on rank 1. Actor 5 is a record on stream 3, actor 6 a step of the host, and actor
+// 7 calls on stream 3.
 PlanBuilder some_builder() {
   PlanBuilder builder(2);
   for (const std::uint32_t rank : {0U, 1U}) {
@@ -61,7 +62,7 @@ Plan built(PlanBuilder& builder) {
   return builder.build();
 }
 
-// Whether `action` fails a check of the builder.
+// Whether a check of the builder fails in `action`.
 template <typename Action>
 bool fails(Action action) {
   std::fflush(nullptr);
@@ -140,7 +141,7 @@ TEST_CASE("an actor stays behind another stream of its rank", "[sim][plan]") {
   CHECK(refuses_behind(6, 0));
 }
 
-// Actor 2 waits for stream 1 and, after it, actor 0; actor 3 (twice), 1 and 7 wait for stream 0.
+// Actor 2 waits for stream 1 and then for actor 0; actors 1, 3 (twice) and 7 wait for stream 0.
 TEST_CASE("each stream knows the streams on which acts wait for it", "[sim][plan]") {
   PlanBuilder builder = some_builder();
   builder.add_after(ActorId{3}, ActorId{0}, 1);

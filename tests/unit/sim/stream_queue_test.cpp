@@ -29,8 +29,8 @@ void check_items(const Pair& pair, const sim::StreamBlocks& blocks) {
 
 }  // namespace
 
-// Phases in which queues mostly grow or mostly shrink: blocks are added, reused while full, and
-// used from their start again.
+// Queues mostly grow or mostly shrink, phase by phase, so that blocks are added, reused while full,
+// and reused from their start.
 TEST_CASE("queues of streams give back what was pushed, in order", "[sim]") {
   std::mt19937 random(1);
   sim::StreamBlocks blocks;

@@ -1,4 +1,5 @@
-// Every error code is explained, its example is true, and an expected output contains the code.
+// Checks that every error code is explained, that its example gives the error, and that an expected
+// output contains the code.
 #include "models/codes.hpp"
 
 #include <algorithm>
@@ -20,12 +21,12 @@ using testing::contains;
 
 namespace {
 
-// Codes that a user cannot provoke at will, so no expected output contains them.
+// Whether a user cannot provoke the error at will, so that no expected output contains its code.
 bool is_seldom(Code code) {
   return code == Code::kMemory || code == Code::kGraphviz || code == Code::kContradiction;
 }
 
-// One side of an example: a scenario, or command lines.
+// Returns one side of the code's example: a scenario, or command lines.
 std::string side(const CodeInfo& info, char mark) {
   std::istringstream lines{std::string(info.example)};
   std::string text;

@@ -46,7 +46,8 @@ TEST_CASE("misspelt commands and options are told with the nearest", "[app][comm
                  "error[E1501]: unknown command 'rnu'\n  help: did you mean 'run'?"));
   CHECK(contains(command({"run", "--jsn", "x"}).err, "did you mean '--json'?"));
   CHECK(command({"run", "--jsn", "x"}).code == 2);
-  // No abbreviations: a prefix that is unique today can become ambiguous tomorrow.
+  // The command line has no abbreviations: a prefix that is unique today can become ambiguous
+  // tomorrow.
   CHECK(command({"run", "--js", "x"}).code == 2);
 }
 
@@ -85,7 +86,7 @@ TEST_CASE("a dash is standard input", "[app][command_line]") {
 TEST_CASE("files that cannot be read or written exit with 74", "[app][command_line]") {
   CHECK(command({"run", "no/such/file.yaml"}).code == 74);
   CHECK(contains(command({"run", "no/such/file.yaml"}).err, "No such file or directory"));
-  CHECK(command({"run", "scenarios"}).code == 2);  // a folder must be a record; this folder is not
+  CHECK(command({"run", "scenarios"}).code == 2);  // this folder is not a record
   const Result result = command({"run", "-", "--dot", "no/such/folder/x.dot"}, kSmall);
   CHECK(result.code == 74);
   CHECK(result.out.empty());

@@ -17,7 +17,7 @@ using testing::contains;
 
 namespace {
 
-// Returns the first bytes of a file in `format`.
+// Returns the first bytes that a file in `format` must have.
 std::string begin_of(const std::string& format) {
   if (format == "svg") return "<";
   if (format == "png") return "\x89PNG\r\n";
@@ -48,7 +48,7 @@ std::string drawn_if_it_fits(const std::string& scenario, const std::string& wha
   return result.code == 0 ? testing::file_text(path) : std::string();
 }
 
-// The number of arrows compared with the plan, per kind of picture.
+// Number of arrows compared with the plan, by kind of picture.
 struct ArrowCounts {
   std::size_t stages = 0;
   std::size_t rows = 0;
@@ -104,7 +104,7 @@ TEST_CASE("every picture of every shipped scenario is drawn", "[app][draw]") {
   for (const auto& entry : std::filesystem::directory_iterator("scenarios")) {
     const std::string scenario = entry.path().string();
     for (const std::string what : {"timeline", "wait-for", "tasks", "stages", "memory"}) {
-      // draw makes the other two formats from these two, which takes ten times as long.
+      // draw makes the other formats from DOT and SVG, which takes ten times as long.
       for (const std::string format : {"dot", "svg"}) {
         const std::string path = folder / ("picture." + format);
         const auto result = command({"draw", scenario, "--what", what, "-o", path});
@@ -188,7 +188,7 @@ TEST_CASE("copies of a rank are one, unless asked otherwise", "[app][draw]") {
   CHECK_FALSE(contains(some, "Zeros"));
 }
 
-// 1,024 sums of 30 us per rank in a step of 108 ms: each is narrower than a pixel.
+// Each rank makes 1,024 sums of 30 us in a step of 108 ms: each sum is narrower than a pixel.
 TEST_CASE("a row of work too short to see one by one is no row without work", "[app][draw]") {
   const std::string text = R"yaml(schema: 1
 parallel: {pipeline: 1, tensor: 2}
@@ -230,7 +230,7 @@ TEST_CASE("what a class of ranks has more or less than another is said", "[app][
   // Inner stages receive activations and send gradients; the first stage does not.
   CHECK(contains(picture, ">compared with ranks 0-4, 6-15 (x15)<"));
   CHECK(contains(picture, "stroke=\"#c1121f\" stroke-width=\"2.5\""));
-  // Rank 0 is at the top.
+  // The row with rank 0 is at the top.
   CHECK(picture.find(">ranks 0-4, 6-15 (x15)<") < picture.find(">rank 5<"));
   CHECK(picture.find(">rank 5<") < picture.find(">ranks 16-47 (x32)<"));
 }
@@ -267,7 +267,8 @@ TEST_CASE("what is too large is refused with advice", "[app][draw]") {
 }
 
 TEST_CASE("what a cycle does over and over is drawn twice and counted", "[app][draw]") {
-  // Each rank receives from the next before it sends: two ops of each rank are on the cycle.
+  // Each rank receives from the next rank before it sends, so two ops of each rank are on the
+  // cycle.
   const testing::Folder folder;
   const std::string path =
       folder.write("ring.yaml",
@@ -276,7 +277,8 @@ TEST_CASE("what a cycle does over and over is drawn twice and counted", "[app][d
                    "    - {send: pp, to: (rank + 599) % 600, bytes: 1MiB}\n");
   const std::string picture = folder / "ring.svg";
   REQUIRE(command({"draw", path, "--what", "wait-for", "-o", picture}).code == 0);
-  // The repeated part of the cycle covers ranks 1 to 599: one op of some ranks, two of the others.
+  // The repeated part of the cycle covers ranks 1 to 599, with one op of some ranks and two ops of
+  // the others.
   CHECK(contains(testing::file_text(picture), "x 599 ranks"));
   const auto result = command({"draw", path, "--what", "wait-for", "--all", "-o", picture});
   CHECK(result.code == 2);

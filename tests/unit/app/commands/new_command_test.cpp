@@ -35,7 +35,7 @@ struct Promise {
   std::string text;
 };
 
-// Finds lines such as "#   pipesim run FILE --set a=b   completes".
+// Returns the promises in lines such as "# pipesim run FILE --set a=b completes".
 std::vector<Promise> promises(const std::string& text, const std::string& path) {
   const std::string prefix = "#   pipesim ";
   std::vector<Promise> result;
@@ -79,7 +79,7 @@ void keep(const Promise& promise) {
   } else if (says("prints") || says("draws")) {
     CHECK(result.code == 0);
   } else {
-    // lint's first finding about the model.
+    // The first finding of lint about the model.
     CHECK(says("names the buffers"));
     CHECK(result.code == 1);
     CHECK(contains(result.out, "'Buffer-"));
@@ -87,7 +87,8 @@ void keep(const Promise& promise) {
   }
 }
 
-// The number of ranks that are simulated; the number of all ranks if the job does not fold.
+// Returns the number of ranks that are simulated, which is the number of all ranks if the job does
+// not fold.
 std::size_t simulated_ranks(const std::string& text, const testing::Settings& settings,
                             std::uint32_t ranks) {
   const models::TaskGraph graph = testing::scenario_of(text, settings).graph;
@@ -148,8 +149,8 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
   }
 }
 
-// Tests two hosts, hosts of 8 devices, and no cluster. Doubling the replicas adds no simulated
-// rank.
+// Compares jobs on two hosts, on hosts of 8 devices, and without a cluster. Doubling the replicas
+// adds no simulated rank.
 TEST_CASE("starting scenarios are simulated with few ranks, with a cluster and without",
           "[app][new][folding]") {
   using Settings = testing::Settings;
@@ -169,7 +170,8 @@ TEST_CASE("starting scenarios are simulated with few ranks, with a cluster and w
          return Settings{{"tp", "8"}, {"dp", std::to_string(ranks / 8)}};
        }},
   };
-  // These have no replicas, or their ranks depend on one another through the reads of actors.
+  // The scenarios `actors`, `model` and `schedule` have no replicas, or their ranks depend on one
+  // another through the reads of actors.
   const std::set<std::string> others = {"actors", "model", "schedule"};
   for (const app::StartingScenario& scenario : app::starting_scenarios()) {
     const std::string kind(scenario.kind);
@@ -221,7 +223,7 @@ TEST_CASE("new overwrites nothing", "[app][new]") {
   CHECK(result.err == "error[E1602]: '" + path +
                           "' already exists; not overwritten\n  help: see 'pipesim help E1602'\n");
   CHECK(content(path) == "mine");
-  // `new` does not write through a dangling link either.
+  // `new` also does not write through a dangling link.
   std::filesystem::create_symlink(folder / "nothing", folder / "link");
   CHECK(command({"new", "-o", folder / "link"}).code == 74);
   CHECK(!std::filesystem::exists(folder / "nothing"));

@@ -122,7 +122,7 @@ TEST_CASE("chunks and directions have colours of their own", "[app][draw]") {
   const std::string one = drawn({"scenarios/pipeline_1f1b.yaml"}, "timeline", "svg");
   CHECK(contains(one, ">forward<"));
   CHECK_FALSE(contains(one, "chunk"));
-  // 3 x 6 ms out of 66 ms.
+  // The bubble is 3 x 6 ms of 66 ms.
   CHECK(contains(one, "bubble 27.3 %"));
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("a timeline shows a part, as wide as asked, on a dark page", "[app][dr
     CAPTURE(what);
     CHECK(contains(dark, "\"#0d1117\""));
     CHECK_FALSE(contains(light, "\"#0d1117\""));
-    // The command in the footer can need one more line.
+    // In the dark picture, the command in the footer can need one more line.
     const std::size_t texts = testing::texts_of(light).size();
     CHECK(testing::texts_of(dark).size() >= texts);
     CHECK(testing::texts_of(dark).size() <= texts + 1);
@@ -180,7 +180,7 @@ TEST_CASE("the rank that others wait for in vain is marked", "[app][draw]") {
 TEST_CASE("memory has a scale, weights below, and a limit", "[app][draw]") {
   const std::string svg =
       drawn({"scenarios/pipeline_1f1b.yaml"}, "memory", "svg", {"--limit", "16GiB"});
-  // 12 GiB of weights; activations of 2 GiB: 4 on rank 0, 1 on rank 3.
+  // Weights take 12 GiB, and each activation 2 GiB: rank 0 has 4 activations, rank 3 has 1.
   for (const std::string text : {">peak 20 GiB<", ">peak 14 GiB<", ">limit 16 GiB<",
                                  ">4 GiB too much<", ">10 GiB<", "12 GiB all the time"}) {
     CAPTURE(text);

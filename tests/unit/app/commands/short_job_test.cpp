@@ -17,7 +17,7 @@ using testing::contains;
 
 namespace {
 
-// Returns the block of the page after "This is Megatron's 4 x 2 job".
+// Returns the YAML after "This is Megatron's 4 x 2 job" in docs/reference/schedules.md.
 std::string job() {
   const std::string page = testing::file_text("docs/reference/schedules.md");
   const std::string fence = "```yaml\n";
@@ -27,7 +27,7 @@ std::string job() {
   return page.substr(begin, page.find("```\n", begin) - begin);
 }
 
-// Returns the same job without data-parallel replicas: pipeline 4 x tensor 2.
+// Returns job() without data-parallel replicas: pipeline 4 x tensor 2.
 std::string job_of_8() {
   std::string text = job();
   const std::string data = ", data: 2";
@@ -101,7 +101,7 @@ TEST_CASE("short job: ranks, groups and calls", "[app][short_job]") {
     // backward, for 8 micro-batches. In the last backward, each layer reduces its gradients once.
     CHECK(calls["tensor"] == 8 * 8 * (2 + 2));
     CHECK(calls["data"] == 8);
-    // The loss or the norm, once.
+    // The all-reduce of the loss or of the norm runs once.
     CHECK(calls["pipeline"] == 1);
     // One activation and one gradient per micro-batch and neighbor; the first and last stage have
     // one neighbor.

@@ -55,7 +55,7 @@ TEST_CASE("a call of a group is told and asked for by its name", "[app][act_quer
   CHECK(contains(command({"why", path, "rank 1 giv"}).err, "did you mean 'give'?"));
   CHECK(same(command({"run", path, "--until", "rank 1 give"}),
              command({"run", path, "--until", "rank 1 exchange#1"})));
-  // Only rank 0 has this call.
+  // Only rank 0 has the call `take5`.
   CHECK(same(command({"run", path, "--until", "take5"}),
              command({"run", path, "--until", "rank 0 exchange#1"})));
   CHECK(same(command({"why", path, "take5"}), why));
@@ -77,7 +77,7 @@ TEST_CASE("pictures are of ranks and of sets of ranks", "[app][draw]") {
     INFO(drawn.err);
     CHECK(drawn.code == 0);
     const std::string text = testing::file_text(file);
-    // Without the footer, which repeats --ranks as typed.
+    // Removes the footer, which repeats --ranks as typed.
     return text.substr(0, text.find("pipesim draw"));
   };
   CHECK(picture("ends") == picture("0,3"));

@@ -1,4 +1,4 @@
-// A scenario with patches, as each command accepts it.
+// Scenarios with patches, as each command accepts them.
 #include "app/input/scenario_input.hpp"
 
 #include <string>

@@ -18,7 +18,7 @@ TEST_CASE("a scenario that contradicts itself is not written", "[app]") {
   };
   CHECK(problem("  - {on: 1, do: [{send: pg1, to: 2}]}\n  - {on: 2, do: [{recv: pg1, from: 1}]}\n")
             .empty());
-  // Errors found when the file is read, and when it is placed on its ranks.
+  // The first error is found when the file is read, the second when the scenario is lowered.
   CHECK(problem("  - {on: 1, do: [{sent: pg1, to: 2}]}\n")
             .find("not written: this step has no operation") != std::string::npos);
   CHECK(problem("  - {on: 0, do: [{recv: pg1, from: 1}]}\n") ==

@@ -34,10 +34,10 @@ const std::string kLong = "schema: 1\nactors: {a: {source: 1000000, takes: 1us}}
 
 }  // namespace
 
-// Each launch takes 2 us. Rank 0 launches the kernel from 0 to 2 and takes the first lock from 2 to
-// 4. At 4 it enters the second lock, which it holds itself: "before" without "after". The end of
-// the kernel at 11 is not logged. Rank 1 reads from 0 to 5. At 0, rank 0's thread got its start
-// message first.
+// Each launch takes 2 us. Rank 0 launches the kernel from 0 to 2 us and takes the first lock from 2
+// to 4 us. At 4 us it enters the second lock step, for the lock that it holds itself: "before"
+// without "after". The log omits the end of the kernel at 11 us. Rank 1 reads from 0 to 5 us. Rank
+// 0's line precedes rank 1's line at 0 us, because rank 0's thread got its start message first.
 TEST_CASE("the log has a line before and after each launch", "[app][views]") {
   const std::string scenario =
       "schema: 1\nranks: 2\ngroups: {g: all}\ndefaults: {launch_overhead: 2us}\nprograms:\n"
@@ -187,7 +187,7 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
     CAPTURE(shown);
     const CommandResult result = command(words);
     CAPTURE(result.err);
-    // The exit code of a verdict, not of an error.
+    // Requires the exit code of a verdict, not of an error.
     REQUIRE((result.code < 2 || result.code == 3));
     ends_with_command(result.out, shown, given.front() == "opt" ? "# " : "");
   }

@@ -1,4 +1,4 @@
-// Reading both formats. Errors: tests/golden/errors_in_algorithms.
+// Reading MSCCL's XML and MSCCL++'s plans. tests/golden/errors_in_algorithms has the errors.
 #include "features/algorithm/algorithm_file.hpp"
 
 #include <string>
@@ -90,7 +90,7 @@ TEST_CASE("MSCCL's XML is read", "[formats][algorithm_file]") {
   CHECK(sum.place.line == 10);
   CHECK(sum.dependencies.size() == 1);
   CHECK(models::step_text(read_back, 1, sum) == "rrc i[0] to o[0]");
-  // Without `outofplace`, `inplace` decides both.
+  // Without `outofplace`, `inplace` decides both in-place and out-of-place runs.
   small.more = "inplace=\"1\"";
   CHECK_FALSE(read(testing::xml_text(small)).out_of_place);
 }
@@ -128,8 +128,8 @@ TEST_CASE("an execution plan is read and verified", "[formats][algorithm_file]")
 }
 
 TEST_CASE("targets that the executor ignores are not written", "[formats][algorithm_file]") {
-  // Rank 0 reads the other rank's chunk and writes the sum to both ranks; with `re`, `rre`, `repkt`
-  // and `recpkt` only to its own.
+  // Each rank reads the other rank's chunk and writes the sum to both ranks; with `re`, `rre`,
+  // `repkt` and `recpkt` only to itself.
   struct Sum {
     const char* name;
     const char* name_to_all;
@@ -200,7 +200,7 @@ TEST_CASE("signals, barriers and semaphores of plans", "[formats][algorithm_file
     for (const std::string& op : ops) text += (text.empty() ? "" : ",") + op;
     return text;
   };
-  // A handshake, the data, and a second signal after the data.
+  // The good plan has a handshake, the data, and a second signal after the data.
   const std::vector<std::string> good = {signal, wait, nop, put("i", there), nop, signal,
                                          wait,   nop,  add};
   CHECK(verified(plan(block(0, list(good)))).verdict == AlgoVerdict::kCorrect);

@@ -37,8 +37,9 @@ CollectiveAlgorithm read(const PlanAlgorithm& plan) {
   return *algorithm;
 }
 
-// Each rank puts its chunk into the other's scratch, and adds the chunk it receives. The signals at
-// the start say that the previous launch has finished with the scratch.
+// Returns a plan in which each rank puts its chunk into the other's scratch, and adds the chunk it
+// receives. A signal at the start tells the other rank that the previous launch has finished with
+// the scratch.
 PlanAlgorithm put_all_reduce() {
   PlanAlgorithm of;
   for (const int rank : {0, 1}) {
@@ -56,8 +57,8 @@ PlanAlgorithm put_all_reduce() {
   return of;
 }
 
-// The same with packets, which need no signals. Alternating between two halves of the scratch, a
-// fast rank does not overwrite unread packets.
+// Returns the plan of put_all_reduce() with packets, which need no signals. If launches alternate
+// between two halves of the scratch, a fast rank does not overwrite unread packets.
 PlanAlgorithm packet_all_reduce(bool double_scratch) {
   PlanAlgorithm of;
   of.more = std::string(", \"use_double_scratch_buffer\": ") + (double_scratch ? "true" : "false");
@@ -68,8 +69,9 @@ PlanAlgorithm packet_all_reduce(bool double_scratch) {
   return of;
 }
 
-// Each rank reads the other's chunk itself. A second thread block copies the rank's own chunk after
-// a semaphore, and both blocks meet in a barrier before they signal the other rank.
+// Returns a plan in which each rank reads the other's chunk itself. A second thread block copies
+// the rank's own chunk after a semaphore, and both blocks meet in a barrier before they signal the
+// other rank.
 PlanAlgorithm get_all_gather() {
   PlanAlgorithm of;
   of.collective = "allgather";
@@ -95,9 +97,10 @@ PlanAlgorithm get_all_gather() {
   return of;
 }
 
-/// Runs a plan in every interleaving. A block has two kinds of threads: one signals and waits, one
-/// moves data. Each kind runs its ops in order; a `nop` or `barrier` synchronizes both. Kernels on
-/// each rank's stream write the inputs before a launch and read the outputs after it.
+/// Runs a plan in every interleaving. A block has two kinds of threads: threads that signal and
+/// wait, and threads that move data. Each kind runs its ops in order; a `nop` or `barrier`
+/// synchronizes both kinds. Kernels on each rank's stream write the inputs before a launch and read
+/// the outputs after it.
 class AllPlanOrders {
  public:
   AllPlanOrders(const CollectiveAlgorithm& plan, int launches) : plan_(plan), launches_(launches) {
@@ -142,10 +145,10 @@ class AllPlanOrders {
  private:
   struct State {
     std::vector<int> launch;    // per rank
-    std::vector<bool> running;  // per rank: in the plan, not in the kernels before and after it
-    // Per block: positions of both kinds of threads.
+    std::vector<bool> running;  // by rank: whether the plan runs, not the kernels around it
+    // The positions of both kinds of threads, by block.
     std::vector<std::pair<std::size_t, std::size_t>> at;
-    std::vector<int> signals;  // per channel: signals not yet waited for
+    std::vector<int> signals;  // by channel: signals that no wait has consumed
     std::vector<std::vector<int>> semaphores;
     std::map<std::string, std::string> memory;
     std::map<std::string, int> packets;  // the launch that wrote each packet
@@ -178,7 +181,7 @@ class AllPlanOrders {
     const std::string_view name = models::step_name(step.kind);
     return name == "signal" || name == "wait" || name == "sem_acquire" || name == "sem_release";
   }
-  // Next op of this kind of threads: skips the ops of the other kind.
+  // Returns the position of the next op of one kind of threads, skipping the ops of the other kind.
   std::size_t next_of(std::size_t block, std::size_t from, bool control) const {
     const auto& all = steps(block);
     while (from < all.size() && !meets(all[from]) && is_control(all[from]) != control) ++from;
@@ -369,7 +372,8 @@ class AllPlanOrders {
   std::set<std::string> seen_;
 };
 
-// Returns every change that drops an op, swaps it with the next or changes a chunk.
+// Returns all variants of a plan in which one op is dropped, swapped with the next op, or uses
+// another chunk.
 std::vector<CollectiveAlgorithm> changes(const CollectiveAlgorithm& of) {
   std::vector<CollectiveAlgorithm> result;
   for (std::size_t block = 0; block < of.ranks[0].blocks.size(); ++block) {
@@ -411,7 +415,7 @@ TEST_CASE("correct plans are proved", "[models][verify_plan]") {
     all.run();
     CHECK(all.good());
   }
-  // Without the second half, a fast rank overwrites packets in the next launch.
+  // If the scratch is not doubled, a fast rank overwrites packets in the next launch.
   const CollectiveAlgorithm single = read(packet_all_reduce(false));
   CHECK(models::verify(single, {}).verdict == AlgoVerdict::kUnsafeLaunches);
   AllPlanOrders all(single, 2);
@@ -461,11 +465,11 @@ TEST_CASE("a hang of a plan gets proposals that were tried", "[models][verify_pl
     }
     return changes.empty() || changes[0].verdict != AlgoVerdict::kCorrect ? "" : changes[0].what;
   };
-  // Each rank waits first.
+  // Each rank waits before it signals.
   PlanAlgorithm of = put_all_reduce();
   for (auto& rank : of.ranks) std::swap(rank[0][0], rank[0][1]);
   CHECK(first_change(of) == "signal before the wait in each of these thread blocks");
-  // One wait too many.
+  // Rank 1 makes one wait too many.
   of = put_all_reduce();
   of.ranks[1][0].push_back({"wait", {0}});
   CHECK(first_change(of) == "without rank 1 tb 0 step 9 (wait)");

@@ -1,5 +1,5 @@
-// Every kind of fault in files of a few steps; and every small change to such files, compared with
-// a program that tries all interleavings.
+// Checks every kind of fault in files of a few steps, and compares every small change to such files
+// with a program that tries all interleavings.
 #include "features/algorithm/verify_algorithm.hpp"
 
 #include <algorithm>
@@ -43,7 +43,8 @@ CollectiveAlgorithm read(const XmlAlgorithm& algorithm) {
   return read(testing::xml_text(algorithm));
 }
 
-// Two ranks, two chunks: each rank sums one chunk and gives the sum to the other.
+// Returns an algorithm of two ranks and two chunks: each rank sums one chunk and gives the sum to
+// the other rank.
 XmlAlgorithm pair() {
   XmlAlgorithm of;
   of.chunks = of.input = 2;
@@ -52,8 +53,8 @@ XmlAlgorithm pair() {
   return of;
 }
 
-// The same with one thread block per half. The second block waits for the sum of the first; only
-// the other rank orders the second block's last write after the first send.
+// Returns the algorithm of pair() with one thread block per half. The second block waits for the
+// sum of the first; only the other rank orders the second block's last write after the first send.
 XmlAlgorithm pair_of_blocks() {
   XmlAlgorithm of;
   of.chunks = of.input = 2;
@@ -66,8 +67,8 @@ XmlAlgorithm pair_of_blocks() {
   return of;
 }
 
-// Each rank gives its chunk to both others, and sums the chunks in the order of its thread blocks:
-// rank 0 has (0+1)+2, rank 1 (1+0)+2, rank 2 (2+0)+1.
+// Returns an algorithm in which each of three ranks gives its chunk to both other ranks, and sums
+// the chunks in the order of its thread blocks: rank 0 has (0+1)+2, rank 1 (1+0)+2, rank 2 (2+0)+1.
 XmlAlgorithm one_shot() {
   XmlAlgorithm of;
   of.scratch = 2;
@@ -345,7 +346,7 @@ TEST_CASE("correct algorithms are proved", "[models][verify_algorithm]") {
     CHECK(report.left_over == AlgoAnswer::kNo);
     CHECK(report.races == AlgoAnswer::kNo);
     CHECK(report.right_result == AlgoAnswer::kYes);
-    // In the ring, each step uses one message and one slot at a time.
+    // The ring needs two slots, the other algorithms one.
     CHECK(report.slots_needed == (algorithm.collective == "allgather" ? 2U : 1U));
   }
 }
@@ -388,7 +389,7 @@ TEST_CASE("a hang tells the slots that it needs", "[models][verify_algorithm]") 
   models::VerifyOptions three;
   three.slots = 3;
   CHECK(verdict(algorithm, three) == AlgoVerdict::kCorrect);
-  // LL has eight slots.
+  // A channel of protocol LL has eight slots.
   XmlAlgorithm low_latency = of;
   low_latency.protocol = "LL";
   CHECK(verdict(read(low_latency)) == AlgoVerdict::kCorrect);
@@ -430,8 +431,8 @@ TEST_CASE("a step of many chunks needs more slots the larger the message",
   for (const int rank : {0, 1}) {
     of.ranks.push_back({{1 - rank, 1 - rank, 0, {{"s", "i0", "i0", 8}, {"rrc", "i0", "i0", 8}}}});
   }
-  // 8 chunks need more than 2 slots if only 3 chunks fit in a slot: from chunks of 2 MiB / 4 + 1
-  // bytes on.
+  // The 8 chunks of a step need more than 2 slots if only 3 chunks fit in a slot, which is the case
+  // for chunks of at least 2 MiB / 4 + 1 bytes.
   models::VerifyReport report = models::verify(read(of), {});
   CHECK(report.verdict == AlgoVerdict::kHangsForLarge);
   CHECK(report.hangs_from == (std::uint64_t{2} << 20) / 4 * 8 + 1);
@@ -487,14 +488,14 @@ TEST_CASE("results are compared with the definition of the collective",
   CHECK(report.verdict == AlgoVerdict::kWrongResult);
   REQUIRE_FALSE(report.wrong.empty());
   CHECK(report.wrong[0].rank == 1);
-  // A read of scratch that no step wrote.
+  // A step reads scratch that no step has written.
   of = pair();
   of.scratch = 1;
   of.ranks[0][0].steps.push_back({"cpy", "s0", "i0"});
   report = models::verify(read(of), {});
   CHECK(report.verdict == AlgoVerdict::kWrongResult);
   CHECK(report.reads_unwritten);
-  // An unknown collective: verify checks everything except the result.
+  // The collective is unknown: verify checks everything except the result.
   of = pair();
   of.collective = "custom";
   report = models::verify(read(of), {});
@@ -525,7 +526,7 @@ TEST_CASE("changed files are found wrong, or all orders of them are right",
           ++noticed;
         }
         CHECK((report.hangs == AlgoAnswer::kYes) == all.hangs);
-        // Without races, all interleavings end alike; verify reports a wrong end.
+        // Without races, all interleavings end alike; verify reports the end if it is wrong.
         if (report.races == AlgoAnswer::kNo && !all.hangs) CHECK(all.ends.size() == 1);
         const bool differs = report.verdict == AlgoVerdict::kWrongResult ||
                              report.verdict == AlgoVerdict::kRanksDiffer;

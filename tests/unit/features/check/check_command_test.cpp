@@ -1,4 +1,4 @@
-// Jobs with several settings to check: `choice` of a parameter.
+// Jobs that `check` checks in several settings, because parameters have a `choice`.
 #include <string>
 #include <vector>
 
@@ -37,7 +37,8 @@ std::vector<std::string> ways_of(const std::string& params, std::uint32_t ranks)
 
 using Ways = std::vector<std::string>;
 
-// Three ranks that call all_reduce unless they skip the call, together or each rank for itself.
+// Returns a job of three ranks that call all_reduce unless they skip it. `choice` decides whether
+// the ranks skip the call together or each for itself.
 std::string job(const std::string& choice, const std::string& when = "not skips") {
   return "schema: 1\nname: job\nranks: 3\ngroups: {g: all}\n"
          "params: {skips: {default: off, choice: " +
@@ -178,7 +179,7 @@ TEST_CASE("a hang of equal ranks is found with a few, and shown of all", "[app][
   const auto text = command({"check", path}).out;
   CHECK(contains(text, "64 ranks, 191 ops"));
   CHECK(contains(text, "Rank 3 never joins the communicator of all_reduce dp#1"));
-  // The same output as with all ranks, except for the command and the list of all waits.
+  // The output equals that with --all, except for the command and the list of all waits.
   const auto all = command({"check", path, "--all"}).out;
   const auto whole = all.substr(0, all.find("\nAll waits"));
   CHECK(text.substr(0, whole.size()) == whole);
@@ -195,8 +196,8 @@ TEST_CASE("the help of check has all answers", "[app][check]") {
   }
 }
 
-// Rank 2 exchanges no bytes with rank 0 and arrives late. It waits for a message of rank 0, which
-// is queued behind rank 0's exchange.
+// Rank 2 exchanges no bytes with rank 0 and is late: it waits for a message of rank 0, which is
+// queued behind rank 0's exchange.
 TEST_CASE("an answer rests on what happens to empty parts", "[app][check]") {
   const testing::Folder folder;
   const auto exchange = [&](const std::string& top, const std::string& part) {
@@ -240,7 +241,8 @@ TEST_CASE("an answer rests on what happens to empty parts", "[app][check]") {
   CHECK(rests_on(exchange("", "1B"), "hang certain").empty());
 }
 
-// Every explored interleaving ends in a mismatch; whether another one completes stays open.
+// Every explored interleaving ends in a mismatch. check reports this without spending its whole
+// budget on the search for an interleaving that completes.
 TEST_CASE("a hang that is known is not followed up to the budget", "[app][check]") {
   const std::string path = "scenarios/megatron_expert_overlap_hang.yaml";
   const auto report = [&](const std::vector<std::string>& more) {

@@ -1,5 +1,5 @@
-// PyTorch's own assertions about pairs of calls are in flight_recorder_file_test.cpp, together with
-// their dumps.
+// Matching of pairs of calls. PyTorch's own assertions about pairs are in
+// flight_recorder_file_test.cpp, together with their dumps.
 #include "features/diagnose/collective_match.hpp"
 
 #include "tests/support/catch.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("a collective that gathers or scatters fits the size of its group",
   CHECK(same("all_reduce", {{4}}, {{5}}, 2) == Match::kSize);
   CHECK(same("broadcast", {{4}}, {{5}}, 2) == Match::kFull);
   CHECK(same("all_to_all", {{4}}, {{5}}, 2) == Match::kUndecided);
-  // The number of bytes overflows.
+  // The size of this call in bytes overflows 64 bits.
   const std::int64_t huge = std::int64_t{1} << 40;
   CHECK(same("_all_gather_base", {{huge, huge}}, {{1}}, 8) == Match::kSize);
 }
@@ -74,7 +74,7 @@ TEST_CASE("who has made a call is known from what it has called later",
   CHECK(index.collective(2, {all, 7, 0}, &call) == Called::kUnknown);
   CHECK(index.collective(3, {all, 8, 0}, &call) == Called::kDone);
   CHECK(index.collective(3, {all, 9, 0}, &call) == Called::kNo);
-  // A count of sends and recvs does not count collectives.
+  // The sequence number of a send or recv does not count collectives.
   job.message(0, all, true, 1);
   CHECK(models::CallIndex(job.evidence()).collective(3, {all, 8, 0}, &call) == Called::kNo);
 }

@@ -1,4 +1,4 @@
-// `pipesim diagnose` from the command line. Whole outputs: tests/golden/diagnose_*.
+// `pipesim diagnose` from the command line. tests/golden/diagnose_* have whole outputs.
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 const std::string kDumps = "tests/golden/diagnose_cycle/dumps";
 
-// The dump of one rank in a job of two ranks without pending calls.
+// Returns the dump of one rank in a job of two ranks without pending calls.
 std::string healthy(int rank) {
   return R"({"version":"2.9","rank":)" + std::to_string(rank) +
          R"(,"pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[0, 1]"}},"entries":[)" +
@@ -110,7 +110,7 @@ TEST_CASE("the boxings of a model are read back, and its partial sums named",
       command({"opt", "scenarios/swin_2x2x2_from_model.yaml", "--explain-boxing"}).out;
   const auto found = command({"diagnose", "boxing", "-"}, log);
   CHECK(found.code == 1);
-  // One partial sum for the bias table of each of the 12 blocks.
+  // The bias table of each of the 12 blocks has one partial sum.
   CHECK(contains(found.out, ", 12 partial sums from a broadcast\n"));
   CHECK(contains(found.out, "from Repeat-block11-gather_nd-bias_table"));
   CHECK(command({"diagnose", "boxing", "-"}, log.substr(0, log.find('\n') + 1)).code == 0);
@@ -139,8 +139,8 @@ TEST_CASE("the graph of evidence is drawn, and shown on a page", "[app][diagnose
 TEST_CASE("what a log says of collectives is a scenario that hangs alike",
           "[app][diagnose_command]") {
   const testing::Folder folder;
-  // Rank 0 runs the forward's collective on its device, rank 1 is blocked in the backward's. Each
-  // waits for the other rank.
+  // Rank 0 runs the forward's collective on its device, rank 1 is blocked in the backward's
+  // collective. Each rank waits for the other.
   const std::string scenario = folder / "hang.yaml";
   const auto told = [&](const std::vector<std::string>& more) {
     std::vector<std::string> words = {"diagnose", "oneflow", folder.path(), "--as-scenario",
@@ -166,8 +166,8 @@ TEST_CASE("what a log says of collectives is a scenario that hangs alike",
 
 TEST_CASE("a rank that is behind in a log never comes in its scenario", "[app][diagnose_command]") {
   const testing::Folder folder;
-  // Rank 2 has launched nothing of the second micro-batch. Rank 1 has not entered the collective
-  // either, but does not lag: it may wait for data, so it is not blamed.
+  // Rank 2 has launched nothing of the second micro-batch. Rank 1 has also not entered the
+  // collective, but does not lag: it may wait for data, so it is not blamed.
   folder.write("rank_0.log",
                "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] "
                "after: F\nI1122 10:00:00.000000 7 k.cpp:1] before: nccl\nI1122 10:00:00.000000 7 "
@@ -207,7 +207,8 @@ TEST_CASE("ends of all kinds are compared", "[app][diagnose_command]") {
   // The run finishes all four micro-batches, the log only two (oneflow.md, section 3).
   CHECK(contains(fixed.out,
                  "  rank 0 F3: entered 2 and launched 2 in the log, 4 and 4 in the run\n"));
-  // Two logs, one of which ends in another step: compare compares places, not numbers of launches.
+  // The two logs end in different steps: `compare` compares the positions of ranks, not numbers of
+  // launches.
   folder.write("a.log",
                "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n0: I1122 10:00:00.000000 7 k.cpp:1] "
                "after: F\n0: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n1: I1122 "
@@ -283,7 +284,7 @@ TEST_CASE("who stands elsewhere is drawn, and shown on a page", "[app][diagnose_
 
 TEST_CASE("all evidence in a folder is put together", "[app][diagnose_command]") {
   const testing::Folder folder;
-  // Rank 1 made 6 calls, the others 7; its stack shows where it is instead.
+  // Rank 1 made 6 calls, the other ranks 7. The stack of rank 1 shows that it is elsewhere.
   std::string log;
   for (const int rank : {0, 1, 2}) {
     const std::string r = std::to_string(rank);
@@ -315,8 +316,8 @@ TEST_CASE("all evidence in a folder is put together", "[app][diagnose_command]")
 
 namespace {
 
-// Returns the line that NCCL logs for a call on the only communicator. `rank` is process 40 +
-// `rank` on n0.
+// Returns the line that NCCL logs for a call on the only communicator. Rank `rank` is process 40 +
+// `rank` on host n0.
 std::string nccl_call(int rank, const std::string& op, const std::string& label = "") {
   const std::string r = std::to_string(rank);
   return label + "n0:4" + r + ":9 [" + r + "] NCCL INFO " + op +
@@ -349,7 +350,7 @@ TEST_CASE("what NCCL writes of calls is a scenario that hangs alike", "[app][dia
 TEST_CASE("reports of RAS and stacks are joined with NCCL's own lines by process",
           "[app][diagnose_command]") {
   const testing::Folder folder;
-  // A tensor-parallel group whose ranks 0 and 1 are ranks 6 and 7 of the job.
+  // Ranks 0 and 1 of a tensor-parallel group are ranks 6 and 7 of the job.
   const std::string calls = nccl_init(0, "[rank6]: ") + nccl_call(0, "AllReduce", "[rank6]: ") +
                             nccl_init(1, "[rank7]: ");
   const auto member = [](int rank, int count) {

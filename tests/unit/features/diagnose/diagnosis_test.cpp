@@ -1,4 +1,4 @@
-// Small hangs with a known culprit; each wait is one line of text.
+// Diagnoses of small hangs with a known culprit. Waits are compared as lines of text.
 #include "features/diagnose/diagnosis.hpp"
 
 #include <algorithm>
@@ -164,7 +164,7 @@ TEST_CASE("a device that marks nothing as done while its peers went on with it i
   CHECK(found.explanation.cause == models::Cause::kDeadRank);
   CHECK(roots(found) == Lines{"0 device stopped"});
   CHECK(found.roots.front().peer == 1);
-  // The root of a broadcast completes before the others, so its state does not show theirs.
+  // The root of a broadcast completes before the other ranks, so its call does not show theirs.
   EvidenceBuilder other(2);
   const auto two = other.group("two", {0, 1});
   other.call(0, two, 1, "broadcast", CallState::kCompleted);
@@ -206,7 +206,8 @@ TEST_CASE("a rank without a dump is a suspect where nothing else explains a wait
   CHECK(found.explanation.verdict == sim::Verdict::kStarved);
   CHECK(roots(found) == Lines{"2 died"});
   CHECK(found.suspects.empty());
-  // Rank 1 explains this wait.
+  // Rank 1 has a dump and has not called: this explains the wait, so rank 2, without a dump, is no
+  // suspect.
   EvidenceBuilder other(3);
   const auto group = other.group("all", {0, 1, 2});
   other.call(0, group, 7, "all_reduce");
@@ -220,12 +221,14 @@ TEST_CASE("a stack says whether who has not called is the root", "[models][diagn
   const auto tp = job.group("tp", {0, 1});
   job.call(0, dp, 7, "all_reduce");
   job.call(1, tp, 4, "all_reduce");
-  // Rank 1's host is elsewhere: the apparent cycle is only this host.
+  // Rank 1's host is in its own code, not in a wait: the two calls form no cycle, and rank 1 is the
+  // root.
   job.evidence().ranks[1].host = models::HostStanding{false, "load_config (data.py:40)", {}};
   auto found = models::diagnose(job.evidence());
   CHECK(found.explanation.cycle.empty());
   CHECK(roots(found) == Lines{"1 has not called"});
-  // Rank 1's host is in a wait that its dump lacks: it may wait for other ranks.
+  // Rank 1's host is in a wait that its dump lacks. It may wait for other ranks, so rank 1 is not
+  // blamed.
   EvidenceBuilder other(2);
   const auto all = other.group("all", {0, 1});
   other.call(0, all, 7, "all_reduce");

@@ -1,4 +1,4 @@
-// Detects the kind of evidence by the beginning of a file. The texts are written as the runtimes
+// Detection of the kind of evidence from the beginning of a file. The texts are as the runtimes
 // write them.
 #include "features/diagnose/evidence_kind.hpp"
 

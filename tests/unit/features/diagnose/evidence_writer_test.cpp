@@ -14,8 +14,8 @@ using testing::EvidenceBuilder;
 
 namespace {
 
-// Returns the outcome of this evidence's scenario, whose verdict must be the verdict of the
-// evidence.
+// Runs the evidence as a scenario and returns the outcome. Checks that the verdict is that of the
+// diagnosis.
 models::Explanation run(const models::Evidence& evidence) {
   const models::Diagnosis diagnosis = models::diagnose(evidence);
   const std::string text = formats::write_evidence_scenario(evidence, diagnosis);

@@ -1,5 +1,5 @@
 // Our own samples; PyTorch's own cases, with the assertions of its analyzer; and two real hangs of
-// 16 ranks with faults injected into known ranks.
+// 16 ranks, with faults injected into known ranks.
 #include "features/diagnose/flight_recorder_file.hpp"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Reads the dumps in `folder` whose names end with `ending`; empty: names that end with a number.
+// Reads the dumps in `folder` whose names end with `ending` or, if `ending` is empty, with a
+// number.
 models::Evidence evidence_of(const std::string& folder, const std::string& ending) {
   std::vector<FlightRecorderDump> dumps;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -64,7 +65,7 @@ std::string entry(const std::string& fields) {
   return R"({"version":"2.9","entries":[{)" + fields + "}]}";
 }
 
-// For each collective, whether it passed the analyzer, as `check` of EXPECTED.json lists it.
+// Returns, for each collective, whether it matched, as `check` in EXPECTED.json lists it.
 std::vector<bool> passed(const std::vector<models::CollectiveCheck>& checks) {
   std::vector<bool> result;
   for (const auto& check : checks) result.push_back(check.result == CheckResult::kMatched);
@@ -123,7 +124,7 @@ TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
 
 TEST_CASE("a pickle may share texts, but not fill memory with them",
           "[formats][flight_recorder_file]") {
-  // Returns entries whose group has a description of `size` bytes, stored in the file once.
+  // Returns entries whose group has a description of `size` bytes, which the file stores once.
   const auto shared = [](std::size_t size) {
     const auto text = [](const std::string& value) {
       std::string written = "X";

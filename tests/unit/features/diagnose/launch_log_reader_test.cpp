@@ -62,7 +62,7 @@ TEST_CASE("glog's lines are read, of one rank or with a label", "[formats][launc
   CHECK(one.log.ranks[3].ops.front().name == "System-F0");
   CHECK(one.log.ranks[3].ops.front().launched == 2);
   CHECK(one.log.ranks[3].threads.front().name == "1234");
-  // srun -l, a rank in words, and pipesim's own prefix.
+  // Labels of ranks: of srun -l, in words, and pipesim's own.
   for (const char* label : {"2: ", " 2: ", "rank 2: ", "[node7:2] "}) {
     const Read found = read(label + line + "before: F\r\n");
     REQUIRE(found.log.ranks.size() == 3);

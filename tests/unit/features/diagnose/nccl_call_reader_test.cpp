@@ -88,7 +88,7 @@ TEST_CASE("a rank whose last call is a message may wait in it", "[formats][nccl_
   // Rank 1 waits for a message that rank 0 never sends; rank 0 waits for rank 1 in a collective.
   auto found = diagnosed(read(start + message(1, "Recv", 0) + call(0, "AllReduce", 4)));
   CHECK(found.roots.empty());
-  // The message of rank 1 may be buffered or not.
+  // The message of rank 1 may be buffered, so rank 1 is only a suspect.
   found = diagnosed(read(start + message(1, "Send", 0) + call(0, "AllReduce", 4)));
   CHECK(found.roots.empty());
   REQUIRE(found.suspects.size() == 1);

@@ -40,7 +40,7 @@ TEST_CASE("only a rank whose count is smaller is the root", "[formats][nccl_log_
   for (const int rank : {0, 1, 3}) {
     text += timeout(rank, 7, "_ALLGATHER_BASE") + status(rank, "1", 7, 9, 6);
   }
-  // A group other than the default one has only the members that named it.
+  // Only the ranks that name a group are known to be its members, except for the default group.
   CHECK(models::diagnose(read(text).evidence()).explanation.verdict == sim::Verdict::kLimit);
   text.clear();
   for (const int rank : {0, 1, 3}) {
@@ -111,19 +111,19 @@ TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
     INFO(label);
     CHECK(sequence(label + line + "\n") == 1580);
   }
-  // The line as a terminal wraps it, even within a number.
+  // A terminal can wrap the line anywhere, even within a number.
   for (const std::size_t width : {60U, 80U, 100U, 135U, 140U}) {
     std::string broken;
     for (std::size_t at = 0; at < line.size(); at += width) broken += line.substr(at, width) + "\n";
     INFO(broken);
     CHECK(sequence(broken) == 1580);
   }
-  // The launcher's number is not the rank.
+  // The number in a launcher's label is not the job rank.
   CHECK(read("0: " + line + "\n").evidence().ranks[0].calls.empty());
 }
 
 TEST_CASE("a count that is not the number of works is not used", "[formats][nccl_log_reader]") {
-  // Messages also take sequence numbers: the collective after 183 is not 241.
+  // Messages also take sequence numbers: the collective after number 183 does not have number 241.
   const auto evidence = read(timeout(0, 241, "ALLREDUCE") + status(0, "0", 241, 315, 183) +
                              status(1, "0", 200, 200, 199))
                             .evidence();
@@ -200,12 +200,12 @@ TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a misma
     return result;
   };
   using Sides = std::vector<std::vector<std::uint32_t>>;
-  // The group has ranks 4 and 6; the lines number them 0 and 1.
+  // The group has ranks 4 and 6, which the lines number 0 and 1.
   const std::string both =
       line("[rank4]: ", 0, reduce, 1, broadcast) + line("[rank6]: ", 1, broadcast, 0, reduce);
   CHECK(sides(both) == Sides{{4}, {6}});
   CHECK(sides("[rank4]: Traceback (most recent call last):\n" + both) == Sides{{4}, {6}});
-  // No line gives the job rank of the other side.
+  // No line gives the job rank of the peer.
   const std::string half = line("[rank4]: ", 0, reduce, 1, broadcast);
   CHECK(sides(half).empty());
   CHECK(
@@ -216,7 +216,7 @@ TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a misma
   const std::string other = line("[rank0]: ", 0, fingerprint("BARRIER", ""), 1, reduce) +
                             line("[rank2]: ", 1, reduce, 0, fingerprint("BARRIER", ""));
   CHECK(sides(both + other).size() == 4);
-  // Sizes can differ as well; older versions log only each rank's own call.
+  // Calls can also differ in their sizes. Older versions log only each rank's own call.
   CHECK(sides(line("[rank0]: ", 0, reduce, 1, fingerprint("ALLREDUCE", "12")) +
               line("[rank1]: ", 1, fingerprint("ALLREDUCE", "12"), 0, reduce)) == Sides{{0}, {1}});
   const auto old = [&](int rank, const std::string& own) {
@@ -224,7 +224,7 @@ TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a misma
            " is running inconsistent collective: " + own + "\n";
   };
   CHECK(sides(old(0, reduce) + old(1, broadcast)) == Sides{{0}, {1}});
-  // The line as a terminal wraps it.
+  // A terminal can wrap the line.
   std::string broken;
   for (std::size_t at = 0; at < both.find('\n'); at += 80) {
     broken += both.substr(at, std::min<std::size_t>(80, both.find('\n') - at)) + "\n";

@@ -102,7 +102,7 @@ TEST_CASE("nothing is imported, called or built", "[formats][pickle]") {
       "refused: this pickle imports or calls code, which a Flight Recorder dump never does; "
       "nothing "
       "was executed";
-  // os.system("true"), as three protocols encode the call.
+  // Pickles of os.system("true"), as three protocols encode the call.
   CHECK(read("cos\nsystem\n(S'true'\ntR.") == "byte 0: " + refused);
   CHECK(read(bytes("\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system"
                    "\x94\x93\x94\x8c\x04true\x94\x85\x94R\x94.")) == "byte 28: " + refused);
@@ -131,6 +131,6 @@ TEST_CASE("what is cut off or no pickle says where", "[formats][pickle]") {
   CHECK(read(bytes("Nr\xff\xff\xff\xff.")) == "byte 1: invalid pickle: memo index out of range");
   CHECK(read(bytes("\x80\x09N.")) == "byte 0: unsupported pickle protocol 9");
   CHECK(read("~") == "byte 0: invalid pickle: unknown opcode 0x7e");
-  // A string whose length exceeds the file.
+  // The length of this string exceeds the file.
   CHECK(read(bytes("\x8d\xff\xff\xff\xff\xff\xff\xff\xffx.")) == "byte 0: truncated pickle");
 }

@@ -28,7 +28,7 @@ std::vector<std::uint32_t> roots(const formats::RasReader& reader, bool hangs = 
   return ranks;
 }
 
-// Returns a report on four ranks; `parties` are the lines below the sentence.
+// Returns a report on four ranks, in which `parties` are the lines below the sentence.
 std::string report(const std::string& parties) {
   return "NCCL version 2.28.3 compiled with CUDA 12.8\n\nCommunicators... "
          "(0.00s)\n=============\n\n"
@@ -130,7 +130,8 @@ std::vector<std::string> unplaced(const models::Evidence& evidence) {
   return names;
 }
 
-// Two communicators of two ranks, as for two tensor-parallel groups; rank 1 of the second lags.
+// Two communicators of two ranks, as two tensor-parallel groups have them; rank 1 of the second
+// communicator lags.
 const std::string kPairs =
     communicators(communicator("a", 2, member(0, 10, 5) + "," + member(1, 11, 5)) + "," +
                   communicator("b", 2, member(0, 12, 9) + "," + member(1, 13, 4)));
@@ -171,7 +172,7 @@ TEST_CASE("processes whose rank is known by other evidence are joined by it",
       read({kPairs}).evidence(false, job({{{"n0", "12", "0"}, 3}, {{"n0", "13", "0"}, 2}})));
   REQUIRE(both.roots.size() == 1);
   CHECK(both.roots.front().rank == 2);
-  // The ranks that wait for the process are not known.
+  // The report does not show which ranks wait for the process.
   const auto named = [&](std::vector<std::pair<models::ProcessId, std::uint32_t>> processes) {
     const auto evidence = read({kPairs}).evidence(false, job(std::move(processes)));
     CHECK(models::diagnose(evidence).roots.empty());
@@ -215,7 +216,7 @@ TEST_CASE("a process that is told dead has the rank that an earlier report gave 
       "Communicators... (0.002s)\n\nErrors\n======\n\nDEAD\n  1 job process is considered dead "
       "(unreachable via the RAS network)\n  Process 41 on node n0 managing GPU 3\n";
   CHECK(roots(read({missing, dead})) == std::vector<std::uint32_t>{3});
-  // The two reports in one file.
+  // One file holds both reports.
   CHECK(roots(read({missing + dead})) == std::vector<std::uint32_t>{3});
   CHECK(roots(read({dead})).empty());
 }

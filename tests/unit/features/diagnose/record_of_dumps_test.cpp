@@ -1,5 +1,5 @@
-// Dumps of completed jobs as programs. The expected programs follow from the ranks' calls;
-// PyTorch's own dumps are the ones whose calls match by its analyzer.
+// Programs made from the dumps of completed jobs. The expected programs follow from the ranks'
+// calls. Of PyTorch's own dumps, those are used whose calls match according to its analyzer.
 #include "features/diagnose/record_of_dumps.hpp"
 
 #include <string>

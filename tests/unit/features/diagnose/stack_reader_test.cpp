@@ -209,7 +209,7 @@ TEST_CASE("what is no stack says so", "[formats][stack_reader]") {
     CHECK_FALSE(reader.read(text, "x", diagnostics));
     CHECK(diagnostics.sorted().front().message == "no stack found in this file");
   }
-  // Cut off at any byte.
+  // A file cut off at any byte is read without a crash.
   const std::string whole = process("p", kAllReduce);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     formats::StackReader reader;

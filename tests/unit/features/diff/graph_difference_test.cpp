@@ -40,7 +40,7 @@ std::optional<TaskGraph> graph_of(const std::string& text) {
   return graph;
 }
 
-// Returns possible values for a key of this type.
+// Returns possible values for a key of this type, as written in YAML.
 std::vector<std::string> values_of(std::string_view type) {
   std::vector<std::string> values = formats::keys::words_of(type);
   for (const std::string& word : formats::quoted_words(type)) values.push_back(word);
@@ -168,9 +168,9 @@ TEST_CASE("communicators differ in every key", "[models][graph_difference]") {
 TEST_CASE("no key that changes the task graph is forgotten", "[models][graph_difference]") {
   std::map<std::string_view, const formats::KeyTable*> tables;
   for (const formats::KeyTable* table : formats::keys::all_tables()) tables[table->name] = table;
-  // Names without a use, and keys without an effect in these scenarios: no step of another actor is
-  // behind the implied one, nothing overlaps, a single stage sends nothing, and a slow link is not
-  // down.
+  // Keys whose values change no graph here: names without a use, and keys without an effect in
+  // these scenarios. No step of another actor is behind the implied one, nothing overlaps, a single
+  // stage sends nothing, and a slow link is not down.
   const std::set<std::string> without_effect = {"scenario phases",
                                                 "scenario locks",
                                                 "event_step implied",

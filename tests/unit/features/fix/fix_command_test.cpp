@@ -1,4 +1,4 @@
-// One scenario for each kind of change that fix tries.
+// Tests of `pipesim fix`, with a scenario for each kind of change that it tries.
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -15,7 +15,7 @@ using testing::contains;
 
 namespace {
 
-// Each rank sends before it receives.
+// Two ranks, each of which sends before it receives.
 const char* const kSendFirst = R"(schema: 1
 name: send_first
 ranks: 2
@@ -27,7 +27,7 @@ programs:
     - {synchronize: device}
 )";
 
-// The same in a ring of four.
+// A ring of four ranks, each of which sends before it receives.
 const char* const kRing = R"(schema: 1
 name: ring
 ranks: 4
@@ -53,7 +53,7 @@ programs:
   - {on: 1, do: [{all_reduce: b, bytes: 4B, takes: 1us}, {all_reduce: a, bytes: 4B, takes: 1us}, {synchronize: device}]}
 )";
 
-// Each rank has a step of this name, in separate programs.
+// Two ranks with separate programs, each of which has a step "scatter k".
 const char* const kSameNames = R"(schema: 1
 ranks: 2
 groups:
@@ -163,7 +163,7 @@ TEST_CASE("fix: one order of two collectives on all ranks", "[app][fix]") {
 }
 
 TEST_CASE("fix: steps of one name on different ranks are told apart", "[app][fix]") {
-  // Changing the step of rank 1 helps; changing the step of rank 0 does not.
+  // Changing the step of rank 1 removes the hang; changing the step of rank 0 does not.
   const auto result = command({"fix", "-"}, kSameNames);
   CAPTURE(result.out);
   const std::size_t rest = result.out.find("Tried, but the run still hangs");
@@ -184,8 +184,8 @@ TEST_CASE("fix: communicators at the start", "[app][fix]") {
   CHECK(contains(result.out, "     communicators: {creation: start}\n"));
 }
 
-// The recv must come before the all-reduces, and the ranks call the all-reduces in different
-// orders.
+// The recv must come before the all-reduces, and the ranks must also call the all-reduces in one
+// order.
 TEST_CASE("fix: two changes together where one does not help", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
 name: crossed
@@ -222,7 +222,7 @@ programs:
   CHECK(contains(result.out, "1  give and take in one group call"));
 }
 
-// The tails of two 1F1B rows: both ranks send first, in two iterations. With one recv moved before
+// The tails of two 1F1B rows: both ranks send first, in two iterations. If one recv moves before
 // one send, the second iteration still relies on NCCL's buffers.
 TEST_CASE("fix: actions of a schedule's row change places", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
@@ -241,8 +241,8 @@ schedule:
   CHECK(contains(result.out, "0RECV_B3 before 0SEND_F6 in the row: proved, hides the hang"));
 }
 
-// NCCL's contract allows only one message in flight. With two, rank 1 sends before it receives the
-// second.
+// NCCL's contract allows only one message in flight. With two messages in flight, rank 1 sends
+// before it receives the second one.
 TEST_CASE("fix: fewer in flight, where as much is left to do", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
 name: ahead
@@ -312,7 +312,8 @@ programs:
   CHECK(contains(result.out, "\n3  moe=off instead of on\n   note   may change what"));
 }
 
-// These backends expand the step to one step per rank; the file has one step for all.
+// The backends nccl-legacy and nccl-lazy expand the step to one step per rank; the file has one
+// step for all ranks.
 TEST_CASE("fix: a step that a backend splits by rank is one step", "[app][fix]") {
   for (const char* backend : {"nccl-legacy", "nccl-lazy"}) {
     std::string text = R"(schema: 1
@@ -487,7 +488,7 @@ programs:
     CHECK(contains(result.out, "one order on all ranks, changed on ranks 1 and 2: a, b, c"));
   };
   told(program);
-  // The same in a loop, and in blocks that programs call.
+  // The same calls in a loop, and in blocks that programs call.
   std::string loops = program;
   for (std::size_t at = 0; (at = loops.find("do: [", at)) != std::string::npos; at += 30) {
     loops.replace(at, 5, "do: [{repeat: 3, do: [");
@@ -532,7 +533,7 @@ TEST_CASE("fix: the wait that a change on some ranks breaks is one of theirs", "
     const auto on = text.find(": recv pp before send pp");
     if (on == std::string::npos) continue;
     ++moves;
-    // The wait is for a recv that comes after the send of one of these ranks.
+    // The wait is for a recv that comes after the send of a rank that the fix changes.
     const auto& wait = cycle[fix["wait"].get<std::size_t>() - 1];
     CAPTURE(text, wait.dump());
     CHECK(contains(text.substr(0, on), std::to_string(wait["for"]["rank"].get<int>())));
@@ -586,7 +587,8 @@ TEST_CASE("fix: bad input and usage", "[app][fix]") {
   CHECK(command({"fix", "--help"}).code == 0);
 }
 
-// Two ranks exchange. If the other ranks joined them, ranks would send to negative ranks.
+// Only two ranks exchange. If the other ranks joined the exchange, some would send to negative
+// ranks.
 TEST_CASE("fix: a change that leaves a mistake is not one after which it hangs", "[app][fix]") {
   const auto result = command({"fix", "scenarios/first_batch_of_two_ranks.yaml"});
   INFO(result.out << result.err);

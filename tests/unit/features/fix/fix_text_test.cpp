@@ -1,4 +1,4 @@
-// The output of `pipesim fix` for fixes that read the same: one step in several places.
+// Output of `pipesim fix` for fixes with the same text: one step in several places.
 #include "features/fix/fix_text.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// `pipesim run FILE.goal` from the command line. Whole outputs: tests/golden/goal_*.
+// `pipesim run FILE.goal` from the command line. tests/golden/goal_* have whole outputs.
 #include "features/goal/goal_command.hpp"
 
 #include <fstream>
@@ -27,7 +27,7 @@ TEST_CASE("a GOAL file runs, from standard input where --loggops says what it is
   const auto ran = command({"run", path});
   CHECK(ran.code == 0);
   CHECK(ran.err.empty());
-  // 1500 + 2500 ns, then 1500 + 99 * 6 ns.
+  // Rank 0 takes 1500 ns; rank 1 takes 1500 + 2500 ns, then 1500 + 99 * 6 ns.
   CHECK(contains(ran.out, "pair  COMPLETED at 6.094 us   2 ranks, 2 of 2 ops done\n"));
   CHECK(contains(ran.out, "0     1500 ns\n1     6094 ns\n"));
   CHECK(contains(command({"run", "-", "--loggops", "L=0,o=0,g=0,G=1"}, kProgram).out,

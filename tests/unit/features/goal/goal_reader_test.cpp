@@ -1,4 +1,4 @@
-// Reading GOAL files: the grammar and the error messages (more in tests/golden/goal_errors).
+// Reading GOAL files: the grammar and the error messages. tests/golden/goal_errors has more errors.
 #include "features/goal/goal_reader.hpp"
 
 #include <cstdint>
@@ -29,8 +29,8 @@ std::string mistakes_in(const std::string& text) {
   return viz::diagnostic_text(diagnostics, "a.goal", text, false);
 }
 
-// Returns the ops as "0 send 10 1 7 0 0", then the dependencies: "1>0" if op 1 depends on the end
-// of op 0, "2~0" if op 2 depends on its start.
+// Returns the ops as lines such as "0 send 10 1 7 0 0", then the dependencies: "1>0" if op 1
+// depends on the end of op 0, "2~0" if op 2 depends on the start of op 0.
 std::string text_of(const sim::LogGopsProgram& program) {
   std::string text;
   const auto number = [](std::uint32_t value) {

@@ -14,7 +14,7 @@ using namespace pipesim;
 
 namespace {
 
-// L 100, o 10, g 20, G 2, O 1; rendezvous above 50 bytes.
+// Parameters of the network: L = 100, o = 10, g = 20, G = 2, O = 1; rendezvous above 50 bytes.
 constexpr sim::LogGopsParameters kNetwork = {100, 10, 20, 2, 1, 50};
 
 struct Ran {
@@ -39,8 +39,8 @@ const std::string kTwo = "num_ranks 2\n";
 }  // namespace
 
 TEST_CASE("an eager message takes its time at both ends", "[sim][loggops]") {
-  // The send takes 0 to 10 + 9; its first byte arrives at 110; the recv takes until 110 + 10 + 9 *
-  // 2.
+  // The send runs from time 0 to 10 + 9. Its first byte arrives at time 110. The recv runs until
+  // time 110 + 10 + 9 * 2.
   const Ran ran = run(kTwo +
                       "rank 0 {\na: send 10b to 1\nb: calc 5\nb requires a\n}\n"
                       "rank 1 {\nrecv 10b from 0\n}\n");
@@ -54,13 +54,14 @@ TEST_CASE("an eager message takes its time at both ends", "[sim][loggops]") {
 }
 
 TEST_CASE("a rendezvous holds what depends on it until the receive is met", "[sim][loggops]") {
-  // The message arrives at 110, the recv is posted at 500. Rank 0 continues then.
+  // The message arrives at time 110, and the recv is posted at time 500. Rank 0's send ends only
+  // then.
   const Ran ran = run(kTwo +
                       "rank 0 {\na: send 51b to 1\nb: calc 5\nb requires a\nc: calc 1\n}\n"
                       "rank 1 {\nw: calc 500\nr: recv 51b from 0\nr requires w\n}\n");
   CHECK(ran.start(2) == 60);  // an op that does not depend on the send does not wait
-  // The cpu of rank 1 computes until 500, then receives the message: 10 + 50 * 2. The recv is
-  // posted at 500 as well, after the message, which is earlier in turn.
+  // The cpu of rank 1 computes until time 500, then receives the message for 10 + 50 * 2. The recv
+  // is also posted at time 500, after the message, which is earlier in turn.
   CHECK(ran.done(0) == 500);
   CHECK(ran.start(1) == 500);
   CHECK(ran.done(4) == 610);
@@ -68,7 +69,7 @@ TEST_CASE("a rendezvous holds what depends on it until the receive is met", "[si
 }
 
 TEST_CASE("cpu and nic must both be free when a send starts", "[sim][loggops]") {
-  // The cpu is free at 19, the nic at 20 + 9 * 2.
+  // The cpu is free at time 19, the nic at time 20 + 9 * 2.
   const Ran ran = run(kTwo +
                       "rank 0 {\nsend 10b to 1\nsend 10b to 1\ncalc 100\n}\n"
                       "rank 1 {\nrecv 10b from 0\nrecv 10b from 0\n}\n");
@@ -152,7 +153,7 @@ TEST_CASE("a message of no bytes is counted as one byte less than one", "[sim][l
                       "recv 0b from 0\n}\n");
   CHECK(ran.done(0) == 9);
   CHECK(ran.start(1) == 18);
-  CHECK(ran.done(2) == 119);  // the op of 1 ns, of the two parallel ones
+  CHECK(ran.done(2) == 119);  // of two parallel ops, the op of 1 ns
 }
 
 TEST_CASE("the end of time ends a run", "[sim][loggops]") {

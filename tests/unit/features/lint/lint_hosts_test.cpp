@@ -1,5 +1,5 @@
-// The rules about blocked hosts, each with a scenario that just breaks the rule and a minimal
-// variant that does not.
+// Rules about blocked hosts. Each rule has a scenario that just breaks it and a minimal variant
+// that does not.
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -40,7 +40,7 @@ programs:
   CHECK(lint(with(text, "    - {synchronize: device}\n",
                   "    - {compute: other, after: [nccl tp]}\n    - {synchronize: compute}\n")) ==
         "host-sync synchronize compute (0 1)\n");
-  // A key, a lock, and a barrier of hosts.
+  // The host waits for a key, calls a barrier of hosts, or takes a lock.
   CHECK(lint(with(text, "    - {synchronize: device}\n", "    - {set: k}\n    - {get: k}\n")) ==
         "host-sync get k (0 1)\n");
   CHECK(lint(with(text, "    - {synchronize: device}\n", "    - {barrier: tp}\n")) ==
@@ -85,11 +85,11 @@ programs:
       - {recv: up, from: 0, bytes: 8B, after: [nccl down]}
 )";
   CHECK(lint(text) == "send-sync synchronize nccl up (0 1)\n");
-  // One rank has called its recv by then, or waits for another op.
+  // No finding: one rank has called its recv when the hosts wait, or its host waits for another op.
   CHECK(lint(with(with(text, "{synchronize: device}", "{compute: work, takes: 1us}"),
                   ", after: [nccl down]}", "}\n      - {synchronize: device}")) == "");
   CHECK(lint(with(text, "{synchronize: nccl up}", "{synchronize: nccl down}")) == "");
-  // The send that the host waits for was received before.
+  // The send for which the host waits was received before.
   CHECK(lint(with(text, "  - on: 1\n    do:\n",
                   "  - on: 1\n    do:\n      - {recv: up, from: 0, bytes: 8B}\n")) == "");
 }

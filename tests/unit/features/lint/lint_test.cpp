@@ -1,4 +1,4 @@
-// Each rule has a scenario that just breaks it, and a minimal variant that does not.
+// Rules of lint. Each rule has a scenario that just breaks it, and a minimal variant that does not.
 #include "features/lint/lint.hpp"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ actors:
   // The producer or the consumer is on the same stream.
   CHECK(lint(with(text, "loss:   {", "loss:   {stream: forward, ")).empty());
   CHECK(lint(with(text, "grad:   {stream: backward", "grad:   {stream: forward")).empty());
-  // No op on its stream waits for peers.
+  // No op on the buffer's stream waits for peers.
   CHECK(lint(with(text, ", collective: {all_gather: tp}", "")).empty());
   CHECK(lint(with(text, "tp: all", "tp: [[0], [1]]")).empty());
   // A sink blocks no other op.
@@ -89,7 +89,7 @@ actors:
         "control register 'ctrl' of 'table' has fewer slots (1) than its data (2)");
 
   CHECK(lint(with(text, "control: on, slots: 1", "control: on, slots: 2")).empty());
-  // Rank 1 does not read the data; a rank that reads it runs ahead.
+  // Rank 1 does not read the data, so a rank that reads the data runs ahead.
   CHECK(lint(with(text, "use:   {reads", "use:   {on: 0, reads")) == "control-credits table (1)\n");
   // A register without readers limits nothing.
   CHECK(lint(with(text, "  use:   {reads: [table]}\n", "")).empty());
@@ -110,7 +110,7 @@ actors:
   CHECK(findings.front().message ==
         "'grad' takes 'zeros', and on other ranks 'table': a partial sum made from a broadcast");
 
-  // Zeros on all ranks: the ranks are alike.
+  // All ranks have zeros, so the ranks are alike.
   const std::string alike = with(text, "zeros: {on: rank > 0, ", "zeros: {");
   CHECK(lint(with(alike, "{from: table, on: 0}, {from: zeros, on: rank > 0}", "zeros")).empty());
   // All ranks need both inputs.
@@ -136,7 +136,7 @@ programs:
         "collectives of group 'tp' are on stream 'comm', and on rank 0 on 'compute'");
 
   CHECK(lint(with(text, "stream: comm}", "stream: compute}")).empty());
-  // The collectives of one group use two streams, but the same two on each rank.
+  // The collectives of a group are on two streams, the same two on each rank.
   CHECK(lint(R"(schema: 1
 ranks: 2
 groups: {tp: all}
@@ -165,7 +165,7 @@ programs:
   CHECK(findings.front().message ==
         "call 1 on communicator 'tp' is 'all_gather tp#1', and 'all_reduce tp#1' on rank 0, which "
         "differ in operation");
-  // The mismatch does not depend on other calls: the run ends with it as well.
+  // The mismatch does not depend on other calls: the run also ends with it.
   CHECK(testing::explanation_of(text).verdict == sim::Verdict::kMismatch);
 
   const std::string good =
@@ -231,7 +231,7 @@ programs:
 )";
   CHECK(lint(text) == "collective-branch log (1)\n");
   CHECK(lint(with(text, ", on: rank != 1", "")).empty());
-  // In a loop: the iteration in which the condition is false.
+  // In a loop, lint names the iteration in which the condition is false.
   CHECK(lint(R"(schema: 1
 ranks: 3
 groups: {dp: all}
@@ -243,7 +243,7 @@ programs:
         - {all_reduce: dp, bytes: 1KiB, name: log, when: "rank != 1 or i != 2"}
         - {all_reduce: dp, bytes: 1KiB, name: backward}
 )") == "collective-branch log.2 (1)\n");
-  // A rank has its own loop, with fewer iterations.
+  // One rank has a loop with fewer iterations.
   const auto findings = findings_in(R"(schema: 1
 ranks: 2
 groups: {tp: all}
@@ -287,27 +287,27 @@ programs:
   CHECK(told(findings) == "split-pending split world (0 1)\n");
   CHECK(findings.front().message ==
         "'split world' splits communicator 'world' while 'all_reduce world' may not be done");
-  // The host has waited for the call: through its stream, all streams, an event, or in the call
-  // itself.
+  // The host has waited for the call: through its stream, through all streams, through an event, or
+  // in the call itself.
   CHECK(lint(with(text, "nccl other", "nccl world")).empty());
   CHECK(lint(with(text, "nccl other", "device")).empty());
   CHECK(lint(with(text, "{synchronize: nccl other}",
                   "{record: e, stream: nccl world}\n    - {await: e}"))
             .empty());
   CHECK(lint(with(text, "bytes: 1KiB", "bytes: 1KiB, blocking: on")).empty());
-  // A stream that waits for the call counts as well.
+  // A wait for a stream that waits for the call also counts.
   const std::string after = "{compute: k, after: [nccl world]}\n    - {synchronize: compute}";
   CHECK(lint(with(text, "{synchronize: nccl other}", after)).empty());
   CHECK(lint(with(with(text, "{synchronize: nccl other}", after), ", after: [nccl world]", "")) ==
         "split-pending split world (0 1)\n");
-  // Calls on another communicator may be pending; calls by the host are done.
+  // Calls on another communicator may be pending; calls by the host are done when they return.
   CHECK(lint(with(with(text, "{all_reduce: world", "{all_reduce: other"), "nccl other", "compute"))
             .empty());
   CHECK(lint(with(text, "programs:",
                   "communicators: {named: {world: {group: world, host: on}}}\n"
                   "programs:"))
             .empty());
-  // A send or recv as well, on the ranks that have it.
+  // A send or recv is also reported, on the ranks that make it.
   CHECK(lint(with(text, "{all_reduce: world, bytes: 1KiB}",
                   "{send: world, to: 1, bytes: 1KiB, on: 0}\n"
                   "    - {recv: world, from: 0, bytes: 1KiB, on: 1, blocking: on}")) ==
@@ -403,9 +403,9 @@ programs:
   CHECK(lint(with(text, "on: 1, do: [{all_reduce: dp, bytes: 1KiB}, {all_reduce: tp",
                   "on: 1, do: [{all_reduce: tp, bytes: 1KiB}, {all_reduce: dp"))
             .empty());
-  // A rank alone in a group waits for nobody.
+  // A rank that is alone in its group waits for no other rank.
   CHECK(lint(with(text, "dp: all", "dp: [[0], [1]]")).empty());
-  // Separate threads have no order.
+  // Separate threads make their calls in no fixed order.
   CHECK(lint(R"(schema: 1
 ranks: 2
 groups: {tp: all, dp: all}
@@ -444,7 +444,7 @@ programs:
   CHECK(findings.front().message ==
         "no order fits all ranks: rank 0 calls 'all_reduce a' before 'all_reduce b', rank 1 calls "
         "'all_reduce b' before 'all_reduce c', rank 2 calls 'all_reduce c' before 'all_reduce a'");
-  // Hosts that wait between the calls hang; one order on all ranks is fine.
+  // If the hosts wait between the calls, the job hangs; with one order on all ranks, it completes.
   std::string waits = text;
   for (std::size_t at = 0; (at = waits.find("}, {all", at)) != std::string::npos; at += 30) {
     waits.insert(at + 1, ", {synchronize: device}");
@@ -453,14 +453,15 @@ programs:
   const std::string fine = with(text, "{all_reduce: c, bytes: 1KiB}, {all_reduce: a, bytes: 1KiB}",
                                 "{all_reduce: a, bytes: 1KiB}, {all_reduce: c, bytes: 1KiB}");
   CHECK(lint(fine).empty());
-  // Iterations of a loop continue in one order: a of the next iteration comes after c of this one.
+  // Iterations of a loop continue in one order: `a` of the next iteration comes after `c` of this
+  // one.
   std::string rounds = fine;
   for (std::size_t at = 0; (at = rounds.find("do: [", at)) != std::string::npos; at += 30) {
     rounds.replace(at, 5, "do: [{repeat: 3, do: [");
     rounds.replace(rounds.find("}]}", at), 3, "}]}]}");
   }
   CHECK(lint(rounds).empty());
-  // Separate threads have no order.
+  // Separate threads make their calls in no fixed order.
   CHECK(lint(R"(schema: 1
 ranks: 3
 groups: {a: [[0, 2]], b: [[0, 1]], c: [[1, 2]]}
@@ -560,7 +561,7 @@ actors:
         "control-credits a (0)\ncontrol-credits b (0)\n");
   graph.actors[1].registers[1].place = graph.actors[0].registers[1].place;
   CHECK(told(*models::lint(graph, diagnostics)) == "control-credits a b (0)\n");
-  // A graph made in code has no places.
+  // A graph built in code has no places in a file.
   const models::TaskGraph made = models::without_places(graph);
   CHECK(told(*models::lint(made, diagnostics)) == "control-credits a (0)\ncontrol-credits b (0)\n");
 }

@@ -78,7 +78,7 @@ std::string takes(int id) {
          " } } ";
 }
 
-// Returns the plan in which `bw` also reads the whole table, in pieces cut from all four copies.
+// Returns step_plan() in which `bw` also reads the whole table, in pieces cut from all four copies.
 std::string plan_with_table(const std::string& control_slots) {
   std::string text = step_plan();
   replace(text, "      regst_desc_id: 203\n      regst_desc_id: 205\n",
@@ -130,7 +130,7 @@ std::string edges_text(const sim::Plan& plan, const sim::Actor& actor, const std
 }
 
 // Returns the lowered scenario as a plan dump in OneFlow's format, without times. Supports only
-// ordinary actors and collectives along one dimension of a 2 x 2 hierarchy.
+// ordinary actors, and collectives along one dimension of a 2 x 2 hierarchy.
 std::string plan_of(const models::TaskGraph& graph) {
   models::Diagnostics diagnostics;
   const auto lowered = models::lower(graph, diagnostics);
@@ -165,7 +165,8 @@ std::string plan_of(const models::TaskGraph& graph) {
 
 }  // namespace
 
-// The cycle equals the cycle of the reconstructed hang, op by op, although all times differ.
+// Checks that the cycle equals the cycle of the reconstructed hang, op by op, although all times
+// differ.
 TEST_CASE("the dump of the Swin job hangs in the known cycle", "[formats][oneflow_plan]") {
   const std::string path = "scenarios/swin_2x2x2.yaml";
   const models::Explanation found = run(plan_of(testing::load(path).graph));
@@ -184,16 +185,18 @@ TEST_CASE("the dump of the Swin job hangs in the known cycle", "[formats][oneflo
   }
 }
 
-// Worked out by hand: Repeat of rank 0 has 4 credits although its register_num is 1, so its four
-// ops run before fw#1, which runs from 4 to 14. After fw#1: buffer 1, D2H 2, COMM_NET 5, H2D 2, bw
-// 10, then the collective 10. The end of the collective lets the next fw start, because fw has one
-// slot. That makes four iterations of 40 us from 4 on, and 1 us for the Acc after the last one.
+// The times are worked out by hand. Repeat of rank 0 has 4 credits although its register_num is 1,
+// so its four ops run before fw#1, which runs from 4 to 14 us. After fw#1: buffer 1 us, D2H 2,
+// COMM_NET 5, H2D 2, bw 10, then the collective 10. The end of the collective lets the next fw
+// start, because fw has one slot. That makes four iterations of 40 us from 4 us on, and 1 us for
+// the Acc after the last iteration.
 TEST_CASE("a plan of two ranks takes the time that its credits give it",
           "[formats][oneflow_plan]") {
   const models::Explanation found = run(step_plan());
   CHECK(found.verdict == sim::Verdict::kCompleted);
   CHECK(found.time_ns == 165'000);
-  // A longer COMM_NET lengthens each round; a longer Repeat only its four ops at the start.
+  // A longer COMM_NET lengthens each iteration; a longer Repeat lengthens only its four ops at the
+  // start.
   CHECK(run(step_plan(), {{"t_comm_net", "6us"}}).time_ns == 169'000);
   CHECK(run(step_plan(), {{"t_repeat", "2us"}}).time_ns == 169'000);
 }
@@ -206,7 +209,7 @@ TEST_CASE("actors follow the order in their chain where the plan has no other",
     plan.replace(at, graph.size(), "order_in_chain");
   }
   CHECK(scenario_of(plan) == scenario_of(step_plan()));
-  // The numbers decide the order, not the file.
+  // `order_in_chain` decides the order, not the file.
   std::string turned = plan;
   replace(turned, "order_in_chain: 1\n", "order_in_chain: 9\n");
   replace(turned, "order_in_chain: 1\n", "order_in_chain: 9\n");
@@ -214,8 +217,8 @@ TEST_CASE("actors follow the order in their chain where the plan has no other",
 }
 
 // bw#1 needs all four copies of the table. Repeat#k needs a slot of its control register. Zeros#1
-// gives back the first slot at once, but Zeros#2 waits for its own slot until bw#1 has read. So
-// with 1 or 2 slots Repeat stops after op 1 or 2, and with 3 slots it runs all four ops.
+// returns the first slot at once, but Zeros#2 waits for its own slot until bw#1 has read. So with 1
+// or 2 slots Repeat stops after op 1 or 2, and with 3 slots it runs all four ops.
 TEST_CASE("a control register with one slot is kept, and hangs", "[formats][oneflow_plan]") {
   CHECK(contains(scenario_of(plan_with_table("1")), "registers: {ctrl: {control: on, slots: 1}}"));
   CHECK(run(plan_with_table("1")).verdict == sim::Verdict::kDeadlock);
@@ -266,7 +269,8 @@ TEST_CASE("a repeat whose op says no number has that of its time shapes",
       task("kRepeat", 0, 2, op("r", "repeat") + takes(1) + produces(2, "1, 8")) +
       task("kNormalForward", 0, 3, op("use", "matmul") + takes(2));
   CHECK(contains(scenario_of(plan), "acc: {default: 8,"));
-  // variable 10, repeat 1 each, use 10 each. The repeats run ahead, because they have 8 credits.
+  // The variable takes 10 us, each repeat 1 us, each use 10 us. The repeats run ahead, because they
+  // have 8 credits.
   CHECK(run(plan).time_ns == 98'000);
   CHECK(run(plan, {{"acc", "2"}}).time_ns == 32'000);
 }

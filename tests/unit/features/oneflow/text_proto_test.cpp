@@ -53,7 +53,7 @@ TEST_CASE("fields of a text proto are found in all ways of writing", "[formats][
   CHECK(values(text, "[pkg.ext]") == std::vector<std::string>{"inf"});
   CHECK(tree.all(0, "empty").empty());
   CHECK(tree.text(*tree.find(tree.all(0, "b")[0], {"c", "d"})) == "kWord");
-  CHECK(tree.text(*tree.find(0, {"b", "c", "d"})) == "true");  // the last of each name
+  CHECK(tree.text(*tree.find(0, {"b", "c", "d"})) == "true");  // the last field of each name
   CHECK_FALSE(tree.find(0, {"b", "d"}));
   CHECK(tree.place(*tree.find(0, {"m", "x"})) == models::Place{3, 26});
   CHECK(read("").all(0, "a").empty());

@@ -13,7 +13,7 @@ using testing::record_of;
 
 namespace {
 
-// Places a, b, c and d in a script, each called from a line of main.
+// Definitions of places a, b, c and d in a script; each place is called from a line of main.
 const std::string kPlaces = R"({"def": "m", "at": "train.py:90"}
 {"def": "m2", "at": "train.py:91"}
 {"def": "a", "at": "train.py:1", "in": "step", "up": "m"}
@@ -23,8 +23,8 @@ const std::string kPlaces = R"({"def": "m", "at": "train.py:90"}
 {"def": "a2", "at": "train.py:1", "in": "step", "up": "m2"}
 )";
 
-// Returns one all_reduce per word, numbered from 1: "a" has 4 bytes and is from place a, "a8" has 8
-// bytes.
+// Returns one all_reduce per word, with sequence numbers from 1: "a" is 4 bytes from place a, "a8"
+// is 8 bytes from place a.
 std::string calls(const std::vector<std::string>& words) {
   std::string text = kPlaces;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -39,7 +39,10 @@ std::string calls(const std::vector<std::string>& words) {
 const std::string kFinished = "{\"end\": \"finished\"}\n";
 const std::string kQuiescent = "{\"end\": \"cut\", \"why\": \"rest\"}\n";
 
-// Returns "3 [0: train.py:1 | 1: train.py:2] 5": the first difference, its sides, and the mismatch.
+// Returns the call number of the first difference, its sides, and the number of the mismatch, as "3
+// [0: train.py:1
+//
+// 1: train.py:2] 5".
 std::string found(const std::vector<std::string>& ranks) {
   const auto difference = models::first_difference(record_of("gloo", ranks));
   if (!difference) return "none";
@@ -61,7 +64,7 @@ TEST_CASE("ranks that call alike have no first difference", "[models][first_diff
 
 TEST_CASE("the first difference is where the lines part before a mismatch",
           "[models][first_difference]") {
-  // Rank 0 skips b in the second iteration; c and a match in its place.
+  // Rank 0 skips b in the second iteration: rank 0's c and rank 1's b are the first difference.
   CHECK(found({calls({"a", "b", "c8", "a", "c8"}) + kQuiescent,
                calls({"a", "b", "c8", "a", "b", "c8"}) + kQuiescent}) ==
         "5 [0 train.py:3 step | 1 train.py:2 step] 5");
@@ -84,7 +87,7 @@ TEST_CASE("a call that a rank leaves out at its end is missing", "[models][first
 }
 
 TEST_CASE("lines that always meet are meant to", "[models][first_difference]") {
-  // A rank with its own program: b of rank 1 always matches a of rank 0.
+  // Rank 1 has its own program, in which b always matches a of rank 0.
   CHECK(found({calls({"a", "a", "a", "d8"}) + kQuiescent,
                calls({"b", "b", "b", "c"}) + kQuiescent}) ==
         "4 [0 train.py:4 save | 1 train.py:3 step] 4");

@@ -1,4 +1,5 @@
-// The loops that fold finds expand to the same steps, and are the loops that people would write.
+// Loops that fold finds in steps. They expand to the same steps, and are the loops that people
+// would write.
 #include "features/record/fold.hpp"
 
 #include <cstddef>
@@ -14,7 +15,7 @@ using models::FoldedStep;
 
 namespace {
 
-// Returns "a (b c)x3", with a letter per step.
+// Returns the folded steps with a letter per step, as "a (b c)x3".
 std::string shown(const std::vector<FoldedStep>& folded) {
   std::string text;
   for (const FoldedStep& item : folded) {
@@ -60,8 +61,8 @@ TEST_CASE("what comes before a large loop is folded, too", "[models][fold]") {
   CHECK(folded("aaaaabaaaaabcbaaaaabcbaaaaabcbaaaaabc") == "(a)x5 (b (a)x5 b c)x4");
 }
 
-// Returns the steps of a job that logs every 10th step and evaluates every 50th. Written out, they
-// are 50 lines for each step; as loops, a few.
+// A job that logs every 10th step and evaluates every 50th. Written out, it has 50 lines for each
+// step; as loops, it has only a few copies of a step.
 TEST_CASE("a job that logs now and then is a few loops", "[models][fold]") {
   const auto lines = [](const std::vector<FoldedStep>& steps, const auto& self) -> std::size_t {
     std::size_t count = 0;
@@ -84,8 +85,8 @@ TEST_CASE("a job that logs now and then is a few loops", "[models][fold]") {
     CHECK(unfolded == numbers);
     return lines(found, lines);
   };
-  // A step is 9 lines in loops. The copies are: nine steps in a row, one with its log, the ones
-  // that end fifty, and the rest before and after the loops.
+  // A step is 9 lines in loops. The copies are nine steps in a row, a step with its log, the steps
+  // that end each fifty, and the rest before and after the loops.
   CHECK(lines_of_job(20, 200) < 9 * 12);
   // More layers or steps add no lines.
   CHECK(lines_of_job(200, 200) == lines_of_job(20, 200));

@@ -1,4 +1,5 @@
-// Outcomes that gloo and its store leave to timing are neither proved nor certain.
+// Outcomes that gloo and its store leave to timing: check reports them as neither proved nor
+// certain.
 #include "features/record/free_order.hpp"
 
 #include <string>
@@ -35,7 +36,7 @@ std::string store(const std::string& what, const std::string& keys = "") {
   return "{\"store\": \"" + what + "\", \"key\": \"k\"" + keys + "}\n";
 }
 
-// Returns a record whose ranks all finish.
+// Returns a record in which all ranks finish.
 models::Record ended(std::vector<std::string> ranks) {
   for (std::string& rank : ranks) rank += "{\"end\": \"finished\"}\n";
   return record_of("gloo", ranks);
@@ -87,11 +88,11 @@ TEST_CASE("a dropped recv that a send meets may break a connection", "[models][f
       sentences(kPlace + recv + drop + barrier) ==
       Sentences{"rank 1: nothing keeps the Work of a recv (a.py:3), so gloo breaks the connection "
                 "of its ranks if the send comes later"});
-  CHECK(sentences(kPlace + recv + drop).empty());               // nothing uses it
-  CHECK(sentences(kPlace + recv + barrier + wait(1)).empty());  // kept
+  CHECK(sentences(kPlace + recv + drop).empty());               // no call uses the dropped handle
+  CHECK(sentences(kPlace + recv + barrier + wait(1)).empty());  // the handle is kept
   CHECK(sentences(kPlace + recv + drop + barrier, RecordRules::kNccl).empty());
   CHECK(models::dropped_recvs(ended({"", kPlace + recv + drop + barrier}), RecordRules::kGloo)
-            .empty());  // no send
+            .empty());  // no rank sends
   const auto record = ended({kPlace + isend(1) + wait(1), kPlace + recv + drop + barrier});
   CHECK_FALSE(doubts(record).proved.empty());
   CHECK(doubts(record).hang.empty());

@@ -1,5 +1,5 @@
-// Waits under gloo's rules: verdicts of small records. Each job was run with gloo of torch 2.13 and
-// did what this test expects.
+// Waits under gloo's rules, in small records. Each job was run with gloo of torch 2.13, and behaved
+// as this test expects.
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -25,7 +25,8 @@ const std::string kGroup =
 
 const testing::Settings kConnected = {{"lazy", "off"}, {"reading", "real"}};
 
-// The calls of one rank; collectives and messages are numbered as the recorder numbers them.
+// Builds the record of one rank; collectives and messages are numbered as the recorder numbers
+// them.
 class Rank {
  public:
   explicit Rank(std::string group = "g0", std::string before = "")
@@ -119,7 +120,7 @@ TEST_CASE("gloo's gather and scatter wait for the root, and the root for all",
 }
 
 TEST_CASE("gloo runs two collectives of a group side by side", "[formats][gloo_rules]") {
-  // The second broadcast ends before the first, on which rank 2 waits longer.
+  // The second broadcast ends before the first, for which rank 2 waits longer.
   const auto job = [](int firsts) {
     std::vector<Rank> ranks(3);
     for (int rank : {0, 1, 2}) {
@@ -157,7 +158,7 @@ TEST_CASE("gloo matches collectives by their number", "[formats][gloo_rules]") {
   Rank reduce_first;
   reduce_first.collective("all_reduce").broadcast(0);
   CHECK(hangs({reduce_first, Rank().broadcast(0).collective("all_reduce")}));
-  // A reduce_scatter is an all_reduce of the whole input.
+  // gloo's reduce_scatter is an all_reduce of the whole input, so it matches an all_reduce.
   CHECK(completes({Rank().collective("all_reduce"), Rank().collective("reduce_scatter")}));
 }
 
@@ -168,15 +169,15 @@ TEST_CASE("calls without elements", "[formats][gloo_rules]") {
   }
   CHECK(hangs({Rank().collective("broadcast", 0, 0).send(1),
                Rank().recv(0).collective("broadcast", 0, 0)}));
-  // Empty parts are messages as well.
+  // Empty parts are also messages.
   CHECK(hangs(
       {Rank().all_to_all("0, 0", "0, 0").send(1), Rank().recv(0).all_to_all("0, 0", "0, 0")}));
   CHECK(hangs(
       {Rank().all_to_all("4, 0", "4, 0").send(1), Rank().recv(0).all_to_all("0, 4", "0, 4")}));
   CHECK(hangs(
       {Rank().all_to_all("0, 0", "0, 0").send(1), Rank().recv(0).collective("all_to_all", -1, 0)}));
-  // One rank passes elements, the other none: its call returns at once, and its next call has
-  // another sequence number.
+  // One rank passes elements, the other rank passes none: the empty call returns at once, and the
+  // next call of its rank has another sequence number.
   CHECK(hangs({Rank().collective("all_reduce"), Rank().collective("all_reduce", -1, 0)}));
   CHECK(hangs({Rank().collective("all_reduce").collective("barrier"),
                Rank().collective("all_reduce", -1, 0).collective("all_reduce")}));
@@ -185,9 +186,9 @@ TEST_CASE("calls without elements", "[formats][gloo_rules]") {
 TEST_CASE("gloo does not compare sizes and types", "[formats][gloo_rules]") {
   CHECK(answer({Rank().send(1, 4).collective("barrier"),
                 Rank().recv(0, 16).collective("barrier")}) == sim::Answer::kMismatch);
-  // The receiver's process dies.
+  // A message larger than its recv kills the receiver's process, so the sender hangs.
   CHECK(hangs({Rank().send(1, 16).collective("barrier"), Rank().recv(0, 4).collective("barrier")}));
-  // Bytes of each rank's call with root 0, and what gloo makes of it.
+  // Returns the answer for calls with root 0, given each rank's number of bytes.
   const auto outcome = [](const char* op, const std::vector<std::size_t>& bytes) {
     std::vector<Rank> ranks;
     for (const std::size_t size : bytes) {
@@ -204,7 +205,7 @@ TEST_CASE("gloo does not compare sizes and types", "[formats][gloo_rules]") {
   CHECK(outcome("gather", {16, 32}) == sim::Answer::kHangCertain);
   CHECK(outcome("gather", {32, 16}) == sim::Answer::kMismatch);
   CHECK(hangs({Rank().collective("all_gather", -1, 16), Rank().collective("all_gather", -1, 32)}));
-  // Rank 3 is rank 1's child in a broadcast's tree, rank 2 the root's.
+  // In a broadcast's tree, rank 3 is a child of rank 1, and rank 2 a child of the root.
   CHECK(outcome("broadcast", {16, 16, 32, 32}) == sim::Answer::kMismatch);
   CHECK(outcome("broadcast", {16, 32, 16, 16}) == sim::Answer::kHangCertain);
   CHECK(outcome("scatter", {16, 32, 16, 16}) == sim::Answer::kMismatch);
@@ -221,12 +222,12 @@ TEST_CASE("many pending calls of gloo", "[formats][gloo_rules]") {
     return models::record_doubts(record, models::RecordRules::kOwn, {}).hang;
   };
   CHECK(doubt("broadcast", 32).empty());
-  CHECK_FALSE(doubt("broadcast", 33).empty());  // they may end in any order
+  CHECK_FALSE(doubt("broadcast", 33).empty());  // the calls may end in any order
   CHECK(doubt("all_reduce", 100).empty());
 }
 
 TEST_CASE("gloo waits for the stream of a device's tensors", "[formats][gloo_rules]") {
-  // NCCL's all_reduce of rank 0 waits for rank 1, which first calls gloo.
+  // Rank 0's NCCL all_reduce waits for rank 1, which first makes a gloo call.
   const std::string nccl =
       "{\"call\": \"all_reduce\", \"g\": \"g0\", \"n\": 1, \"bytes\": 4, \"sync\": true}\n";
   const auto job = [&](const std::string& how, bool barrier) {
@@ -245,7 +246,7 @@ TEST_CASE("gloo waits for the stream of a device's tensors", "[formats][gloo_rul
   };
   CHECK(proved(job("", false)));
   CHECK_FALSE(proved(job("\"on_device\": true, ", false)));
-  // An asynchronous barrier waits for the all_reduce before it.
+  // An asynchronous barrier waits for the all_reduce before it, so the answers are the same.
   CHECK(proved(job("", true)));
   CHECK_FALSE(proved(job("\"on_device\": true, ", true)));
 }
@@ -256,7 +257,7 @@ TEST_CASE("a message that nobody waits for ends with its process", "[formats][gl
   CHECK(completes({Rank().send(1, 4, forgotten).collective("barrier"), idle}));
   CHECK(completes({Rank().recv(1, 4, forgotten).collective("barrier"), idle}));
   CHECK(hangs({Rank().send(1, 4, forgotten).wait(9).collective("barrier"), idle}));
-  // The first send is received, and the host waits for the second.
+  // The first send is received, and the host waits for the second send.
   CHECK(hangs({Rank().send(1, 4, forgotten).send(1, 4), Rank().recv(0, 4)}));
   CHECK(completes({Rank().send(1, 4).send(1, 4, forgotten), Rank().recv(0, 4)}));
 }
@@ -269,7 +270,7 @@ TEST_CASE("a recv from any source at the end of a record that hangs", "[formats]
       "\"bytes\": 4, \"sync\": true}\n";
   auto record = record_of("gloo", {recv + rest, barrier + rest, barrier + rest});
   CHECK(answer_of(record, "own") == sim::Answer::kHangCertain);
-  // The sending rank is not known, so any rank can be the sender.
+  // The record does not name the sender, so any rank can be the sender.
   models::add_later_calls(record);
   for (const std::size_t rank : {1U, 2U}) {
     const models::RecordEntry& last = record.ranks[rank].entries.back();
@@ -300,7 +301,8 @@ TEST_CASE("each group keeps its backend", "[formats][gloo_rules]") {
 
 TEST_CASE("the halves of a group with two backends do not know each other",
           "[formats][gloo_rules]") {
-  // rank 0: all_reduce on the device, then a barrier of hosts; rank 1: the opposite order.
+  // Rank 0 makes an all_reduce on the device, then a barrier of hosts; rank 1 makes these calls in
+  // the opposite order.
   const std::string half =
       "{\"def\": \"g1\", \"group\": \"0\", \"ranks\": [0, 1], \"backend\": \"gloo\"}\n";
   const std::string reduce =

@@ -1,4 +1,4 @@
-// Findings from a record before any run.
+// Findings that pipesim derives from a record before it runs the record.
 #include "features/record/record_checks.hpp"
 
 #include <string>
@@ -36,7 +36,7 @@ TEST_CASE("calls that fit and come from different lines are told", "[models][rec
   CHECK(findings(record_of("gloo", {kHere + reduce, kThere + reduce})) ==
         "all_reduce #1 on the world group meets from different lines: rank 0 from a.py:1 f; rank 1 "
         "from b.py:2 g\n");
-  // These calls do not match, and the run reports the mismatch.
+  // The calls do not match, but this is no finding: the run reports the mismatch.
   CHECK(findings(record_of("gloo", {kHere + reduce, kThere + call("all_reduce", "\"bytes\": 8")}))
             .empty());
 }
@@ -106,6 +106,6 @@ TEST_CASE("groups under one number have the same members", "[models][record_chec
   CHECK(models::record_doubts(disjoint, models::RecordRules::kOwn, {}).hang.empty());
   CHECK_FALSE(models::record_doubts(disjoint, models::RecordRules::kOwn, {}).possible.empty());
   CHECK(findings(record_of("gloo", {makes("0, 1", numbered), makes("0, 1", numbered)})).empty());
-  // Group names made from the ranks cannot clash.
+  // A group name that is made from the ranks cannot clash.
   CHECK(findings(record_of("gloo", {makes("0", ""), makes("0, 1", "")})).empty());
 }

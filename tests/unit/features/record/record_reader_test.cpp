@@ -1,4 +1,4 @@
-// Records as `pipesim record` writes them; all errors are in tests/golden/errors_in_records.
+// Records as `pipesim record` writes them. tests/golden/errors_in_records has all errors.
 #include "features/record/record_reader.hpp"
 
 #include <string>
@@ -143,7 +143,7 @@ TEST_CASE("deep lists are refused where they begin", "[formats][record_reader]")
         "{\"wait\": " + std::string(count, '[') + std::string(count, ']') + "}";
     return mistakes_in(testing::record_files("gloo", {line}));
   };
-  // The enclosing object is one more level.
+  // The array is in an object, which is one more level.
   CHECK(lists(99) == "3:2: 'wait' must be an integer from 0 to 9007199254740992\n");
   CHECK(lists(100) == "3:109: nested more than 100 deep\n");
   CHECK(mistakes_in(testing::record_files("gloo", {"{\"wait\": " + std::string(100'000, '[')})) ==

@@ -1,5 +1,5 @@
-// Waits in small records, and their verdicts. The expectations follow from the rules of gloo
-// (messages match by tag; async calls run beside the program) and of NCCL (each pair of ranks has a
+// Verdicts of waits in small records. The expectations follow from the rules of gloo (messages
+// match by tag; async calls run next to the program) and of NCCL (each pair of ranks has a
 // communicator with one queue of calls; a batch is on the group's communicator).
 #include "features/record/record_scenario.hpp"
 
@@ -77,7 +77,7 @@ TEST_CASE("a batch of NCCL is on the communicator of the group", "[formats][reco
            message("recv", 2, peer, "\"w\": 2, \"batch\": 0") + "{\"wait\": [1, 2]}\n" + end();
   };
   CHECK(is_proved(record_of("nccl", {batch(1), batch(0)}), "nccl"));
-  // A call outside a batch is on the pair's communicator, so the two never match.
+  // A call outside a batch is on the pair's communicator, so it never matches a call of a batch.
   const auto mixed = record_of("nccl", {message("send", 1, 1, "\"w\": 1, \"batch\": 0") + end(),
                                         message("recv", 1, 0, kSync) + end()});
   CHECK_FALSE(is_proved(mixed, "nccl"));
@@ -95,7 +95,7 @@ TEST_CASE("communicators that are made lazily need one order", "[formats][record
   };
   const auto record = record_of("nccl", {program("g1", "g2"), program("g2", "g1")});
   CHECK_FALSE(is_proved(record, "nccl"));
-  // Even if initialized at the start, the communicators need kernel slots for both calls.
+  // Communicators that are initialized at the start still need kernel slots for both calls.
   CHECK_FALSE(is_proved(record, "nccl", {{"lazy", "off"}, {"reading", "real"}}));
   CHECK(is_proved(record, "gloo"));
 }
@@ -171,7 +171,7 @@ TEST_CASE("of a long exception a scenario has the beginning", "[formats][record_
   std::string pages;
   for (int i = 0; i < 5000; ++i) pages += "\u00e9";
   const auto record = record_of("gloo", {end("\"end\": \"raised\", \"text\": \"" + pages + "\"")});
-  CHECK_FALSE(is_proved(record, "gloo"));  // a rank failed, but the record is readable
+  CHECK_FALSE(is_proved(record, "gloo"));  // the rank failed, but the record is readable
   std::string shown;
   for (int i = 0; i < 500; ++i) shown += "\u00e9";
   CHECK(testing::contains(scenario_of(record, models::RecordRules::kGloo), shown + "...\""));
@@ -242,7 +242,7 @@ TEST_CASE("a split waits for all ranks of its parent under NCCL's rules",
   CHECK_FALSE(testing::contains(scenario_of(missing, models::RecordRules::kGloo), "split"));
 }
 
-// A blocked rank may still call the split; a rank whose record was cut does not count as missing.
+// A blocked rank may still call the split; a rank whose record was cut is not counted as missing.
 TEST_CASE("a split of a rank whose record ends before it", "[formats][record_scenario]") {
   const std::string split =
       "{\"def\": \"g1\", \"group\": \"0:1\", \"ranks\": [0]}\n"
@@ -324,7 +324,7 @@ TEST_CASE("a recv from any source may take each message under gloo's rules",
 TEST_CASE("a recv that may be overtaken is noticed where a rank also receives from any",
           "[formats][record_scenario]") {
   const std::string wait = "{\"wait\": [1]}\n";
-  // Between the two recvs, and after them.
+  // Whether recvs may be overtaken, with lines `between` the two recvs of rank 0 and `behind` them.
   const auto overtakes = [](const std::string& first, const std::string& between,
                             const std::string& behind) {
     const std::string any = message("recv", 2, 2, "\"any\": true, " + kSync);

@@ -1,4 +1,4 @@
-// The rules by which each backend matches calls decide which threads race.
+// Races between threads, which depend on the rules by which a backend matches calls.
 #include "features/record/thread_order.hpp"
 
 #include <string>
@@ -69,7 +69,7 @@ TEST_CASE("calls that a start or a join orders do not race", "[models][thread_or
     return first + reduce("g0", 3, ", \"after\": {\"\": " + std::to_string(calls) + "}" + kOther);
   };
   CHECK(racing(then(2), RecordRules::kGloo).empty());
-  // The thread started after the first call.
+  // The thread started after the first call of the main thread.
   CHECK(racing(then(1), RecordRules::kGloo).size() == 1);
   // A thread's knowledge at one call stays valid at its next call.
   CHECK(racing(then(2) + reduce("g0", 4, kOther), RecordRules::kNccl).empty());

@@ -60,7 +60,8 @@ TEST_CASE("what is left of hangs that people have fits on a screen",
     if (small.code != 0) continue;  // the scenario does not hang
     CAPTURE(path, small.out);
     ++hanging;
-    // Includes the heading and the expectation. Passes generate the names of swin_2x2x2_from_model.
+    // The count includes the heading and the expectation. Passes generate the names of
+    // swin_2x2x2_from_model.
     const bool is_generated = contains(path, "swin_2x2x2_from_model");
     CHECK(std::count(small.out.begin(), small.out.end(), '\n') <= (is_generated ? 40 : 24));
     CHECK(command({"run", "-"}, small.out).code == 1);
@@ -68,7 +69,7 @@ TEST_CASE("what is left of hangs that people have fits on a screen",
   CHECK(hanging >= 48);
 }
 
-// Ranks 2 and 3 hang. Without them, ranks 0 and 1 hang in the same way, three lines below.
+// Ranks 2 and 3 hang. Ranks 0 and 1 would hang in the same way, three lines below.
 TEST_CASE("a hang stays at the lines of the file, if the steps say no other",
           "[app][reduce_command]") {
   const auto small = command({"reduce", "-"}, R"(schema: 1
@@ -93,7 +94,7 @@ programs:
 TEST_CASE("a long chain of equal layers is kept once", "[app][reduce_command]") {
   const auto small = command({"reduce", "scenarios/swin_2x2x2_from_model.yaml"});
   CHECK(contains(small.out, "# Ops whose names differ only in numbers"));
-  // Each kind of op in a layer remains, and two of the six layers, one before the other.
+  // Each kind of op in a layer remains, as do two of the six layers, one after the other.
   for (const char* op : {"-mlp_grad", "-gather_nd_grad", "-qk_grad"}) {
     CHECK(contains(small.out, op));
   }

@@ -1,4 +1,5 @@
-// Derives each smallest job by reasoning: what a hang needs, and nothing else.
+// Reductions of small jobs. Each smallest job is derived by hand: what the hang needs, and nothing
+// else.
 #include "features/reduce/reduce.hpp"
 
 #include <string>
@@ -48,8 +49,8 @@ Reduction reduced(const std::string& text) {
   return std::move(*result);
 }
 
-// Ranks 0 and 1 call two collectives in opposite order, and wait for the device after each. The
-// rest is unneeded: work, a third rank, and a group that all ranks call alike.
+// Ranks 0 and 1 call two collectives in opposite orders, and wait for the device after each call.
+// The rest is not needed: work, a third rank, and a group that all ranks call in the same way.
 const std::string kOpposite = R"(
 schema: 1
 reading: contract
@@ -74,8 +75,8 @@ programs:
 TEST_CASE("of two collectives in opposite order these are left", "[models][reduce]") {
   const Reduction small = reduced(kOpposite);
   CHECK(small.before.ranks == 4);
-  // Two ranks; on each a call, a wait for the device, and the other call. The second call is never
-  // reached, but without it the peer would lack a rank.
+  // Two ranks remain, each with a call, a wait for the device, and the other call. The second call
+  // is never reached, but without it the peer's call would lack a rank.
   CHECK(small.after == JobSize{2, 6, 6});
   CHECK(small.explanation.verdict == sim::Verdict::kDeadlock);
   CHECK(small.explanation.cycle.size() == 4);
@@ -85,8 +86,8 @@ TEST_CASE("of two collectives in opposite order these are left", "[models][reduc
 }
 
 TEST_CASE("parameters come first, and the smallest that hang alike are told", "[models][reduce]") {
-  // Each rank sends to the next and then receives: a ring of any length hangs, and the shortest has
-  // two ranks. Iterations after the first are never reached.
+  // Each rank sends to the next rank and then receives. Such a ring hangs at any length, so two
+  // ranks remain. Iterations after the first are never reached.
   const Reduction small = reduced(R"(
 schema: 1
 params: {n: {default: 6, at_least: 2}, rounds: 5, kernels: 3}
@@ -107,8 +108,8 @@ programs:
 }
 
 TEST_CASE("messages go with the rank at their other end", "[models][reduce]") {
-  // A line of four ranks, each of which passes data to the next; only ranks 2 and 3 send to each
-  // other at once.
+  // Four ranks in a line, each of which passes data to the next rank; only ranks 2 and 3 send to
+  // each other first.
   const Reduction small = reduced(R"(
 schema: 1
 ranks: 4
@@ -124,7 +125,7 @@ programs:
   - on: [3]
     do: [{send: pp, to: 2, bytes: 1MiB}]
 )");
-  // Each of the two ranks receives before it sends.
+  // Each of the two remaining ranks receives before it sends.
   CHECK(small.before.ranks == 4);
   CHECK(small.after == JobSize{2, 4, 4});
 }

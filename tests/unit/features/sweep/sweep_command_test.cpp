@@ -1,5 +1,5 @@
-// The results of a sweep do not depend on threads, shards or interruptions. Tests of single runs,
-// such as tests/unit/app/output/views_test.cpp, check the results of each run.
+// Results of a sweep do not depend on threads, shards or interruptions. Tests of single runs, such
+// as tests/unit/app/output/views_test.cpp, check the result of each run.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -22,7 +22,7 @@ using Arguments = std::vector<std::string>;
 
 const char* const kSwin = "scenarios/swin_2x2x2.yaml";
 
-// Random timings make this scenario hang at times.
+// Arguments of a sweep in which some random timings hang.
 const Arguments kSweep = {"sweep",  kSwin,           "--vary",  "acc=2..4",
                           "--vary", "jitter=0,free", "--seeds", "10"};
 
@@ -89,7 +89,7 @@ TEST_CASE("a case of a sweep is the run with its settings, jitter and seed", "[a
   const std::string csv = command({"sweep", kSwin, "--vary", "acc=2..3", "--vary", "jitter=0,50%",
                                    "--seeds", "2", "--first-seed", "8", "--csv", "-"})
                               .out;
-  // Two rows of acc without jitter, and two seeds of each with jitter.
+  // The sweep has two rows of acc without jitter, and two seeds of each with jitter.
   CHECK(lines_in(csv) == 7);
   const auto has = [&](const std::string& row, const Arguments& options) {
     const std::string report = command(with({"run", kSwin, "--json"}, options)).out;
@@ -142,7 +142,7 @@ TEST_CASE("the page of a sweep says which settings hang and what made it", "[app
                  "jitter=0,free --seeds 10"));
   CHECK(contains(one, "queued behind nccl-1998#3"));  // a wait of the cycle
 
-  // Shards have no scenario to run, so the page has only the names of the cycle.
+  // A merge of shards has no scenario to run, so the page has only the names of the cycle.
   for (const char* shard : {"1/2", "2/2"}) {
     command(with(kSweep, {"--shard", shard, "-o", folder / "part{shard}"}));
   }

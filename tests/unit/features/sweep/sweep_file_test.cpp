@@ -150,6 +150,6 @@ TEST_CASE("sweeps of other things are others", "[formats][sweep_file]") {
   CHECK(differs([](SweepHead& other) { other.shard.count = 4; }));
   CHECK_FALSE(differs([](SweepHead& other) { other.shard.index = 1; }));
   CHECK_FALSE(differs([](SweepHead& other) { other.path = "else.yaml"; }));
-  // FNV-1a of "a", as its authors publish it.
+  // The FNV-1a hash of "a", as its authors publish it.
   CHECK(formats::text_hash("a") == 0xaf63dc4c8601ec8c);
 }

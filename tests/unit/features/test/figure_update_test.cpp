@@ -100,7 +100,7 @@ TEST_CASE("what several tests share has to come out the same for all", "[formats
   const UpdatedText good = updated(shared("t"));
   CHECK(good.refused.empty());
   CHECK(good.text.find("time: 6us") != std::string::npos);
-  // If the figures differ, none fits all of them.
+  // If two expected figures of one place differ, neither is right for both.
   Figure first{models::Aspect::kTime, {4, 16}, "6us", "", true};
   Figure second = first;
   second.text = "7us";

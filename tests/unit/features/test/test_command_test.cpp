@@ -54,7 +54,7 @@ TEST_CASE("a folder stands for the scenarios below it, in order", "[app][test]")
       command({"test", folder / "b.yaml", folder / "a/../b.yaml", folder / "a/other.yaml"});
   CHECK(contains(twice.out, "1 passed, 0 failed, 1 bad\n"));
   CHECK(twice.code == 2);
-  // A file without expectations is bad as well: it must not seem to pass.
+  // A file without expectations also counts as bad: it must not seem to pass.
   const CommandResult untested = command({"test", folder / "none.yaml", folder / "b.yaml"});
   CHECK(contains(untested.out, "nothing to test: the scenario has no 'expect'"));
   CHECK(contains(untested.out, "1 passed, 0 failed, 1 bad\n"));
@@ -84,7 +84,7 @@ TEST_CASE("nothing to test is a mistake", "[app][test]") {
   const testing::Folder empty;
   CHECK(contains(command({"test", empty.path()}).err, "no scenarios found"));
   CHECK(command({"test", empty.path()}).code == 2);
-  // A folder whose scenarios have no expectations is bad as well.
+  // A folder whose scenarios have no expectations also counts as bad.
   const testing::Folder folder;
   folder.write("a.yaml", kHead);
   const CommandResult one = command({"test", folder.path()});

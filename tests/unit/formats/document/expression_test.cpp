@@ -25,7 +25,8 @@ const std::vector<formats::Parameter>& parameters() {
   return kParameters;
 }
 
-// Evaluates `text` on rank 5 of 8: "type value", or the first error as "column: message".
+// Returns the value of `text` on rank 5 of 8 as "type value", or the first error as "column:
+// message".
 std::string evaluated(const std::string& text) {
   formats::Scope scope;
   scope.parameters = &parameters();

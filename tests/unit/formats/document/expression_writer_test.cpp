@@ -27,7 +27,7 @@ Expr parsed(const std::string& text, ValueType type) {
   return value->expr;
 }
 
-// Returns what the writer makes of the expression in `text`.
+// Returns the expression in `text` as the writer writes it.
 std::string rewritten(const std::string& text, ValueType type) {
   const Expr expr = parsed(text, type);
   const std::string written = formats::expression_text(expr, type);

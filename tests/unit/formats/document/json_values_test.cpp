@@ -38,7 +38,7 @@ std::string read(const std::string& text) {
   return result;
 }
 
-// JSON has no comments, so a comment makes yaml-cpp read the text.
+// Appends a comment, which JSON does not have, so that yaml-cpp reads the text.
 std::string read_as_yaml(const std::string& text) { return read(text + " # not JSON"); }
 
 class RandomJson {
@@ -58,7 +58,7 @@ class RandomJson {
   std::string one_of(const std::vector<std::string>& all) {
     return all[static_cast<std::size_t>(random_.below(static_cast<int>(all.size())))];
   }
-  // Between a key and its colon: YAML allows no line break.
+  // Returns space for the place between a key and its colon, where YAML allows no line break.
   std::string space_of_key() { return one_of({"", "", " "}); }
   std::string space() { return one_of({"", "", "", " ", "  ", "\n", "\n  ", "\r\n "}); }
   std::string string() {
@@ -153,7 +153,7 @@ TEST_CASE("entries that are not released stay") {
   std::vector<YamlValue::Entry> kept;
   std::size_t at = 0;
   document->root().for_each_entry([&](const YamlValue::Entry& entry) {
-    // Releases long and short runs of entries; between the runs, one or more entries stay.
+    // Releases long and short runs of entries, with one or more entries kept between the runs.
     const bool stays = at % 1500 == 0 || (at > 3200 && at % 5 < 2);
     if (stays) kept.push_back(entry);
     if (!stays) document->release(entry);

@@ -10,7 +10,7 @@ using pipesim::formats::NameTable;
 
 namespace {
 
-// Returns all numbers of `name`, in the order of the lookup.
+// Returns all numbers of `name`, in the order in which the lookup finds them.
 std::vector<std::uint32_t> found(const NameTable& table, const std::vector<std::string>& names,
                                  const std::string& name) {
   std::vector<std::uint32_t> numbers;

@@ -1,4 +1,4 @@
-// A patch has the effect of the same change by hand: each test compares it with an edited scenario.
+// Patches compared with the same change made by hand: both give the same graph.
 #include "formats/document/patch.hpp"
 
 #include <string>
@@ -47,7 +47,7 @@ std::vector<formats::PatchText> patches_of(const std::vector<std::string>& texts
   return patches;
 }
 
-// Returns the resulting graph as text, or the errors, each after the index of its file.
+// Returns the patched graph as text; or the errors, each after the index of its file.
 std::string patched(const std::string& scenario, const std::vector<std::string>& patches,
                     const testing::Settings& settings = {}) {
   models::Diagnostics diagnostics;
@@ -115,7 +115,7 @@ TEST_CASE("an equal sign puts a value in unmerged", "[patch]") {
   CHECK(actors("groups: {tp: {=: {size: 1}}}\n") == edited(kActors, "tp: all", "tp: {size: 1}"));
   CHECK(actors("actors: {reduce: {registers: {=: {side: {slots: 4}}}}}\n") ==
         edited(kActors, "side: {slots: 2}", "side: {slots: 4}"));
-  // Null is also a value: a stream on which only programs launch.
+  // Null can also be set as a value: a stream without a thread, on which only programs launch.
   const std::string text =
       std::string(kProgram) + "streams: {copies: {thread: main}, compute: {}}\n";
   CHECK(patched(text, {"patch: 1\nstreams: {copies: {thread: {=: ~}}}\n"}) ==
@@ -242,11 +242,12 @@ TEST_CASE("mistakes are told where they stand", "[patch]") {
   CHECK(actors("set: {mode: other}\n") == "1:2:13: set mode=other: 'other' is not one of a, b\n");
   CHECK(actors("actors: {last: {slots: 1, slots: 2}}\n") ==
         "1:2:27: duplicate key 'slots'\n  the first is in line 2 of patch 1\n");
-  // Errors in the scenario itself keep their place; an error in the second patch has index 2.
+  // Errors in the scenario itself keep their place. An error in the second patch has index 2.
   CHECK(patched(std::string(kActors) + "extra: 1\n", {"patch: 1\n"}).substr(0, 7) == "0:12:1:");
   CHECK(patched(kActors, {"patch: 1\n", "patch: 1\nactors: {x: {slots: 1}}\n"}).substr(0, 7) ==
         "2:2:10:");
-  // If a patch removes a register, each read of the register is an error of its reader.
+  // If a patch removes a register, each read of the register is an error of the actor that reads
+  // it.
   CHECK(actors("actors: {reduce: {registers: ~}}\n").substr(0, 5) == "0:11:");
 }
 

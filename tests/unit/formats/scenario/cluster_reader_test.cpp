@@ -14,7 +14,7 @@ using testing::scenario_of;
 
 namespace {
 
-// Returns a job of `ranks` ranks on this cluster, written on one line or on several.
+// Returns a job of `ranks` ranks on a cluster, which is given on one line or on several lines.
 std::string job(int ranks, const std::string& cluster) {
   return "schema: 1\nranks: " + std::to_string(ranks) + "\ncluster: " + cluster +
          "\nactors: {a: {source: 1}}\n";
@@ -80,7 +80,7 @@ TEST_CASE("everything of a cluster can be said", "[formats][cluster_reader]") {
   CHECK(inside.bytes_per_second == 12'000'000'000);
   const models::LinkClass& between = cluster.links[cluster.path(0, 1).value()];
   CHECK(between.name == "ethernet");
-  CHECK(between.latency_ns == 30'000);  // the default figures
+  CHECK(between.latency_ns == 30'000);  // the default latency
   CHECK(between.bytes_per_second == 1'200'000'000);
   CHECK(cluster.algorithm == models::Algorithm::kTree);
   REQUIRE(cluster.interfaces.size() == 3);

@@ -1,4 +1,4 @@
-// The tables of keys, the readers and the reference page agree.
+// Checks that the tables of keys, the readers and the reference page agree.
 #include "formats/scenario/keys.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 const std::string kUnknown = "zzz_unknown";
 
-/// A key table, and a scenario with '@' at the place of another key of such a map.
+/// A key table, and a scenario with '@' where a map of this table can have another key.
 struct Probe {
   const KeyTable* table;
   std::string scenario;
@@ -65,7 +65,8 @@ bool says(const std::vector<std::string>& messages, const std::string& part) {
   });
 }
 
-/// Whether a reader accepts `key`: it rejects neither the key nor other keys because of it.
+/// Whether a reader accepts `key`: it reports neither an unknown key nor a conflict with other
+/// keys.
 bool is_taken(const std::string& probe, const std::string& key) {
   const auto answer = messages(filled(probe, key + ": 1"));
   return !says(answer, "unknown key") && !says(answer, "does not go with");
@@ -94,7 +95,7 @@ std::string type_text(std::string_view type) {
   return text;
 }
 
-/// Returns the table of the reference page.
+/// Returns the table as the reference page shows it.
 std::string page_table(const KeyTable& table) {
   std::string text = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
   for (const Key& key : table.own) {
@@ -169,8 +170,8 @@ TEST_CASE("the tables of the reference page are those of the keys", "[keys]") {
   }
   for (const KeyTable* table : formats::keys::all_tables())
     missing[std::string(table->name)] = table;
-  // The page has no tables for calls in a group (the steps' tables cover them) and for passes
-  // (`pipesim opt --list` prints them).
+  // Two kinds of tables are not on the page: calls in a group, which the tables of steps cover, and
+  // passes, which `pipesim opt --list` prints.
   for (const KeyTable* table : formats::keys::calls_of_group())
     missing.erase(std::string(table->name));
   std::erase_if(missing, [](const auto& item) { return item.first.starts_with("pass"); });

@@ -55,7 +55,7 @@ TEST_CASE("a call of a group may be on some ranks only", "[formats][program_read
 
 TEST_CASE("loops and blocks that come to more than anybody writes are refused",
           "[formats][program_reader]") {
-  // 100,000 x 100,000 iterations without an op.
+  // The loops have 100,000 x 100,000 iterations without an op.
   for (const char* body : {"", "{compute: a, when: off}"}) {
     CHECK(mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
                    body + "]}]}")
@@ -83,7 +83,7 @@ TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][pr
       mistakes("{repeat: 1000000000, do: [{compute: a}]}") ==
       "4:43: the programs have more than 100000000 ops with this one: 'a' runs 1000000000 times on "
       "rank 0\n");
-  // Any number of iterations of an empty step adds no op.
+  // An empty step adds no op in any number of iterations.
   CHECK(run("{repeat: 4000000000, do: [{repeat: 4000000000, do: [{on: [], do: [{compute: a}]}]}]}, "
             "{compute: b}")
             .ops_expected == 2);
@@ -95,7 +95,8 @@ TEST_CASE("a barrier of a group is one of the hosts, whatever else uses the grou
   const std::string steps =
       "{on: 0, do: [{all_reduce: g}]}, {barrier: g}, {on: 1, do: [{all_reduce: g}]}";
   CHECK(run(steps, "reading: contract\n").verdict == Verdict::kCompleted);
-  // On a named communicator, a barrier is a call and is matched with the all-reduce.
+  // On a named communicator, a barrier is a call that is matched with the all-reduce of the other
+  // rank.
   CHECK(run(steps, "communicators: {named: {g: {group: g}}}\n").verdict == Verdict::kMismatch);
 }
 
@@ -125,7 +126,7 @@ TEST_CASE("calls of the host run on no stream", "[formats][program_reader]") {
   CHECK(mistakes("{barrier: g, stream: x}") == "4:38: " + why);
 }
 
-// Rank 1 sends at 20 us, for 5 us.
+// Rank 1 sends at 20 us for 5 us, so a step behind rank 0's recv starts at 25 us.
 TEST_CASE("behind the stream of a group is behind those of its pairs",
           "[formats][program_reader]") {
   const auto time_ns = [](const std::string& step, const std::string& other) {
@@ -291,16 +292,16 @@ TEST_CASE("a choice by rank may stand where a block has left ranks that choose a
   CHECK(ops("{when: rank % 2 == 1, do: [" + step + "]}") == Done{0, 1, 0, 1});
   CHECK(ops("{repeat: 2 + rank, do: [" + step + "]}") == Done{2, 3, 4, 5});
   CHECK(ops("{repeat: 1 + rank, index: i, do: [" + step + "]}") == Done{1, 2, 3, 4});
-  // A choice nested in a case of another choice, on the ranks that the outer case leaves.
+  // A choice nested in a case of another choice applies to the ranks that the outer case leaves.
   CHECK(ops("{case: rank < 2, on: {compute: a, stream: {case: rank, 0: x, 1: y}}, off: {on: 3, "
             "do: [{compute: b, stream: {case: rank, 3: z, else: w}}]}}") == Done{1, 1, 0, 1});
   CHECK(ops("{case: rank / 2, 0: {case: rank, 0: {compute: a}, 1: ~}, 1: {on: 2, do: {case: "
             "rank, 2: [{compute: b}, {compute: c}], else: ~}}}") == Done{1, 0, 2, 0});
-  // A condition that uses `rank` but is the same on all ranks.
+  // A condition can use `rank` and still be the same on all ranks.
   CHECK(ops("{case: rank * 0, 0: {compute: a}, else: ~}") == Done{1, 1, 1, 1});
   CHECK(ops("{case: rank > 3, on: {compute: a}, off: ~}") == Done{0, 0, 0, 0});
   CHECK(ops("{on: rank > 3, do: [{case: rank, 0: {compute: a}, else: ~}]}") == Done{0, 0, 0, 0});
-  // A choice of the communicator that is the same on all ranks of the step.
+  // A choice of the communicator can be the same on all ranks of the step.
   CHECK(ops("{on: [0, 2], do: [{all_reduce: {case: rank % 2, 0: q, else: p}}]}") ==
         Done{1, 0, 1, 0});
 }
@@ -373,7 +374,8 @@ TEST_CASE("names have no control characters, which a terminal would act on",
 
 TEST_CASE("a misspelt key of a call is told with the nearest that there is",
           "[formats][programs]") {
-  // Unknown keys are reported after the whole step is read; the keys of calls are read deeper down.
+  // Unknown keys are reported after the whole step is read, although the keys of calls are read
+  // later.
   const std::string text =
       "schema: 1\nranks: 2\ngroups: {g: all}\nprograms:\n  do: [{all_reduce: g, byts: 4B}]\n";
   CHECK(mistakes_in(text).find("'byts'") != std::string::npos);
@@ -399,7 +401,7 @@ TEST_CASE("mistakes in the parts of an all_to_all", "[formats][program_reader]")
 
 TEST_CASE("rounds of a loop in which a step is the same are counted through",
           "[formats][program_reader]") {
-  // Rank 0 runs 16 forwards, of which rank 1 takes 10.
+  // Rank 0 runs 16 forwards, and rank 1 receives 10 of them.
   const Explanation found = run(
       "{on: 0, do: [{repeat: 2, index: j, do: [{repeat: 8, index: i, do: [{compute: fwd, takes: "
       "1us, phase: forward, after: [nccl g]}, {send: g, to: 1, after: [compute]}]}]}]}, "
@@ -438,11 +440,11 @@ TEST_CASE("names have expressions in braces", "[formats][program_reader]") {
 }
 
 TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") {
-  // The condition of a step: rank 0 sends, rank 1 receives.
+  // The condition of a step depends on the rank: rank 0 sends, rank 1 receives.
   CHECK(run("{send: g, to: 1, when: rank == 0, takes: 1us}, {recv: g, from: 0, when: rank > 0, "
             "takes: 1us}")
             .verdict == Verdict::kCompleted);
-  // The number of iterations: rank 0 has two, rank 1 four.
+  // The number of iterations depends on the rank: rank 0 has two, rank 1 four.
   const Explanation loops =
       run("{repeat: 2 + 2 * rank, do: [{compute: a}]}, {repeat: rank, index: i, do: [{compute: b, "
           "takes: 1us * i}]}");
@@ -450,17 +452,18 @@ TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") 
   CHECK(loops.ranks[1].actors[0].expected == 4);
   CHECK(loops.ranks[0].actors.size() == 1);
   CHECK(loops.ranks[1].actors.size() == 2);
-  // Ranks that never reach a step do not have it, so the missing rank 2 is not an error.
+  // A rank that never reaches a step does not have the step, so the missing rank 2 is not an error.
   CHECK(
       run("{repeat: 1 - rank, do: [{send: g, to: rank + 1}]}, {repeat: rank, do: [{recv: g, from: "
           "rank - 1}]}")
           .verdict == Verdict::kCompleted);
-  // The communicator and stream of a call: the ranks call in opposite orders, which hangs.
+  // The communicator and stream of a call depend on the rank: the ranks call in opposite orders,
+  // which hangs.
   const std::string calls =
       "{all_reduce: {case: rank, 0: g, else: h}, stream: {case: rank % 2, 0: s, 1: t}}, "
       "{all_reduce: {case: rank, 0: h, else: g}, stream: {case: rank % 2, 0: s, 1: t}}";
   CHECK(run(calls, "streams: {s: {}, t: {}}\n").verdict == Verdict::kDeadlock);
-  // The step itself.
+  // The step itself depends on the rank.
   CHECK(run("{case: rank, 0: {send: g, to: 1}, 1: {recv: g, from: 0}}").verdict ==
         Verdict::kCompleted);
   CHECK(mistakes("{compute: a, when: 1 / rank == 1}") == "4:36: on rank 0: division by zero\n");
@@ -469,7 +472,7 @@ TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") 
 }
 
 TEST_CASE("calls of a group have names", "[formats][program_reader]") {
-  // Each rank sends first, but rank 0 alone receives.
+  // Each rank sends first; only rank 0 receives.
   const std::string steps =
       "{name: exchange, group: [{send: g, to: 1 - rank, bytes: 1GiB, name: give},"
       " {on: 0, recv: g, from: 1, bytes: 1GiB, name: \"take{1 + 1}\"}]}";
@@ -493,7 +496,7 @@ TEST_CASE("sets may name groups, and expressions sets", "[formats][program_reade
   };
   CHECK(on("rank in a") == models::RankSet({1, 3}));
   CHECK(on("rank in all_of_a") == models::RankSet({1, 3, 5}));
-  CHECK(on("rank in b") == models::RankSet({0}));  // the set, not the group
+  CHECK(on("rank in b") == models::RankSet({0}));  // the set b, not the group b
   CHECK(on("rank in c") == models::RankSet({0, 5}));
   CHECK(on("rank not in [a, 4..5]") == models::RankSet({0, 2}));
   CHECK(mistakes_in(head + "programs: {do: [{when: rank in aa, compute: x}]}\n") ==
@@ -536,11 +539,11 @@ TEST_CASE("the name of a group is the set of its ranks", "[formats][program_read
   };
   CHECK(on("a") == models::RankSet({1, 3}));
   CHECK(on("[a, 0]") == models::RankSet({0, 1, 3}));
-  CHECK(on("b") == models::RankSet({0}));  // the entry in `sets`
+  CHECK(on("b") == models::RankSet({0}));  // the set b, not the group b
   CHECK(on("c") == models::RankSet({0, 1, 3}));
   CHECK(mistakes_in(head + "programs: {do: [{on: aa, compute: x}]}\n") ==
         "5:22: unknown set of ranks 'aa'\n  did you mean 'a'?\n");
-  // The same in faults and expectations, and for the groups of `parallel`.
+  // Groups also name ranks in faults and expectations, and so do the groups that `parallel` makes.
   const auto fault = testing::scenario_of(
       "schema: 1\nparallel: {tensor: 2, data: 2}\ngroups: {last: [2, 3]}\n"
       "programs: {do: [{compute: x}]}\nfaults: [{rank: last, dies: gone, at: 1us}]\n"
@@ -555,7 +558,7 @@ TEST_CASE("a recv from any rank is a step on a communicator of the host",
   const std::string recv = "{recv: h, from: any, bytes: 8B, on: 0}";
   const std::string send = "{send: h, to: 0, bytes: 8B, on: 1}";
   CHECK(run(recv + ", " + send, host).verdict == Verdict::kCompleted);
-  // No rank sends: rank 0 waits for a missing rank.
+  // Rank 1 does not send: rank 0's recv waits for a missing rank.
   const Explanation alone = run(recv, host);
   CHECK(alone.verdict == Verdict::kStarved);
   CHECK(testing::contains(mistakes("{recv: g, from: any, bytes: 8B, on: 0}"),

@@ -1,5 +1,5 @@
-// One host thread that drives several ranks. The tests compare it with one thread of one rank that
-// launches on the same number of streams, and with NCCL's rules for calls of several devices.
+// Host threads that drive several ranks, compared with one thread of one rank that launches on the
+// same number of streams, and with NCCL's rules for calls of several devices.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -42,7 +42,8 @@ const std::string kGroup = "    - {group: [{all_reduce: node, bytes: 1MiB, takes
 }  // namespace
 
 TEST_CASE("one thread: first calls of several ranks need a group", "[scenario][turns]") {
-  // The thread is blocked in rank 0's call, which waits for rank 1's host: the same thread.
+  // The thread is blocked in rank 0's call, which waits for rank 1's host. Rank 1's host is the
+  // same thread.
   CHECK(verdict(two(kCall)) == sim::Verdict::kDeadlock);
   CHECK(verdict(two(kGroup)) == sim::Verdict::kCompleted);
   // If each rank has its own thread, no group is needed.
@@ -78,7 +79,7 @@ TEST_CASE("one thread: it waits for one rank before it launches on the next", "[
   CHECK(verdict(two(each, "reading: contract\n")) == sim::Verdict::kDeadlock);
   const std::string last = kGroup + "    - {synchronize: device}\n";
   CHECK(verdict(two(last, "reading: contract\n")) == sim::Verdict::kCompleted);
-  // A group does not help either if launches block: NVIDIA/nccl#750.
+  // If launches block, a group does not help either: NVIDIA/nccl#750.
   const std::string blocking = "reading: contract\ndefaults: {blocking: on}\n";
   CHECK(verdict(two(kGroup, blocking)) == sim::Verdict::kDeadlock);
   std::string own = two(kGroup, blocking);
@@ -95,7 +96,7 @@ TEST_CASE("one thread: its work adds up, of each list for itself", "[scenario][t
   CHECK(with("all", "  on: all\n") == 6'000);
   CHECK(with("all", "  one_thread: node\n") == 24'000);        // 3 iterations of 4 ranks
   CHECK(with("{size: 2}", "  one_thread: node\n") == 12'000);  // two threads in parallel
-  // Ranks 0 and 2 have no thread in the list.
+  // Ranks 0 and 2 are not in the list, so they have no thread.
   CHECK(with("[[3, 1]]", "  one_thread: node\n") == 12'000);
   CHECK(with("{size: 2}", "  on: 0..1\n  one_thread: node\n") == 12'000);
 }
@@ -111,8 +112,8 @@ TEST_CASE("one thread: ranks take turns in the order of their list", "[scenario]
   CHECK(with("[1, 0]") == 21'000);
 }
 
-// A thread that drives ranks without calls between them behaves like one thread of one rank with
-// the same number of streams.
+// Compares a thread that drives ranks without calls between them with one thread of one rank that
+// has the same number of streams.
 TEST_CASE("one thread: several ranks are as several streams of one rank", "[scenario][turns]") {
   std::mt19937 random(20);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -122,7 +123,7 @@ TEST_CASE("one thread: several ranks are as several streams of one rank", "[scen
     std::string one;
     const auto add = [&](const std::string& indent, std::uint32_t kind, std::uint32_t first,
                          std::uint32_t end, std::uint32_t takes) {
-      // Adds a step of ranks [first, end): to `several` once, to `one` once per rank.
+      // Adds a step of ranks [first, end): once to `several`, and once per rank to `one`.
       std::string step;
       if (kind == 0) step = fmt::format("host: w, takes: {}us", takes);
       if (kind == 1) step = "synchronize: STREAM";
@@ -164,7 +165,7 @@ TEST_CASE("one thread: several ranks are as several streams of one rank", "[scen
 }
 
 TEST_CASE("one thread: check and its report", "[scenario][turns]") {
-  // The contract reading connects the ranks; only a fresh job hangs.
+  // In the contract reading, the ranks are already connected; only a fresh job hangs.
   const auto found = testing::command({"check", "-"}, two(kCall));
   CHECK(contains(found.out,
                  "contract        proved (a send may block until its recv, as NCCL documents)\n"));

@@ -11,7 +11,7 @@ namespace {
 
 const std::string kActor = "actors: {a: {source: 1}}\n";
 
-// Returns a file with ten lists, each of which uses the one before ten times.
+// Returns a file with ten lists, each of which uses the previous list ten times.
 std::string exploding_aliases() {
   std::string text = "schema: 1\nsets:\n  x0: &x0 [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n";
   for (int i = 1; i < 10; ++i) {

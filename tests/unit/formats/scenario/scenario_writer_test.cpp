@@ -9,8 +9,8 @@ using namespace pipesim;
 
 namespace {
 
-// Returns what the writer makes of `text`. Checks that the output reads back as the same graph and
-// is a fixed point.
+// Returns the scenario in `text` as the writer writes it. Checks that the output reads back as the
+// same graph, and that writing this graph gives the same output.
 std::string rewritten(const std::string& text) {
   const models::TaskGraph graph = testing::scenario_of(text).graph;
   const std::string written = formats::write_scenario(graph);

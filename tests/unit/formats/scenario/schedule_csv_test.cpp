@@ -1,5 +1,5 @@
-// Reading and writing PyTorch's schedule files, with our own samples;
-// tests/scenarios/schedules_test.cpp reads PyTorch's.
+// Reading and writing PyTorch's schedule files, with our own samples.
+// tests/scenarios/schedules_test.cpp reads PyTorch's samples.
 #include "formats/scenario/schedule_csv.hpp"
 
 #include <string>

@@ -87,24 +87,24 @@ TEST_CASE("costs may differ by micro-batch", "[formats][schedule_reader]") {
         "2:63: unknown parameter 'stages'\n  did you mean 'stage'?\n");
 }
 
-// One rank: 3 forwards of 1, 2 and 3 us, and backwards of twice these times.
+// One rank runs 3 forwards of 1, 2 and 3 us, and backwards of twice these times.
 TEST_CASE("micro-batches of other sizes take other times", "[formats][schedule_reader]") {
   const std::string text =
       schedule("kind: gpipe, stages: 1, micro_batches: 3, forward: 1us + micro_batch * 1us");
   CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns == 18'000);
 }
 
-// 2 stages, forwards of 1 us, backwards of 2 us. The first message takes 10 us in each direction;
-// the second takes 20 us and is queued behind the first.
+// Two stages, with forwards of 1 us and backwards of 2 us. The first message takes 10 us in each
+// direction; the second message takes 20 us and is queued behind the first.
 TEST_CASE("messages may differ by micro-batch", "[formats][schedule_reader]") {
   const auto end_us = [](const std::string& messages) {
     const std::string text = schedule(
         "kind: gpipe, stages: 2, micro_batches: 2, message_takes: [[10us, 20us]], " + messages);
     return testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns / 1000;
   };
-  // The activations arrive at 1 + 10 and 11 + 20. Backwards start at 32, and their messages arrive
-  // at 34 + 10 and 44 + 20, before the last backward. Because recvs are posted early, a waiting
-  // send does not block them.
+  // The activations arrive at 1 + 10 and 11 + 20 us. Backwards start at 32 us, and their messages
+  // arrive at 34 + 10 and 44 + 20 us, before the last backward. Recvs are posted early, so a
+  // waiting send does not block them.
   CHECK(end_us("messages: dir") == 66);
   CHECK(end_us("messages: edge") == 66);
 }
@@ -120,7 +120,7 @@ TEST_CASE("messages may differ by stage", "[formats][schedule_reader]") {
   CHECK_FALSE(sizes.by_micro_batch());
   CHECK(pipeline("message: 1KiB * (1 + micro_batch + stage)").message_bytes->of(1, 1) == 3072);
   CHECK(pipeline("message: 1KiB").message_bytes->of(1, 1) == 1024);
-  // One micro-batch in both directions: 1 + 5 + 1 + 7 + 1 + 2 + 7 + 2 + 5 + 2 us.
+  // One micro-batch goes in both directions: 1 + 5 + 1 + 7 + 1 + 2 + 7 + 2 + 5 + 2 us.
   const std::string one =
       schedule("kind: gpipe, stages: 3, micro_batches: 1, message_takes: [5us, 7us]");
   CHECK(testing::simulate(testing::scenario_of(one).graph).outcome.last_progress.ns == 33'000);
@@ -128,8 +128,8 @@ TEST_CASE("messages may differ by stage", "[formats][schedule_reader]") {
         "2:63: 'message' has 1 value, but there are 2 pairs of neighboring stages\n");
 }
 
-// A forward of 1 us and a backward of 2 us alone, and between them two overlapped pairs of 5 and 6
-// us.
+// A forward of 1 us and a backward of 2 us run alone. Between them, two overlapped pairs take 5 and
+// 6 us.
 TEST_CASE("what overlaps may differ by the forward's micro-batch", "[formats][schedule_reader]") {
   const std::string text = schedule(
       "overlapped: 4us + micro_batch * 1us, "
@@ -137,8 +137,8 @@ TEST_CASE("what overlaps may differ by the forward's micro-batch", "[formats][sc
   CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns == 14'000);
 }
 
-// A forward of stage 1 with two layers overlaps a backward of stage 0 with one: 2 * 5 us. Alone,
-// forwards take 2 and 1 us, backwards 2 and 4 us.
+// A forward of stage 1 with two layers overlaps a backward of stage 0 with one layer, for 2 * 5 us.
+// Alone, forwards take 2 and 1 us, backwards 2 and 4 us.
 TEST_CASE("what overlaps takes as many layers as its forward has", "[formats][schedule_reader]") {
   const std::string text = schedule(
       "layers: [1, 2], overlapped: 5us, rows: [\"0F0,1F0,0F1,1B0,(1F1;0B0)OVERLAP_F_B,1B1,0B1\"]");
@@ -199,11 +199,11 @@ TEST_CASE("the end of a schedule runs once it is called that", "[formats][schedu
         std::string::npos);
   const std::string part = schedule("partial: on, activation: 3B, " + rows);
   const models::PipelineReport report = testing::report_of(part);
-  // The rank starts with two activations, of micro-batches 2 and 3, and adds a third.
+  // Rank 0 starts with two activations, of micro-batches 2 and 3, and adds a third.
   CHECK(report.ranks[0].peak_activations == 3);
   CHECK(report.ranks[1].peak_activations == 3);
   CHECK(report.ranks[0].peak_bytes == 9);
-  // An action that appears later in the rows was not done before them.
+  // An action that appears later in the rows cannot have been done before the rows.
   CHECK(mistakes_in(schedule("partial: on, rows: ['0B2,0F2']")) ==
         "2:33: '0B2' comes before '0F2' on its rank\n");
   // A rank can have an empty row, but each stage must be on some rank.

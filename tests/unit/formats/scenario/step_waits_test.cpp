@@ -1,4 +1,4 @@
-// Steps that wait for other streams, run again, and have numbers.
+// Steps that wait for other streams, steps that run again, and numbers of steps.
 #include <string>
 
 #include "formats/scenario/scenario_writer.hpp"
@@ -29,7 +29,8 @@ std::int64_t time_of(const std::string& steps) {
 }  // namespace
 
 TEST_CASE("a step may stay behind a stream", "[formats][step_waits]") {
-  // In parallel: 5 us. With `behind: compute`: 2 us more. Later ops on that stream do not count.
+  // In parallel, the steps take 5 us. With `behind: compute`, b takes 2 us more. Later ops on
+  // stream `compute` do not count.
   CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s}") == 5'000);
   CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s, behind: compute}, "
                 "{compute: c, takes: 1us}") == 7'000);

@@ -9,7 +9,7 @@ using namespace pipesim::models;
 
 namespace {
 
-// Returns an actor with its data output and a second register, after the kind was applied.
+// Returns an actor with its data output and a second register, after the kind `name` was applied.
 ActorTemplate made(const char* name, std::int64_t times = 1) {
   ActorTemplate actor;
   actor.registers.assign(2, RegisterTemplate());

@@ -17,15 +17,15 @@ namespace {
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
-// Returns the value on rank 5, or the reason why there is none.
+// Returns the value on rank 5, or the reason why the expression has no value.
 std::string on_rank_5(const Expr& expr) {
   std::string why;
   const auto value = expr.value(5, &why);
   return value ? std::to_string(*value) : why;
 }
 
-// Returns `left` op `right` with constant operands, and checks the same with `left` made from the
-// rank: tests both folding and evaluation.
+// Returns `left` op `right` with constant operands. Checks that the result is the same if `left` is
+// made from the rank: the function tests both folding and evaluation.
 std::string computed(Op op, std::int64_t left, std::int64_t right) {
   const Expr second = Expr::constant(right);
   const Expr folded = Expr::binary(op, Expr::constant(left), second);

@@ -18,7 +18,7 @@ TaskGraph graph_of(const std::string& text) {
   return std::move(scenario->graph);
 }
 
-// Rank r passes data to rank r - 1; its time is 10 us times its rank.
+// Rank r passes data to rank r - 1; the time of A is 10 us times the rank.
 const std::string kChain = R"(
 schema: 1
 ranks: 6
@@ -39,13 +39,13 @@ TEST_CASE("ranks that are out have nothing to do", "[models][keep_ranks]") {
   keep_ranks(graph, RankSet({2, 3, 4}));
   CHECK(graph.ranks == 6);
   CHECK(graph.groups[0].lists == std::vector<std::vector<std::uint32_t>>{{2, 3}, {4}});
-  // C was on ranks 1 and 5, and is removed.
+  // C was on ranks 1 and 5 only, so it is removed.
   REQUIRE(graph.actors.size() == 3);
   CHECK(graph.actors[0].name == "A");
   CHECK(list(graph.actors[0].on) == std::vector<std::uint32_t>{2, 3, 4});
   CHECK(graph.actors[1].name == "B");
   CHECK(list(graph.actors[1].on) == std::vector<std::uint32_t>{2, 4});
-  // Rank 4 read from rank 5.
+  // Rank 4 read from rank 5, which is not kept.
   REQUIRE(graph.actors[1].reads.size() == 1);
   CHECK(list(graph.actors[1].reads[0].on) == std::vector<std::uint32_t>{2});
   CHECK(graph.actors[2].name == "D");
@@ -66,7 +66,7 @@ TEST_CASE("what is left is numbered from 0, and means the same", "[models][keep_
   const ReadTemplate& read = small->actors[1].reads.front();
   CHECK(list(read.on) == std::vector<std::uint32_t>{0});
   CHECK(read.rank->value(0) == 1);
-  // C of rank 5 is now on rank 2.
+  // C of rank 5 is on rank 2 of the smaller job.
   CHECK(list(small->actors[2].on) == std::vector<std::uint32_t>{2});
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("an expression stays one where its values lie on a line", "[models][ke
   keep_ranks(graph, kept);
   const auto small = renumbered_ranks(graph, kept);
   REQUIRE(small);
-  // 10, 30 and 50 us on ranks 0, 1 and 2.
+  // The times are 10, 30 and 50 us on ranks 0, 1 and 2.
   const Expr& takes = small->actors[0].takes;
   CHECK(takes ==
         Expr::binary(Expr::Op::kAdd,

@@ -20,7 +20,7 @@ constexpr Sbp kS0 = Sbp::split(0);
 constexpr Sbp kS1 = Sbp::split(1);
 constexpr Hierarchy kGrid = {2, 2};
 
-// Returns the NCCL op: operation, form and the dimensions of its groups; or "none".
+// Returns the NCCL op as its operation, its form and the dimensions of its groups; or "none".
 std::string nccl(const NdSbp& from, const NdSbp& to, Hierarchy hierarchy = kGrid) {
   const auto found = models::logical_collective(from, to, hierarchy);
   if (!found) return "none";
@@ -30,7 +30,7 @@ std::string nccl(const NdSbp& from, const NdSbp& to, Hierarchy hierarchy = kGrid
   return models::operation_name(found->operation) + " " + found->form + " " + over;
 }
 
-// Returns the builders with their dispatcher, in order; or the reason why no boxing exists.
+// Returns the builders with their dispatcher, in order; or the reason why there is no boxing.
 std::string route(const NdSbp& from, const NdSbp& to, bool collective_boxing = false,
                   std::int64_t ops = 4, Hierarchy hierarchy = kGrid) {
   BoxingEdge edge;
@@ -60,14 +60,14 @@ TEST_CASE("signatures are read and written", "[models][boxing]") {
 
 TEST_CASE("the gradient of what is cut is cut, of a copy a sum unless all is copied",
           "[models][boxing]") {
-  // Column-parallel: the input is copied, the output split. The gradient of the input is a sum over
-  // the tensor ranks.
+  // In a column-parallel op, the input is copied and the output split. The gradient of the input is
+  // a sum over the tensor ranks.
   CHECK(models::gradient_taken({kS0, kS1}) == NdSbp{kS0, kS1});
   CHECK(models::gradient_given({kS0, kB}, {kS0, kS1}) == NdSbp{kS0, kP});
-  // Row-parallel: the input is split, the output a partial sum.
+  // In a row-parallel op, the input is split and the output is a partial sum.
   CHECK(models::gradient_taken({kS0, kP}) == NdSbp{kS0, kB});
   CHECK(models::gradient_given({kS0, kS1}, {kS0, kP}) == NdSbp{kS0, kS1});
-  // Replicated: all ranks have computed the same values.
+  // In a replicated op, all ranks have computed the same values.
   CHECK(models::gradient_given({kS0, kB}, {kS0, kB}) == NdSbp{kS0, kB});
   CHECK(models::gradient_given({kS0, kP}, {kS0, kP}) == NdSbp{kS0, kB});
 }
@@ -91,7 +91,7 @@ TEST_CASE("a change of signature is reduced before it is boxed", "[models][boxin
   CHECK(flat.changes[0] == models::Transition{kS0, kB, Dimensions::kData});
   CHECK(models::reduced({kS0, kP}, {kB, kP}, {1, 4}).changes.empty());
 
-  // The two dimensions change separately: first within the groups.
+  // The two dimensions change, one after the other: first within the tensor groups.
   const auto two = models::reduced({kP, kS0}, {kB, kB}, kGrid);
   REQUIRE(two.changes.size() == 2);
   CHECK(two.changes[0] == models::Transition{kS0, kB, Dimensions::kTensor});
@@ -99,7 +99,7 @@ TEST_CASE("a change of signature is reduced before it is boxed", "[models][boxin
 }
 
 TEST_CASE("there is an NCCL op for these changes of signature and no others", "[models][boxing]") {
-  // One dimension: P2B, P2S, S2B, S2S.
+  // Transitions along one dimension: P2B, P2S, S2B, S2S.
   CHECK(nccl({kP, kP}, {kB, kB}) == "all_reduce P2B both");
   CHECK(nccl({kP, kP}, {kS0, kS0}) == "reduce_scatter P2S both");
   CHECK(nccl({kS0, kS0}, {kB, kB}) == "all_gather S2B both");
@@ -107,18 +107,18 @@ TEST_CASE("there is an NCCL op for these changes of signature and no others", "[
   CHECK(nccl({kB, kP}, {kB, kS0}, {1, 4}) == "reduce_scatter P2S tensor");
   CHECK(nccl({kB, kB}, {kP, kP}) == "none");
   CHECK(nccl({kB, kB}, {kS0, kS0}) == "none");
-  // Two dimensions, the first unchanged: in groups of neighbors.
+  // Two dimensions, of which the first is unchanged: collectives in groups of neighbors.
   CHECK(nccl({kS0, kP}, {kS0, kB}) == "all_reduce (*P)2(*B) tensor");
   CHECK(nccl({kS0, kS0}, {kS0, kB}) == "all_gather (*S0)2(*B) tensor");
   CHECK(nccl({kS0, kS1}, {kS0, kB}) == "all_gather (*S1)2(*B) tensor");
   CHECK(nccl({kS0, kS0}, {kS0, kS1}) == "all_to_all (*S)2(*S) tensor");
   CHECK(nccl({kS0, kP}, {kS0, kS1}) == "none");
   CHECK(nccl({kS0, kB}, {kS0, kP}) == "none");
-  // The second unchanged: only P to B.
+  // Two dimensions, of which the second is unchanged: only P to B has a collective.
   CHECK(nccl({kP, kB}, {kB, kB}) == "all_reduce (P*)2(B*) data");
   CHECK(nccl({kS0, kB}, {kB, kB}) == "none");
   CHECK(nccl({kS0, kS1}, {kS1, kS1}) == "none");
-  // The two dimensions change.
+  // If both dimensions change, or none, there is no collective.
   CHECK(nccl({kP, kS0}, {kB, kB}) == "none");
   CHECK(nccl({kS0, kB}, {kS0, kB}) == "none");
 }

@@ -1,5 +1,5 @@
-// Each pass that makes tasks from a model, alone on a small one. The expectations are worked out by
-// hand from OneFlow's rules (docs/explanation/model-to-tasks.md).
+// Passes that make tasks from a model, each alone on a small model. The expectations are worked out
+// by hand from OneFlow's rules (docs/explanation/model-to-tasks.md).
 #include <string>
 #include <vector>
 
@@ -22,7 +22,7 @@ std::string told(const Diagnostics& diagnostics) {
   return text;
 }
 
-// Returns the ops of the model after `passes`, the tasks made from them, or the error.
+// Returns the ops of the model after `passes`, or the tasks made from the ops, or the error.
 std::string after(const std::string& passes, const std::string& text) {
   Diagnostics diagnostics;
   const models::PassRegistry registry = models::shipped_passes();
@@ -48,7 +48,7 @@ std::string line(const std::string& text, const std::string& name) {
   return found;
 }
 
-// Returns a column-parallel op followed by a row-parallel one.
+// Returns a model with a column-parallel op followed by a row-parallel op.
 std::string two_layers(const std::string& pipeline, const std::string& train) {
   return "model:\n"
          "  input: {shape: [8, 4]}\n"
@@ -63,7 +63,7 @@ std::string two_layers(const std::string& pipeline, const std::string& train) {
 const std::string kForward = "build-forward,pipeline-stages";
 const std::string kBackward = kForward + ",gradient-accumulation,autograd";
 
-// Returns two stages, each with an all-gather in its forward and its backward.
+// Returns a model of two stages, each with an all-gather in its forward and its backward.
 std::string gathers(const std::string& train, const std::string& layers = "2") {
   return "model:\n"
          "  input: {shape: [8, 4]}\n"
@@ -153,13 +153,15 @@ TEST_CASE("autograd adds the gradients, which are accumulated where a variable i
 }
 
 TEST_CASE("pipeline-buffers has OneFlow's buffers with their sizes", "[models][model_passes]") {
-  // Two stages, so 2 S is 4. The last stage has no buffers between forward and backward.
+  // The model has two stages, so 2 S is 4. The last stage has no buffers between forward and
+  // backward.
   const std::string text =
       after(kBackward + ",pipeline-buffers", two_layers("2", "accumulation: 2"));
   CHECK(line(text, "Buffer-Unpack-images-stage0") ==
         "Buffer-Unpack-images-stage0: buffer, backward, stage 0, slots 4, acts 2; reads "
         "Unpack-images as (S(0), B); gives (S(0), B)");
-  // The forward reads the input through the same buffer: one buffer per tensor and stage.
+  // Each tensor has one buffer per stage, so the forward reads the input through the backward's
+  // buffer.
   CHECK(line(text, "a-up") ==
         "a-up: compute, forward, stage 0, acts 2; reads Buffer-Unpack-images-stage0 as (S(0), B), "
         "Repeat-a-up-w as (B, S(1)); gives (S(0), S(1))");
@@ -211,7 +213,8 @@ TEST_CASE("insert-nccl-logical puts in collectives, in one order, with their str
           "[models][model_passes]") {
   const std::string until = kBackward + ",pipeline-buffers";
   const std::string text = after(until + ",insert-nccl-logical", gathers("accumulation: 4"));
-  // Stage 0: the forward is the first subgraph and has no stream; the backward has its own stream.
+  // On stage 0, the forward is the first subgraph and has no stream of its own; the backward has
+  // its own stream.
   CHECK(line(text, "NCCL-(*S1)2(*B)-l0-cut") ==
         "NCCL-(*S1)2(*B)-l0-cut: collective, forward, stage 0, (*S1)2(*B), acts 4; reads l0-cut as "
         "(S(0), S(1)); gives (S(0), B)");
@@ -226,7 +229,7 @@ TEST_CASE("insert-nccl-logical puts in collectives, in one order, with their str
         "reads "
         "NCCL-(*S1)2(*B)-l0-all_grad as (S(0), B), Buffer-Unpack-images-stage0 as (S(0), B); gives "
         "(S(0), B)");
-  // Stage 1: forward and backward are one subgraph, the first.
+  // On stage 1, forward and backward are one subgraph, the first.
   CHECK(line(text, "NCCL-(*S1)2(*B)-l1-all_grad") ==
         "NCCL-(*S1)2(*B)-l1-all_grad: collective, backward, stage 1, (*S1)2(*B), acts 4; reads "
         "l1-all_grad as (S(0), S(1)); gives (S(0), B)");
@@ -283,9 +286,9 @@ TEST_CASE("a model pass says what it needs before it", "[models][model_passes]")
 TEST_CASE("build-tasks makes actors with their registers, streams, chains and guards",
           "[models][model_passes]") {
   const std::string all = kBackward + ",pipeline-buffers,insert-nccl-logical,build-tasks";
-  // One rank, two micro-batches. Forward and backward form one chain. Its first op has a control
-  // edge (guard) to the consumers of the chain that do not feed the chain: the accumulate and the
-  // pack.
+  // One rank and two micro-batches: forward and backward form one chain. The first op of the chain
+  // has a control edge (guard) to the consumers of the chain that do not feed the chain: the
+  // accumulate and the pack.
   CHECK(after(all,
               "model:\n  input: {shape: [8]}\n  layers:\n    - name: l\n      ops:\n"
               "        a: {takes: 1us, variables: {w: {}}}\n        b: {takes: 2us}\n"
@@ -376,7 +379,8 @@ TEST_CASE("build-tasks gives zeros to all ranks of a partial sum but the first",
 
 TEST_CASE("build-tasks copies pieces between ranks where there is no collective",
           "[models][model_passes]") {
-  // Three tensor-parallel ranks: one piece from each of the other ranks, around the group.
+  // If there are three tensor-parallel ranks, each rank gets one piece from each other rank, around
+  // the group.
   const std::string text =
       after(kForward + ",build-tasks",
             "model:\n  input: {shape: [3, 3]}\n  layers:\n    - name: l\n      ops:\n"
@@ -407,8 +411,8 @@ TEST_CASE("#8455: collectives tell their successors at once but on large stages"
   CHECK(gated("messages=gated"));
   CHECK_FALSE(gated("messages=immediate"));
   CHECK_FALSE(gated("messages=auto"));
-  // 150 layers on the first stage, each with at least 2 ops, 2 gradients, 2 collectives and a
-  // buffer, are 1000 ops; with #8226 they are on two streams.
+  // The first stage has 150 layers, each with at least 2 ops, 2 gradients, 2 collectives and a
+  // buffer: more than 1000 ops. With #8226, the ops are on two streams.
   CHECK(gated("messages=auto:first_subgraph=NCCL_COMPUTE", "300"));
   CHECK_FALSE(gated("messages=auto:first_subgraph=COMPUTE", "300"));
 }

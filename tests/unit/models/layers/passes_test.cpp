@@ -1,4 +1,4 @@
-// Each shipped pass, with the graph before and after it.
+// Shipped passes, each with the graph before and after it.
 #include <string>
 #include <vector>
 
@@ -24,7 +24,7 @@ std::string told(const Diagnostics& diagnostics) {
   return text;
 }
 
-// Returns the actors of the graph after `passes` as written, or the error.
+// Returns the actors of the graph after `passes`, as the scenario writer writes them; or the error.
 std::string after(const std::string& passes, const std::string& text) {
   Diagnostics diagnostics;
   const models::PassRegistry registry = models::shipped_passes();

@@ -33,7 +33,7 @@ const char* const kChain = "streams: [s]\nactors:\n  a: {source: 2}\n  b: {reads
 TEST_CASE("every scenario keeps the rules", "[models][verifier]") {
   for (const std::string& path : testing::scenario_paths()) {
     INFO(path);
-    // This scenario breaks a rule on purpose, and its comment says so.
+    // partial_sum_boxing breaks a rule on purpose, as its comment explains.
     if (path == "scenarios/partial_sum_boxing.yaml") continue;
     CHECK(broken_rules(testing::load(path).graph) == "");
   }

@@ -34,8 +34,8 @@ TEST_CASE("the acts of a source carry through a chain", "[models][balance]") {
 }
 
 TEST_CASE("rates multiply and divide the acts", "[models][balance]") {
-  // A source, an accumulation of 3, a reader of the sum, and a repetition of the reader's output by
-  // 5.
+  // The actors are a source, an accumulation of 3, a reader of the sum, and a repetition of the
+  // reader's output by 5.
   const Balanced result =
       balance({6, kOpen, kOpen, kOpen}, {{0, 1, 1, 1}, {1, 2, 3, 1}, {2, 3, 1, 5}});
   CHECK(result.errors.empty());
@@ -43,7 +43,8 @@ TEST_CASE("rates multiply and divide the acts", "[models][balance]") {
 }
 
 TEST_CASE("acts are also found against the arrow", "[models][balance]") {
-  // Only the last actor has a count: 10 = 5 * 2, and 2 ops per 3 of the first actor.
+  // Only the last actor has a count: 10 = 2 * 5, and the second actor runs once per 3 ops of the
+  // first.
   const Balanced result = balance({kOpen, kOpen, 10}, {{0, 1, 3, 1}, {1, 2, 1, 5}});
   CHECK(result.errors.empty());
   CHECK(result.ops == std::vector<std::int64_t>{6, 2, 10});
@@ -110,7 +111,7 @@ TEST_CASE("an actor that no source reaches has no number", "[models][balance]") 
 
 TEST_CASE("each edge is blamed once, and where one is, unknown actors are not told",
           "[models][balance]") {
-  // The two ends of each edge have counts, so each edge is visited twice.
+  // The two ends of each edge have counts, so each edge is visited twice, but reported once.
   const Balanced result = balance({4, 2, 8, kOpen}, {{0, 1, 1, 1}, {1, 2, 1, 1}});
   REQUIRE(result.errors.size() == 2);
   CHECK(result.errors[0].edge == 0);

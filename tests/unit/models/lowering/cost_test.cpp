@@ -1,4 +1,4 @@
-// Every expected time is worked out by hand from the formulas in models/lowering/cost.hpp.
+// Times of calls, each worked out by hand from the formulas in models/lowering/cost.hpp.
 #include "models/lowering/cost.hpp"
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kUs = 1'000;
 
-// Returns two hosts of four devices. NVLink: 2 us, 100 bytes per ns; InfiniBand: 10 us, 10 bytes
-// per ns.
+// Returns two hosts of four devices. NVLink has 2 us and 100 bytes per ns; InfiniBand has 10 us and
+// 10 bytes per ns.
 Cluster two_by_four() {
   Cluster cluster;
   cluster.hosts = {"a", "b"};
@@ -32,7 +32,7 @@ Cluster two_by_four() {
   return cluster;
 }
 
-// Returns ranks 0 to count - 1, all on one host, with one kind of link.
+// Returns ranks 0 to count - 1 on one host, with one kind of link.
 Cluster one_host(std::uint32_t count, std::int64_t latency_ns, std::int64_t bytes_per_second) {
   Cluster cluster;
   cluster.hosts = {"a"};
@@ -79,8 +79,9 @@ TEST_CASE("ranks talk over the first link that joins them", "[models][cost]") {
 }
 
 TEST_CASE("a collective over two hosts costs what its formula says", "[models][cost]") {
-  // The ring of ranks 0 to 7 has six hops of 2 us and two of 10 us; without the fastest, R = 30 us.
-  // Between any two members: at most 10 us, at least 10 bytes per ns, so 8 MB take S = 800 us.
+  // The ring of ranks 0 to 7 has six hops of 2 us and two of 10 us; without the fastest hop, R = 30
+  // us. Between any two members, the latency is at most 10 us and the bandwidth at least 10 bytes
+  // per ns, so 8 MB take S = 800 us.
   const Cluster cluster = two_by_four();
   const auto us = [&](const std::string& operation, Algorithm algorithm) {
     return time_of(cluster, first_ranks(8), operation, algorithm, 8'000'000) / kUs;
@@ -93,7 +94,7 @@ TEST_CASE("a collective over two hosts costs what its formula says", "[models][c
   CHECK(us("gather", Algorithm::kRing) == 30 + 5600);
   CHECK(us("scatter", Algorithm::kRing) == 30 + 700);
   CHECK(us("all_to_all", Algorithm::kRing) == 70 + 700);  // seven exchanges of S/8
-  // lg 8 = 3 steps of 10 us.
+  // A tree has lg 8 = 3 steps of 10 us.
   CHECK(us("all_reduce", Algorithm::kTree) == 60 + 1600);
   CHECK(us("all_gather", Algorithm::kTree) == 30 + 5600);
   CHECK(us("reduce_scatter", Algorithm::kTree) == 30 + 700);
@@ -102,7 +103,7 @@ TEST_CASE("a collective over two hosts costs what its formula says", "[models][c
   CHECK(us("gather", Algorithm::kTree) == 30 + 5600);
   CHECK(us("scatter", Algorithm::kTree) == 30 + 700);
   CHECK(us("all_to_all", Algorithm::kTree) == 30 + 1200);  // three steps of half of S
-  // One step of 10 us.
+  // The direct algorithm has one step of 10 us.
   CHECK(us("all_reduce", Algorithm::kDirect) == 20 + 1400);  // two steps
   CHECK(us("all_gather", Algorithm::kDirect) == 10 + 5600);
   CHECK(us("reduce_scatter", Algorithm::kDirect) == 10 + 700);
@@ -132,16 +133,16 @@ TEST_CASE("the ring follows the order of the members", "[models][cost]") {
 }
 
 TEST_CASE("a collective inside one host does not see the network", "[models][cost]") {
-  // 2 * 3 hops of 2 us; 2 * 3/4 of 8 MB at 100 bytes per ns.
+  // The ring takes 2 * 3 hops of 2 us, and 2 * 3/4 of 8 MB at 100 bytes per ns.
   CHECK(time_of(two_by_four(), {0, 1, 2, 3}, "all_reduce", Algorithm::kRing, 8'000'000) ==
         12 * kUs + 120 * kUs);
 }
 
 TEST_CASE("a time is rounded up, and once", "[models][cost]") {
-  // 2 * 2/3 of 10 bytes at 7 bytes per second: 40/21 s = 1.904761904(76...) s.
+  // The ring moves 2 * 2/3 of 10 bytes at 7 bytes per second: 40/21 s = 1.904761904(76...) s.
   CHECK(time_of(one_host(3, 0, 7), first_ranks(3), "all_reduce", Algorithm::kRing, 10) ==
         1'904'761'905);
-  // The exact time is a thousandth of a nanosecond.
+  // The exact time is a thousandth of a nanosecond, which is rounded up.
   CHECK(time_of(one_host(2, 0, 1'000'000'000'000), first_ranks(2), "broadcast", Algorithm::kTree,
                 1) == 1);
   // An integral time is not rounded: 1000 bytes at 1000 bytes per ns.
@@ -150,7 +151,8 @@ TEST_CASE("a time is rounded up, and once", "[models][cost]") {
 }
 
 TEST_CASE("any number of members will do", "[models][cost]") {
-  // Three steps for five ranks; Bruck's blocks of 1, 2, 3, 4: 1 + 1 + 2 + 1 bytes at a byte per ns.
+  // Five ranks need three steps. Bruck's algorithm sends blocks 1, 2, 3 and 4 of a byte 1 + 1 + 2 +
+  // 1 times, at a byte per ns.
   const Cluster five = one_host(5, 100, 1'000'000'000);
   CHECK(time_of(five, first_ranks(5), "all_to_all", Algorithm::kTree, 5) == 300 + 5);
   CHECK(time_of(five, first_ranks(5), "all_gather", Algorithm::kTree, 1) == 300 + 4);
@@ -207,11 +209,11 @@ TEST_CASE("where no link is there or a time is too long, nothing comes out", "[m
   CHECK_FALSE(collective_time(Operation::kBroadcast, Algorithm::kRing, kMax, *links).has_value());
   CHECK_FALSE(message_time(slow, 0, 1, kMax, {}, &why).has_value());
   CHECK(why == "the message takes longer than 292 years");
-  // The intermediate product of bytes, a million ranks and a fast link does not overflow.
+  // The intermediate product of bytes, a million ranks and a fast link must not overflow.
   const Cluster fast = one_host(1 << 20, 0, kMax);
   const auto wide = route(fast, first_ranks(1 << 20));
   CHECK(collective_time(Operation::kBroadcast, Algorithm::kRing, kMax, *wide) == 1'000'000'000);
-  // 2^20 - 1 times the bytes: (2^20 - 1) s.
+  // An all-gather moves 2^20 - 1 times the bytes, which takes (2^20 - 1) s.
   CHECK(collective_time(Operation::kAllGather, Algorithm::kRing, kMax, *wide) ==
         1'048'575'000'000'000);
 }

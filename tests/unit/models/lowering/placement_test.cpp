@@ -34,7 +34,7 @@ TEST_CASE("actors are numbered rank by rank, in the order of the file", "[models
   const models::Lowered lowered = testing::lowered_of(
       "schema: 1\nranks: 2\nactors:\n  a: {source: 1, on: 1}\n  b: {source: 1}\n  c: {source: "
       "1}\n");
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;  // the rank and the actor template
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;  // rank and actor template
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     found.emplace_back(lowered.plan.actors[id].rank.value, lowered.actor_template[id]);
   }

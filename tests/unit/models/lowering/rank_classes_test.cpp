@@ -11,7 +11,7 @@ using models::RankSet;
 
 namespace {
 
-// Returns the classes of four ranks.
+// Returns the classes of identical ranks in a scenario of four ranks.
 std::vector<RankSet> classes_of(const std::string& text) {
   return models::rank_classes(testing::lowered_of("schema: 1\nranks: 4\n" + text),
                               RankSet::range(0, 4));
@@ -52,7 +52,7 @@ TEST_CASE("a rank stands behind those whose data reach it", "[models][rank_class
   CHECK(positions_of(
             "actors: {a: {source: 1}, b: {reads: [{from: a, rank: rank - 1}], on: 2..3}}\n") ==
         Positions{0, 0, 1, 2});
-  // Sends in the reverse direction, such as gradients, come later.
+  // Sends in the reverse direction come later, such as those of gradients.
   const std::string there_and_back =
       "groups: {g: all}\nprograms:\n  do:\n"
       "    - {recv: g, from: rank - 1, bytes: 1B, on: rank > 0}\n"

@@ -12,7 +12,7 @@ using namespace pipesim::models;
 
 namespace {
 
-// Returns a deadlock at 24 us whose cycle is gather -> buffer -> gather.
+// Returns the simulation of a deadlock at 24 us with the cycle gather -> buffer -> gather.
 Simulation deadlock() {
   Simulation run;
   Explanation& explanation = run.explanation;
@@ -97,7 +97,7 @@ TEST_CASE("each cause that a run can have has a name that leads back", "[models]
     CHECK(cause_name(*find_cause(name)) == name);
   }
   CHECK(cause_names().size() == 8);
-  // An end that the user requests cannot be expected.
+  // Ends that the user requests cannot be expected.
   CHECK(!find_cause("until").has_value());
   CHECK(!find_cause("interrupted").has_value());
 }

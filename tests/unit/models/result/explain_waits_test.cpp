@@ -1,4 +1,4 @@
-// The ends of wait chains and the number of cycles, also for many of them.
+// Explanations of waits: the ends of wait chains and the number of cycles, also for many cycles.
 #include <numeric>
 #include <string>
 
@@ -15,7 +15,8 @@ using testing::explanation_of;
 
 namespace {
 
-// Pairs of ranks that both send before they receive; then all ranks wait for all.
+// Returns the explanation of pairs of ranks that both send before they receive; afterwards, all
+// ranks wait for all ranks.
 Explanation crossing_pairs(int pairs) {
   return explanation_of(fmt::format(R"(schema: 1
 reading: contract
@@ -30,7 +31,8 @@ programs:
                                     2 * pairs));
 }
 
-// The first rank of each eight skips the first of two identical calls.
+// Returns the explanation of a job in which the first rank of every eight skips the first of two
+// identical calls.
 Explanation one_of_eight(int ranks) {
   return explanation_of(fmt::format(R"(schema: 1
 ranks: {}
@@ -89,7 +91,7 @@ TEST_CASE("roots that are alike are one line, however many", "[models][explain]"
 }
 
 TEST_CASE("roots for which the same ops wait, and others for which more do", "[models][explain]") {
-  // Ranks 0 and 1 make two calls; the first lacks ranks 2 and 3. Rank 5 waits only for rank 4.
+  // Ranks 0 and 1 make two calls; the first call lacks ranks 2 and 3. Rank 5 waits only for rank 4.
   const Explanation found = explanation_of(R"(schema: 1
 reading: contract
 ranks: 6
@@ -155,7 +157,7 @@ programs:
       - {all_reduce: dp, bytes: 1MiB, at: "60"}
       - {all_reduce: dp, bytes: 1MiB, at: "70"}
 )")) == "66#1");
-  // Without common lines, calls are matched in order, so the last one is missing.
+  // Without common lines, calls are matched in order, so the last call is the missing one.
   CHECK(missing(explanation_of(R"(schema: 1
 ranks: 2
 groups: {dp: all}
@@ -165,7 +167,7 @@ programs:
 )")) == "a3#1");
 }
 
-// Ops after the first pending op of a stream wait for this op, wherever it is in the file.
+// Ops after the first pending op of a stream wait for this op, wherever they are in the file.
 TEST_CASE("a stream stands at the first op that it has not done", "[models][explain]") {
   const Explanation found = explanation_of(R"(schema: 1
 reading: real

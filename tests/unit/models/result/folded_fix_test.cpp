@@ -1,5 +1,5 @@
-// The fixes that `fix` finds with a few representative ranks, compared with those it finds with all
-// ranks.
+// Fixes that `fix` finds with a few representative ranks, compared with those that it finds with
+// all ranks.
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -91,8 +91,8 @@ void compare(const std::string& text, const testing::Settings& settings, Counts&
   }
 }
 
-// Replicas of a job of tensor and data parallel ranks that hangs in a random way: on one rank, or
-// on many identical ones.
+// Draws replicas of a job of tensor and data parallel ranks that hangs in a random way: on one
+// rank, or on many identical ranks.
 class HangingJob : testing::Draws {
  public:
   explicit HangingJob(std::uint64_t seed) : Draws(seed) {}
@@ -101,7 +101,7 @@ class HangingJob : testing::Draws {
     const int tensor = pick({2, 4});
     const int data = pick({8, 16, 32});
     ranks_ = tensor * data;
-    // Often a rank of the first replica, so that it precedes its peers.
+    // The odd rank is often in the first replica, so that it precedes its peers.
     odd_ = below(chance(2) ? tensor : ranks_);
     const std::string repeat = pick({"rounds", "2"});
     std::string text = fmt::format("schema: 1\nname: drawn\nranks: {}\n", ranks_);
@@ -129,7 +129,7 @@ class HangingJob : testing::Draws {
     return fmt::format("        - {{all_reduce: {}, bytes: size, takes: 100us{}}}\n", group, more);
   }
 
-  // Each half of the ranks exchanges with the other half.
+  // Returns steps in which each half of the ranks exchanges with the other half.
   std::string exchange(const std::string& bytes, bool grouped, const std::string& in) const {
     const std::string peer = fmt::format("(rank + {}) % {}", ranks_ / 2, ranks_);
     const std::string inner = grouped ? in + "    " : in;
@@ -138,15 +138,15 @@ class HangingJob : testing::Draws {
            fmt::format("{}- {{recv: pp, from: {}, bytes: {}}}\n", inner, peer, bytes);
   }
 
-  // The all-reduce of `first` comes before the one of `second` on some ranks, and after it on the
-  // others.
+  // Returns steps in which some ranks make the tp all-reduce before the dp all-reduce, and the
+  // others after it.
   static std::string in_two_orders(const std::string& some, const std::string& others) {
     const std::string wait = "        - {synchronize: device}\n";
     return all_reduce("tp", ", on: " + some) + wait + all_reduce("dp", "") + wait +
            all_reduce("tp", ", on: " + others);
   }
 
-  // NCCL's contract allows only one message in flight.
+  // Returns sends that run ahead of their recvs; NCCL's contract allows only one message in flight.
   std::string ahead() const {
     const int half = ranks_ / 2;
     const auto call = [&](const char* what, const char* with, const std::string& on) {

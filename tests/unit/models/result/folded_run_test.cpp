@@ -34,7 +34,8 @@ std::string text_of(const models::TaskGraph& graph, const models::Explanation& e
   return viz::text_report(report, {}) + viz::json_report(report, true);
 }
 
-// Whether the job folds; checks that its report equals the report of a run of all ranks.
+// Whether the job folds. Checks that the report of the folded run equals the report of a run of all
+// ranks.
 bool compare(const models::TaskGraph& graph, const std::string& text, std::size_t& hangs) {
   INFO(text);
   const auto folded = models::run_folded(graph);
@@ -50,7 +51,8 @@ bool compare(const models::TaskGraph& graph, const std::string& text, std::size_
   return true;
 }
 
-// Whether the check folds in some reading; checks that a run of all ranks ends as the check says.
+// Whether the check folds in some reading. Checks that a run of all ranks ends as the check
+// reports.
 bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_t& hangs) {
   bool any = false;
   for (const auto mode :
@@ -88,7 +90,7 @@ bool compare_checks(models::TaskGraph graph, const std::string& text, std::size_
   return any;
 }
 
-// A random job of tensor, data and pipeline parallel ranks.
+// Draws a random job of tensor, data and pipeline parallel ranks.
 class DrawnJob : testing::Draws {
  public:
   explicit DrawnJob(std::uint64_t seed) : Draws(seed) {}
@@ -239,8 +241,8 @@ schedule:
         models::pipeline_report(graph, whole.lowered, whole.outcome));
 }
 
-// Rings of four in which all ranks send to the next. In the second ring, the peers are the same,
-// but the receiver of a rank receives from another rank.
+// Rings of four ranks, in which all ranks send to the next rank. In the second ring, each rank has
+// the same peers, but the receiver of a rank receives from another rank.
 TEST_CASE("ranks differ where their peers know them as another peer") {
   static constexpr const char* kText = R"(schema: 1
 ranks: 64
@@ -260,7 +262,7 @@ programs:
 }
 
 // The contract makes a broadcast wait for all ranks. Each rank names the first rank of its four as
-// root, so the kept ranks alone would agree.
+// the root, so the representatives alone would agree.
 TEST_CASE("ranks of one list that name different roots are not folded") {
   static constexpr const char* kText = R"(schema: 1
 reading: contract
@@ -304,8 +306,8 @@ programs:
   CHECK_THROWS_AS(models::check(graph, std::move(*job), {}), models::UserError);
 }
 
-// The first even and the first odd rank are kept, but they share no list: their peers are kept as
-// well.
+// The first even and the first odd rank are kept. They are in different pairs, so their peers are
+// also kept.
 TEST_CASE("with a rank those that it meets are kept") {
   std::string pairs;
   for (int rank = 0; rank < 16; ++rank) {
@@ -323,7 +325,8 @@ programs:
   CHECK(folding->kept == models::RankSet({0, 1, 16, 17}));
 }
 
-// Pairs on devices 0 and 1, 2 and 3, and so on; then the same on hosts with one device each.
+// Pairs on 18 hosts: ranks 0 to 7 and 8 to 15 are on two hosts of 8 devices, so a pair shares a
+// host; each of ranks 16 to 31 is alone on its host.
 TEST_CASE("lists fold by how they share hosts, and not by which devices they are on") {
   std::string hosts;
   for (int rank = 0; rank < 32; ++rank) {
@@ -344,7 +347,8 @@ TEST_CASE("lists fold by how they share hosts, and not by which devices they are
   CHECK(compare(graph, "two hosts of 8 devices, 16 of one", hangs));
 }
 
-// A send to another class of ranks, and a list shared with another class, each make ranks differ.
+// Ranks 0 to 3 differ from the other ranks: by messages, by being late, or by a pair with such a
+// rank.
 TEST_CASE("ranks that send to different sorts of ranks, or meet them in lists, differ") {
   static constexpr const char* kText = R"(schema: 1
 ranks: 32
@@ -358,8 +362,8 @@ programs:
 )";
   const auto folding = models::fold_ranks(scenario_of(kText).graph);
   REQUIRE(folding);
-  // Ranks 0 and 2 send and receive, rank 1 is late, rank 3 is in rank 2's list; all others are like
-  // rank 4.
+  // Ranks 0 and 2 send and receive, rank 1 is late, rank 3 is in rank 2's pair; all other ranks are
+  // like rank 4.
   CHECK(folding->kept == models::RankSet({0, 1, 2, 3, 4}));
   CHECK(folding->stands_for[31] == 4);
 }

@@ -24,7 +24,7 @@ TEST_CASE("a hang is the same with more micro-batches", "[models][hang_signature
   const HangSignature four = signature_of(kSwin);
   CHECK(four.hangs());
   CHECK(four == signature_of(kSwin, {{"acc", "8"}}));
-  // The ten waits of oneflow.md, section 3: no two are equal.
+  // The cycle has the ten waits of oneflow.md, section 3; no two waits are equal.
   CHECK(four.waits.size() == 10);
 }
 
@@ -36,7 +36,8 @@ TEST_CASE("another cycle, or none, is another hang", "[models][hang_signature]")
   CHECK_FALSE(swin == fixed);
 }
 
-// The two reports are of a pair of ranks that send first, at different lines of different programs.
+// The two reports are about a pair of ranks that send first, but at different lines of different
+// programs.
 TEST_CASE("the same calls of other lines are another hang", "[models][hang_signature]") {
   const HangSignature one = signature_of("tests/reports/nccl_479.yaml");
   HangSignature other = signature_of("tests/reports/nccl_783.yaml");

@@ -42,7 +42,7 @@ TEST_CASE("without sizes there is nothing to say", "[models][memory]") {
   const TaskGraph graph =
       testing::scenario_of("schema: 1\nactors: {a: {source: 1, bytes: 1B}}\n").graph;
   const Simulation run = testing::simulate(graph);
-  CHECK(!memory_report(graph, run.lowered, run.outcome));  // without op times
+  CHECK(!memory_report(graph, run.lowered, run.outcome));  // the run has no op times
 }
 
 TEST_CASE("a slot is in use from the launch that fills it until it is given back",
@@ -65,13 +65,13 @@ TEST_CASE("a slot is in use from the launch that fills it until it is given back
 
 TEST_CASE("what is acknowledged at launch is given back at launch", "[models][memory]") {
   // The actors share a stream, so messages leave at launch. At 0 us the thread launches a#1 and
-  // b#1, which gives a#1 back, and so on. Credits decide when a slot is in use; in this case they
-  // return at once.
+  // then b#1, which returns a#1 at once, and so on. Credits decide when a slot is in use, so each
+  // slot of a is in use only at 0 us.
   const std::string actors =
       "actors:\n  a: {source: 3, stream: s, takes: 1us, bytes: 4B}\n"
       "  b: {reads: [a], stream: s, takes: 3us, bytes: 1B";
   CHECK(memory_of(actors + "}\n") == "0 5 1 1000");
-  // Gated messages: b gives a#1 back at its end, 4 us; then a#2 runs.
+  // If messages are gated, b returns a#1 at its end, 4 us; then a#2 runs.
   CHECK(memory_of(actors + ", messages: gated}\n") == "0 5 5 1000");
 }
 
@@ -113,8 +113,8 @@ TEST_CASE("rates: a slot is in use for all acts that fill it", "[models][memory]
   CHECK(memory_of("actors:\n  a: {source: 4, takes: 1us, bytes: 1B}\n"
                   "  sum: {kind: accumulate, times: 2, reads: [a], takes: 1us, bytes: 8B}\n"
                   "  b: {reads: [sum], takes: 2us}\n") == "0 9 9 1000");
-  // Read in 5 pieces, the slot is given back with the last piece, at 6 us: after b was launched at
-  // 5.5 us.
+  // An unpack reads the slot in 5 pieces, and returns the slot with the last piece, at 6 us: after
+  // b was launched at 5.5 us.
   CHECK(memory_of("actors:\n  a: {source: 1, takes: 1us, bytes: 8B}\n"
                   "  cut: {kind: unpack, times: 5, reads: [a], takes: 1us}\n"
                   "  late: {source: 1, takes: 5500ns}\n"
@@ -122,7 +122,7 @@ TEST_CASE("rates: a slot is in use for all acts that fill it", "[models][memory]
 }
 
 TEST_CASE("what nobody reads is in use while it is filled", "[models][memory]") {
-  // Two ops of 2 us each, both launched at 0: one slot, not two.
+  // Two ops of 2 us each are launched at 0 us: the actor has one slot, not two.
   CHECK(memory_of("actors: {a: {source: 2, stream: s, takes: 2us, bytes: 5B}}\n") == "0 5 5 0");
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("a schedule's activations and weights are in the same figure", "[model
       "schedule: {kind: 1f1b, stages: 2, micro_batches: 4, forward: 1us, activation: 10B, weights: "
       "3B}\n";
   CHECK(memory_of(schedule) == "3 23 23 1000; 3 13 13 1000");
-  // An actor next to the schedule: both of its slots are full at the schedule's peak.
+  // An actor is added to the schedule: both of its slots are full at the schedule's peak.
   CHECK(memory_of("memory: 1000B\n" + schedule +
                   "actors: {a: {on: 0, source: 2, slots: 2, takes: 1us, bytes: 100B}, b: {on: 0, "
                   "reads: [a], takes: 9us}}\n") == "1003 1223 1223 1000; 1003 1013 1013 1000");
@@ -167,7 +167,7 @@ TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[mod
   const std::string stages =
       "schedule: {kind: looped_bfs, stages: 4, chunks: 4, micro_batches: 1, forward: 1us, "
       "activation: 10B, weights: 1B, unsharded: 100B * (stage + 1)}\n";
-  // From 1 us on 200 + 300 + 400 B; 3F0 starts at 3 us, with four activations.
+  // From 1 us on, 200 + 300 + 400 B are in use; 3F0 starts at 3 us, with four activations.
   CHECK(memory_of(stages) == "4 944 944 3000");
   const TaskGraph graph = testing::scenario_of("schema: 1\n" + stages).graph;
   const Simulation run = testing::simulate(graph, {.keep_op_times = true});
@@ -191,7 +191,7 @@ TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[mod
     CHECK(pipeline_report(job, ran.lowered, ran.outcome)->ranks[0].peak_bytes == 944);
     CHECK(memory_report(job, ran.lowered, ran.outcome)->front().peak == 944);
   }
-  // In the tail of a schedule, a parameter that is dropped but not gathered was there from the
+  // In the tail of a schedule, a parameter that is dropped but not gathered was gathered before the
   // start.
   CHECK(memory_of("schedule: {partial: on, rows: ['0B1,0RESHARD'], forward: 1us, unsharded: 5B, "
                   "activation: 2B}\n") == "0 7 7 0");

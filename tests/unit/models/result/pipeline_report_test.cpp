@@ -1,4 +1,4 @@
-// The waits of ranks, in small schedules that are worked out by hand.
+// Waits of ranks in small pipeline schedules, worked out by hand.
 #include "models/result/pipeline_report.hpp"
 
 #include <string>
@@ -24,8 +24,9 @@ const std::string kTwo =
 
 TEST_CASE("idle time is told by what came last: the other stage, or the message",
           "[models][pipeline_report]") {
-  // Forward 10, backward 20, message 3. Rank 1: F0 from 13 to 23, B0 to 43, F1 to 53, B1 to 73.
-  // Rank 0: F0 and F1 to 20; B0 from 43 + 3 to 66; B1 from 73 + 3 to 96.
+  // A forward takes 10, a backward 20, a message 3 ns. On rank 1, F0 runs from 13 to 23, B0 to 43,
+  // F1 to 53, B1 to 73. On rank 0, F0 and F1 run to 20; B0 runs from 43 + 3 to 66, B1 from 73 + 3
+  // to 96.
   const PipelineReport report = testing::report_of(
       kTwo + "  forward: 10ns\n  message_takes: 3ns\n  activation: [5B, 7B]\n  weights: 100B\n");
   CHECK(report.makespan_ns == 96);

@@ -45,7 +45,7 @@ constexpr const char* kUnevenRanks =
 
 }  // namespace
 
-// The launch takes 1 us; after that, no rank is left to make progress.
+// The launch takes 1 us. After it, the rank has exited, and no other rank makes progress.
 TEST_CASE("a timeline goes on until the last rank ends", "[models][timeline]") {
   const Kept of =
       kept("schema: 1\ndefaults: {launch_overhead: 1us}\nprograms:\n  do:\n    - {exit: 1}\n");
@@ -73,7 +73,7 @@ TEST_CASE("a collective waits for its peers before it works", "[models][timeline
   const std::vector<Flow> all = flows(of.run);
   REQUIRE(all.size() == 1);
   CHECK(all[0].kind == Flow::Kind::kCollective);
-  // From the rank that started last.
+  // The arrow starts at the rank that started last.
   CHECK(of.run.lowered.plan.actors[all[0].from].rank.value == 1);
   CHECK(of.run.lowered.plan.actors[all[0].to].rank.value == 0);
 }
@@ -142,7 +142,8 @@ TEST_CASE("the acts of the cycle stand first in their lanes", "[models][timeline
   for (std::size_t i = 0; i < 4; ++i) {
     first.push_back(of.label(lane.stuck[i].actor, lane.stuck[i].k));
   }
-  // The ops of `run`'s cycle on rank 1 and this stream; by micro-batch, then in file order.
+  // The ops on rank 1 and this stream that the cycle of `run` shows, sorted by micro-batch, then in
+  // file order.
   CHECK(first == std::vector<std::string>{"Zeros#2", "Repeat#3", "F1#3", "nccl-1998#3"});
   CHECK(lane.stuck[3].on_cycle);
   CHECK_FALSE(lane.stuck[4].on_cycle);

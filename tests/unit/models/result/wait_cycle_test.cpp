@@ -110,7 +110,7 @@ TEST_CASE("of two shortest cycles the one that is first by its nodes is found",
           "[models][wait_cycle]") {
   const sim::WaitGraph graph =
       graph_of(6, {{1, 3}, {3, 5}, {5, 1}, {1, 2}, {2, 5}, {0, 1}, {4, 0}, {0, 4}});
-  // {0, 4} is shorter than {1, 2, 5} and {1, 3, 5}.
+  // The cycle {0, 4} is shorter than {1, 2, 5} and {1, 3, 5}.
   CHECK(nodes_of(graph, models::find_cycle(graph)) == Cycle{0, 4});
   const sim::WaitGraph without = graph_of(6, {{1, 3}, {3, 5}, {5, 1}, {1, 2}, {2, 5}});
   CHECK(nodes_of(without, models::find_cycle(without)) == Cycle{1, 2, 5});
@@ -160,8 +160,8 @@ TEST_CASE("beyond the limit of the exact search a cycle without chords is found,
 }
 
 TEST_CASE("each other component has its shortest cycle", "[models][wait_cycle]") {
-  // Cycles 0-1 and 2-3-4, the second with a detour over 5; node 6 waits for both but is on no
-  // cycle.
+  // The cycles are 0-1 and 2-3-4, the second with a detour over 5. Node 6 waits for both cycles but
+  // is on neither.
   const sim::WaitGraph graph =
       graph_of(7, {{0, 1}, {1, 0}, {2, 3}, {3, 4}, {4, 2}, {3, 5}, {5, 4}, {6, 0}, {6, 2}});
   const models::WaitCycle first = models::find_cycle(graph);

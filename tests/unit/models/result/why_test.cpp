@@ -32,7 +32,7 @@ void check_connected(const std::vector<Wait>& waits) {
   }
 }
 
-// Returns the ends of wait chains: the ops of the cycle, and nodes that wait for nothing.
+// Returns the ends of wait chains: the ops of the cycle, and the nodes that wait for nothing.
 std::vector<std::uint32_t> ends_of(const TaskGraph& graph, const Simulation& run) {
   std::vector<std::uint32_t> ends;
   for (std::uint32_t i = 0; i < run.waits.nodes.size(); ++i) {
@@ -71,7 +71,7 @@ TEST_CASE("of each stuck act the chain is connected, shortest, and ends",
       CAPTURE(found.op.rank, found.op.name, found.op.number);
       CHECK_FALSE(found.earlier);
       if (far[i] == kNoIndex) {
-        CHECK_FALSE(found.cycle.empty());  // another cycle than the one in the report
+        CHECK_FALSE(found.cycle.empty());  // can be another cycle than the one in the report
       } else {
         CHECK(found.chain.size() == far[i]);
       }
@@ -120,7 +120,7 @@ TEST_CASE("why tells of mistakes in its act", "[models][why]") {
   CHECK(contains(said("Fo#1"), "did you mean 'F0'?"));
 }
 
-// The two ranks send first, so neither reaches its recv or the step after it.
+// The two ranks send first, so neither rank reaches its recv or the step after it.
 TEST_CASE("why of a step that its host has not come to begins where the host is", "[models][why]") {
   const std::string text = R"(schema: 1
 ranks: 2

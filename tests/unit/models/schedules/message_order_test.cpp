@@ -1,5 +1,5 @@
-// The places of sends and recvs in rows, and the batches they form. The expectations for 1F1B
-// follow the loops of Megatron-LM (megatron/core/pipeline_parallel/schedules.py,
+// The positions of sends and recvs in rows, and the batches that they form. The expectations for
+// 1F1B follow the loops of Megatron-LM (megatron/core/pipeline_parallel/schedules.py,
 // forward_backward_pipelining_without_interleaving and ..._with_interleaving), written again for
 // this test.
 #include <algorithm>
@@ -75,8 +75,8 @@ class Megatron {
   std::vector<std::string> row_;
 };
 
-// Megatron-LM's loop with several stages per rank: the chunk of an iteration alone decides what is
-// exchanged.
+// Megatron-LM's loop with several stages per rank: the chunk of an iteration alone decides which
+// messages it exchanges.
 class Interleaved {
  public:
   Interleaved(std::uint32_t ranks, std::uint32_t chunks, std::uint32_t group, std::uint32_t count,
@@ -155,7 +155,7 @@ class Interleaved {
       send_previous_ = text(chunk(k, false), "SEND_B", table_[k].second);
     }
   }
-  // The received activation is the next one of its chunk.
+  // Sets the recv of the next activation of a chunk.
   void receive_forward(std::uint32_t of) {
     receive_previous_ = text(of, "RECV_F", number(of, inputs_[of]++, true));
   }
@@ -211,10 +211,10 @@ class Interleaved {
   std::uint32_t chunks_;
   std::uint32_t group_;
   bool overlap_;
-  // Chunk and micro-batch of each iteration.
+  // Chunk and micro-batch, by iteration.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> table_;
   std::uint32_t rank_ = 0;
-  std::vector<std::uint32_t> inputs_;  // received activations of each chunk
+  std::vector<std::uint32_t> inputs_;  // by chunk: number of received activations
   std::vector<std::uint32_t> gradients_;
   std::string send_previous_;
   std::string receive_previous_;
@@ -276,7 +276,7 @@ TEST_CASE("messages of interleaved 1F1B are those of Megatron-LM", "[models][mes
   for (std::uint32_t ranks = 2; ranks <= 5; ++ranks) {
     for (std::uint32_t chunks = 2; chunks <= 3; ++chunks) {
       for (std::uint32_t group = ranks; group <= ranks + 2; ++group) {
-        // The last group has one micro-batch per rank, or is full.
+        // The last group has one micro-batch per rank, or all its micro-batches.
         for (const std::uint32_t count : {group, group + ranks, 3 * group}) {
           check(ranks, chunks, group, count, "batch");
           check(ranks, chunks, group, count, "overlap");
@@ -298,7 +298,8 @@ TEST_CASE("one by one, two neighbors that both send or both receive first hang",
           sim::Verdict::kDeadlock);
     CHECK(verdict_of(head + scenario(4, 8, "messages: batch")) == sim::Verdict::kCompleted);
     CHECK(verdict_of(head + scenario(4, 8, "message_order: in_turn")) == sim::Verdict::kCompleted);
-    // A communicator per direction: no message waits for one of the other direction.
+    // If each direction has its own communicator, no message waits for a message of the other
+    // direction.
     CHECK(verdict_of(head + scenario(4, 8, "message_order: send_first, messages: edge")) ==
           sim::Verdict::kCompleted);
   }

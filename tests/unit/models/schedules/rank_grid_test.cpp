@@ -1,4 +1,4 @@
-// The layout of ranks, compared with its authors' own: RankGenerator of Megatron-LM at d98e8a64
+// The layout of ranks, compared with Megatron-LM's own: RankGenerator at d98e8a64
 // (megatron/core/parallel_state.py) ran for each row of the table below, and its groups were
 // hashed.
 #include "models/schedules/rank_grid.hpp"
@@ -18,7 +18,7 @@ namespace {
 struct Layout {
   const char* order;
   std::uint32_t tensor, context, data, pipeline, expert, expert_tensor;
-  std::uint64_t hash;  // hash_of() all groups; 0: Megatron refuses the row
+  std::uint64_t hash;  // hash_of() all groups; 0: Megatron-LM refuses the row
 };
 
 constexpr Layout kLayouts[] = {
@@ -134,7 +134,7 @@ TEST_CASE("ranks are laid out as Megatron does it", "[models][rank_grid]") {
   }
 }
 
-// The example in the docstring of initialize_model_parallel().
+// Checks the example in the docstring of initialize_model_parallel().
 TEST_CASE("16 GPUs, 2 for tensors and 4 for the pipeline", "[models][rank_grid]") {
   ParallelSizes sizes;
   sizes.tensor = 2;

@@ -16,7 +16,7 @@ using testing::mistakes_in;
 
 namespace {
 
-// Returns a forward of 8 us and a backward of 10 us on ranks that share a sequence.
+// Returns a job with a forward of 8 us and a backward of 10 us, whose ranks share a sequence.
 std::string job(const std::string& parallel, const std::string& collectives,
                 const std::string& more = "") {
   return "schema: 1\nparallel: {" + parallel +
@@ -52,12 +52,12 @@ TEST_CASE("exchanges run beside the blocks of an attention", "[models][ring_exch
   // Exchanges shorter than a block are hidden.
   CHECK(end_us(job(kFour, ring("forward", ", takes: 2us"))) == 8 + 10);
   // The backward has four exchanges, because gradients go all the way around: 4 * 3 us, and the
-  // last of five parts of 2 us.
+  // last of five blocks of 2 us.
   CHECK(end_us(job(kFour, ring("backward", ", takes: 3us"))) == 8 + 12 + 2);
-  // A collective is waited for at once, between two parts: 4 + 9 + 4.
+  // The forward waits for a collective at once, between two halves: 4 + 9 + 4 us.
   CHECK(end_us(job(kFour, "    - {call: all_gather, over: context, in: forward, takes: 9us}\n")) ==
         17 + 10);
-  // An explicit `times` sets the number of exchanges: parts of 4 us.
+  // An explicit `times` sets the number of exchanges: with one exchange, blocks take 4 us.
   CHECK(end_us(job(kFour, ring("forward", ", times: 1, takes: 9us"))) == 9 + 4 + 10);
   // A single rank has no peer to exchange with.
   CHECK(end_us(job("context: 1", ring("forward", ", takes: 3us"))) == 8 + 10);
@@ -65,7 +65,7 @@ TEST_CASE("exchanges run beside the blocks of an attention", "[models][ring_exch
 
 TEST_CASE("each layer has its own blocks, behind those of the layer before",
           "[models][ring_exchange]") {
-  // Two layers: 2 * 11 us, and 20 us.
+  // If a stage has two layers, the forward takes 2 * 11 us, the backward 20 us.
   CHECK(end_us(job(kFour, ring("forward", ", takes: 3us"), "  layers: 2\n")) == 22 + 20);
   // Exchanges and collectives follow the order of the list, layer by layer.
   const std::string both = ring("forward", ", takes: 3us") +
@@ -83,7 +83,8 @@ TEST_CASE("each layer has its own blocks, behind those of the layer before",
 
 TEST_CASE("a rank sends to the next of its group and receives from the one before it",
           "[models][ring_exchange]") {
-  // Ranks that share a sequence are two apart: 0 2 4, 1 3 5, and 6 8 10, 7 9 11 in the next stage.
+  // Ranks that share a sequence are two apart: 0 2 4 and 1 3 5, and in the next stage 6 8 10 and 7
+  // 9 11.
   const models::TaskGraph graph = testing::scenario_of(job("pipeline: 2, context: 3, tensor: 2",
                                                            ring("forward", ", bytes: 1MiB")))
                                       .graph;
@@ -151,8 +152,8 @@ schedule:
     backward:
       - {compute: all, takes: 5us}
 )yaml";
-  // qkv -1; block1 1-3 during kv1 1-4; block2 4-6 during kv2 4-7; block3 7-9, mlp -13, backward
-  // -18.
+  // qkv 0-1 us; block1 1-3 during kv1 1-4; block2 4-6 during kv2 4-7; block3 7-9, mlp 9-13,
+  // backward 13-18.
   CHECK(end_us(text) == 18);
   std::string crossed = text + "reading: contract\n";
   crossed.replace(crossed.find("takes: 3us"), 10, "order: send_first");

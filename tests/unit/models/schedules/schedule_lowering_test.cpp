@@ -57,7 +57,7 @@ TEST_CASE("a schedule grows with its stages, not with their square",
     shape.micro_batches = 8;
     std::size_t actions = 0;
     for (const models::Actions& row : models::make_schedule(shape).ranks) actions += row.size();
-    // A forward and two gradients for each micro-batch, and at most the same number of empty slots.
+    // Each micro-batch has a forward and two gradients, and at most the same number of empty slots.
     CHECK(actions <= std::size_t{2} * 3 * shape.micro_batches * shape.stages);
   }
 }
@@ -136,7 +136,7 @@ TEST_CASE("every kind of schedule is valid and can be given messages, for every 
           INFO(name << " of " << stages << " stages, " << chunks << " chunks, " << m
                     << " micro-batches");
           models::Diagnostics diagnostics;
-          // Aborts if the schedule is invalid.
+          // make_schedule() aborts if the schedule is invalid.
           const models::Schedule schedule = models::make_schedule(shape);
           const auto lowered = models::add_send_recv(schedule, diagnostics);
           if (!lowered) FAIL_CHECK(testing::text_of(diagnostics));

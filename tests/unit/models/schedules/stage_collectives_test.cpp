@@ -37,7 +37,8 @@ std::vector<std::uint32_t> calls_over(const std::string& text, const std::string
 }  // namespace
 
 TEST_CASE("each pipeline of a job has its own messages", "[models][stage_collectives]") {
-  // 1F1B with 4 stages and 8 micro-batches; neighbors are two ranks apart: (8 + 4 - 1) * (2 + 4).
+  // 1F1B with 4 stages and 8 micro-batches takes (8 + 4 - 1) * (2 + 4) us; neighbors are two ranks
+  // apart.
   const std::string text = R"yaml(schema: 1
 parallel: {pipeline: 4, tensor: 2}
 schedule: {kind: 1f1b, micro_batches: 8, forward: 2us, messages: MODEL}
@@ -66,7 +67,7 @@ schedule: {kind: 1f1b, micro_batches: 8, forward: 2us, messages: MODEL}
 }
 
 TEST_CASE("a forward waits for the collectives within it", "[models][stage_collectives]") {
-  // Each forward takes 2 + 2 * 1 us, each backward 4 us: (8 + 3) * (4 + 4).
+  // Each forward takes 2 + 2 * 1 us, each backward 4 us: (8 + 3) * (4 + 4) us.
   CHECK(makespan_us(R"yaml(schema: 1
 parallel: {pipeline: 4, tensor: 2}
 schedule:
@@ -76,7 +77,8 @@ schedule:
   messages: dir
   collectives: [{call: all_reduce, over: tensor, in: forward, times: 2, takes: 1us}]
 )yaml") == 88);
-  // Times and collectives apply to each of the two layers: 2 * (1 + 1) and 2 * 2.
+  // Times and collectives apply to each of two layers: forwards take 2 * (1 + 1), backwards 2 * 2
+  // us.
   CHECK(makespan_us(R"yaml(schema: 1
 parallel: {pipeline: 4, tensor: 2}
 schedule:
@@ -106,10 +108,10 @@ schedule:
   // Each micro-batch makes 2 + 1 calls in the only layer of stage 0, and three times that number in
   // stage 1.
   CHECK(calls_over(text, "tensor") == std::vector<std::uint32_t>{9, 9, 27, 27});
-  // Forwards take 1 + 2 and 3 + 6 us, backwards 2 + 1 and 6 + 3 us: three of each in stage 1,
-  // preceded and followed by one of stage 0.
+  // Forwards take 1 + 2 and 3 + 6 us, backwards 2 + 1 and 6 + 3 us. Stage 1 runs three forwards and
+  // three backwards, between one forward and one backward of stage 0.
   CHECK(makespan_us(text) == 3 + 3 * 9 + 3 * 9 + 3);
-  // Two layers each: 3 * (2 + 1) * 2.
+  // If each stage has two layers, each rank makes 3 * (2 + 1) * 2 calls.
   std::string even = text;
   even.replace(even.find("[1, 3]"), 6, "[2, 2]");
   CHECK(calls_over(even, "tensor") == std::vector<std::uint32_t>{18, 18, 18, 18});
@@ -122,11 +124,11 @@ schedule:
   kind: gpipe
   micro_batches: 3
   collectives: [{call: all_reduce, over: tensor, )yaml";
-  // Forwards of 1 us with a call of 1, 2 and 3 us, and backwards of 2 us: 3 + 6 + 6.
+  // Forwards take 1 us with a call of 1, 2 and 3 us, and backwards 2 us: 3 + 6 + 6 us.
   CHECK(makespan_us(start + "in: forward, takes: 1us * (1 + micro_batch)}]\n") == 15);
-  // Forwards of 1 us, and backwards of 2 us with a call of 4, 5 and 6 us.
+  // Forwards take 1 us, and backwards 2 us with a call of 4, 5 and 6 us.
   CHECK(makespan_us(start + "in: backward, takes: [[4us, 5us, 6us]]}]\n") == 24);
-  // After the last backward of the only stage.
+  // The call comes after the last backward of the only stage.
   CHECK(makespan_us(start + "in: gradients, takes: [7us]}]\n") == 16);
   CHECK(mistakes_in(start + "in: gradients, takes: micro_batch * 1us}]\n") ==
         "6:72: unknown parameter 'micro_batch'\n  known here: stage\n");
@@ -142,10 +144,10 @@ TEST_CASE("actions that overlap hide each other's collectives", "[models][stage_
     - {call: all_to_all, over: expert, in: backward, takes: 3us}
 )yaml";
   const std::string head = "schema: 1\nparallel: {data: 2, expert: 2}\nschedule:\n  rows: ";
-  // Without overlap: 4 actions of 2 + 3 + 2 us.
+  // Without overlap, 4 actions take 2 + 3 + 2 us each.
   CHECK(makespan_us(head + "['0F0, 0F1, 0B0, 0B1']" + costs) == 28);
-  // 0F1 and 0B0 in parts: F 7-9 and 12-14, its call 9-12; B 9-11 and 15-17, its call 12-15, queued
-  // behind F's.
+  // 0F1 and 0B0 overlap part by part. The forward runs 7-9 and 12-14, its call 9-12; the backward
+  // runs 9-11 and 15-17, its call 12-15, queued behind the forward's call.
   CHECK(makespan_us(head + "['0F0, (0F1;0B0)OVERLAP_F_B, 0B1']" + costs) == 24);
 }
 
@@ -171,7 +173,8 @@ schedule:
   // The last backward is cut into 4 parts of 5 us, and the calls run in parallel.
   CHECK(makespan_us(head + buckets) == 60);
   CHECK(makespan_us(head + step) == 62);
-  // All on one communicator, one after the other; the gather ends before the compute starts.
+  // All calls are on one communicator, one after the other; the gather ends before the compute
+  // starts.
   CHECK(makespan_us(head + gather + reduce + buckets + step) == 6 + 60 + 7 + 2);
 }
 

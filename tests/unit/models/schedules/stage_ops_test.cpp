@@ -67,7 +67,7 @@ struct OpsRun {
 
   std::int64_t makespan_us() const { return run.outcome.last_progress.ns / 1000; }
 
-  // Returns the ops that rank 0 starts on a stream, in order, if their name contains `part`.
+  // Returns the ops that rank 0 starts on a stream, in order. Skips ops whose name lacks `part`.
   Names starts(const std::string& stream, const std::string& part = "") const {
     std::vector<std::tuple<std::int64_t, std::uint32_t, std::string>> found;
     for (const sim::ActorId id : ids_of(run.lowered.plan.actors)) {
@@ -99,10 +99,10 @@ TEST_CASE("ops that overlap start in Megatron's order on both streams", "[models
   CHECK(one.starts("nccl expert") == Names{"dispatch of 0F0", "combine of 0F0", "combine of 0B0",
                                            "dispatch of 0F1", "dispatch of 0B0", "combine of 0F1",
                                            "combine of 0B1", "dispatch of 0B1"});
-  // 0F0 runs alone, one op after the other: 4 + 3 + 5 + 3 = 15. Then combine_bwd 15-18 during
-  // attn_fwd 15-19; mlp_bwd 19-25, mlp_dw -27 and mlp_fwd -32 during dispatch_fwd 19-22 and
-  // dispatch_bwd 25-28; attn_bwd 32-39 during combine_fwd 32-35. 0B1: combine -42, mlp -48,
-  // dispatch -51 during mlp_dw, attention -58.
+  // 0F0 runs alone, one op after the other: 4 + 3 + 5 + 3 = 15 us. Then combine_bwd 15-18 during
+  // attn_fwd 15-19; mlp_bwd 19-25, mlp_dw 25-27 and mlp_fwd 27-32 during dispatch_fwd 19-22 and
+  // dispatch_bwd 25-28; attn_bwd 32-39 during combine_fwd 32-35. 0B1: combine 39-42, mlp 42-48,
+  // dispatch 48-51 during mlp_dw, attention 51-58.
   CHECK(one.makespan_us() == 58);
   const auto report = models::pipeline_report(one.graph, one.run.lowered, one.run.outcome);
   REQUIRE(report.has_value());
@@ -110,8 +110,8 @@ TEST_CASE("ops that overlap start in Megatron's order on both streams", "[models
   CHECK(report->ranks[0].busy_ns == 58'000);
 }
 
-// TransformerModelChunkSchedulePlan.run: layers of both directions run as pairs, then the remaining
-// layers of the backward or the forward.
+// Follows TransformerModelChunkSchedulePlan.run: layers of both directions run as pairs, then the
+// remaining layers of the backward or the forward.
 TEST_CASE("stages of a slot may have different numbers of layers", "[models][stage_ops]") {
   const auto in_slot = [](const OpsRun& run, const std::string& stream, const std::string& forward,
                           const std::string& backward) {
@@ -172,21 +172,21 @@ TEST_CASE("each layer of a slot is in the same order, the backward's from the la
   };
   CHECK(in_slot(three.starts("compute")) == compute);
   CHECK(in_slot(three.starts("nccl expert")) == calls);
-  // 0F0: 3 * 15 = 45. A layer of the slot takes 24 as above, but the next attn_fwd and combine_bwd
-  // start when attn_bwd ends: combine_bwd needs it, too. That makes 45 + 3 * 24 = 117. 0B1: 3 * 19
-  // = 57.
+  // 0F0 takes 3 * 15 = 45 us. A layer of the slot takes 24 us as above, but the next attn_fwd and
+  // the next combine_bwd start only when attn_bwd ends, because combine_bwd also needs attn_bwd.
+  // That makes 45 + 3 * 24 = 117 us. 0B1 takes 3 * 19 = 57 us.
   CHECK(three.makespan_us() == 174);
 }
 
 TEST_CASE("an order of one's own, and none", "[models][stage_ops]") {
-  // One op after the other, without overlap.
+  // The ops run one after the other, without overlap.
   const OpsRun own(kHead + kRows + kOps +
                    "    overlapped: [F.attention, F.dispatch, F.mlp, F.combine, B.combine, B.mlp, "
                    "B.mlp_dw, B.dispatch, B.attention]\n");
-  // 15 + 15 + 19 + 19.
+  // The sum is 15 + 15 + 19 + 19 us.
   CHECK(own.makespan_us() == 68);
-  // In turn, starting with the direction that starts with a call: combine_bwd, attn_fwd, mlp_bwd,
-  // dispatch_fwd, ...
+  // Unless `overlapped` is given, ops of both directions run in turn, and the direction that starts
+  // with a call is first: combine_bwd, attn_fwd, mlp_bwd, dispatch_fwd, ...
   const OpsRun turns(kHead + kRows + kOps);
   CHECK(turns.starts("nccl expert", "0F1").size() == 2);
   CHECK(turns.starts("compute")[3] == "attention of 0F1");

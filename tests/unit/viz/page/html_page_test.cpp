@@ -1,4 +1,4 @@
-// The content of the page. tests/tools/html_test.py tests it in a browser.
+// The content of pages. tests/tools/html_test.py tests pages in a browser.
 #include "viz/page/html_page.hpp"
 
 #include <filesystem>
@@ -52,7 +52,7 @@ struct Made {
 
 Made made(const std::string& text) { return Made(testing::scenario_of(text).graph); }
 
-// Returns the op that an index of the data refers to, as "a#1".
+// Returns the op to which an index in the page data refers, as "a#1".
 std::string op_of(const Json& data, const Json& number) {
   const Json& op = data["acts"][number.get<std::size_t>()];
   return data["words"][op[0].get<std::size_t>()].get<std::string>() + "#" +
@@ -103,7 +103,8 @@ TEST_CASE("slices on a page begin, wait and end when acts do", "[viz][html]") {
   const Json& slices = data["lanes"][0]["slices"];
   REQUIRE(slices.size() == 2);
   CHECK(op_of(data, slices[0][0]) == "a#1");
-  // Start, time until the peers arrive, time including this wait, and whether the op is done.
+  // A slice has its start, the time until the peers arrive, its length including this wait, and
+  // whether the op is done.
   CHECK(std::vector<int>(slices[0].begin() + 1, slices[0].begin() + 5) ==
         std::vector<int>{0, 0, 1'000, 1});
   CHECK(op_of(data, slices[1][0]) == "g#1");
@@ -122,7 +123,7 @@ TEST_CASE("the waits of the cycle come first on a page, in its order", "[viz][ht
   for (std::size_t i = 0; i < length; ++i) {
     const Json& wait = data["waits"][i];
     CHECK(wait[5] == i + 1);
-    // The next wait starts at the target of this one.
+    // The target of each wait is the start of the next wait.
     CHECK(wait[1] == data["waits"][(i + 1) % length][0]);
   }
   for (std::size_t i = length; i < data["waits"].size(); ++i) CHECK(data["waits"][i][5] == 0);
@@ -136,10 +137,10 @@ TEST_CASE("a page is whole: it names no address, and what is put in ends no elem
       "  \"<!--<script>\": {stream: s, source: 1, takes: 1us}\n");
   const std::string page = of.page();
   CHECK(page.rfind("<!DOCTYPE html>", 0) == 0);
-  // The page's own scripts, and the data.
+  // The page contains its own scripts and the data, and no script from the scenario.
   CHECK(count_of(page, "<script") == 7);
   CHECK(count_of(page, "</script>") == 7);
-  CHECK(count_of(page, "<!--") == 1);  // the page's own
+  CHECK(count_of(page, "<!--") == 1);  // the page's own comment
   CHECK_FALSE(contains(page, "://"));
   // A placeholder in a scenario's text stays text.
   CHECK(contains(page, "<title>&lt;/script&gt;&lt;b&gt;"));
@@ -161,7 +162,7 @@ TEST_CASE("a page has every rank, those of the hang op by op, and says what is l
     CHECK(data["lanes"][rank]["rank"] == rank);
     CHECK(slices.size() == (rank == 0 || rank == 9 ? 3 : 2));
   }
-  // From 0 to 2 us two ops, from 2 to 3 us one op.
+  // A part from 0 to 2 us stands for two ops; the slice from 2 to 3 us is a single op.
   const Json& slices = data["lanes"][4]["slices"];
   CHECK(slices[0].size() == 8);
   CHECK(slices[0][7] == 2);
@@ -171,7 +172,7 @@ TEST_CASE("a page has every rank, those of the hang op by op, and says what is l
   REQUIRE(left_out(data, "timeline").size() == 1);
   CHECK(contains(left_out(data, "timeline")[0], "2 of 10 ranks"));
 
-  // The last ranks hang: the page shows these ranks, not the first ones.
+  // Ranks 8 and 9 hang. Although the limit is only 4 slices, the page has the lanes of all ranks.
   const Made hang = made(
       "schema: 1\nranks: 10\ngroups: {g: [8, 9]}\nprograms:\n"
       "  - {on: [0, 1, 2, 3, 4, 5, 6, 7], do: [{compute: k, takes: 1us}, {compute: l, takes: "

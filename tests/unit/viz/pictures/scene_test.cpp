@@ -1,4 +1,4 @@
-// Pictures of boxes and texts: the positions of their parts, and that no text covers another.
+// Pictures of boxes and texts: their parts have the right positions, and no text covers another.
 #include "viz/pictures/scene.hpp"
 
 #include <regex>
@@ -83,7 +83,7 @@ TEST_CASE("a timeline says what hangs, where and why", "[viz][scene]") {
 
 TEST_CASE("actions that overlap are told by both", "[viz][scene]") {
   // Each slot except the first and the last has the forward of a micro-batch and the backward of
-  // the previous one. More slots leave less space for each.
+  // the previous micro-batch. With more slots, each has less space.
   const auto drawn_with = [](int micro_batches) {
     std::string row = "0F0";
     for (int i = 1; i < micro_batches; ++i) {
@@ -111,7 +111,7 @@ TEST_CASE("ranks that differ are not folded", "[viz][scene]") {
 }
 
 TEST_CASE("memory over time rises with a launch and falls with the last read", "[viz][scene]") {
-  // `a` fills its slot at 0; `b` gives the slot back at its end, at 10 + 5 us.
+  // `a` fills its slot at 0 us; `b` returns the slot at its end, at 10 + 5 us.
   const Drawn drawn(testing::scenario_of("schema: 1\nstreams: {s: {}}\nactors:\n"
                                          "  a: {stream: s, source: 1, takes: 10us, bytes: "
                                          "1MiB}\n"
@@ -128,7 +128,7 @@ TEST_CASE("memory over time rises with a launch and falls with the last read", "
 }
 
 TEST_CASE("loops are found in what is done one after the other", "[viz][lanes]") {
-  // Two forwards; three times a forward and a backward; a backward.
+  // The row has two forwards, then three times a forward and a backward, then a backward.
   const std::vector<Repeat> found = find_repeats({7, 7, 1, 2, 1, 2, 1, 2, 9});
   REQUIRE(found.size() == 3);
   CHECK(found[0].times == 2);
@@ -138,7 +138,7 @@ TEST_CASE("loops are found in what is done one after the other", "[viz][lanes]")
   CHECK(found[1].period == 2);
   CHECK(found[2].parts.empty());
   CHECK(found[2].first == 8);
-  // A nested loop.
+  // The row is a nested loop.
   const std::vector<Repeat> nested = find_repeats({1, 1, 1, 2, 1, 1, 1, 2});
   REQUIRE(nested.size() == 1);
   CHECK(nested[0].times == 2);

@@ -1,5 +1,5 @@
-// Each picture follows from the durations in the scenario above it. The length of each run makes a
-// column 1 us, so that letters can be counted.
+// Timelines in a terminal. Each picture follows from the durations in the scenario above it. The
+// length of each run makes a column 1 us wide, so that letters can be counted.
 #include "viz/report/terminal_timeline.hpp"
 
 #include <sstream>
@@ -78,7 +78,7 @@ TEST_CASE("what hangs at once is named at the end", "[viz][terminal]") {
   CHECK(contains(lines.back() + lines[lines.size() - 2], "! waits forever, on the cycle"));
 }
 
-// Stage and micro-batch as in PyTorch's files; F takes 4 us, B 8 us.
+// Ops are named by stage and micro-batch, as in PyTorch's files; F takes 4 us, B 8 us.
 TEST_CASE("a schedule looks as in the papers", "[viz][terminal]") {
   const std::string text =
       "schema: 1\nschedule: {kind: 1f1b, stages: 2, micro_batches: 2, forward: 4us, "
@@ -121,7 +121,7 @@ TEST_CASE("no line is wider than the terminal", "[viz][terminal]") {
   }
 }
 
-// A run without any duration draws no bars; the largest possible time draws as well.
+// A run without any duration draws no bars; a run until the largest possible time is also drawn.
 TEST_CASE("runs of no time and of all time are drawn", "[viz][terminal]") {
   const Lines at_once = lines_of(
       "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"

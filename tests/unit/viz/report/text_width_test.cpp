@@ -44,7 +44,7 @@ TEST_CASE("texts are cut so that they fit", "[viz][draw]") {
   CHECK(cut.substr(cut.size() - 2) == "..");
   CHECK(text_width(cut, 10) <= 60);
   CHECK(fitted("a rather long sentence", 10, 12).empty());
-  // Does not cut within a character.
+  // fitted() does not cut within a character.
   for (double width = 0; width < 80; width += 1) {
     const std::string found = fitted("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc\u00e4", 10, width);
     const std::string letters = found.substr(0, found.find('.'));

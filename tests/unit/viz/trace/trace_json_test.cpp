@@ -1,4 +1,4 @@
-// Each expectation follows from the few durations in the scenario above it.
+// Events of traces. Each expectation follows from the few durations in the scenario above it.
 // tests/tools/trace_test.py checks the rules that hold for all traces.
 #include "viz/trace/trace_json.hpp"
 
@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// The events of a trace, of all ranks or one.
+// A trace of all ranks or of one rank, and its events.
 struct Trace {
   Json whole;
 
@@ -41,8 +41,9 @@ struct Trace {
     whole = Json::parse(text);
   }
 
-  // Returns one line per slice as in the file: "rank lane: begin-end category name". Without `all`,
-  // omits each rank's step and launches that take no time; both have their own test cases.
+  // Returns one line per slice, as "rank lane: begin-end category name", in the order of the file.
+  // Without `all`, omits each rank's step, and launches that take no time; both have their own test
+  // cases.
   std::vector<std::string> slices(bool all = false) const {
     std::vector<std::string> found;
     for (const Json& event : whole["traceEvents"]) {
@@ -60,7 +61,7 @@ struct Trace {
     return found;
   }
 
-  // Returns the flows as "category from rank lane time to rank lane time".
+  // Returns the flows, as "category from rank lane time to rank lane time".
   std::vector<std::string> flows() const {
     std::vector<std::string> found;
     const auto side = [](const Json& event) {
@@ -175,8 +176,9 @@ TEST_CASE("each kernel has a launch, in the step of its rank", "[viz][trace]") {
               "1 1000000: 0-0 cuda_runtime cudaLaunchKernel", "1 1: 0-4 kernel f"});
 }
 
-// The message enters the buffer from 0 to 5 us. The recv starts at 1 us and takes the message as it
-// arrives, and then the rest of its 7 us, so it does not wait. The flow is drawn while both run.
+// The send fills the buffer from 0 to 5 us. The recv starts at 1 us, takes the message as it
+// arrives, and then takes the rest of its 7 us, so the recv does not wait. The flow is drawn while
+// both ops run.
 TEST_CASE("a message flows from its send to where it is received", "[viz][trace]") {
   const Trace trace(
       "schema: 1\nreading: real\nranks: 2\ngroups: {pp: all}\ncommunicators: {named: {p: {group: "
@@ -227,7 +229,7 @@ TEST_CASE("what hangs at the end of time ends with it", "[viz][trace]") {
       "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
   const Json& late = trace.named("ncclKernel_AllReduce late");
   CHECK(late["ts"].get<double>() == 9e15);
-  // 2^63 - 1 ns are 9,223,372,036 s.
+  // The time 2^63 - 1 ns is 9,223,372,036 s.
   CHECK(std::abs(late["dur"].get<double>() - 223'372'036'854'775.8) < 1);
 }
 
