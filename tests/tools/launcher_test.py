@@ -40,7 +40,7 @@ class Launcher(unittest.TestCase):
         base = pathlib.Path(self.temporary.name).resolve()
         self.elsewhere = base / "else where"
         self.root = base / "a check out"
-        for folder in ("cmake", "sim", "models", "formats", "viz", "app/cli", "tools"):
+        for folder in ("cmake", "sim", "models", "formats", "viz", "app/cli", "features", "tools"):
             (self.root / folder).mkdir(parents=True)
         for file in ("CMakeLists.txt", "cmake/a.cmake", "sim/a.hpp", "app/cli/main.cpp"):
             self.write_old(file)
