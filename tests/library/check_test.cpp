@@ -92,8 +92,8 @@ TEST_CASE("an answer says what it assumes, as the command does", "[library][chec
     CHECK(result.json.find("otherwise this can hang") != std::string::npos);
     CHECK(by_command.rfind(result.report, 0) == 0);
   }
-  // A pass changes only one variant of the graph, the one without messages for empty parts; check
-  // reports that it did not check the other variant.
+  // A changed graph exists only in one variant of the empty parts, so check does not check the
+  // other variant.
   const CheckResult changed = check(run_passes(graph, "canonicalize"));
   CHECK(changed.json.find("otherwise this was not checked") != std::string::npos);
 }

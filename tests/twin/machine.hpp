@@ -140,7 +140,7 @@ struct DeviceState {
   std::map<int, std::deque<Op>> hardware_queues;
   std::deque<Op> launch_order;
   std::map<Op, int> holds;  // kernel slots by op
-  LaunchQueue queue;        // used on devices without limits, too
+  LaunchQueue queue;        // also used on devices without limits
 };
 
 /// A thread or stream that waits until an event has fired `need` times [9.1, 9.2].

@@ -374,8 +374,8 @@ TEST_CASE("names have no control characters, which a terminal would act on",
 
 TEST_CASE("a misspelt key of a call is told with the nearest that there is",
           "[formats][programs]") {
-  // Unknown keys are reported after the whole step is read, although the keys of calls are read
-  // later.
+  // Unknown keys are reported only after the whole step is read, because the keys of calls are read
+  // deeper down.
   const std::string text =
       "schema: 1\nranks: 2\ngroups: {g: all}\nprograms:\n  do: [{all_reduce: g, byts: 4B}]\n";
   CHECK(mistakes_in(text).find("'byts'") != std::string::npos);

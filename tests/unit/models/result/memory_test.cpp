@@ -65,8 +65,7 @@ TEST_CASE("a slot is in use from the launch that fills it until it is given back
 
 TEST_CASE("what is acknowledged at launch is given back at launch", "[models][memory]") {
   // The actors share a stream, so messages leave at launch. At 0 us the thread launches a#1 and
-  // then b#1, which returns a#1 at once, and so on. Credits decide when a slot is in use, so each
-  // slot of a is in use only at 0 us.
+  // then b#1, which returns a#1 at once, and so on. A slot is in use until its credit returns.
   const std::string actors =
       "actors:\n  a: {source: 3, stream: s, takes: 1us, bytes: 4B}\n"
       "  b: {reads: [a], stream: s, takes: 3us, bytes: 1B";
