@@ -676,7 +676,7 @@ class Html(unittest.TestCase):
             self.assertEqual(["yes"] * 10, self.texts("#table-cycle-B td:last-child"))
         self.open("diff")
         self.assertEqual(["No ops wait for each other in a cycle."], self.texts("#cycle-B li"))
-        self.assertEqual(["actor", "buffer", "stream", "forward", "backward", "line 22", "line 16"],
+        self.assertEqual(["actor", "buffer", "stream", "forward", "backward", "line 23", "line 17"],
                          self.texts("#table-graph-changes tbody tr:nth-child(1) td"))
         self.assertRegex(self.texts("#made")[0], r"^Made by pipesim \d\S*: pipesim diff scenarios/")
 
