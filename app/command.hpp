@@ -61,7 +61,7 @@ struct Command {
   std::string exit_status{};
   std::vector<std::string> pages{};  // pages of the documentation
   std::vector<std::string> words{};  // all values of the first argument, if they can be listed
-  bool passes_on = false;            // whether another program reads the arguments, except --help
+  bool passes_on = false;            // whether another program parses all arguments except --help
   int (*run)(const Arguments& arguments, const Console& console) = nullptr;
 };
 

@@ -306,8 +306,8 @@ else
 fi
 )zsh";
 
-// Maximum size of a scenario, in bytes. Programs write larger scenarios, and TAB must answer at
-// once.
+// Maximum size, in bytes, of a scenario that completion reads: TAB must answer without delay, and
+// only programs write larger scenarios.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
 std::string bash_completion() {

@@ -51,7 +51,7 @@ Option format_option();
 void print_annotations(const std::string& format, const std::vector<viz::Annotation>& annotations,
                        const Console& console);
 
-/// Returns --jitter or --seed.
+/// Return the options --jitter and --seed, and the jitter that both select.
 Option jitter_option();
 Option seed_option();
 sim::Jitter jitter(const Arguments& arguments);

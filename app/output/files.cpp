@@ -98,7 +98,7 @@ bool file_contains(const std::string& path, std::string_view word, std::size_t m
   if (!file) fail("read", path);
   const std::boyer_moore_horspool_searcher searcher(word.begin(), word.end());
   std::vector<char> piece(std::size_t{1} << 16);
-  std::size_t kept = 0;  // bytes kept from the last piece, because `word` can begin in them
+  std::size_t kept = 0;  // bytes kept from the previous piece, because `word` can begin in them
   for (std::size_t seen = 0; file && seen < max_bytes;) {
     file.read(piece.data() + kept, static_cast<std::streamsize>(piece.size() - kept));
     const auto read = static_cast<std::size_t>(file.gcount());

@@ -48,8 +48,8 @@ bool write_or_print(const std::string& path, const std::string& text,
 /// a file.
 void write_new_file(const std::string& path, const std::string& text);
 
-/// Writes a file part by part. The file keeps its old content until close(), and without close()
-/// for good.
+/// Writes a file part by part. The file gets its new content in close(); if close() is never
+/// called, the file keeps its old content.
 class FileWriter {
  public:
   /// Opens the file. Throws FileError, as do the other functions.

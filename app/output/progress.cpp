@@ -61,7 +61,8 @@ void ProgressLine::show() {
   std::unique_lock lock(mutex_);
   const auto is_over = [this] { return is_over_; };
   if (ends_.wait_for(lock, kPatience, is_over)) return;
-  // The rate counts from the first progress on.
+  // Start of the measured rate: the time at which this loop first saw an op done, and the number of
+  // ops done then.
   Clock::time_point since{};
   std::uint64_t done_before = 0;
   while (!ends_.wait_for(lock, kInterval, is_over)) {

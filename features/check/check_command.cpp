@@ -199,8 +199,8 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
   if (found.reading.any()) run.reading = &found.reading;
   if (!found.hang.empty()) run.order = &found.hang;
   const models::Simulation shown = models::simulate(graph, std::move(*lowered), run);
-  // If timing decides nothing, check searches no interleavings, and all interleavings end like this
-  // run.
+  // If timing decides nothing, check searches no interleavings, and all interleavings end like the
+  // run `shown`.
   constexpr std::size_t kMaxSteps = 100'000;
   std::vector<sim::Event> order = found.hang;
   const bool any_ends_so = found.hang_found && found.method == sim::Method::kOneRun;

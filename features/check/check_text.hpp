@@ -13,7 +13,7 @@
 
 namespace pipesim::viz {
 
-/// The checked ways of a job with choices.
+/// The checked ways of a job with choices. A way gives a value to each choice.
 struct WaysView {
   std::uint64_t checked = 0;
   std::optional<std::uint64_t> all;  // number of all ways; nullopt: too many to count
@@ -30,7 +30,7 @@ struct CheckView {
   const Report* hang = nullptr;
   std::uint64_t max_states = 0;      // limit on the number of explored states
   bool out_of_time = false;          // whether the time limit, not the user, ended the search
-  bool of_record = false;            // whether the program is a recording
+  bool of_record = false;            // whether the program was recorded from a script
   std::vector<std::string> basis{};  // further assumptions of the answer, from the scenario
   const models::NcclModesReport* modes = nullptr;  // answers of all readings; null: one reading
   // Whether the program consists of the last calls of a real job, read from dumps.
@@ -65,7 +65,7 @@ std::string answer_text(models::JobAnswer answer);
 std::string answer_text(const models::NcclModesReport& all, const models::NcclModeAnswer& one,
                         bool short_form);
 
-/// Describes the gaps in the scenario, one per line.
+/// Describes the parts that the scenario lacks (models::LeftOut), one per line.
 std::vector<std::string> left_out_lines(const CheckView& view);
 
 /// States the assumption that ranks can leave a broadcast or reduce before others arrive.
@@ -80,8 +80,8 @@ std::string empty_calls_text();
 /// States the assumption that communicator init waits for no kernels.
 std::string init_text();
 
-/// States the assumption that an operation connects once, not once per size. `call` is a call with
-/// a later size.
+/// States the assumption that NCCL connects once per operation, not once per size. `call` is a call
+/// whose size differs from the first.
 std::string size_text(const models::LaterSize& call);
 
 /// States the assumption that an event record occupies no hardware queue.

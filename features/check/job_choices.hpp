@@ -36,9 +36,9 @@ class JobChoices {
  private:
   struct Bit {
     std::size_t parameter = 0;
-    std::uint32_t rank = 0;  // rank, if each rank chooses
+    std::uint32_t rank = 0;  // the rank that chooses, if `by_rank`
     bool by_rank = false;
-    bool usual = false;  // value in the scenario itself
+    bool usual = false;  // value of the choice in the scenario itself
   };
 
   std::vector<std::string> names_;  // parameter names
@@ -54,9 +54,9 @@ std::string settings_text(const std::vector<formats::Setting>& settings);
 bool has_hang(const models::NcclModesReport& found);
 
 /// Describes the assumption of `found` about empty parts in an all_to_all: according to PyTorch's
-/// source, its version decides whether it sends empty parts. Returns nullopt if the answer does not
-/// depend on this rule. `check_other` checks the job with the opposite rule; if it returns nullopt,
-/// the text states that the opposite rule was not checked.
+/// source, some versions of PyTorch send empty parts and others do not. Returns nullopt if the
+/// answer does not depend on this rule. `check_other` checks the job with the opposite rule; if it
+/// returns nullopt, the text states that the opposite rule was not checked.
 std::optional<std::string> empty_parts_basis(
     const models::ProcessGroups& groups, const models::NcclModesReport& found,
     const std::function<std::optional<models::NcclModesReport>()>& check_other);

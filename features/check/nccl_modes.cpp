@@ -353,7 +353,7 @@ std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies) {
   const sim::Plan& plan = simulation.lowered.plan;
   const sim::OpTimesTable& times = simulation.outcome.op_times;
-  // Per channel: end times of sends and start times of receives, in ascending order.
+  // Times of the sends and receives on one channel, in ascending order.
   struct Ends {
     std::vector<std::pair<std::int64_t, std::int64_t>> sends;  // end time and bytes
     std::vector<std::int64_t> receives;

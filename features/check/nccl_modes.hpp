@@ -38,7 +38,7 @@ struct LaterSize {
   std::string op;
   std::uint32_t rank = 0;
   std::int64_t bytes = 0;
-  std::int64_t before = 0;  // bytes of the first call
+  std::int64_t before = 0;  // bytes of the first call of the operation
 };
 
 struct NcclModesReport {
@@ -69,7 +69,7 @@ LeftOut left_out(const TaskGraph& graph);
 /// Whether any call of the plan uses NCCL's buffers, at least for a part of its data.
 bool is_buffered(const sim::Plan& plan);
 
-/// Returns the report of `check`, a check of `graph` in a single reading.
+/// Converts `check`, a check of `graph` in a single reading, to a report on one reading.
 NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check);
 
 /// Checks `graph`, which must lower without errors, in each reading with the budget of `options`.

@@ -91,7 +91,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
                                  : TextInput::read(path, formats::kMaxReportBytes, console);
   };
   const TextInput a = read(files.front());
-  // Reads a path that is given twice only once: standard input can be read only once.
+  // If both paths are the same, reads the file only once: standard input cannot be read twice.
   const TextInput b = files.back() == files.front() ? a : read(files.back());
   Run before = run_of_file(a, shown_path(files.front()), settings_a, console);
   Run after = run_of_file(b, shown_path(files.back()), settings_b, console);

@@ -179,7 +179,7 @@ class Describer {
     add("schedule unsharded", &StageCost::unsharded_bytes);
   }
 
-  // Formats costs in the order of stages or forwards: "2 x 1024, 512".
+  // Formats member `bytes` of all costs, in order: "2 x 1024, 512".
   static KeyValue of_costs(const std::vector<StageCost>& costs, std::int64_t StageCost::*bytes) {
     std::string list;
     for (auto first = costs.begin(); first != costs.end();) {

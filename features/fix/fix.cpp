@@ -49,7 +49,7 @@ enum class Ranks : std::uint8_t { kMin, kAll };
 /// A fix and the changed scenario.
 struct Found {
   Fix fix;
-  TaskGraph graph;  // without source positions
+  TaskGraph graph;  // graph of the changed scenario, without source positions
 };
 
 std::optional<std::int64_t> most_memory(const TaskGraph& graph, const Lowered& lowered,
@@ -389,8 +389,8 @@ Change with_number(Change change, std::int64_t number) {
   return change;
 }
 
-// Returns the change with the largest number that removes the hang and leaves the same number of
-// ops, starting from `candidate.least`; nullopt if `candidate.least` does not.
+// Returns the change with the largest number, from `candidate.least` up, that removes the hang and
+// leaves the number of ops unchanged. Returns nullopt if `candidate.least` itself fails.
 std::optional<Change> Search::largest_below(const Candidate& candidate) {
   const auto does = [&](std::int64_t number) {
     const Change change = with_number(candidate.change, number);

@@ -61,11 +61,11 @@ struct Change {
     kOneOrder,
     // Moves the step at `place` before the step at `second` or, if `behind`, after that step.
     kMove,
-    kCommunicator,  // gives the calls at `places` their own communicator, made like `what`
+    kCommunicator,  // gives the calls at `places` a new communicator `to`, made like `part`
     kEverywhere,    // runs the step at `place` or, if `behind`, its whole block on all ranks
     kCopy,          // copies the step at `place` before or, if `behind`, after the step at `second`
-    // Adds the matching call `part` for the message at `place` of rank `number`, before or, if
-    // `behind`, after the step at `second`.
+    // Adds a call of kind `part` ("send" or "recv") that matches the call of rank `number` at
+    // `place`. The new call goes before or, if `behind`, after the step at `second`.
     kOtherEnd,
     kDrop,  // drops the step at `place`, on the ranks `on` (empty: on all)
     // Gives the step at `place` the arguments `values`; for a repeat count, `place` can be the
@@ -149,8 +149,9 @@ struct FixReport {
   NcclMode mode = NcclMode::kCold;  // the reading of the hang
   sim::Exploration before;          // exploration of the unchanged scenario, if its run completes
   Explanation explanation;          // the hang
-  std::optional<std::int64_t> memory;  // peak bytes of the hanging run, up to the hang
-  std::vector<Fix> fixes;              // best first
+  // Peak memory of any rank in the hanging run, in bytes; nullopt if no sizes are known.
+  std::optional<std::int64_t> memory;
+  std::vector<Fix> fixes;    // best first
   std::vector<Fix> partial;  // fixes with which the run completes but other interleavings hang
   std::vector<Change> without_use;  // changes that leave a hang
   std::uint32_t unwritten = 0;      // number of changes that cannot be written in this scenario

@@ -178,7 +178,7 @@ void Candidates::add_launch_queue() {
   if (of_device != Expr()) change.part = "device";
   change.before = (of_device != Expr() ? of_device : graph_.launch_queue).value(0).value_or(1);
   change.number = change.before + 1;
-  std::int64_t ops = 0;  // ops of the busiest rank: more launches than this are never pending
+  std::int64_t ops = 0;  // ops of the busiest rank: an upper bound on pending launches
   for (const RankReport& rank : explanation_.ranks) {
     std::int64_t all = 0;
     for (const ActorCounts& counts : rank.actors) all += counts.expected;
@@ -231,9 +231,9 @@ RankSet Candidates::ranks_at(Place place) const {
   return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
 }
 
-// Tries a fixed order on all ranks for each two collectives of the cycle. Actors get each of the
-// two orders. For steps of programs, the stream of the step that is second in the file waits for
-// the stream of the first.
+// Tries a fixed order on all ranks for each pair of collectives of the cycle. For actors, tries
+// both orders. For steps of programs, the stream of the step that is second in the file waits for
+// the stream of the first step.
 void Candidates::add_orders() {
   std::vector<std::uint32_t> collectives;
   for (const Wait& wait : explanation_.cycle) {

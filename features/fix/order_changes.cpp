@@ -136,7 +136,7 @@ Communicators OrderChanges::order_of(const Program& program,
 }
 
 // Adds the calls of `program` to `change`, in the order of their communicators in `order`. A call
-// only moves ahead, past the steps in between.
+// that is out of order moves to an earlier position, never to a later one.
 void OrderChanges::put_in_order(const Program& program, const Communicators& order,
                                 std::set<std::vector<Place>>& known,
                                 std::vector<std::uint32_t>& ranks, Change& change) const {

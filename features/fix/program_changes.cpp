@@ -298,7 +298,7 @@ bool is_like(const Actions& slot, const Actions& other) {
          slot[0].stage == other[0].stage;
 }
 
-// Moves each slot like `late` ahead of slots like `early`, across messages only.
+// Moves each slot like `late` ahead of slots like `early`. A slot moves only past sends and recvs.
 Slots each_before(const Slots& slots, const Actions& late, const Actions& early) {
   Slots result;
   for (const Actions& slot : slots) {
@@ -409,8 +409,8 @@ bool ProgramChanges::crosses(const At& early, const At& late, bool late_moves) {
   return false;
 }
 
-// Returns subsets of ranks on which the two steps can be swapped: half of the ranks, so that
-// neighbors differ; the lower rank of each pair; the rank of `late`.
+// Returns subsets of ranks on which the two steps can be swapped: the odd ranks; the even ranks;
+// the ranks whose peer in step `late` is a higher rank; the rank of `late`.
 std::vector<RankSet> ProgramChanges::parts_of(const At& early, const At& late) {
   std::vector<std::uint32_t> all;
   std::vector<std::uint32_t> even;
@@ -543,15 +543,15 @@ void ProgramChanges::add_root(const Root& root) {
   if (made) add_missing(*made, root.party.rank);
 }
 
-// Tries to add the call that the root's rank skips, or to drop the call on all ranks. The waiting
-// call can be a later call of the same kind.
+// Tries to add the call that the rank of `root` skips, or to drop the call on all ranks. The call
+// that waits for the rank can be a later call of the same kind.
 void ProgramChanges::add_skipped(const Root& root) {
   if (!root.missing) return;
   const std::optional<At> made = step_of(*root.missing, root.missing->rank);
   if (!made) return;
   const std::uint32_t rank = root.party.rank;
-  // Includes ranks that have the step, because a condition can exclude a rank in some iterations
-  // only.
+  // Tries this even if the rank has the step, because a condition can exclude the rank in some
+  // iterations only.
   for (const bool block : {false, true}) {
     Change change = of(Kind::kEverywhere, *made);
     change.behind = block;
@@ -668,7 +668,7 @@ void ProgramChanges::add_copy(const At& made, const RankSet& on, const At& next,
 // ---------------------------------------------------------------------------------------------
 // Mismatched calls
 
-// Tries to change the differing arguments of each call to the values of the other call.
+// Tries to change the differing arguments of call `b` to the values of call `a`, then the reverse.
 void ProgramChanges::add_values(const At& a, const At& b) {
   const CallTemplate& x = calls(a).front();
   const CallTemplate& y = calls(b).front();

@@ -279,7 +279,7 @@ std::optional<YamlNode> Editor::everywhere(const Change& change) const {
     part.add("do", std::move(inner));
     result.add(std::move(part));
   };
-  // A loop stays a single loop of all ranks.
+  // A loop stays a single loop, which all ranks run.
   if (child(step, "repeat")) {
     YamlNode steps = YamlNode::list();
     const auto add_rest = [&](std::size_t from, std::size_t to) {

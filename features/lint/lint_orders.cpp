@@ -107,7 +107,7 @@ void Orders::read(ThreadId id) {
   }
 }
 
-// Removes entries without predecessors until only cycles and their successors are left.
+// Removes calls without predecessors from `next_`, until only cycles and their successors are left.
 void Orders::leave_cycles() {
   std::map<Meeting, std::size_t> before;
   for (const auto& [from, edges] : next_) {

@@ -290,7 +290,7 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
   std::vector<Made> first;
   std::uint32_t first_rank = kNoIndex;
   std::vector<Made> calls;
-  // Visits only the smaller set of ranks: few ranks share a world communicator and a small group.
+  // Visits only the ranks of the smaller communicator, because only ranks of both matter.
   const auto& fewer = calls_[a].size() <= calls_[b].size() ? calls_[a] : calls_[b];
   for (const auto& [rank, unused] : fewer) {
     if (!order(rank, calls)) continue;

@@ -88,7 +88,8 @@ void StreamLint::add_collective(ActorId id, std::uint32_t group) {
                                                                              id);
 }
 
-// Reports the first rank that differs from the first rank of the list.
+// Reports the ranks whose collectives of the group use other streams than on the first rank of the
+// list.
 void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, Streams>& ranks) {
   const auto names = [](const Streams& streams) {
     std::vector<std::string> result;

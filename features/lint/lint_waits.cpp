@@ -45,7 +45,7 @@ using Direction = std::pair<std::uint32_t, CommunicatorId>;  // sender's rank an
 struct HostWait {
   ActorId wait;
   OpenSend send;
-  std::map<Direction, std::uint32_t> receives;  // recvs called before the wait
+  std::map<Direction, std::uint32_t> receives;  // number of recvs called before the wait
 };
 
 class WaitLint {
@@ -71,9 +71,9 @@ class WaitLint {
   };
   struct RankCalls {
     std::vector<std::uint32_t> streams;  // union-find of stream templates with a mutual order
-    std::map<std::uint32_t, std::uint32_t> recorded;  // by event: its first stream
+    std::map<std::uint32_t, std::uint32_t> recorded;  // by event: first stream that records it
     std::vector<Launched> calls;
-    std::set<ThreadId> ordered;  // threads that use locks or keys
+    std::set<ThreadId> ordered;  // threads that take locks or await events
   };
 
   void read(ThreadId id);
@@ -146,7 +146,7 @@ void WaitLint::read(ThreadId id) {
   }
 }
 
-// Merges streams of which one waits for the other at some point. Other rules check the direction.
+// Merges two streams if one waits for the other at some point. Other rules check which one waits.
 void WaitLint::connect_streams(ActorId actor, RankCalls& of) {
   const ActorTemplate& step = names_.actor(actor);
   connect(of.streams, step.stream, step.behind);
@@ -232,7 +232,8 @@ bool WaitLint::share_two_ranks(CommunicatorId a, CommunicatorId b) const {
   return shared >= 2;
 }
 
-// Reports unordered launches: two host threads launch in any order, unless both use locks or keys.
+// Reports calls of two host threads that can launch in any order. Threads that both take locks or
+// await events are assumed to fix the order.
 void WaitLint::check_threads(const RankCalls& of) {
   for (std::size_t i = 0; i < of.calls.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {

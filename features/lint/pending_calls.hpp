@@ -25,7 +25,8 @@ using PendingCalls = std::map<std::uint32_t, PendingCall>;  // by communicator, 
 /// the call, and each stream that waits for such an event or stream.
 void follow(const ActorTemplate& actor, PendingCalls& pending);
 
-/// Whether the host wait `step` includes a stream that continues only after `call`.
+/// Whether the host wait `step` ends only after `call`: it waits for all streams, or for a stream
+/// that continues only after `call`.
 bool is_synchronized(const StepTemplate& step, const PendingCall& call);
 
 /// Calls `do_step` for each step of the program of `rank`, in order and each block once.

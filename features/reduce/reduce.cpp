@@ -142,8 +142,9 @@ void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, boo
   if (graph.micro_batches == count) graph.micro_batches = other;
 }
 
-// Tries to drop parts: first half of the `n` parts, then smaller runs of neighbors, from the end.
-// Drops the parts that `attempt` allows to drop. `attempt` gets true for each part that stays.
+// Tries to drop runs of neighbors among `n` parts: at first half of the parts at a time, then ever
+// shorter runs. Each pass goes from the last part to the first. Drops the parts that `attempt`
+// allows to drop. `attempt` gets true for each part that stays.
 template <typename Attempt>
 void drop_parts(std::size_t n, Attempt attempt) {
   std::vector<bool> keep(n, true);
@@ -414,7 +415,7 @@ void Reducer::drop_actors() {
   });
 }
 
-// Tries to drop all actors of each thread, stream, communicator and event.
+// Tries to drop all actors of each thread, stream, communicator, event and lock.
 void Reducer::drop_threads_and_streams() {
   using Uses = bool (*)(const ActorTemplate&, std::uint32_t);
   const auto drop_users = [&](std::size_t count, Uses uses) {

@@ -52,7 +52,7 @@ struct Sweep {
   std::optional<std::string> output;  // file to which each run is appended when it ends
 };
 
-/// Outputs of results in addition to standard output.
+/// Outputs of the results: the format of standard output, and further files.
 struct ResultFiles {
   bool json = false;  // standard output has JSON instead of text
   std::optional<std::string> csv_path;

@@ -31,8 +31,8 @@ constexpr JsonKind kSweepKind = {"a sweep file", models::Code::kOwnFile,
 
 std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
 
-// Returns the end of a line with its checksum. `object` is the line without checksum and closing
-// brace.
+// Returns the end of a line: the checksum and the closing brace. `object` is the text of the line
+// before this end.
 std::string checksum(std::string_view object) {
   return fmt::format(R"(,"sum":"{}"}})", hex(text_hash(object)));
 }

@@ -22,7 +22,8 @@ namespace {
                   fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason)));
 }
 
-// Returns a description of the sweep of `found` if it differs from `wanted`, or an empty string.
+// Describes how the sweep `found` differs from `wanted`. Returns an empty string if they are the
+// same.
 std::string difference(const formats::SweepHead& wanted, const formats::SweepHead& found) {
   if (found.scenario != wanted.scenario)
     return "another scenario, or of an earlier version of this one";

@@ -35,8 +35,8 @@ std::size_t skip(std::string_view text, std::size_t at, std::string_view of) {
   return std::min(text.find_first_not_of(of, at), text.size());
 }
 
-// Returns the length of the figure at the beginning of `text`, or 0 if the text does not begin with
-// a figure of this kind.
+// Returns the length of the figure at the beginning of `text`, or 0 if `text` does not begin with a
+// figure of the kind of `figure`.
 std::size_t length_of(const Figure& figure, std::string_view text) {
   if (figure.aspect == Aspect::kVerdict || figure.aspect == Aspect::kCause) {
     return text.substr(0, figure.old_text.size()) == figure.old_text ? figure.old_text.size() : 0;

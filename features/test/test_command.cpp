@@ -153,8 +153,8 @@ class Suite {
     }
   }
 
-  // Adds a failed test for a file without tests that the user names. Adds a skipped test for such a
-  // file in a folder.
+  // Adds a failed test for a file without tests if the command line names the file. If the file was
+  // found in a folder, adds a skipped test.
   void add_without_tests(const TestFile& file) {
     const auto& named = options_.paths;
     if (std::find(named.begin(), named.end(), file.path) == named.end()) {

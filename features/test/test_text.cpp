@@ -81,8 +81,8 @@ std::string memory_text(const Unmet& unmet) {
 }
 
 struct StatusWords {
-  const char* line;     // start of a line
-  const char* summary;  // text after a number
+  const char* line;     // first word of the line about a test
+  const char* summary;  // word after the number of tests, in the last line
   const char* colour;
 };
 

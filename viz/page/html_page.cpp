@@ -354,14 +354,15 @@ class PageData {
     std::map<std::uint32_t, const models::RankSet*> alike;  // keyed by the first rank
     for (const models::RankSet& ranks : classes) alike.emplace(*ranks.begin(), &ranks);
     std::set<std::uint32_t> whole;
-    std::size_t whole_ranks = 0;  // including the ranks of the same class
+    std::size_t whole_ranks = 0;  // number of ranks in the classes of `whole`
     std::size_t space = limits_.slices;
     std::size_t most_of_lane = limits_.slices;
     for (const std::size_t index : by_weight(classes)) {
       const std::uint32_t first = *classes[index].begin();
       std::size_t needed = 0;
       for (const PageLane& lane : lanes_of[first]) needed += lane.slices.size();
-      // The first rank always shows each op, if necessary only the last ops of its lanes.
+      // The first class is always in `whole`. If its ops do not fit, the page shows the last ops of
+      // each lane.
       if (needed > space && !whole.empty()) break;
       if (needed > space) most_of_lane = std::max<std::size_t>(1, limits_.slices / 10);
       whole.insert(first);
@@ -473,7 +474,7 @@ class PageData {
     heads[0] = column("ranks", "ranks");
   }
 
-  // Cuts a long table; unfinished rows come first.
+  // Cuts a table to the maximum number of rows, and adds a note on the omitted rows.
   void cut_rows(const char* id, const char* what, std::vector<Json>& rows) {
     if (rows.size() <= limits_.rows) return;
     leave_out(id, fmt::format("{} of {} {} are in the table, those that are not done first. All of "
@@ -491,7 +492,7 @@ class PageData {
     return result;
   }
 
-  // Describes unfinished progress; empty if all is done.
+  // Describes the progress of `rank` wherever ops are missing; empty if all ops are done.
   static std::string missing_text(const models::RankReport& rank) {
     std::string text;
     for (const models::Progress& progress : rank.progress) {

@@ -17,8 +17,9 @@ struct SlicePart {
   std::int64_t end_ns = 0;  // end of the last slice
 };
 
-/// Returns each slice as a part if there are at most `most` slices. Otherwise merges slices into
-/// about `most` parts, one per stretch of busy time. An unfinished slice always is its own part.
+/// Returns each slice as a part if there are at most `most` slices. Otherwise divides the time of
+/// the lane into `most` equal intervals, and merges the slices that begin in the same interval. An
+/// unfinished slice always is its own part.
 std::vector<SlicePart> slice_parts(const std::vector<const models::Slice*>& slices,
                                    std::size_t most);
 

@@ -64,7 +64,7 @@ class ScheduleLanes {
     }
   }
 
-  // Returns the first slot of each compute action.
+  // Returns the index, in the row, of the first action of each slot that computes.
   std::vector<std::size_t> slots_of(std::size_t index) const {
     const Actions& row = schedule_.ranks[index];
     std::vector<std::size_t> slots;

@@ -73,7 +73,7 @@ class Graphviz {
   void fit(double width, double height);
   /// Returns the scale of the last drawing(): 1, or less if the graph was too large.
   double scale() const;
-  /// Selects light text on a dark page; must be the first call.
+  /// Selects light text on a dark page. Must be called before all other functions.
   void set_dark(bool dark);
 
   std::string dot() const;

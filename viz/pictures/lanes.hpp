@@ -15,8 +15,8 @@ struct LaneStep {
   models::WorkKind kind = models::WorkKind::kCompute;
   std::vector<std::string> lines;  // text in the box; the first line is the name
   std::string tip;
-  std::uint32_t number = 0;  // number of the step's actor in the task graph
-  bool differs = false;      // missing in the lane with which this lane is compared
+  std::uint32_t number = 0;  // index of the step's actor in TaskGraph::actors
+  bool differs = false;      // whether the lane with which this lane is compared lacks the step
 
   std::uint64_t times = 1;  // iterations of `parts`
   std::vector<LaneStep> parts;

@@ -21,7 +21,7 @@ using models::WaitParty;
 using sim::WaitKind;
 using sim::WaitNodeKind;
 
-constexpr std::size_t kMaxDrawnCycles = 4;  // maximum number of shapes of cycles
+constexpr std::size_t kMaxDrawnCycles = 4;  // maximum number of drawn cycles, one per shape
 constexpr std::size_t kMaxDrawnRoots = 8;
 constexpr std::uint64_t kMinRepeats = 4;  // minimum number of repetitions to fold
 constexpr std::size_t kEdgeLine = 22;     // characters per line of an edge label
@@ -195,7 +195,7 @@ void Drawing::choose_cycles() {
   }
 }
 
-// Folds the cycles from index `from` on into one node.
+// Folds all cycles except the first `from` into one node.
 void Drawing::fold_cycles(const AlikeCycles& cycles, std::size_t from, const std::string& node,
                           const std::string& label) {
   Repeated& folded = repeated_[node];

@@ -111,8 +111,8 @@ std::string rendered(const Diagnostic& item, std::string_view path, const Source
                          ? fmt::format("{}: {} {}\n", models::printable(path), label, message)
                          : fmt::format("{}:{}:{}: {} {}\n", models::printable(path),
                                        item.place.line, item.place.column, label, message);
-  // Wraps findings of lint, which are prose. An error stays on one line for editors and grep; its
-  // notes are wrapped.
+  // Wraps the message of a lint finding. The message of an error stays on one line for editors and
+  // grep; its notes are wrapped.
   const bool prose = item.severity == Severity::kSuspect;
   if (prose) text = paragraph(text.substr(0, text.size() - 1), kDefaultWidth, 0, 4);
   text += source.excerpt(item.place);

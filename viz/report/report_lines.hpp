@@ -68,7 +68,8 @@ inline constexpr std::string_view kRemediesHeading =
 
 std::string remedy_text(const models::Remedy& remedy);
 
-/// Formats progress for people: "2 of 4 done, 3rd at nccl-1998 (running)".
+/// Describes the progress of a stream, thread or other sequence of ops of `rank`: "2 of 4 done, 3rd
+/// at nccl-1998 (running)".
 std::string progress_text(const models::RankReport& rank, const models::Progress& progress);
 
 /// Returns the first difference between the calls of a recorded script's ranks; null unless the

@@ -42,7 +42,7 @@ class Log {
     if (actor.stream.valid()) {
       fmt::format_to(out, ", stream {}", in_one_line(names_.stream(actor.stream)));
     }
-    // A source can wait for an op after its last one, which has no micro-batch.
+    // The log can name an op after the last op of a source. Such an op has no micro-batch.
     const std::uint32_t micro_batch =
         entry.k < actor.ops ? names_.micro_batch(entry.actor, entry.k) : 0;
     if (micro_batch > 0) fmt::format_to(out, ", micro-batch {}", micro_batch);

@@ -35,8 +35,8 @@ bool same_but_rank(const Wait& a, const Wait& b) {
 
 // A run of waits in which every `period` waits repeat on other ranks.
 struct RepeatedWaits {
-  std::size_t period = 0;  // in waits; 0: no run
-  std::size_t count = 0;   // number of periods
+  std::size_t period = 0;  // number of waits that repeat; 0: none
+  std::size_t count = 0;   // number of repetitions
   std::int64_t step = 0;   // distance between the ranks of successive periods
 };
 

@@ -112,7 +112,7 @@ class PanZoom {
       const before = Math.hypot(c.x - d.x, c.y - d.y);
       const after = Math.hypot(a.x - b.x, a.y - b.y);
       if (before > 0) this.zoom(after / before, this.pointAt((a.x + b.x) / 2, (a.y + b.y) / 2));
-      // Each finger moves the picture by half of its distance. One finger alone scrolls the page.
+      // Moves the picture by the mean movement of two fingers. One finger alone scrolls the page.
       this.move((now.x - last.x) / 2, (now.y - last.y) / 2);
     }
     this.pointers.set(event.pointerId, now);
@@ -155,7 +155,7 @@ class WaitGraph {
     for (const group of this.svg.querySelectorAll("g.node, g.edge")) {
       const title = group.querySelector("title");
       let name = title ? title.textContent.trim() : "";
-      // Edges that lead up are laid out in reverse.
+      // The title of an edge that is drawn upward has its two nodes in reverse order.
       const back = name.split("->").reverse().join("->");
       if (!waits.has(name) && waits.has(back)) name = back;
       // The browser would show the title as a second tooltip.
@@ -227,7 +227,7 @@ class WaitGraph {
   // Shows the whole graph, or the start of the cycle if the whole graph would be too small to read.
   begin() {
     this.panZoom.fit();
-    // A narrow window can be zoomed with two fingers.
+    // Accepts a smaller scale in a narrow window, where users zoom with two fingers.
     const readable = window.innerWidth < 640 ? 0.4 : 0.55;
     const scale = this.panZoom.scale();
     if (scale >= readable) return;
@@ -381,7 +381,7 @@ class WaitGraph {
     });
   }
 
-  /** Fades ranks that are not shown; the layout stays. */
+  /** Fades the nodes of all ranks outside `ranks` (null: none). The layout stays. */
   filter(ranks) {
     for (const node of this.nodes) {
       const hidden = ranks !== null && node.dataset.rank !== undefined && !ranks.has(Number(node.dataset.rank));

@@ -70,7 +70,7 @@ function readRun(data) {
     }
     return wait;
   });
-  // Without a cycle, the roots are the reason: waits for a rank or for the outside.
+  // Without a cycle, the roots cause the hang: waits for a rank or for the outside, not for an op.
   const cycle = waits.filter((wait) => wait.number > 0);
   for (const wait of waits) {
     wait.isRoot = cycle.length === 0 && wait.to === null;

@@ -254,7 +254,7 @@ class Page {
       }
     }
     const swatch = (inside) => `<svg width="28" height="16" aria-hidden="true">${inside}</svg>`;
-    // Chunks have their own names.
+    // Names of work per chunk, by CSS class; kinds without chunks have a single name.
     const names = new Map((this.run.shades || []).map(([kind, shade, name]) => [kindClass(kind, shade), name]));
     const parts = [];
     for (const kind of Object.keys(KINDS)) {

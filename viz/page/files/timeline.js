@@ -16,7 +16,7 @@ class Timeline {
     this.run = run;
     this.page = page;
     this.ranks = null;          // visible ranks; null: all
-    this.unfolded = new Set();  // ranks whose copies are visible
+    this.unfolded = new Set();  // ranks that represent others, if these others are visible
     // Whether all lanes are shown. With many lanes, only the most important ones are shown at
     // first.
     this.everyLane = run.lanes.length <= MANY_LANES;
@@ -74,8 +74,8 @@ class Timeline {
     return chosen.length > 0 ? chosen : ofRank;
   }
 
-  // Whether a lane is visible: lanes of copies are visible only if their representative is
-  // unfolded.
+  // Whether a lane is visible: a folded rank is visible only if the rank that represents it is in
+  // `unfolded`.
   isUnfolded(lane) {
     return !this.copies.has(lane.rank) || this.unfolded.has(this.copies.get(lane.rank));
   }
@@ -83,7 +83,7 @@ class Timeline {
   /** Adds the lanes of folded ranks, until the timeline has more than MAX_LANES lanes. */
   giveLanes(ranks) {
     const MAX_LANES = 4096;
-    // Always adds the lanes of a few ranks.
+    // Adds the lanes of a few ranks even above this limit.
     const few = (ranks.size ?? ranks.length) <= RANKS_OF_A_STEP;
     for (const rank of ranks) {
       if (!this.run.shownBy.has(rank)) continue;
@@ -128,7 +128,8 @@ class Timeline {
     return `${this.left < 120 ? "" : "rank "}${lane.rank}${count}`;
   }
 
-  /** Switches between all lanes and the most important ones. Returns whether all are visible. */
+  /** Switches between all lanes and the most important ones. Returns whether all lanes are visible
+      now. */
   toggleLanes() {
     this.everyLane = !this.everyLane;
     this.filter(this.ranks);
