@@ -1,4 +1,4 @@
-// A recursive-descent parser with one function per level of precedence.
+// A recursive-descent parser of expressions, with one function per level of precedence.
 #include "formats/document/expression.hpp"
 
 #include <algorithm>
@@ -296,7 +296,7 @@ std::optional<Value> Parser::parse_membership(const Value& left, bool inside, st
   std::vector<Members> members;
   const std::size_t start = next();
   if (!parse_members(members)) return std::nullopt;
-  // Each piece becomes part of the expression, to be evaluated for each rank.
+  // Each range of numbers becomes part of the expression, to be evaluated for each rank.
   constexpr std::size_t kMaxPieces = 100;
   if (members.size() > kMaxPieces) {
     diagnostics_
@@ -685,7 +685,8 @@ std::optional<Value> Parser::combined(Op op, const Value& left, const Value& rig
   return Value{type, Expr::binary(op, left.expr, right.expr), {}};
 }
 
-// Formats a time with the largest unit in which it is at least 1 and a whole number of thousandths.
+// Formats a time with the largest unit in which the time is at least 1 and a whole number of
+// thousandths.
 std::string time_text(std::int64_t ns) {
   if (ns == 0) return "0s";
   for (const Unit* unit = &kUnits[3]; unit != &kUnits[0]; --unit) {

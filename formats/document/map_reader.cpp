@@ -113,7 +113,7 @@ std::string_view our_word(std::string_view word, const std::vector<std::string>&
   return {};
 }
 
-// Returns a bit for the first and the last letter of a key.
+// Returns a mask of one bit, which depends on the first and the last letter of `key`.
 std::uint64_t bit_of(std::string_view key) {
   constexpr unsigned kBits = 64;
   if (key.empty()) return 1;

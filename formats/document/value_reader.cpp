@@ -360,7 +360,8 @@ std::optional<RankSet> ValueReader::rank_range(const YamlValue& value, std::size
   return RankSet::range(static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last) + 1);
 }
 
-// Whether the text can only be the name of a set, but no set has this name, which is reported.
+// Whether the text can only be the name of a set, but no set has this name. If so, reports the
+// name.
 bool ValueReader::is_unknown_name(const YamlValue& value) const {
   const std::string_view text = value.text();
   static constexpr std::string_view kSimple =

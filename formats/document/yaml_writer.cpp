@@ -13,7 +13,7 @@ namespace pipesim::formats {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-constexpr std::size_t kMaxFilled = 60;  // limit for a value that stays whole when lines are filled
+constexpr std::size_t kMaxFilled = 60;  // maximum length of a value that is not split between lines
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";

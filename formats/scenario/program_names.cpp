@@ -349,8 +349,8 @@ std::uint32_t ProgramNames::event(const YamlValue& value, bool shared) {
   return index;
 }
 
-// Returns an event of `after`. Its name cannot collide with the user's events, which are stored
-// separately.
+// Returns the event that an `after` adds. Its name cannot collide with the user's events, which are
+// stored separately.
 std::uint32_t ProgramNames::implied_event(const std::string& name, Place place) {
   const auto [known, is_new] =
       implied_events_.try_emplace(name, static_cast<std::uint32_t>(graph_.events.size()));

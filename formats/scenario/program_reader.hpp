@@ -70,7 +70,7 @@ class ProgramReader {
   struct Turns {
     std::uint32_t group = 0;
     std::uint32_t thread = 0;
-    // Communicator on which the hosts of a list meet between two steps.
+    // Communicator on which the hosts of a list's ranks meet between two steps.
     std::uint32_t communicator = 0;
     std::vector<std::uint32_t> actors;  // actors of the meetings, each for different ranks
     models::Place place;

@@ -133,7 +133,7 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
   }
 }
 
-// Adds a call of a group, or the sends and recvs that replace the collective.
+// Adds a call of a group, or the sends and recvs that replace a collective call.
 void ProgramReader::add_call(CallTemplate call, const RankSet& on, StepTemplate& step) {
   if (!split_parts_) {
     step.calls.push_back(std::move(call));
@@ -399,7 +399,7 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
   }
 }
 
-// Reads the number of times that the key must have been set.
+// Reads `times` of a wait for a key: the number of times that hosts must have set the key.
 void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
   const auto times = map.take("times");
   if (!times) return;
@@ -651,8 +651,9 @@ void ProgramReader::add_wait_for(std::uint32_t stream, Place place, const ActorT
   }
 }
 
-// Returns the event of a wait. Programs of different ranks can use the same name, because each rank
-// has its own events. All iterations of a loop share one event.
+// Returns the event called `name` for a wait that a step at `place` implies. Programs of different
+// ranks can use the same name, because each rank has its own events. All iterations of a loop share
+// one event.
 std::uint32_t ProgramReader::event_before(const std::string& name, Place place, const RankSet& on) {
   const std::tuple step(place.line, place.column, name, on.empty() ? 0 : on[0]);
   const auto made = made_events_.find(step);

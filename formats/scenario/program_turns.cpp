@@ -1,6 +1,7 @@
-// Reads programs in which one thread drives several ranks. Each rank keeps its own thread, and the
-// threads of a list meet between two steps. So only one thread runs at a time, and together the
-// threads run in the order of the single thread.
+// Reads programs with `one_thread: GROUP`, in which one thread drives all ranks of each list of the
+// group. In the task graph, each rank has its own thread; the threads of a list's ranks meet in a
+// barrier between two steps. So only one of these threads runs at a time, in the order of the
+// user's single thread.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -49,8 +50,8 @@ void ProgramReader::read_one_thread(MapReader& map, Context& context, const std:
   turns_->communicator = turn_communicator(fmt::format("thread {} of {}", thread, *name));
 }
 
-// Returns the communicator on which the hosts of a list meet. A meeting takes no time and has no
-// timeout.
+// Returns the communicator on which the hosts of a list's ranks meet. A meeting takes no time and
+// has no timeout.
 std::uint32_t ProgramReader::turn_communicator(const std::string& name) {
   const std::uint32_t known = index_of(graph_.communicators, name);
   if (known != kNoIndex) return known;
@@ -122,9 +123,9 @@ bool ProgramReader::takes_one_turn(const MapReader& map, const RankSet& on) cons
   return !block || is_of_one_each(on);
 }
 
-// Reads a step in turns. Calls of a group start together: all ranks initialize and connect before
-// the thread waits for any rank. If launches block, the second launch waits for the first
-// (NVIDIA/nccl#750).
+// Reads a step in turns. The calls of a `group` step start together: all ranks initialize and
+// connect before the thread waits for any rank. If launches block, the second launch waits for the
+// first (NVIDIA/nccl#750).
 void ProgramReader::read_in_turn(MapReader& map, const YamlValue& value, const Context& context,
                                  Steps& steps) {
   if (context.on.empty()) return;

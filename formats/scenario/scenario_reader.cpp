@@ -230,7 +230,8 @@ void ScenarioReader::read_undecided(const YamlValue& value) {
   map.finish();
 }
 
-// Reads declarations of things that their first use would otherwise add, to fix their order.
+// Reads the declarations of phases, locks, events and keys, which fix their order. Without a
+// declaration, the first use of a name adds it.
 void ScenarioReader::read_names(MapReader& map) {
   for (const YamlValue& item : take_items(map, "phases")) {
     if (const auto name = values_.word(item)) graph_.phases.push_back(*name);
@@ -251,7 +252,7 @@ void ScenarioReader::read_names(MapReader& map) {
   }
 }
 
-// Reads the kernel slots of each device.
+// Reads the limits and the launch order of each device.
 void ScenarioReader::read_device(const YamlValue& value) {
   MapReader map(value, keys::kDevice, diagnostics_);
   if (const auto vendor = map.take("vendor")) {

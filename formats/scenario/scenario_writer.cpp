@@ -50,7 +50,7 @@ class ScenarioWriter {
 
   const TaskGraph& graph_;
   const bool brief_;
-  bool programs_name_all_ = false;  // whether first uses in programs add all undeclared things
+  bool programs_name_all_ = false;  // whether the form is brief and all actors are steps
   std::set<std::uint32_t> called_;  // communicators of calls for which the group's name is enough
 };
 

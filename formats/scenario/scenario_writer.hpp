@@ -11,8 +11,8 @@ namespace pipesim::formats {
 /// The form of a written scenario.
 enum class ScenarioForm : std::uint8_t {
   kExact,  // reads back as the same graph
-  // Written for people: omits declarations of things that their first use adds, and writes `after`
-  // for its two steps. Can read back with other indices.
+  // Written for people: omits the declarations of names that their first use adds, and writes
+  // `after` in place of `record` and `wait`. Can read back with other indices.
   kBrief,
 };
 

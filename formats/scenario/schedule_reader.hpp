@@ -13,9 +13,9 @@
 namespace pipesim::formats {
 
 /// Reads the value of `schedule:` and adds sends and recvs. Returns nullopt after an error. If
-/// `grid` is given, each rank of a stage in the grid has one such pipeline. `cluster` is the value
-/// of the key `cluster`, for the transfer times that a schedule by costs needs; mistakes in it are
-/// not reported. `ops` gets the ops of a layer, if given.
+/// `grid` is given, the job has one such pipeline for each rank of a stage. `cluster` is the value
+/// of the key `cluster`, for the transfer times that a schedule by costs needs; mistakes in
+/// `cluster` are not reported. `ops` gets the ops of a layer, if the schedule states them.
 std::optional<models::Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
                                               const models::RankGrid* grid,
                                               const std::optional<YamlValue>& cluster,

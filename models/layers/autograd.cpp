@@ -2,8 +2,8 @@
 // the forward op's output, the saved tensor and the variables. The gradient op computes the
 // gradients of the forward op's input and variables.
 //
-// The gradient of a repeat is an accumulate (OneFlow's acc, named <repeat>_grad). The gradient of
-// an unpack would be a pack, but the user's input needs no gradient.
+// The gradient op of a repeat is an accumulate (OneFlow's acc, named <repeat>_grad). The gradient
+// op of an unpack would be a pack, but the user's input needs no gradient.
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,7 +61,7 @@ class Backward {
     return graph_.ops[input.op].outputs[input.output].type;
   }
 
-  // Adds the saved tensor, and the variables that the gradient needs, as inputs of `op`. A saved
+  // Adds the saved tensor, and the variables that the gradient op needs, as inputs of `op`. A saved
   // tensor keeps its signature, so no boxing is needed. The first op of the backward always reads
   // the output of its forward op.
   void add_saved(const ModelOp& model_op, std::uint32_t forward, LogicalOp& op) const {
@@ -79,7 +79,8 @@ class Backward {
     }
   }
 
-  // Adds the ops from the gradient of each micro-batch to the updated variable.
+  // Adds the ops that use the gradient of `variable`: an accumulate if the variable is repeated for
+  // several micro-batches, and an update if the training has an optimizer.
   void add_gradient_of(std::uint32_t source, const ModelVariable& variable, std::uint32_t output) {
     const bool repeats = graph_.ops[source].kind == OpKind::kRepeat;
     const std::uint32_t weights = repeats ? graph_.ops[source].inputs.front().op : source;

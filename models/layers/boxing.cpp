@@ -117,7 +117,7 @@ BoxingRoute boxing_route(const BoxingEdge& edge, Hierarchy hierarchy, bool colle
   if (transitions.empty())
     transitions.push_back({Sbp::broadcast(), Sbp::broadcast(), Dimensions::kBoth});
   for (std::size_t i = 0; i < transitions.size(); ++i) {
-    // All steps except the last one stay on the ranks of the tensor.
+    // All steps except the last one stay on the ranks of the producer.
     BoxingEdge here = edge;
     if (i + 1 < transitions.size()) here.to_stage = edge.from_stage;
     std::string why;
@@ -188,7 +188,7 @@ std::vector<BoxingRow> boxing_rows(const LogicalGraph& graph) {
   std::vector<BoxingRow> rows;
   for (const std::uint32_t index : topological_order(graph)) {
     const LogicalOp& op = graph.ops[index];
-    if (op.kind == OpKind::kCollective) continue;  // the rows of its readers include it
+    if (op.kind == OpKind::kCollective) continue;  // the rows of its readers name the collective
     for (const LogicalInput& input : op.inputs) {
       if (input.control) continue;
       const LogicalOp& source = graph.ops[input.op];

@@ -1,9 +1,9 @@
 // Boxing: the tasks that bring a tensor from the signature and ranks of its producer to the
 // signature and ranks of its reader.
 //
-// Follows OneFlow's task graph (core/graph/boxing/ at a90c81d589). The change of signature is
-// reduced, and the dispatcher chooses the groups of ranks. Each group uses the first builder of a
-// chain that supports the change.
+// Follows OneFlow's task graph (core/graph/boxing/ at a90c81d589). A change of signature is reduced
+// to at most two simple changes; for each, the dispatcher chooses the groups of ranks. Each group
+// uses the first builder of a chain that supports the change.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ std::string_view builder_name(BoxingBuilder builder);
 struct BoxingStep {
   BoxingBuilder builder = BoxingBuilder::kOneToOne;
   Transition change;
-  std::string dispatcher;  // Flat, IntraGroup, InterGroup
+  std::string dispatcher;  // OneFlow's name: Flat, IntraGroup, InterGroup
 
   friend bool operator==(const BoxingStep&, const BoxingStep&) = default;
 };
@@ -47,7 +47,7 @@ struct BoxingEdge {
   std::uint32_t to_stage = 0;
   bool from_host = false;
   bool to_host = false;
-  std::int64_t ops = 1;  // executions per step
+  std::int64_t ops = 1;  // tensors produced per step
 };
 
 /// The boxing of an edge; the last step ends on the ranks of the reader. If no builder supports the

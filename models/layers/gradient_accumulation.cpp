@@ -1,8 +1,9 @@
-// A step of several micro-batches: the user's input is unpacked, each variable is repeated, and the
-// user's output is packed. autograd adds up the gradients of each repeat.
+// Makes a step of several micro-batches: inserts an unpack after the user's input, a repeat after
+// each variable, and a pack before the user's output. With one micro-batch, inserts nothing. The
+// pass autograd later adds an accumulate, which sums a variable's gradients over the micro-batches.
 //
-// OneFlow inserts these ops during tracing (core/framework/op_interpreter/lazy_op_interpreter.cpp).
-// With one micro-batch, the pass does nothing.
+// OneFlow inserts unpack, repeat and pack during tracing
+// (core/framework/op_interpreter/lazy_op_interpreter.cpp).
 #include <string>
 #include <utility>
 #include <vector>

@@ -78,8 +78,8 @@ class BufferInserter {
     }
   }
 
-  // Inserts a buffer on the stage of the reader. `counts`: whether the buffer counts in the
-  // progress of its pass.
+  // Inserts a buffer on the stage of the reader. `counts`: whether executions of the buffer count
+  // as progress of the forward or backward (LogicalOp::pass).
   void put_at_reader(std::uint32_t reader, std::size_t i, std::int64_t slots, bool counts) {
     const std::uint32_t stage = graph_.ops[reader].stage;
     const LogicalInput tensor = tensor_of(graph_.ops[reader].inputs[i]);

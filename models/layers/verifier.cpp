@@ -24,7 +24,7 @@ void add_note(Diagnostic& diagnostic, std::string note) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Rule 1
+// Rule 1 of verifier.hpp
 
 class References {
  public:
@@ -184,7 +184,7 @@ void References::faults() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Rules 2 to 4
+// Rules 2 to 4 of verifier.hpp
 
 class Verifier {
  public:

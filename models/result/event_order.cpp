@@ -16,7 +16,8 @@ std::string op_text(const Names& names, const sim::Plan& plan, sim::ActorId id, 
          std::to_string(op.number);
 }
 
-// An entry of describe_run(). At equal times, the ends of device ops come first.
+// An entry of describe_run(). At equal times, entries are in the order of `When`. kEnd: the end of
+// a device op; kEndAtOnce: the end of a device op at the time of its launch.
 struct Happening {
   enum class When : std::uint8_t { kEnd, kHost, kDeath, kEndAtOnce };
 

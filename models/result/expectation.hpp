@@ -70,7 +70,7 @@ struct Expectation {
   std::optional<Expected<Bounds>> time_ns;             // time of the last progress
   std::optional<Expected<std::int64_t>> cycle_length;  // number of waits on the cycle
   std::vector<Expected<std::string>> cycle_through;    // ops on the cycle, in any order
-  std::optional<Expected<RankSet>> roots;              // ranks at which waits end
+  std::optional<Expected<RankSet>> roots;              // ranks at which chains of waits end
   std::vector<ExpectedIdle> idle;
   std::vector<ExpectedMemory> memory;
   /// Ops that must start in the order of each list. If no op of a list names its rank, the order

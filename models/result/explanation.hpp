@@ -72,7 +72,7 @@ struct Misfit {
   OpInfo second;
   // Ranks that differ in the same way, the rank of `second` first.
   std::vector<std::uint32_t> ranks;
-  /// For evidence: ranks whose op is like `first`, if the wrong side is unknown.
+  /// In a diagnosis of a real job: ranks whose op is like `first`, if the wrong side is unknown.
   std::vector<std::uint32_t> other_side;
   // Texts like "all_reduce and broadcast", "8 MiB and 64 MiB".
   std::vector<std::string> differences;
@@ -103,14 +103,14 @@ struct DeviceErrorReport {
 struct Root {
   WaitParty party;            // a rank that never arrives, or the outside
   Wait first;                 // first direct wait for the root
-  std::uint32_t waiting = 0;  // ops that wait for the root, directly or indirectly
+  std::uint32_t waiting = 0;  // number of ops that wait for the root, directly or indirectly
   // For a missing collective call: the number of calls this rank made on the communicator, and the
   // maximum of the other ranks.
   std::string communicator;
   std::uint32_t made = 0;
   std::uint32_t others_made = 0;
-  // The first call that the rank of `first` makes and this rank's program lacks. The waiting call
-  // can be a later call like `missing`.
+  // The first call that the rank of `first` makes and this rank's program lacks. The call that
+  // waits in `first` is this call or a later one.
   std::optional<OpInfo> missing;
   std::optional<OpInfo> before;  // this rank's call in place of `missing`; none: no further calls
   std::string group;             // name of the communicator in a recorded script; can be empty

@@ -35,8 +35,9 @@ struct FoldedJob {
 /// errors.
 std::optional<FoldedJob> fold_job(const TaskGraph& graph);
 
-/// Lowers the ranks to which `graph` was folded in another NCCL mode. All modes have the same
-/// steps.
+/// Lowers the representative ranks of `folding`, which can come from the same job in another NCCL
+/// mode: all modes have the same steps. Returns nullopt if timing matters, or if the graph has
+/// errors or warnings.
 std::optional<FoldedJob> fold_job(const TaskGraph& graph, RankFolding folding);
 
 /// A lowered job: all ranks, or only the representatives.
@@ -45,8 +46,9 @@ using LaidOutJob = std::variant<Lowered, FoldedJob>;
 /// Returns the lowered ranks of `job`.
 const Lowered& lowered_of(const LaidOutJob& job);
 
-/// Lowers all ranks of a job whose representatives did not decide the result. Throws UserError if
-/// the job is too large; after the representatives lowered, no other error can occur.
+/// Lowers all ranks of a job if its representative ranks did not decide the result. Throws
+/// UserError if the job is too large; no other error can occur, because the representative ranks
+/// were lowered without errors.
 Lowered lower_all(const TaskGraph& graph);
 
 /// Lowers a job, folded if possible. Returns nullopt after errors, see lower().

@@ -13,7 +13,7 @@
 
 namespace pipesim::models {
 
-/// The kind of work that an op is shown as.
+/// The kind of work that drawings show for an op.
 enum class WorkKind : std::uint8_t {
   kCompute,
   kForward,
@@ -32,7 +32,7 @@ inline constexpr int kWorkKindCount = 10;
 /// kind of computing actors. The action of a schedule also sets the kind of its actors.
 sim::IdVector<sim::ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowered& lowered);
 
-/// Returns the kind of a template, as far as the template alone determines the kind.
+/// Returns the kind of a template's ops, without regard to the actions of a schedule.
 WorkKind work_kind(const TaskGraph& graph, const ActorTemplate& actor);
 
 /// An op in its lane.
@@ -53,7 +53,7 @@ struct StuckOp {
   sim::ActorId actor;
   std::uint32_t k = 0;
   bool on_cycle = false;
-  std::vector<Wait> waits;  // sorted by rule, not empty
+  std::vector<Wait> waits;  // not empty; in the order of WaitGraph::edges
 };
 
 /// A stream or host thread of a rank.

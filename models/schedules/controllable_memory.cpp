@@ -4,10 +4,11 @@
 //
 // A pattern of two forwards and two input gradients, six slots long, repeats for each micro-batch,
 // and weight gradients take the free slots. Then actions move to earlier free slots, as far as
-// their inputs and the memory of their rank allow. The first pass moves actions including weight
-// gradients; the second pass, without weight gradients, moves only the end. The authors' program
-// does the same (sail-sg/zero-bubble-pipeline-parallelism, zbv_greedy.py), and the result is equal
-// action by action. Costs have no effect: all actions take one slot.
+// their inputs and the memory of their rank allow. The first pass moves weight gradients like other
+// actions; the second pass, without weight gradients, moves only actions after the first rank's
+// last forward. The authors' program does the same (sail-sg/zero-bubble-pipeline-parallelism,
+// zbv_greedy.py), and the result is equal action by action. Costs have no effect: all actions take
+// one slot.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -43,7 +44,8 @@ class Line {
   const std::vector<Time>& times(std::uint8_t kind) const { return times_[kind]; }
   std::uint8_t at(Time time) const { return slots_[static_cast<std::size_t>(time)]; }
 
-  /// Places weight gradients in the free slots, as early as possible.
+  /// Places weight gradients in the free slots, as early as possible, and the rest after the last
+  /// slot.
   void place_weights() {
     drop_weights();
     std::uint32_t open = 0;
@@ -67,7 +69,8 @@ class Line {
 
   void set_times(std::array<std::vector<Time>, 5> times) { times_ = std::move(times); }
 
-  /// Computes the memory of all slots, which move() keeps up to date, and returns the maximum.
+  /// Computes the memory after each slot, and returns the maximum. move() keeps these values up to
+  /// date.
   std::int32_t count_memory() {
     memory_.assign(slots_.size(), State());
     State state;
@@ -131,8 +134,8 @@ class Line {
     return state;
   }
 
-  // Recomputes memory from `begin` on, at least to `end`. If the memory exceeds `most`, returns
-  // false and changes nothing.
+  // Recomputes the memory after each slot, from slot `begin` to slot `end` or further, until the
+  // values no longer change. If the memory exceeds `most`, returns false and changes nothing.
   bool remember(Time begin, Time end, std::int32_t most) {
     State state = begin == 0 ? State() : memory_[static_cast<std::size_t>(begin) - 1];
     fresh_.clear();
@@ -235,7 +238,7 @@ class Lines {
   Time gradient(std::uint32_t rank, std::uint32_t i) const {
     const std::vector<Time>& a = lines_[rank].times(kSecondGrad);
     const std::vector<Time>& b = lines_[rank].times(kFirstGrad);
-    // Searches the smallest time up to which more than i gradients are done.
+    // Finds the smallest time up to which more than i gradients are done.
     const auto count = [&](Time time) {
       const auto up_to = [&](const std::vector<Time>& times) {
         return std::upper_bound(times.begin(), times.end(), time) - times.begin();

@@ -70,7 +70,8 @@ std::string both_ways_problem(const ScheduleShape& shape) {
   return {};
 }
 
-// Whether the generator of this kind places actions one by one and looks back at each step.
+// Whether the generator of this kind searches for the place of each action. Schedules of these
+// kinds have at most kMaxSearched forwards.
 bool is_searched(ScheduleKind kind) {
   return kind == ScheduleKind::kZbvGreedy || kind == ScheduleKind::kVHalf ||
          kind == ScheduleKind::kVMin;

@@ -62,7 +62,7 @@ std::uint32_t usual_chunks(ScheduleKind kind);
 /// Whether schedules of this kind depend on ScheduleShape::costs.
 bool follows_costs(ScheduleKind kind);
 
-/// Returns the reason why no schedule has this shape; an empty text if a schedule has.
+/// Returns the reason why no schedule has this shape; an empty text if one has it.
 std::string shape_problem(const ScheduleShape& shape);
 
 /// Returns the schedule without messages. `shape` must have no problem.
@@ -70,12 +70,13 @@ Schedule make_schedule(const ScheduleShape& shape);
 
 namespace schedules {
 
-/// Generators, one family per file, of the rows of a schedule. `shape` must have no problem.
+/// Return the rows of a schedule. Each family of schedules has its own source file. `shape` must
+/// have no problem.
 std::vector<Actions> gpipe(const ScheduleShape& shape);
 std::vector<Actions> one_f_one_b(const ScheduleShape& shape);
 std::vector<Actions> looped_bfs(const ScheduleShape& shape);
 std::vector<Actions> interleaved(const ScheduleShape& shape);
-std::vector<Actions> zero_bubble(const ScheduleShape& shape);  // also interleaved ones
+std::vector<Actions> zero_bubble(const ScheduleShape& shape);  // ZB1P, also interleaved
 std::vector<Actions> zb_h2(const ScheduleShape& shape);
 std::vector<Actions> zbv(const ScheduleShape& shape);
 std::vector<Actions> zbv_greedy(const ScheduleShape& shape);

@@ -3,8 +3,8 @@
 //
 // Without interleaving, a rank receives the input of an action directly before the action. With
 // several stages on a rank, the exchange after a forward or backward sends the result of this
-// action and receives the input of the next action. Between the first and the last rank, the
-// exchange receives whatever the peer sends at that time.
+// action and receives the input of the next action. The first and the last rank are also neighbors:
+// each receives the result that the other one sends at that time, perhaps for a later action.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -250,8 +250,8 @@ class MegatronRow {
     return 2 * (job_.ranks - 1 - row_.rank()) + (chunks - 1) * group + (job_.combined ? 1 : 0);
   }
 
-  // Whether the messages after the slot wait for later messages. Without overlap, the messages
-  // after a forward of the steady state are sent together with the messages after the next
+  // Whether the messages after the slot [begin, end) wait for later messages. Without overlap, the
+  // messages after a forward of the steady state are sent together with the messages after the next
   // backward. The messages after a slot with neither forward nor backward always wait.
   bool is_held(std::size_t begin, std::size_t end) const {
     bool forward = false;

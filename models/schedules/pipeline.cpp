@@ -29,7 +29,7 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::int64_t kShapeBytes = 24;  // three numbers of 8 bytes
+constexpr std::int64_t kShapeBytes = 24;  // a message with a shape: three numbers of 8 bytes
 constexpr std::size_t kActionKinds = 12;
 
 // Reasons (bits) why an action does not share an actor.
@@ -278,7 +278,8 @@ class Programs {
     graph_.threads[thread_].program.push_back(std::move(block));
   }
 
-  // Adds the steps of the row, as a list under the condition of collapse().
+  // Adds the steps of the row: as one list step if some actor has several ops, as in
+  // models::collapse(), else as one step per actor.
   void add_steps(std::vector<ProgramStep>& steps) const {
     const std::size_t actors = graph_.actors.size() - first_of_row_;
     const bool is_list = list_.size() > actors;
@@ -340,7 +341,8 @@ class Programs {
     return sorts_[action.stage * kActionKinds + static_cast<std::size_t>(action.kind)].numbers;
   }
 
-  // Returns the body of action `i`. Each layer makes its collectives in order, `times` calls each.
+  // Returns the body of action `i`. Calls of kGradients and kUnshard occur once. All other calls
+  // occur in every layer of the stage, in the order of Pipeline::collectives.
   ActionBody body_of(std::size_t i) const {
     const Action& action = schedule_.ranks[row_][i];
     const bool is_last = (alone(row_, i) & kLastOfStage) != 0;
@@ -417,7 +419,8 @@ class Programs {
     return first;
   }
 
-  // Adds one op of the action at `at`, after its `last` ops. Skips exchanges in a ring of one rank.
+  // Adds one op of the action at `at`, after the `last` ops of this action, and updates `last`.
+  // Skips exchanges in a ring of one rank.
   void add_op(std::size_t at, const StageOp& op, const ActorTemplate& like, const std::string& name,
               const std::string& of, LastOps& last) {
     const Action& action = schedule_.ranks[row_][at];
@@ -467,7 +470,8 @@ class Programs {
     if (none || !end.after.empty() || graph_.actors.back().stream != compute_) add(std::move(end));
   }
 
-  // Adds the collectives that the last backward of a stage starts in a layer without waiting.
+  // Adds the collectives that a layer starts in the last backward of its stage. The layers that
+  // follow do not wait for these collectives.
   void add_buckets(std::size_t i, const ActorTemplate& like, const std::string& layer,
                    const std::string& of) {
     if ((alone(row_, i) & kLastOfStage) == 0) return;
@@ -743,7 +747,8 @@ class Programs {
     const std::uint32_t earlier = std::min(action.stage, other);
     call.bytes = Expr::constant(amount(pipeline_.message_bytes, earlier, action.micro_batch));
     call.sized = pipeline_.message_bytes.has_value();
-    // The send of a buffered message takes the whole time; a late recv takes none.
+    // In kDir, messages are buffered: the send takes the whole transfer time, and the recv takes
+    // none.
     const bool waits = send || pipeline_.messages != MessageModel::kDir;
     call.takes =
         Expr::constant(waits ? amount(pipeline_.message_ns, earlier, action.micro_batch) : 0);

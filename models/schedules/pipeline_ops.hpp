@@ -18,7 +18,7 @@ struct SlotOps {
   std::uint32_t k = 0;
 };
 
-/// Returns the first actor of a slot that computes; not valid if all are calls.
+/// Returns the first computing actor of a slot; an invalid id if all actors are calls.
 inline sim::ActorId first_that_computes(const sim::Plan& plan, const SlotOps& ops) {
   for (std::uint32_t id = ops.first.value; id <= ops.last.value; ++id) {
     if (plan.actors[sim::ActorId{id}].role == sim::Role::kOp) return sim::ActorId{id};
@@ -71,8 +71,8 @@ class PipelineOps {
     }
   }
 
-  /// Returns the number of consecutive actors of the slots that begin with actor `id`; 0 if no slot
-  /// does.
+  /// Returns the number of actors of a slot that begins with actor `id`; 0 if no slot begins with
+  /// this actor. The actors of a slot have consecutive ids.
   std::uint32_t parts_of(sim::ActorId id) const {
     const std::uint32_t from = lowered_.actor_template[id];
     const bool made = from >= pipeline_.first_actor && from < pipeline_.end_actor;
@@ -84,7 +84,7 @@ class PipelineOps {
   // An actor found in a program.
   struct Met {
     std::uint32_t parts = 0;
-    std::uint32_t ops = 0;  // number so far
+    std::uint32_t ops = 0;  // number of the actor's ops so far
   };
 
   const Pipeline& pipeline_;

@@ -21,10 +21,10 @@ struct Ring {
 /// have the same even spacing: otherwise no formula gives the next rank.
 std::optional<Ring> ring_of(const Group& group);
 
-/// Returns the number of exchanges of an attention, unless `collective` states the number. Each
-/// exchange brings the keys and values of another rank, while the rank computes with its current
-/// block. In the backward, the gradients of keys and values travel once around the ring. A ring of
-/// one rank has no exchanges.
+/// Returns the number of exchanges: 0 in a ring of one rank, else the number that `collective`
+/// states, by default the number of an attention. Each exchange of an attention brings the keys and
+/// values of another rank, while the rank computes with its current block. In the backward, the
+/// gradients of keys and values travel once around the ring.
 std::uint32_t exchanges_of(const StageCollective& collective, const Ring& ring);
 
 }  // namespace pipesim::models

@@ -99,7 +99,7 @@ class SendRecv {
     turns[rank / kBits] |= std::uint64_t{1} << rank % kBits;
   }
 
-  // Starts the next round. Returns false if no rank has a turn again.
+  // Starts the next round. Returns false if no rank has another turn.
   bool next_round() {
     now_.swap(later_);
     const bool any = std::any_of(now_.begin(), now_.end(), [](auto turns) { return turns != 0; });
@@ -339,7 +339,7 @@ class Between {
   }
 
   void finish(NewRow& row) {
-    // Otherwise, sends of the results just computed come first.
+    // In the other orders, sends of the results just computed come first.
     if (order_ == MessageOrder::kRecvFirst) {
       std::stable_partition(messages_.begin(), messages_.end(),
                             [](const auto& message) { return !is_send(message.first.kind); });

@@ -22,8 +22,8 @@ bool is_receive(ActionKind kind);
 /// result; kNone for other actions.
 Action message_of(const Action& action, bool send);
 
-/// Merges each input gradient directly before its weight gradient into one backward. Drops empty
-/// slots.
+/// Merges an input gradient and its weight gradient into one backward if the weight gradient comes
+/// directly after the input gradient. Drops empty slots.
 Schedule merge_backwards(const Schedule& schedule);
 
 /// Adds unshards and reshards: before each action, the weights of the next three stages of its rank

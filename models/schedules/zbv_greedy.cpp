@@ -70,7 +70,7 @@ class Attempt {
     std::int64_t bubble = 0;
     std::uint32_t held = 0;
     std::array<std::array<std::uint32_t, 2>, 3> done{};
-    // Weight gradients left to place: chunk, number.
+    // Weight gradients left to place: chunk, micro-batch.
     std::deque<std::pair<std::uint8_t, std::uint32_t>> open;
   };
 
