@@ -167,7 +167,7 @@ struct AlgoRun {
 AlgoRun run_network(const AlgoNetwork& network, std::uint32_t slots);
 
 /// The result of search_orders(), which searches a network with contested counters for an order
-/// that hangs, by trying all takers.
+/// that hangs, by trying all orders in which thread blocks can take from these counters.
 enum class AlgoSearch : std::uint8_t { kNone, kHangs, kGaveUp };
 struct AlgoSearchResult {
   AlgoSearch found = AlgoSearch::kNone;

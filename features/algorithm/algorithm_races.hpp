@@ -19,7 +19,7 @@ struct AlgoRace {
 };
 
 struct AlgoRaceOptions {
-  // Slots per connection: a send also comes after the receive that frees its slot.
+  // Number of slots per connection; a send comes after the receive that frees its slot.
   std::uint32_t slots = kUnlimitedSlots;
   bool relaxed = true;  // whether signals without memory order count
   bool reads_after_writes_only = false;

@@ -66,8 +66,8 @@ std::size_t read_sources(AlgoStepKind kind) {
   return one ? 1 : kAllRanges;
 }
 
-// Returns the number of written ranges. Only ops with an "s" send a sum to other ranks: `res`,
-// `rres`, `respkt`, `recspkt`.
+// Returns the maximum number of written ranges. Ops that only sum write one or two ranges. `res`,
+// `rres`, `respkt` and `recspkt` also send the sum (the "s" in their names), to all given ranges.
 std::size_t written_targets(AlgoStepKind kind) {
   switch (kind) {
     case AlgoStepKind::kPlanCopy:

@@ -84,8 +84,9 @@ std::optional<AlgoStepKind> find_step_kind(AlgoFormat format, std::string_view n
 bool sends(AlgoStepKind kind);
 bool receives(AlgoStepKind kind);
 
-/// Returns the number of ranges of `src_buff` that MSCCL++'s executor reads, and of `dst_buff` that
-/// it writes. The executor ignores later ranges.
+/// Returns the maximum number of ranges of `src_buff` that MSCCL++'s executor reads, and of
+/// `dst_buff` that it writes. The executor ignores later ranges. Ops without a limit have a number
+/// larger than any list.
 std::size_t read_sources(AlgoStepKind kind);
 std::size_t written_targets(AlgoStepKind kind);
 
@@ -124,7 +125,7 @@ struct AlgoStep {
   // MSCCL++
   std::vector<AlgoChannelId> channels;  // channels of the rank itself
   bool port = false;       // whether a proxy does the step instead of the block's threads
-  std::uint32_t part = 0;  // tbg_info: the part of each range that this block does
+  std::uint32_t part = 0;  // tbg_info: number of the part of each range that this block does
   std::uint32_t parts = 1;
   std::uint32_t barrier = 0;
   std::uint32_t barrier_blocks = 0;
@@ -181,8 +182,9 @@ struct CollectiveAlgorithm {
   std::uint32_t block_count() const;
 };
 
-/// Returns the most messages in flight on a connection within a node. NCCL_STEPS is 8; a message of
-/// Simple takes 4 steps (MSCCL_CHUNKSTEPS 4, MSCCL_SLICESTEPS 2 of microsoft/msccl b23e9cd).
+/// Returns the maximum number of messages in flight on a connection within a node. NCCL_STEPS is 8;
+/// a message of Simple takes 4 steps (MSCCL_CHUNKSTEPS 4, MSCCL_SLICESTEPS 2 of microsoft/msccl
+/// b23e9cd).
 std::uint32_t protocol_slots(AlgoProtocol protocol);
 
 /// Returns the bytes that fit into one slot, with the default buffer sizes: Simple 4 MiB / 8 * 4,

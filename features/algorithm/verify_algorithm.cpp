@@ -334,8 +334,8 @@ class Verifier {
     if (algorithm_.collective == AlgoCollective::kAllReduce) compare_ranks(network, values);
   }
 
-  // The inputs whose sum belongs in output chunk `chunk` of `rank`: the same chunk of `count` ranks
-  // from `first` on.
+  // The inputs whose sum belongs in output chunk `chunk` of `rank`: the same chunk of the `count`
+  // ranks that begin with `first`.
   struct Expected {
     std::uint32_t first = 0, count = 0, chunk = 0;
   };

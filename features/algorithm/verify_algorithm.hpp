@@ -17,7 +17,8 @@ namespace pipesim::models {
 struct VerifyOptions {
   std::optional<std::uint32_t> slots;  // slots per connection, instead of the protocol's number
   std::optional<std::uint64_t> bytes;  // message size, instead of the declared range
-  std::uint64_t max_states = 100'000;  // limit of the search, if the order of takers matters
+  // Maximum number of states to search, if several thread blocks can take from one counter.
+  std::uint64_t max_states = 100'000;
 };
 
 /// The verdict: the first of these that holds.
@@ -103,13 +104,13 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Hangs
   AlgoAnswer hangs = AlgoAnswer::kNo;
   std::uint32_t slots = 0;                     // slots that the run used; 0: MSCCL++ has no slots
-  std::optional<std::uint32_t> slots_needed;   // the fewest; nullopt: no number is enough
+  std::optional<std::uint32_t> slots_needed;   // fewest without a hang; nullopt: none is enough
   std::optional<std::uint64_t> hangs_from;     // smallest message that hangs, in bytes
-  std::uint64_t min_bytes = 0, max_bytes = 0;  // the examined range
+  std::uint64_t min_bytes = 0, max_bytes = 0;  // examined message sizes
   bool range_declared = false;
   std::uint32_t hang_chunks_per_slot = 0;  // chunks per slot for the smallest message that hangs
-  bool searched = false;  // whether orders of takers were searched, through `states` states
-  std::uint64_t states = 0;
+  bool searched = false;     // whether orders in which thread blocks take were searched
+  std::uint64_t states = 0;  // number of states visited in this search
   bool uneven_barrier = false;
   std::optional<AlgoHang> hang;
 

@@ -9,7 +9,7 @@
 
 namespace pipesim::models {
 
-/// One row of the log. An eager boxing has one row per step, without ops.
+/// One row of the log. An eager boxing has one row per step; such a row names no ops.
 struct LoggedBoxing {
   std::size_t line = 0;
   OutsideText producer;

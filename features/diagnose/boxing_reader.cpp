@@ -29,7 +29,8 @@ std::string quoted_field(std::string_view line, std::size_t& at) {
 }
 
 // Splits a row. OneFlow quotes nothing; pipesim quotes text that a spreadsheet would read as a
-// formula. Commas within parentheses belong to a field. The comment is the rest of the line.
+// formula. Commas within parentheses belong to a field. The last field, a comment, is the rest of
+// the line.
 std::vector<std::string> fields_of(std::string_view line) {
   std::vector<std::string> fields;
   std::size_t at = 0;

@@ -342,8 +342,8 @@ bool Checker::elements_differ(const CollectiveCheck& check,
   return in != out;
 }
 
-// Finds the members that made, counted or never made the call. A member without a dump may have
-// made it.
+// Sorts the members: the call is in their evidence, only in their call count, or was not made. A
+// member without a dump may have made it.
 Checker::Sight Checker::look_for(const CollectiveKey& key, CollectiveCheck& check) const {
   Sight sight;
   for (const std::uint32_t rank : evidence_.groups[key.group].ranks) {
@@ -386,8 +386,8 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   const bool by_end = first.ops.empty() || (first.coalesced && all_joined);
   check.op = by_end ? first.end_name : first.ops.front().name;
   check.record = first.last_record;
-  // If the evidence has only the sequence number of the first call, another rank's call gives the
-  // name.
+  // If the evidence has only the sequence number of the first rank's call, another rank's call
+  // gives the name.
   for (std::size_t i = 0; check.op.empty() && i < sight.calls.size(); ++i) {
     const RecordedCall& other = call_of(check.called[i], sight.calls[i]);
     if (!other.ops.empty()) check.op = other.ops.front().name;

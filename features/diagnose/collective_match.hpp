@@ -78,7 +78,7 @@ struct CollectiveCheck {
   std::uint64_t record = 0;
   CheckResult result = CheckResult::kMatched;
   std::uint32_t reference = 0;              // the rank that all other ranks are compared with
-  std::uint32_t reference_call = 0;         // index of its call in RankEvidence::calls
+  std::uint32_t reference_call = 0;         // index of the reference's call in its calls
   std::vector<std::uint32_t> called;        // ranks whose call is in their dump
   std::vector<std::uint32_t> counted;       // ranks whose call count includes this call
   std::vector<std::uint32_t> missing;       // ranks known not to have made the call
@@ -94,7 +94,7 @@ enum class Called : std::uint8_t {
   kNo,
   kYes,
   kDone,
-  kCounted,  // made, by its call count; completion is unknown
+  kCounted,  // made, because its call count includes the call; completion is unknown
   kUnknown,
 };
 

@@ -72,7 +72,8 @@ class Diagnoser {
   Diagnosis run();
 
  private:
-  // An edge before nodes are numbered. `to` counts pending calls, then ranks, then the outside.
+  // An edge before nodes are numbered. `to` is an index: first all pending calls, then all ranks,
+  // then the outside, which stands for an unknown cause.
   struct Edge {
     std::uint32_t from;
     std::uint32_t to;
@@ -212,8 +213,8 @@ std::uint32_t Diagnoser::pending_of(std::uint32_t rank, std::uint32_t call) cons
   return at != end && at->call == call ? static_cast<std::uint32_t>(at - pending_.begin()) : kNone;
 }
 
-// Pairs sends with recvs. A send and its recv share no sequence number, so the pending ops of a
-// (group, sender, receiver) are paired in order.
+// Pairs sends with recvs. A send and its recv share no sequence number, so pending sends and recvs
+// with the same group, sender and receiver are paired in order.
 void Diagnoser::pair_messages() {
   using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
   std::map<Ends, std::array<std::vector<std::pair<std::uint32_t, std::size_t>>, 2>> ends;

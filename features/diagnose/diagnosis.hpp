@@ -18,7 +18,7 @@ enum class RootReason : std::uint8_t {
   kNotCalled,      // has not made a call that other ranks wait for, and has no pending call
   kDeviceStopped,  // its device does not report a call as done that its peers have done
   kDied,           // its process is dead, or failed with its own error
-  kUnexplained,    // no rank: all members made the call, yet it does not end
+  kUnexplained,    // no rank is to blame: all members made the call, yet it does not end
 };
 
 /// Returns the text of a reason for reports: "has not called".
@@ -31,9 +31,10 @@ struct DiagnosisRoot {
   Wait first;                 // an example of these waits
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
   EvidencePlace place;             // the source of the waiting call
-  // kDeviceStopped: a sequence number, in the group of `first`, that `peer` has done.
+  // kDeviceStopped: sequence number, in the group of `first`, of the last call that `peer` has
+  // done.
   std::uint64_t peer_came = 0;
-  std::uint32_t peer = 0;  // kDeviceStopped: a peer that got further
+  std::uint32_t peer = 0;  // kDeviceStopped: a rank whose device has done later calls
 };
 
 /// A rank that may be the root: it may not have made a call that other ranks wait for, or its
@@ -60,7 +61,7 @@ struct RankStanding {
 struct GroupStanding {
   std::uint32_t group = 0;
   std::vector<std::uint32_t> ranks;  // ranks with this progress
-  std::int64_t called = -1;          // sequence number of the last call; -1: unknown
+  std::int64_t called = -1;          // sequence number of the last call; -1: none or unknown
   std::int64_t completed = -1;       // -1: none; kUncounted: not known
   std::uint32_t pending = 0;
   bool at_least = false;  // whether the ranks may have called more

@@ -162,7 +162,8 @@ bool EvidenceWriter::goes_on(std::uint32_t rank) const {
   return !evidence_.ranks[rank].has_dump || !pending_[rank].empty();
 }
 
-// Adds the collectives of other ranks that `rank` has not called.
+// Adds, as later calls of `rank`, the collectives that are pending on other ranks and that `rank`
+// has not called.
 void EvidenceWriter::add_missing(std::uint32_t rank) {
   if (!goes_on(rank)) return;
   std::map<models::CollectiveKey, const RecordedCall*> missing;
@@ -266,7 +267,8 @@ std::string EvidenceWriter::communicator(const RecordedCall& call) {
   return pair_name(call.group, op.source, op.target);
 }
 
-// Adds `after` to a call that is assumed to be queued after a call of another stream.
+// Adds the key `after` to the step of a call that is assumed to be queued after a call of another
+// stream.
 void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, YamlNode& step) {
   const auto order = behind_.find(told(rank, call));
   if (order == behind_.end()) return;

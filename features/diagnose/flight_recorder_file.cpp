@@ -33,13 +33,14 @@ constexpr const char* kHint =
     "as "
     "JSON or pickled";
 
-// Limits of one entry and of a dump; larger files can only fill memory.
+// Limits of the tensors, dimensions and frames of an entry, and of the entries of a dump. They keep
+// a damaged file from filling memory.
 constexpr std::size_t kMaxTensors = 4096;
 constexpr std::size_t kMaxDimensions = 64;
 constexpr std::size_t kMaxDumpFrames = 256;
 constexpr std::size_t kMaxEntries = 1'000'000;
-// A pickle holds a text once, however often it is used. Copies of such texts may take twice the
-// size of the file plus this many bytes. Names of groups and types are short.
+// A pickle holds a text once, however often it is used. Copies of such texts may take at most twice
+// the size of the file plus this many bytes. Names of groups and types are short.
 constexpr std::size_t kSharedText = std::size_t{1} << 20;
 
 bool looks_like_json(const std::string& bytes) {
@@ -334,7 +335,8 @@ void DumpReader::read_entry(Index at) {
   if (name.empty()) throw NoDump(fmt::format("{} has no 'profiling_name'", where_));
   read_name(name, entry);
   entry.messages = truth(at, "is_p2p") || entry.op.message;
-  // Older dumps number collectives and sends together, under one key.
+  // Uses the first of these keys that the dump has. Older dumps have only `seq_id`, which numbers
+  // collectives, sends and recvs together.
   const char* key = entry.messages && tree_.find(at, "p2p_seq_id") ? "p2p_seq_id"
                     : tree_.find(at, "collective_seq_id")          ? "collective_seq_id"
                                                                    : "seq_id";

@@ -79,7 +79,8 @@ void HangReports::check_heading(const LogLine& line, std::string_view text) {
   if (is_heading) check_numbers(line, number_at<std::uint32_t>(number));
 }
 
-// Takes a line of a desync report. Its lists follow the heading, until another kind of line comes.
+// Takes a line of a desync report: its first line, the heading of a list of ranks, or a line of
+// such a list.
 bool HangReports::take_desync(const LogLine& line, const models::EvidencePlace& place) {
   const std::string_view text = unindented(line.text);
   check_heading(line, text);

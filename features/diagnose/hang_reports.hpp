@@ -47,7 +47,7 @@ class HangReports {
     std::map<std::uint32_t, std::int64_t> finished;
     std::map<std::uint32_t, std::pair<std::int64_t, std::string>> started;
     models::EvidencePlace place;
-    std::int64_t number = -1;  // number of the current list
+    std::int64_t number = -1;  // call number in the heading of the current list of ranks
     bool started_list = false;
   };
   /// The output of torch.distributed's dump analyzer (torchfrtrace) for one collective.

@@ -1,6 +1,6 @@
 // A call of the job is a call of the record if their groups have the same members and their
 // sequence numbers agree. The Flight Recorder counts a batch of sends and recvs as one call, which
-// also takes a number of the collectives. A record counts each call.
+// also uses up a number of the group's collectives. A record numbers each send and recv.
 #include "features/diagnose/job_standing.hpp"
 
 #include <algorithm>
@@ -122,7 +122,8 @@ class NumberedCalls {
     }
   }
 
-  // Returns the last number used before entry `i`.
+  // Returns the number of the group's last call before entry `i`: of its last send or recv if
+  // `message` is set, else of its last collective.
   std::int64_t number_at(std::uint32_t group, bool message, std::size_t i) const {
     std::int64_t result = 0;
     for (const auto& [entry, number] : numbers_.at({group, message})) {
@@ -136,7 +137,7 @@ class NumberedCalls {
   std::map<std::pair<std::uint32_t, bool>, std::int64_t> last_;
   std::map<std::pair<std::uint32_t, bool>, std::vector<std::pair<std::size_t, std::int64_t>>>
       numbers_;
-  std::vector<std::size_t> steps_;  // entries of steps
+  std::vector<std::size_t> steps_;  // indices of the entries that end an optimizer step
   std::uint32_t batch_ = kNotSaid;
 };
 

@@ -25,12 +25,12 @@ struct RankPlace {
   std::uint32_t rank = 0;
   JobStanding standing = JobStanding::kUnknown;
   std::string call;        // name in the job: "all_reduce dp#17"; for kBefore, its last call
-  std::int64_t steps = 0;  // steps done before a call after the last step of the record
+  std::int64_t steps = 0;  // for a call after the end of the record: optimizer steps done before it
   const RecordEntry* entry = nullptr;  // entry in the record; for kIn, kBefore, kDiffers
 };
 
-/// Returns the place of each rank of the record. A number after the last number of the record is
-/// looked up in the last optimizer step, as if this step were repeated.
+/// Returns the place of each rank of the record. If the number of a call exceeds all numbers in the
+/// record, looks the call up in the last optimizer step, as if the job repeated this step.
 std::vector<RankPlace> job_places(const Record& record, const Evidence& evidence);
 
 }  // namespace pipesim::models

@@ -2,7 +2,7 @@
 // the waits that follow from these facts. A member that launched or entered op k of a collective
 // waits for the members that have not entered it. Each such member is in an earlier launch, or
 // waits in another collective. A log does not show which ranks wait for data. So a rank without
-// waits is a root only if no other rank has launched fewer ops.
+// waits is a root only if no other rank has launched fewer iterations.
 #include "features/diagnose/launch_log.hpp"
 
 #include <algorithm>
@@ -296,7 +296,7 @@ void LogDiagnoser::build_graph() {
     std::optional<OpInfo> needed;
   };
   std::vector<Edge> edges;
-  std::set<std::uint32_t> ends;  // ranks
+  std::set<std::uint32_t> ends;  // ranks at which waits end
   const auto count = static_cast<std::uint32_t>(waiting_.size());
   for (std::uint32_t i = 0; i < count; ++i) {
     const Waiting& waiting = waiting_[i];
@@ -309,7 +309,8 @@ void LogDiagnoser::build_graph() {
         edges.push_back({i, at, std::move(needed)});
         continue;
       }
-      // The member waits for data, which logs do not show, unless all other ranks are ahead of it.
+      // The member counts as waiting for data, which logs do not show, unless it has launched the
+      // fewest iterations.
       const bool is_behind =
           std::find(result_.behind.begin(), result_.behind.end(), member) != result_.behind.end();
       if (is_behind) edges.push_back({i, count + member, std::nullopt});

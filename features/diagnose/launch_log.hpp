@@ -61,7 +61,7 @@ struct LaunchLogHints {
 struct LoggedProgress {
   std::size_t column = 0;
   std::uint32_t rounds = 0;    // iterations with all ops launched
-  std::uint32_t expected = 0;  // the most launches of any op: the log shows no more iterations
+  std::uint32_t expected = 0;  // number of iterations in the log: the most launches of any op
   OutsideText launched;        // last op launched in the next iteration; empty: none
   OutsideText next;            // first op of this iteration that was not launched
   bool open = false;           // whether `next` was entered

@@ -158,7 +158,8 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
     return;
   }
   thread.last_launched = told;
-  // Logs can lack their beginning, so a line after a launch may have no line before it.
+  // Logs can lack their beginning, so the log may have the line after a launch but not the line
+  // before this launch.
   op.entered = std::max(op.entered, op.launched);
   const auto open = std::find(thread.open.rbegin(), thread.open.rend(), at->second);
   if (open != thread.open.rend()) thread.open.erase(std::next(open).base());

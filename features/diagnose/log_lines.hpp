@@ -44,7 +44,7 @@ void each_log_line(std::string_view text, const std::function<void(const LogLine
 /// Returns `text` without blanks, in lower case: the form in which broken lines are searched.
 std::string squeezed(std::string_view text);
 
-/// Returns `text` from its first nonblank character on.
+/// Returns `text` without leading white space.
 std::string_view unindented(std::string_view text);
 
 /// Returns the number at the beginning of `text`.

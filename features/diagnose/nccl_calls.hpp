@@ -66,7 +66,7 @@ struct NcclProcess {
 struct NcclGroup {
   models::OutsideText name;
   std::uint32_t size = 0;
-  // [job rank]: the process, and its address of the communicator.
+  // [job rank]: the process, and the address of the communicator in this process.
   std::map<std::uint32_t, std::pair<const NcclProcess*, std::string>> members;
   std::map<std::uint32_t, std::uint32_t> job_rank;  // job rank by rank in the communicator
   bool from_start = true;

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kMaxWorksOfRank = 1000;  // maximum number of timed-out works of a rank
 constexpr std::size_t kMaxWorks = 1'000'000;
 // The maximum number of works that are added after a timed-out work. The log has only the numbers
-// of such works.
+// of the added works.
 constexpr std::int64_t kMaxBehind = 1000;
 
 // The mark of a group in a squeezed line: "[pgid0pgguid0(default_pg)rank3]", "[pg1rank3]". Name and
@@ -214,7 +214,8 @@ bool NcclLogReader::take_traceback(const LogLine& line, const models::EvidencePl
   return true;
 }
 
-// Takes a line of a report. A fingerprint is also the error of a traceback.
+// Takes a line of one of PyTorch's reports. The line can also be the error at the end of a
+// traceback.
 bool NcclLogReader::take_report(const LogLine& line, const models::EvidencePlace& place) {
   if (!reports_.take(line, place)) return false;
   if (is_consequence(line.text)) take_traceback(line, place);

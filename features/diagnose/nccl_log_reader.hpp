@@ -3,7 +3,7 @@
 // * the progress of ranks;
 // * communicator initializations;
 // * links that do not answer;
-// * the errors in which ranks ended.
+// * the errors that ended ranks.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class NcclLogReader {
   /// missing ranks or numbers.
   std::vector<models::OutsideText> notes() const;
 
-  /// Returns the calls that NCCL logged itself; `evidence` does not contain them.
+  /// Returns the calls that NCCL logged itself; the result of evidence() does not contain them.
   const NcclCallReader& calls() const { return calls_; }
   models::Evidence call_evidence() const { return calls_.evidence(files_); }
 
@@ -75,7 +75,7 @@ class NcclLogReader {
   };
   struct Init {
     std::uint32_t ranks = 0;
-    std::set<std::uint32_t> begun;  // ranks in the communicator
+    std::set<std::uint32_t> begun;  // ranks in the communicator that began its initialization
     std::set<std::uint32_t> done;
   };
   struct Failure {

@@ -1,6 +1,6 @@
 // A pickle is a program for a machine with a stack, a list of marks and a memo. This reader runs
-// the opcodes that build plain data (Lib/pickletools.py documents all opcodes). The recorder writes
-// protocol 2, but another tool may have rewritten the file with another protocol.
+// the opcodes that build plain data (Lib/pickletools.py documents all opcodes). The Flight Recorder
+// writes protocol 2, but another tool may have rewritten the file with another protocol.
 #include "features/diagnose/pickle.hpp"
 
 #include <algorithm>
@@ -401,7 +401,7 @@ bool PickleReader::use_memo(unsigned char opcode) {
 }
 
 void PickleReader::refuse(unsigned char opcode) {
-  // These opcodes run code of the reading program.
+  // These opcodes import or call code, or refer to objects outside of the pickle.
   constexpr std::string_view kRunsCode = "cRbioPQ\x81\x82\x83\x84\x92\x93\x97\x98";
   if (kRunsCode.find(static_cast<char>(opcode)) != std::string_view::npos) {
     throw PickleError(

@@ -261,7 +261,7 @@ bool RasReader::read(const std::string& text, models::Diagnostics& diagnostics,
   return false;
 }
 
-// Whether all reports have one count for this rank and operation.
+// Whether all reports have the same count for this rank, communicator and operation.
 bool RasReader::is_repeated(const std::string& hash, const std::string& op,
                             std::uint32_t rank) const {
   if (reports_.size() < 2) return false;

@@ -66,8 +66,8 @@ inline std::optional<std::uint32_t> ras_rank(std::optional<std::int64_t> number)
   return good ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
 }
 
-/// Reads the output of `ncclras -v`, printed once or several times. `file` is the file index of
-/// places. Returns an empty list if the text has no report.
+/// Reads the output of `ncclras -v`, printed once or several times. `file` is the index of the file
+/// in places. Returns an empty list if the text has no report.
 std::vector<RasReport> read_ras_text(const std::string& text, std::uint32_t file);
 
 /// Reads the output of `ncclras -f json`, printed once or several times. Returns an empty list,

@@ -1,6 +1,6 @@
 // Frames are judged by function names of PyTorch, Megatron-LM, DeepSpeed, OneFlow, NCCL and CUDA.
-// The innermost frame with a known name counts. Frames that end every wait (a lock, a condition)
-// count only if no other frame has a known name.
+// The innermost frame with a known name counts. Frames that occur in every wait (a lock, a
+// condition) count only if no other frame has a known name.
 #include "features/diagnose/stack_evidence.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Meaning {
   bool exact;
 };
 
-// Meanings, in the order in which they are tried for a frame.
+// Meanings of function names, in the order in which they are tried for a frame.
 constexpr std::array kMeanings = {
     Meaning{"ncclCommInitRank", WaitPlace::kInit, false},
     Meaning{"commInit", WaitPlace::kInit, false},

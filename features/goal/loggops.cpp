@@ -1,10 +1,10 @@
 // Simulates a LogGOPS program with one queue ("line") per set of lanes. An op needs its cpu, and a
-// message also needs a nic on either side. Cpus and nics are `lanes`; each lane is free from some
-// time on. Ops that need the same lanes wait in one line, ordered by turn: an op gets this number
-// when it becomes free to run, and a message when it leaves. A line is checked only when all its
-// lanes are free, and only its first op: if the first op cannot run, no later op can. So a rank
-// with a million ops that wait for one cpu costs only a million events, whereas retrying every op
-// whenever the cpu is free would be quadratic.
+// message also needs a nic on either side. Cpus and nics are `lanes`; each lane has the time at
+// which it becomes free. Ops that need the same lanes wait in one line, ordered by turn. A turn is
+// a number that an op gets when it becomes free to run, and a message when it leaves its sender. A
+// line is checked only when all its lanes are free, and only its first op: if the first op cannot
+// run, no later op can. So a rank with a million ops that wait for one cpu costs only a million
+// events, whereas retrying every op whenever the cpu is free would be quadratic.
 //
 // Events are ordered by (time, turn). There are three kinds of event: the check of a line, the post
 // of a recv, the arrival of a message. An event of a line whose turn or time has changed is stale

@@ -239,8 +239,8 @@ void PlanWriter::label_registers() {
   }
 }
 
-// Returns the ratio of executions per step between inputs and outputs, or 0 if the plan does not
-// give it.
+// Returns the ratio of the executions per step of the task's inputs and outputs (the larger number
+// divided by the smaller one), or 0 if the plan does not give these numbers.
 std::int64_t PlanWriter::shape_ratio(const PlanTask& task) const {
   std::int64_t out = 0;
   std::int64_t in = 0;
@@ -420,8 +420,9 @@ YamlNode PlanWriter::ranks_text(const std::vector<std::uint32_t>& ranks) const {
   return list;
 }
 
-// Returns the lists of ranks that communicate. Ops whose placement has two dimensions communicate
-// along one dimension. Tasks with the same first index are adjacent.
+// Returns the lists of ranks that communicate. If the placement of the op has two dimensions, the
+// op can communicate along one of them. By parallel id, tasks with the same index in the first
+// dimension are adjacent.
 std::vector<std::vector<std::uint32_t>> PlanWriter::group_of(const Actor& actor) const {
   std::vector<std::uint32_t> tasks = actor.tasks;
   std::stable_sort(tasks.begin(), tasks.end(), [&](std::uint32_t a, std::uint32_t b) {

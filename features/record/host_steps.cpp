@@ -59,8 +59,8 @@ class EventSlots {
   std::set<std::uint32_t> taken_;
 };
 
-// Names of the keys in the store. Keys stay distinct even if word() cuts or replaces their
-// difference.
+// Names of the keys in the store. Names stay distinct even if word() cuts or replaces the
+// characters in which the keys differ.
 class KeyNames {
  public:
   const std::string& name(const std::string& key) {
@@ -426,8 +426,8 @@ RecordPeer RankSteps::peer_of(const HostCall& call, std::uint32_t rank) const {
   return {RecordPeer::Kind::kDistance, (position(rank) + size - position(rank_)) % size};
 }
 
-// Adds the sends and recvs of an all_to_all, as in NCCL and gloo, so that mismatched splits are
-// found.
+// Adds the calls of an all_to_all: a send to each member and a recv from each member, as in NCCL
+// and gloo. So the run finds mismatched splits.
 void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
   const auto& members = record_.groups[from.group].ranks;
   const std::size_t count = members.size();
@@ -449,7 +449,9 @@ void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
   });
 }
 
-// Adds one step with the calls of `entries`, and the waits that follow at once.
+// Adds one step with the calls of `entries`. If an entry of the record waits for the calls, also
+// adds the record of their event. If they are synchronous calls of NCCL, also adds the wait at
+// their end.
 void RankSteps::add_calls(HostStep made, const RecordEntry& from,
                           const std::vector<std::size_t>& entries) {
   if (made.calls.empty()) return;

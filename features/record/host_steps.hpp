@@ -62,7 +62,7 @@ struct HostStep {
   std::uint32_t channel = kNotSaid;
   std::uint32_t shared = kNotSaid;  // like HostCall::shared
   std::uint32_t slot = 0;           // number of the channel's event, from 1; 0: `name` is the event
-  std::int64_t number = 1;  // kCompute: kernels; kGet: times the key was set; kExit: exit code
+  std::int64_t number = 1;  // kCompute: kernels; kGet: number of sets to wait for; kExit: code
   std::string name;         // name of an event, a key or an exception
   std::string stream;       // stream, if no channel determines the stream
   std::vector<HostCall> calls;

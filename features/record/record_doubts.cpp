@@ -18,8 +18,8 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   RecordDoubts doubts;
   doubts.rests_on = std::move(basis);
   // In the scenario, all calls of a rank are one program, in the recorded order. Other orders are
-  // not checked, so a hang may exist in this order only. Ranks that were quiescent in the recorded
-  // run hang in this order.
+  // not checked, so a hang may exist in the recorded order only. Ranks that were quiescent in the
+  // recorded run hang in this order.
   std::vector<std::string> threads = threads_that_race(record, rules);
   const bool race = !threads.empty();
   if (race) doubts.proved = "several threads call, in an unknown order";

@@ -142,8 +142,8 @@ def record(
     A script gets `args` on its command line; a function is called with `args`, in processes forked
     from this one, so it can be a closure. A function sees the state that torch and the test have
     set up, and all ranks have one hash seed. `out` is the folder of the record; by default, the
-    record is deleted together with the returned object. `limit` is the size in bytes up to which
-    values are carried, `seconds` the longest time without progress.
+    record is deleted together with the returned object. The results of calls of more than `limit`
+    bytes are made up. `seconds` is the longest time without progress.
 
     Raises RecordingFailed if there is no script or no torch, or if the recording was interrupted.
     A rank that fails is not an error here: see `Record.ends`.

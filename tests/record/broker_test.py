@@ -48,7 +48,7 @@ class Rest(unittest.TestCase):
         self.ask(0, m.Need(1, device=False))
         self.ask(1, m.StoreCall("get", ("k",)), 1)
         self.ask(0, m.Turn(), 2)
-        # No thread has a result, so rank 0's thread (2,), which has asked for its turn, gets it.
+        # No thread has a result, so rank 0's thread (2,), which has asked for a turn, gets one.
         self.assertTrue(self.broker.settle())
         self.assertEqual({0: [m.Reply(thread=(2,))]}, self.replies)
         self.ask(0, m.StoreCall("set", ("k",), value=b"1"), 2)

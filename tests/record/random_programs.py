@@ -3,7 +3,7 @@
 A program begins with matching calls: all participants make each call, in one order. Some calls are
 asynchronous; their Works are waited for at once, later or twice, polled or dropped. Some calls run
 in a thread, and ranks pause. In most programs, one rank then deviates. A program has no expected
-outcome: real gloo shows it.
+outcome: real gloo decides.
 """
 
 import random
@@ -89,7 +89,8 @@ class Generator:
         any_source = "any" in self.features and self.random.random() < 0.5 and not group
         how, other = self._work("message"), self._work("message")
         self._append(source, Call(f"send(ones({size}), {destination}{group}{tag})", "message", how))
-        # Only a synchronous recv can be from any source: programs with irecv are hard to read.
+        # Of the recvs, only synchronous ones are from any source: with irecv from any source,
+        # programs would be hard to read.
         where = "" if any_source and not other else f", {source}"
         receive = f"recv(ones({size + larger}){where}{group}{tag})"
         self._append(destination, Call(receive, "message", other))

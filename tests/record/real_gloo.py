@@ -136,8 +136,8 @@ class Job:
 
 
 def _main_thread(pid):
-    """Returns the fields of the main thread's stat in /proc, from its state on. A process that has
-    ended counts as asleep, without CPU time."""
+    """Returns the fields of the main thread's stat in /proc, beginning with the state. A process
+    that has ended counts as asleep, without CPU time."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/task/{pid}/stat").read_text()
     except OSError:

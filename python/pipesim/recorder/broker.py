@@ -24,8 +24,9 @@ from typing import Any, Optional
 from pipesim.recorder import messages as m
 from pipesim.recorder.tasks import Standing
 
-# Maximum number of consecutive rounds that only answer questions. More rounds mean that the ranks
-# ask forever, e.g. `while store.add("ready", 0) < 2`.
+# Maximum number of consecutive rounds in which the broker only answers questions (see
+# `_answer_ordered`). More rounds mean that the ranks ask forever, e.g.
+# `while store.add("ready", 0) < 2`.
 _MAX_IDLE_ROUNDS = 2000
 
 # Store ops that are answered only when all threads wait, because the answer depends on which rank
@@ -147,7 +148,7 @@ class Broker:
         self._setters: dict[str, Asker] = {}  # the last thread that set a key, by key
         self._idle_rounds = 0
         self.started = set(range(ranks))  # with one_by_one, only the ranks that have begun
-        self._cut: Optional[str] = None  # the reason of the first cut; later cuts have it also
+        self._cut: Optional[str] = None  # the reason of the first cut, also given for later cuts
         self.unsettled = False  # all ranks ask, but another thread may continue by itself
         self.ends: dict[int, m.End] = {}
 

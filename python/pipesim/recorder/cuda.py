@@ -331,8 +331,8 @@ def install(recorder: RankRecorder) -> None:
 
 
 def _keep_mode_in_backward() -> None:
-    """Keeps the mode on in hooks of a backward. Otherwise, it would handle the call of `grad`, in
-    2.13 also of `backward`, and would be off during the call."""
+    """Keeps the mode on in hooks of a backward. Otherwise, the mode would handle the call of
+    `grad` (in 2.13, also of `backward`), and would be off during this call."""
     autograd: Any = torch.autograd
     autograd.has_torch_function = lambda _: False
     original = autograd.grad
@@ -660,7 +660,7 @@ def _wrap_what_the_mode_misses(cuda: Cuda) -> None:
     torch.Tensor._make_wrapper_subclass = staticmethod(make_wrapper)
     torch.Tensor.record_stream = lambda tensor, stream: None  # not offered to the mode in 1.13
     torch.Tensor.pin_memory = lambda tensor, *_, **__: tensor  # not offered in threads of C++
-    if torch.__version__.startswith("1."):  # indexing is offered to the mode from 2.0 on
+    if torch.__version__.startswith("1."):  # 2.x offers indexing to the mode
         original_getitem = torch.Tensor.__getitem__
 
         def getitem(self: torch.Tensor, index: Any) -> Any:

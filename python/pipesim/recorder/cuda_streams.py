@@ -148,7 +148,7 @@ _cuda: Optional[Cuda] = None
 
 
 def install(recorder: RankRecorder) -> Cuda:
-    """Creates the CUDA state of this rank; call it before all else in this module."""
+    """Creates the CUDA state of this rank; call it before anything else in this module."""
     global _cuda
     _cuda = Cuda(recorder)
     return _cuda

@@ -55,7 +55,8 @@ def check_reduction(name: str, tensors: Sequence[torch.Tensor]) -> None:
 
 
 def check_exchange(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-    """Raises if the sizes of an all_to_all of lists differ; within a list, all are the same."""
+    """Raises if the inputs of an all_to_all differ in size from its outputs. Within each of the two
+    lists, all tensors have one size."""
     if inputs[0].size() != outputs[0].size():
         _refuse("ProcessGroupGloo::alltoall: input and output tensors must have the same size")
 

@@ -88,7 +88,7 @@ def run(
     function: Optional[Callable[[], Any]] = None,
     nursery: Optional[Nursery] = None,
 ) -> Outcome:
-    """Records a job, with odd ranks forked by the nursery. If `device` is "auto" and the script
+    """Records a job. A nursery, if given, forks the odd ranks. If `device` is "auto" and the script
     asks for GPUs, records again with stand-ins for GPUs.
 
     Call `prepare_process` in this process before.
@@ -226,7 +226,8 @@ class Launcher:
         if rank not in self._tasks:
             self._tasks[rank] = Tasks(self._pids[rank])
         standing = self._tasks[rank].standing(asking, helpers)
-        # A thread sends its question before it waits, so an unread message shows that one has run.
+        # A thread sends its question before it waits, so an unread message shows that the thread
+        # has run.
         return Standing.RUNS if self._connections[rank].poll() else standing
 
     def _serve(self, ranks: set[int]) -> None:

@@ -78,8 +78,8 @@ class Question:
 
     thread: tuple[int, ...] = dataclasses.field(default=(), init=False)  # path of the thread
     task: int = dataclasses.field(default=0, init=False)  # the thread's id in the system
-    alone: bool = dataclasses.field(default=True, init=False)  # the rank has only helpers besides
-    helpers: tuple[int, ...] = dataclasses.field(default=(), init=False)  # tasks that never call
+    alone: bool = dataclasses.field(default=True, init=False)  # all other threads are helpers
+    helpers: tuple[int, ...] = dataclasses.field(default=(), init=False)  # ids of helper threads
 
 
 @dataclasses.dataclass

@@ -62,8 +62,8 @@ def _replace_backends(recorder: RankRecorder) -> None:
     class Backend(type):
         def __instancecheck__(cls, thing: Any) -> bool:
             """Whether `thing` is a group of this backend. Object collectives of 1.13 choose their
-            device by this test. 2.x asserts it for a new group, and makes gloo's group first if a
-            group has two backends."""
+            device by this test. 2.x asserts that a new group passes the test, and makes gloo's
+            group first if a group has two backends."""
             if not isinstance(thing, RecordingGroup):
                 return False
             return cls.__name__ == "ProcessGroupGloo" or thing.group.backend == "nccl"

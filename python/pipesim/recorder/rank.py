@@ -230,7 +230,7 @@ def _seed(rank: int) -> None:
 
 
 def _users_part(trace: Optional[TracebackType]) -> Optional[TracebackType]:
-    """Returns the traceback from the script's outermost frame on."""
+    """Returns the part of the traceback that begins at the script's outermost frame."""
     while trace is not None:
         filename = trace.tb_frame.f_code.co_filename
         if not (filename.startswith((_FOLDER, "<frozen runpy>")) or filename == runpy.__file__):

@@ -129,7 +129,7 @@ class RankFile:
         return next((line for line in reversed(self._lines) if line.entry is entry), None)
 
     def _write(self) -> None:
-        """Writes all lines from the first changed line on, and forgets lines that can no longer
+        """Writes the first changed line and all later lines, and forgets lines that can no longer
         change."""
         first = next((i for i, line in enumerate(self._lines) if line.changed), len(self._lines))
         begin = self._size + sum(line.size for line in self._lines[:first])

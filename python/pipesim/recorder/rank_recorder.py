@@ -97,7 +97,7 @@ class RankRecorder:
         self._arrived: dict[tuple[int, ...], m.Reply] = {}  # by thread: the reply
         self._is_read = False  # a thread reads the replies for all threads
         self._open: list[Entry] = []  # entries of unfinished calls and waits
-        self._dropped: list[tuple[Pending, Optional[Place]]] = []  # collected, but not recorded yet
+        self._dropped: list[tuple[Pending, Optional[Place]]] = []  # dropped, not recorded yet
         self._destroyed: list[tuple[Any, Entry]] = []  # groups that the script may still hold
         self.spins = Spins()
         self._made_up = MadeUp(self._note_read)
@@ -159,7 +159,7 @@ class RankRecorder:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Enters a context whose entries other threads do not interrupt.
+        """Enters a context in which no other thread adds entries.
 
         Threads other than the main thread first wait until all threads of the job wait. On odd
         ranks, the main thread also waits, and the other threads come first. So two threads that

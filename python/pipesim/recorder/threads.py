@@ -120,7 +120,8 @@ def _install_in_futures() -> None:
     item: Any = concurrent.futures.thread._WorkItem
 
     def telling(original: Any) -> Any:
-        """Wraps a method to store the caller's knowledge in the object, for its later readers."""
+        """Wraps a method to store the calls that the caller knows of in the object, for the threads
+        that use the object later."""
 
         @functools.wraps(original)
         def tell(self: Any, *args: Any, **kwargs: Any) -> Any:
