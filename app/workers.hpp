@@ -37,7 +37,7 @@ class Workers {
   std::condition_variable changed_;
   std::vector<char> is_done_;  // indexed by piece
   std::exception_ptr problem_;
-  std::vector<std::thread> threads_;  // last member: the threads use the others
+  std::vector<std::thread> threads_;  // last member: the threads use all other members
 };
 
 }  // namespace pipesim::app

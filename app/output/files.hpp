@@ -52,7 +52,7 @@ void write_new_file(const std::string& path, const std::string& text);
 /// called, the file keeps its old content.
 class FileWriter {
  public:
-  /// Opens the file. Throws FileError, as do the other functions.
+  /// Opens the file. Throws FileError, as do write() and close().
   explicit FileWriter(std::string path);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;

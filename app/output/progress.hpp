@@ -48,7 +48,7 @@ class ProgressLine {
   std::mutex mutex_;
   std::condition_variable ends_;
   bool is_over_ = false;
-  std::thread thread_;  // last member: the thread uses the others
+  std::thread thread_;  // last member: the thread uses all other members
 };
 
 /// A simulation that the user can interrupt, with a progress line.

@@ -37,7 +37,7 @@ namespace {
 constexpr std::uint64_t kDefaultStates = 200'000;
 constexpr std::uint64_t kDefaultWays = 1000;
 
-// Stops an exploration on an interrupt, or after `seconds`.
+// Stops an exploration on an interrupt, or after `seconds` (at least 1).
 class Deadline {
  public:
   Deadline(const Console& console, std::uint64_t seconds)
@@ -107,7 +107,7 @@ std::string order_text(const ScenarioInput& input, const std::vector<formats::Se
 
 // Reasons to doubt an answer, from the scenario or the record.
 struct Judgement {
-  std::vector<std::string>& basis;  // basis of the answer, as reported
+  std::vector<std::string>& basis;  // assumptions of the answer, as reported
   std::string undecided{};          // headline of an undecided answer; empty: decided
 };
 

@@ -28,7 +28,7 @@ models::JobAnswer answer_of(const CheckView& view) {
   return models::JobAnswer::kUndecided;
 }
 
-// Returns the text after the name of the scenario.
+// Returns the text that follows the name of the scenario in the headline.
 const char* headline(models::JobAnswer answer) {
   switch (answer) {
     case models::JobAnswer::kProved:

@@ -67,8 +67,8 @@ struct PaceChange {
   std::int64_t largest_ns = 0;
 };
 
-/// The first position at which a stream (for host steps, a thread) does the common ops of both runs
-/// in a different order.
+/// The first position at which a stream (for host steps, a thread) runs different ops in the two
+/// runs. Only ops that both runs have are counted.
 struct OrderChange {
   std::uint32_t rank = 0;
   std::string stream;

@@ -411,7 +411,8 @@ std::optional<Change> Search::largest_below(const Candidate& candidate) {
 }
 
 // Returns the change with the smallest number that removes the hang, or largest_below() if smaller
-// numbers may help; nullopt if no number helps. A change without a number is returned untried.
+// numbers may help; nullopt if no number helps. A change without a choice of numbers is returned
+// untried.
 std::optional<Change> Search::smallest(const Candidate& candidate) {
   const Change& change = candidate.change;
   if (candidate.least > 0) return largest_below(candidate);
@@ -678,8 +679,8 @@ bool is_better(const Fix& a, const Fix& b) {
   return key(a) < key(b);
 }
 
-// Sorts the fixes and numbers the variants of each kind: the same change at another step or on
-// other ranks.
+// Sorts the fixes. Numbers the fixes of each kind of program change, such as the same change at
+// another step or on other ranks: the best has variant 0.
 void Search::sort() {
   const auto better = [](const Found& a, const Found& b) { return is_better(a.fix, b.fix); };
   for (Found& found : found_) found.fix.variant = 0;

@@ -128,7 +128,7 @@ struct Fix {
   bool by_buffers = false;   // whether the job can still hang by NCCL's contract
   // Readings in which the fix is proved; empty also if the program has no readings.
   std::vector<NcclMode> proved_in;
-  std::uint32_t variant = 0;         // position among the fixes of this kind; 0 is the best
+  std::uint32_t variant = 0;         // position among fixes of one kind of program change; else 0
   std::vector<std::uint32_t> waits;  // indices of the broken waits in Explanation::cycle
   std::int64_t time_ns = 0;          // end of the run
   // Peak memory of any rank in the run, in bytes; nullopt if no sizes are known.

@@ -344,7 +344,7 @@ std::optional<YamlNode> Editor::other_end(const Change& change) const {
   for (const std::string_view key : {"bytes", "type", "tag"}) {
     const auto value = child(call, key);
     if (!value) continue;
-    // Only the plan has the value on another rank.
+    // In the new step, `rank` would be another rank, so an expression with `rank` is not copied.
     if (!value->is_scalar() || value->text().find("rank") != std::string_view::npos) {
       return std::nullopt;
     }

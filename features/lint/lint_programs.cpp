@@ -1,5 +1,6 @@
-// Rules about host programs: which ranks make their collective calls, the order of these calls, and
-// host waits between them. lint_messages.cpp has the rules about sends and receives.
+// Rules about the collective calls of host programs: calls that some ranks omit, the order of the
+// calls, and host waits between the calls. lint_messages.cpp has the rules about sends and
+// receives.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -269,8 +270,8 @@ void OrderLint::check_pairs() {
   for (const auto& [a, b] : pairs) check_pair(a, b);
 }
 
-// Checks that all ranks call `a` and `b` in one order, as NVIDIA's guide demands: calls on one
-// communicator can keep calls on the other from starting.
+// Checks that all ranks make the calls on `a` and `b` in the same order, as NVIDIA's guide demands:
+// calls on one communicator can keep calls on the other from starting.
 void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
   // Merges the calls of a rank on both communicators. Returns false if the rank calls only one
   // communicator, or calls them from several threads.

@@ -25,7 +25,7 @@ std::string on_ranks(const LintFinding& finding, std::uint32_t ranks) {
   return fmt::format("on {}, ", ranks_text(numbers(finding.ranks)));
 }
 
-// Names the other ops of the finding, which come from the same place.
+// Names the ops of the finding except the first, whose name is in the message.
 std::string others(const LintFinding& finding) {
   std::string text;
   for (std::size_t i = 1; i < finding.ops.size() && i < kNamedOps; ++i) {

@@ -444,7 +444,7 @@ void Reducer::drop_threads_and_streams() {
   });
 }
 
-// Tries to drop each send together with its receive.
+// Tries to drop each send together with a receive on the same communicator.
 void Reducer::drop_messages() {
   constexpr std::size_t kMaxPairs = 2000;
   const auto is_call = [](const ActorTemplate& actor, Operation operation) {

@@ -2,8 +2,8 @@
 // understand the hang. docs/how-to/reduce.md lists the steps.
 //
 // The method is delta debugging (A. Zeller, R. Hildebrandt: Simplifying and Isolating
-// Failure-Inducing Input, IEEE TSE 28(2), 2002). reduce removes parts, first halves, then ever
-// fewer at a time, and keeps a removal if the job still hangs in the same way
+// Failure-Inducing Input, IEEE TSE 28(2), 2002). reduce removes half of the parts at a time, then
+// ever fewer, and keeps a removal if the job still hangs in the same way
 // (models/result/hang_signature.hpp). The result is minimal: no examined part can be removed alone.
 #pragma once
 

@@ -64,7 +64,7 @@ std::string values_word(const std::vector<std::string>& values) {
   return text;
 }
 
-/// Settings with the same endings: the product of some values of each variable.
+/// Settings with the same endings: all combinations of some values of each variable.
 struct FoldedSettings {
   std::vector<std::vector<std::size_t>> values;  // by variable: ascending indices of values
   std::vector<std::size_t> points;

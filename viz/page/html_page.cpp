@@ -428,7 +428,7 @@ class PageData {
       if (part.count > 1) row.push_back(part.count);
       slices.push_back(std::move(row));
     }
-    // The most important stuck ops come first; the page counts the others.
+    // The most important stuck ops come first; the page only counts those beyond `most_stuck`.
     const std::size_t most_stuck =
         is_whole ? std::max<std::size_t>(4, limits_.waits / timeline_.lanes.size()) : 1;
     Json stuck = Json::array();

@@ -36,7 +36,7 @@ constexpr double kLabelSize = 11;  // text in bars, and names
 constexpr double kMaxNames = 240;
 constexpr double kHangShare = 0.3;      // share of the width for stuck ops
 constexpr double kThinnestSlice = 0.7;  // minimum width of a drawn slice
-// A row must work during at least 1 / kMinShare of the run.
+// A lane with only narrow slices gets a row if it works during at least 1 / kMinShare of the run.
 constexpr std::int64_t kMinShare = 50;
 
 /// Ranks that share their rows.
@@ -317,7 +317,7 @@ class TimelinePicture {
       const double x = x_of(ns);
       scene_.add(Scene::Box{
           .x = x, .y = top_ - 8, .width = 1, .height = bottom_ - top_ + 12, .fill = kRule});
-      if (hangs_ && x > end_x_ - 40) continue;  // the end has its own label
+      if (hangs_ && x > end_x_ - 40) continue;  // the end of the run has a label there
       const std::string text = time_text(ns);
       const double last = style_.width - 2 - text_width(text, 10) / 2;
       scene_.add(Scene::Text{std::min(x, last), bottom_ + 14, text, 10,
@@ -434,7 +434,7 @@ class TimelinePicture {
                      .hatched = true};
       box.tip = tip;
       scene_.add(box);
-      // Only the first open slice has a label: the others are queued behind it.
+      // Only the first open slice of a lane has a label: later slices are queued behind this slice.
       if (!slice.done && &slice == &first_open(lane) && !died(lane.rank)) {
         add_still_label(wait_of(lane, slice), box);
       }

@@ -131,8 +131,8 @@ std::pair<std::string, double> SliceLook::label(const Slice& slice, double width
   const Fit& fit = fits_.at(group_of(slice));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool last = i + 1 == all.size();
-    // Skips a form that fits less than 95% of the slices of the group: all of them use the same
-    // form.
+    // Skips a form that fits less than 95% of the slices in the group, because all slices in a
+    // group use the same form.
     if (!last && fit.fitting[i] * 20 < fit.count * 19) continue;
     for (const double size : {kSliceLabel, kSmallest}) {
       if (text_width(all[i], size) <= width) return {all[i], size};

@@ -190,7 +190,8 @@ class Classes {
   }
 
  private:
-  // Removes the rank of the item and of its ops, so that equal items have equal keys.
+  // Returns the item as text, without its rank and the ranks of its ops: equal items have equal
+  // keys.
   static std::string key_of(Json item) {
     item.erase("rank");
     for (const char* list : {"progress", "threads"}) {

@@ -270,7 +270,7 @@ void Drawing::write(const Slice& slice, bool waits, std::size_t begin, std::size
   }
 }
 
-// Adds the next op of an idle lane if the op is stuck forever.
+// Adds the note of a row: the op that is stuck forever, or "died" for a dead rank.
 void Drawing::mark_end(const Lane& lane, Row& row) const {
   if (is_dead(lane.rank)) {
     row.note = "died";
@@ -333,7 +333,8 @@ void Drawing::fold() {
   }
 }
 
-// If there are too many rows, keeps the rows of the cycle and an even sample of the others.
+// If there are too many rows, keeps the rows of some ranks: ranks of the cycle in up to half of the
+// space, and an even sample of all ranks in the rest.
 void Drawing::thin_out() {
   std::size_t rows = 0;
   std::size_t most = 1;

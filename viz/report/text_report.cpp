@@ -33,7 +33,7 @@ class TextReport {
 
   std::string run() {
     add_head();
-    // Skips each section that the summary already covers.
+    // add_lines() omits a section if the summary already states the only line of the section.
     add_lines("What broke", broken_lines(explanation_), summarizes(Cause::kDeadRank));
     add_lines("Mismatched calls", mismatch_lines(explanation_), summarizes(Cause::kMismatch));
     add_cycle();

@@ -21,8 +21,8 @@ std::string head_text(const Report& report, const TextOptions& options);
 /// Returns the mismatched calls and the cycle of the report.
 std::string hang_text(const Report& report, const TextOptions& options);
 
-/// Returns the part of the report about ops stuck outside the cycle; if the report has all waits,
-/// also lists these.
+/// Returns the part of the report about ops stuck outside the cycle, followed by the list of all
+/// waits if the report has this list.
 std::string stuck_text(const Report& report, const TextOptions& options);
 
 }  // namespace pipesim::viz

@@ -168,7 +168,7 @@ class WaitGraph {
       }
     }
     for (const title of this.svg.querySelectorAll("title")) title.remove();
-    // Removes Graphviz's background and title; the page has its own.
+    // Removes Graphviz's background and title, because the page has a background and title already.
     const whole = this.svg.querySelector("g.graph");
     for (const part of [...whole.children]) {
       if (part.tagName === "polygon" || part.tagName === "text") part.remove();

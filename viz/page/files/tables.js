@@ -3,7 +3,7 @@
 // Tables that sort by any column, filter by rank, and mark the selected row.
 
 const compareText = new Intl.Collator("en", {numeric: true}).compare;
-const FIRST_ROWS = 60;  // rows shown at first; a button shows the others
+const FIRST_ROWS = 60;  // number of rows shown at first; a button shows the rest
 
 const CELLS = {
   text: (value) => value,

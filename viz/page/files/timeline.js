@@ -60,7 +60,8 @@ class Timeline {
     return items;
   }
 
-  // Whether a lane is important: it computes, or its ops are part of the hang.
+  // Whether a lane is important: it computes, has an unfinished op on a stream, or has a stuck op of
+  // the cycle.
   tellsMost(lane) {
     return lane.slices.some((slice) => WORK.has(slice.kind) || (!slice.done && !lane.thread)) ||
         lane.stuck.some((op) => op.onCycle);
