@@ -28,8 +28,8 @@ namespace {
 using Entry = YamlValue::Entry;
 using Entries = std::vector<Entry>;
 
-// Position in a list: [first, last]; new items are inserted after item `last`. Items count from 1,
-// 0 is the front, and negative numbers count from the end.
+// The position of a change in a list: items `first` to `last` or, if `inserts`, the place after
+// item `last`. Items count from 1, 0 is the front, and negative numbers count from the end.
 struct Position {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -291,8 +291,8 @@ void Patcher::refuse_unknown(const ChangedMap& map, const Entry& change, const s
   }
 }
 
-// Whether `path` is too deep, which is reported. With aliases, values can nest deeper than a file
-// can.
+// Whether `path` is too deep; if so, reports an error. With aliases, values can nest deeper than a
+// file can.
 bool Patcher::is_too_deep(const YamlValue& value, const Path& path) {
   constexpr std::size_t kMaxPatchDepth = 100;
   if (path.size() <= kMaxPatchDepth) return false;
@@ -301,7 +301,8 @@ bool Patcher::is_too_deep(const YamlValue& value, const Path& path) {
   return true;
 }
 
-// Returns a new value as written, except that insertions go into an empty list or map of names.
+// Returns the result of setting `value` at a path at which the scenario has no value. Insertions go
+// into an empty list or map of names; everything else is as written.
 YamlValue Patcher::fresh(const YamlValue& value, const Path& path) {
   if (!value.is_map() || is_too_deep(value, path)) return value;
   Entries entries = named_entries(value, "a patch", diagnostics_);

@@ -27,8 +27,8 @@ using sim::Role;
 
 namespace {
 
-// Limits on the iterations of a loop with an index, on visits, on steps (counted once per rank) and
-// on nesting: far above real programs, and low enough for fast reading.
+// Limits on the iterations of a loop with an index, on visits (see visits_), on steps (counted once
+// per rank) and on nesting: far above real programs, and low enough for fast reading.
 constexpr std::int64_t kMaxCopies = 100'000;
 constexpr std::size_t kMaxVisits = 1'000'000;
 constexpr std::uint64_t kMaxPlaced = 100'000'000;
@@ -86,7 +86,8 @@ void ProgramReader::read_blocks(const YamlValue& blocks) {
   }
 }
 
-// Returns the number of steps in the top-level lists of programs, each of which becomes an actor.
+// Returns the number of steps of programs, without the steps in blocks and loops, as an estimate of
+// the number of actors.
 static std::size_t steps_in(const YamlValue& programs) {
   std::size_t steps = 0;
   const auto count = [&](const YamlValue& program) {
@@ -171,7 +172,8 @@ void ProgramReader::read_steps(const YamlValue& value, const Context& context, S
   --depth_;
 }
 
-// Counts a visit. Returns false if the programs exceed a limit, and reports the limit once.
+// Counts a visit, see visits_. Returns false if the programs exceed a limit, and reports the limit
+// once.
 bool ProgramReader::count_visit(Place place) {
   if (visits_ > kMaxVisits) return false;
   ++visits_;
@@ -214,8 +216,8 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   scope_.chosen_for = outer;
 }
 
-// Groups the ranks of `on` by the options that the step's choices pick. A choice by `rank` can give
-// a single group, if the enclosing block has only such ranks.
+// Groups the ranks of `on` by the options that the step's choices pick. A choice by `rank` gives
+// a single group if all ranks of `on` pick the same option.
 ProgramReader::ChoiceParts ProgramReader::ranks_by_choice(const YamlValue& step,
                                                           const RankSet& on) {
   const auto [choices, is_new] = choices_.try_emplace({step.place().line, step.place().column});
@@ -355,8 +357,8 @@ RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
   return on ? models::both(outer, values_.rank_set(*on).value_or(outer)) : outer;
 }
 
-// Splits a group into one step for each set of calls that some rank has. A rank without calls gets
-// no step.
+// Splits a step with calls into one part for each set of calls that some rank makes. A rank without
+// calls gets no part.
 std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& actor,
                                                          const RankSet& on) const {
   if (split_parts_) return *split_parts_;
@@ -382,7 +384,7 @@ std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& ac
   return parts;
 }
 
-// Splits a send or recv with different peers into one step for each pair of ranks, on the pair's
+// Splits a send or recv with different peers into one part for each pair of ranks, on the pair's
 // communicator.
 std::vector<ProgramReader::Part> ProgramReader::pairs_of(const ActorTemplate& actor,
                                                          const RankSet& on) {
@@ -499,8 +501,8 @@ void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Co
   }
 }
 
-// Reads the iterations of a loop. If one thread drives several ranks, the ranks do each iteration
-// together, or the whole loop one by one.
+// Reads the iterations of a loop. If one thread drives several ranks, a loop for one rank per list
+// takes one turn; in a loop for whole lists, each step takes its own turns.
 void ProgramReader::read_turns_of_rounds(const Loop& loop, const Context& context, Steps& steps) {
   if (turns_ && is_of_one_each(context.on)) {
     take_turns(context.on, false, steps,

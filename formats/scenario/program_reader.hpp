@@ -175,7 +175,8 @@ class ProgramReader {
   // Words that could name a parameter, by block.
   std::map<std::string, std::set<std::string>, std::less<>> names_in_;
   std::vector<std::string> open_blocks_;
-  std::size_t visits_ = 0;    // number of visits: blocks, steps, calls, and other parts of loops
+  // How often the reader has read a list of steps or a step, or has added a step to a program.
+  std::size_t visits_ = 0;
   std::uint64_t placed_ = 0;  // number of steps, counted once per rank
   std::size_t depth_ = 0;
   // Turns of the program; empty while a step of one rank per list is read.
@@ -185,7 +186,7 @@ class ProgramReader {
   std::optional<std::vector<Part>> split_parts_;
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // by actor
   std::size_t open_loops_ = 0;  // number of open loops with an index
-  // A communicator that a step has ended, with the thread, the ranks, and the place.
+  // A communicator that a step has finalized or aborted, with the step's thread, ranks and place.
   struct Ended {
     std::uint32_t communicator = 0;
     std::uint32_t thread = 0;

@@ -311,8 +311,8 @@ void ScenarioReader::read_parameters(MapReader& map) {
   check_settings(scenario_.parameters, settings_, diagnostics_);
 }
 
-// Reads `reading`. Without a parameter of this name, the setting `reading` is the value of
-// --reading.
+// Reads `reading`. Unless a parameter has this name, the setting `reading` (--reading) overrides
+// the value in the file.
 void ScenarioReader::read_reading(MapReader& map) {
   const std::vector<std::string> words = map.words("reading");
   std::string chosen = "cold";

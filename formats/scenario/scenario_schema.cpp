@@ -56,7 +56,7 @@ std::string choice_rules(std::string_view name, bool by_rank, std::string otherw
       otherwise);
 }
 
-// Returns a definition that also allows a choice of such values.
+// Returns the definition `body`, extended to allow a choice of values of the definition `name`.
 std::string with_choice(std::string_view name, std::string_view body, bool by_rank) {
   return fmt::format("{}, {}", body, choice_rules(name, by_rank));
 }
@@ -67,7 +67,7 @@ std::string pattern(std::string_view types, bool by_rank, std::string_view refus
                      by_rank ? "" : kSameOnAllRanks, refused, kExpression, expected);
 }
 
-// Returns the limits in a type such as "integer 1..65535"; each end is optional.
+// Returns the limits in a type such as "integer 1..65535"; the maximum is optional.
 std::string limits_of(std::string_view type) {
   const std::size_t dots = type.find("..");
   const std::size_t space = type.find(' ');

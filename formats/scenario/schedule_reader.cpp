@@ -128,7 +128,8 @@ class PipelineReader {
       return refuse("the rows have sends and recvs already, which 'message_order' cannot move",
                     "leave them out of the rows, or leave out 'message_order'");
     }
-    // A rank would receive in the order of use, and its peer would send in the order of production.
+    // With several stages, a rank would receive in the order of use, and its peer would send in the
+    // order of production.
     return schedule.stages <= schedule.ranks.size() ||
            refuse(
                "this 'message_order' is for schedules with one stage on each rank, and here ranks "
@@ -266,7 +267,8 @@ class PipelineReader {
     return shape;
   }
 
-  // Returns the stated time or, in a cluster, the median of the times between neighbors.
+  // Returns the median of the stated times of messages or, in a cluster, of the transfer times
+  // between neighboring ranks.
   std::int64_t message_time(std::uint32_t rows) const {
     if (pipeline_.message_ns || !cluster_ || !pipeline_.message_bytes) {
       return pipeline_.message_ns ? middle(pipeline_.message_ns->values) : 0;

@@ -113,7 +113,8 @@ class CollectiveInserter {
     return result;
   }
 
-  // Puts the ops of `subgraph` into one order, with collectives inserted. Returns all these ops.
+  // Puts the ops of `subgraph` into one order, with collectives inserted. Returns the ops and
+  // collectives in this order.
   std::vector<std::uint32_t> insert_in(const std::vector<std::uint32_t>& subgraph) {
     std::vector<std::uint32_t> ops;
     for (const std::uint32_t op : subgraph) {
@@ -179,7 +180,7 @@ class CollectiveInserter {
     return is_new ? std::optional(made) : std::nullopt;
   }
 
-  // Inserts the collectives of accumulated gradients: P to B over the ranks, once per step.
+  // Inserts the collectives between accumulates and updates, which run once per step.
   void insert_after_accumulation(std::uint32_t stage, std::uint32_t last_op) {
     std::uint32_t before = kNoIndex;
     const auto count = static_cast<std::uint32_t>(graph_.ops.size());

@@ -30,7 +30,7 @@ using DescribeWait = std::function<Wait(const WaitEdge&)>;
 // and reported by their ranks.
 constexpr std::size_t kMaxOtherCycles = 100;
 
-// Cycles of a run, grouped by everything except their ranks.
+// Cycles of a run, grouped by the kinds and ops of their waits, without ranks.
 class CycleClasses {
  public:
   void add(const std::vector<Wait>& cycle) {
@@ -194,7 +194,7 @@ void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool lo
 // Returns the cause of the verdict; the enumerators of Cause are sorted by precedence.
 Cause cause_of(const Root& root) {
   if (root.party.kind == WaitNodeKind::kOutside) {
-    // The op is a recv from any rank.
+    // If the waiting op is a recv from any rank, the missing sender is an absent member.
     const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;
     return message ? Cause::kAbsentMember : Cause::kOutsideInput;
   }

@@ -475,8 +475,8 @@ void Explainer::add_phases(RankReport& report, const std::vector<ActorId>& actor
   }
 }
 
-// Returns the progress in a phase. The actors of a phase advance together, iteration by iteration;
-// steps of programs run in sequence.
+// Returns the progress in a phase: the iterations that all actors have completed or, for steps of
+// programs, the sum of the ops done.
 Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const {
   if (names_.actor(actors.front()).step) return phase_of_steps(phase, actors);
   Progress progress;
@@ -576,7 +576,7 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
     stand_at_head(report.progress[first + index], stream);
 }
 
-// Sets the blocked op of a stream: its first launched op.
+// Sets the blocked op of a stream: the first op in its queue.
 void Explainer::stand_at_head(Progress& progress, sim::StreamId stream) const {
   for (const sim::StreamItem& item : state_.items_of(stream)) {
     if (item.kind() != sim::StreamItem::Kind::kOp || is_implied(names_.actor(item.actor()))) {
@@ -709,8 +709,8 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
     const sim::CallId other = matching_call(lowered.plan, edge.call, wait.to.op.actor);
     if (other.valid()) say_call(graph, lowered, other, wait.to.op);
   }
-  // Ranks that share one host thread synchronize between steps: the thread is in a step of another
-  // rank.
+  // Ranks that share one host thread synchronize in implied steps. A rank that waits in an implied
+  // step waits for the thread, which is in a step of another rank.
   const bool turn = edge.kind == sim::WaitKind::kPeerOfCollective && wait.from.op.actor.valid() &&
                     is_implied(Names(graph, lowered).actor(wait.from.op.actor));
   wait.kind = turn ? sim::WaitKind::kHostWait : edge.kind;

@@ -122,7 +122,8 @@ struct CycleClass {
   std::vector<std::vector<std::uint32_t>> ranks;  // ranks of each cycle, ascending
 };
 
-/// The progress of a rank in a phase, a stream or a host thread.
+/// The progress of a rank in a phase, a stream or a host thread. `Of` says what `done` and
+/// `expected` count.
 struct Progress {
   enum class Of : std::uint8_t {
     kPhase,          // iterations that every actor has completed

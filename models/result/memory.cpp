@@ -139,7 +139,7 @@ class Memory {
   }
 
  private:
-  // Computes the memory of a rank and fills `changes_` in order.
+  // Computes the memory of a rank without its peak, and fills `changes_` in order of time.
   RankMemory of_rank(std::uint32_t rank) {
     RankMemory result;
     changes_.clear();

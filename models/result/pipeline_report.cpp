@@ -31,7 +31,7 @@ class Report {
       forward_end_.assign(schedule_.index_count(), kUnknown);
       gradient_end_.assign(schedule_.index_count(), kUnknown);
       gaps_.clear();
-      // Visits rows in reverse, since most gaps wait for a gradient from the next row.
+      // Visits rows in reverse: in most gaps, a rank waits for a gradient from the next row.
       for (auto row = static_cast<std::uint32_t>(schedule_.ranks.size()); row-- > 0;) {
         const std::uint32_t rank = first + row * pipeline_.stride;
         report.ranks[rank] = rank_report(rank, ends[rank], report.makespan_ns);
@@ -42,7 +42,7 @@ class Report {
       report.ranks[rank] = report.ranks[folding_->stands_for[rank]];
       ends[rank] = ends[folding_->stands_for[rank]];
     }
-    // The makespan is final only here.
+    // The makespan is known only now, after all ranks.
     for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
       report.ranks[rank].idle.finished_ns = report.makespan_ns - ends[rank];
     }
@@ -75,7 +75,7 @@ class Report {
     sim::OpTimes times = outcome_.op_times.of(ops.first, ops.k);
     if (ops.first == ops.last) return times;
     times.end = outcome_.op_times.of(ops.last, ops.k).end;
-    // If the slot begins with a call, the first part that computes can start earlier.
+    // If the slot begins with a call, the first part that computes can start before the call.
     if (const sim::ActorId part = first_that_computes(plan_, ops); part.valid()) {
       times.start = std::min(times.start, outcome_.op_times.of(part, ops.k).start);
     }
@@ -93,8 +93,9 @@ class Report {
     }
   }
 
-  // Returns the report of `rank` without deferred gaps and the idle time after its last
-  // computation. Stores the end of the last computation in `now`, and raises `makespan`.
+  // Returns the report of `rank`, without the gaps that it defers to `gaps_` and without the idle
+  // time after the last computation. Stores the end of the last computation in `now`, and raises
+  // `makespan`.
   PipelineRank rank_report(std::uint32_t rank, std::int64_t& now, std::int64_t& makespan) {
     PipelineRank result;
     bool first = true;

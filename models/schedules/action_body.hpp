@@ -54,8 +54,8 @@ inline bool is_within(StageMoment moment, ActionKind kind, bool is_last) {
 /// The actions of one kind in one stage, all on one rank. Overlapping actions are not included.
 struct ActionSort {
   std::uint32_t count = 0;
-  Numbering numbers;  // micro-batches, if `regular`
-  bool regular = true;
+  Numbering numbers;                              // micro-batches, if `regular`
+  bool regular = true;                            // whether the actions share one actor
   std::uint32_t actor = kNoIndex;                 // actor of all actions; kNoIndex: see `actors`
   std::map<std::uint32_t, std::uint32_t> actors;  // by micro-batch: actor
 
