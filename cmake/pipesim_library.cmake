@@ -8,9 +8,9 @@
 # compiles each of them alone.
 #
 # OPTIMIZE is the level of a release build if it is not CMake's (3): code that runs once for each
-# report takes longer to compile at that level than it will ever save. PRECOMPILED are headers, next
-# to those of the standard library, that most sources include; PRECOMPILED_BY is the module, compiled
-# with the same flags, whose precompiled headers serve this one.
+# report takes longer to compile at that level than it will ever save. PRECOMPILED are headers that
+# most sources include, in addition to those of the standard library; PRECOMPILED_BY is the module,
+# compiled with the same flags, whose precompiled headers serve this one.
 function(pipesim_add_library module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "OPTIMIZE;PRECOMPILED_BY"
                         "EXCLUDE;GENERATED;PRECOMPILED;PUBLIC_DEPS;PRIVATE_DEPS")

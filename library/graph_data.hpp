@@ -24,7 +24,7 @@ struct Graph::Data {
 
 namespace library {
 
-/// Reads the scenario `text`, which messages call `path`. Throws its mistakes.
+/// Reads the scenario `text`, which messages call `path`. Throws Error if it has mistakes.
 formats::Scenario read_scenario(const std::string& text, const Settings& settings,
                                 const std::string& path, const formats::ReadOptions& options = {});
 

@@ -25,7 +25,7 @@ inline std::string without_numbers(std::string_view text) {
   return result;
 }
 
-/// Whether `c` continues a UTF-8 character.
+/// Whether `c` is a byte of a UTF-8 character, but not the first.
 constexpr bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xc0U) == 0x80;
 }

@@ -11,7 +11,8 @@
 
 namespace pipesim::models {
 
-/// The number of an id; its hundreds are the topic. Numbers are never reused for another kind.
+/// The number in an id, such as 201 for E0201; its hundreds select the topic. A number is never
+/// reused for another kind of mistake.
 enum class Code : std::uint16_t {
   kNone = 0,  // findings of `pipesim lint` have the name of a rule instead
 
@@ -151,7 +152,7 @@ struct CodeInfo {
 /// Returns all codes, sorted by id.
 std::span<const CodeInfo> all_codes();
 
-/// Returns the id, such as "E0201".
+/// Returns the id of `code`, such as "E0201".
 std::string code_id(Code code);
 
 /// Returns the help line that points to `pipesim help ID`.

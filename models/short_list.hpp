@@ -1,4 +1,4 @@
-// A list in the size of a pointer, because most lists hold no item or one item.
+// A list as small as a pointer, for the many lists that hold no item or one item.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace pipesim::models {
 
-/// A vector with a third of the size of std::vector, and with only the most common members. The
-/// number of items is stored before the first item; the maximum is 4 billion.
+/// A vector with a third of the size of std::vector, and with only the most common member
+/// functions. The number of items is stored before the first item and is at most 2^32 - 1.
 template <typename T>
 class ShortList {
  public:

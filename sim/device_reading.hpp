@@ -1,4 +1,4 @@
-// Device behavior that CUDA does not specify, and the plan under the worst assumption.
+// Device behavior that CUDA does not specify, and plans under an assumption about it.
 #pragma once
 
 #include <cstdint>

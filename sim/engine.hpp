@@ -45,10 +45,10 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the run
   std::uint64_t max_events =
       std::numeric_limits<std::uint64_t>::max();  // limit that ends the run like `stop`
-  Time until = kEndOfTime;                        // the run ends before the first later event
-  ActorId until_actor{};                          // ends the run on entering op `until_k`
-  std::uint32_t until_k = 0;                      // number of the op of `until_actor`
-  std::vector<ActorId> last_times_of{};  // actors that keep the times of their last op only
+  Time until = kEndOfTime;               // the run ends before the first event after this time
+  ActorId until_actor{};                 // ends the run when a thread enters op `until_k`
+  std::uint32_t until_k = 0;             // number of the op of `until_actor`
+  std::vector<ActorId> last_times_of{};  // actors of which `op_times` keeps only the last op
   // Events to run first, in this order: each at its own time, or now if that time has passed. If
   // not nullptr, host threads take only one action per event (docs/explanation/check.md).
   const std::vector<Event>* order = nullptr;
@@ -137,7 +137,7 @@ struct Outcome {
   ~Outcome();
 
   RunEnd end = RunEnd::kStuck;
-  Time last_progress{0};  // the latest launch, start, end or arrival at a communicator init
+  Time last_progress{0};  // time of the latest launch, start, end or arrival at an init
   std::uint64_t ops_done = 0;
   std::uint64_t events = 0;          // number of events handled: a measure of work, not a result
   std::uint64_t order_steps = 0;     // number of events of RunOptions::order that happened

@@ -61,8 +61,8 @@ class EventQueue {
     return i < present_[0].size() ? &present_[0][i] : nullptr;
   }
 
-  // The functions below serve runs in an order given by the caller. Events that this order has
-  // overtaken happen at now().
+  // The functions below serve runs in an order given by the caller. An event whose time has passed
+  // before its turn happens at now().
 
   bool contains(Event event) const { return time_in_future(event) != kNever || is_now(event); }
 
@@ -105,7 +105,7 @@ class EventQueue {
   }
 
  private:
-  // An event that the caller's order has overtaken.
+  // An event whose time passed before its turn in the caller's order.
   struct Late {
     Event event;
     Priority priority = Priority::kDevice;

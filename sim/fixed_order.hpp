@@ -1,8 +1,8 @@
 // Runs a plan without an event queue if timing decides no order in it.
 //
-// In such a plan each thread runs a fixed list of ops, one thread feeds each stream, and counting
-// settles every wait: for the n-th call of a rank, message or record. So the times of all ops
-// follow from one another by sums and maxima, in any order of computation (a Kahn network;
+// In such a plan each thread runs a fixed list of ops, one thread feeds each stream, and every wait
+// is for something counted: the n-th call of a rank, or the n-th message or record. So the times of
+// all ops follow from one another by sums and maxima, in any order of computation (a Kahn network;
 // "max-plus"). The run follows each thread's list until a time is unknown, and returns to the list
 // once the time is known.
 //

@@ -3,9 +3,8 @@
 // length.
 //
 // A hash table (open addressing, linear probing) has an entry per (rank, peer, tag) with waiting
-// items, so its size follows the queues. If a program has wildcards, a list per rank also holds all
-// its items in order of arrival and is searched linearly. tests/twin/loggops_test.cpp tests this
-// queue.
+// items. If recvs with wildcards exist, a list per rank also holds all items of the rank in order
+// of arrival and is searched linearly. tests/twin/loggops_test.cpp tests this queue.
 #pragma once
 
 #include <compare>

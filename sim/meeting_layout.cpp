@@ -37,7 +37,7 @@ class Layout {
   Plan& plan_;
   IdVector<ChannelId, MeetingId> of_channel_;
   IdVector<CommunicatorId, MeetingId> of_communicator_;
-  // Key: member, connection.
+  // Need::join by member and connection.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> joins_;
   std::vector<Coming> coming_;
 };
@@ -162,7 +162,7 @@ std::optional<Connections> connect_by_size(Plan& plan) {
   const auto connects = [&](const Call& call) {
     return call.kind == CallKind::kCollective && plan.communicators[call.communicator].connects;
   };
-  // Sizes by (communicator, connection).
+  // Size of the calls of each (communicator, connection).
   std::map<std::pair<CommunicatorId, std::uint32_t>, std::int64_t> sizes;
   bool several = false;
   for (const Call& call : plan.calls) {

@@ -69,7 +69,7 @@ struct After {
 /// An actor. Fields are sorted by how often the engine reads them: the fields that each op needs
 /// share a cache line.
 struct alignas(64) Actor {
-  Duration takes;  // time on the stream
+  Duration takes;  // time of an op on the stream
   ThreadId thread;
   StreamId stream;
   CollectiveId collective;  // the collective of its ops; not valid: none
@@ -95,19 +95,19 @@ struct alignas(64) Actor {
   // Fields for launches and for actors with few ops:
   std::uint32_t lines = 0;  // kCalls: range in Plan::actor_lines: [lines, lines_end)
   std::uint32_t lines_end = 0;
-  Duration launch_overhead;  // on the host thread, before each launch
-  Duration timeout;          // host steps only; 0: none [10.5]
+  Duration launch_overhead;  // time on the host thread before each launch
+  Duration timeout;          // longest wait of a host step; 0: no limit [10.5]
   Duration watchdog;         // shortest timeout of its communicators
   RankId rank;
   std::uint32_t ops = 0;           // number of its ops
   std::uint32_t kernel_slots = 0;  // kOp, kCalls: kernel slots that an op needs on its device [5.3]
   std::uint32_t gang = 1;          // slots that an op takes at a time; divides `kernel_slots`
   bool collects = false;           // kCalls: whether one of its calls is collective
-  SignalId signal;                 // kRecord, kWait, kAwait and kSet only
-  LockId lock;                     // kLock and kUnlock only
-  CommunicatorId communicator;     // kCreate; kMeet: communicator to initialize first, or none
-  std::uint32_t times = 0;         // kAwait of a signal that hosts set: firings to wait for
-  std::uint32_t streams = 0;       // kSynchronize, kMeet: range in Plan::synchronized, ascending
+  SignalId signal;              // kRecord, kWait, kAwait, kSet: the signal to fire or to wait for
+  LockId lock;                  // kLock, kUnlock: the lock
+  CommunicatorId communicator;  // kCreate; kMeet: communicator to initialize first, or none
+  std::uint32_t times = 0;      // kAwait of a signal that hosts set: number of firings to wait for
+  std::uint32_t streams = 0;    // kSynchronize, kMeet: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
   std::uint32_t needs = 0;  // kCalls, kMeet: range in Plan::needs: [needs, needs_end)
   std::uint32_t needs_end = 0;
@@ -129,8 +129,8 @@ struct Register {
 };
 
 /// A consumer of a register; it takes one slot per `ops_per_slot` of its ops. Producer, consumer
-/// and their threads are copies: each message needs them twice, and would otherwise look them up in
-/// register and actor.
+/// and their threads are copies from the register and the actors, because the engine needs them
+/// twice per message.
 struct alignas(32) Edge {
   RegisterId source;
   ActorId producer;
@@ -165,9 +165,9 @@ enum class LaunchOrder : std::uint8_t {
 struct Device {
   RankId rank;
   std::uint32_t hardware_queues = 0;
-  std::uint32_t resident = 0;      // kernel slots; a running op holds Actor::kernel_slots of these
-  std::uint32_t wanted = 0;        // slots that the first ops of all its streams need at most
-  std::uint32_t launch_queue = 0;  // limit for all its streams; 0: one queue per stream [3.4]
+  std::uint32_t resident = 0;  // number of kernel slots; a running op holds Actor::kernel_slots
+  std::uint32_t wanted = 0;    // most slots that the first ops of all its streams can need together
+  std::uint32_t launch_queue = 0;  // most launches of all its streams; 0: a queue per stream [3.4]
   LaunchOrder order = LaunchOrder::kNone;
   bool holds_queues = false;   // whether an op leaves its hardware queue at its end, not its start
   bool any_queue = false;      // whether the assignment of streams to hardware queues is unknown
@@ -244,7 +244,7 @@ struct Call {
   bool buffered = false;         // sends: whether it completes without its recv (buffered)
   bool fatal = false;            // whether its rank dies when the call would be done [10.2]
   Flow flow = Flow::kAll;        // collective calls only
-  std::uint8_t steps = 0;        // sends, flows: steps of a buffer; 0: does not fit [9.4, 9.5]
+  std::uint8_t steps = 0;        // sends, flows: buffer steps taken; 0: does not fit [9.4, 9.5]
   ChannelId channel;             // sends and recvs only
   LinkId link;                   // sends and recvs: link of the message, if it can be down [10.4]
   ChainId chain;                 // chain of its op, if calls of the op hold back other calls
@@ -399,26 +399,26 @@ struct Plan {
   IdVector<CallId, Call> calls;  // grouped by actor
   IdVector<ChainId, Chain> chains;
   IdVector<LineId, Line> lines;
-  std::vector<CallId> chained;            // grouped by chain
+  std::vector<CallId> chained;            // calls of each chain, by stage and id
   IdVector<ChannelId, Channel> channels;  // channels used by calls
-  std::vector<ChannelId> sources;         // grouped by the channel of recvs from any rank
+  std::vector<ChannelId> sources;         // sources of each channel of recvs from any rank
   IdVector<LinkId, Link> links;           // links that can be down
   IdVector<MeetingId, Meeting> meetings;
-  std::vector<EdgeId> inputs;               // grouped by consumer
+  std::vector<EdgeId> inputs;               // edges that each actor consumes
   std::vector<std::uint32_t> program;       // by op of a program: offset of its actor, see op()
-  std::vector<Member> members;              // grouped by collective
-  std::vector<RankId> communicator_ranks;   // grouped by communicator
+  std::vector<Member> members;              // members of each collective
+  std::vector<RankId> communicator_ranks;   // ranks of each communicator, ascending
   std::vector<LinkId> arrival_links;        // by communicator_ranks: link on which a rank arrives
-  std::vector<ActorId> communicator_users;  // grouped by communicator
-  std::vector<StreamId> device_streams;     // grouped by device
-  std::vector<StreamId> synchronized;       // grouped by actor
-  std::vector<LineId> actor_lines;          // grouped by actor
-  std::vector<After> afters;                // grouped by actor
-  std::vector<Need> needs;                  // grouped by actor, in the order of MeetingKind
-  std::vector<RankId> meeting_ranks;        // grouped by meeting
-  std::vector<MeetingUser> meeting_users;   // grouped by meeting
+  std::vector<ActorId> communicator_users;  // actors that use each communicator
+  std::vector<StreamId> device_streams;     // streams of each device
+  std::vector<StreamId> synchronized;       // streams that each host step waits for
+  std::vector<LineId> actor_lines;          // lines that the ops of each actor join
+  std::vector<After> afters;                // waits of each actor for other streams
+  std::vector<Need> needs;                  // meetings that each actor needs, by MeetingKind
+  std::vector<RankId> meeting_ranks;        // ranks of each meeting, ascending
+  std::vector<MeetingUser> meeting_users;   // actors that come to each meeting
   std::uint32_t join_count = 0;             // number of distinct Need::join
-  std::vector<StreamId> dependents;         // grouped by stream: streams that wait for it
+  std::vector<StreamId> dependents;         // for each stream: the streams that wait for it
   std::vector<Death> deaths;
   Timeouts timeouts;
   bool open = false;           // whether some communicator is open
@@ -523,7 +523,7 @@ struct CommunicatorFaults {
   Duration timeout;
   Duration init_timeout;
   Duration heartbeat;
-  std::vector<LinkId> arrival_links;  // per rank, ascending; can be empty
+  std::vector<LinkId> arrival_links;  // one per rank of the communicator, ascending; can be empty
 };
 
 struct RegisterSpec {
@@ -575,7 +575,7 @@ class PlanBuilder {
   void set_synchronized(std::vector<StreamId> streams);
 
   /// Adds a wait of `actor`, of role kOp or kCalls, for another stream of the same rank.
-  /// add_after(): op k waits for op k + `ahead` of `other`, which must have that op for each k.
+  /// add_after(): op k waits for op k + `ahead` of `other`; `other` must have all these ops.
   /// set_behind(): each op waits for all earlier launches on `stream`.
   void add_after(ActorId actor, ActorId other, std::uint32_t ahead);
   void set_behind(ActorId actor, StreamId stream);
@@ -664,7 +664,7 @@ class PlanBuilder {
   std::vector<PendingConsumer> consumers_;
   std::vector<std::pair<ActorId, After>> afters_;
   std::vector<std::pair<ActorId, MeetingId>> meets_;
-  // keyed by hash of the program: one thread per distinct program
+  // One thread per distinct program, keyed by the hash of the program.
   std::unordered_multimap<std::size_t, ThreadId> programs_;
 };
 

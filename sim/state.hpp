@@ -39,7 +39,8 @@ enum class ThreadMode : std::uint8_t {
   kBlocked,  // in an op, at a step; a wake may be pending once the step is over
 };
 
-/// A message in an inbox: the id of its subject, with its kind in the top two bits.
+/// A message in an inbox: the id of an actor or an edge, with the kind of the message in the top
+/// two bits.
 class Message {
  public:
   enum class Kind : std::uint32_t { kStart, kData, kAck };
@@ -128,7 +129,7 @@ class StreamBlocks {
   }
   std::uint32_t& next(std::uint32_t block) { return blocks_[block].next; }
 
-  /// Returns the position after this one, which always holds an item slot.
+  /// Returns the position of the next item after `position`.
   std::uint32_t behind(std::uint32_t position) const {
     ++position;
     return position % kWords < kItems ? position : blocks_[position / kWords].next * kWords;
@@ -277,12 +278,12 @@ struct StreamLine {
 struct ActorState {
   std::uint32_t launched = 0;
   std::uint32_t done = 0;
-  std::uint32_t missing = 0;     // unmet readiness conditions of the next op
-  std::uint32_t calls_left = 0;  // calls of the started op that are not done
+  std::uint32_t missing = 0;     // number of unmet readiness conditions of the next op
+  std::uint32_t calls_left = 0;  // number of calls of the started op that are not done
 };
 
 struct RegisterState {
-  std::uint32_t free = 0;      // free credits
+  std::uint32_t free = 0;      // number of free credits
   std::uint32_t returned = 0;  // slots that every edge has acknowledged
   std::uint32_t at_least = 0;  // number of edges that have acknowledged exactly `returned` slots
 };
@@ -298,7 +299,7 @@ struct alignas(64) StreamState {
   StreamQueue items;         // head first
   std::uint32_t done = 0;    // ops done since the start
   Time head_start = kNever;  // start of the op at the head; kNever before its start
-  Launches launch;           // launch of the first ops
+  Launches launch;           // launch of the ops at the front of `items`
   // The head waits for another stream (5.4): it cannot start before `held_until` ops of `held_by`
   // are done. Not valid: the head does not wait, or the stream is on a limited device.
   StreamId held_by;
@@ -365,9 +366,10 @@ struct ThreadState {
   ThreadMode mode = ThreadMode::kIdle;
   Step step = Step::kNone;
   std::uint32_t next_op = 0;  // programs: index of the next op
-  std::uint32_t needed = 0;   // kAwait: firings to wait for; kMeet: number of the awaited arrival
-  std::uint32_t marks = 0;    // kSynchronize, kMeet: marks still in streams
-  std::uint32_t unmet = 0;    // number of meetings to wait for
+  // kAwait: number of firings to wait for; kMeet: number of the awaited arrival.
+  std::uint32_t needed = 0;
+  std::uint32_t marks = 0;  // kSynchronize, kMeet: number of marks still in streams
+  std::uint32_t unmet = 0;  // number of meetings to wait for
   ThreadId next_in_line;
   // Timers (10.5): of the current host step, and of the communicator init that blocks the thread.
   Time step_timeout = kNever;
@@ -378,7 +380,7 @@ struct ThreadState {
 struct CommunicatorState {
   bool exists = false;
   std::uint32_t ranks_arrived = 0;
-  std::uint32_t marks = 0;  // marks still in streams, of an init that waits for devices
+  std::uint32_t marks = 0;  // number of marks still in streams, if its init waits for devices
   ThreadLine blocked;       // threads blocked in its init
   // State of the current sequence number (9.4):
   std::uint32_t in_round = 0;  // number of members that have arrived
@@ -402,7 +404,7 @@ struct Round {
 
 /// The sequence numbers of an open communicator at which some ranks have arrived.
 struct Rounds {
-  std::uint32_t passed = 0;   // number of earlier sequence numbers
+  std::uint32_t passed = 0;   // number of sequence numbers before the first of `rounds`
   std::vector<Round> rounds;  // one per sequence number, in order
 };
 
@@ -434,8 +436,8 @@ struct LockState {
 struct DeviceState {
   std::vector<Ring<StreamId>> hardware_queues;
   Ring<StreamId> launch_order;
-  std::uint32_t resident = 0;  // slots held by ops
-  std::uint32_t launches = 0;  // launches since the start
+  std::uint32_t resident = 0;  // number of slots held by ops
+  std::uint32_t launches = 0;  // number of launches since the start
   // The launch queue of the device, see StreamState.
   std::uint32_t unfinished = 0;
   ThreadLine waiting;
@@ -460,12 +462,12 @@ enum class Health : std::uint8_t {
 /// The current stage of a chain (9.3).
 struct ChainState {
   std::uint32_t next = 0;  // index in Plan::chained of the first call of the next stage
-  std::uint32_t left = 0;  // calls of the stage that are not done
+  std::uint32_t left = 0;  // number of calls of the stage that are not done
 };
 
 struct ChannelState {
   Ring<Sent> messages;
-  std::uint32_t steps = 0;  // buffer steps held by running sends and messages
+  std::uint32_t steps = 0;  // number of buffer steps held by running sends and messages
   CallId sender;            // active send that waits for buffer space or for its recv
   CallId receiver;          // active recv without a message
   // Fields for sources of recvs from any rank:
@@ -489,7 +491,7 @@ class State {
   IdVector<StreamId, StreamState> streams;
   StreamBlocks blocks;  // items of all stream queues
   IdVector<ThreadId, ThreadState> threads;
-  IdVector<CollectiveId, std::uint32_t> members_started;  // number in the current instance
+  IdVector<CollectiveId, std::uint32_t> members_started;  // members started in the current instance
   IdVector<CollectiveId, std::uint8_t> hangs;             // 1: hangs on a link that is down (10.4)
   IdVector<CommunicatorId, CommunicatorState> communicators;
   IdVector<SignalId, SignalState> signals;

@@ -30,8 +30,8 @@ enum class WaitKind : std::uint8_t {
   kLock,
   kDeadRank,
   kFailedLink,
-  kRequires,   // an op (GOAL `requires`): its end (docs/reference/goal.md)
-  kIRequires,  // an op (GOAL `irequires`): its start
+  kRequires,   // the end of an op (GOAL `requires`, docs/reference/goal.md)
+  kIRequires,  // the start of an op (GOAL `irequires`)
   kCallOrder,  // diagnosis of a real job: a later call of the same rank (docs/how-to/diagnose.md)
   // Waits of collective algorithms (docs/reference/algorithms.md):
   kSlot,        // a free slot of a full connection
@@ -63,9 +63,10 @@ struct WaitEdge {
   RegisterId reg;        // the register of a data or credit wait, else not valid
   ActorId needed_actor;  // the op that must happen, if `to` is an earlier op that blocks this op
   std::uint32_t needed_k = 0;
-  LinkId link;                // kFailedLink: the link
-  CallId call;                // the first call in the waiting op that waits
-  std::uint32_t any_set = 0;  // edges of a node with the same nonzero number: any one suffices
+  LinkId link;  // kFailedLink: the link
+  CallId call;  // the first call of the waiting op that waits
+  // Edges of a node with the same nonzero number: the end of any one of these waits suffices.
+  std::uint32_t any_set = 0;
 };
 
 /// A wait-for graph. Nodes are sorted: ops by (actor, k), then ranks, then the outside. Edges are

@@ -64,7 +64,7 @@ class Actor {
   Actor& on(std::initializer_list<std::uint32_t> ranks);
   Actor& kind(
       std::string_view kind);        // repeat, accumulate, buffer, ...: docs/explanation/models.md
-  Actor& times(const Value& times);  // kinds with a rate
+  Actor& times(const Value& times);  // ratio, for kinds with a rate
   Actor& stream(std::string_view stream);
   Actor& thread(std::string_view thread);
   Actor& phase(std::string_view phase);

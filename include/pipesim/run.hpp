@@ -51,7 +51,7 @@ struct Wait {
 struct Root {
   std::string text;                   // text for reports: "rank 3"
   std::optional<std::uint32_t> rank;  // the dead or missing rank; nullopt: outside input
-  std::uint32_t waiting = 0;          // ops that wait for this root, directly or indirectly
+  std::uint32_t waiting = 0;          // number of ops that wait for this root, directly or not
 };
 
 /// The progress of a rank in a phase, a program or a stream.

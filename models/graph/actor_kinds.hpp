@@ -14,7 +14,7 @@
 
 namespace pipesim::models {
 
-/// The ratio between the ops of a kind and its slots.
+/// The ratio between the ops of a kind and its slots. `times` is ActorTemplate::times.
 enum class Rate : std::uint8_t {
   kOneToOne,
   kOneToMany,  // takes one slot per `times` ops; the last of them acknowledges the slot
@@ -26,7 +26,7 @@ struct ActorKind {
   std::string_view about;  // one line for `--help` and docs/explanation/models.md
   Rate rate = Rate::kOneToOne;
   std::uint32_t slots = 1;       // slots of the data output; 0: `times` slots
-  bool drains = false;           // whether a new group of ops waits until all slots are free
+  bool drains = false;           // whether every `times`-th op waits until all slots are free
   bool waits_for_input = false;  // whether items arrive from outside the job
   bool control_only = false;     // whether it consumes only control registers
   bool immediate = true;
@@ -40,7 +40,7 @@ const std::vector<ActorKind>& actor_kinds();
 const ActorKind* find_actor_kind(std::string_view name);
 
 /// Sets the kind's defaults in `actor`, whose registers exist (data output first). Explicit
-/// settings override them later. `times` applies to kinds whose rate is not 1:1.
+/// settings override these defaults later. `times` applies to kinds whose rate is not 1:1.
 void apply_kind(const ActorKind& kind, const Expr& times, ActorTemplate& actor);
 
 /// Returns the number of ops that share one slot of a register that an actor of this kind reads.

@@ -60,7 +60,7 @@ struct Cluster {
   std::vector<std::uint32_t> device_of_rank;  // device index within the host
   std::vector<LinkClass> links;
   std::optional<std::uint32_t> device_link;  // link inside a device: index in links
-  std::vector<std::uint32_t> inside_host;    // indices in links; the first is used
+  std::vector<std::uint32_t> inside_host;    // links within a host, as indices in links
   std::vector<std::uint32_t> between_hosts;
   Algorithm algorithm = Algorithm::kRing;
   std::vector<NetworkInterface> interfaces;

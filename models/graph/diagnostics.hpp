@@ -73,10 +73,12 @@ struct Diagnostic {
   std::vector<std::string> notes;  // advice, and other places
 };
 
-/// The diagnostics of a phase. After a phase with errors, the next phase does not run.
+/// The diagnostics of a phase, such as reading or lowering. After a phase with errors, the next
+/// phase does not run.
 class Diagnostics {
  public:
-  /// Adds an error. The result accepts notes and stays valid until the next call.
+  /// Adds an error. The returned diagnostic accepts notes and stays valid until the next one is
+  /// added.
   Diagnostic& error(Place place, Code code, std::string message);
   Diagnostic& warning(Place place, Code code, std::string message);
   Diagnostic& suspect(Place place, std::string message);
@@ -94,8 +96,8 @@ class Diagnostics {
 };
 
 /// Returns the name in `known` that `name` was probably meant to be, or an empty string. A name
-/// that differs only in case wins; else the first with the smallest edit distance, at most a third
-/// of the length.
+/// that differs only in case wins; else the first name with the smallest edit distance, which is at
+/// most a third of the length of `name` (at least 1).
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
 /// Adds "did you mean 'x'?" if nearest_name finds a name; else lists `known` if it has at most

@@ -15,7 +15,7 @@
 
 namespace pipesim::models {
 
-/// A constant, or a small program in postfix order.
+/// A constant, or a list of steps in postfix order, called its program.
 class Expr {
  public:
   enum class Op : std::uint8_t {
@@ -73,8 +73,8 @@ class Expr {
 
   bool depends_on_rank() const;
 
-  /// Returns the place where the user wrote the expression; line 0 if generated. A derived
-  /// expression needs its own place.
+  /// Returns the place where the user wrote the expression; line 0 if generated. The expressions
+  /// that unary(), binary() and select() return have no place yet.
   Place place() const { return place_.place(); }
   void set_place(Place place) { place_ = SmallPlace(place, place_.mark()); }
 
@@ -115,8 +115,8 @@ class Expr {
   Held value_ = {.constant = 0};
 };
 
-/// An expression in the size of a pointer, which nearly always is the constant `kUsual` and not
-/// written by the user.
+/// An expression as small as a pointer, for values that the user rarely writes: nearly all are the
+/// constant `kUsual`. Any other expression is stored separately.
 template <std::int64_t kUsual>
 class UsualExpr {
  public:

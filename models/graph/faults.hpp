@@ -21,7 +21,7 @@ struct RankFault {
   RankSet ranks;
   std::string what;           // cause: "segfault", "illegal memory access"
   bool device_error = false;  // whether the op ends in an error, which surfaces later
-  std::optional<Expr> at;     // time in ns; if empty, the fault strikes at an op:
+  std::optional<Expr> at;     // time in ns; empty: the fault strikes at the op below
   std::uint32_t actor = 0;    // index in TaskGraph::actors
   std::uint32_t op = 0;       // number of the op, from 0
 
@@ -49,8 +49,8 @@ struct PortFault {
   friend bool operator==(const PortFault&, const PortFault&) = default;
 };
 
-/// Ranks of one host that are not permitted to read each other's memory, as a communicator needs to
-/// move data.
+/// A lack of permission: the ranks of a communicator cannot read each other's memory within a host,
+/// which they do to move data.
 ///
 /// Cross-memory attach (process_vm_readv) needs ptrace rights, which Yama's ptrace_scope 1 denies
 /// to siblings: openucx/ucx#3046, open-mpi/ompi#10694, pytorch/tensorpipe#188.

@@ -32,8 +32,8 @@ std::vector<std::uint32_t> find_actors(const TaskGraph& graph, const std::string
 std::optional<std::uint32_t> find_actor(const TaskGraph& graph, const std::string& name,
                                         Diagnostics& diagnostics);
 
-/// Returns the streams of all readers of `actor`, in the order of the file, each once. The list can
-/// contain kNoIndex.
+/// Returns the streams of all readers of `actor`, in the order of the file, each once. The list
+/// contains kNoIndex if a reader has its own stream.
 std::vector<std::uint32_t> streams_fed_by(const TaskGraph& graph, std::uint32_t actor);
 
 /// Returns `name`, or, if `items` has that name, the first free one of `name.2`, `name.3`, ...
@@ -124,8 +124,9 @@ void for_each_phase_used(Graph& graph, Visit visit) {
   for (auto& actor : graph.actors) visit(actor.phase);
 }
 
-/// Restores the order of files after passes: each actor reads data before control registers, and
-/// actors precede the steps of host programs. Also indexes the groups.
+/// Restores the order that scenario files have, after passes changed it: each actor reads data
+/// before control registers, and actors precede the steps of host programs. Also indexes the
+/// groups.
 void put_in_order(TaskGraph& graph);
 
 }  // namespace pipesim::models

@@ -3,7 +3,7 @@
 // Model holds the layers with their ops, as the user gave them. Passes turn them into ops step by
 // step (models/layers/, in the order of model_passes()), and the last pass makes the actors of the
 // task graph. An op represents all ranks of its stage, and names the signatures of the tensors that
-// it reads and gives.
+// it reads and gives. The *gradient op* of an op computes the op's backward.
 #pragma once
 
 #include <cstdint>
@@ -41,19 +41,20 @@ struct ModelVariable {
   Place place;
   TensorType type;
   NdSbp signature = {Sbp::broadcast(), Sbp::broadcast()};
-  // Signature in which the op's gradient gives the variable's gradient.
+  // Signature in which the gradient op gives the gradient of the variable.
   NdSbp gradient = {Sbp::partial_sum(), Sbp::partial_sum()};
-  // Signature in which the op's gradient reads the weights.
+  // Signature in which the gradient op reads the variable.
   NdSbp like = {Sbp::broadcast(), Sbp::broadcast()};
   bool read_by_gradient = true;
 
   friend bool operator==(const ModelVariable&, const ModelVariable&) = default;
 };
 
-/// The forward tensor that an op's gradient reads, in addition to the gradient of the op's output.
+/// The tensor of the forward that a gradient op reads, in addition to the gradient of the op's
+/// output.
 enum class Saved : std::uint8_t { kInput, kOutput, kNothing };
 
-/// An op of a layer, as the user gave it. The input of the op is the op before it in the layer.
+/// An op of a layer, as the user gave it. The op reads the output of the previous op in the model.
 struct ModelOp {
   std::string name;
   Place place;
@@ -63,7 +64,7 @@ struct ModelOp {
   NdSbp in = {Sbp::split(0), Sbp::broadcast()};
   NdSbp out = {Sbp::split(0), Sbp::broadcast()};
   TensorType type;      // type of the output
-  NdSbp gradient_in{};  // signature in which the gradient reads the gradient of `out`
+  NdSbp gradient_in{};  // signature in which the gradient op reads the output's gradient
   NdSbp gradient_out{};
   Saved saves = Saved::kInput;
   std::vector<ModelVariable> variables;
@@ -125,14 +126,14 @@ struct Training {
   friend bool operator==(const Training&, const Training&) = default;
 };
 
-/// The kind of an op in the logical graph.
+/// The kind of an op in the logical graph. N is LogicalOp::times.
 enum class OpKind : std::uint8_t {
   kInput,       // the user's input, once per step, on the host
   kUnpack,      // cuts an input into N outputs
   kVariable,    // weights
-  kRepeat,      // gives one input N times
-  kCompute,     // an op of a layer, or its gradient
-  kBuffer,      // identity_buffer
+  kRepeat,      // gives its input N times
+  kCompute,     // an op of a layer, or its gradient op
+  kBuffer,      // OneFlow's identity_buffer: passes its input on
   kCollective,  // an NCCL op inserted by insert-nccl-logical
   kAccumulate,  // adds up N inputs
   kAccTick,     // order only: one output per N inputs
@@ -175,14 +176,14 @@ struct LogicalOp {
   bool counts = true;                           // whether executions count as progress of its pass
   std::int64_t takes_ns = 0;                    // duration of an execution
   std::int64_t executions = 1;                  // executions per step
-  std::int64_t times = 1;                       // ratio, for kinds with a rate
+  std::int64_t times = 1;                       // the N of kinds such as kUnpack, see OpKind
   std::int64_t slots = 1;                       // number of slots of a buffer
   std::string stream;                           // preferred stream; empty: the stream of its kind
   bool stream_of_reader = false;                // whether a buffer uses the stream of its reader
   Operation operation = Operation::kAllReduce;  // operation of a collective
-  std::string form;                             // change of signature of a collective: (*S0)2(*B)
+  std::string form;                             // change of signature by a collective: (*S0)2(*B)
   Dimensions over = Dimensions::kBoth;
-  std::uint32_t gradient_of = 0xffffffff;  // a forward op, or a repeat or an unpack
+  std::uint32_t gradient_of = 0xffffffff;  // gradient ops: the forward op, repeat or unpack
   std::vector<LogicalInput> inputs;
   std::vector<LogicalOutput> outputs;
 

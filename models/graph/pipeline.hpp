@@ -17,9 +17,9 @@ namespace pipesim::models {
 struct TaskGraph;
 
 /// The implementation of a schedule's sends and recvs. In all models, a message starts after all
-/// earlier computation in its rank's row.
+/// earlier computation in the rank's row of the schedule.
 enum class MessageModel : std::uint8_t {
-  kDir,   // buffered; in order per peer and direction, one communicator and stream each
+  kDir,   // buffered; one communicator and stream per peer and direction, in order
   kEdge,  // as kDir, but a send waits for its recv, as in all models below
   kPair,  // in order per peer: messages of both directions share a stream
   // In order per direction of the pipeline: a rank's forward messages share one communicator and
@@ -99,7 +99,7 @@ struct StageCollective {
   std::optional<StageAmounts> bytes;  // size per call
   std::optional<StageAmounts> takes_ns;
 
-  std::string name() const;  // name of the called operation
+  std::string name() const;  // name of the operation, or "ring_exchange"
   bool by_micro_batch() const {
     return (bytes && bytes->by_micro_batch()) || (takes_ns && takes_ns->by_micro_batch());
   }
@@ -131,11 +131,11 @@ struct Pipeline {
   MessageModel messages = MessageModel::kPg;
   bool shape_exchange = false;  // whether ranks exchange shapes, and hosts wait, before each group
   std::vector<StageCollective> collectives;
-  std::vector<std::uint32_t> layers;  // layers per stage; empty: one layer per stage
+  std::vector<std::uint32_t> layers;  // number of layers of each stage; empty: 1
   bool has_memory = false;            // whether activation or weight sizes are known
 
   std::vector<std::uint32_t> row_of_rank;  // row of each rank; empty: rank r runs row r
-  std::uint32_t stride = 1;                // distance between the ranks of neighboring rows
+  std::uint32_t stride = 1;                // difference between the ranks of neighboring rows
 
   /// The templates of its actions, in TaskGraph::actors: [first_actor, end_actor). Set by
   /// add_pipeline.

@@ -18,13 +18,14 @@ struct CallOfRanks {
   std::vector<OutsideText> lines{};  // lines of the callers, innermost first
 };
 
-/// The first call on a group that differs between ranks, up to the first mismatched call.
+/// The first of the consecutive calls on a group that differ between ranks, if they end with a
+/// mismatched call.
 struct FirstDifference {
   OutsideText group;        // name: "the world group", "group [0, 1] of tp_dp.py:8"
   std::int64_t number = 0;  // number of the call, from 1
   std::vector<CallOfRanks> sides;
   std::int64_t mismatch = 0;         // number of the first mismatched call
-  std::vector<CallOfRanks> there{};  // the mismatched call, if it is a later call
+  std::vector<CallOfRanks> there{};  // the mismatched call, by its ranks, if it is a later call
 };
 
 /// Ranks of a recorded script that raised or exited with an error in the same way.

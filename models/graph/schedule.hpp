@@ -15,7 +15,7 @@
 namespace pipesim::models {
 
 enum class ActionKind : std::uint8_t {
-  kNone,  // empty slots: no work, only alignment of rows for readers
+  kNone,  // empty slots: no work; they align rows for people who read a file
   kForward,
   kBackward,  // a full backward: gradients of input and weights
   kInputGrad,
@@ -33,7 +33,7 @@ enum class ActionKind : std::uint8_t {
 /// millions of actions, so the struct is small.
 struct Action {
   ActionKind kind = ActionKind::kNone;
-  bool overlaps_next = false;  // whether it runs as one with the next action of its rank
+  bool overlaps_next = false;  // whether it overlaps the next action of its rank
   std::uint32_t stage = 0;
   std::uint32_t micro_batch = 0;  // number of further empty slots, for kNone
 

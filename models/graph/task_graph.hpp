@@ -104,7 +104,7 @@ struct HostThread {
 struct StreamTemplate {
   std::string name;
   Place place;
-  std::uint32_t thread = kNoIndex;  // launches all ops whose actor names no thread
+  std::uint32_t thread = kNoIndex;  // index of the thread for actors that name no thread
   Expr launch_queue = Expr::constant(1024);
   std::uint32_t device = 0;  // index within its rank
   bool on_host = false;      // whether its ops run on the host and keep no device busy
@@ -141,7 +141,7 @@ struct RegisterTemplate {
   UsualExpr<1> ops_per_slot;       // ops of the producer that fill one slot
   UsualExpr<0> drain_every;        // drain interval, see sim::Register
   Boxed<Expr> bytes;               // size per slot; empty: unknown
-  ShortList<std::string> carries;  // tensors; empty: unnamed
+  ShortList<std::string> carries;  // names of its tensors; empty: unnamed
 
   friend bool operator==(const RegisterTemplate&, const RegisterTemplate&) = default;
 };
@@ -150,12 +150,12 @@ struct RegisterTemplate {
 struct ReadTemplate {
   Place place;
   std::uint32_t actor = kNoIndex;         // the producer
-  std::uint32_t reg = 0;                  // index in its registers
-  std::uint32_t group = kNoIndex;         // reads from all members of the rank's list in this group
+  std::uint32_t reg = 0;                  // index in the producer's registers
+  std::uint32_t group = kNoIndex;         // group; reads from all members of the rank's list
   RankSet on;                             // ranks of the consumer that read
   Boxed<Expr> rank;                       // rank of the producer; empty: the consumer's own
   Expr ops_per_slot = Expr::constant(1);  // ops of the consumer that share one slot
-  Boxed<ShortList<std::string>> needs;    // tensors; empty: all that the register carries
+  Boxed<ShortList<std::string>> needs;    // names of tensors; empty: all that the register carries
 
   friend bool operator==(const ReadTemplate&, const ReadTemplate&) = default;
 };
@@ -190,10 +190,10 @@ enum class NcclMode : std::uint8_t {
   kCold,      // sends complete into buffers; first use connects the ranks
 };
 
-/// Returns the name of a reading: "contract", "real" or "cold".
+/// Returns the name of a mode: "contract", "real" or "cold".
 std::string_view nccl_mode_name(NcclMode nccl_mode);
 
-/// The time of communicator initialization.
+/// The moment at which communicators initialize.
 struct InitRule {
   // Whether the scenario sets this rule. If not, communicators of programs initialize at first use
   // in a cold run.
@@ -230,7 +230,7 @@ struct CommunicatorTemplate {
   bool registered = false;             // whether user buffers are registered: sends bypass NCCL's
   std::int64_t ctas = 16;              // CTAs (SMs) that each of its kernels holds
   std::optional<Algorithm> algorithm;  // algorithm of its calls; empty: the cluster's
-  std::vector<std::uint32_t> over;     // indices of the cluster's links that it uses; empty: all
+  std::vector<std::uint32_t> over;     // links that it uses, in Cluster::links; empty: all
   // Interface that connects the ranks: index in Cluster::interfaces.
   std::uint32_t interface = kNoIndex;
   std::int64_t port = 0;                   // bootstrap port on the first member's host
@@ -289,9 +289,9 @@ struct StepTemplate {
   ShortList<std::uint32_t> streams;       // kSynchronize; empty: all streams of the rank's devices
   bool only_cold = false;     // kSynchronize: whether it takes effect only in a cold run
   bool cooperative = false;   // kOp, kCalls: whether all CTAs start together
-  std::uint32_t cluster = 1;  // kOp, kCalls: CTAs that start together, if not cooperative
-  Boxed<Expr> ctas;           // kOp, kCalls; empty: 0 for kernels, the communicators' for calls
-  std::string dies;           // kWork: cause of death, if its rank dies here; else empty
+  std::uint32_t cluster = 1;  // kOp, kCalls: number of CTAs that start together, if not cooperative
+  Boxed<Expr> ctas;  // kOp, kCalls: number of CTAs; empty: kernels 0, calls the communicators'
+  std::string dies;  // kWork: cause of death, if its rank dies here; else empty
   std::optional<std::int64_t> timeout_ns;  // timeout of a host step; 0: none
 
   friend bool operator==(const StepTemplate&, const StepTemplate&) = default;
@@ -341,7 +341,7 @@ struct ActorTemplate {
   Boxed<CollectiveTemplate> collective;
   Boxed<StepTemplate> step;         // a step of a host program, which fixes the number of ops
   ShortList<AfterTemplate> after;   // dependencies on other streams of its rank
-  std::uint32_t behind = kNoIndex;  // a stream: all ops launched there earlier must be done
+  std::uint32_t behind = kNoIndex;  // a stream's index: all its earlier launches must be done
   std::uint32_t phase = kNoIndex;   // index in TaskGraph::phases
   ShortList<RegisterTemplate> registers;
   ShortList<ReadTemplate> reads;  // data before control, in order
@@ -375,7 +375,7 @@ struct TaskGraph {
   std::optional<Cluster> cluster;  // cluster; empty: only explicit durations count
   Faults faults;
   TimeoutRules timeouts;
-  std::uint32_t interface = kNoIndex;        // default interface of communicators
+  std::uint32_t interface = kNoIndex;        // default interface of communicators, by index
   Expr launch_queue = Expr::constant(1024);  // default size of launch queues
   std::vector<EventTemplate> events;
   std::vector<std::string> locks;   // separate on each rank

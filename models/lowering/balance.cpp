@@ -64,7 +64,7 @@ class Balance {
   const std::vector<RatedEdge>& edges_;
   std::vector<BalanceError>& errors_;
   std::vector<std::int64_t> ops_;
-  std::vector<std::uint8_t> blamed_;  // by edge: 1 if reported; both ends visit the edge
+  std::vector<std::uint8_t> blamed_;  // by edge: 1 if reported; both actors visit the edge
   std::vector<std::uint32_t> queue_;  // actors whose number of ops is known
 };
 

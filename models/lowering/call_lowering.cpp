@@ -141,7 +141,7 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
 void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t list,
                                  sim::CallSpec& spec) {
   const CommunicatorTemplate& communicator = graph_.communicators[index];
-  // A schedule decides whether its messages are buffered, whatever the reading.
+  // A schedule decides whether its messages are buffered, whatever the NcclMode.
   const bool never_waits = communicator.eager_bytes == std::numeric_limits<std::int64_t>::max();
   if (communicator.on_host || never_waits) {
     spec.buffered = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
@@ -154,7 +154,7 @@ void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t 
   const auto count =
       static_cast<std::int64_t>(graph_.groups[communicator.group].lists[list].size());
   if (spec.flow != sim::Flow::kAll) {
-    // The contract lets no rank leave before all have entered.
+    // NcclMode::kContract lets no rank leave before all have entered.
     if (!buffered) spec.flow = sim::Flow::kAll;
     if (buffered) spec.steps = ring_steps(transport(index, list), spec.signature.count);
   } else if (buffered && sends) {

@@ -19,7 +19,7 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // The cost of an operation, see the table in the header: `hops` latencies, plus `shares` times the
 // bytes, divided by `parts`, over the slowest link.
 struct Cost {
-  bool around = false;  // whether the ring's latency and bandwidth count, not any link's
+  bool around = false;  // whether latency and bandwidth are those of the ring's hops only
   std::int64_t hops = 0;
   std::int64_t shares = 0;
   std::int64_t parts = 1;

@@ -85,17 +85,18 @@ class Lowering {
   CallLowering calls_;
   Lowered lowered_;
   std::vector<std::int64_t> ops_;  // indexed by ActorId
-  // Keyed by rank, then template; empty for a rank that is not kept. `streams_` holds only the
-  // streams that the rank uses, in order, because a job can have a stream per rank.
+  // Threads and streams of the plan, keyed by rank, then template; empty for a rank that is not
+  // kept. `streams_` holds only the streams that the rank uses, in order, because a job can have a
+  // stream per rank.
   std::vector<std::vector<sim::ThreadId>> threads_;
   std::vector<std::vector<std::pair<std::uint32_t, sim::StreamId>>> streams_;
-  // Keyed by actor, then register.
+  // Registers in the builder, keyed by actor, then by index in the template.
   sim::IdVector<ActorId, std::vector<sim::PlanBuilder::Output>> outputs_;
   // Signals and locks of steps, made at first use. Keys that all ranks share have rank kNoIndex.
   // Keyed by event and rank.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;  // keyed by lock and rank
-  std::map<std::uint32_t, sim::StreamId> record_streams_;                 // keyed by signal
+  std::map<std::uint32_t, sim::StreamId> record_streams_;  // stream of its records, keyed by signal
 };
 
 std::optional<Lowered> Lowering::run() {

@@ -24,10 +24,10 @@ struct Lowered {
 
   sim::Plan plan;
   sim::IdVector<sim::ActorId, std::uint32_t> actor_template;  // index in TaskGraph::actors
-  // Index in streams; kNoIndex: an actor's own stream.
+  // Index in TaskGraph::streams; kNoIndex: an actor's own stream.
   sim::IdVector<sim::StreamId, std::uint32_t> stream_template;
-  sim::IdVector<sim::StreamId, std::uint32_t> stream_owner;  // index in actors, for an own stream
-  // Index in threads; kNoIndex: an actor's own thread.
+  sim::IdVector<sim::StreamId, std::uint32_t> stream_owner;  // actor of an own stream, by index
+  // Index in TaskGraph::threads; kNoIndex: an actor's own thread.
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_template;
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_owner;
   // Index in the producer's registers.

@@ -25,7 +25,7 @@ using CallsOfRank = std::vector<CallOfRank>;
 
 /// A call that one rank makes and another rank does not.
 struct MissingCall {
-  std::size_t made = 0;  // index in the calls of the first rank
+  std::size_t made = 0;  // index in the calls of the rank that makes it
   // Index in the other rank's calls: the call is missing before this call. At the end, the number
   // of calls.
   std::size_t before = 0;

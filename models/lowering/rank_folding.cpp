@@ -250,7 +250,7 @@ void Folder::find_ports() {
   }
 }
 
-// Returns the index of `peer` among the peers of `rank`; the number of peers if it is not one.
+// Returns the index of `peer` among the peers of `rank`; if `peer` is not a peer, their number.
 std::uint32_t Folder::port_of(std::uint32_t rank, std::uint32_t peer) const {
   const auto begin = peers_.begin() + first_port_[rank];
   const auto end = peers_.begin() + first_port_[rank + 1];

@@ -18,7 +18,8 @@ constexpr std::int64_t kRanksPerHost = 8;  // NCCL's assumption, whatever the re
 constexpr std::int64_t kRingChannels = 16;
 constexpr std::int64_t kRingStep = 512 << 10;
 constexpr std::int64_t kChunksToHalve = 8;
-constexpr std::int64_t kPartToDouble = 32;  // chunks, on one host
+// Chunks per channel on one host; a message with more is split over twice the channels.
+constexpr std::int64_t kPartToDouble = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 

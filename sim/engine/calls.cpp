@@ -104,7 +104,7 @@ void Engine::start_calls(ActorId id) {
   }
 }
 
-// Rule 9.3: activates the next stage, after the current one is done.
+// Rule 9.3: activates the next stage of a chain of calls, after the current stage is done.
 void Engine::begin_stage(ChainId id) {
   ChainState& chain = state_.chains[id];
   const std::uint32_t end = plan_.chains[id].calls_end;
@@ -224,7 +224,8 @@ void Engine::come(ChannelId id) {
 }
 
 // Rule 9.5: gives a recv from any rank the earliest send; ties go to the lowest rank, because
-// sources are sorted by rank.
+// sources are sorted by rank. In a stepper, makes the choice of each source a pending event
+// instead.
 void Engine::find_source(ChannelId any) {
   const Channel& channel = plan_.channels[any];
   ChannelId first;

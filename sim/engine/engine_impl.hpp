@@ -1,12 +1,13 @@
 // The engine's state and methods, for the source files of this folder only.
 //
-// engine.cpp   the event loop and results     rules 2, 3.6, 6, 8
-// threads.cpp  host threads                   rules 3.2, 3.4, 9.1
-// streams.cpp  messages, launches, streams    rules 2, 3.5, 4, 5, 9.2
-// calls.cpp    communicators and calls        rules 3.3, 9.3 to 9.5
-// meetings.cpp meetings of hosts              rule 9.7
-// faults.cpp   faults and timers              rule 10
-// stepper.cpp  the engine one event at a time
+// engine.cpp       the event loop and results     rules 2, 3.6, 6, 8
+// threads.cpp      host threads                   rules 3.2, 3.4, 9.1
+// streams.cpp      messages, launches, streams    rules 2, 3.5, 4, 5, 9.2
+// calls.cpp        communicators and calls        rules 3.3, 9.3 to 9.5
+// open_rounds.cpp  calls on open communicators    rule 9.4
+// meetings.cpp     meetings of hosts              rule 9.7
+// faults.cpp       faults and timers              rule 10
+// stepper.cpp      the engine one event at a time
 //
 // This file defines functions that several files use or most events need. An `inline` function that
 // is only declared here is defined and used in one file. With `inline`, the compiler optimizes the
@@ -34,7 +35,7 @@ class Engine {
 
   Outcome run();
 
-  // Interface for the stepper.
+  // Methods for the stepper.
   struct OneByOne {};
   Engine(const Plan& plan, const RunOptions& options, OneByOne) : Engine(plan, options, true) {}
   void begin(std::vector<Event>& pending);
@@ -65,7 +66,7 @@ class Engine {
   void handle(Event event);
   void prefetch_next() const;
 
-  // Host threads.
+  // Methods that run host threads and launch their ops.
   void send_start_messages();
   void run_thread(ThreadId id);
   bool pause(ThreadId id);
@@ -116,7 +117,7 @@ class Engine {
     return {state_.streams[id].unfinished, state_.streams[id].waiting};
   }
 
-  // Queues of threads and streams, linked through their states.
+  // Methods that add to and remove from a ThreadLine or StreamLine.
   void join(ThreadLine& line, ThreadId id) {
     state_.threads[id].next_in_line = ThreadId();
     if (line.empty()) {
@@ -141,7 +142,7 @@ class Engine {
     return first;
   }
 
-  // Durations (rule 11).
+  // Methods that return the duration `plain`, varied by the jitter (rule 11).
   Duration varied(Draw what, std::uint32_t id, std::uint64_t k, Duration plain) const {
     return varies_ ? options_.jitter.of(what, id, k, plain) : plain;
   }
@@ -152,7 +153,7 @@ class Engine {
     return varied(Draw::kCall, id.value, op_of(id), plain);
   }
 
-  // Messages.
+  // Methods that send, deliver and count messages.
   void send_messages(ActorId id, std::uint32_t k, bool at_launch);
   inline void deliver(Message message, ThreadId id);
   inline void deliver_ack(EdgeId edge);
@@ -162,7 +163,7 @@ class Engine {
   void return_credit(RegisterId reg);
   void acknowledge_in_place(EdgeId edge);
 
-  // Streams.
+  // Methods for the queues of streams, and for the ops at their heads.
   void push(StreamId id, StreamItem item) { state_.streams[id].items.push(state_.blocks, item); }
   void pop(StreamId id) { state_.streams[id].items.pop(state_.blocks); }
   inline void advance(StreamId id);
@@ -174,7 +175,7 @@ class Engine {
   void end_op(StreamId id);
   void end_collective(CollectiveId id);
 
-  // Limits of a device.
+  // Methods for limited devices, and for recvs from any rank.
   void join_queues(StreamId id, ActorId actor);
   bool may_start(const Device& device, const DeviceState& device_state, StreamId id) const;
   void dispatch(DeviceId id);
@@ -185,18 +186,18 @@ class Engine {
   void take_source(ChannelId id);
   void free_slots(StreamId id, ActorId actor);
 
-  // Lines of communicators (rule 9.3).
+  // Methods for lines of communicators (rule 9.3), see struct Line.
   void join_lines(StreamId id, const Actor& actor);
   void leave_lines(const Actor& actor);
   void start_in_lines(const Actor& actor);
   bool limited(DeviceId id) const { return limits_ && id.valid() && plan_.devices[id].limited(); }
 
-  // Events of streams.
+  // Methods for events that streams record and wait for (rule 9.2).
   void fire(SignalId id);
   void op_ends_now(StreamId id);
   void start_wait(StreamId id, SignalId signal);
 
-  // Communicators and calls.
+  // Methods for communicator initialization and for calls.
   bool create_communicators(ThreadId id);
   bool create_communicator(ThreadId id, CommunicatorId communicator);
   bool arrive_at_init(ThreadId id, CommunicatorId communicator);
@@ -222,13 +223,13 @@ class Engine {
   bool is_short(CallId sender, CallId receiver) const;
   std::uint32_t op_of(CallId id) const { return state_.actors[plan_.calls[id].actor].done; }
 
-  // Meetings of hosts.
+  // Methods for meetings of hosts (rule 9.7).
   bool connect(ThreadId id);
   bool meet(ThreadId id);
   bool come(ThreadId id, const Need& need, std::uint32_t number, bool is_new);
   void finish_meeting(MeetingId id);
 
-  // Faults and timers.
+  // Methods for faults and timers (rule 10).
   void set_timers_of_plan();
   void fire(Timer timer);
   void teardown();
@@ -260,7 +261,7 @@ class Engine {
     return link.valid() && later(queue_.now(), takes) >= plan_.links[link].down;
   }
 
-  // Results.
+  // Methods that record results.
   void progress() { last_progress_ = queue_.now(); }
   void tell_progress() const;
   void note_enter(ActorId id);

@@ -184,7 +184,7 @@ void Engine::teardown() {
   while (timers_.next_time() < end_of_run_) fire(timers_.pop());
 }
 
-// Rule 10.5: kills all ranks of a host, as its launcher does.
+// Rule 10.5: kills all ranks on the host of rank `dead`, like its launcher.
 void Engine::end_host(RankId dead, Time at) {
   const std::vector<std::uint32_t>& host = plan_.timeouts.host;
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
@@ -224,7 +224,8 @@ void Engine::watch(StreamId id, ActorId actor) {
   timers_.push({time, TimerKind::kWatchdog, id.value});
 }
 
-// Rule 10.5: checks the ops of a stream.
+// Rule 10.5: kills the rank if an op of the stream is due. Otherwise sets the timer for the op that
+// is due first.
 void Engine::watchdog_looks(StreamId id, Time at) {
   StreamState& stream = state_.streams[id];
   if (stream.watchdog != at || dead(plan_.streams[id].rank)) return;

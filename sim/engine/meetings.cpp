@@ -66,8 +66,8 @@ bool Engine::meet(ThreadId id) {
   return !one_by_one_;
 }
 
-// Rule 9.7: records the arrival of a thread for time `number` of its rank. Returns true if all
-// ranks have come `number` times, so that the thread need not wait.
+// Rule 9.7: records that a thread comes to a meeting, the `number`-th time for its rank. Returns
+// true if all ranks have come `number` times, so that the thread need not wait.
 bool Engine::come(ThreadId id, const Need& need, std::uint32_t number, bool is_new) {
   const Meeting& meeting = plan_.meetings[need.meeting];
   MeetingState& state = state_.meetings[need.meeting];
@@ -94,7 +94,7 @@ void Engine::finish_meeting(MeetingId id) {
     if (--state_.threads[waiter.thread].unmet == 0) wake(waiter.thread);
     return true;
   };
-  // std::remove_if does not guarantee the order of calls.
+  // Uses a loop, because std::remove_if can call is_free(), which wakes threads, in any order.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < state.blocked.size(); ++i) {
     if (!is_free(state.blocked[i])) state.blocked[kept++] = state.blocked[i];

@@ -4,7 +4,7 @@
 
 namespace pipesim::sim {
 
-// Rule 2, for a stepper: handles one event at a time, in an order given by the caller.
+// Rule 2, for a stepper: sends the start messages. The caller then chooses the order of the events.
 void Engine::begin(std::vector<Event>& pending) {
   send_start_messages();
   queue_.drain(pending);
@@ -46,7 +46,7 @@ void Stepper::step(std::size_t i) {
   pending_.pop_back();
   rules_->step(event, pending_);
   if (event.kind != EventKind::kSourceTaken) return;
-  // The recv has taken this send, so all other offers to the recv are void.
+  // Drops the pending events in which the same recv would take another send.
   std::erase_if(pending_, [&](const Event& other) {
     return other.kind == EventKind::kSourceTaken &&
            !state().channels[ChannelId{other.target}].offered;

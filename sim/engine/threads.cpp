@@ -7,7 +7,8 @@
 namespace pipesim::sim {
 namespace {
 
-// Returns the next step. Communicator init and connection repeat, because an op can need several.
+// Returns the step after `step`. Communicator init and connection repeat, because an op can need
+// several.
 Step step_after(Step step) {
   if (step == Step::kInit || step == Step::kConnection) return step;
   return static_cast<Step>(static_cast<int>(step) + 1);
@@ -94,8 +95,8 @@ bool Engine::pause(ThreadId id) {
   return false;
 }
 
-// Rule 3.2: runs the thread's op from `step` on, through its launch. Returns false if the thread
-// blocks; ThreadState::step then holds the blocking step.
+// Rule 3.2: runs the remaining steps of the thread's op, starting at `step`, and its launch.
+// Returns false if the thread blocks; ThreadState::step then holds the blocking step.
 inline bool Engine::run_from(ThreadId id, Step step) {
   ThreadState& thread = state_.threads[id];
   const Actor& actor = plan_.actors[thread.at];

@@ -84,8 +84,8 @@ void FixedOrderRun::make_op(ActorId id) {
   op.plain_entry = !actor.input.waits && actor.launch_overhead.ns == 0 && !on_host(actor.role);
 }
 
-// Sets `is_short` and `alike` of channels. A channel with one actor at each end carries the n-th op
-// of the sender to the n-th op of the receiver.
+// Sets `is_short` and `alike` of channels. In a channel with one sending and one receiving call,
+// the n-th op of the sender matches the n-th op of the receiver.
 void FixedOrderRun::make_channels() {
   struct EndsOf {
     CallId sender;
@@ -200,7 +200,7 @@ std::optional<Outcome> FixedOrderRun::run() {
 
 // Queues a thread. The last thread runs first: in a pipeline it has the least slack, so the other
 // threads find much to do while their data is in the cache. With 512 stages, this order takes half
-// the time of any other.
+// the time of the other orders that were measured.
 void FixedOrderRun::queue(ThreadId id) {
   if (!on_turn(id)) queue_.add(id.value);
 }
@@ -221,9 +221,9 @@ void FixedOrderRun::go_on(ThreadId id) {
   turn_ = ThreadId();
 }
 
-// Runs a whole op of a short kind. Returns false if the thread must wait; the op is then unchanged,
-// except that the host may have come to meetings. Forced inline: most of a run is spent in this
-// function and the few lines of go_on().
+// Runs a whole op whose kind is not Short::kNone. Returns false if the thread must wait; the op is
+// then unchanged, except that the host may have come to meetings. Forced inline: most of a run is
+// spent in this function and the few lines of go_on().
 [[gnu::always_inline]] inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread,
                                                              ActorId actor, Op& op) {
   if (op.joins) {
@@ -389,7 +389,7 @@ bool FixedOrderRun::await(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-// Computes the times of launch and start.
+// Computes the times at which the current op is launched and starts.
 bool FixedOrderRun::start(ThreadRun& thread, const Op& op) {
   if (!find_start(thread, op, thread.launch, thread.start)) return false;
   thread.now = thread.launch;
@@ -429,8 +429,8 @@ void FixedOrderRun::take_place(StreamRun& stream, std::int64_t end) {
   }
 }
 
-// Waits for other streams. Returns false, permanently, if an op to wait for comes later in the
-// program.
+// Waits for ops of other streams. Returns false if such an op has no end time yet; if the op comes
+// later in the same program, it never gets one.
 inline bool FixedOrderRun::wait_for_ops(const Op& op, std::int64_t& start) {
   for (std::uint32_t i = op.afters; i < op.afters_end; ++i) {
     const After& after = plan_.afters[i];

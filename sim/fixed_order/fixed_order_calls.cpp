@@ -146,8 +146,8 @@ void FixedOrderRun::end_call(CallId id, std::int64_t time) {
 // ---------------------------------------------------------------------------------------------
 // Meetings of hosts
 
-// Connects for the first use. Returns false if the thread must wait; it then calls this function
-// again.
+// Connects for the first use. Returns false if the thread must wait; once it can continue, the
+// thread calls this function again.
 bool FixedOrderRun::connect(ThreadId id, ThreadRun& thread, const Actor& actor) {
   std::uint32_t i = actor.needs;
   while (i < actor.needs_end) {
@@ -183,7 +183,7 @@ bool FixedOrderRun::meet(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-// Records that a rank comes for time `number`.
+// Records that a rank comes to a meeting for the `number`-th time.
 void FixedOrderRun::come(MeetingId id, std::uint32_t number, std::int64_t time) {
   MeetingRun& meeting = meetings_[id];
   if (meeting.gatherings.size() < number) meeting.gatherings.resize(number);
@@ -194,8 +194,8 @@ void FixedOrderRun::come(MeetingId id, std::uint32_t number, std::int64_t time) 
   for (const ThreadId thread : std::exchange(meeting.waiting, {})) queue(thread);
 }
 
-// Whether all ranks have come for time `number`. If so, raises `time` to the arrival of the last
-// rank; otherwise queues the thread.
+// Whether all ranks have come to the meeting for the `number`-th time. If so, raises `time` to the
+// arrival of the last rank; otherwise queues the thread.
 bool FixedOrderRun::has_met(ThreadId thread, MeetingId id, std::uint32_t number,
                             std::int64_t& time) {
   MeetingRun& meeting = meetings_[id];

@@ -16,7 +16,7 @@
 
 namespace pipesim::sim {
 
-// The kinds of ops that take a single step; nearly all ops of a large plan do.
+// The kinds of ops that run in a single step; nearly all ops of a large pipeline have such a kind.
 enum class Short : std::uint8_t {
   kNone,
   kCompute,
@@ -112,9 +112,9 @@ struct ChannelRun {
   Ring<Taken> taken;        // the most recently taken messages
   std::uint32_t steps = 0;  // buffer steps held by `messages`
   ThreadId waiting;         // kReceive: thread that waits for the next message
-  bool is_short = true;     // whether all its sends and recvs are of a short kind
+  bool is_short = true;     // whether the kind of all its sends and recvs is not Short::kNone
   bool alike = true;        // whether the n-th message always matches the n-th recv
-  Arrival sender;           // unbuffered; its call is not valid if there is none
+  Arrival sender;           // waiting unbuffered send; its call is not valid if there is none
   Arrival receiver;
 };
 

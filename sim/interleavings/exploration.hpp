@@ -45,7 +45,7 @@ struct ExploreOptions {
   // interleavings complete.
   std::uint64_t max_states_after_hang = 5'000;
   std::uint64_t max_steps = 100'000'000;
-  std::uint32_t walks = 64;  // random interleavings that are tried first
+  std::uint32_t walks = 64;  // number of random interleavings that are tried first
   // For tests: `reduce` = false follows all interleavings; `look_for_cycles` = false skips the
   // search for potential cycles.
   bool reduce = true;
@@ -53,7 +53,7 @@ struct ExploreOptions {
   // For tests: false uses the devices exactly as the plan describes them, even if the plan leaves
   // their behavior open.
   bool open_devices = true;
-  std::uint64_t max_queue_runs = 2'000;     // assignments of streams to hardware queues to try
+  std::uint64_t max_queue_runs = 2'000;     // maximum number of hardware-queue assignments to try
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the exploration
   ExploreProgress* progress = nullptr;      // updated from time to time
 };

@@ -186,8 +186,8 @@ class HappensBefore::Calls {
 
 // Adds edges for calls. If one program makes all calls of each rank on a communicator, the n-th
 // call of one rank meets the n-th call of another. This does not hold if the receiving rank also
-// receives from any rank. Each sequence number is a separate node: after the launches it needs,
-// before the ends.
+// receives from any rank. Each sequence number is a separate node: after the launches of its
+// calls, before their ends.
 void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
   const Calls calls(plan);
   std::map<std::pair<std::uint32_t, std::size_t>, Node> rounds;

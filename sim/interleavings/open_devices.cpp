@@ -101,8 +101,8 @@ class QueueWays {
     fill(i, 0, 0);
   }
 
-  // Fills the assignment from `place` on with the smallest continuation, given that queues below
-  // `used` are in use.
+  // Fills the assignment, starting at `place`, with the smallest continuation, given that queues
+  // below `used` are in use.
   void fill(std::size_t i, std::size_t place, std::uint32_t used) {
     std::vector<std::uint32_t>& way = ways_[i];
     const std::uint32_t queues = devices_[i]->hardware_queues;

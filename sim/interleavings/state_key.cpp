@@ -195,10 +195,11 @@ void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
 
 }  // namespace
 
-// The key contains some redundant facts, and no test can fail without them. The arrivals follow
-// from the blocked threads, and the pending events follow from all other facts. A different order
-// in the queue of a lock or launch queue is also reachable by joining later, because waiting in a
-// queue has no effect on other threads. Redundant facts in a key only cost time.
+// The key contains some redundant facts, and no test can fail without them. Arrivals at
+// communicator inits and meetings follow from the blocked threads, and the pending events follow
+// from all other facts. A different order in the queue of a lock or launch queue is also reachable
+// by joining later, because waiting in a queue has no effect on other threads. Redundant facts in a
+// key only cost time.
 StateKey state_key(const Plan& plan, const State& state, const std::vector<Event>& pending,
                    bool mismatched) {
   Mixer mixer;

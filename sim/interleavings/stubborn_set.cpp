@@ -617,7 +617,7 @@ bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::ui
   return add_need_of_launch(actor, depth);
 }
 
-// Adds a need of the end of the actor's first launched op that is not done.
+// Adds an event that must precede the end of the actor's first launched op that is not done.
 bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
   const Actor& actor = plan_.actors[id];
   const StreamState& stream = state_->streams[actor.stream];
@@ -645,7 +645,7 @@ bool StubbornSets::add_start(StreamId stream) {
   return found != pending_->end() && add(static_cast<std::uint32_t>(found - pending_->begin()));
 }
 
-// Adds a need of the launch of the actor's next op.
+// Adds an event that must precede the launch of the actor's next op.
 bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   const Actor& actor = plan_.actors[id];
   const Thread& of = plan_.threads[actor.thread];
@@ -675,7 +675,8 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   return found && any;
 }
 
-// Adds the needs of a place in a device's launch queue: every running op there can free a place.
+// Adds the events that can free a place in a device's launch queue: every running op of the device
+// can free a place.
 bool StubbornSets::add_need_of_slots(DeviceId id, std::uint32_t depth) {
   const Device& device = plan_.devices[id];
   // Places reserved for threads that have not launched yet.
@@ -709,8 +710,8 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
   return add_need_of_lock(actor.lock, depth);
 }
 
-// Adds a need of the release of a lock. Only the holder releases the lock, so adds the holder's
-// next op.
+// Adds an event that must precede the release of a lock. Only the holder releases the lock, so adds
+// the holder's next op.
 bool StubbornSets::add_need_of_lock(LockId lock, std::uint32_t depth) {
   const ThreadId holder = state_->locks[lock].holder;
   if (!holder.valid() || !paired_[lock]) return false;

@@ -127,10 +127,10 @@ class StubbornSets {
   IdVector<ActorId, std::uint8_t> sends_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_end_;
-  std::vector<std::vector<Use>> users_;  // per resource
+  std::vector<std::vector<Use>> users_;  // per resource: its uses by actors
   IdVector<DeviceId, Resource> device_resources_;
   IdVector<ChannelId, std::vector<ActorId>> senders_;  // per any-rank channel: actors that send
-  IdVector<LockId, std::uint8_t> paired_;              // whether only the holder releases the lock
+  IdVector<LockId, std::uint8_t> paired_;              // per lock: 1 if only its holder releases it
 
   // Data of the current state:
   const State* state_ = nullptr;

@@ -2,8 +2,9 @@
 //
 // While edges are added, node numbers are computed. The ops of an actor that can be nodes (launched
 // and not done, and the next one) are consecutive: op k of actor a has the number first_node(a) + k
-// - done(a). All ranks follow, then the outside. A last pass keeps the nodes that exist or are
-// waited for. Memory and time are linear in the number of stuck ops plus edges.
+// - done(a). All ranks follow, then the outside. At the end, compact() keeps only the nodes of
+// unfinished ops, and the nodes that they wait for. Memory and time are linear in the number of
+// stuck ops plus edges.
 //
 // tests/twin tests the graph on random plans.
 #include "sim/wait_graph.hpp"
@@ -119,8 +120,9 @@ void WaitGraphBuilder::add_item(WaitKind kind, StreamId stream, std::uint32_t in
   add_op(kind, (*at).actor(), state_.op_at(stream, at));
 }
 
-// Makes the edges from index `before` on an ANY set: the op continues as soon as one wait ends.
-// Edges through the same op of a program are one alternative; a single alternative is not a choice.
+// Turns the edges with index `before` and above into an ANY set: the op continues as soon as one of
+// these waits ends. Edges through the same op of a program are one alternative; a single
+// alternative is not a choice.
 void WaitGraphBuilder::make_any_set(std::size_t before) {
   if (edges_.size() == before) return;
   const std::uint32_t first = edges_[before].to;
@@ -165,7 +167,7 @@ void WaitGraphBuilder::end_node() {
   edges_.erase(begin + static_cast<std::ptrdiff_t>(order.size()), edges_.end());
 }
 
-// 7.1 and 7.2: adds the edges of the ops in a stream.
+// Rules 7.1 and 7.2: adds the edges of the ops in a stream.
 void WaitGraphBuilder::add_launched_edges(StreamId id) {
   if (state_.streams[id].items.empty()) return;
   const ActorId head = state_.streams[id].items.front().actor();
@@ -227,7 +229,7 @@ void WaitGraphBuilder::add_peers(ActorId actor, std::uint32_t k) {
   }
 }
 
-// 10.6: adds an edge to the rank at the other end of the link.
+// Rule 10.6: adds an edge to the rank at the other end of the link.
 void WaitGraphBuilder::add_link(LinkId id) {
   const Link& link = plan_.links[id];
   const RankId other = link.second == from_rank_ ? link.first : link.second;
@@ -235,7 +237,7 @@ void WaitGraphBuilder::add_link(LinkId id) {
   if (!dead(other)) edges_.back().link = id;
 }
 
-// 7.5: adds the edges of a stream's head that waits for other streams.
+// Rule 7.5: adds the edges of a stream's head that waits for other streams.
 void WaitGraphBuilder::add_held_edges(StreamId id) {
   const StreamItem& head = state_.streams[id].items.front();
   const Actor& actor = plan_.actors[head.actor()];
@@ -262,7 +264,7 @@ void WaitGraphBuilder::add_held_edges(StreamId id) {
   }
 }
 
-// 9.6.1: adds the edges of a stream's head that lacks slots or a queue position.
+// Rule 9.6.1: adds the edges of a stream's head that lacks slots or a queue position.
 void WaitGraphBuilder::add_slot_edges(StreamId id) {
   const Stream& stream = plan_.streams[id];
   const Device& device = plan_.devices[stream.device];
@@ -323,7 +325,7 @@ void WaitGraphBuilder::add_record(WaitKind kind, SignalId id, std::uint32_t need
   PIPESIM_CHECK(false, {"signal", id.value});
 }
 
-// 9.6.4: adds the edges of a blocked host step.
+// Rule 9.6.4: adds the edges of a blocked host step.
 void WaitGraphBuilder::add_host_step_edges(ActorId id) {
   const Actor& actor = plan_.actors[id];
   switch (actor.role) {
@@ -380,7 +382,7 @@ void WaitGraphBuilder::add_holder(LockId id) {
   }
 }
 
-// 7.3 and 7.4: adds the edges of the next op of an actor or of a program.
+// Rules 7.3 and 7.4: adds the edges of the next op of an actor or of a program.
 void WaitGraphBuilder::add_next_edges(ActorId actor) {
   const std::uint32_t k = state_.actors[actor].launched;
   begin_node(actor, k);
@@ -491,7 +493,7 @@ void WaitGraphBuilder::add_register_edges(RegisterId id, std::uint32_t k) {
   add_unacknowledged(id, slot, kind);
 }
 
-// Adds the edges of `reg` that have not acknowledged `slot`, as far as the producer's thread has
+// Adds a wait for each edge of `reg` whose acknowledgement of `slot` the producer's thread has not
 // counted.
 void WaitGraphBuilder::add_unacknowledged(RegisterId reg, std::uint32_t slot, WaitKind kind) {
   const RankId rank = plan_.actors[plan_.registers[reg].producer].rank;

@@ -26,7 +26,7 @@ WaitKind kind_of(MeetingKind kind) {
 
 }  // namespace
 
-// 9.6.3: adds the edges of an actor's active calls.
+// Rule 9.6.3: adds the edges of an actor's active calls.
 void WaitGraphBuilder::add_calls(ActorId actor) {
   for (const CallId id : plan_.calls_of(actor)) {
     const CallStage stage = state_.calls[id];
@@ -272,7 +272,7 @@ void WaitGraphBuilder::add_meet_edges(ActorId id) {
   add_absent(plan_.needs[actor.needs], number);
 }
 
-// Adds edges to the ranks that have not come to the meeting for time `number`.
+// Adds edges to the ranks that have not come to the meeting for the `number`-th time.
 void WaitGraphBuilder::add_absent(const Need& need, std::uint32_t number) {
   const Meeting& meeting = plan_.meetings[need.meeting];
   const WaitKind kind = kind_of(meeting.kind);
