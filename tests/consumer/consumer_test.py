@@ -50,7 +50,8 @@ class Consumer(unittest.TestCase):
         cls.addClassCleanup(temporary.cleanup)
         folder = pathlib.Path(temporary.name).resolve()
         cls.project = folder / "a project"
-        # The library is used in another place than installed: no file may contain the first path.
+        # Moves the installed library to another folder: no installed file may contain the path of
+        # the first folder.
         installed = folder / "installed"
         run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", str(installed), cwd=folder)
         cls.prefix = installed.rename(folder / "moved")

@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Returns a job of two ranks. The gradient passes through `buffer`, which is on stream `forward`.
+// Returns a job of two ranks. `buffer` passes the output of `loss` to `reduce`, but runs on stream
+// `forward`.
 Graph step(std::uint32_t slots = 2) {
   GraphBuilder job("step", 2);
   job.micro_batches(3).group("tp").stream("forward").stream("backward");

@@ -37,14 +37,14 @@ DEFAULT_TEST = "the engine and the twin agree *"
 FLAGS = ["-std=c++20", "-O1", "-DNDEBUG", "-ffp-contract=off", "-w"]
 INCLUDE = re.compile(r'^#include "(sim/[^"]+)"', re.MULTILINE)
 
-# Limits of a test, which normally takes a few seconds. A fault can make a run endless, or fill the
-# memory. The limit is processor time: otherwise, a slow run on a busy machine would count as
+# Limits of a test, which normally takes a few seconds: a fault can make the test endless, or fill
+# the memory. SECONDS is processor time: otherwise, a slow run on a busy machine would count as
 # caught.
 SECONDS = 90
 BYTES = 2 << 30
 
-# Number of plans of which all interleavings are searched: fewer than in a normal run of the tests,
-# which has more time.
+# Environment of the tests, which sets the number of plans: PLANS for a run with a fault, FEW_PLANS
+# for a run without a fault.
 PLANS = {"PIPESIM_ORDERS_PLANS": "2000"}
 FEW_PLANS = {
     "PIPESIM_ORDERS_PLANS": "100",
@@ -126,7 +126,7 @@ def check(faults, path):
 
 
 def with_fault(source, changes):
-    """Returns the source with all changes made; no change sees the text of another."""
+    """Returns the source with all changes made; no change applies to text that another inserts."""
     text = ""
     done = 0
     for change in sorted(changes, key=lambda change: source.index(change.find)):

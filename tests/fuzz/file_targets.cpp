@@ -204,7 +204,8 @@ void algorithm(const std::string& bytes) {
   }
 }
 
-// The parts are rank 0, rank 1 and so on; the last part is record.json.
+// Reads a record and writes it as scenarios. The parts of the input are the files of rank 0, rank 1
+// and so on; the last part is record.json.
 void record(const std::string& bytes) {
   std::vector<std::string> texts = parts(bytes);
   std::vector<formats::RecordText> files = {

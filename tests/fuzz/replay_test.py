@@ -11,7 +11,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "1")  # number of mutations per input
-FEWEST = 20  # inputs per target; with fewer, corpus.py no longer finds its sources
+FEWEST = 20  # minimum of inputs per target; below it, corpus.py no longer finds its sources
 
 
 def main(replay):

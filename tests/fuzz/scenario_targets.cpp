@@ -186,7 +186,7 @@ void explain(const std::string& bytes) {
   viz::TraceWriter(graph, *run, timeline, flows).write([](std::string_view) {});
   for (const models::Expectation& expectation : scenario->expectations) {
     models::unmet(expectation, graph, *run);
-    if (parts(bytes).size() > 1) continue;  // the places refer to other files of the input
+    if (parts(bytes).size() > 1) continue;  // a place can be in another file of the input
     formats::update_figures(bytes, formats::figures_of(expectation, graph, *run, true));
   }
 }

@@ -41,7 +41,7 @@ void show(const models::Diagnostics& diagnostics, const std::string& text);
 /// Requires that a reader's output is a scenario without errors.
 void require_scenario(const std::string& text);
 
-/// Returns the files in an input, which lines "%%%" separate; at least one.
+/// Splits an input into its files, which are separated by lines "%%%". Returns at least one file.
 std::vector<std::string> parts(const std::string& bytes);
 
 }  // namespace pipesim::fuzz

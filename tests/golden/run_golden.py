@@ -40,7 +40,9 @@ def run(program, case, args, given):
 
 
 def run_commands(program, case, work):
-    """Returns (stdout, stderr, exit) of all lines of `commands`; all exits, if the exits differ."""
+    """Returns (stdout, stderr, exit) of all lines of `commands`. If the exit statuses of the lines
+    differ, `exit` is all of them, joined.
+    """
     stdout, stderr, exits = b"", b"", []
     version = run(program, case, ["--version"], {})[0].splitlines()[0].split()[-1]
     for line in (case / "commands").read_text(encoding="utf-8").splitlines():

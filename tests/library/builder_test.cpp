@@ -1,4 +1,4 @@
-// Task graphs that a program builds with GraphBuilder.
+// Tests of GraphBuilder, with which a user's C++ program builds task graphs.
 #include <chrono>
 #include <string>
 

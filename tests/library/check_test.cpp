@@ -1,4 +1,4 @@
-// `check` called from a program, for graphs and for scenario files.
+// Tests of check() and check_scenario(), which a user's C++ program calls.
 #include "pipesim/check.hpp"
 
 #include <chrono>
@@ -53,7 +53,7 @@ TEST_CASE("of a scenario in a file open choices are tried, both ways on each ran
   CHECK(check_scenario(path, {{"skip", "on"}}).proved());
   CHECK(check_scenario(path, {{"skip", "off"}}).proved());
   CHECK(check_scenario(path, {{"skip", "rank == 1"}}).answer == Answer::kHangCertain);
-  // A search of only one of the ways proves nothing.
+  // A check that stops after one of the settings leaves the job undecided.
   CheckOptions options;
   options.max_ways = 1;
   CHECK(check_scenario(path, {}, options).answer == Answer::kUndecided);
@@ -92,8 +92,8 @@ TEST_CASE("an answer says what it assumes, as the command does", "[library][chec
     CHECK(result.json.find("otherwise this can hang") != std::string::npos);
     CHECK(by_command.rfind(result.report, 0) == 0);
   }
-  // A changed graph exists only in one variant of the empty parts, so check does not check the
-  // other variant.
+  // A graph that a pass has changed exists for only one rule about empty parts, so check does not
+  // try the other rule.
   const CheckResult changed = check(run_passes(graph, "canonicalize"));
   CHECK(changed.json.find("otherwise this was not checked") != std::string::npos);
 }

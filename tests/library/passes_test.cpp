@@ -1,4 +1,4 @@
-// Passes, called from a program.
+// Tests of passes that a user's C++ program runs on task graphs.
 #include <string>
 
 #include "pipesim/catch2.hpp"

@@ -1,4 +1,4 @@
-// The results of a run, as a program sees them.
+// The results of run(), as a user's C++ program sees them.
 #include <chrono>
 #include <sstream>
 #include <string>

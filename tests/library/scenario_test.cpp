@@ -1,4 +1,4 @@
-// Scenarios loaded by a program. The tests run at the root of the sources.
+// Scenarios that a user's C++ program loads. The tests run at the root of the sources.
 #include <string>
 
 #include "pipesim/catch2.hpp"

@@ -37,7 +37,7 @@ std::vector<std::string> reports() {
 }  // namespace
 
 TEST_CASE("threads check side by side", "[library][threads]") {
-  // One scenario per method: a single run, no potential cycles, exploration and search.
+  // One scenario per method of check(): a single run, no potential cycles, exploration and search.
   const auto answers = [] {
     std::vector<std::string> found;
     for (const char* name : {"pipeline_1f1b", "two_groups_opposite_order", "swin_2x2x2",

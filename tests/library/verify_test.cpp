@@ -1,4 +1,4 @@
-// Verification of a collective algorithm that a program holds as text.
+// Tests of verify(), with which a user's C++ program verifies the text of a collective algorithm.
 #include "pipesim/verify.hpp"
 
 #include <algorithm>

@@ -13,7 +13,7 @@ using sim::StreamId;
 using sim::ThreadId;
 using sim::ThreadOrder;
 
-/// The parts of a stage's step.
+/// The sends and recvs in a step of a stage.
 enum class Part {
   kReceiveForward,
   kSendForward,
@@ -25,7 +25,7 @@ enum class Part {
 
 constexpr std::size_t kParts = 6;
 
-/// Returns the parts of stage `s`, in order.
+/// Returns the parts of a step of stage `s`, in order.
 std::vector<Part> parts_of(const OneFOneB& what, std::uint32_t s) {
   std::vector<Part> parts;
   const bool first = s == 0;
@@ -147,7 +147,7 @@ void add_rendezvous(sim::PlanBuilder& builder, std::vector<Stage>& stages) {
   call.communicator = builder.add_communicator(ranks, false, false);
   const auto with = [&](sim::CallKind kind, std::uint32_t peer) {
     call.kind = kind;
-    // Parts that the first or last stage lacks are never added.
+    // The first and the last stage lack a peer, but parts with this peer are never added.
     call.peer = RankId{std::min(peer, static_cast<std::uint32_t>(stages.size() - 1))};
     return call;
   };
@@ -236,7 +236,7 @@ sim::Plan collectives(std::uint32_t ranks, std::uint32_t count, bool ordered) {
       members[c].push_back({rank, ops.back()});
     }
     if (ordered) builder.set_program(thread, ops);
-    // An input for each collective, which arrives at any time.
+    // Adds an input for each collective; the input arrives at any time.
     for (std::uint32_t c = 0; c < count && !ordered; ++c) {
       sim::ActorSpec input;
       input.thread = builder.add_thread(rank, ThreadOrder::kArrival);

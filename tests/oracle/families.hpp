@@ -1,4 +1,4 @@
-// Plans that are equivalent to the hand-written models of this folder.
+// Plans that are equivalent to the hand-written SPIN models (*.pml) of this folder.
 #pragma once
 
 #include "sim/plan.hpp"

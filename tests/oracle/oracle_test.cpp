@@ -1,4 +1,4 @@
-// Compares our answers with SPIN, a model checker: whether a plan hangs in some interleaving, and
+// Compares pipesim with SPIN, a model checker: whether a plan hangs in some interleaving, and
 // whether in all. Plans are random and small; the outcome of many plans depends on the
 // interleaving.
 //
@@ -55,7 +55,7 @@ void draw_times(twin::Spec& spec, twin::Random& random) {
   }
 }
 
-/// Returns the ends of runs with random times.
+/// Returns whether some run with random times completes, and whether some run hangs.
 Verdict verdict_of_runs(const twin::Spec& spec, std::uint64_t seed) {
   Verdict verdict;
   twin::Random random(seed);
@@ -79,8 +79,7 @@ sim::Answer answer_of(const Verdict& verdict) {
   return verdict.completes ? sim::Answer::kHangPossible : sim::Answer::kHangCertain;
 }
 
-/// Settings of an exploration, compared with the default settings: without random walks first, or
-/// with every interleaving.
+/// Settings of an exploration: the defaults, no random walks, or every interleaving.
 struct Way {
   std::string name;
   std::uint32_t walks = 0;
@@ -103,8 +102,8 @@ sim::Exploration explore(const sim::Plan& plan, const Way& way) {
   return sim::explore(plan, options);
 }
 
-/// Whether the plan hangs in the hanging interleaving that `found` has; without one, in the plan's
-/// own times.
+/// Whether a replay of the hanging interleaving in `found` hangs; if `found` has none, whether a
+/// run in the plan's own times hangs.
 bool hangs_as_found(const sim::Plan& plan, const sim::Exploration& found) {
   sim::RunOptions options;
   if (!found.hang.empty()) options.order = &found.hang;

@@ -3,7 +3,7 @@
 // Its answer must be right with and without its reductions, and without random walks.
 //
 // PIPESIM_ORDERS_PLANS and PIPESIM_ORDERS_FIRST_SEED choose other plans. The default is 1,000
-// plans; the presets of CI compare 200.
+// plans; the test preset asan compares 100.
 #include "tests/orders/orders.hpp"
 
 #include <algorithm>

@@ -16,7 +16,7 @@
 namespace pipesim::twin {
 namespace {
 
-// Limits of the generic SPIN model, or lower.
+// Limits of a small plan: those of the generic SPIN model (tests/oracle/plan.pml), or lower.
 constexpr int kMaxHosts = 8;  // also the limit of communicators and collectives
 constexpr int kMaxCalls = 20;
 constexpr int kMaxActors = 24;

@@ -11,7 +11,7 @@ using testing::mistakes_in;
 
 namespace {
 
-// Runs a scenario in the reading contract; readings_test.cpp tests the other readings.
+// Runs a scenario in the reading contract; nccl_modes_test.cpp tests the other readings.
 models::Explanation explanation_of(const std::string& text) {
   return testing::explanation_of(text, {{"reading", "contract"}});
 }

@@ -42,7 +42,7 @@ Said said_of(const models::TaskGraph& graph) {
   return {report.usual.explanation.verdict, report.exploration.answer};
 }
 
-// Reading contract; readings_test.cpp tests first uses and buffers in the other readings.
+// The reading contract; nccl_modes_test.cpp tests first uses and buffers in the other readings.
 const Settings kContract = {{"reading", "contract"}};
 
 Said said(const std::string& text, Settings settings = {}) {

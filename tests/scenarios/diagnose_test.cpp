@@ -23,7 +23,8 @@ std::set<int> ranks_of_cycle(const json& report) {
   return ranks;
 }
 
-// Returns the lines "rank column done" of the table of completed forwards and backwards.
+// Returns lines such as "0 forward 2 of 4": the progress of each rank. `done` is the JSON key of
+// the number of finished ops.
 std::set<std::string> table(const json& report, const char* done) {
   std::set<std::string> rows;
   for (const json& rank : report["ranks"]) {
@@ -68,8 +69,8 @@ TEST_CASE("the logs of the Swin hang give its table and its ranks", "[diagnose]"
   CHECK(alone["root_ranks"].empty());
 }
 
-// In this hang (oneflow.md, section 3), rank 0 waits in the forward's all-gather of micro-batch 3,
-// rank 1 in the backward's all-gather of micro-batch 1.
+// In this hang, rank 0 waits in the forward's all-gather of micro-batch 3, rank 1 in the backward's
+// all-gather of micro-batch 1.
 TEST_CASE("the logs of the Swin hang are a scenario that hangs in the same collectives",
           "[diagnose]") {
   const testing::Folder folder;
@@ -111,7 +112,7 @@ TEST_CASE("a log of another run ends elsewhere, and of one that completes nothin
 namespace {
 
 // Writes the evidence as a scenario and checks that the scenario meets its own expectation. Returns
-// the end of the scenario's run.
+// the JSON report of the scenario's run.
 json run_of_evidence(const std::string& dumps, const testing::Folder& folder) {
   const std::string path = folder / "hang.yaml";
   const auto found =

@@ -1,4 +1,4 @@
-// Random jobs of host programs that hang, and the evidence of such real jobs: dumps, watchdog
+// Random jobs of host programs that hang, and evidence as real jobs leave it: dumps, watchdog
 // lines, a RAS report, stacks, launch logs. From any part of the evidence, `diagnose` blames only
 // roots of the simulation and ranks on its cycle.
 #include <algorithm>

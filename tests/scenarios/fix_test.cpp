@@ -68,7 +68,7 @@ TEST_CASE("fix: of deepep_beside_nccl the SMs that NCCL leaves", "[scenarios][fi
   CHECK(report["fixes"][0]["text"] == "one_order=on instead of off");
 }
 
-// Each change below alone removes the hang (oneflow.md 7.6). Communicators initialized at the start
+// Each change below alone removes the hang. Communicators initialized at the start
 // (#8263) do not: the wait for the initialization becomes a wait for the peer.
 TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]") {
   const Json report = fix("swin_2x2x2");

@@ -3,14 +3,14 @@
 // rules (docs/explanation/models.md) by hand; comments explain the derivations that are not
 // obvious.
 //
-// The letters are sections of ../shared/nccl_rules.md. Cases in other files:
+// The labels A1, A2 and so on number the cases by topic. Cases in other files:
 //
-//   A2  table of backends, device_id    readings_test.cpp
-//   A6  destroy                         readings_test.cpp
-//   B1  PCIe, several nodes, channels   readings_test.cpp
+//   A2  table of backends, device_id    nccl_modes_test.cpp
+//   A6  destroy                         nccl_modes_test.cpp
+//   B1  PCIe, several nodes, channels   nccl_modes_test.cpp
 //   B2  effects of a larger recv        device_rules_test.cpp
 //   B3  collectives come first          device_rules_test.cpp
-//   B5  reduce, gather, scatter, rings  readings_test.cpp
+//   B5  reduce, gather, scatter, rings  nccl_modes_test.cpp
 //   C2  records, waits, 32 queues       device_rules_test.cpp
 //   C3  three groups in a cycle         device_rules_test.cpp; tests/reports/rccl_2191.yaml
 //   D1  modes of messages               device_rules_test.cpp
@@ -647,7 +647,7 @@ TEST_CASE("cases C8: messages of a graph share a communicator", "[scenarios][cas
 
 TEST_CASE("cases C8: calls of a communicator have one order in a graph, too",
           "[scenarios][cases]") {
-  // The nodes of the graph have no other order across streams: case B4, without buffers.
+  // Across streams, only the communicator orders the nodes of the graph: case B4, without buffers.
   const auto with = [](const std::string& back) {
     std::vector<std::string> programs;
     std::string blocks = "blocks: {";

@@ -149,8 +149,8 @@ TEST_CASE("readings: the first message of a connection blocks the host of its se
   for (const models::Wait& wait : found.cycle)
     first = first || wait.kind == WaitKind::kFirstMessage;
   CHECK(first);
-  // Earlier messages have connected this direction; a connection in the other direction does not
-  // help.
+  // If earlier messages have connected the direction of the message, nothing hangs; a connection in
+  // the other direction does not help.
   CHECK(verdicts(scenario({send(1) + ", " + reduce("dp") + ", " + zero,
                            recv(0) + ", " + reduce("dp") + ", " + one},
                           "pp: all, dp: all")) == "ok ok ok");
@@ -501,7 +501,7 @@ TEST_CASE("readings: in a group, messages of a gather are of an epoch", "[scenar
 }
 
 TEST_CASE("readings: in a gather each rank connects with the root only", "[scenarios][readings]") {
-  // Rank 2 reaches the gather only after rank 1 has passed it.
+  // Rank 2 reaches the gather only after rank 1 has left it.
   const auto with = [](const std::string& call) {
     return verdicts(
         scenario({reduce("w") + ", " + call, reduce("w") + ", " + call + ", " + reduce("x"),
@@ -523,8 +523,8 @@ TEST_CASE("readings: a gather of no bytes, or of one rank, waits for nobody",
 }
 
 TEST_CASE("readings: a gather takes the time that its root's port needs", "[scenarios][readings]") {
-  // Each of three ranks sends 1 GB over 1 GB/s to the root; in a scatter, the root sends 1 GB of
-  // its 4 GB to each rank.
+  // In a gather, three ranks send 1 GB each to the root, over 1 GB/s. In a scatter, the root sends
+  // each of them 1 GB of its 4 GB.
   const std::string cluster =
       "cluster: {devices: 4, links: {nvlink: {latency: 0s, bandwidth: 1GB/s}}}\n";
   const auto with = [&](const std::string& call) {

@@ -14,7 +14,7 @@ using testing::mistakes_in;
 
 namespace {
 
-// Runs a scenario in the reading contract; readings_test.cpp tests the other readings.
+// Runs a scenario in the reading contract; nccl_modes_test.cpp tests the other readings.
 models::Explanation explanation_of(const std::string& text) {
   return testing::explanation_of(text, {{"reading", "contract"}});
 }
@@ -100,7 +100,8 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
   CHECK(size.mismatches[0].message);
   CHECK(size.mismatches[0].first.rank == 0);
   CHECK(size.mismatches[0].differences == std::vector<std::string>{"8 B and 4 B"});
-  // The two messages have the same size, and are received in the other order: only the tags differ.
+  // The two messages have the same size, and are received in the opposite order: only the tags
+  // differ.
   const auto both = [](const char* call, const char* end, const char* a, const char* b) {
     const std::string start = std::string(call) + ": g, " + end + ", bytes: 4B, tag: ";
     return step(start + a) + step(start + b);
@@ -208,7 +209,7 @@ TEST_CASE("calls of a group to one rank keep their order", "[scenarios][programs
 
 TEST_CASE("a communicator that is made at first use blocks the host until all ranks come",
           "[scenarios][programs]") {
-  // Each rank initializes another communicator first, and its host never reaches the second.
+  // Each rank initializes a different communicator first, so neither host reaches its second call.
   const std::string zero = step("all_reduce: g") + step("all_reduce: h");
   const std::string one = step("all_reduce: h") + step("all_reduce: g");
   const Explanation lazy =

@@ -39,8 +39,8 @@ struct Case {
   std::int64_t v() const { return shape.chunks; }
 };
 
-// Returns every size and cost of one kind of schedule, for p ranks and at least `least` times p
-// micro-batches.
+// Returns cases of one kind of schedule, each with all costs, for several numbers p of ranks. The
+// number of micro-batches is a multiple of p, at least `least` times p.
 std::vector<Case> cases(ScheduleKind kind, std::uint32_t chunks, std::uint32_t least = 1) {
   std::vector<Case> result;
   for (const std::uint32_t p : {2U, 4U, 6U, 8U}) {
@@ -199,8 +199,8 @@ TEST_CASE("Chimera is idle and holds as published; longer backwards cost each un
           CHECK(run.idle[at] == (d - 2) * (c.b() + (units - 1) * (c.b() - c.f)));
           CHECK(run.peaks[at] == d / 2 + 1 + std::min<std::int64_t>(rank, d - 1 - rank));
         }
-        // The paper gives (D - 2) / (2N + D - 2) of the time if B = F, and (D - 2) / (3N/2 + D - 2)
-        // for one unit if B = 2F.
+        // The paper gives the idle share of the time: (D - 2) / (2N + D - 2) if B = F and, for one
+        // unit, (D - 2) / (3N/2 + D - 2) if B = 2F.
         if (c.b() == c.f) CHECK(run.idle[0] * (2 * n + d - 2) == run.makespan * (d - 2));
         if (c.b() == 2 * c.f && units == 1) {
           CHECK(run.idle[0] * (3 * n + 2 * d - 4) == run.makespan * 2 * (d - 2));

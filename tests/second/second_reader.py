@@ -365,8 +365,8 @@ class Reader:
         return found
 
     def messages_with_root(self, rank, call):
-        """Returns the sends and recvs of a call with a root. An empty call, or a rank alone, stays
-        a call."""
+        """Returns the sends and recvs of a call with a root. A call without bytes, or of a
+        single rank, stays a call."""
         kind = next(iter(call))
         group = call[kind]
         members = self.groups[group][self.list_of(group, rank)]

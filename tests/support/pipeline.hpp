@@ -1,4 +1,4 @@
-// Runs of pipeline schedules in tests, and their costs for comparison.
+// Runs of pipeline schedules in tests, and their results for comparison.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace pipesim::testing {
 
-// The costs of a schedule's run.
+// The time of a schedule's run, and the idle time and the maximum number of activations of each
+// rank.
 struct Found {
   std::int64_t makespan = 0;
   std::vector<std::int64_t> idle;

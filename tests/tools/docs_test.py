@@ -23,7 +23,7 @@ def anchors(markdown):
 
 
 def rules_of_lint():
-    """Returns the names of lint's rules by their constants, without the k."""
+    """Returns the names of lint's rules, by the names of their constants without the k."""
     header = read("features/lint/lint_rules.hpp")
     return dict(re.findall(r'inline constexpr std::string_view k(\w+) = "([\w-]+)";', header))
 

@@ -103,7 +103,8 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.run_it("check", "record").returncode, 0)
 
     def test_many_changes(self):
-        # A search among all earlier changes took more than a minute.
+        # The program must not compare each change with all earlier ones, which takes more than a
+        # minute.
         new = "".join("  +a%d: {source: 1}\n" % i for i in range(100_000))
         patch = self.write("patch.yaml", "patch: 1\nactors:\n" + new + "  a: ~\n  +a: {source: 2}\n")
         scenario = self.write("scenario.yaml", "schema: 1\nactors: {a: {source: 1}}\n")

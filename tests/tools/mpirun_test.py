@@ -1,4 +1,5 @@
-"""mpirun spreads a sweep over processes, which derive their shard from it (docs/how-to/sweep.md).
+"""mpirun spreads a sweep over processes, each of which takes its shard from the environment
+(docs/how-to/sweep.md).
 
 mpirun_test.py PROGRAM
 """

@@ -105,7 +105,7 @@ class Package(unittest.TestCase):
         if OPTIONS.flags:
             self.skipTest("made with flags of somebody, such as those of sanitizers")
         ignored = []
-        # The user asked for this place, or the build folder is older than the current default.
+        # The user asked for lib/pkgconfig, or the build folder is older than the current default.
         if (self.usr / "lib/pkgconfig").exists():
             ignored = ["--suppress-tags", "pkg-config-unavailable-for-cross-compilation"]
         run(

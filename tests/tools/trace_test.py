@@ -129,7 +129,7 @@ class Checker:
                 self.case.assertIn((pid, tid), named[what])
 
     def check_nesting(self):
-        """Slices of a thread nest; the file has the outer slice first."""
+        """Checks that slices of a thread nest, and that the file has the outer slice first."""
         for lane in self.lanes.values():
             open_slices = []
             last = 0
@@ -228,9 +228,10 @@ class Checker:
 
 
 def stragglers(traces, count):
-    """Returns the stragglers of one step like HTA's find_stragglers_with_late_start_comm_kernels:
-    the ranks whose last long collective starts last, on the stream and of the name with the largest
-    difference in length."""
+    """Finds the stragglers of one step like HTA's find_stragglers_with_late_start_comm_kernels:
+    takes each rank's last collective of each kernel name and stream, selects the name and stream
+    whose collectives differ most in length, and returns the `count` ranks that start theirs last.
+    """
     last, begin, end = {}, None, None
     for rank, trace in traces.items():
         slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]

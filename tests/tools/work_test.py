@@ -1,5 +1,5 @@
-"""Growth of work with the input, in instructions: a number of calls takes about the same number of
-instructions, however the calls are spread over ranks and steps.
+"""Growth of work with the input, in instructions: a given number of calls takes about the same
+number of instructions, however the calls are spread over ranks and steps.
 
     work_test.py PROGRAM
 

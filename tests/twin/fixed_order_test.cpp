@@ -40,7 +40,7 @@ sim::Plan random_plan(std::uint64_t seed) {
   return twin::to_plan(spec);
 }
 
-// Compares the states that two completed runs leave, except queues and lines, which are empty.
+// Compares the states after two completed runs, except queues and lines, which are then empty.
 void check_same_state(const sim::Plan& plan, const sim::State& a, const sim::State& b) {
   for (const sim::ActorId id : ids_of(plan.actors)) {
     CHECK(a.actors[id].launched == b.actors[id].launched);
@@ -111,7 +111,7 @@ TEST_CASE("runs in fixed order agree with the event engine on random plans", "[t
     INFO("seed " << seed);
     REQUIRE(good);
     check_same(plan, *outcome, events);
-    // Keeps only the last times of every second actor.
+    // For every second actor, keeps only the times of its last op.
     sim::RunOptions fewer = options;
     for (const sim::ActorId id : ids_of(plan.actors)) {
       if (id.value % 2 == 0) fewer.last_times_of.push_back(id);
@@ -161,8 +161,8 @@ TEST_CASE("by hand: a launch queue of a device in fixed order", "[twin]") {
   check_same(plan, *outcome, sim::run(plan, options));
 }
 
-// The second and the third actor wait for the first; the third still needs ends that the second has
-// already passed.
+// Op k of `second`, and also op k of `third`, waits for op k of `first`. `third` runs last, so it
+// still needs ends of ops for which `second` has already waited.
 TEST_CASE("by hand: two ops may wait for one in fixed order", "[twin]") {
   twin::Sketch sketch;
   const int thread = sketch.add_program();

@@ -184,8 +184,8 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
 }
 
 // Returns the edges in an order that fits both registers and actors, because a Spec has only one
-// list of edges. The plan has an order for each. Lowering adds edges consumer by consumer, so the
-// consumers' order fits both.
+// list of edges. The plan lists the edges of each register and of each actor in separate orders.
+// Lowering adds edges consumer by consumer, so the consumers' order fits both.
 std::vector<sim::EdgeId> edges_in_order(const sim::Plan& plan) {
   std::vector<sim::EdgeId> order;
   for (const sim::ActorId id : ids_of(plan.actors)) {

@@ -95,7 +95,8 @@ class Plain {
     return std::max<Number>(0, base + (size - 1) * each);
   }
 
-  // Returns the longer of the two times for these bytes, compared as unsigned 64-bit numbers.
+  // Returns the longer of the times that these bytes take on the cpu and on the nic, compared as
+  // unsigned 64-bit numbers.
   Number longer(Number size) const {
     const auto a = static_cast<std::uint64_t>((size - 1) * with_.overhead_per_byte_ns);
     const auto b = static_cast<std::uint64_t>((size - 1) * with_.gap_per_byte_ns);

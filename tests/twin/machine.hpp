@@ -51,7 +51,7 @@ struct Message {
 struct Entry {
   std::optional<Op> op;
   std::optional<Message> acknowledgement;  // acknowledgement of an input used in place [4.4]
-  int communicator = -1;                   // initialization that waits for the devices [3.3]
+  int communicator = -1;                   // communicator whose init waits for this mark [3.3]
   int synchronizes = -1;                   // the thread that waits for the mark [9.1]
 };
 
@@ -105,12 +105,12 @@ struct ThreadState {
   bool wake_is_due = false;  // whether the event list holds a wake-up of the thread
   bool running = false;      // whether the thread's wake-up runs now
   std::optional<Blocked> blocked;
-  std::deque<Message> inbox;     // order arrival
+  std::deque<Message> inbox;     // order arrival: unread messages
   int at = -1;                   // order arrival: the current actor
   int position = 0;              // order program: index of the thread's next op
-  std::set<int> streams_marked;  // streams it synchronizes with whose marks are queued [9.1]
+  std::set<int> streams_marked;  // streams with a queued mark of its synchronize step [9.1]
   std::vector<Coming> waits_at;  // meetings at which the thread waits [9.7]
-  bool has_come = false;         // whether its step of role kMeet has come to the meeting
+  bool has_come = false;         // whether the thread, in a kMeet step, has come to the meeting
   std::int64_t entered = 0;      // when the thread entered its current op
 
   bool idle() const { return !wake_is_due && !running && !blocked; }
@@ -152,7 +152,7 @@ struct Waiter {
 
 struct SignalState {
   int fired = 0;
-  std::vector<Op> records;  // launched, in order; fired[i] comes from records[i]
+  std::vector<Op> records;  // launched records, in order; firing i comes from records[i]
   std::vector<Waiter> threads;
   std::vector<Waiter> streams;
 };
@@ -198,7 +198,7 @@ struct ChannelKey {
 /// at a time.
 struct ChannelState {
   std::deque<CallRef> messages;
-  std::set<CallRef> in_buffer;     // sends with steps that run or wait as messages
+  std::set<CallRef> in_buffer;     // sends that hold buffer steps: they run, or wait as messages
   std::optional<CallRef> send;     // the send that waits for free steps or for a recv
   std::optional<CallRef> receive;  // the recv that has no message and no send yet
   std::deque<std::int64_t> came;   // arrival time of each message, then of the waiting send
@@ -316,7 +316,7 @@ class Machine {
   // Returns the first communicator that the op must initialize.
   std::optional<int> missing_communicator(Op op) const;
   std::vector<int> ranks_of(const MeetingKey& meeting) const;  // [9.7]
-  bool will_come(int actor, const MeetingKey& meeting) const;  // whether the next op comes again
+  bool will_come(int actor, const MeetingKey& meeting) const;  // whether the next op comes to it
   int times_come(const MeetingKey& meeting, int rank) const;
   bool is_on_limited_device(int stream) const;  // whether the stream is on a limited device [5.3]
   bool needs_slot(Op op) const;
@@ -378,7 +378,7 @@ class Machine {
   std::map<std::pair<MeetingKey, std::pair<int, int>>, int> connections;
   std::map<Op, std::vector<CallState>> calls;  // call states of ops that have started
   std::map<Op, int> needs;                     // number of firings that a `wait` op needs
-  /// The ops on the stream that an op stays behind when the op was launched, by this op [5.4].
+  /// By op that stays behind a stream: the ops that were on that stream at its launch [5.4].
   std::map<Op, std::vector<Op>> stays_behind;
   std::vector<Mismatch> mismatches;
   std::vector<RankState> ranks;

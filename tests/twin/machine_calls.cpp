@@ -28,8 +28,8 @@ bool Machine::is_held_back(CallRef ref) const {
   return false;
 }
 
-/// Returns the stage of a call. Each collective call has its own stage; the epochs of sends and
-/// recvs follow.
+/// Returns the stage of a call among the calls of its op on its communicator. Each collective call
+/// has its own stage; the sends and recvs follow, one stage per epoch.
 int Machine::stage_of(CallRef ref) const {
   const Call& call = call_of(ref);
   int collectives_before = 0;

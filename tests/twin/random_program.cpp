@@ -728,7 +728,7 @@ class ProgramGenerator {
   std::vector<std::vector<int>> threads_;  // by rank: threads with programs of steps
   std::vector<std::vector<int>> streams_;
   std::vector<std::vector<int>> lists_;  // steps by thread
-  std::vector<int> lock_is_held_;        // 0 or 1
+  std::vector<int> lock_is_held_;        // by lock: 1 while an operation holds it
   std::vector<int> signal_streams_;
   std::vector<int> sets_;  // number of sets, by event
   int first_communicator_ = 0;

@@ -126,7 +126,7 @@ struct Actor {
   int collective = -1;
   Role role = Role::kOp;
   int signal = -1;                // event of kRecord, kWait, kAwait, kSet
-  int times = 0;                  // kAwait of an event that hosts set: number of sets needed
+  int times = 0;                  // kAwait of an event that hosts set: number of sets to wait for
   int lock = -1;                  // lock of kLock, kUnlock
   int communicator = -1;          // communicator of kCreate, and perhaps of kMeet
   int meeting = -1;               // meeting of kMeet
@@ -137,7 +137,7 @@ struct Actor {
   int dies_at = -1;               // index of the op instead of which its rank dies; -1: none
   int fails_at = -1;              // index of the kOp op that fails; -1: none
   int kernel_slots = 1;           // kernel slots of kOp and kCalls [5.3]
-  int gang = 1;                   // slots taken at once
+  int gang = 1;                   // kernel slots that an op takes at once
   std::int64_t timeout = 0;       // timeout of a host step; 0: none
   std::string kind;               // reason why the generator made it; only for statistics and dumps
 };
@@ -169,8 +169,7 @@ struct Collective {
   std::vector<Member> members;
 };
 
-/// A communicator. Of its links and of its times for faults and timeouts [10], -1 means no link, 0
-/// no time.
+/// A communicator. A link of -1 means no link; a time of 0 means no timeout [10].
 struct Communicator {
   std::vector<int> ranks;  // ascending
   bool at_first_use = false;

@@ -35,7 +35,7 @@ struct Result {
   std::vector<Mismatch> mismatches;  // in recording order
   std::vector<Died> deaths;          // sorted by time
   std::uint64_t fingerprint = 0;
-  std::set<std::string> branches;  // rare branches of the rules
+  std::set<std::string> branches;  // rare branches of the rules that the run took
 };
 
 /// Runs a plan by the rules. Throws std::logic_error for a run with the verdict "limit", which the

@@ -63,7 +63,7 @@ def pythons():
 
 
 def with_torch():
-    """Returns the interpreters with torch: the system's, and the one for the tests of the
+    """Returns the interpreters with torch: the system's, and those for the tests of the
     recorder.
     """
     candidates = ["/usr/bin/python3", *glob.glob(str(ROOT / "build/torch-*/bin/python"))]

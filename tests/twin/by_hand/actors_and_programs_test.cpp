@@ -83,8 +83,8 @@ TEST_CASE("twin by hand: collectives in opposite orders deadlock", "[twin]") {
 }
 
 // Item 0 arrives at time 7, item 1 never arrives. When op 0 ends at time 17, the thread is blocked
-// in op 1 of the source. So the thread does not read the message to the consumer, which is on the
-// same thread and whose message leaves at the end of op 0.
+// in op 1 of the source. So the thread does not read op 0's message to the consumer, which is on
+// the same thread. The message leaves at the end of op 0.
 TEST_CASE("twin by hand: a source without items starves who shares its thread", "[twin]") {
   Sketch sketch;
   const int thread = sketch.add_thread();
@@ -140,8 +140,8 @@ TEST_CASE("twin by hand: the streams of a device share a launch queue", "[twin]"
 }
 
 // One thread, three ops with overhead 3 on a stream with a launch queue of two; each op takes 10.
-// Launches are at times 3 and 6. The third op has passed its overhead at time 9 and waits for the
-// end of the first op at time 13. Only then does the thread read the start message of a second
+// Launches are at times 3 and 6. The overhead of the third op ends at time 9, and its launch waits
+// until the first op ends at time 13. Only then does the thread read the start message of a second
 // actor. This actor blocks the thread from its launch at time 13 to its end: 13-15 on its own
 // stream.
 TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "[twin]") {
@@ -174,9 +174,9 @@ TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "
 // A source S (takes 4, one slot) feeds a repeat R, which has two ops per slot (takes 1) and drains
 // its two slots every two ops. A pack P (takes 2) fills its slot every second op; the end E (takes
 // 1) reads this slot. Each actor has its own thread and stream. S0 0-4. R0 and R1 are launched at
-// time 4: 4-5, 5-6; R1 acknowledges at time 6: S1 6-10. P0 5-7, P1 is launched at time 6: 7-9. The
-// number of R2 is a multiple of two, so R2 waits until both slots of R are free at time 9, and for
-// S1 until time 10. E0 9-10. R2 10-11, R3 11-12, P2 11-13, P3 13-15, E1 15-16.
+// time 4: 4-5, 5-6; R1 acknowledges at time 6: S1 6-10. P0 5-7, P1 is launched at time 6: 7-9. R
+// drains before R2, so R2 waits until both slots of R are free at time 9, and for S1 until time 10.
+// E0 9-10. R2 10-11, R3 11-12, P2 11-13, P3 13-15, E1 15-16.
 TEST_CASE("twin by hand: repeat drains, pack fills a slot every second act", "[twin]") {
   Sketch sketch;
   const int s = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 4, 2);
@@ -578,9 +578,9 @@ TEST_CASE("twin by hand: tags step with each act", "[twin]") {
         std::vector<Mismatch>{{true, {send, 1}, {receive, 1}}, {true, {send, 2}, {receive, 2}}});
 }
 
-// Compares with the numbers of section 8, which other tools computed. The first plan has one op (0,
-// 0, 0, 0, 10) on rank 0. The second plan adds an idle rank 1, and the ops (0, 0, 0, 0, 20) and (2,
-// 0, 0, 20, 25) of rank 2.
+// Compares with the fingerprints of section 8, which other tools computed from words (a, k, launch,
+// start, end) of ops. The first plan has the op (0, 0, 0, 0, 10) on rank 0. The second plan adds an
+// idle rank 1, and rank 2 with the ops (0, 0, 0, 0, 20) and (2, 0, 0, 20, 25).
 TEST_CASE("twin by hand: the fingerprint is that of section 8", "[twin]") {
   Sketch one;
   one.add_actor(one.add_thread(), one.add_stream(), 10, 1);

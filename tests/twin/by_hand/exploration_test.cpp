@@ -227,8 +227,8 @@ TEST_CASE("by hand: the order of launches on a stream is that of messages", "[tw
   check_some_hang(sketch.spec);
 }
 
-// The collectives are on separate streams, but of a device whose hardware queue each op holds to
-// its end.
+// The collectives are on separate streams of a device with one hardware queue, which each op holds
+// to its end.
 TEST_CASE("by hand: the order of launches on a device is that of messages", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int left = sketch.add_stream(0);
@@ -423,8 +423,9 @@ TEST_CASE("by hand: an acknowledgement in place goes before or after a message",
   check_some_hang(sketch.spec);
 }
 
-// The positions of the threads do not show which thread holds the lock: `other` releases it before
-// or after the second attempt to take it.
+// Thread `twice` takes the lock, and later tries to take it again; `other` releases the lock before
+// or after this second attempt. The positions of the threads do not show which thread holds the
+// lock.
 TEST_CASE("by hand: who holds a lock is part of a state", "[twin]") {
   Sketch sketch;
   const int twice = sketch.add_program();
@@ -526,8 +527,8 @@ TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", 
   check_some_hang(sketch.spec);
 }
 
-// If the thread reaches `told` first, another thread can launch an op on the stream of `other`
-// before `other` is launched.
+// If thread 0 reaches `told` before `other`, another thread can launch `between` on the stream of
+// `other` before `other` is launched.
 TEST_CASE("by hand: another thread may launch between two launches of a thread", "[twin]") {
   for (const bool other_first : {false, true}) {
     Sketch sketch = two_arrival_ranks();

@@ -258,7 +258,7 @@ TEST_CASE("twin by hand: what runs over a link that goes down hangs", "[twin]") 
   CHECK(before.verdict == Verdict::kCrashed);
 }
 
-// The link is down from time 10 on. A send of 6 that meets its recv at time 5 hangs. The link of
+// The link goes down at time 10. A send of 6 that meets its recv at time 5 hangs. The link of
 // the send counts; the link of the recv counts only if the send has no link. A buffered send of 10
 // hangs alone; a message that is already buffered is received over no link.
 TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
@@ -286,8 +286,8 @@ TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
         Lines{"act 0#0 -> rank 1: failed link", "act 2#0 -> act 0#0: peer of a message"});
 }
 
-// Rank 0 cannot arrive at time 5, because its link is down; rank 1 waits for rank 0 from time 7 on.
-// At time 4, rank 0 arrives in time. If a second thread of rank 0 arrives at time 0, the
+// Rank 0 cannot arrive at time 5, because its link is down; rank 1 arrives at time 7 and waits for
+// rank 0. At time 4, rank 0 arrives in time. If a second thread of rank 0 arrives at time 0, the
 // communicator is initialized at time 7, but the first thread stays blocked.
 TEST_CASE("twin by hand: a rank does not arrive at a creation over a link that is down", "[twin]") {
   Sketch sketch = two_ranks();
@@ -422,7 +422,7 @@ TEST_CASE("twin by hand: the launcher ends the host of a dead rank", "[twin]") {
 }
 
 // Four timers are due at time 10: a timeout of a thread of rank 0; the watchdog of rank 1; a link
-// error of rank 2, whose buffered send hangs from time 0 on; and the death of rank 3 in the list.
+// error of rank 2, whose buffered send has hung since time 0; and the death of rank 3 in the list.
 TEST_CASE("twin by hand: timers of one time come in their order", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 4;

@@ -92,7 +92,8 @@ TEST_CASE("free durations are of every magnitude", "[sim][jitter]") {
     below_100 += ns < 100 ? 1 : 0;
     above_100k += ns > 100'000 ? 1 : 0;
   }
-  // Octave 5 or less comes from 21 of the 144 pairs of halves, octave 17 or more from another 21.
+  // The exponent o of section 11 is at most 5 for 21 of the 144 pairs (g mod 12, h mod 12), and at
+  // least 17 for another 21.
   CHECK(below_100 > 130);
   CHECK(above_100k > 100);
 }

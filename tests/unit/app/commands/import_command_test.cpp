@@ -22,7 +22,7 @@ const std::string kLowered =
     "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
     "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n";
 
-// The empty slot lets rank 0 send twice before rank 1 starts.
+// kRows lowered by its slots: the empty slot lets rank 0 send twice before rank 1 starts.
 const std::string kLoweredWithSlots =
     "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
     "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n";

@@ -431,8 +431,8 @@ TEST_CASE("a step of many chunks needs more slots the larger the message",
   for (const int rank : {0, 1}) {
     of.ranks.push_back({{1 - rank, 1 - rank, 0, {{"s", "i0", "i0", 8}, {"rrc", "i0", "i0", 8}}}});
   }
-  // The 8 chunks need more than 2 slots if only 3 chunks fit in a slot, which is the case for
-  // chunks of at least 2 MiB / 4 + 1 bytes.
+  // If only 3 of the 8 chunks fit in a slot, they need 3 slots, but the channel has 2. Only 3
+  // chunks fit in a slot if each has more than 2 MiB / 4 bytes.
   models::VerifyReport report = models::verify(read(of), {});
   CHECK(report.verdict == AlgoVerdict::kHangsForLarge);
   CHECK(report.hangs_from == (std::uint64_t{2} << 20) / 4 * 8 + 1);

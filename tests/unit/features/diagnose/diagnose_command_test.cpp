@@ -204,7 +204,7 @@ TEST_CASE("ends of all kinds are compared", "[app][diagnose_command]") {
   const auto fixed = command({"compare", log, swin, "--set", "bwd_dst_buffer=backward"});
   CHECK(fixed.code == 1);
   CHECK(contains(fixed.out, "  the verdicts differ\n"));
-  // The run finishes all four micro-batches, the log only two (oneflow.md, section 3).
+  // The run finishes all four micro-batches, the log only two.
   CHECK(contains(fixed.out,
                  "  rank 0 F3: entered 2 and launched 2 in the log, 4 and 4 in the run\n"));
   // The two logs end in different steps: `compare` compares the positions of ranks, not numbers of

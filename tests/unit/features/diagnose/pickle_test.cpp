@@ -1,5 +1,5 @@
-// The tests contain pickles byte by byte, as `pickle.dumps(..., protocol=N)` of Python 3.11 writes
-// them. The reader refuses the opcodes that make `pickle.loads` run code.
+// The tests contain pickles byte by byte, most of them as `pickle.dumps(..., protocol=N)` of Python
+// 3.11 writes them. The reader refuses the opcodes that make `pickle.loads` run code.
 #include "features/diagnose/pickle.hpp"
 
 #include <string>
@@ -102,7 +102,8 @@ TEST_CASE("nothing is imported, called or built", "[formats][pickle]") {
       "refused: this pickle imports or calls code, which a Flight Recorder dump never does; "
       "nothing "
       "was executed";
-  // Pickles of os.system("true"), as three protocols encode the call.
+  // Pickles that call os.system("true"), in protocols 0 and 4; then each other opcode that is
+  // refused.
   CHECK(read("cos\nsystem\n(S'true'\ntR.") == "byte 0: " + refused);
   CHECK(read(bytes("\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system"
                    "\x94\x93\x94\x8c\x04true\x94\x85\x94R\x94.")) == "byte 28: " + refused);

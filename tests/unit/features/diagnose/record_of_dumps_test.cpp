@@ -1,5 +1,5 @@
 // Programs made from the dumps of completed jobs. The expected programs follow from the ranks'
-// calls. Of PyTorch's own dumps, those are used whose calls match according to its analyzer.
+// calls. The tests use those of PyTorch's own dumps whose calls match according to its analyzer.
 #include "features/diagnose/record_of_dumps.hpp"
 
 #include <string>

@@ -469,7 +469,8 @@ programs:
   CHECK(contains(result.out, "  rank 3 skips recv pp (b.py:1)\n   note   may change"));
 }
 
-// Each rank starts with another communicator, so no swap of two calls on one rank helps.
+// Each rank makes its first call on a different communicator, so no swap of two calls on one rank
+// helps.
 TEST_CASE("fix: one order of three communicators on all ranks", "[app][fix]") {
   const std::string program = R"(schema: 1
 name: rotated

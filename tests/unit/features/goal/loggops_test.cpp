@@ -61,7 +61,7 @@ TEST_CASE("a rendezvous holds what depends on it until the receive is met", "[si
                       "rank 1 {\nw: calc 500\nr: recv 51b from 0\nr requires w\n}\n");
   CHECK(ran.start(2) == 60);  // an op that does not depend on the send does not wait
   // The cpu of rank 1 computes until time 500, then receives the message for 10 + 50 * 2. The recv
-  // is also posted at time 500, after the message, which is earlier in turn.
+  // is posted at time 500, but after the message takes its turn.
   CHECK(ran.done(0) == 500);
   CHECK(ran.start(1) == 500);
   CHECK(ran.done(4) == 610);

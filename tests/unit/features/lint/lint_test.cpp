@@ -51,7 +51,7 @@ actors:
   CHECK(findings.front().advice == "put 'buffer' on stream 'backward'");
 
   CHECK(lint(with(text, "buffer: {stream: forward", "buffer: {stream: backward")).empty());
-  // The producer or the consumer is on the same stream.
+  // The producer or the consumer is on the stream of the buffer.
   CHECK(lint(with(text, "loss:   {", "loss:   {stream: forward, ")).empty());
   CHECK(lint(with(text, "grad:   {stream: backward", "grad:   {stream: forward")).empty());
   // No op on the buffer's stream waits for peers.

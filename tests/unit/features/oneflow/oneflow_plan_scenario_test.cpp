@@ -188,7 +188,7 @@ TEST_CASE("the dump of the Swin job hangs in the known cycle", "[formats][oneflo
 // The times are worked out by hand. Repeat of rank 0 has 4 credits although its register_num is 1,
 // so its four ops run before fw#1, which runs from 4 to 14 us. After fw#1: buffer 1 us, D2H 2,
 // COMM_NET 5, H2D 2, bw 10, then the collective 10. The end of the collective lets the next fw
-// start, because fw has one slot. That makes four iterations of 40 us from 4 us on, and 1 us for
+// start, because fw has one slot. That makes four iterations of 40 us after 4 us, and 1 us for
 // the Acc after the last iteration.
 TEST_CASE("a plan of two ranks takes the time that its credits give it",
           "[formats][oneflow_plan]") {

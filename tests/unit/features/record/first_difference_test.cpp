@@ -39,10 +39,8 @@ std::string calls(const std::vector<std::string>& words) {
 const std::string kFinished = "{\"end\": \"finished\"}\n";
 const std::string kQuiescent = "{\"end\": \"cut\", \"why\": \"rest\"}\n";
 
-// Returns the call number of the first difference, its sides, and the number of the mismatch, as "3
-// [0: train.py:1
-//
-// 1: train.py:2] 5".
+// Returns the call number of the first difference, its sides, and the number of the mismatch, as
+// "1 [0 train.py:1 step | 1 train.py:2 step] 2"; or "none".
 std::string found(const std::vector<std::string>& ranks) {
   const auto difference = models::first_difference(record_of("gloo", ranks));
   if (!difference) return "none";

@@ -56,7 +56,7 @@ TEST_CASE("a parameter that is wrong is one mistake, not one for each use",
 TEST_CASE("aliases may not stand for more than anybody writes", "[formats][scenario_reader]") {
   const std::string mistakes = mistakes_in(exploding_aliases());
   INFO(mistakes);
-  // The limit is 100,000, plus one for each 32 bytes.
+  // The limit is 100,000 values, plus one for each 32 bytes of the file.
   CHECK(mistakes.find("the aliases of this file expand to more than 1000") != std::string::npos);
   // A text of 4 KB used by 400 aliases: 1.6 MB from a file of 18 KB.
   std::string text = "schema: 1\nname: &x " + std::string(4000, 'A') + "\nprograms:\n  do:\n";

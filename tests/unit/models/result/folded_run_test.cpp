@@ -241,8 +241,9 @@ schedule:
         models::pipeline_report(graph, whole.lowered, whole.outcome));
 }
 
-// Rings of four ranks, in which all ranks send to the next rank. In the second ring, each rank has
-// the same peers, but the receiver of a rank receives from another rank.
+// Groups of four ranks. In all groups except the second, the ranks form a ring, and each rank sends
+// to the next rank. In the second group, each rank has the same two peers as in a ring, but the
+// rank to which it sends receives from a third rank.
 TEST_CASE("ranks differ where their peers know them as another peer") {
   static constexpr const char* kText = R"(schema: 1
 ranks: 64

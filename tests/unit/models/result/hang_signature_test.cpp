@@ -24,7 +24,7 @@ TEST_CASE("a hang is the same with more micro-batches", "[models][hang_signature
   const HangSignature four = signature_of(kSwin);
   CHECK(four.hangs());
   CHECK(four == signature_of(kSwin, {{"acc", "8"}}));
-  // The cycle has the ten waits of oneflow.md, section 3; no two waits are equal.
+  // The cycle of this hang has ten waits; no two waits are equal.
   CHECK(four.waits.size() == 10);
 }
 

@@ -53,7 +53,7 @@ TEST_CASE("a slot is in use from the launch that fills it until it is given back
   // b runs on another stream, so it gives a#1 back at its end, 4 us.
   const std::string head = "actors:\n  a: {source: 3, takes: 1us, bytes: 4B, slots: ";
   const std::string tail = "}\n  b: {reads: [a], takes: 3us, bytes: 1B}\n";
-  // All three ops of a are launched at 0; b#1 runs from 1 us on.
+  // All three ops of a are launched at 0; b#1 starts at 1 us.
   CHECK(memory_of(head + "3" + tail) == "0 13 13 1000");
   // a#3 is launched at 4 us into the freed slot: never more than two slots are in use.
   CHECK(memory_of(head + "2" + tail) == "0 9 9 1000");
@@ -80,7 +80,7 @@ TEST_CASE("all readers have to give a slot back", "[models][memory]") {
   // b            #1   #2
   // c            #1-----------  #2-----------
   // At 4 us c#1 gives a#1 back, c#2 is launched, and d#1 takes 10 B, without a reader, until 5 us.
-  // Until 7 us c#2 needs a#2; from then on only the 10 B of d#2 are in use.
+  // Until 7 us c#2 needs a#2; then only the 10 B of d#2 are in use.
   CHECK(memory_of("actors:\n  a: {source: 2, takes: 1us, bytes: 4B, slots: 2}\n"
                   "  b: {reads: [a], takes: 1us}\n  c: {reads: [a], takes: 3us}\n"
                   "  d: {reads: [c], takes: 1us, bytes: 10B}\n") == "0 18 14 4000");
@@ -107,7 +107,7 @@ TEST_CASE("what works in place holds no memory of its own", "[models][memory]") 
 TEST_CASE("rates: a slot is in use for all acts that fill it", "[models][memory]") {
   // us      0    1    2    3    4    5    6    7    8
   // a       #1        #2        #3             one slot, given back at the end of the sum's op
-  // sum          #1        #2        #3        one slot for ops 1 and 2, from 1 us on
+  // sum          #1        #2        #3        one slot for ops 1 and 2, used since 1 us
   // b                           #1--------     gives the slot back at 6 us, when sum#3 can start
   CHECK(memory_of("actors:\n  a: {source: 4, takes: 1us, bytes: 1B}\n"
                   "  sum: {kind: accumulate, times: 2, reads: [a], takes: 1us, bytes: 8B}\n"
@@ -166,7 +166,7 @@ TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[mod
   const std::string stages =
       "schedule: {kind: looped_bfs, stages: 4, chunks: 4, micro_batches: 1, forward: 1us, "
       "activation: 10B, weights: 1B, unsharded: 100B * (stage + 1)}\n";
-  // From 1 us on, 200 + 300 + 400 B are in use; 3F0 starts at 3 us, with four activations.
+  // At 1 us, 200 + 300 + 400 B are in use; 3F0 starts at 3 us, with four activations.
   CHECK(memory_of(stages) == "4 944 944 3000");
   const TaskGraph graph = testing::scenario_of("schema: 1\n" + stages).graph;
   const Simulation run = testing::simulate(graph, {.keep_op_times = true});

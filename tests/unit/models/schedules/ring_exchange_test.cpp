@@ -47,7 +47,7 @@ TEST_CASE("exchanges run beside the blocks of an attention", "[models][ring_exch
   // us        0    1    2    3    4    5    6    7    8    9   10   11
   // blocks    1-------       2--------      3--------      4--------
   // exchanges 1-------------|2-------------|3-------------|
-  // Three of 3 us, and blocks of 2 us: block k + 1 waits for exchange k. Backward 10 us.
+  // Three exchanges of 3 us, and blocks of 2 us: block k + 1 waits for exchange k. Backward 10 us.
   CHECK(end_us(job(kFour, ring("forward", ", takes: 3us"))) == 11 + 10);
   // Exchanges shorter than a block are hidden.
   CHECK(end_us(job(kFour, ring("forward", ", takes: 2us"))) == 8 + 10);

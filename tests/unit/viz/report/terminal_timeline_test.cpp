@@ -61,7 +61,7 @@ TEST_CASE("a collective waits until its last member comes", "[viz][terminal]") {
   CHECK(lines[3] == "One column is 1 us. - goes on, . waits.");
 }
 
-// Rank 0 calls tp first, rank 1 calls dp first. Both collectives spin from 20 us on, and the other
+// Rank 0 calls tp first, rank 1 calls dp first. Both collectives start to spin at 20 us; the other
 // calls never start. The run ends then, so the hang takes no time: its text is only after the bar.
 TEST_CASE("what hangs at once is named at the end", "[viz][terminal]") {
   const Lines lines = lines_of(

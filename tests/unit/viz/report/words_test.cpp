@@ -10,7 +10,8 @@ namespace {
 using pipesim::viz::ranks_text;
 using pipesim::viz::short_ranges;
 
-// Returns `times` runs of `run` adjacent ranks, `step` ranks apart.
+// Returns `times` runs of `run` adjacent ranks. The first run starts at rank `first`, each other
+// run `step` ranks after the start of the previous run.
 std::vector<std::uint32_t> rows(std::uint32_t first, std::uint32_t run, std::uint32_t step,
                                 std::uint32_t times) {
   std::vector<std::uint32_t> ranks;
