@@ -97,7 +97,7 @@ class ActorReader {
   std::uint32_t first_ = 0;       // first actor of this section
   std::vector<Pending> pending_;  // in the order of actors
   ActorIndex by_name_;
-  std::vector<std::string> left_out_;  // actors with `when` off
+  std::vector<std::string> left_out_;  // names of actors with `when` off
 };
 
 }  // namespace pipesim::formats

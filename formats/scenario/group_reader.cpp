@@ -51,7 +51,7 @@ void GroupReader::run(MapReader& map) {
   const auto groups = map.take("groups");
   for (const models::Group& group : graph_.groups)
     scenario_.sets.emplace(group.name, group.members());
-  std::set<std::string, std::less<>> later;  // groups, and sets that use groups
+  std::set<std::string, std::less<>> later;  // names of groups, and of sets that use groups
   const auto entries =
       sets ? named_entries(*sets, "'sets'", diagnostics_) : std::vector<YamlValue::Entry>();
   if (groups && groups->is_map()) {
@@ -96,7 +96,7 @@ void GroupReader::read_groups(const YamlValue& value) {
       read_group_lists(*lists, group);
     }
     group.index();
-    // A set of the same name takes precedence.
+    // A set takes precedence over a group of the same name.
     scenario_.sets.try_emplace(group.name, group.members());
     graph_.groups.push_back(std::move(group));
   }

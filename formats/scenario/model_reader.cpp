@@ -339,7 +339,7 @@ class ModelReader {
                       models::Sbp::broadcast()};  // signature of the next op's input
   TensorType type_;                               // type of the next op's input
   std::map<std::string, std::int64_t> numbers_;   // number of layers so far, by name
-  std::size_t ops_ = 0;                           // ops of all layers so far
+  std::size_t ops_ = 0;                           // number of ops in all layers so far
 };
 
 // Returns the value of an option, as text.

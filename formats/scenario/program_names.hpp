@@ -90,8 +90,8 @@ class ProgramNames {
   std::size_t declared_communicators_;
   std::set<std::string, std::less<>> stream_words_;  // every value of a key `stream`
   std::set<std::string, std::less<>> record_words_;  // every value of a key `record`
-  std::map<std::uint32_t, models::Place> awaited_;   // streams to wait for, perhaps never used
-  std::vector<std::uint32_t> awaited_events_;        // events to wait for, perhaps never recorded
+  std::map<std::uint32_t, models::Place> awaited_;   // by stream, perhaps unused: place of a wait
+  std::vector<std::uint32_t> awaited_events_;        // awaited events, perhaps never recorded
   using Names = std::map<std::string, std::uint32_t, std::less<>>;
   Names events_;          // by name, without the events of `after`
   Names implied_events_;  // events of `after`

@@ -465,7 +465,7 @@ std::uint32_t ProgramReader::step_of(const std::string& name, const RankSet& on)
 struct ProgramReader::Loop {
   Place place;
   std::int64_t times = 1;
-  std::string index;  // empty: none
+  std::string index;  // name of the index; empty: none
   YamlValue block;
 };
 

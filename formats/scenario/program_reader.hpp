@@ -76,7 +76,7 @@ class ProgramReader {
     models::Place place;
   };
 
-  // An actor made by a loop with an index, with the step's own name.
+  // An actor that a step in a loop with an index has added, with the step's name in the file.
   struct MadeStep {
     std::string name;
     std::uint32_t actor = 0;
@@ -184,7 +184,7 @@ class ProgramReader {
   std::vector<models::RankSet> calls_on_;  // ranks of each call of the step
   // Parts of a collective, if it consists of sends and recvs.
   std::optional<std::vector<Part>> split_parts_;
-  std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // by actor
+  std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // actor, wait
   std::size_t open_loops_ = 0;  // number of open loops with an index
   // A communicator that a step has finalized or aborted, with the step's thread, ranks and place.
   struct Ended {

@@ -68,8 +68,8 @@ class StepWriter {
   const models::TaskGraph& graph_;
   const ActorTemplate& actor_;
   const StepTemplate& step_;
-  std::string usual_name_;    // default name
-  std::string usual_stream_;  // default stream
+  std::string usual_name_;    // default name of the step
+  std::string usual_stream_;  // default stream of the step
   bool usual_blocking_ = false;
 };
 

@@ -756,7 +756,7 @@ class PipelineReader {
   std::optional<models::Place> unsharded_place_;
   // Shape of a schedule that is built once costs are known.
   std::optional<ScheduleShape> follows_costs_;
-  bool has_form_ = false;  // whether a form of schedule is given, valid or not
+  bool has_form_ = false;  // whether `rows` or `kind` is given, valid or not
 };
 
 }  // namespace

@@ -31,7 +31,9 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::int64_t kOpsOfAutomaticGating = 1000;  // limit of OneFlow's #8455
+// OneFlow's #8455 gates the collectives of a stage that has at least these numbers of ops and
+// streams.
+constexpr std::int64_t kOpsOfAutomaticGating = 1000;
 constexpr std::size_t kStreamsOfAutomaticGating = 2;
 
 // The location of a tensor: a register on the ranks of a stage.
@@ -40,7 +42,7 @@ struct Source {
   std::uint32_t reg = 0;
   std::uint32_t stage = 0;
   bool on_host = false;
-  std::int64_t ops = 1;  // ops per step
+  std::int64_t ops = 1;  // ops of the actor per step
 };
 
 // A location at which a reader needs a tensor, and the reader's place in the file.

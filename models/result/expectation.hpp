@@ -40,7 +40,7 @@ struct Expected {
 /// The expected idle share of ranks.
 struct ExpectedIdle {
   Place place;
-  Bounds share;           // millionths, see idle_share()
+  Bounds share;           // idle share in millionths, see idle_share()
   RankSet on;             // ranks that must each be in the range
   bool together = false;  // whether the range applies to all ranks together
 };

@@ -23,8 +23,8 @@ struct OpInfo {
   sim::ActorId actor;
   std::uint32_t rank = 0;
   std::string name;
-  std::uint32_t number = 0;       // from 1; 0: unknown, in a real job
-  std::uint32_t micro_batch = 0;  // from 1; 0: none
+  std::uint32_t number = 0;       // number of the op, from 1; 0: unknown, in a real job
+  std::uint32_t micro_batch = 0;  // number of the micro-batch, from 1; 0: none
   std::string stream;             // stream of the op; for a host step, its thread
   std::string thread;
   OutsideText at;           // line in the user's program, if known
@@ -235,8 +235,9 @@ struct Explanation {
 };
 
 /// Evaluates the waits of a quiescent run with work left. Sets `stuck`, roots, cycle and
-/// collateral, and also verdict and cause if the waits decide. Without `look_for_cycle`, reports no
-/// cycle. `copies`, if given: for each rank, the number of ranks that the rank represents.
+/// collateral, verdict and cause; after a mismatch, the caller replaces verdict and cause. Without
+/// `look_for_cycle`, reports no cycle. `copies`, if given: for each rank, the number of ranks that
+/// the rank represents.
 void explain_waits(const sim::WaitGraph& waits,
                    const std::function<Wait(const sim::WaitEdge&)>& describe, bool look_for_cycle,
                    Explanation& result, const std::vector<std::uint32_t>* copies = nullptr);

@@ -56,7 +56,7 @@ std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagn
 
 /// Runs a folded job of `graph`. Returns nullopt if all ranks must be run: after an interruption,
 /// and if a rank with copies causes the hang or names another rank in its report. (Each copy of a
-/// rank may name a different rank.) Uses only the `options` that stop a run or report its progress.
+/// rank can name a different rank.) Uses only the `options` that stop a run or report its progress.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options = {});
 

@@ -310,7 +310,7 @@ class MegatronRow {
   std::vector<std::size_t> forwards_;
   std::vector<std::size_t> backwards_;
   std::size_t warm_up_ = 0;
-  // Pairs of an action and a recv after the action.
+  // Recvs that follow an action: index of the action, index of the recv.
   std::vector<std::pair<std::size_t, std::size_t>> behind_;
   std::size_t next_ = 0;  // index in `behind_`
   std::uint32_t alone_ = kNoIndex;

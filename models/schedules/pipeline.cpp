@@ -29,7 +29,7 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::int64_t kShapeBytes = 24;  // a message with a shape: three numbers of 8 bytes
+constexpr std::int64_t kShapeBytes = 24;  // size of a message with a shape: three numbers
 constexpr std::size_t kActionKinds = 12;
 
 // Reasons (bits) why an action does not share an actor.

@@ -34,7 +34,7 @@ class PipelineLinks {
   const Pipeline& pipeline_;
   TaskGraph& graph_;
   RankSet first_row_;         // first rank of each pipeline
-  std::size_t given_groups_;  // number of groups that existed before
+  std::size_t given_groups_;  // number of groups in the graph when this object was created
   std::map<std::string, std::uint32_t> communicators_;
   std::map<std::string, std::uint32_t> streams_;
 };

@@ -27,7 +27,7 @@ struct ParallelSizes {
   std::uint32_t pipeline = 1;
   // Number of parts into which the experts are divided, over the ranks of tensor x context x data.
   std::uint32_t expert = 1;
-  std::uint32_t expert_tensor = 1;  // ranks that share each expert
+  std::uint32_t expert_tensor = 1;  // number of ranks that share each expert
   std::array<Dimension, kDimensions> order = {Dimension::kTensor, Dimension::kContext,
                                               Dimension::kExpert, Dimension::kData,
                                               Dimension::kPipeline};
@@ -43,7 +43,7 @@ std::optional<std::array<Dimension, kDimensions>> find_dimension_order(std::stri
 std::string dimension_order_text(const std::array<Dimension, kDimensions>& order);
 
 struct RankGrid {
-  std::uint32_t pipeline_stride = 1;  // distance from a rank to its counterpart in the next stage
+  std::uint32_t pipeline_stride = 1;       // distance from a rank to the next rank of its pipeline
   std::vector<std::uint32_t> row_of_rank;  // position of each rank in its pipeline
   std::vector<Group> groups;               // groups with their index by rank, without places
 };

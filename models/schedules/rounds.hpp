@@ -11,7 +11,7 @@ namespace pipesim::models::schedules {
 struct RoundsRule {
   std::uint32_t warm_up = 0;             // forwards before the first backward; at most all_ops()
   std::int64_t empty_after_warm_up = 0;  // number of empty slots, if above 0
-  bool split = false;                    // whether backwards are split into halves
+  bool split = false;                    // whether backwards are split into two gradients
   std::uint32_t delay = 0;  // weight gradients lag by this number of backwards, if `split`
 };
 

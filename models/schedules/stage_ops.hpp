@@ -50,7 +50,7 @@ const std::vector<std::string>& megatron_overlap();
 /// An op of a slot.
 struct SlotOp {
   const StageOp* op = nullptr;
-  std::uint32_t action = 0;  // index in the slot
+  std::uint32_t action = 0;  // index of the op's action in the slot
   std::uint32_t layer = 1;   // layer of the stage, from 1; backwards begin with the last layer
   bool ends_layer = false;   // whether this is the last op of its action in this layer
 };
