@@ -57,7 +57,7 @@ class Consumer(unittest.TestCase):
         cls.prefix = installed.rename(folder / "moved")
         shutil.copytree(OURS, cls.project)
         shutil.copy(ROOT / "examples/own_pass.cpp", cls.project)
-        # A project may have folders with the names of pipesim's folders.
+        # A user's project may have folders with the names of pipesim's folders.
         for name in ("models/graph/task_graph.hpp", "sim/time.hpp"):
             file = cls.project / name
             file.parent.mkdir(parents=True)

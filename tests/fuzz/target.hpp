@@ -20,7 +20,7 @@ struct Target {
   void (*run)(const std::string& bytes);
 };
 
-/// Returns all targets: those of the functions below.
+/// Returns the targets of scenario_targets() and of the other functions below.
 std::vector<Target> targets();
 
 std::vector<Target> scenario_targets();

@@ -371,7 +371,7 @@ std::uint32_t Tables::signature_of(const sim::Signature& signature) {
 }
 
 // Adds, for each execution of a send or recv, a number for the properties that must match: those of
-// its signature, with the tag as the root.
+// its signature, with the tag in place of the root.
 void Tables::add_sorts() {
   std::vector<std::uint32_t> begin;
   std::vector<std::uint32_t> sorts;

@@ -80,7 +80,7 @@ class Generator {
     return spec_;
   }
 
-  /// Makes actors of one or two ranks that share threads, streams and credits.
+  /// Makes actors on one or two ranks; the actors share threads, streams and credits.
   Spec make_chains() {
     spec_.ranks = 2;
     add_hosts(random_.pick<int>({0, 0, 30}));

@@ -12,12 +12,13 @@ namespace pipesim::twin {
 /// plan is empty or too large for SPIN.
 std::optional<Spec> small_spec(std::uint64_t seed);
 
-/// Returns host programs of three or four ranks that send to each other, and receive from any rank.
+/// Returns a plan of host programs on three or four ranks, which send to each other and receive
+/// from any rank.
 Spec spec_with_any_source(std::uint64_t seed);
 
-/// Returns groups of several stages, with and without buffers, or nullopt if the plan is not small.
-/// Most plans have devices with few hardware queues, few kernel slots or a launch order [5.3, 9.3,
-/// 9.5].
+/// Returns a plan of groups with several stages, with and without buffers; or nullopt if the plan
+/// is not small. Most plans have devices with few hardware queues, few kernel slots or a launch
+/// order [5.3, 9.3, 9.5].
 std::optional<Spec> spec_with_groups(std::uint64_t seed);
 
 }  // namespace pipesim::twin

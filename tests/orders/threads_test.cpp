@@ -22,7 +22,7 @@ struct Found {
   friend bool operator==(const Found&, const Found&) = default;
 };
 
-/// Returns the events of the run and the answer over all interleavings, for each plan.
+/// Returns, for each plan, the number of events of its run and the answer over all interleavings.
 Found found_of(const std::vector<sim::Plan>& plans) {
   sim::ExploreOptions options;
   options.max_states = 300;

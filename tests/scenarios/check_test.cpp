@@ -88,7 +88,7 @@ TEST_CASE("what check says of the shipped scenarios holds in 1,000 random timing
 }
 
 // The job completes only if all ranks start the same one of two kernels first. If each of 16 ranks
-// decides alone, that is one in 2^15 of the ways.
+// decides alone, only 1 in 2^15 combinations completes.
 TEST_CASE("check finds what completes where all ranks do the same first", "[scenarios][check]") {
   for (const std::string size : {"8", "16", "32"}) {
     const sim::Plan plan = plan_of("scenarios/deepep_beside_nccl.yaml", {{"size", size}});

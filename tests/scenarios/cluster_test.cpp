@@ -107,7 +107,7 @@ TEST_CASE("a message takes latency and transfer, eager or not", "[scenarios][clu
   CHECK(us("{on: 0, do: [{send: c, to: 2, bytes: 8MB}]}, {on: 2, do: [{recv: c, from: 0, bytes: "
            "8MB}]}",
            eager) == 810);
-  // A late recv adds only the latency.
+  // A late recv takes only the latency.
   CHECK(us("{on: 0, do: [{send: c, to: 2, bytes: 8MB}]}, {on: 2, do: [{host: late, takes: 1ms}, "
            "{recv: c, from: 0, bytes: 8MB}]}",
            eager) == 1010);

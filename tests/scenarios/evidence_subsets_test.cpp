@@ -428,7 +428,7 @@ void add_ranks(const json& found, const char* list, std::set<int>& ranks) {
   }
 }
 
-// Returns the blamed ranks. `diagnose` names a process whose rank it does not know by its pid,
+// Returns the blamed ranks. If `diagnose` does not know the rank of a process, it names the pid,
 // which is 100 + rank in this test.
 std::set<int> blamed(const json& found) {
   std::set<int> ranks;

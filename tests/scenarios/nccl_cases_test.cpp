@@ -618,8 +618,8 @@ TEST_CASE("cases C8: a replay begins when the one before it on its stream is don
   const std::string captured = blocks(", after: [compute]", "join");
   CHECK(answers(scenario({ab, ba}, "x: all, y: all", captured)) == kHangs);
   CHECK(answers(scenario({ab, ab}, "x: all, y: all", captured)) == kOk);
-  // Outside a graph and without waits, each call has its own stream, and there are slots for both
-  // calls.
+  // Outside a graph and without waits, each call has its own stream, and there are kernel slots for
+  // both calls.
   CHECK(answers(scenario({ab, ba}, "x: all, y: all", blocks("", ""))) == kOk);
 }
 
@@ -711,7 +711,7 @@ TEST_CASE("cases of real jobs that were proved or refused wrongly", "[scenarios]
       {"fp4_eager_without_end", kHangs},
       // Two messages of 8 MiB, with one step each, fit into buffers.
       {"fp5_schedule_default_messages", "hang ok ok"},
-      // In reading cold, each host initializes another communicator first.
+      // In reading cold, each host initializes a different communicator first.
       {"fp6_nine_streams", "may may hang"},
       {"fp7_lazy_pair_ring", "ok ok hang"},
       // In reading cold, the first all_reduce waits for all hosts (A4).

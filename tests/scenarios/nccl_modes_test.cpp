@@ -339,8 +339,8 @@ std::string rooted(const std::string& operation, int root, const std::string& by
          ", takes: 5us}";
 }
 
-// Returns programs that first use all communicators, edges and operations, so that the verdicts in
-// readings cold and real are equal.
+// Returns the programs after a first use of all communicators, edges and operations, so that the
+// verdicts in readings cold and real are equal.
 std::string connected(const std::vector<std::string>& programs) {
   std::vector<std::string> warmed;
   for (std::size_t rank = 0; rank < programs.size(); ++rank) {
@@ -487,8 +487,8 @@ TEST_CASE("readings: a recv takes the message of a gather, and a gather that of 
 }
 
 TEST_CASE("readings: in a group, messages of a gather are of an epoch", "[scenarios][readings]") {
-  // The second message to rank 1 starts when the first message and the recv are done. The send that
-  // matches this recv comes after rank 1's own recv.
+  // In rank 0's group, the second message to rank 1 starts when the first message and the recv are
+  // done. The send that matches this recv comes after rank 1's own recv.
   const std::string large = rooted("gather", 1, "1GiB");
   const auto with = [&](const std::string& first) {
     return verdicts(scenario(

@@ -400,7 +400,8 @@ TEST_CASE("rooted collectives of gloo wait for whom gloo's do, and MPI's for all
 }
 
 TEST_CASE("two workers do the calls of a group of gloo", "[scenarios][programs]") {
-  // Rank 0 calls without waiting; rank 1 calls in the opposite order and waits for each call.
+  // Rank 0 makes its calls without waiting; rank 1 calls in the opposite order and waits for each
+  // call.
   const auto verdict = [](const std::string& names, const std::string& kind) {
     std::string named;
     std::string zero;

@@ -80,9 +80,9 @@ TEST_CASE("what runs by buffers between hosts rests on a rule", "[scenarios][cas
 }
 
 TEST_CASE("cases A4: a proof rests on sizes that connect once", "[scenarios][cases]") {
-  // The ranks connect two communicators in one order and use them in another order, which completes
-  // if there are slots for both calls. If NCCL uses another algorithm for large calls, the hosts
-  // connect again, each on another communicator.
+  // The ranks connect two communicators in one order and use them in opposite orders, which
+  // completes if there are kernel slots for both calls. If NCCL uses another algorithm for large
+  // calls, the hosts connect again, each on a different communicator.
   const auto report = [](const std::string& bytes, bool one_order) {
     const auto call = [](const std::string& on, const std::string& size) {
       return "{all_reduce: " + on + ", bytes: " + size + ", name: " + size + " " + on + "}";

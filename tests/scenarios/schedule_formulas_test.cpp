@@ -64,7 +64,7 @@ std::string told(const Case& one) {
          std::to_string(one.costs.w);
 }
 
-// Checks that every rank is idle for `idle` and holds `peak(rank)` activations.
+// Checks that every rank is idle for `idle` ns and holds at most `peak(rank)` activations.
 template <typename Peak>
 void check(const Case& one, std::int64_t idle, const Peak& peak) {
   INFO(told(one));

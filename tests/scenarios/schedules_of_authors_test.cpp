@@ -112,7 +112,8 @@ TEST_CASE("V-Half keeps about half of the activations of 1F1B, V-Min about a thi
   }
 }
 
-// Compares time and memory with another simulation, whose rows come from the authors' generator.
+// Compares time and memory with those of another simulation, which ran rows from the authors'
+// generator.
 TEST_CASE("V-Half and V-Min take the time and the memory that others find",
           "[scenarios][schedules]") {
   const std::string path = testing::shared_data("schedules/v_half_v_min.json");

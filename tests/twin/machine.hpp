@@ -29,7 +29,7 @@ struct Op {
   friend auto operator<=>(const Op&, const Op&) = default;
 };
 
-/// Times of an op; a time is -1 if it has not happened yet.
+/// Times of an op; a time is -1 until the op is launched, starts or ends.
 struct Times {
   std::int64_t launch = -1;
   std::int64_t start = -1;

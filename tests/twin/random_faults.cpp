@@ -57,8 +57,7 @@ class FaultGenerator {
 
   int rank_of(int actor) const { return at(spec_.threads, at(spec_.actors, actor).thread).rank; }
 
-  /// Returns a time. Multiples of five are common among op times; the other times are just before
-  /// or after.
+  /// Returns a time at which ops often start or end, or a time one before or after it.
   std::int64_t some_time() {
     if (random_.chance(15)) return random_.pick<int>({60, 90, 150, 400});
     const int time = random_.pick<int>({0, 3, 5, 7, 10, 10, 13, 15, 17, 20, 20, 25, 30, 40});

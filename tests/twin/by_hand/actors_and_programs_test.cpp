@@ -326,7 +326,8 @@ TEST_CASE("twin by hand: collective calls match by the order of issue", "[twin]"
 // The recv starts at time 10, after a kernel. A rendezvous send meets the recv at that time, and
 // both run for 6. A buffered send runs 0-6 and frees its stream; the recv then takes its own 4:
 // 10-14. After a kernel of 3, the recv waits for the buffered send, 3-6, and runs 6-10. A different
-// tag is recorded and changes nothing else. Without the recv, the send waits for the missing rank.
+// tag is recorded as a mismatch and changes nothing else. Without the recv, the send waits for the
+// missing rank.
 TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twin]") {
   Sketch sketch = two_ranks();
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});

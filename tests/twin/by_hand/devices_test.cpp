@@ -97,7 +97,7 @@ TEST_CASE("twin by hand: a wait stays in its hardware queue", "[twin]") {
 }
 
 // a (stream 0, takes 10) runs 0-10, 10-20, 20-30. b (stream 1, takes 1) has two ops. With `ahead`
-// 0, b#k runs after a#k; with `ahead` 1, b#k runs after a#(k+1).
+// 0, b#k waits for a#k; with `ahead` 1, b#k waits for a#(k+1).
 TEST_CASE("twin by hand: an act waits for the act of its number on another stream", "[twin]") {
   Sketch sketch;
   sketch.add_program();

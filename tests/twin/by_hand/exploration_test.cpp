@@ -287,7 +287,7 @@ TEST_CASE("by hand: what is launched early may end before something else is laun
 }
 
 // The thread of rank 0 blocks until both messages are in its inbox; the order of the messages
-// decides the end. An unrelated op runs meanwhile.
+// decides whether the run hangs. An unrelated op runs meanwhile.
 TEST_CASE("by hand: the order of messages in an inbox is part of a state", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   const int gate = add_gated(sketch, 0, sketch.add_stream(0));

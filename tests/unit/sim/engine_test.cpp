@@ -216,7 +216,7 @@ TEST_CASE("an act starts after all acts that it names", "[sim][engine]") {
   }
 }
 
-// b waits for the ops that are queued on a's stream at its launch: none, one or two.
+// b waits for the ops that are queued on a's stream when b is launched: none, one or two.
 TEST_CASE("what an act stays behind is known at its launch", "[sim][engine]") {
   Programs programs(1, 2);
   const ActorId a = programs.op(0, 0, 10, 3);

@@ -1,5 +1,5 @@
-// Rules about blocked hosts. Each rule has a scenario that just breaks it and a minimal variant
-// that does not.
+// Rules of lint about blocked hosts. Each rule has a scenario that just breaks it and a minimal
+// variant that does not.
 #include <string>
 
 #include "tests/support/catch.hpp"

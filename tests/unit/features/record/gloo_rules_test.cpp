@@ -120,7 +120,8 @@ TEST_CASE("gloo's gather and scatter wait for the root, and the root for all",
 }
 
 TEST_CASE("gloo runs two collectives of a group side by side", "[formats][gloo_rules]") {
-  // The second broadcast ends before the first, for which rank 2 waits longer.
+  // Ranks 0 and 1 start broadcasts from rank 2, then make a broadcast from rank 0, which must end
+  // first: rank 2 waits for a message that rank 1 sends after it.
   const auto job = [](int firsts) {
     std::vector<Rank> ranks(3);
     for (int rank : {0, 1, 2}) {

@@ -71,7 +71,7 @@ TEST_CASE("calls that a start or a join orders do not race", "[models][thread_or
   CHECK(racing(then(2), RecordRules::kGloo).empty());
   // The thread started after the first call of the main thread.
   CHECK(racing(then(1), RecordRules::kGloo).size() == 1);
-  // A thread's knowledge at one call stays valid at its next call.
+  // If one call of a thread comes after calls of other threads, so do its later calls.
   CHECK(racing(then(2) + reduce("g0", 4, kOther), RecordRules::kNccl).empty());
   const std::string joined = then(2) + reduce("g0", 4, ", \"after\": {\"io\": 1}");
   CHECK(racing(joined, RecordRules::kGloo).empty());

@@ -60,7 +60,7 @@ TEST_CASE("what is left of hangs that people have fits on a screen",
     if (small.code != 0) continue;  // the scenario does not hang
     CAPTURE(path, small.out);
     ++hanging;
-    // The count includes the heading and the expectation. Passes generate the names of
+    // The number of lines includes the heading and the expectation. Passes generate the names of
     // swin_2x2x2_from_model.
     const bool is_generated = contains(path, "swin_2x2x2_from_model");
     CHECK(std::count(small.out.begin(), small.out.end(), '\n') <= (is_generated ? 40 : 24));

@@ -262,8 +262,8 @@ programs:
   CHECK(folding->stands_for[63] == 0);
 }
 
-// The contract makes a broadcast wait for all ranks. Each rank names the first rank of its four as
-// the root, so the representatives alone would agree.
+// The contract makes a broadcast wait for all ranks. Each four ranks name their first rank as the
+// root, so the representatives alone would agree.
 TEST_CASE("ranks of one list that name different roots are not folded") {
   static constexpr const char* kText = R"(schema: 1
 reading: contract

@@ -276,7 +276,7 @@ TEST_CASE("messages of interleaved 1F1B are those of Megatron-LM", "[models][mes
   for (std::uint32_t ranks = 2; ranks <= 5; ++ranks) {
     for (std::uint32_t chunks = 2; chunks <= 3; ++chunks) {
       for (std::uint32_t group = ranks; group <= ranks + 2; ++group) {
-        // The last group has one micro-batch per rank, or all its micro-batches.
+        // The last group of micro-batches has one micro-batch per rank, or is full.
         for (const std::uint32_t count : {group, group + ranks, 3 * group}) {
           check(ranks, chunks, group, count, "batch");
           check(ranks, chunks, group, count, "overlap");
