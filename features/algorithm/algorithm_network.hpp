@@ -95,11 +95,11 @@ struct AlgoMemory {
 
 struct AlgoNetwork {
   AlgoMemory memory;
-  std::vector<AlgoNetworkBlock> blocks;  // plus an end block, for nodes_begin
-  std::vector<AlgoNode> nodes;           // plus an end node, for the begins
+  std::vector<AlgoNetworkBlock> blocks;  // plus an end block, whose nodes_begin ends the last block
+  std::vector<AlgoNode> nodes;  // plus an end node, whose begins end the last node's ranges
   std::vector<AlgoNeed> needs;
   std::vector<std::uint32_t> posts;  // counters to raise
-  std::vector<AlgoMove> moves;       // plus an end move
+  std::vector<AlgoMove> moves;       // plus an end move, whose begins end the last move's ranges
   std::vector<std::uint32_t> reads;  // cells
   std::vector<std::uint32_t> writes;
   std::vector<std::uint32_t> after;  // earlier nodes of the node's block

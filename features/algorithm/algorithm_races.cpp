@@ -109,7 +109,7 @@ struct Access {
 // The last read and write of a cell by a lane.
 struct LaneUse {
   std::uint32_t lane = 0;             // index in the current batch of lanes
-  std::uint32_t read = 0, write = 0;  // ordinals in the lane, from 1; 0: none
+  std::uint32_t read = 0, write = 0;  // numbers among the accesses of the lane; 0: none
   std::uint32_t read_node = 0, write_node = 0;
 };
 
@@ -269,7 +269,7 @@ class RaceFinder {
   const AlgoEdges edges_;
   std::vector<std::vector<Access>> accesses_;  // accesses per rank
   std::vector<std::uint32_t> lane_at_;  // index of each lane in the current batch, or kNoAlgoIndex
-  // [node, lane]: number of accessing nodes of the lane that certainly precede the node.
+  // [node, lane]: number of nodes of the lane that access memory and certainly precede the node.
   std::vector<std::int16_t> small_clocks_;
   std::vector<std::int32_t> large_clocks_;
   std::uint32_t first_cell_ = 0;

@@ -46,8 +46,8 @@ class AlgoValues {
   static constexpr std::uint32_t kMaxCount = 1'000'000;
   Parts parts(AlgoValue value) const;
 
-  /// Returns the sum as text: "((0+1)+2)" has the ranks whose inputs were added, in this order. The
-  /// text has at most `most` characters.
+  /// Returns the sum as text: "(0+1)+2" names the ranks whose inputs were added, in this order.
+  /// Cuts the text after `most` characters, and then adds "...".
   std::string tree(AlgoValue value, std::size_t most) const;
 
   /// Returns the node, or the cell, of the first read of an unwritten cell; kNoAlgoIndex if there

@@ -191,7 +191,8 @@ class MscclNetwork {
     }
     for (std::uint32_t i = begin; i < begin + size; ++i) {
       build_.begin_move();
-      // `re` adds the source to the target; the other kinds add the received data to the source.
+      // `re` adds the source to the target. The kinds that receive and reduce add the received data
+      // to the source.
       if (step.kind == Kind::kReduce) network.reads.push_back(cell(step.targets[0], i));
       if (reads_source) network.reads.push_back(cell(step.sources[0], i));
       if (receives(step.kind)) {

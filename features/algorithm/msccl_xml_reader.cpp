@@ -566,7 +566,7 @@ class MscclXmlReader {
   Attributes attributes_ = nullptr;
   std::string_view element_;
   std::uint32_t depth_ = 0;
-  std::uint32_t skipped_from_ = 0;  // depth of an unknown element
+  std::uint32_t skipped_from_ = 0;  // depth of the unknown element that is skipped; 0: none
   std::uint32_t rank_ = 0;
   std::vector<bool> rank_seen_;
   bool open_dependencies_ = false;  // whether `nop`s before the next step have dependencies

@@ -87,7 +87,7 @@ class PlanReader {
     AlgoBuffer buffer = AlgoBuffer::kInput;
   };
   struct Gpu {
-    std::array<std::vector<AlgoChannelId>, 2> channels;  // memory and port
+    std::array<std::vector<AlgoChannelId>, 2> channels;  // channels of type memory, of type port
     std::vector<Switch> switches;
     std::vector<RemoteBuffer> remote;
   };

@@ -188,7 +188,7 @@ void Diagnoser::collect(std::uint32_t rank) {
     pending.before = before;
     pending.overtaken = call.last_record < last_done;
     pending_.push_back(pending);
-    // The first call that was not overtaken blocks all later calls.
+    // The first pending call that was not overtaken can block all later calls of the rank.
     if (!pending.overtaken && before == kNone) {
       before = own;
       front_[rank] = own;

@@ -27,7 +27,7 @@ std::string_view reason_name(RootReason reason);
 struct DiagnosisRoot {
   RootReason reason = RootReason::kNotCalled;
   std::uint32_t rank = 0;     // kUnexplained: the first rank that waits
-  std::uint32_t waiting = 0;  // number of calls that wait for it, directly or through other calls
+  std::uint32_t waiting = 0;  // number of calls that wait for the root, also through other calls
   Wait first;                 // an example of these waits
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
   EvidencePlace place;             // the source of the waiting call

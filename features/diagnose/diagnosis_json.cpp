@@ -27,7 +27,7 @@ Json standing_json(const models::RankStanding& rank) {
 
 Json group_json(const models::EvidenceGroup& group, const models::GroupStanding& standing) {
   Json json = {{"name", group.name}, {"description", group.description}, {"ranks", standing.ranks}};
-  // Null if the rank has called nothing, or if its dump no longer has the call.
+  // Null if there is no such call, or if its number is unknown.
   json["called"] = standing.called < 0 ? Json() : Json(standing.called);
   json["completed"] = standing.completed < 0 ? Json() : Json(standing.completed);
   json["pending"] = standing.pending;

@@ -270,7 +270,7 @@ std::vector<models::OutsideText> DumpReader::types(Index entry, std::string_view
   return result;
 }
 
-// Returns the innermost frame outside of PyTorch: "train.py:88 step".
+// Returns the innermost frame outside of PyTorch, or else the innermost frame: "train.py:88 step".
 std::string DumpReader::place(Index entry) const {
   const auto frames = tree_.find(entry, "frames");
   if (!frames || tree_.kind(*frames) != Kind::kList) return {};

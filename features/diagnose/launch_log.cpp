@@ -64,7 +64,7 @@ class LogDiagnoser {
   // [rank]: its stage; ranks that share ops are in one stage.
   std::vector<std::uint32_t> component_;
   std::map<std::uint32_t, std::vector<std::string>> order_;  // ops of each stage, in order
-  std::vector<std::vector<std::string>> column_ops_;  // ops per column; empty: columns are streams
+  std::vector<std::vector<std::string>> column_ops_;         // ops of each column
   std::vector<Waiting> waiting_;
   sim::WaitGraph graph_;
   std::vector<std::optional<OpInfo>> needed_;  // [edge]: the missing op, if known
@@ -122,8 +122,7 @@ void LogDiagnoser::find_columns() {
     column_ops_.push_back(ops);
   }
   if (!result_.columns.empty()) return;
-  // Columns are streams or, if the logs name no streams, threads. If thread numbers differ between
-  // ranks, there is only one column.
+  // Each stream is a column. If the logs name no streams, a single column has all ops.
   std::vector<std::string> names;
   for (const LoggedRank& rank : log_.ranks) {
     for (const LoggedOp& op : rank.ops) {

@@ -14,7 +14,7 @@
 
 namespace pipesim::formats {
 
-/// Numbers for members of communicators. Numbers below `ranks()` are ranks of the job; larger
+/// Numbers the members of communicators. Numbers below `ranks()` are ranks of the job; larger
 /// numbers stand for processes of unknown rank.
 class RasJob {
  public:

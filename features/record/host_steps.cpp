@@ -19,8 +19,8 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using StepKind = HostStep::Kind;
 
-// Returns `text` as a word of a scenario. Replaces only characters that have another meaning in a
-// scenario.
+// Returns `text` as a word of a scenario: cut after kMaxWord bytes, with "_" for each character
+// that could have another meaning in a scenario.
 std::string word(const std::string& text) {
   constexpr std::size_t kMaxWord = 200;
   std::string result;

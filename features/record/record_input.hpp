@@ -32,8 +32,8 @@ class RecordInput : public ForeignJob {
   /// then throws ReportedMistakes.
   RecordInput(const std::string& path, const Console& console);
 
-  /// Takes a record that was made from other data in the folder `path`. `basis` is the basis of the
-  /// verdict, in words.
+  /// Takes a record that was made from other data in the folder `path`. `basis` has the assumptions
+  /// of the verdict, as sentences without periods.
   RecordInput(std::string path, models::Record record, std::vector<std::string> basis);
 
   const models::Record& record() const { return *record_; }
@@ -56,7 +56,7 @@ class RecordInput : public ForeignJob {
  private:
   std::string path_;
   std::shared_ptr<const models::Record> record_;
-  std::vector<std::string> basis_;  // the basis of the verdict, in words
+  std::vector<std::string> basis_;  // assumptions of the verdict, as sentences
 };
 
 /// Reads a record as a job; see RecordInput.

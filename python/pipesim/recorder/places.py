@@ -207,8 +207,8 @@ class Places:
                 found.append((at, function, _said(call), _is_installed(filename)))
                 call = name
                 continue
-            # Keeps the outermost public name of the hidden frames inside the next shown frame, whose
-            # line contains this name.
+            # Keeps the outermost public name of the hidden frames inside the next shown frame: the
+            # line of the shown frame contains this name.
             ours = filename == _RECORDER or (filename == _CUDA and name == "add")
             if not ours and (not name.startswith("_") or not call):
                 call = name

@@ -336,7 +336,7 @@ class RecordingGroup(dist.ProcessGroup):
         splits = (self._bytes_of(input, input_splits), self._bytes_of(output, output_splits))
         return self._collective("all_to_all", [[input]], [[output]], splits=splits)
 
-    # Methods that later versions of torch have renamed.
+    # New names of methods that later versions of torch have renamed.
     all_gather_single = _allgather_base
     reduce_scatter_single = _reduce_scatter_base
     all_to_all_single = alltoall_base

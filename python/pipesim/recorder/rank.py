@@ -180,8 +180,8 @@ class _Prefixed(io.TextIOBase):
 
 
 def _redirect_output(settings: Settings, rank: int) -> None:
-    """Redirects the script's output to stderr, because stdout is for the report. Hides the output
-    of ranks other than 0, unless all output is wanted."""
+    """Redirects the script's output to stderr, because stdout is for the report. If only rank
+    0's output is shown, hides the output of the other ranks."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if settings.output == "first" and rank != 0:
         nothing = os.open(os.devnull, os.O_WRONLY)
