@@ -468,7 +468,8 @@ class Verifier {
   const CollectiveAlgorithm& algorithm_;
   const VerifyOptions& options_;
   const bool xml_;
-  std::uint32_t most_per_slot_ = 1, least_per_slot_ = 1;  // over the range of sizes
+  // Maximum and minimum number of chunks per slot, over the range of message sizes.
+  std::uint32_t most_per_slot_ = 1, least_per_slot_ = 1;
   bool completes_ = false;  // whether it completes with unlimited slots
   VerifyReport report_;
 };

@@ -9,10 +9,10 @@
 // 3. A call that all members have made waits for the members whose stream has an earlier pending
 //   call.
 // 4. If the call is first in the stream of each member and still pending, the device of a member is
-//   blocked in an earlier call of another stream. Edges for this assumption have their own kind. If
-//   the member's order of calls is unknown, the graph has no such edge, and no edge that depends on
-//   which of several calls its host is in. An overtaken call (a later call is done) blocks no other
-//   stream.
+//   assumed to be blocked in an earlier call of another stream. The edge to this earlier call has
+//   its own kind, kCallOrder. If the member's order of calls is unknown, the graph has no such
+//   edge, and no edge that depends on which of several calls its host is in. An overtaken call (a
+//   later call is done) blocks no other stream.
 // 5. If no rule explains a call, the members that may not have made it are suspects; no verdict
 //   rests on suspects. If all members made it, the evidence does not explain the hang.
 // 6. A member whose process is dead, or failed by itself, is a root. A member whose stack shows it
@@ -21,9 +21,9 @@
 // A device that stopped with an error marks nothing as done, while its peers, which have its data,
 // continue. The calls of the rank wait only for the device itself.
 //
-// Peer edges lead only to calls that are not first in their stream. So a matching send and recv
-// that are both queued after other calls form no cycle. Cost: linear in the pending calls times the
-// members of their groups.
+// The edges of rule 3 lead only to calls that are not first in their stream. So a matching send and
+// recv that are both queued after other calls form no cycle. Cost: linear in the pending calls
+// times the members of their groups.
 #include "features/diagnose/diagnosis.hpp"
 
 #include <algorithm>

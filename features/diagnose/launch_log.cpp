@@ -96,7 +96,8 @@ void LogDiagnoser::find_components() {
   for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) component_[rank] = root(rank);
 }
 
-// Takes the order of the rank with the most ops, and appends the ops that only other ranks have.
+// Orders the ops of each stage: takes the order of the rank with the most ops, and appends the ops
+// that only other ranks have.
 void LogDiagnoser::find_orders() {
   std::map<std::uint32_t, std::vector<std::uint32_t>> ranks;
   for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) {

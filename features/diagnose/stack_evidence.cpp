@@ -164,7 +164,7 @@ sim::WaitKind kind_of(WaitPlace place) {
   }
 }
 
-// Adds a wait for each straggler. If there are many stragglers, only the first ones are shown.
+// Adds a wait of each waiting rank for each straggler, for at most kMaxRoots stragglers.
 void add_waits(StackDiagnosis& diagnosis) {
   constexpr std::size_t kMaxRoots = 16;
   Explanation& explanation = diagnosis.explanation;

@@ -42,4 +42,4 @@ if how == "nccl":
 if how == "names":  # each process of a real job iterates over the set in another order
     for name in {"alpha", "beta", "gamma", "delta", "epsilon"}:
         dist.all_reduce(torch.ones(len(name)))
-dist.barrier()  # where all meet
+dist.barrier()  # the last call of each rank that comes here
