@@ -7,7 +7,7 @@
 //   CollectiveBoxing  one collective on the thread NCCL
 //   NaiveB2P          the tensor itself on the first rank of a group, and a task that gives zeros
 //                     on the other ranks; through a control register, this task waits for the
-//                     producer on its own rank
+//                     producer on its own rank, or on the corresponding rank of another stage
 //
 // Streams are OneFlow's: COMPUTE and the streams of hints; H2D, D2H, COMM_NET (on the receiving
 // rank), NCCL; CPU_COMPUTE for host tasks. The user's input and output have separate threads.

@@ -23,7 +23,8 @@ struct StageOp {
   std::optional<StageCollective> call;  // call of an op that communicates
 
   bool by_micro_batch() const { return call ? call->by_micro_batch() : takes_ns.by_micro_batch(); }
-  /// Returns the stated time; 0 for a call without one, whose time follows from size and cluster.
+  /// Returns the stated time; 0 for a call without one, whose time can follow from its size and the
+  /// cluster.
   std::int64_t takes(std::uint32_t stage, std::uint32_t micro_batch) const;
 };
 
