@@ -32,7 +32,8 @@ formats::Scenario read_scenario(const std::string& text, const Settings& setting
 [[noreturn]] void throw_mistakes(const models::Diagnostics& diagnostics, std::string_view path,
                                  std::string_view text);
 
-/// Throws the mistakes in `diagnostics`. Their lines come from the text of `graph`.
+/// Throws the mistakes in `diagnostics`. The lines that messages quote come from the text of
+/// `graph`.
 [[noreturn]] void throw_mistakes(const models::Diagnostics& diagnostics, const Graph& graph);
 
 }  // namespace library

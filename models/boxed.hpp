@@ -7,7 +7,7 @@
 
 namespace pipesim::models {
 
-/// Like std::optional, but the size of a pointer. Copies are deep.
+/// Like std::optional, but only as large as a pointer. Copies are deep.
 template <typename T>
 class Boxed {
  public:

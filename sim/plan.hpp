@@ -224,7 +224,7 @@ enum class Flow : std::uint8_t {
   kFromRoot,  // along the ring, starting at the root
   kToRoot,    // along the ring, ending at the root
   kTree,      // down a binomial tree from the root
-  kStar,      // each rank with the root
+  kStar,      // each rank and the root for each other
 };
 
 /// Whether ranks pass data through the buffers of the next rank.
@@ -408,7 +408,7 @@ struct Plan {
   std::vector<std::uint32_t> program;       // by op of a program: offset of its actor, see op()
   std::vector<Member> members;              // members of each collective
   std::vector<RankId> communicator_ranks;   // ranks of each communicator, ascending
-  std::vector<LinkId> arrival_links;        // by communicator_ranks: link on which a rank arrives
+  std::vector<LinkId> arrival_links;        // by communicator_ranks: link from the rank to the init
   std::vector<ActorId> communicator_users;  // actors that use each communicator
   std::vector<StreamId> device_streams;     // streams of each device
   std::vector<StreamId> synchronized;       // streams that each host step waits for

@@ -259,7 +259,7 @@ struct Launches {
 };
 
 /// A first-in-first-out queue of threads, linked through ThreadState::next_in_line: a thread is in
-/// at most one.
+/// at most one such queue.
 struct ThreadLine {
   ThreadId first;
   ThreadId last;

@@ -128,7 +128,7 @@ class Steps {
   /// Adds any other step, named by its first word: step("record", "copied"), step("barrier", "dp").
   Step step(std::string_view word, std::string_view of);
 
-  Steps repeat(const Value& times);  // adds a block
+  Steps repeat(const Value& times);  // adds a block that runs `times` times
   Steps only_on(const Value& ranks);
   /// Adds calls that progress together: ncclGroupStart, batch_isend_irecv.
   Steps group();

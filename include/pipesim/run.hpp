@@ -19,7 +19,7 @@ namespace pipesim {
 enum class Verdict : std::uint8_t {
   kCompleted,  // all work is done
   kDeadlock,   // ops wait for one another in a cycle
-  kStarved,    // ops wait for something that never comes
+  kStarved,    // ops wait for a rank, call or input that never comes
   kMismatch,   // matched calls differ
   kCrashed,    // ranks died
   kLimit,      // the run was stopped before its end

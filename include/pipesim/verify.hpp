@@ -12,7 +12,8 @@ namespace pipesim {
 
 struct VerifyOptions {
   std::optional<std::uint32_t> slots;  // slots per connection, from 1; default: the protocol's
-  std::optional<std::uint64_t> bytes;  // message size; default: the declared range
+  // Message size; default: all sizes in the range that the algorithm declares.
+  std::optional<std::uint64_t> bytes;
 };
 
 /// A question about the algorithm, and its answer.

@@ -40,7 +40,7 @@ struct LinkFault {
   friend bool operator==(const LinkFault&, const LinkFault&) = default;
 };
 
-/// A port of a host that other hosts cannot reach.
+/// A blocked port: processes on other hosts cannot connect to it.
 struct PortFault {
   Place place;
   std::int64_t port = 0;

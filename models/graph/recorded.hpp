@@ -14,7 +14,7 @@ namespace pipesim::models {
 struct CallOfRanks {
   std::vector<std::uint32_t> ranks;  // in ascending order
   OutsideText call;  // the call, "all_gather, 8 B of int64"; empty: the ranks make none
-  OutsideText at;    // line of the call; without a call, the action of the ranks
+  OutsideText at;    // line of the call; without a call: what the ranks do instead
   std::vector<OutsideText> lines{};  // lines of the callers, innermost first
 };
 

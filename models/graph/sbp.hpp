@@ -64,7 +64,7 @@ struct Hierarchy {
 /// The dimensions of the grid that a group of ranks spans.
 enum class Dimensions : std::uint8_t { kData, kTensor, kBoth };
 
-/// A change of one component, within the groups of ranks over `over`.
+/// A change of one component of a signature, among the ranks along the dimensions `over`.
 struct Transition {
   Sbp from;
   Sbp to;

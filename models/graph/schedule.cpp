@@ -242,7 +242,7 @@ class Validation {
   std::uint32_t rank_ = 0;  // rank of the current action
   std::size_t at_ = 0;
   bool is_suggested_ = false;
-  ActionSet done_;  // actions done so far; in the order check, a backward counts as its two halves
+  ActionSet done_;  // actions done so far; for check_order(), a backward counts as its two halves
 };
 
 }  // namespace

@@ -88,8 +88,8 @@ std::string slot_text(const Actions& actions, std::size_t begin);
 /// stages of the second pipeline are numbered after the stages of the first. Each pipeline numbers
 /// its micro-batches separately.
 struct Schedule {
-  std::uint32_t stages = 0;         // total over all pipelines
-  std::uint32_t pipelines = 1;      // divides `stages`
+  std::uint32_t stages = 0;         // number of stages of all pipelines together
+  std::uint32_t pipelines = 1;      // number of pipelines; divides `stages`
   std::uint32_t micro_batches = 0;  // number per pipeline
   bool partial = false;             // whether actions that are not listed were done before
   std::vector<Actions> ranks;

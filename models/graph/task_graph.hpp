@@ -151,7 +151,7 @@ struct ReadTemplate {
   Place place;
   std::uint32_t actor = kNoIndex;         // the producer
   std::uint32_t reg = 0;                  // index in the producer's registers
-  std::uint32_t group = kNoIndex;         // group; reads from all members of the rank's list
+  std::uint32_t group = kNoIndex;         // reads from all members of the rank's list of this group
   RankSet on;                             // ranks of the consumer that read
   Boxed<Expr> rank;                       // rank of the producer; empty: the consumer's own
   Expr ops_per_slot = Expr::constant(1);  // ops of the consumer that share one slot
@@ -344,7 +344,7 @@ struct ActorTemplate {
   std::uint32_t behind = kNoIndex;  // a stream's index: all its earlier launches must be done
   std::uint32_t phase = kNoIndex;   // index in TaskGraph::phases
   ShortList<RegisterTemplate> registers;
-  ShortList<ReadTemplate> reads;  // data before control, in order
+  ShortList<ReadTemplate> reads;  // data before control registers, in file order
 
   friend bool operator==(const ActorTemplate&, const ActorTemplate&) = default;
 };
@@ -378,15 +378,15 @@ struct TaskGraph {
   std::uint32_t interface = kNoIndex;        // default interface of communicators, by index
   Expr launch_queue = Expr::constant(1024);  // default size of launch queues
   std::vector<EventTemplate> events;
-  std::vector<std::string> locks;   // separate on each rank
-  std::vector<std::string> phases;  // units of a rank's progress: forward, backward
+  std::vector<std::string> locks;   // names of locks, which are separate on each rank
+  std::vector<std::string> phases;  // names of the units of a rank's progress: forward, backward
   std::vector<ActorTemplate> actors;
   std::optional<Pipeline> pipeline;          // pipeline that some programs run
   std::optional<LogicalGraph> logical;       // a model whose tasks do not exist yet
   std::shared_ptr<const Recorded> recorded;  // the record that the scenario was made from
 
-  /// Returns the hardware queues per device; 0: one per stream. Default: the driver's for host
-  /// programs, none for actors.
+  /// Returns the hardware queues per device; 0: one per stream. Default: the driver's number for
+  /// host programs, 0 for actors.
   Expr hardware_queues() const;
 
   friend bool operator==(const TaskGraph&, const TaskGraph&) = default;
@@ -411,7 +411,8 @@ std::uint32_t find_op(const ActorTemplate& actor, std::uint32_t ops, const OpNam
 /// Returns `graph` with all places cleared.
 TaskGraph without_places(TaskGraph graph);
 
-/// Whether programs of `graph` have NCCL calls; without NCCL calls, all readings are equal.
+/// Whether programs of `graph` have NCCL calls; without NCCL calls, every NcclMode gives the same
+/// result.
 bool has_nccl_modes(const TaskGraph& graph);
 
 }  // namespace pipesim::models

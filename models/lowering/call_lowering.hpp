@@ -81,8 +81,9 @@ class CallLowering {
   std::map<std::uint32_t, sim::CommunicatorId> of_one_;
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
   std::vector<std::uint8_t> called_;  // indexed by communicator: whether a step calls it
-  std::map<std::string, std::uint32_t> numbers_;        // ids of operations, types and tags
-  std::map<std::string, std::uint32_t> numbered_tags_;  // ids of tag texts before a number
+  std::map<std::string, std::uint32_t> numbers_;  // ids of operations, types and tags
+  // Ids of the texts that precede the numbers of tags.
+  std::map<std::string, std::uint32_t> numbered_tags_;
   std::uint32_t tag_range_ = 1;
 };
 

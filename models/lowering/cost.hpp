@@ -57,7 +57,8 @@ struct Route {
 };
 
 /// Returns the route of `members`, whose order is the ring's. If no link joins two of the members,
-/// returns nullopt and sets `why`. For one member: the latency of the device link, if there is one.
+/// returns nullopt and sets `why`. For one member, uses the latency of the device link, if there is
+/// one.
 std::optional<Route> route(const Cluster& cluster, const std::vector<std::uint32_t>& members,
                            const std::vector<std::uint32_t>& over = {}, std::string* why = nullptr);
 

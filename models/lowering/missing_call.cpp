@@ -107,7 +107,7 @@ std::optional<MissingCall> missing_call(const TaskGraph& graph, const Lowered& l
   for (std::size_t i = 0; i < a.size();) {
     const bool goes_on = j < b.size();
     if (goes_on && a[i] != b[j] && surplus[a[i]] <= 0 && surplus[b[j]] < 0) {
-      ++j;  // a call that the first rank does not make
+      ++j;  // a call that the rank of `more` does not make
       continue;
     }
     if ((!goes_on || a[i] != b[j]) && surplus[a[i]] > 0) return MissingCall{i, j};

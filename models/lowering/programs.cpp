@@ -6,7 +6,8 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::int64_t kMaxProgramOps = 100'000'000;  // each takes 4 bytes of the plan
+// Limit on the ops of all programs together; each op takes 4 bytes of the plan.
+constexpr std::int64_t kMaxProgramOps = 100'000'000;
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Diagnostics of the lowering, which finds the same mistake on many ranks.
+// Diagnostics of the lowering, which can find the same mistake on many ranks.
 #pragma once
 
 #include <cstdint>

@@ -215,7 +215,8 @@ inline void Engine::receive(CallId id) {
   if (channel.sender.valid()) meet(channel_id);
 }
 
-// Rule 9.5: offers a send, or its message, to a recv from any rank, if its rank has such recvs.
+// Rule 9.5: offers a send, or its message, to a recv from any rank, if the receiving rank has such
+// recvs.
 void Engine::come(ChannelId id) {
   const ChannelId any = plan_.channels[id].any;
   if (!any.valid()) return;

@@ -192,7 +192,7 @@ void Engine::end_host(RankId dead, Time at) {
   }
 }
 
-// Rule 10.4: sets the timer for a stream whose head hangs on the link forever.
+// Rule 10.4: sets the timer for the error of a stream whose head hangs on a link that is down.
 void Engine::set_link_error(LinkId id, StreamId stream) {
   const Link& link = plan_.links[id];
   if (link.retry.ns == 0) return;

@@ -36,7 +36,7 @@ struct Op {
   bool blocking = false;
   bool plain_entry = true;  // whether neither input nor overhead precedes the launch
   bool is_collective = false;
-  bool joins = false;      // whether its next op is the first that can block on other hosts
+  bool joins = false;      // whether its next op is its first and can wait for other hosts
   bool keeps_all = false;  // whether the times of all its ops are kept
   StreamId stream;
   StreamId behind;

@@ -87,7 +87,7 @@ class HappensBefore {
   std::vector<std::uint8_t> step_;    // per actor: nodes per op: 1 for host steps, else 2
   std::vector<ActorId> end_of_;       // per actor: the actor whose end nodes it shares
   std::vector<std::uint32_t> work_;   // per actor: number of ops
-  std::uint32_t node_count_ = 0;      // nodes of ops; calls have additional nodes
+  std::uint32_t node_count_ = 0;      // number of nodes of ops; calls have additional nodes
   std::uint32_t all_nodes_ = 0;
   bool known_ = false;
   std::size_t words_ = 0;

@@ -5,7 +5,8 @@
 namespace pipesim::sim {
 namespace {
 
-// Maximum number of nodes, each with a row of bits: 32 MiB.
+// Maximum number of nodes of happens-before. Each node has a row with a bit per node: 32 MiB in
+// all.
 constexpr std::uint32_t kMaxNodes = 1 << 14;
 
 // Maximum number of ops in a chain of needs.

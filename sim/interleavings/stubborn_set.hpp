@@ -48,10 +48,10 @@ class StubbornSets {
     std::vector<Push> pushes;
     std::vector<std::uint32_t> touches;  // resources whose order of use matters
     ThreadId thread;                     // the thread that wakes, if any
-    ChannelId any;                       // the channel of a recv from any rank that takes a message
+    ChannelId any;                       // if a recv from any rank takes a message: its channel
     LockId held;                         // the lock that the thread would have to wait for, if any
   };
-  // A launch or an end of an actor that uses a resource.
+  // A use of a resource, by each launch or each end of an actor's ops.
   struct Use {
     ActorId actor;
     Phase phase = Phase::kLaunch;

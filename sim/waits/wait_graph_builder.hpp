@@ -87,11 +87,12 @@ class WaitGraphBuilder {
   std::uint32_t op_nodes_ = 0;
   std::uint32_t from_ = 0;
   RankId from_rank_;
-  std::size_t first_edge_ = 0;  // first edge of from_
+  std::size_t first_edge_ = 0;  // index of the first edge of from_
   CallId call_;                 // the call of from_ whose edges are being added
   std::uint32_t any_sets_ = 0;
-  std::vector<std::pair<SignalId, ActorId>> setters_;  // sorted by signal; filled on first use
-  // sorted by mark; filled on first use
+  // Signals and the actors that set them, sorted by signal; filled on first use.
+  std::vector<std::pair<SignalId, ActorId>> setters_;
+  // Marks and the streams that hold them, sorted by mark; filled on first use.
   std::vector<std::pair<std::uint32_t, StreamId>> marked_streams_;
   bool has_marked_streams_ = false;
   std::vector<WaitEdge> edges_;
