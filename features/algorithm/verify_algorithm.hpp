@@ -109,7 +109,7 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t min_bytes = 0, max_bytes = 0;  // examined message sizes
   bool range_declared = false;
   std::uint32_t hang_chunks_per_slot = 0;  // chunks per slot for the smallest message that hangs
-  bool searched = false;     // whether orders in which thread blocks take were searched
+  bool searched = false;     // whether the orders of takes from contested counters were searched
   std::uint64_t states = 0;  // number of states visited in this search
   bool uneven_barrier = false;
   std::optional<AlgoHang> hang;
