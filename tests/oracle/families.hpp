@@ -14,7 +14,7 @@ struct OneFOneB {
 };
 
 /// Returns the plan of one_f_one_b.pml, with a rank for each stage. A buffered channel is a
-/// register, which sends fill and recvs empty.
+/// register: sends fill its slots, and recvs empty them.
 sim::Plan one_f_one_b(const OneFOneB& what);
 
 /// Returns the plan of philosophers.pml: threads of one rank that take locks. If `ordered`, the

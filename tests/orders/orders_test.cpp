@@ -47,7 +47,7 @@ void make_tight(Spec& spec, Random& random) {
     if (random.chance(30)) device.resident = 1;
     if (random.chance(20)) device.launch_queue = random.between(1, 2);
   }
-  // Limits the kernel slots of each op to those of its device.
+  // On a device with one kernel slot, an op can need only one slot.
   for (Actor& actor : spec.actors) {
     if (actor.stream < 0) continue;
     const int device = spec.streams[static_cast<std::size_t>(actor.stream)].device;

@@ -75,7 +75,8 @@ TEST_CASE("what check says of the shipped scenarios holds in 1,000 random timing
         break;
       case sim::Answer::kHangPossible:
         ++possible;
-        // If a plan has faults, the hang that check reports is the run in the scenario's own times.
+        // If a plan has faults, the hang that check reports is the run in the scenario's own times,
+        // so there is no interleaving to replay.
         if (!plan.faulty) check_replay(plan, exploration);
         break;
       case sim::Answer::kUndecided:

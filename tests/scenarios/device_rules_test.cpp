@@ -204,7 +204,7 @@ TEST_CASE("collectives of two groups need one order on all ranks", "[scenarios][
   // If rank 0 also waits between its calls, only one order is possible.
   CHECK(said(two_groups("", kA + ", {synchronize: nccl a}, " + kB,
                         kB + ", {synchronize: nccl b}, " + kA)) == kHangs);
-  // Starts in launch order do not help if the ranks launch in different orders.
+  // Starting calls in launch order does not help if the ranks launch in different orders.
   CHECK(said(two_groups("device: {launch_order: implicit}\n", kA + ", " + kB, kB + ", " + kA)) ==
         kMayHang);
   CHECK(said(two_groups("device: {launch_order: serial}\n", kA + ", " + kB, kB + ", " + kA)) ==

@@ -22,8 +22,8 @@
 //
 // rests_on_test.cpp tests verdicts that name the rules on which they rest.
 //
-// Not modeled, so without a case: B1 between nodes; and A5, the proxy's pool, in which a host waits
-// for no other rank. See docs/explanation/models.md.
+// Not modeled, so without a case: B1 between nodes; and A5, the proxy's pool, where a host never
+// waits for another rank. See docs/explanation/models.md.
 #include <string>
 #include <utility>
 #include <vector>
@@ -366,7 +366,7 @@ TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
   const std::string parts =
       "{all_to_all: ep, splits: [\"if(rank == 2, 0B, 1KiB)\", 1KiB, \"if(rank == 0, 0B, 1KiB)\"]}";
   CHECK(exchange(parts, "") == kOk);
-  // From PyTorch 2.15 on, an empty part is sent, and its recv waits for it.
+  // Since PyTorch 2.15, an empty part is sent, and its recv waits for it.
   CHECK(exchange(parts, "backend: nccl2\n") == kHangs);
   CHECK(exchange("{all_to_all: ep}", "") == kHangs);
   // The same exchanges, in a group.

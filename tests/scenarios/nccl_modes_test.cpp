@@ -292,7 +292,7 @@ TEST_CASE("readings: over PCIe and the network less fits", "[scenarios][readings
   // Beyond 64 ranks, a pair has two channels instead of four.
   CHECK(crossing_in(64) == "hang ok ok");
   CHECK(crossing_in(72) == "hang hang hang");
-  // Channel numbers from the log of NCCL_DEBUG=INFO override the computed ones.
+  // Numbers of channels from the log of NCCL_DEBUG=INFO override the computed numbers.
   const std::string less =
       "communicators: {named: {pp: {group: pp, p2p_channels: 2, p2p_channels_per_peer: 1}}}\n";
   CHECK(verdicts(crossing("4MiB", 2, less)) == "hang ok ok");

@@ -17,8 +17,8 @@
 
 namespace pipesim::testing {
 
-/// Returns the files of a record: one per rank, from the rank's lines without the header. Group g0
-/// has all ranks.
+/// Returns the files of a record: record.json, and a file per rank, made from the rank's lines
+/// without the header. Group g0 has all ranks.
 inline std::vector<formats::RecordText> record_files(const std::string& backend,
                                                      const std::vector<std::string>& ranks) {
   const std::string world = std::to_string(ranks.size());

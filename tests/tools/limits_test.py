@@ -20,7 +20,7 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 SWIN = os.path.abspath("scenarios/swin_2x2x2.yaml")
 DUMPS = os.path.abspath("tests/golden/diagnose_cycle/dumps")
-# The sanitizers of the preset asan reserve terabytes of addresses.
+# The sanitizers of the preset asan reserve terabytes of addresses, so memory is not limited then.
 MOST_MEMORY = 4 << 30 if b"__asan_init" not in open(PROGRAM, "rb").read() else resource.RLIM_INFINITY
 
 

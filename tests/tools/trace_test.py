@@ -275,7 +275,7 @@ class Traces(unittest.TestCase):
                 events = trace["traceEvents"]
                 flows |= {event["cat"] for event in events if event["ph"] == "s"}
                 kernels |= {event["cat"] for event in events if event["ph"] == "X"}
-                # The same bytes again, compressed and uncompressed.
+                # Writes the trace again, compressed: it has the same bytes when decompressed.
                 packed = plain.with_suffix(".json.gz")
                 run("run", scenario, "--trace", packed)
                 self.assertEqual(text, gzip.decompress(packed.read_bytes()))

@@ -52,7 +52,7 @@ int random_hangs(const sim::Plan& plan, std::uint64_t count, std::uint64_t seed)
   return found;
 }
 
-// Checks happens-before against the times of a run.
+// Checks that the times of a run are in the order that happens-before gives.
 void check_happens_before(const sim::Plan& plan, const sim::HappensBefore& happens_before,
                           std::uint64_t seed) {
   sim::RunOptions options = random_timing(seed);

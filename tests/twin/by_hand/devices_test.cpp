@@ -79,8 +79,8 @@ TEST_CASE("twin by hand: one hardware queue holds up what could run", "[twin]") 
                                                  "act 2#0 -> act 1#0: device room"});
 }
 
-// A wait stays in its hardware queue until the event fires at time 20. The kernel behind it runs
-// 20-22.
+// A wait stays in its hardware queue until the event fires at time 20. The kernel queued behind the
+// wait runs 20-22.
 TEST_CASE("twin by hand: a wait stays in its hardware queue", "[twin]") {
   Sketch sketch;
   sketch.add_program();

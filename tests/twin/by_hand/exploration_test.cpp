@@ -59,7 +59,7 @@ Sketch two_arrival_ranks() {
 
 /// Adds sources `early` and `late` to thread `sources` of rank 0. Thread 0 runs a first collective
 /// after `early` and a second one after `late`. Rank 1 runs the second collective after the first.
-/// Returns the second actor of rank 0.
+/// Returns rank 0's actor of the second collective.
 int add_two_collectives(Sketch& sketch, int sources, int first_stream, int second_stream) {
   const int early = add_gated(sketch, sources, sketch.add_stream(0));
   const int late = add_gated(sketch, sources, sketch.add_stream(0));

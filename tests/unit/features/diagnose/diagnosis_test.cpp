@@ -164,7 +164,8 @@ TEST_CASE("a device that marks nothing as done while its peers went on with it i
   CHECK(found.explanation.cause == models::Cause::kDeadRank);
   CHECK(roots(found) == Lines{"0 device stopped"});
   CHECK(found.roots.front().peer == 1);
-  // The root of a broadcast completes before the other ranks, so its call does not show theirs.
+  // The root of a broadcast completes before the other ranks, so its completed call does not show
+  // whether they have called.
   EvidenceBuilder other(2);
   const auto two = other.group("two", {0, 1});
   other.call(0, two, 1, "broadcast", CallState::kCompleted);

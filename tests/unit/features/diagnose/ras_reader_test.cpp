@@ -28,7 +28,8 @@ std::vector<std::uint32_t> roots(const formats::RasReader& reader, bool hangs = 
   return ranks;
 }
 
-// Returns a report on four ranks, in which `parties` are the lines below the sentence.
+// Returns a report on four ranks with different operation counts; `parties` are the lines that give
+// the counts.
 std::string report(const std::string& parties) {
   return "NCCL version 2.28.3 compiled with CUDA 12.8\n\nCommunicators... "
          "(0.00s)\n=============\n\n"

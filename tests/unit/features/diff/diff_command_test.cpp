@@ -98,7 +98,7 @@ TEST_CASE("a page has both sides beside each other", "[app][diff][html]") {
   CHECK(contains(other, "B: no cycle"));
   CHECK(contains(other, R"(["actor","Repeat","times","3","2","line 87","line 87"])"));
   CHECK(contains(other, ": pipesim diff scenarios/swin_2x2x2.yaml --set-a acc=3 --set-b acc=2"));
-  // A report contains only the op names of the cycle.
+  // A report names only the ops of the cycle.
   const std::string report = folder.write("r.json", command({"run", kSwin, "--json"}).out);
   const std::string same = page({kSwin, report});
   CHECK(contains(same, "A and B are the same"));

@@ -14,7 +14,7 @@ using testing::scenario_of;
 
 namespace {
 
-// Returns a job of `ranks` ranks on a cluster, which is given on one line or on several lines.
+// Returns a job of `ranks` ranks on a cluster; `cluster` is YAML on one line or on several lines.
 std::string job(int ranks, const std::string& cluster) {
   return "schema: 1\nranks: " + std::to_string(ranks) + "\ncluster: " + cluster +
          "\nactors: {a: {source: 1}}\n";
