@@ -1,4 +1,4 @@
-// The plans to measure.
+// The plans that the benchmarks run.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // One side of message matching: the posted recvs, or the messages that have arrived. Items with
-// equal (rank, peer, tag) leave in the order of arrival. A lookup takes constant time for any queue
-// length.
+// equal (rank, peer, tag) leave in the order of arrival. A lookup by key takes constant time for
+// any queue length.
 //
 // A hash table (open addressing, linear probing) has an entry per (rank, peer, tag) with waiting
 // items. If recvs with wildcards exist, a list per rank also holds all items of the rank in order

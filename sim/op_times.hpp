@@ -53,7 +53,7 @@ class OpTimesTable {
   const std::vector<OpTimes>& all() const { return times_; }
 
   friend bool operator==(const OpTimesTable& a, const OpTimesTable& b) {
-    return a.times_ == b.times_;  // same plan and same `last_only`
+    return a.times_ == b.times_;  // both tables have the same plan and `last_only`
   }
 
  private:

@@ -169,7 +169,7 @@ class TimeWheel {
   std::uint64_t base_ = 0;     // the last key taken
   std::uint64_t first_ = kNone;
   std::array<std::uint64_t, kLevels> filled_{};  // per level, one bit per slot
-  // Per slot; valid only while the slot's bit in `filled_` is set.
+  // Per level and slot: its items; valid only while the slot's bit in `filled_` is set.
   std::array<std::array<List, kSlots>, kLevels> lists_;
 };
 

@@ -98,8 +98,8 @@ struct Schedule {
   std::vector<std::uint32_t> rank_of_stage;
 
   std::uint32_t depth() const { return stages / pipelines; }
-  // Most schedules have one pipeline. The functions below then avoid the division, because they run
-  // for each action.
+  // Most schedules have one pipeline. For these, is_first() and is_last(), which run for each
+  // action, avoid the division.
   bool is_first(std::uint32_t stage) const {
     return pipelines == 1 ? stage == 0 : stage % depth() == 0;
   }

@@ -227,7 +227,7 @@ struct CommunicatorTemplate {
   std::optional<std::int64_t> eager_bytes;            // maximum size of host sends that do not wait
   std::optional<std::int64_t> p2p_channels;           // NCCL's number; empty: from the cluster
   std::optional<std::int64_t> p2p_channels_per_peer;  // NCCL's number; empty: from the cluster
-  bool registered = false;             // whether user buffers are registered: sends bypass NCCL's
+  bool registered = false;             // whether sends use registered user buffers, not NCCL's
   std::int64_t ctas = 16;              // CTAs (SMs) that each of its kernels holds
   std::optional<Algorithm> algorithm;  // algorithm of its calls; empty: the cluster's
   std::vector<std::uint32_t> over;     // links that it uses, in Cluster::links; empty: all

@@ -29,7 +29,7 @@ std::vector<RankSet> ranks_by_key(const RankSet& ranks, KeyOf key_of) {
 }
 
 /// Groups `ranks` into classes with the same actors, slots, op counts, streams and programs, sorted
-/// by first rank. Peers do not matter, because copies communicate with copies.
+/// by first rank. Peers do not matter: equal ranks of two replicas have different peers.
 std::vector<RankSet> rank_classes(const Lowered& lowered, const RankSet& ranks);
 
 /// Returns for each rank the number of ranks that data pass before they reach it; 0 if it receives

@@ -60,7 +60,7 @@ struct ExploreOptions {
 
 /// The undocumented or unmeasured device behavior that an answer assumes or depends on.
 struct RestsOn {
-  bool slots = false;            // whether the collectives that a device can run at once matter
+  bool slots = false;            // whether the number of collectives that run at once matters
   bool queues = false;           // whether the assignment of streams to hardware queues matters
   std::uint64_t queue_runs = 0;  // number of assignments that were tried
   bool all_queue_runs = false;   // whether these are all assignments

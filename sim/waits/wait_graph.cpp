@@ -419,7 +419,7 @@ void WaitGraphBuilder::add_launch_edges(ActorId actor, Step step) {
     case Step::kNone:
     case Step::kOverhead:
     case Step::kCompletion:
-      break;  // temporary steps, or no launch
+      break;  // not blocked, a step that ends by itself, or already launched
   }
 }
 
