@@ -178,10 +178,11 @@ void Channels::find_pending_collectives() {
     std::size_t index = 0;
     while (taken.count(index) > 0) ++index;
     if (index >= kMaxChannels && !in_one_line_) {
-      in_one_line_ = !ends_in_order(number) ||
-                     !std::all_of(others.begin(), others.end(), [&](std::int64_t other) {
-                       return ends_in_order({number.first, other});
-                     });
+      in_one_line_ =
+          !ends_in_order(number) ||
+          !std::all_of(others.begin(), others.end(), [&, group = number.first](std::int64_t other) {
+            return ends_in_order({group, other});
+          });
     }
     index = std::min(index, kMaxChannels - 1);
     of[number] = index;
@@ -256,22 +257,23 @@ void Channels::find_partly_filled_collectives() {
     const auto of_root = calls.find(root);
     if (of_root == calls.end()) continue;
     bool differ = false;
-    const bool fit = std::all_of(calls.begin(), calls.end(), [&](const auto& call) {
-      const auto& [position, entry] = call;
-      differ = differ || entry->bytes != first.bytes;
-      if (entry->operation != first.operation || entry->peer != first.peer) return false;
-      if (entry->operation == Operation::kGather) {
-        return entry->bytes <= of_root->second->bytes;
-      }
-      const std::uint32_t place = (position + count - root) % count;
-      if (place == 0) return true;
-      // The sender of this rank's message: in a broadcast, the parent in the binomial tree; in a
-      // scatter, the root.
-      const std::uint32_t above =
-          entry->operation == Operation::kBroadcast ? place ^ std::bit_floor(place) : 0;
-      const auto sender = calls.find((above + root) % count);
-      return sender == calls.end() || sender->second->bytes <= entry->bytes;
-    });
+    const bool fit =
+        std::all_of(calls.begin(), calls.end(), [&, &all_calls = calls](const auto& call) {
+          const auto& [position, entry] = call;
+          differ = differ || entry->bytes != first.bytes;
+          if (entry->operation != first.operation || entry->peer != first.peer) return false;
+          if (entry->operation == Operation::kGather) {
+            return entry->bytes <= of_root->second->bytes;
+          }
+          const std::uint32_t place = (position + count - root) % count;
+          if (place == 0) return true;
+          // The sender of this rank's message: in a broadcast, the parent in the binomial tree; in
+          // a scatter, the root.
+          const std::uint32_t above =
+              entry->operation == Operation::kBroadcast ? place ^ std::bit_floor(place) : 0;
+          const auto sender = all_calls.find((above + root) % count);
+          return sender == all_calls.end() || sender->second->bytes <= entry->bytes;
+        });
     if (fit && differ) bytes_of_root_.emplace(number, of_root->second->bytes);
   }
 }
