@@ -152,8 +152,9 @@ std::optional<FoundOp> find_only_op(const OpQuery& query, const models::TaskGrap
     if (k < actor.ops) return FoundOp{id, k};
     if (from.name != query.name) continue;
     if (actor.ops == 1) return FoundOp{id, 0};
-    const auto name_of = [&](std::uint32_t k) {
-      return from.numbers ? models::op_name(from, k).name : fmt::format("{}#{}", query.name, k + 1);
+    const auto name_of = [&](std::uint32_t index) {
+      return from.numbers ? models::op_name(from, index).name
+                          : fmt::format("{}#{}", query.name, index + 1);
     };
     diagnostics
         .error({}, models::Code::kUnknownOp,

@@ -27,9 +27,9 @@ PlanBuilder some_builder() {
   }
   for (const std::uint32_t rank : {0U, 0U, 0U, 0U, 1U}) builder.add_stream(RankId{rank}, 1024);
   const SignalId signal = builder.add_signal();
-  const std::vector<std::pair<std::uint32_t, std::uint32_t>> ops = {
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>> counts = {
       {0, 3}, {1, 3}, {2, 3}, {3, 2}, {4, 3}};
-  for (const auto& [stream, ops] : ops) {
+  for (const auto& [stream, ops] : counts) {
     ActorSpec spec;
     spec.thread = ThreadId{stream == 4 ? 1U : 0U};
     spec.stream = StreamId{stream};
