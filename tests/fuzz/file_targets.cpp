@@ -103,7 +103,7 @@ void plan_dump(const std::string& bytes) {
   require(scenario.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
   show(diagnostics, bytes);
   if (!scenario) return;
-  models::Diagnostics unheard;  // unbalanced rates are an error of the plan
+  models::Diagnostics unheard;  // errors are allowed: the plan can have unbalanced rates
   formats::read_scenario(*scenario, {}, unheard);
   show(unheard, *scenario);
 }

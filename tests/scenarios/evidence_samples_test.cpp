@@ -23,7 +23,7 @@ struct Sample {
   std::string verdict;
   Ranks blamed;            // ranks that the report blames
   Ranks suspects;          // ranks named after "not enough, because"
-  std::string in_account;  // a part of the text report
+  std::string in_account;  // text that the report contains
 };
 
 Ranks ranks_of(const json& list) {

@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint64_t kSubsets = 100;
 
 struct Call {
-  int id = 0;  // the same id on all ranks
+  int id = 0;  // id of the call, the same on all ranks
   std::size_t group = 0;
   bool blocking = false;
 };

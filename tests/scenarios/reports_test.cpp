@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 struct Row {
   std::string report;
   std::string fix;   // part of the text of one of the first three fixes
-  std::string rule;  // a lint rule
+  std::string rule;  // the lint rule that finds the cause
 };
 
 const std::vector<Row>& rows() {

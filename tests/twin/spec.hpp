@@ -102,7 +102,7 @@ struct Call {
   int connection = 0;  // connection of a collective call [9.7]
   Signature signature;
   std::int64_t tag = 0;       // tag of a send or recv, op 0
-  std::int64_t tag_step = 0;  // added by each op, modulo 2^32
+  std::int64_t tag_step = 0;  // added to the tag by each op, modulo 2^32
   std::int64_t takes = 0;
   bool fatal = false;
   int link = -1;  // link of a send or recv
@@ -139,7 +139,7 @@ struct Actor {
   int kernel_slots = 1;           // kernel slots of kOp and kCalls [5.3]
   int gang = 1;                   // kernel slots that an op takes at once
   std::int64_t timeout = 0;       // timeout of a host step; 0: none
-  std::string kind;               // reason why the generator made it; only for statistics and dumps
+  std::string kind;               // why the generator made the actor; only for statistics and dumps
 };
 
 /// A register of an actor; the registers of one actor are in the order of Spec::registers.
@@ -147,7 +147,7 @@ struct Register {
   int producer = 0;
   int slots = 1;
   int ops_per_slot = 1;  // Np of the rules
-  int drain_every = 0;   // number of ops; 0: never
+  int drain_every = 0;   // number of ops between drains; 0: never
   bool control = false;
   int in_place = -1;  // input of the producer that the register reuses: an index in inputs_of()
 };
@@ -195,7 +195,7 @@ struct Death {
 };
 
 struct Link {
-  int a = 0;  // rank at this end
+  int a = 0;  // rank at one end of the link
   int b = 0;
   std::int64_t down = 0;
   std::int64_t retry = 0;  // time until the error; 0: the ranks never notice

@@ -14,7 +14,7 @@ enum class NodeKind { kOp, kRank, kOutside };
 
 struct Node {
   NodeKind kind = NodeKind::kOp;
-  Op op;         // kOp
+  Op op;         // kOp: the op
   int rank = 0;  // kRank
 
   friend auto operator<=>(const Node&, const Node&) = default;

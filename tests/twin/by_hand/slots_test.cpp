@@ -67,9 +67,9 @@ TEST_CASE("twin by hand: who never takes a flow is waited for", "[twin]") {
 }
 
 // Two kernels that need 3 slots each, on two streams of a device with 4 slots. The second kernel
-// takes the remaining slot, and starts when the first kernel has ended. If the kernels take all
-// their slots at once, the second kernel leaves the remaining slot free, and a third kernel of 1
-// slot starts first.
+// takes the remaining slot, and starts when the first kernel has ended. If the second kernel takes
+// all its slots at once, it leaves the remaining slot free, and a third kernel of 1 slot starts
+// first.
 TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
   const auto with = [](bool whole) {
     Sketch sketch = two_ranks();

@@ -144,7 +144,7 @@ class AllPlanOrders {
 
  private:
   struct State {
-    std::vector<int> launch;    // per rank
+    std::vector<int> launch;    // by rank: index of the current launch
     std::vector<bool> running;  // by rank: whether the plan runs, not the kernels around it
     // The positions of both kinds of threads, by block.
     std::vector<std::pair<std::size_t, std::size_t>> at;
