@@ -383,7 +383,7 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
 
 TEST_CASE("rooted collectives of gloo wait for whom gloo's do, and MPI's for all",
           "[scenarios][programs]") {
-  // Rank 1 returns once the root has called; rank 2 calls only after rank 1 has returned.
+  // Rank 1's call returns once the root has made its call; rank 2 calls only after that.
   for (const char* op : {"gather", "scatter", "broadcast"}) {
     const auto verdict = [&](const std::string& backend) {
       const std::string call = "{" + std::string(op) + ": w, root: 0, bytes: 16B}";

@@ -139,7 +139,7 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
         const auto result = command(arguments);
         INFO(scenario.kind << " " << setting << "\n" << result.out << result.err);
         CHECK(result.err.empty());
-        // These settings hang, and the comments say so.
+        // These settings hang, as the comments of the scenarios say.
         const bool deferred = scenario.kind == "torchtitan" && setting == "p2p_order=deferred";
         const bool hangs =
             deferred || setting == "buffer_stream=forward" || setting == "logs=rank0";

@@ -117,7 +117,7 @@ TEST_CASE("options tell ranks only where each process has another one", "[format
   CHECK(counted.numbered);
   CHECK(counted.threads[2].rank == 2);
   CHECK(counted.names.at(2) == "process 41");
-  // If a file holds several processes, its name's rank does not apply to all of them.
+  // If a file holds several processes, the rank in its name does not apply to all of them.
   const auto four = read(adapters, "dumps/rank_1.txt");
   CHECK(four.numbered);
   CHECK(four.threads[0].rank != four.threads[1].rank);

@@ -1,5 +1,5 @@
 // LogGOPS timing of programs small enough to be worked out by hand. tests/twin/loggops_test.cpp
-// compares many more with a second implementation.
+// compares many more programs with a second implementation.
 #include "features/goal/loggops.hpp"
 
 #include <string>

@@ -142,7 +142,8 @@ TEST_CASE("the page of a sweep says which settings hang and what made it", "[app
                  "jitter=0,free --seeds 10"));
   CHECK(contains(one, "queued behind nccl-1998#3"));  // a wait of the cycle
 
-  // A merge of shards has no scenario to run, so the page has only the names of the cycle.
+  // A merge of shards has no scenario to run, so the page has only the names of the ops on the
+  // cycle.
   for (const char* shard : {"1/2", "2/2"}) {
     command(with(kSweep, {"--shard", shard, "-o", folder / "part{shard}"}));
   }
