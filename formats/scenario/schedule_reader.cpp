@@ -128,7 +128,7 @@ class PipelineReader {
       return refuse("the rows have sends and recvs already, which 'message_order' cannot move",
                     "leave them out of the rows, or leave out 'message_order'");
     }
-    // With several stages, a rank would receive in the order of use, and its peer would send in the
+    // A rank with several stages would receive in the order of use, and its peer would send in the
     // order of production.
     return schedule.stages <= schedule.ranks.size() ||
            refuse(

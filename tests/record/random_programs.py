@@ -89,7 +89,7 @@ class Generator:
         any_source = "any" in self.features and self.random.random() < 0.5 and not group
         how, other = self._work("message"), self._work("message")
         self._append(source, Call(f"send(ones({size}), {destination}{group}{tag})", "message", how))
-        # Of the recvs, only synchronous ones are from any source: with irecv from any source,
+        # Only synchronous recvs are from any source: with irecv from any source,
         # programs would be hard to read.
         where = "" if any_source and not other else f", {source}"
         receive = f"recv(ones({size + larger}){where}{group}{tag})"

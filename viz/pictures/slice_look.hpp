@@ -72,7 +72,7 @@ class SliceLook {
 
   const models::TaskGraph& graph_;
   const models::Lowered& lowered_;
-  // By stage: index of its chunk; with two pipelines, index of its pipeline.
+  // Index of the chunk of each stage; with two pipelines, index of its pipeline.
   std::vector<std::uint32_t> shade_of_stage_;
   std::uint32_t shades_ = 1;
   std::map<std::uint32_t, Fit> fits_;  // keyed by the group of names cut alike

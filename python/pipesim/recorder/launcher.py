@@ -88,7 +88,7 @@ def run(
     function: Optional[Callable[[], Any]] = None,
     nursery: Optional[Nursery] = None,
 ) -> Outcome:
-    """Records a job. A nursery, if given, forks the odd ranks. If `device` is "auto" and the script
+    """Records a job. A nursery, if given, starts the odd ranks. If `device` is "auto" and the script
     asks for GPUs, records again with stand-ins for GPUs.
 
     Call `prepare_process` in this process before.
