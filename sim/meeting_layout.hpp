@@ -20,15 +20,16 @@ MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator
 void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId>>& meets);
 
 /// Whether the first op of an actor can block before its launch until hosts of other ranks arrive,
-/// in a communicator init (3.3) or at a connection (9.7). Later ops do not block there.
+/// in a communicator init (3.3) or at a connection (9.7). Later ops never block in either.
 bool joins_at_first_op(const Plan& plan, ActorId id);
 
 /// The connection of each call, see Call::connection.
 using Connections = IdVector<CallId, std::uint32_t>;
 
-/// Splits each connection of `plan` into one per size of its calls, as if NCCL used another
-/// algorithm per size. lay_out_meetings() must have run on `plan`. Returns the former connections.
-/// If no connection has several sizes, leaves the plan unchanged and returns nullopt.
+/// Splits each connection of `plan` into one per size of its calls, as if NCCL used a
+/// different algorithm for each size. lay_out_meetings() must have run on `plan`. Returns the
+/// former connections. If no connection has several sizes, leaves the plan unchanged and returns
+/// nullopt.
 std::optional<Connections> connect_by_size(Plan& plan);
 
 /// Lays out the meetings of `plan` again, with these connections. lay_out_meetings() must have run

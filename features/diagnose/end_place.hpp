@@ -52,8 +52,8 @@ struct EndDifference {
 };
 
 /// Compares two hangs. Ignores sequence numbers: a restarted job hangs at the same place in another
-/// step. Stacks have their own verdicts, so `compare` skips verdicts between stacks and other
-/// evidence. It still compares the blamed ranks if the stacks show blamed ranks.
+/// step. Stacks have their own verdicts: if only one hang comes from stacks, `compare` ignores the
+/// verdicts, and compares the blamed ranks only if the stacks show them.
 EndDifference compare(const EndPlace& a, const EndPlace& b);
 
 }  // namespace pipesim::models

@@ -1,4 +1,4 @@
-// An order of events as a file, written by `pipesim check` and read by `pipesim run --replay`.
+// A file with one interleaving: `pipesim check` writes the file, `pipesim run --replay` reads it.
 #pragma once
 
 #include <cstddef>

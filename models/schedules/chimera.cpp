@@ -3,7 +3,8 @@
 // A unit has D micro-batches on D ranks, D/2 in each direction. A slot holds one forward or
 // backward. Stage s of a pipeline runs forward m in slot s + 2m and backward m in slot D + 2m +
 // (D-1-s): each direction is 1F1B as late as possible. The directions never share a slot: on each
-// rank, one direction uses the even slots and the other direction the odd slots. The schedule is
+// rank, their forwards use slots of opposite parity, and so do their backwards; the last forward of
+// a unit precedes the first backward of the other direction with the same parity. The schedule is
 // the order of the slots. More micro-batches form more units, each 2D slots after the previous unit
 // ("direct concatenation" in the paper); again no two actions share a slot.
 #include <algorithm>

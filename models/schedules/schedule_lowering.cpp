@@ -39,9 +39,10 @@ bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet&
   return true;
 }
 
-// PyTorch's algorithm that adds messages. In each round, every rank has a turn and runs a slot if
-// its inputs are available. A message is placed at the current positions of its two ranks. An empty
-// slot takes a turn. For speed, a rank that waits has no turns until a message arrives.
+// PyTorch's algorithm that adds sends and recvs (_add_send_recv). In each round, every rank has a
+// turn and runs its next slot if the inputs of that slot are available. The rank then appends each
+// send to its own row, and the matching recv to the row of the receiver. An empty slot uses up a
+// turn. For speed, a blocked rank gets no turns until a recv is appended to its row.
 class SendRecv {
  public:
   explicit SendRecv(const Schedule& from)

@@ -380,7 +380,7 @@ class Gpus(unittest.TestCase):
             assert t.item() == (1 if rank < 2 else 5)
             if rank < 2:  # both ranks of `half` split it, and rank 0 gets no group
                 assert (dist.split_group(half, [[1]]) is None) == (rank == 0)
-            if not (leaves_out and rank == 3):  # splits the world group, so rank 3 has to call also
+            if not (leaves_out and rank == 3):  # splits the world group, so rank 3 must also call
                 dist.new_group([0, 1, 2])
             dist.barrier()
 
