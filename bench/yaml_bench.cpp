@@ -22,7 +22,7 @@ void read(benchmark::State& state, const std::string& text) {
   state.counters["bytes"] = static_cast<double>(text.size());
 }
 
-// Reads a scenario of actors. Argument: number of actors, each of which reads the previous one.
+// Reads a scenario of actors. Argument: number of actors; each actor reads the previous one.
 void read_actors(benchmark::State& state) {
   read(state, actor_text(8, static_cast<std::uint32_t>(state.range(0)), 4, false));
 }

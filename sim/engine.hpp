@@ -48,7 +48,7 @@ struct RunOptions {
   Time until = kEndOfTime;               // the run ends before the first event after this time
   ActorId until_actor{};                 // ends the run when a thread enters op `until_k`
   std::uint32_t until_k = 0;             // number of the op of `until_actor`
-  std::vector<ActorId> last_times_of{};  // actors of which `op_times` keeps only the last op
+  std::vector<ActorId> last_times_of{};  // `op_times` keeps only the last op of these actors
   // Events to run first, in this order: each at its own time, or now if that time has passed. If
   // not nullptr, host threads take only one action per event (docs/explanation/check.md).
   const std::vector<Event>* order = nullptr;

@@ -132,8 +132,7 @@ std::uint32_t chunks_per_slot(const CollectiveAlgorithm& algorithm, std::uint64_
 
 std::uint64_t smallest_message(const CollectiveAlgorithm& algorithm, std::uint32_t chunks) {
   if (chunks >= kMaxStepCount - 1) return 0;
-  // The largest chunk of which `chunks` + 1 fit into a slot. With a larger chunk, at most `chunks`
-  // fit.
+  // The largest chunk size at which `chunks` + 1 chunks fit into a slot.
   const std::uint64_t fitting = slot_bytes(algorithm.protocol) / (std::uint64_t{chunks} + 1);
   return fitting * std::max<std::uint32_t>(1, algorithm.chunks_per_loop) + 1;
 }

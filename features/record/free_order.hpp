@@ -1,5 +1,6 @@
-// Timing effects of gloo and its store that no interleaving of host programs shows: sends whose
-// Work nobody keeps, and keys that are set twice. Also reads of made-up values.
+// Timing effects of gloo and its store that no interleaving of host programs shows: messages
+// without a kept Work, waits that time out, and keys that are set twice. Also reads of made-up
+// values.
 #pragma once
 
 #include <string>

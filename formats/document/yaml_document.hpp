@@ -46,7 +46,7 @@ class YamlValue {
   /// Returns the items of a list, or the keys and values of a map in turn; empty for other kinds.
   std::vector<YamlValue> items() const;
 
-  /// Calls `visit(item)` for each of items(), of which there can be millions.
+  /// Calls `visit(item)` for each of items(), without a vector: a list can have millions of items.
   template <typename Visit>
   void for_each_item(Visit visit) const;
 

@@ -24,7 +24,7 @@ struct FoldedRun {
   std::vector<RankSet> alike;  // per entry of Explanation::ranks, the ranks with the same report
 };
 
-/// A job of which only the representative ranks are lowered.
+/// A folded job: the plan has only the representative ranks.
 struct FoldedJob {
   RankFolding folding;
   Lowered lowered;

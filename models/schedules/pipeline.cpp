@@ -6,7 +6,7 @@
 // k is the k-th micro-batch. A schedule of millions of actions has thousands of actors, and their
 // order takes 4 bytes per action. Other actions have an actor each.
 //
-// With collectives inside, an action is computed in parts, one actor each, with the calls between
+// An action with collectives inside is computed in parts, one actor each, with the calls between
 // the parts. The actions of a slot alternate their parts, so that the calls of one action overlap
 // the computation of the other action. An exchange in a ring is called before the part that it
 // overlaps. With layer ops, each op is an actor instead: see stage_ops.hpp.

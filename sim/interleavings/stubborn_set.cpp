@@ -390,7 +390,7 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   for (std::uint32_t i = 0; i < count; ++i) {
     if (!effects_[i].held.valid()) chosen.push_back(i);
   }
-  if (chosen.empty()) chosen.push_back(0);  // all events wait for locks that nobody releases
+  if (chosen.empty()) chosen.push_back(0);  // all events wait for locks that are never released
 }
 
 bool StubbornSets::disturbs_nothing(const Effects& effects) {
@@ -400,8 +400,7 @@ bool StubbornSets::disturbs_nothing(const Effects& effects) {
 // Chooses a stubborn set, or leaves `chosen` empty if only the set of all events would do. A set of
 // one event needs no branch point and is preferred. Otherwise takes the smallest set of the first
 // rank that has one. So independent work of ranks is followed rank by rank, and its states add up.
-// With the globally smallest set, the search would alternate between ranks, and states would
-// multiply.
+// The globally smallest set would make the search alternate between ranks, and multiply states.
 void StubbornSets::choose_closed(std::vector<std::uint32_t>& chosen) {
   const std::uint32_t count = static_cast<std::uint32_t>(pending_->size());
   outgrown_.assign(count, 0);

@@ -1,4 +1,4 @@
-// Small random plans, many of which hang or complete depending on the interleaving.
+// Small random plans. In many plans, the interleaving decides whether the plan hangs.
 #pragma once
 
 #include <cstdint>

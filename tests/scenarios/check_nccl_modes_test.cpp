@@ -78,7 +78,7 @@ TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings
       {"split_round_skipped", "hang certain, hang certain, hang certain"},
       {"two_kernels_few_sms", "hang possible, hang possible, hang possible"},
   };
-  // The verdict rests on rule 9.4, which nobody has measured.
+  // The verdict rests on rule 9.4, an unmeasured rule.
   CHECK(
       checked("scenarios/broadcast_root_ahead.yaml")["rests_on"][0].get<std::string>().starts_with(
           "rule 9.4"));
