@@ -12,6 +12,7 @@ namespace {
 
 using EntryKind = RecordEntry::Kind;
 using RankNumbers = std::set<std::uint32_t>;
+using RanksByPlace = std::map<std::uint32_t, RankNumbers>;
 
 bool is_send(const RecordEntry& entry) {
   return entry.kind == EntryKind::kCall && entry.operation == Operation::kSend;
@@ -34,24 +35,29 @@ std::vector<std::uint32_t> list_of(const RankNumbers& ranks) {
   return {ranks.begin(), ranks.end()};
 }
 
+// Returns "ranks 0, 1: FACT (PLACE), so CONSEQUENCE" for each place.
+std::vector<std::string> sentences_of(const Record& record, const RanksByPlace& by_place,
+                                      const std::string& fact, const std::string& consequence) {
+  std::vector<std::string> sentences;
+  for (const auto& [place, ranks] : by_place) {
+    sentences.push_back(with_place(record, rank_list_text(list_of(ranks)) + ": " + fact, place) +
+                        ", so " + consequence);
+  }
+  return sentences;
+}
+
 }  // namespace
 
 std::vector<std::string> dropped_sends(const Record& record) {
-  std::map<std::uint32_t, RankNumbers> by_place;
+  RanksByPlace by_place;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const std::set<std::int64_t> dropped = dropped_works(record.ranks[rank]);
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       if (is_send(entry) && dropped.count(entry.work) > 0) by_place[entry.place].insert(rank);
     }
   }
-  std::vector<std::string> sentences;
-  for (const auto& [place, ranks] : by_place) {
-    sentences.push_back(
-        with_place(record, rank_list_text(list_of(ranks)) + ": nothing keeps the Work of a send",
-                   place) +
-        ", so gloo cancels the message unless its recv was posted before");
-  }
-  return sentences;
+  return sentences_of(record, by_place, "nothing keeps the Work of a send",
+                      "gloo cancels the message unless its recv was posted before");
 }
 
 std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) {
@@ -62,7 +68,7 @@ std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) 
       if (is_send(entry)) sent.emplace(entry.group, entry.tag, rank, entry.peer);
     }
   }
-  std::map<std::uint32_t, RankNumbers> by_place;
+  RanksByPlace by_place;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     std::map<std::int64_t, const RecordEntry*> recvs;  // recvs by work
     std::vector<const RecordEntry*> dropped;
@@ -88,18 +94,12 @@ std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) 
       if (is_met) recvs.emplace(entry.work, &entry);
     }
   }
-  std::vector<std::string> sentences;
-  for (const auto& [place, ranks] : by_place) {
-    sentences.push_back(
-        with_place(record, rank_list_text(list_of(ranks)) + ": nothing keeps the Work of a recv",
-                   place) +
-        ", so gloo breaks the connection of its ranks if the send comes later");
-  }
-  return sentences;
+  return sentences_of(record, by_place, "nothing keeps the Work of a recv",
+                      "gloo breaks the connection of its ranks if the send comes later");
 }
 
 std::vector<std::string> closed_connections(const Record& record, RecordRules rules) {
-  std::map<std::uint32_t, RankNumbers> by_place;
+  RanksByPlace by_place;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     std::set<std::int64_t> messages;  // works of gloo's sends and recvs
     for (const RecordEntry& entry : record.ranks[rank].entries) {
@@ -111,14 +111,8 @@ std::vector<std::string> closed_connections(const Record& record, RecordRules ru
       if (closes) by_place[entry.place].insert(rank);
     }
   }
-  std::vector<std::string> sentences;
-  for (const auto& [place, ranks] : by_place) {
-    sentences.push_back(
-        with_place(record, rank_list_text(list_of(ranks)) + ": a wait for a message timed out",
-                   place) +
-        ", so gloo closes the rank's connections in this group");
-  }
-  return sentences;
+  return sentences_of(record, by_place, "a wait for a message timed out",
+                      "gloo closes the rank's connections in this group");
 }
 
 Record with_cancelled_sends(Record record) {
