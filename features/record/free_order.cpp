@@ -27,7 +27,7 @@ std::set<std::int64_t> dropped_works(const RankRecord& rank) {
   return works;
 }
 
-std::string with_place(const Record& record, std::string text, std::uint32_t place) {
+std::string with_place(const Record& record, const std::string& text, std::uint32_t place) {
   return place == kNotSaid ? text : text + " (" + record.place_of(place) + ")";
 }
 
@@ -35,13 +35,52 @@ std::vector<std::uint32_t> list_of(const RankNumbers& ranks) {
   return {ranks.begin(), ranks.end()};
 }
 
+// Messages as group, tag, sender and receiver.
+using Messages = std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>>;
+
+Messages sent_messages(const Record& record) {
+  Messages sent;
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    for (const RecordEntry& entry : record.ranks[rank].entries) {
+      if (is_send(entry)) sent.emplace(entry.group, entry.tag, rank, entry.peer);
+    }
+  }
+  return sent;
+}
+
+using CallsByWork = std::map<std::int64_t, const RecordEntry*>;
+
+// Adds the calls of `calls` whose Work `entry` drops.
+void add_dropped(const RecordEntry& entry, const CallsByWork& calls,
+                 std::vector<const RecordEntry*>& dropped) {
+  if (entry.kind != EntryKind::kDrop) return;
+  for (const std::int64_t work : entry.amounts) {
+    const auto call = calls.find(work);
+    if (call != calls.end()) dropped.push_back(call->second);
+  }
+}
+
+// Whether a message of `sent` can meet `recv`, a recv of `rank`.
+bool is_met(const RecordEntry& recv, std::uint32_t rank, const Messages& sent) {
+  return recv.any_source || sent.count({recv.group, recv.tag, recv.peer, rank}) > 0;
+}
+
+// Whether `entry`, an entry of the same rank after `recv`, can use the connection of `recv`.
+bool uses_connection_of(const RecordEntry& entry, const RecordEntry& recv) {
+  if (entry.kind == EntryKind::kWait) return true;
+  return entry.kind == EntryKind::kCall && entry.group == recv.group &&
+         (is_collective(entry.operation) || entry.peer == recv.peer || recv.any_source);
+}
+
 // Returns "ranks 0, 1: FACT (PLACE), so CONSEQUENCE" for each place.
 std::vector<std::string> sentences_of(const Record& record, const RanksByPlace& by_place,
                                       const std::string& fact, const std::string& consequence) {
   std::vector<std::string> sentences;
   for (const auto& [place, ranks] : by_place) {
-    sentences.push_back(with_place(record, rank_list_text(list_of(ranks)) + ": " + fact, place) +
-                        ", so " + consequence);
+    std::string& sentence = sentences.emplace_back(
+        with_place(record, rank_list_text(list_of(ranks)) + ": " + fact, place));
+    sentence += ", so ";
+    sentence += consequence;
   }
   return sentences;
 }
@@ -61,37 +100,20 @@ std::vector<std::string> dropped_sends(const Record& record) {
 }
 
 std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) {
-  using Ends = std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>;
-  std::set<Ends> sent;  // group, tag, from, to
-  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    for (const RecordEntry& entry : record.ranks[rank].entries) {
-      if (is_send(entry)) sent.emplace(entry.group, entry.tag, rank, entry.peer);
-    }
-  }
+  const Messages sent = sent_messages(record);
   RanksByPlace by_place;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    std::map<std::int64_t, const RecordEntry*> recvs;  // recvs by work
+    CallsByWork recvs;
     std::vector<const RecordEntry*> dropped;
     for (const RecordEntry& entry : record.ranks[rank].entries) {
-      if (entry.kind == EntryKind::kDrop) {
-        for (const std::int64_t work : entry.amounts) {
-          const auto recv = recvs.find(work);
-          if (recv != recvs.end()) dropped.push_back(recv->second);
-        }
-      }
-      const bool is_call = entry.kind == EntryKind::kCall;
+      add_dropped(entry, recvs, dropped);
       for (const RecordEntry* recv : dropped) {
-        const bool uses_connection =
-            entry.kind == EntryKind::kWait ||
-            (is_call && entry.group == recv->group &&
-             (is_collective(entry.operation) || entry.peer == recv->peer || recv->any_source));
-        if (uses_connection) by_place[recv->place].insert(rank);
+        if (uses_connection_of(entry, *recv)) by_place[recv->place].insert(rank);
       }
-      const bool is_met =
-          is_call && entry.operation == Operation::kReceive &&
-          !record.groups[entry.group].under_nccl(rules) &&
-          (entry.any_source || sent.count({entry.group, entry.tag, entry.peer, rank}) > 0);
-      if (is_met) recvs.emplace(entry.work, &entry);
+      const bool is_gloo_recv = entry.kind == EntryKind::kCall &&
+                                entry.operation == Operation::kReceive &&
+                                !record.groups[entry.group].under_nccl(rules);
+      if (is_gloo_recv && is_met(entry, rank, sent)) recvs.emplace(entry.work, &entry);
     }
   }
   return sentences_of(record, by_place, "nothing keeps the Work of a recv",
