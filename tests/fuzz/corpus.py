@@ -14,6 +14,10 @@ import os
 import re
 import sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "golden"))
+import cases  # noqa: E402
+
 SCENARIOS = ["scenarios/*.yaml", "tests/golden/*/*.yaml", "tests/consumer/*.yaml"]
 SCENARIO_TESTS = [
     "tests/unit/formats/**/*_reader_test.cpp",
@@ -26,7 +30,8 @@ SCENARIO_TESTS = [
     "docs/**/*.md",
 ]
 
-# For each target: files that are inputs, and C++ files whose literals are inputs.
+# For each target: files that are inputs, and C++ files whose literals are inputs. The inputs in the
+# golden case NAME.test count as files of the folder NAME, too.
 SOURCES = {
     "scenario": (SCENARIOS, SCENARIO_TESTS + ["tests/unit/formats/document/patch_test.cpp"]),
     "plan": (SCENARIOS, SCENARIO_TESTS),
@@ -54,7 +59,7 @@ SOURCES = {
                                                      "tests/unit/features/oneflow/text_proto_test.cpp"]),
     "order": ([], ["tests/unit/formats/scenario/order_file_test.cpp"]),
     "sweep": ([], ["tests/unit/features/sweep/sweep_file_test.cpp"]),
-    "report": (["tests/golden/*json/stdout"], ["tests/unit/features/diff/report_file_test.cpp"]),
+    "report": ([], ["tests/unit/features/diff/report_file_test.cpp"]),
     "record": (["tests/golden/*record*/*/*.json*"], ["tests/unit/features/record/*_test.cpp"]),
     "flight_recorder": (["tests/golden/*/dumps/*", "tests/golden/*/*/trace_rank_*"],
                         ["tests/unit/features/diagnose/flight_recorder_file_test.cpp",
@@ -64,7 +69,7 @@ SOURCES = {
     "nccl_log": (["tests/golden/*/*.log"], ["tests/unit/features/diagnose/nccl_*_reader_test.cpp"]),
     "ras": ([], ["tests/unit/features/diagnose/ras_reader_test.cpp"]),
     "launch_log": (["tests/golden/*/logs/*.log"], ["tests/unit/features/diagnose/launch_log_reader_test.cpp"]),
-    "stacks": (["tests/golden/*stacks*/stdout", "tests/golden/*stacks*/*.txt"],
+    "stacks": (["tests/golden/*stacks*/*.txt"],
                ["tests/unit/features/diagnose/stack_reader_test.cpp"]),
     "boxing": (["tests/golden/*/*.csv"], ["tests/unit/features/diagnose/boxing_reader_test.cpp"]),
 }
@@ -113,13 +118,31 @@ def files_of(patterns):
     return sorted(path for pattern in patterns for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
 
 
+def samples_of(pattern):
+    """Yields the folder and the bytes of each sample."""
+    for path in files_of([pattern]):
+        with open(path, "rb") as file:
+            yield os.path.dirname(path), file.read()
+    golden = "tests/golden/"
+    if pattern.startswith(golden):
+        for case, name, text in cases.inputs(pattern[len(golden):]):
+            yield os.path.dirname(golden + case + "/" + name), text
+
+
+def reports():
+    """Returns the JSON reports of the golden cases."""
+    parts = [part for path in cases.FOLDER.glob("*.test") for part in cases.read_case(path)[1]]
+    outputs = [part.stdout for part in parts if isinstance(part, cases.Command)]
+    return [text.encode() for text in outputs if text[:1] == "{"]
+
+
 def inputs_of(target):
     samples, tests = SOURCES[target]
-    inputs, by_folder = [], {}
-    for path in files_of(samples):
-        with open(path, "rb") as file:
-            inputs.append(file.read())
-        by_folder.setdefault(os.path.dirname(path), []).append(inputs[-1])
+    inputs, by_folder = reports() if target == "report" else [], {}
+    for pattern in samples:
+        for folder, text in samples_of(pattern):
+            inputs.append(text)
+            by_folder.setdefault(folder, []).append(text)
     # Files of one folder often belong to one job: the dumps of its ranks, or a scenario and its
     # patches.
     inputs += [b"\n%%%\n".join(all) for all in by_folder.values() if len(all) > 1]
@@ -133,7 +156,7 @@ def inputs_of(target):
 
 
 def main(folder):
-    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    os.chdir(os.path.join(HERE, "..", ".."))
     for target in SOURCES:
         place = os.path.join(folder, target)
         os.makedirs(place, exist_ok=True)

@@ -1,21 +1,14 @@
 """Runs one golden case and compares the program's output with the expectation.
 
-    run_golden.py PROGRAM CASE
+    run_golden.py PROGRAM CASE.test
 
-A case is a folder with `args` (one argument per line; the program runs in the folder) and any of
-`stdout`, `stderr`, `exit` and `graph.dot` (a file that the run writes as out.dot). A file's
-presence is the expectation. Without `exit`, the exit status must be 0; without `stderr`, standard
-error must be empty.
-
-Instead of `args`, a case can have `commands`: one command line per line, as a shell reads it,
-optionally preceded by NAME=VALUE for the environment. OUT is a folder for output files, and VERSION
-is the program's version. `stdout` and `stderr` then have the output of all commands, each below its
-command line, and all commands must end with `exit`. PIPESIM_UPDATE_GOLDEN=1 writes the actual
-output into the existing files; read the diff.
+cases.py documents the file. The commands run in a new folder with the case's input files, and links
+to the files of the folder CASE, if there is one (samples that documentation or other tests use, too),
+to `scenarios`, and as `golden` to the samples of all cases. OUT is an empty folder. VERSION in an
+output is the program's version. PIPESIM_UPDATE_GOLDEN=1 writes the actual output into the case; read the diff.
 """
 
 import difflib
-import functools
 import itertools
 import os
 import pathlib
@@ -25,79 +18,72 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 
-def run(program, case, args, given):
+ROOT = cases.FOLDER.parents[1]
+
+
+def run(program, line, folder):
     """Returns (stdout, stderr, exit) of one command line."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
-    for name, value in os.environ.items():  # sanitizer options
-        if name.endswith("SAN_OPTIONS"):
+    for name, value in os.environ.items():
+        if name.endswith("SAN_OPTIONS"):  # of sanitizers
             environment[name] = value
+    words = shlex.split(line)
+    given = list(itertools.takewhile(lambda word: word != "pipesim", words))
+    environment.update(word.split("=", 1) for word in given)
     run = subprocess.run(
-        [program, *args], cwd=case, stdin=subprocess.DEVNULL, capture_output=True,
-        env=environment | given, check=False,
+        [program, *words[len(given) + 1 :]], cwd=folder, stdin=subprocess.DEVNULL,
+        capture_output=True, env=environment, check=False,
     )
-    return run.stdout, run.stderr, b"%d\n" % run.returncode
+    return run.stdout, run.stderr, run.returncode
 
 
-def run_commands(program, case, work):
-    """Returns (stdout, stderr, exit) of all lines of `commands`. If the exit statuses of the lines
-    differ, `exit` is all of them, joined.
-    """
-    stdout, stderr, exits = b"", b"", []
-    version = run(program, case, ["--version"], {})[0].splitlines()[0].split()[-1]
-    for line in (case / "commands").read_text(encoding="utf-8").splitlines():
-        if not line or line.startswith("#"):
-            continue
-        words = shlex.split(line)
-        given = dict(itertools.takewhile(lambda word: len(word) == 2, (w.split("=") for w in words)))
-        args = [re.sub(r"\bOUT\b", work, word) for word in words[len(given) :]]
-        out, err, code = run(program, case, args, given)
-        command = line.index(words[len(given)])
-        header = f"$ {line[:command]}pipesim {line[command:]}\n".encode()
-        names = ((os.fsencode(work), b"OUT"), (version, b"VERSION"))
-        out, err = (functools.reduce(lambda t, n: t.replace(*n), names, text) for text in (out, err))
-        stdout += header + out if out else b""
-        stderr += header + err if err else b""
-        exits.append(code)
-    return stdout, stderr, exits[0] if len(set(exits)) == 1 else b"".join(exits)
+def prepare(case, parts, folder):
+    """Makes the input files of a case."""
+    for name, data in cases.contents(parts).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    samples = case.with_suffix("")
+    links = [*(samples.iterdir() if samples.is_dir() else ()), ROOT / "scenarios"]
+    for target in links:
+        (folder / target.name).symlink_to(target)
+    (folder / "golden").symlink_to(cases.FOLDER)
+    (folder / "OUT").mkdir()
 
 
 def main():
-    program, case = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+    program, case = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    before = case.read_text(encoding="utf-8", errors="surrogateescape")
+    comment, parts = cases.read_case(case)
     with tempfile.TemporaryDirectory() as work:
-        dot = pathlib.Path(work) / "out.dot"
-        if (case / "commands").exists():
-            stdout, stderr, code = run_commands(program, case, work)
-        else:
-            args = (case / "args").read_text(encoding="utf-8").splitlines()
-            args = [arg.replace("OUT.dot", str(dot)) for arg in args]
-            stdout, stderr, code = run(program, case, args, {})
-        found = {"stdout": stdout, "stderr": stderr, "exit": code}
-        found["graph.dot"] = dot.read_bytes() if dot.exists() else b""
-    defaults = {"exit": b"0\n", "stderr": b""}
-    differs = False
-    for name, text in found.items():
-        # Hides the version in the command that made a report.
-        text = re.sub(rb"pipesim \d[\w.+-]*:", b"pipesim VERSION:", text)
-        path = case / name
-        if not path.exists() and name not in defaults:
-            continue
-        if os.environ.get("PIPESIM_UPDATE_GOLDEN") == "1" and path.exists():
-            path.write_bytes(text)
-            continue
-        expected = path.read_bytes() if path.exists() else defaults[name]
-        if expected == text:
-            continue
-        differs = True
-        sys.stdout.writelines(
-            difflib.unified_diff(
-                expected.decode("utf-8", "replace").splitlines(keepends=True),
-                text.decode("utf-8", "replace").splitlines(keepends=True),
-                f"{path} (expected)", f"{name} (found)",
-            )
-        )
-    sys.exit(1 if differs else 0)
+        folder = pathlib.Path(work)
+        prepare(case, parts, folder)
+        version = run(program, "pipesim --version", folder)[0].split()[1]
+
+        def text_of(data):
+            data = re.sub(rb"pipesim " + re.escape(version) + rb"\b", b"pipesim VERSION", data)
+            return cases.shown(data.decode("utf-8", "surrogateescape"))
+
+        for part in parts:
+            if isinstance(part, cases.Command):
+                stdout, stderr, part.exit = run(program, part.line, folder)
+                part.stdout, part.stderr = text_of(stdout), text_of(stderr)
+        for part in parts:
+            if isinstance(part, cases.File) and part.how == "written":
+                part.text = text_of((folder / part.name).read_bytes())
+    after = cases.written(comment, parts)
+    if after == before:
+        return 0
+    if os.environ.get("PIPESIM_UPDATE_GOLDEN") == "1":
+        case.write_text(after, encoding="utf-8", errors="surrogateescape")
+        return 0 if (comment, parts) == cases.read_case(case) else f"{case}: cannot be read again"
+    lines = (text.splitlines(keepends=True) for text in (before, after))
+    for line in difflib.unified_diff(*lines, f"{case.name} (expected)", f"{case.name} (found)"):
+        sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape"))
+    return 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -16,6 +16,9 @@ import tokenize
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/golden"))
+import cases  # noqa: E402
+
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 
 WORDS = {
@@ -154,11 +157,13 @@ class Words(unittest.TestCase):
 
     @unittest.skipUnless(REPORTS, "reports")
     def test_reports(self):
-        for path in sorted((ROOT / "tests/golden").glob("*/std*")):
-            if "json" not in path.parent.name:
-                text = QUOTED.sub("", path.read_text(encoding="utf-8", errors="replace"))
-                text = re.sub(r'"\w+": ', "", text)  # keys of JSON
-                self.check(str(path.relative_to(ROOT)), text)
+        for path in sorted((ROOT / "tests/golden").glob("*.test")):
+            outputs = [
+                QUOTED.sub("", output)
+                for part in cases.read_case(path)[1] if isinstance(part, cases.Command)
+                for output in (part.stdout, part.stderr) if output[:1] != "{"
+            ]
+            self.check(str(path.relative_to(ROOT)), "\n".join(outputs))
         for path in sorted((ROOT / "docs/pictures").glob("*.svg")):
             words = re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", path.read_text(encoding="utf-8"))
             self.check(path.name, "\n".join(words))

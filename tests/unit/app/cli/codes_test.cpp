@@ -49,9 +49,8 @@ std::string errors_of(const std::string& text) {
 
 std::string expected_outputs() {
   std::string text;
-  for (const auto& file : std::filesystem::recursive_directory_iterator("tests/golden")) {
-    const std::string name = file.path().filename().string();
-    if (name == "stderr" || name == "stdout") text += testing::file_text(file.path().string());
+  for (const auto& file : std::filesystem::directory_iterator("tests/golden")) {
+    if (file.path().extension() == ".test") text += testing::file_text(file.path().string());
   }
   return text;
 }

@@ -132,9 +132,12 @@ TEST_CASE("any number of threads prints the same", "[app][test]") {
     CHECK(one.code == several.code);
   };
   same({"test", "scenarios", "--junit", "-"}, "8");
-  same({"test", "scenarios", "tests/golden/test_expectations_not_met",
-        "tests/golden/errors_of_plans"},
-       "3");
+  const testing::Folder folder;
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    folder.write(name + "_fails.yaml", good("{time: 7us}"));
+    folder.write(name + "_has_errors.yaml", good("{time: soon}"));
+  }
+  same({"test", "scenarios", folder.path()}, "3");
   CHECK(command({"test", "-j", "0"}).code == 2);
   CHECK(command({"test", "-j", "many"}).code == 2);
 }
