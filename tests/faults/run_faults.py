@@ -12,7 +12,7 @@ By hand, use the file that CMake has written:
 
     tests/faults/run_faults.py build/release/tests/faults/link_inputs.txt [--only 'part of a name']
 
-A run tries a thirtieth of the faults, selected by the commit, so that all have their turn.
+A run tries a tenth of the faults, selected by the commit, so that all have their turn.
 PIPESIM_FAULTS=all tries all; do so after a change to sim/, models/lowering/ or tests/twin/.
 """
 
@@ -32,7 +32,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SHARE = 30
+SHARE = 10
 DEFAULT_TEST = "the engine and the twin agree *"
 FLAGS = ["-std=c++20", "-O1", "-DNDEBUG", "-ffp-contract=off", "-w"]
 INCLUDE = re.compile(r'^#include "(sim/[^"]+)"', re.MULTILINE)
