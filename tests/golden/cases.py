@@ -13,14 +13,19 @@ the given exit status, or 0. With exit status 2, the text below it is standard e
 `-- stdout --`; otherwise it is standard output up to a line `-- stderr --`. Other lines in dashes
 start a file:
 
-    -- NAME --              an input; all exist before the first command, wherever they are written
-    -- NAME, escaped --     an input in Python's escapes; line ends are only those written as \\n
-    -- NAME, from BASE --   a copy of an input, or of a file in tests/golden; each pair of `- old` and
-                            `+ new` replaces a text that occurs once, and `+ new` alone appends a line
-    -- NAME, written --     a file that a command writes
+    -- NAME --             an input; all exist before the first command, wherever they are written
+    -- NAME, escaped --    an input in Python's escapes; line ends are only those written as \\n
+    -- NAME, repeated --   an input in which a line with {1..9} stands for nine; several ranges in a
+                           line count together
+    -- NAME, from BASE --  a copy of an input, or of a file in tests/golden; each pair of `- old` and
+                           `+ new` replaces a text wherever it occurs, and `+ new` alone appends a
+                           line; new lines can be repeated
+    -- NAME, written --    a file that a command writes
 
-JSON is shown with small objects on one line, and then stands for exactly the bytes that
-json.dumps(value, indent=2) writes: any other layout is shown, and compared, as it is.
+JSON is shown in filled lines, and then stands for exactly the bytes that json.dumps(value, indent=2)
+writes: any other layout is shown, and compared, as it is. Graphviz's output is filled, too. After
+`| without hang.ranks next[1:]`, the member `ranks` of `hang`, and all but the first of `next`, are
+not shown.
 """
 
 import dataclasses
@@ -30,15 +35,22 @@ import re
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 WIDTH = 100
-COMMAND = re.compile(r"\$ (?P<line>(?:\w+=\S* )*pipesim(?: .*?)?)(?:  # exit (?P<exit>\d+))?")
+COMMAND = re.compile(
+    r"\$ (?P<line>(?:\w+=\S* )*pipesim(?: .*?)?)"
+    r"(?: \| without (?P<removed>.*?))?(?:  # exit (?P<exit>\d+))?"
+)
+REPEATED = re.compile(r"\{(\d+)\.\.(\d+)\}")
 STREAM = re.compile(r"-- (stdout|stderr) --")
-FILE = re.compile(r"-- (?P<name>[^\s,]+)(?:, (?P<how>escaped|written|from (?P<base>\S+)))? --")
+FILE = re.compile(
+    r"-- (?P<name>[^\s,]+)(?:, (?P<how>escaped|repeated|written|from (?P<base>\S+)))? --"
+)
 
 
 @dataclasses.dataclass
 class Command:
     line: str
     exit: int = 0
+    removed: list = dataclasses.field(default_factory=list)  # members of JSON that are not shown
     stdout: str = ""
     stderr: str = ""
 
@@ -52,38 +64,66 @@ class File:
 
 
 def flow(value, indent=0, before=0):
-    """Returns JSON whose objects and lists take one line if they fit into WIDTH, else one line per
-    member. Lists of numbers and texts fill their lines. `before` is the width of the key.
+    """Returns JSON whose lines are filled up to WIDTH: an object or list takes one line if it fits.
+    Otherwise its members are aligned, and each larger object in a list begins a line. `before` is
+    the width of the key.
     """
     line = json.dumps(value, ensure_ascii=False)
-    if not value or not isinstance(value, (dict, list)) or indent + before + len(line) < WIDTH:
+    if not isinstance(value, (dict, list)) or indent + before + len(line) < WIDTH:
         return line
-    start = "\n" + " " * (indent + 1)
-    if isinstance(value, dict):
-        members = []
-        for key, member in value.items():
-            name = json.dumps(key, ensure_ascii=False) + ": "
-            members.append(start + name + flow(member, indent + 1, len(name)))
-        return "{" + ",".join(members) + start[:-1] + "}"
-    if any(isinstance(item, (dict, list)) for item in value):
-        return "[" + ",".join(start + flow(item, indent + 1) for item in value) + start[:-1] + "]"
-    lines = [""]
-    for item in value:
-        text = json.dumps(item, ensure_ascii=False) + ","
-        if lines[-1] and indent + len(lines[-1]) + len(text) > WIDTH - 2:
-            lines.append("")
-        lines[-1] += " " + text if lines[-1] else text
-    return "[" + start + start.join(lines)[:-1] + start[:-1] + "]"
+    indent += 1
+    lines, full = [], True  # whether the last line can take no more members
+    for key, member in value.items() if isinstance(value, dict) else enumerate(value):
+        name = json.dumps(key, ensure_ascii=False) + ": " if isinstance(value, dict) else ""
+        text = name + flow(member, indent, len(name)) + ","
+        larger = isinstance(value, list) and isinstance(member, dict) and len(member) > 1
+        alone = larger or "\n" in text
+        if full or alone or indent + len(lines[-1]) + len(text) >= WIDTH:
+            lines.append(text)
+        else:
+            lines[-1] += " " + text
+        full = alone
+    text = ("\n" + " " * indent).join(lines)[:-1]
+    return "{" + text + "}" if isinstance(value, dict) else "[" + text + "]"
 
 
-def shown(text):
-    """Returns an output as a case has it: JSON in short form, everything else unchanged."""
+def dot_flow(text):
+    """Returns what Graphviz writes, with the attributes of a statement in filled lines."""
+    lines = []
+    for line in text.splitlines():
+        attribute = line.lstrip("\t")
+        before = lines[-1] if lines else ""
+        fits = before.endswith(",") and len(before + attribute) < WIDTH
+        if fits and line.startswith("\t\t"):
+            lines[-1] += " " + attribute
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def without(value, path):
+    """Removes a member of a JSON value: KEY.KEY, or all but the first of a list with KEY[1:]."""
+    keys = path.split(".")
+    for key in keys[:-1]:
+        value = value[key]
+    if keys[-1].endswith("[1:]"):
+        del value[keys[-1][:-4]][1:]
+    else:
+        del value[keys[-1]]
+
+
+def shown(text, removed=()):
+    """Returns an output as a case has it: JSON and dot in short form, everything else unchanged."""
+    if text.startswith("digraph "):
+        return dot_flow(text)
     if text[:1] in "{[":
         try:
             value = json.loads(text)
         except ValueError:
             return text
         if text == json.dumps(value, indent=2, ensure_ascii=False) + "\n":
+            for path in removed:
+                without(value, path)
             return flow(value) + "\n"
     return text
 
@@ -93,12 +133,14 @@ def read_case(path):
     comment, parts, stream = "", [], None
     for line in path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")[:-1]:
         if command := COMMAND.fullmatch(line):
-            parts.append(Command(command["line"], int(command["exit"] or 0)))
+            removed = (command["removed"] or "").split()
+            parts.append(Command(command["line"], int(command["exit"] or 0), removed))
             stream = "stderr" if parts[-1].exit == 2 else "stdout"
         elif (found := STREAM.fullmatch(line)) and isinstance(parts[-1], Command):
             stream = found[1]
         elif found := FILE.fullmatch(line):
-            parts.append(File(found["name"], (found["how"] or "").split(" ")[0], found["base"] or ""))
+            how = (found["how"] or "").split(" ")[0]
+            parts.append(File(found["name"], how, found["base"] or ""))
             stream = "text"
         elif parts:
             setattr(parts[-1], stream, getattr(parts[-1], stream) + line + "\n")
@@ -115,7 +157,9 @@ def written(comment, parts):
             base = f" {part.base}" if part.base else ""
             text += f"-- {part.name}{', ' + part.how + base if part.how else ''} --\n{part.text}"
             continue
-        text += f"$ {part.line}" + (f"  # exit {part.exit}" if part.exit else "") + "\n"
+        text += f"$ {part.line}"
+        text += f" | without {' '.join(part.removed)}" if part.removed else ""
+        text += (f"  # exit {part.exit}" if part.exit else "") + "\n"
         first, second = ("stderr", "stdout") if part.exit == 2 else ("stdout", "stderr")
         text += getattr(part, first)
         if getattr(part, second):
@@ -132,10 +176,24 @@ def changed(text, changes, where):
         elif old is None:
             text += lines + "\n"
         else:
-            if text.count(old) != 1:
-                raise ValueError(f"{where}: {text.count(old)} times in the base: {old}")
+            if old not in text:
+                raise ValueError(f"{where}: not in the base: {old}")
             text, old = text.replace(old, lines), None
     return text
+
+
+def repeated(line):
+    """Returns the lines that a line with ranges like {1..9} stands for."""
+    ranges = [range(int(found[1]), int(found[2]) + 1) for found in REPEATED.finditer(line)]
+    if not ranges:
+        return [line]
+    if len({len(numbers) for numbers in ranges}) > 1:
+        raise ValueError(f"ranges of different lengths: {line}")
+    texts = REPEATED.sub("\0", line).split("\0")
+    return [
+        texts[0] + "".join(str(number) + text for number, text in zip(numbers, texts[1:]))
+        for numbers in zip(*ranges)
+    ]
 
 
 def groups(changes):
@@ -146,7 +204,7 @@ def groups(changes):
             yield kind, "\n".join(lines)
             lines = []
         kind = line[:1]
-        lines.append(line[2:])
+        lines += repeated(line[2:]) if kind == "+" else [line[2:]]
     if lines:
         yield kind, "\n".join(lines)
 
@@ -160,6 +218,9 @@ def contents(parts):
         data = part.text.encode("utf-8", "surrogateescape")
         if part.how == "escaped":
             data = part.text.replace("\n", "").encode().decode("unicode_escape").encode("latin-1")
+        elif part.how == "repeated":
+            lines = [line for text in part.text.splitlines() for line in repeated(text)]
+            data = "".join(line + "\n" for line in lines).encode()
         elif part.how == "from":
             base = files[part.base] if part.base in files else (FOLDER / part.base).read_bytes()
             data = changed(base.decode("utf-8", "surrogateescape"), part.text, part.name)

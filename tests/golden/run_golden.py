@@ -2,10 +2,11 @@
 
     run_golden.py PROGRAM CASE.test
 
-cases.py documents the file. The commands run in a new folder with the case's input files, and links
-to the files of the folder CASE, if there is one (samples that documentation or other tests use, too),
+cases.py documents the file. The commands run in a new folder with the case's input files, and
+links to the files of the folder CASE, if there is one (samples that pages or other tests use, too),
 to `scenarios`, and as `golden` to the samples of all cases. OUT is an empty folder. VERSION in an
-output is the program's version. PIPESIM_UPDATE_GOLDEN=1 writes the actual output into the case; read the diff.
+output is the program's version. PIPESIM_UPDATE_GOLDEN=1 writes the actual output into the case; read
+the diff.
 """
 
 import difflib
@@ -62,14 +63,14 @@ def main():
         prepare(case, parts, folder)
         version = run(program, "pipesim --version", folder)[0].split()[1]
 
-        def text_of(data):
+        def text_of(data, removed=()):
             data = re.sub(rb"pipesim " + re.escape(version) + rb"\b", b"pipesim VERSION", data)
-            return cases.shown(data.decode("utf-8", "surrogateescape"))
+            return cases.shown(data.decode("utf-8", "surrogateescape"), removed)
 
         for part in parts:
             if isinstance(part, cases.Command):
                 stdout, stderr, part.exit = run(program, part.line, folder)
-                part.stdout, part.stderr = text_of(stdout), text_of(stderr)
+                part.stdout, part.stderr = text_of(stdout, part.removed), text_of(stderr)
         for part in parts:
             if isinstance(part, cases.File) and part.how == "written":
                 part.text = text_of((folder / part.name).read_bytes())
