@@ -23,9 +23,10 @@ start a file:
     -- NAME, written --    a file that a command writes
 
 JSON is shown in filled lines, and then stands for exactly the bytes that json.dumps(value, indent=2)
-writes: any other layout is shown, and compared, as it is. Graphviz's output is filled, too. After
-`| without hang.ranks next[1:]`, the member `ranks` of `hang`, and all but the first of `next`, are
-not shown.
+writes: any other layout is shown, and compared, as it is. Graphviz's output is filled, too. Errors
+are shown without their source line and caret, if they are those of the place, and without the help
+"see 'pipesim help CODE'". After `| without hang.ranks next[1:]`, the member `ranks` of `hang`, and
+all but the first of `next`, are not shown.
 """
 
 import dataclasses
@@ -40,6 +41,10 @@ COMMAND = re.compile(
     r"(?: \| without (?P<removed>.*?))?(?:  # exit (?P<exit>\d+))?"
 )
 REPEATED = re.compile(r"\{(\d+)\.\.(\d+)\}")
+ERROR = re.compile(
+    r"(?:(?P<file>[^:]+):(?P<line>\d+):(?P<column>\d+): |[^\[]*: )?"
+    r"(?:error|warning)\[(?P<code>E\d{4})\]: "
+)
 STREAM = re.compile(r"-- (stdout|stderr) --")
 FILE = re.compile(
     r"-- (?P<name>[^\s,]+)(?:, (?P<how>escaped|repeated|written|from (?P<base>\S+)))? --"
@@ -112,8 +117,32 @@ def without(value, path):
         del value[keys[-1]]
 
 
-def shown(text, removed=()):
-    """Returns an output as a case has it: JSON and dot in short form, everything else unchanged."""
+def short_errors(text, folder):
+    """Leaves out what an error repeats: the line of the file in `folder` at its place with a caret
+    below the column, and the help that only names its code. An error without help gets a remark.
+    """
+    lines, result = text.split("\n"), []
+    while lines:
+        result.append(lines.pop(0))
+        found = ERROR.match(result[-1])
+        if not found:
+            continue
+        end = next(i for i, line in enumerate(lines) if not line.startswith("  "))
+        details, lines = lines[:end], lines[end:]
+        if found["file"] and (folder / found["file"]).is_file():
+            source = (folder / found["file"]).read_text(encoding="utf-8", errors="surrogateescape")
+            line = (source.split("\n") + [""] * int(found["line"]))[int(found["line"]) - 1]
+            if details[:2] == ["  " + line, " " * (int(found["column"]) + 1) + "^"]:
+                details = details[2:]
+        if not any(line.startswith("  help: ") for line in details):
+            details.append("  (no help)")
+        usual = f"  help: see 'pipesim help {found['code']}'"
+        result += [line for line in details if line != usual]
+    return "\n".join(result)
+
+
+def shown(text, folder, removed=()):
+    """Returns an output as a case has it: JSON, dot and errors in short form."""
     if text.startswith("digraph "):
         return dot_flow(text)
     if text[:1] in "{[":
@@ -125,7 +154,7 @@ def shown(text, removed=()):
             for path in removed:
                 without(value, path)
             return flow(value) + "\n"
-    return text
+    return short_errors(text, folder)
 
 
 def read_case(path):

@@ -65,7 +65,7 @@ def main():
 
         def text_of(data, removed=()):
             data = re.sub(rb"pipesim " + re.escape(version) + rb"\b", b"pipesim VERSION", data)
-            return cases.shown(data.decode("utf-8", "surrogateescape"), removed)
+            return cases.shown(data.decode("utf-8", "surrogateescape"), folder, removed)
 
         for part in parts:
             if isinstance(part, cases.Command):
