@@ -11,9 +11,7 @@
 #include "models/result/memory.hpp"
 
 #include "features/check/nccl_modes.hpp"
-#include "features/fix/fix_candidates.hpp"
-#include "features/fix/order_changes.hpp"
-#include "features/fix/program_changes.hpp"
+#include "features/fix/candidates.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -24,9 +22,9 @@ constexpr int kMaxSureNumbers = 4;  // maximum number of doublings in larger()
 
 constexpr std::size_t kMaxHalves = 24;
 
-using Changes = std::vector<Change>;
+using Edits = std::vector<Edit>;
 
-/// One run of the scenario with changes.
+/// One run of the edited scenario.
 struct Trial {
   TaskGraph graph;
   JobRun run;  // not explained yet
@@ -35,21 +33,21 @@ struct Trial {
   std::optional<std::int64_t> memory;
 };
 
-/// A change after which the run hangs elsewhere, so that a second change may help.
+/// An edit after which the run hangs elsewhere, so that a second edit may help.
 struct Half {
-  Changes changes;
-  // The run with the change, explained; nullopt if the representative ranks do not show how all
-  // ranks end.
+  Edit edit;
+  // The run with the edit, explained; nullopt if the representative ranks do not show how all ranks
+  // end.
   std::optional<Trial> trial;
 };
 
 /// The ranks of a job to lower: representative ranks if the job can be folded, or all ranks.
 enum class Ranks : std::uint8_t { kMin, kAll };
 
-/// A fix and the changed scenario.
+/// A fix and the edited scenario.
 struct Found {
   Fix fix;
-  TaskGraph graph;  // graph of the changed scenario, without source positions
+  TaskGraph graph;  // graph of the edited scenario, without source positions
 };
 
 std::optional<std::int64_t> most_memory(const TaskGraph& graph, const Lowered& lowered,
@@ -84,7 +82,7 @@ std::vector<std::string> sources_of(const TaskGraph& graph, const ActorTemplate&
   return names;
 }
 
-// The effect of a change on waits, from a comparison of the graphs before and after the change.
+// The effect of an edit on waits, from a comparison of the graphs before and after the edit.
 class Differences {
  public:
   Differences(const TaskGraph& before, const TaskGraph& after) : before_(before), after_(after) {}
@@ -183,10 +181,11 @@ std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGrap
 
 class Search {
  public:
-  Search(const GraphWith& with, const FixOptions& options)
-      : with_(with), options_(options), ops_left_(options.max_ops) {}
+  Search(const formats::EditedScenario& scenario, const FixOptions& options)
+      : scenario_(scenario), options_(options), ops_left_(options.max_ops) {}
 
-  std::optional<FixReport> run(const std::vector<Switch>& switches, Diagnostics& diagnostics);
+  std::optional<FixReport> run(const std::vector<formats::Parameter>& parameters,
+                               Diagnostics& diagnostics);
 
  private:
   std::optional<LaidOutJob> lay_out(const TaskGraph& graph, Diagnostics& diagnostics,
@@ -194,25 +193,29 @@ class Search {
   bool find_hang(Diagnostics& diagnostics);
   bool find_hang_by_contract(Diagnostics& diagnostics);
   bool take_hang(std::optional<JobRun> run, Diagnostics& diagnostics);
-  std::optional<TaskGraph> graph_with(const Changes& changes) const;
-  std::optional<Trial> attempt(const Changes& changes, Ranks ranks = Ranks::kMin);
+  std::optional<TaskGraph> graph_with(const Edits& edits) const;
+  std::optional<Trial> attempt(const Edits& edits, Ranks ranks = Ranks::kMin);
   sim::ExploreOptions explore_options() const;
   void explore(const TaskGraph& graph, sim::Exploration orders, const sim::ExploreOptions& options,
                Fix& fix) const;
   sim::Exploration explore(Trial& trial) const;
   void explore_first_again();
-  void mark_less_work(const Trial& trial, Changes& changes);
+  void mark_less_work(const Trial& trial, Edits& edits);
   bool leads_on(const Explanation& after, bool is_partial) const;
   std::optional<Trial> hang_of(Half half);
-  void keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders);
-  bool works(const Change& change);
-  std::optional<Change> largest_below(const Candidate& candidate);
+  void keep_half(const Edits& edits, Trial trial, const sim::Exploration* orders);
+  bool works(const Edit& edit);
+  bool keeps_ops(const Edit& edit) const;
+  std::optional<std::int64_t> largest_below(const Numbers& numbers);
+  std::optional<std::int64_t> smallest(const Numbers& numbers);
+  std::optional<std::int64_t> number_of(const Numbers& numbers);
+  std::optional<Found> found_by(const Edits& edits, const std::vector<std::uint32_t>& waits);
+  std::optional<Found> larger(const Candidate& candidate, std::int64_t too_few);
   void try_candidate(const Candidate& candidate);
+  void add_useless(const Candidate& candidate);
+  void add_found(const Candidate& candidate, Found found, std::optional<std::int64_t> number);
   void try_pairs();
-  void try_on_top(const Change& first, const Trial& trial, std::uint32_t& tries);
-  std::optional<Change> smallest(const Candidate& candidate);
-  std::optional<Found> found_by(const Changes& changes, const std::vector<std::uint32_t>& waits);
-  std::optional<Found> larger(const Candidate& candidate, const Found& small);
+  void try_on_top(const Edit& first, const Trial& trial, std::uint32_t& tries);
   Found* known(const TaskGraph& graph);
   void sort();
   void put_in_order();
@@ -223,7 +226,7 @@ class Search {
     return report_.stopped;
   }
 
-  const GraphWith& with_;
+  const formats::EditedScenario& scenario_;
   const FixOptions& options_;
   std::uint64_t ops_left_;
   bool lowers_ = true;  // whether the last candidate lowered without errors
@@ -236,8 +239,8 @@ class Search {
   std::size_t known_halves_ = 0;  // number of halves_ with a trial
 };
 
-std::optional<TaskGraph> Search::graph_with(const Changes& changes) const {
-  std::optional<TaskGraph> graph = with_(changes);
+std::optional<TaskGraph> Search::graph_with(const Edits& edits) const {
+  std::optional<TaskGraph> graph = scenario_.graph(edits);
   if (graph && report_.found == FixCase::kByBuffers) graph->nccl_mode = report_.mode;
   return graph;
 }
@@ -342,10 +345,10 @@ bool Search::take_hang(std::optional<JobRun> run, Diagnostics& diagnostics) {
   return true;
 }
 
-// Runs the scenario with `changes`. Returns nullopt if the changes cannot be applied or the run
-// costs too much.
-std::optional<Trial> Search::attempt(const Changes& changes, Ranks ranks) {
-  std::optional<TaskGraph> graph = graph_with(changes);
+// Runs the scenario with `edits`. Returns nullopt if the edits cannot be applied or the run costs
+// too much.
+std::optional<Trial> Search::attempt(const Edits& edits, Ranks ranks) {
+  std::optional<TaskGraph> graph = graph_with(edits);
   if (!graph) return std::nullopt;
   Diagnostics unheard;
   std::optional<LaidOutJob> job = lay_out(*graph, unheard, ranks);
@@ -375,60 +378,60 @@ sim::Exploration Search::explore(Trial& trial) const {
   return explore_job(trial.graph, trial.run.job, explore_options(), &trial.run.outcome);
 }
 
-// Whether `change` removes the hang. If the unchanged run completes, an exploration of the changed
-// job decides.
-bool Search::works(const Change& change) {
-  std::optional<Trial> trial = attempt({change});
+// Whether `edit` removes the hang. If the unchanged run completes, an exploration of the edited job
+// decides.
+bool Search::works(const Edit& edit) {
+  std::optional<Trial> trial = attempt({edit});
   if (!trial || !trial->completes) return false;
   if (report_.found == FixCase::kHangs) return true;
   return !can_hang(explore(*trial));
 }
 
-Change with_number(Change change, std::int64_t number) {
-  change.number = number;
-  return change;
+// Whether the job has the same number of ranks and ops after `edit`.
+bool Search::keeps_ops(const Edit& edit) const {
+  const std::optional<TaskGraph> graph = graph_with({edit});
+  if (!graph || graph->ranks != graph_.ranks) return false;
+  Diagnostics unheard;
+  const std::optional<LaidOutJob> job = lay_out(*graph, unheard);
+  return job && ops_of(*job) == ops_of(job_);
 }
 
-// Returns the change with the largest number, from `candidate.least` up, that removes the hang and
-// leaves the number of ops unchanged. Returns nullopt if `candidate.least` itself fails.
-std::optional<Change> Search::largest_below(const Candidate& candidate) {
+// Returns the largest number, from `numbers.first` up, that removes the hang and leaves the number
+// of ops unchanged. Returns nullopt if the first number fails.
+std::optional<std::int64_t> Search::largest_below(const Numbers& numbers) {
   const auto does = [&](std::int64_t number) {
-    const Change change = with_number(candidate.change, number);
-    std::optional<TaskGraph> graph = graph_with({change});
-    if (!graph || graph->ranks != graph_.ranks) return false;
-    Diagnostics unheard;
-    const std::optional<LaidOutJob> job = lay_out(*graph, unheard);
-    return job && ops_of(*job) == ops_of(job_) && works(change);
+    const Edit edit = numbers.edit(number);
+    return keeps_ops(edit) && works(edit);
   };
-  std::int64_t few = candidate.least;
-  std::int64_t too_many = candidate.change.before;
+  std::int64_t few = numbers.first;
+  std::int64_t too_many = numbers.before;
   if (!does(few)) return std::nullopt;
   while (too_many - few > 1 && !is_stopped()) {
     const std::int64_t middle = few + (too_many - few) / 2;
     (does(middle) ? few : too_many) = middle;
   }
-  return with_number(candidate.change, few);
+  return few;
 }
 
-// Returns the change with the smallest number that removes the hang, or largest_below() if smaller
-// numbers may help; nullopt if no number helps. A change without a choice of numbers is returned
-// untried.
-std::optional<Change> Search::smallest(const Candidate& candidate) {
-  const Change& change = candidate.change;
-  if (candidate.least > 0) return largest_below(candidate);
-  if (candidate.most == 0) return change;
-  std::int64_t too_few = change.before;
-  std::int64_t enough = change.number;
-  while (!works(with_number(change, enough))) {
-    if (enough >= candidate.most || is_stopped()) return std::nullopt;
+// Returns the smallest number that removes the hang.
+std::optional<std::int64_t> Search::smallest(const Numbers& numbers) {
+  std::int64_t too_few = numbers.before;
+  std::int64_t enough = numbers.first;
+  while (!works(numbers.edit(enough))) {
+    if (enough >= numbers.last || is_stopped()) return std::nullopt;
     too_few = enough;
-    enough = std::min(candidate.most, enough * 2);
+    enough = std::min(numbers.last, enough * 2);
   }
-  while (!candidate.doubling && enough - too_few > 1) {
+  while (numbers.search == Numbers::Search::kUp && enough - too_few > 1) {
     const std::int64_t middle = too_few + (enough - too_few) / 2;
-    (works(with_number(change, middle)) ? enough : too_few) = middle;
+    (works(numbers.edit(middle)) ? enough : too_few) = middle;
   }
-  return with_number(change, enough);
+  return enough;
+}
+
+// Returns the number nearest to the present number that removes the hang, if any.
+std::optional<std::int64_t> Search::number_of(const Numbers& numbers) {
+  return numbers.search == Numbers::Search::kDown ? largest_below(numbers) : smallest(numbers);
 }
 
 Found* Search::known(const TaskGraph& graph) {
@@ -438,38 +441,38 @@ Found* Search::known(const TaskGraph& graph) {
   return nullptr;
 }
 
-// Whether the hang after a change differs from the original hang.
+// Whether the hang after an edit differs from the original hang.
 bool is_another(const Explanation& before, const Explanation& after) {
   return after.ops_done > before.ops_done || reason_of(before) != reason_of(after);
 }
 
-// Whether the change makes sends of any size complete without their recvs. No runtime has such
+// Whether an edit makes sends of any size complete without their recvs. No runtime has such
 // buffers.
 bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
   return before.pipeline && after.pipeline && before.pipeline->messages != MessageModel::kDir &&
          after.pipeline->messages == MessageModel::kDir;
 }
 
-// Marks parameter changes that omit calls, since such changes alter the job. Changes of other kinds
+// Marks edits of parameters that omit calls, since such edits alter the job. Edits of other kinds
 // carry this mark from the start.
-void Search::mark_less_work(const Trial& trial, Changes& changes) {
-  const auto is_switch = [](const Change& it) { return it.kind == Change::Kind::kSwitch; };
-  const auto change = std::find_if(changes.begin(), changes.end(), is_switch);
-  if (change == changes.end() || change->alters) return;
+void Search::mark_less_work(const Trial& trial, Edits& edits) {
+  const auto is_parameter = [](const Edit& it) { return it.kind == &edit_kinds::kParameter; };
+  const auto edit = std::find_if(edits.begin(), edits.end(), is_parameter);
+  if (edit == edits.end() || edit->alters) return;
   if (!work_) work_ = work_of(graph_, job_);
-  change->alters = leaves_out(*work_, work_of(trial.graph, trial.run.job));
+  edit->alters = leaves_out(*work_, work_of(trial.graph, trial.run.job));
 }
 
-// Whether a second change may help after a first change that leads to the hang `after`.
-// `is_partial`: the run completes with the first change.
+// Whether a second edit may help after a first edit that leads to the hang `after`. `is_partial`:
+// the run completes with the first edit.
 bool Search::leads_on(const Explanation& after, bool is_partial) const {
   return !after.ranks.empty() && (is_partial || is_another(report_.explanation, after));
 }
 
-// Keeps a change for try_pairs(), with the remaining hang: the hang of `trial`, or a hang from
+// Keeps an edit for try_pairs(), with the remaining hang: the hang of `trial`, or a hang from
 // `orders` if `trial` completes.
-void Search::keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders) {
-  if (changes.size() != 1 || known_halves_ >= kMaxHalves) return;
+void Search::keep_half(const Edits& edits, Trial trial, const sim::Exploration* orders) {
+  if (edits.size() != 1 || known_halves_ >= kMaxHalves) return;
   if (orders != nullptr) {
     auto run = run_hang(trial.graph, std::move(trial.run.job), *orders, options_.stop);
     // Keeps nothing if the graph completes in its own reading: `orders` can come from another
@@ -477,36 +480,35 @@ void Search::keep_half(const Changes& changes, Trial trial, const sim::Explorati
     if (!run || run->outcome.completed()) return;
     trial.run = std::move(*run);
   } else if (!explain_run(trial.graph, trial.run)) {
-    halves_.push_back({changes, std::nullopt});
+    halves_.push_back({edits.front(), std::nullopt});
     return;
   }
   const bool is_partial = orders != nullptr && report_.found == FixCase::kHangs;
   if (!leads_on(trial.run.explanation, is_partial)) return;
   ++known_halves_;
-  halves_.push_back({changes, std::move(trial)});
+  halves_.push_back({edits.front(), std::move(trial)});
 }
 
 // Returns the trial of `half`; runs all ranks if the representative ranks did not show the hang.
-// Returns nullopt if the hang of all ranks does not call for a second change.
+// Returns nullopt if the hang of all ranks does not call for a second edit.
 std::optional<Trial> Search::hang_of(Half half) {
   if (half.trial) return std::move(half.trial);
-  std::optional<Trial> trial = attempt(half.changes, Ranks::kAll);
+  std::optional<Trial> trial = attempt({half.edit}, Ranks::kAll);
   if (!trial || !explain_run(trial->graph, trial->run)) return std::nullopt;
   return leads_on(trial->run.explanation, false) ? std::move(trial) : std::nullopt;
 }
 
-std::optional<Found> Search::found_by(const Changes& changes,
-                                      const std::vector<std::uint32_t>& waits) {
-  std::optional<Trial> trial = attempt(changes);
+std::optional<Found> Search::found_by(const Edits& edits, const std::vector<std::uint32_t>& waits) {
+  std::optional<Trial> trial = attempt(edits);
   if (!trial) return std::nullopt;
   if (!trial->completes) {
-    keep_half(changes, std::move(*trial), nullptr);
+    keep_half(edits, std::move(*trial), nullptr);
     return std::nullopt;
   }
   Found found;
   found.graph = without_places(trial->graph);
-  found.fix.changes = changes;
-  mark_less_work(*trial, found.fix.changes);
+  found.fix.edits = edits;
+  mark_less_work(*trial, found.fix.edits);
   found.fix.time_ns = trial->time_ns;
   found.fix.memory = trial->memory;
   found.fix.waits =
@@ -517,96 +519,94 @@ std::optional<Found> Search::found_by(const Changes& changes,
     found.fix.by_buffers = true;
     found.fix.proved_in.clear();
   }
-  if (can_hang(found.fix.orders)) keep_half(changes, std::move(*trial), &found.fix.orders);
+  if (can_hang(found.fix.orders)) keep_half(edits, std::move(*trial), &found.fix.orders);
   const bool is_no_use = report_.found != FixCase::kHangs && can_hang(found.fix.orders);
   return is_no_use ? std::nullopt : std::optional(std::move(found));
 }
 
-// Returns a fix with a larger number with which no interleaving hangs. `small`: the fix with the
-// smallest number, which leaves hangs.
-std::optional<Found> Search::larger(const Candidate& candidate, const Found& small) {
-  std::int64_t too_few = small.fix.changes.front().number;
-  std::optional<Found> enough;
-  const auto found_with = [&](std::int64_t number) {
-    return found_by({with_number(candidate.change, number)}, candidate.waits);
+// Returns a fix with a larger number with which no interleaving hangs. `too_few`: the smallest
+// number with which the run completes, which leaves hangs.
+std::optional<Found> Search::larger(const Candidate& candidate, std::int64_t too_few) {
+  const Numbers& numbers = *candidate.numbers;
+  const auto sure_with = [&](std::int64_t number) {
+    std::optional<Found> found = found_by({numbers.edit(number)}, candidate.waits);
+    return found && !can_hang(found->fix.orders) ? std::move(found) : std::nullopt;
   };
-  for (int tries = 0; tries < kMaxSureNumbers && too_few < candidate.most; ++tries) {
-    const std::int64_t number = std::min(candidate.most, too_few * 2);
-    std::optional<Found> found = found_with(number);
-    if (found && !can_hang(found->fix.orders)) {
-      enough = std::move(found);
-      break;
-    }
-    too_few = number;
+  std::optional<Found> sure;
+  std::int64_t enough = too_few;
+  for (int tries = 0; tries < kMaxSureNumbers && !sure && enough < numbers.last; ++tries) {
+    too_few = enough;
+    enough = std::min(numbers.last, too_few * 2);
+    sure = sure_with(enough);
   }
-  while (enough && !candidate.doubling && enough->fix.changes.front().number - too_few > 1) {
-    const std::int64_t most = enough->fix.changes.front().number;
-    const std::int64_t middle = too_few + (most - too_few) / 2;
-    std::optional<Found> found = found_with(middle);
-    if (found && !can_hang(found->fix.orders)) {
-      enough = std::move(found);
-    } else {
-      too_few = middle;
-    }
+  while (sure && numbers.search == Numbers::Search::kUp && enough - too_few > 1) {
+    const std::int64_t middle = too_few + (enough - too_few) / 2;
+    std::optional<Found> found = sure_with(middle);
+    (found ? enough : too_few) = middle;
+    if (found) sure = std::move(found);
   }
-  return enough;
-}
-
-// Whether to report a change that cannot be written as a patch. Among the variants of a step
-// change, only the plainest is reported.
-bool is_told(const Change& change) {
-  if (change.kind < Change::Kind::kAfter || change.kind == Change::Kind::kLaunchOrder) return true;
-  const bool of_two = change.kind == Change::Kind::kBatch || change.kind == Change::Kind::kMove;
-  return of_two && !change.behind && change.on.empty();
-}
-
-// Whether the change turns a parameter on. If two parameters have the same effect, a parameter that
-// is turned on is likely the intended workaround. A parameter that is turned off may be the cause
-// of the hang.
-bool turns_on(const Change& change) {
-  return change.kind == Change::Kind::kSwitch && change.from == "off" && change.to == "on";
-}
-
-bool alters_any(const Changes& changes) {
-  return std::any_of(changes.begin(), changes.end(),
-                     [](const Change& change) { return change.alters; });
+  return sure;
 }
 
 void Search::try_candidate(const Candidate& candidate) {
   if (is_stopped()) return;
-  if (!with_({candidate.change})) {
-    if (is_told(candidate.change)) ++report_.unwritten;
+  const Edit& first = candidate.edit;
+  if (first.patch.empty() || !scenario_.graph({first})) {
+    if (first.kind->counts_unwritten && !first.is_variant) ++report_.unwritten;
     return;
   }
-  const std::optional<Change> change = smallest(candidate);
-  std::optional<Found> found = change ? found_by({*change}, candidate.waits) : std::nullopt;
+  std::optional<std::int64_t> number;
+  if (candidate.numbers) number = number_of(*candidate.numbers);
+  std::optional<Found> found;
+  if (number || !candidate.numbers) {
+    found = found_by({number ? candidate.numbers->edit(*number) : first}, candidate.waits);
+  }
   if (is_stopped()) return;  // the outcome of an interrupted run is unknown
-  if (!found && candidate.least > 0) return;
-  if (!found && candidate.most == 0 && !lowers_) return;  // an invalid change is not a hang
-  if (!found) {
-    const std::int64_t number = std::max(candidate.most, candidate.change.number);
-    report_.without_use.push_back(with_number(candidate.change, number));
-    return;
+  if (found) {
+    add_found(candidate, std::move(*found), number);
+  } else {
+    add_useless(candidate);
   }
-  if (Found* before = known(found->graph)) {
-    if (change->kind >= Change::Kind::kAfter) return;
-    Change& first = before->fix.changes.front();
-    before->fix.same.push_back(*change);
-    if (turns_on(*change) && !turns_on(first)) std::swap(first, before->fix.same.back());
-    return;
-  }
-  if (candidate.most > 0 && can_hang(found->fix.orders)) {
-    std::optional<Found> more = larger(candidate, *found);
-    if (more && known(more->graph) == nullptr) found = std::move(more);
-  }
-  found_.push_back(std::move(*found));
 }
 
-// Tries pairs of changes if no single change helps without altering the job's result. The second
-// change is near the hang that remains after the first change.
+// Reports a candidate that leaves a hang, with the last number that was tried.
+void Search::add_useless(const Candidate& candidate) {
+  if (!candidate.numbers) {
+    if (lowers_) report_.without_use.push_back(candidate.edit);  // an invalid edit is not a hang
+    return;
+  }
+  const Numbers& numbers = *candidate.numbers;
+  if (numbers.search == Numbers::Search::kDown) return;
+  const std::int64_t last = std::max(numbers.first, numbers.last);
+  Edit edit = numbers.edit(last);
+  if (last > numbers.before + 1) edit.range = numbers.range;
+  report_.without_use.push_back(std::move(edit));
+}
+
+void Search::add_found(const Candidate& candidate, Found found,
+                       std::optional<std::int64_t> number) {
+  Edit& edit = found.fix.edits.front();
+  if (Found* before = known(found.graph)) {
+    if (edit.kind->has_variants) return;
+    // If two parameters have the same effect, a parameter that is turned on is likely the intended
+    // workaround. A parameter that is turned off may be the cause of the hang.
+    Edit& first = before->fix.edits.front();
+    if (edit.turns_on && !first.turns_on) std::swap(first, edit);
+    before->fix.same.push_back(std::move(edit));
+    return;
+  }
+  if (number && candidate.numbers->search != Numbers::Search::kDown && can_hang(found.fix.orders)) {
+    std::optional<Found> more = larger(candidate, *number);
+    if (more && known(more->graph) == nullptr) found = std::move(*more);
+  }
+  found_.push_back(std::move(found));
+}
+
+// Tries pairs of edits if no single edit helps without altering the job's result. The second edit
+// is near the hang that remains after the first edit.
 void Search::try_pairs() {
   const bool helped = std::any_of(found_.begin(), found_.end(), [](const Found& found) {
-    return !can_hang(found.fix.orders) && !found.fix.by_buffers && !alters_any(found.fix.changes);
+    return !can_hang(found.fix.orders) && !found.fix.by_buffers && !alters_any(found.fix.edits);
   });
   if (helped) return;
   std::vector<Half> halves = std::move(halves_);
@@ -614,7 +614,7 @@ void Search::try_pairs() {
   std::size_t left = kMaxHalves;
   for (Half& half : halves) {
     if (left == 0 || tries == 0 || is_stopped()) return;
-    const Change first = half.changes.front();
+    const Edit first = half.edit;
     const std::optional<Trial> trial = hang_of(std::move(half));
     if (!trial) continue;
     --left;
@@ -622,47 +622,24 @@ void Search::try_pairs() {
   }
 }
 
-void Search::try_on_top(const Change& first, const Trial& trial, std::uint32_t& tries) {
-  const Lowered& lowered = lowered_of(trial.run.job);
-  const Explanation& hang = trial.run.explanation;
-  std::vector<Candidate> candidates = program_candidates(trial.graph, lowered, hang);
-  // Tries only the smallest number of each candidate: the remaining hang is close to the original
-  // hang.
-  for (Candidate& of_graph : graph_candidates(trial.graph, lowered, hang)) {
-    if (of_graph.least == 0) candidates.push_back(std::move(of_graph));
-  }
-  for (const Candidate& candidate : candidates) {
+void Search::try_on_top(const Edit& first, const Trial& trial, std::uint32_t& tries) {
+  const formats::YamlDocument document = scenario_.document({first});
+  const formats::ScenarioEdits edits(document.root(), trial.graph.ranks);
+  const HangingJob job{trial.graph, lowered_of(trial.run.job), trial.run.explanation, edits};
+  const auto try_second = [&](const Candidate& candidate) {
     if (tries == 0 || is_stopped()) return;
     --tries;
-    if (candidate.change.alters) continue;
-    std::optional<Found> found = found_by({first, candidate.change}, {});
-    if (!found || known(found->graph) != nullptr) continue;
-    found_.push_back(std::move(*found));
-  }
-}
-
-// Returns the scope of a change: 0 for a local edit, 3 for hardware or environment settings.
-int reach_of(const Change& change) {
-  switch (change.kind) {
-    case Change::Kind::kMove:
-      return change.on.empty() ? 0 : 1;
-    case Change::Kind::kCopy:
-    case Change::Kind::kOtherEnd:
-    case Change::Kind::kOneOrder:
-    case Change::Kind::kInit:
-    case Change::Kind::kCommunicator:
-    case Change::Kind::kMessages:
-      return 1;
-    case Change::Kind::kLaunchOrder:
-      return 2;
-    case Change::Kind::kResident:  // hardware and environment settings
-    case Change::Kind::kHardwareQueues:
-    case Change::Kind::kLaunchQueue:
-    case Change::Kind::kBuffer:
-      return 3;
-    default:
-      return 0;
-  }
+    if (candidate.edit.alters || candidate.edit.patch.empty()) return;
+    std::optional<Found> found = found_by({first, candidate.edit}, {});
+    if (found && known(found->graph) == nullptr) found_.push_back(std::move(*found));
+  };
+  find_program_edits(job, try_second);
+  // Tries only the smallest number of each candidate: the remaining hang is close to the original
+  // hang.
+  find_graph_edits(job, [&](const Candidate& candidate) {
+    const bool goes_down = candidate.numbers && candidate.numbers->search == Numbers::Search::kDown;
+    if (!goes_down) try_second(candidate);
+  });
 }
 
 // Whether fix `a` goes before fix `b` in reports. First come fixes that keep the job's result, one
@@ -670,25 +647,24 @@ int reach_of(const Change& change) {
 // precede large ones.
 bool is_better(const Fix& a, const Fix& b) {
   const auto key = [](const Fix& fix) {
-    int reach = 0;
-    for (const Change& change : fix.changes) reach = std::max(reach, reach_of(change));
-    return std::tuple(alters_any(fix.changes), fix.variant > 0, fix.by_buffers,
-                      fix.orders.answer != Answer::kProved, fix.changes.size(), fix.variant, reach,
+    Reach reach = Reach::kLocal;
+    for (const Edit& edit : fix.edits) reach = std::max(reach, edit.kind->reach);
+    return std::tuple(alters_any(fix.edits), fix.variant > 0, fix.by_buffers,
+                      fix.orders.answer != Answer::kProved, fix.edits.size(), fix.variant, reach,
                       fix.memory.value_or(0), fix.time_ns);
   };
   return key(a) < key(b);
 }
 
-// Sorts the fixes. Numbers the fixes of each kind of program change, such as the same change at
-// another step or on other ranks: the best has variant 0.
+// Sorts the fixes, and numbers the variants of each kind: the best has variant 0.
 void Search::sort() {
   const auto better = [](const Found& a, const Found& b) { return is_better(a.fix, b.fix); };
   for (Found& found : found_) found.fix.variant = 0;
   std::stable_sort(found_.begin(), found_.end(), better);
-  std::map<Change::Kind, std::uint32_t> variants;
+  std::map<std::string_view, std::uint32_t> variants;
   for (Found& found : found_) {
-    const Change::Kind kind = found.fix.changes.back().kind;
-    if (kind >= Change::Kind::kAfter) found.fix.variant = variants[kind]++;
+    const EditKind& kind = *found.fix.edits.back().kind;
+    if (kind.has_variants) found.fix.variant = variants[kind.name]++;
   }
   std::stable_sort(found_.begin(), found_.end(), better);
 }
@@ -723,30 +699,27 @@ void Search::put_in_order() {
   for (Found& found : found_) {
     const bool is_no_use = report_.found != FixCase::kHangs && can_hang(found.fix.orders);
     if (is_no_use) continue;
+    found.fix.patch = scenario_.patch(found.fix.edits);
     (can_hang(found.fix.orders) ? report_.partial : report_.fixes).push_back(std::move(found.fix));
   }
 }
 
-std::optional<FixReport> Search::run(const std::vector<Switch>& switches,
+std::optional<FixReport> Search::run(const std::vector<formats::Parameter>& parameters,
                                      Diagnostics& diagnostics) {
-  std::optional<TaskGraph> graph = with_({});
-  if (!graph) return std::nullopt;
-  graph_ = without_places(*graph);
+  const TaskGraph& graph = scenario_.unchanged().graph;
+  graph_ = without_places(graph);
   if (!find_hang(diagnostics)) return std::nullopt;
   const bool nothing =
       report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound;
   if (nothing) return std::move(report_);
-  for (const Candidate& candidate : switch_candidates(switches)) try_candidate(candidate);
-  const Lowered& lowered = lowered_of(job_);
-  for (const Candidate& candidate : graph_candidates(*graph, lowered, report_.explanation)) {
-    try_candidate(candidate);
-  }
-  for (const Candidate& candidate : program_candidates(*graph, lowered, report_.explanation)) {
-    try_candidate(candidate);
-  }
-  for (const Candidate& candidate : order_candidates(*graph, lowered, report_.explanation)) {
-    try_candidate(candidate);
-  }
+  const formats::YamlDocument document = scenario_.document({});
+  const formats::ScenarioEdits edits(document.root(), graph.ranks);
+  const HangingJob job{graph, lowered_of(job_), report_.explanation, edits};
+  const auto try_it = [&](const Candidate& candidate) { try_candidate(candidate); };
+  find_parameter_edits(parameters, try_it);
+  find_graph_edits(job, try_it);
+  find_program_edits(job, try_it);
+  find_order_edits(job, try_it);
   try_pairs();
   is_stopped();  // notes a stop during the last attempt
   put_in_order();
@@ -755,9 +728,10 @@ std::optional<FixReport> Search::run(const std::vector<Switch>& switches,
 
 }  // namespace
 
-std::optional<FixReport> find_fixes(const std::vector<Switch>& switches, const GraphWith& with,
+std::optional<FixReport> find_fixes(const std::vector<formats::Parameter>& parameters,
+                                    const formats::EditedScenario& scenario,
                                     const FixOptions& options, Diagnostics& diagnostics) {
-  return Search(with, options).run(switches, diagnostics);
+  return Search(scenario, options).run(parameters, diagnostics);
 }
 
 }  // namespace pipesim::models

@@ -19,7 +19,7 @@
 #include "features/fix/fix.hpp"
 #include "features/fix/fix_json.hpp"
 #include "features/fix/fix_text.hpp"
-#include "features/fix/patch_writer.hpp"
+#include "features/fix/scenario_edits.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -40,28 +40,28 @@ int exit_code_of(const models::FixReport& report) {
   return report.out_of_budget ? kExitUndecided : kExitBad;
 }
 
-void write_patches(const std::string& folder, const std::vector<std::string>& patches) {
-  if (!patches.empty()) make_folder(folder);
-  for (std::size_t i = 0; i < patches.size(); ++i) {
-    write_file(fmt::format("{}/fix_{}.yaml", folder, i + 1), patches[i]);
+void write_patches(const std::string& folder, const std::vector<models::Fix>& fixes) {
+  if (!fixes.empty()) make_folder(folder);
+  for (std::size_t i = 0; i < fixes.size(); ++i) {
+    write_file(fmt::format("{}/fix_{}.yaml", folder, i + 1), fixes[i].patch);
   }
   // Removes patches with higher numbers, left by an earlier run.
   std::error_code error;
-  for (std::size_t i = patches.size() + 1;
+  for (std::size_t i = fixes.size() + 1;
        std::filesystem::remove(fmt::format("{}/fix_{}.yaml", folder, i), error); ++i) {
   }
 }
 
 // Returns the parameters that a patch can change. Excludes parameters set by --set, which would
 // override the patch.
-std::vector<models::Switch> switches_of(const formats::Scenario& scenario,
-                                        const ScenarioInput& input) {
-  std::vector<models::Switch> switches = formats::switches_of(scenario);
-  std::erase_if(switches, [&](const models::Switch& candidate) {
+std::vector<formats::Parameter> parameters_of(const formats::Scenario& scenario,
+                                              const ScenarioInput& input) {
+  std::vector<formats::Parameter> parameters = scenario.parameters;
+  std::erase_if(parameters, [&](const formats::Parameter& parameter) {
     return std::any_of(input.settings().begin(), input.settings().end(),
-                       [&](const formats::Setting& set) { return set.first == candidate.name; });
+                       [&](const formats::Setting& set) { return set.first == parameter.name; });
   });
-  return switches;
+  return parameters;
 }
 
 int run_fix(const Arguments& arguments, const Console& console) {
@@ -69,18 +69,12 @@ int run_fix(const Arguments& arguments, const Console& console) {
   const auto folder = arguments.output_file("output");
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
-  const formats::PatchWriter writer(input.text(), input.patches(), scenario.graph.ranks);
   std::atomic<std::uint64_t> tried = 0;
-  const models::GraphWith with =
-      [&](const std::vector<models::Change>& changes) -> std::optional<models::TaskGraph> {
-    if (changes.empty()) return scenario.graph;
-    ++tried;
-    const std::optional<std::string> patch = writer.write(changes);
-    if (!patch) return std::nullopt;
-    auto changed = input.read_with({"a change", *patch});
-    if (!changed) return std::nullopt;
-    return std::move(changed->graph);
-  };
+  const formats::EditedScenario edited(scenario, input.text(), input.patches(),
+                                       [&](const formats::PatchText& patch) {
+                                         ++tried;
+                                         return input.read_with(patch);
+                                       });
   models::FixOptions options;
   options.stop = console.interrupted;
   const models::FixReport report = input.require([&] {
@@ -89,7 +83,7 @@ int run_fix(const Arguments& arguments, const Console& console) {
       return tried == 0 ? std::string("looking at the hang ...")
                         : fmt::format("trying changes: {} so far", tried.load());
     });
-    return models::find_fixes(switches_of(scenario, input), with, options, input.diagnostics());
+    return models::find_fixes(parameters_of(scenario, input), edited, options, input.diagnostics());
   }());
   input.report();
   const bool hangs =
@@ -99,14 +93,11 @@ int run_fix(const Arguments& arguments, const Console& console) {
     console.err << "interrupted before it was known whether the scenario hangs\n";
     return kExitInterrupted;
   }
-  viz::FixView view;
-  view.scenario = scenario.graph.name;
-  for (const models::Fix& fix : report.fixes) view.patches.push_back(*writer.write(fix.changes));
-  for (const models::Fix& fix : report.partial) view.partial.push_back(*writer.write(fix.changes));
-  if (folder) write_patches(*folder, view.patches);
+  if (folder) write_patches(*folder, report.fixes);
+  const std::string& name = scenario.graph.name;
   print_report(
-      arguments, console, [&] { return viz::fix_json(report, view); },
-      [&](const auto&) { return viz::fix_text(report, view); });
+      arguments, console, [&] { return viz::fix_json(report, name); },
+      [&](const auto&) { return viz::fix_text(report, name); });
   return exit_code_of(report);
 }
 

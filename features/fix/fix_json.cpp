@@ -12,78 +12,26 @@
 namespace pipesim::viz {
 namespace {
 
-using models::Change;
+using models::Edit;
 using models::Fix;
 using models::FixCase;
 using models::FixReport;
 using sim::Answer;
 using Json = nlohmann::ordered_json;
-using Kind = Change::Kind;
-
-std::string_view kind_of(Kind kind) {
-  switch (kind) {
-    case Kind::kSwitch:
-      return "switch";
-    case Kind::kStream:
-      return "stream";
-    case Kind::kSlots:
-      return "slots";
-    case Kind::kInit:
-      return "communicators at the start";
-    case Kind::kOrder:
-    case Kind::kAfter:
-      return "order";
-    case Kind::kBatch:
-      return "batch";
-    case Kind::kBuffer:
-      return "eager";
-    case Kind::kResident:
-      return "resident";
-    case Kind::kHardwareQueues:
-      return "hardware queues";
-    case Kind::kLaunchQueue:
-      return "launch queue";
-    case Kind::kMove:
-      return "move";
-    case Kind::kCommunicator:
-      return "communicator";
-    case Kind::kEverywhere:
-      return "on all ranks";
-    case Kind::kCopy:
-      return "add";
-    case Kind::kOtherEnd:
-      return "other end";
-    case Kind::kOneOrder:
-      return "one order";
-    case Kind::kDrop:
-      return "drop";
-    case Kind::kValue:
-      return "value";
-    case Kind::kLaunchOrder:
-      return "launch order";
-    case Kind::kMessages:
-      return "messages";
-    case Kind::kRow:
-      return "row";
-  }
-  return "";
-}
 
 std::string_view sure_name(const sim::Exploration& orders) {
   if (orders.answer == Answer::kProved) return "proved";
   return orders.answer == Answer::kUndecided ? "no hang found" : "other orders hang";
 }
 
-Json json_of(const Change& change) {
-  return {{"kind", kind_of(change.kind)}, {"text", change_text(change)}};
-}
+Json json_of(const Edit& edit) { return {{"kind", edit.kind->name}, {"text", edit.text}}; }
 
-Json json_of(const Fix& fix, const std::string& patch) {
-  Json json = json_of(fix.changes.front());
-  json["text"] = changes_text(fix.changes);
+Json json_of(const Fix& fix) {
+  Json json = json_of(fix.edits.front());
+  json["text"] = models::text_of(fix.edits);
   json["changes"] = Json::array();
-  for (const Change& change : fix.changes) json["changes"].push_back(json_of(change));
-  json["alters"] = alters(fix);
+  for (const Edit& edit : fix.edits) json["changes"].push_back(json_of(edit));
+  json["alters"] = models::alters_any(fix.edits);
   json["by_buffers"] = fix.by_buffers;
   json["certainty"] = sure_name(fix.orders);
   if (!fix.proved_in.empty()) {
@@ -100,8 +48,8 @@ Json json_of(const Fix& fix, const std::string& patch) {
   json["waits"] = Json::array();
   for (const std::uint32_t wait : fix.waits) json["waits"].push_back(wait + 1);
   json["same"] = Json::array();
-  for (const Change& same : fix.same) json["same"].push_back(change_text(same));
-  json["patch"] = patch;
+  for (const Edit& same : fix.same) json["same"].push_back(same.text);
+  json["patch"] = fix.patch;
   return json;
 }
 
@@ -123,22 +71,19 @@ std::string_view case_name(FixCase found) {
 
 }  // namespace
 
-std::string fix_json(const FixReport& report, const FixView& view) {
+std::string fix_json(const FixReport& report, const std::string& scenario) {
   Json json = {{"schema", models::kReportSchema},
-               {"scenario", view.scenario},
-               {"case", case_name(report.found)}};
-  json["verdict"] = models::verdict_name(report.explanation.verdict);
-  json["cause"] = models::cause_name(report.explanation.cause);
-  json["fixes"] = Json::array();
-  for (std::size_t i = 0; i < report.fixes.size(); ++i) {
-    json["fixes"].push_back(json_of(report.fixes[i], view.patches[i]));
-  }
-  json["partial"] = Json::array();
-  for (std::size_t i = 0; i < report.partial.size(); ++i) {
-    json["partial"].push_back(json_of(report.partial[i], view.partial[i]));
-  }
-  json["without_use"] = Json::array();
-  for (const Change& change : report.without_use) json["without_use"].push_back(json_of(change));
+               {"scenario", scenario},
+               {"case", case_name(report.found)},
+               {"verdict", models::verdict_name(report.explanation.verdict)},
+               {"cause", models::cause_name(report.explanation.cause)}};
+  const auto add = [&](const char* key, const auto& items) {
+    json[key] = Json::array();
+    for (const auto& item : items) json[key].push_back(json_of(item));
+  };
+  add("fixes", report.fixes);
+  add("partial", report.partial);
+  add("without_use", report.without_use);
   json["not_in_this_file"] = report.unwritten;
   if (report.stopped) json["interrupted"] = true;
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

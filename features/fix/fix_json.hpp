@@ -1,13 +1,14 @@
-// The changes that remove a hang, as JSON.
+// The edits that remove a hang, as JSON.
 #pragma once
 
 #include <string>
 
-#include "features/fix/fix_text.hpp"
+#include "features/fix/fix.hpp"
 
 namespace pipesim::viz {
 
-/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
-std::string fix_json(const models::FixReport& report, const FixView& view);
+/// Returns one JSON object with a line end. `scenario` is the name of the scenario.
+/// docs/reference/json.md describes every key.
+std::string fix_json(const models::FixReport& report, const std::string& scenario);
 
 }  // namespace pipesim::viz

@@ -18,21 +18,17 @@
 
 namespace pipesim::viz {
 
+using models::alters_any;
 using models::Cause;
-using models::Change;
+using models::Edit;
 using models::Explanation;
 using models::Fix;
 using models::FixCase;
 using models::FixReport;
+using models::text_of;
 using sim::Answer;
 
 namespace {
-
-using Kind = Change::Kind;
-
-std::string stream_text(const std::string& name) {
-  return name.empty() ? "a stream of its own" : fmt::format("stream '{}'", name);
-}
 
 // Describes the evidence that nothing hangs.
 std::string sure_text(const sim::Exploration& orders,
@@ -84,7 +80,7 @@ std::string numbers_text(const std::vector<std::uint32_t>& indices) {
   return text;
 }
 
-// Explains why no change that pipesim tries can help. Depends on the cause of the hang.
+// Explains why no edit that pipesim tries can help. Depends on the cause of the hang.
 std::string_view reason_text(Cause cause) {
   switch (cause) {
     case Cause::kMismatch:
@@ -106,7 +102,8 @@ std::string_view reason_text(Cause cause) {
 
 class FixText {
  public:
-  FixText(const FixReport& report, const FixView& view) : report_(report), view_(view) {
+  FixText(const FixReport& report, const std::string& scenario)
+      : report_(report), scenario_(scenario) {
     for (const Fix& fix : report.fixes) {
       if (fix_is_first_) fastest_ns_ = fix.time_ns;
       fix_is_first_ = false;
@@ -122,7 +119,7 @@ class FixText {
     // Adds the fixes in the order of their numbers.
     for (const bool altering : {false, true}) {
       for (std::size_t i = 0; i < report_.fixes.size(); ++i) {
-        if (alters(report_.fixes[i]) == altering) add_fix(i);
+        if (alters_any(report_.fixes[i].edits) == altering) add_fix(i);
       }
       add_variants(altering);
     }
@@ -148,7 +145,7 @@ class FixText {
   }
 
   const FixReport& report_;
-  const FixView& view_;
+  const std::string& scenario_;
   bool fix_is_first_ = true;
   std::int64_t fastest_ns_ = 0;
   std::optional<std::int64_t> least_memory_;
@@ -159,12 +156,11 @@ void FixText::add_head() {
   const Explanation& why = report_.explanation;
   switch (report_.found) {
     case FixCase::kNothing:
-      add(fmt::format("{}  nothing to fix: it completes. {}", view_.scenario,
-                      sure_text(report_.before)),
+      add(fmt::format("{}  nothing to fix: it completes. {}", scenario_, sure_text(report_.before)),
           0);
       return;
     case FixCase::kNothingFound:
-      add(fmt::format("{}  found nothing to fix: it completes. {}", view_.scenario,
+      add(fmt::format("{}  found nothing to fix: it completes. {}", scenario_,
                       sure_text(report_.before)),
           0);
       return;
@@ -181,7 +177,7 @@ void FixText::add_head() {
   } else if (report_.found == FixCase::kByBuffers) {
     when = " by NCCL's contract (NCCL's buffers hide it)";
   }
-  add(fmt::format("{}  {} at {}{}: {}", view_.scenario, models::verdict_name(why.verdict),
+  add(fmt::format("{}  {} at {}{}: {}", scenario_, models::verdict_name(why.verdict),
                   time_text(why.time_ns), when, what),
       0);
 }
@@ -223,22 +219,22 @@ std::vector<std::uint32_t> FixText::alike(std::size_t i) const {
   return others;
 }
 
-// Describes fix `i` in one line: its changes, and whether the fix is proved.
+// Describes fix `i` in one line: its edits, and whether the fix is proved.
 std::string FixText::line_of(std::size_t i) const {
   const Fix& fix = report_.fixes[i];
   std::string note = fix.orders.answer == Answer::kProved ? "proved" : "not proved";
-  if (alters(fix)) note += ", may change what the job computes";
+  if (alters_any(fix.edits)) note += ", may change what the job computes";
   if (fix.by_buffers) note += ", hides the hang";
-  return fmt::format("{}: {}", changes_text(fix.changes), note);
+  return fmt::format("{}: {}", text_of(fix.edits), note);
 }
 
 void FixText::add_fix(std::size_t i) {
   const Fix& fix = report_.fixes[i];
   if (fix.variant > 0) return;
   text_ += "\n";
-  add(fmt::format("{}  {}", i + 1, changes_text(fix.changes)), 0, 3);
+  add(fmt::format("{}  {}", i + 1, text_of(fix.edits)), 0, 3);
   if (!fix.waits.empty()) add(fmt::format("why    {}", broken_text(fix.waits)), 3, 10);
-  if (alters(fix)) {
+  if (alters_any(fix.edits)) {
     add("note   may change what the job computes: check that the result is still what you want", 3,
         10);
   }
@@ -248,7 +244,7 @@ void FixText::add_fix(std::size_t i) {
   }
   add(fmt::format("check  {}", sure_text(fix.orders, fix.proved_in)), 3, 10);
   add(fmt::format("time   {}", cost_text(fix)), 3, 10);
-  for (const Change& same : fix.same) add(fmt::format("or     {}", change_text(same)), 3, 10);
+  for (const Edit& same : fix.same) add(fmt::format("or     {}", same.text), 3, 10);
   const std::vector<std::uint32_t> others = alike(i);
   if (!others.empty()) {
     add(fmt::format("also   in {}: fix{} {} (patches with -o DIR)",
@@ -256,13 +252,13 @@ void FixText::add_fix(std::size_t i) {
                     others.size() == 1 ? "" : "es", numbers_text(others)),
         3, 10);
   }
-  text_ += indented(view_.patches[i], "     ");
+  text_ += indented(fix.patch, "     ");
 }
 
 // Adds variants of the fixes above. Only -o writes the patches of variants.
 void FixText::add_variants(bool altering) {
   const auto is_variant = [&](const Fix& fix) {
-    return fix.variant > 0 && alters(fix) == altering;
+    return fix.variant > 0 && alters_any(fix.edits) == altering;
   };
   if (std::none_of(report_.fixes.begin(), report_.fixes.end(), is_variant)) return;
   std::string lines;
@@ -291,7 +287,7 @@ void FixText::add_partial() {
   text_ += "\nWith these changes this run completes, but other interleavings still hang\n";
   std::set<std::string> told;
   for (const Fix& fix : report_.partial) {
-    const std::string text = changes_text(fix.changes);
+    const std::string text = text_of(fix.edits);
     if (told.insert(text).second) add(text, 3);
   }
 }
@@ -299,15 +295,12 @@ void FixText::add_partial() {
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
     text_ += "\nTried, but the run still hangs\n";
-    // Starts with the texts of the fixes, so that no text appears as a fix and also as a change
-    // that does not help.
+    // Starts with the texts of the fixes, so that no text appears as a fix and also as an edit that
+    // does not help.
     std::set<std::string> told;
-    for (const Fix& fix : report_.fixes) told.insert(changes_text(fix.changes));
-    for (const Change& change : report_.without_use) {
-      const char* fewer =
-          change.kind == Change::Kind::kOrder ? ", or fewer" : ", or anything in between";
-      const std::string text =
-          change_text(change) + (change.number > change.before + 1 ? fewer : "");
+    for (const Fix& fix : report_.fixes) told.insert(text_of(fix.edits));
+    for (const Edit& edit : report_.without_use) {
+      const std::string text = edit.text + std::string(edit.range);
       if (told.insert(text).second) add(text, 3);
     }
   }
@@ -324,141 +317,8 @@ void FixText::add_rest() {
 
 }  // namespace
 
-namespace {
-
-// Returns the ranks that a change of a step affects; empty: all ranks.
-const models::RankSet& ranks_of(const Change& change) {
-  return change.on.empty() ? change.has : change.on;
-}
-
-// Returns the affected ranks as a prefix: "rank 1: ".
-std::string on_text(const Change& change) {
-  const models::RankSet& ranks = ranks_of(change);
-  return ranks.empty() ? "" : ranks_text({ranks.begin(), ranks.end()}) + ": ";
-}
-
-// Describes a skipped step: "ranks 0 and 1 skip exchange", "no rank calls exchange".
-std::string dropped_text(const Change& change, const std::string& step) {
-  const models::RankSet& ranks = ranks_of(change);
-  if (ranks.empty()) return "no rank calls " + step;
-  return fmt::format("{} {} {}", ranks_text({ranks.begin(), ranks.end()}),
-                     ranks.size() == 1 ? "skips" : "skip", step);
-}
-
-std::string at_text(const Change& change) {
-  return change.at.empty() ? "" : fmt::format(" ({})", models::printable(change.at));
-}
-
-// Describes new values: "bytes 8 MiB instead of 4 MiB, type float32 instead of float16".
-std::string values_text(const std::vector<models::NewValue>& values) {
-  std::string text;
-  const auto shown = [](const models::NewValue& value, const std::string& what) {
-    return value.key == "bytes" ? bytes_text(std::stoll(what)) : models::printable(what);
-  };
-  for (const models::NewValue& value : values) {
-    text += fmt::format("{}{} {} instead of {}", text.empty() ? "" : ", ", value.key,
-                        shown(value, value.to), shown(value, value.from));
-  }
-  return text;
-}
-
-// Describes the change of a step of a host program.
-std::string program_change_text(const Change& change) {
-  const std::string step = change.what + at_text(change);
-  switch (change.kind) {
-    case Kind::kAfter:
-      return fmt::format("{}{} waits for all earlier work on stream '{}'", on_text(change), step,
-                         change.part);
-    case Kind::kBatch:
-      return fmt::format("{}{} and {} in one group call{}{}", on_text(change), change.what,
-                         change.second_name, change.behind ? ", with the second" : "",
-                         at_text(change));
-    case Kind::kMove:
-      return fmt::format("{}{} {} {}", on_text(change), step, change.behind ? "after" : "before",
-                         change.second_name);
-    case Kind::kCommunicator:
-      return fmt::format("{} and its matching calls on a separate communicator", step);
-    case Kind::kEverywhere:
-      return change.behind ? fmt::format("all ranks run the block of {}", step)
-                           : fmt::format("all ranks call {}", step);
-    case Kind::kCopy:
-      return fmt::format("{}also calls {}, {} {}", on_text(change), step,
-                         change.behind ? "after" : "before", change.second_name);
-    case Kind::kOtherEnd:
-      return fmt::format("{}also calls the {} for {} of rank {}, {} {}", on_text(change),
-                         change.part, step, change.number, change.behind ? "after" : "before",
-                         change.second_name);
-    case Kind::kOneOrder:
-      return fmt::format("one order on all ranks, changed on {}: {}",
-                         ranks_text({change.on.begin(), change.on.end()}), change.what);
-    case Kind::kDrop:
-      return dropped_text(change, step);
-    case Kind::kValue:
-      return fmt::format("{}{}: {}", on_text(change), step, values_text(change.values));
-    case Kind::kLaunchOrder:
-      return "calls start in launch order (NCCL_LAUNCH_ORDER_IMPLICIT=1)";
-    case Kind::kRow:
-      return fmt::format("{}{} {} {} in the row", on_text(change), change.what,
-                         change.behind ? "after" : "before", change.second_name);
-    case Kind::kMessages:
-      return fmt::format("messages of the schedule: {} instead of {}", change.to, change.from);
-    default:
-      return "";
-  }
-}
-
-}  // namespace
-
-bool alters(const Fix& fix) {
-  return std::any_of(fix.changes.begin(), fix.changes.end(),
-                     [](const Change& change) { return change.alters; });
-}
-
-std::string changes_text(const std::vector<Change>& changes) {
-  std::string text;
-  for (const Change& change : changes) text += (text.empty() ? "" : "; and ") + change_text(change);
-  return text;
-}
-
-std::string change_text(const Change& change) {
-  const std::string number =
-      change.to.empty() ? std::to_string(change.number) : models::printable(change.to);
-  switch (change.kind) {
-    case Kind::kSwitch:
-      return fmt::format("{}={} instead of {}", change.what, number,
-                         models::printable(change.from));
-    case Kind::kStream:
-      return fmt::format("{} on {} instead of {}", change.what, stream_text(change.to),
-                         stream_text(change.from));
-    case Kind::kSlots:
-      return fmt::format("{} slots instead of {} in register '{}' of {}", change.number,
-                         change.before, change.part, change.what);
-    case Kind::kInit:
-      return "communicators initialized at the start instead of at their first use";
-    case Kind::kOrder:
-      return fmt::format(
-          "{} after {} on {}, and {} at most {} ahead", change.what, change.part,
-          change.on.empty() ? "all its ranks" : ranks_text({change.on.begin(), change.on.end()}),
-          change.part, counted(static_cast<std::uint64_t>(change.number), "op"));
-    case Kind::kBuffer:
-      return fmt::format("sends of up to {} instead of {} on '{}' are buffered",
-                         bytes_text(change.number), bytes_text(change.before), change.what);
-    case Kind::kResident:
-      return fmt::format("{} communication kernel slots instead of {} on a device", change.number,
-                         change.before);
-    case Kind::kHardwareQueues:
-      return fmt::format("{} hardware queues instead of {} on a device", change.number,
-                         change.before);
-    case Kind::kLaunchQueue:
-      return fmt::format("{} pending launches instead of {} on a {}", change.number, change.before,
-                         change.part == "device" ? "device" : "stream");
-    default:
-      return program_change_text(change);
-  }
-}
-
-std::string fix_text(const FixReport& report, const FixView& view) {
-  return FixText(report, view).run();
+std::string fix_text(const FixReport& report, const std::string& scenario) {
+  return FixText(report, scenario).run();
 }
 
 }  // namespace pipesim::viz

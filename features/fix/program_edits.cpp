@@ -1,516 +1,851 @@
-#include "features/fix/program_edits.hpp"
-
 #include <algorithm>
-#include <cstddef>
-#include <iterator>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "formats/document/tree.hpp"
+#include <fmt/format.h>
+
 #include "formats/document/value_writer.hpp"
+#include "models/graph/graph_edit.hpp"
+#include "models/lowering/program_walk.hpp"
+#include "models/outside_text.hpp"
+#include "viz/report/words.hpp"
 
-namespace pipesim::formats {
+#include "features/fix/candidates.hpp"
 
-using models::Change;
-
+namespace pipesim::models {
 namespace {
 
-using Kind = Change::Kind;
+using formats::YamlNode;
+using sim::Role;
 
-constexpr std::string_view kConditions[] = {"on", "when"};
-// Keys that move to the merged step; all other keys stay on the calls.
-constexpr std::string_view kOfSteps[] = {"at", "phase", "blocking", "stream"};
-
-template <typename Keys>
-bool contains(const Keys& keys, std::string_view key) {
-  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
-}
-
-std::size_t number_of(const std::string& position) {
-  return static_cast<std::size_t>(std::stoul(position));
-}
-
-Path joined(Path path, std::string key) {
-  path.push_back(std::move(key));
-  return path;
-}
-
-// Two steps of one list. A step can be alone in a block that is an item of the list.
-struct Both {
-  Path list;
-  std::size_t first = 0;  // positions in the list
-  std::size_t second = 0;
-  Path first_path;
-  Path second_path;
+// A step of one rank.
+struct At {
+  std::uint32_t rank = 0;
+  std::uint32_t step = kNoIndex;  // index in TaskGraph::actors
 };
 
-class Editor {
+// A new value for a key of a step, as text; bytes have no unit.
+struct NewValue {
+  std::string key;
+  std::string from;
+  std::string to;
+};
+
+bool is_message(const CallTemplate& call) {
+  return call.kind == sim::CallKind::kSend || call.kind == sim::CallKind::kReceive;
+}
+
+bool has_only_messages(const ActorTemplate& step) {
+  return step.step->role == Role::kCalls && !step.step->calls.empty() &&
+         std::all_of(step.step->calls.begin(), step.step->calls.end(), is_message);
+}
+
+class ProgramEdits {
  public:
-  Editor(const YamlValue& root, std::uint32_t ranks) : root_(root), ranks_(ranks) {}
-
-  std::optional<YamlNode> edit(const Change& change) const;
-
- private:
-  std::optional<Both> both(const Change& change) const;
-  bool is_alone_in(const Path& path, std::size_t depth) const;
-  std::optional<YamlNode> wait(const Change& change) const;
-  std::optional<YamlNode> batch(const Change& change) const;
-  bool add_calls(const Path& path, std::size_t depth, YamlNode& calls, YamlNode& group,
-                 YamlNode& after, std::map<std::string, std::string, std::less<>>& said) const;
-  std::optional<YamlNode> move(const Change& change) const;
-  std::optional<YamlNode> communicator(const Change& change) const;
-  std::optional<YamlNode> everywhere(const Change& change) const;
-  std::optional<YamlNode> copy(const Change& change) const;
-  std::optional<YamlNode> other_end(const Change& change) const;
-  std::optional<YamlNode> one_order(const Change& change) const;
-  std::optional<YamlNode> drop(const Change& change) const;
-  std::optional<YamlNode> value(const Change& change) const;
-  YamlNode on(const models::RankSet& some) const;
-  models::RankSet others(const models::RankSet& some) const;
-
-  YamlValue root_;
-  std::uint32_t ranks_;
-};
-
-// ---------------------------------------------------------------------------------------------
-// Ranks
-
-models::RankSet Editor::others(const models::RankSet& some) const {
-  std::vector<std::uint32_t> ranks;
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    if (!some.contains(rank)) ranks.push_back(rank);
-  }
-  return models::RankSet(std::move(ranks));
-}
-
-// Returns the value of the key `on` for the ranks `some`. Writes every second rank as a condition:
-// "rank % 2 == 0".
-YamlNode Editor::on(const models::RankSet& some) const {
-  for (const std::uint32_t remainder : {0u, 1u}) {
-    std::vector<std::uint32_t> half;
-    for (std::uint32_t rank = remainder; rank < ranks_; rank += 2) half.push_back(rank);
-    if (half.size() > 1 && models::RankSet(half) == some) {
-      return YamlNode::value("rank % 2 == " + std::to_string(remainder));
+  ProgramEdits(const HangingJob& job, const CandidateSink::Try& try_candidate)
+      : graph_(job.graph),
+        lowered_(job.lowered),
+        explanation_(job.explanation),
+        edits_(job.edits),
+        sink_(try_candidate),
+        awaited_(awaited_streams(job.graph)) {
+    for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) {
+      const ActorTemplate& step = graph_.actors[i];
+      if (step.step && !step.step->implied && step.place.line > 0)
+        at_place_[step.place].push_back(i);
     }
   }
-  return formats::ranks(some, 0);
+
+  void run();
+
+ private:
+  // Access to the steps of each rank's program.
+  const std::vector<WalkedStep>& program(std::uint32_t rank, std::uint32_t thread);
+  std::optional<At> step_of(const OpInfo& op, std::uint32_t rank);
+  std::optional<At> step_of(const WaitParty& party) {
+    return party.kind == sim::WaitNodeKind::kOp ? step_of(party.op, party.rank) : std::nullopt;
+  }
+  std::size_t place_in(const At& at);
+  const std::vector<std::uint32_t>* alike(std::uint32_t step) const;
+  std::uint32_t first_alike(std::uint32_t step) const;
+  RankSet on(const At& at) const;
+  RankSet affected(const At& at, const RankSet& on) const;
+  std::string prefix(const At& at, const RankSet& on = {}) const {
+    return ranks_prefix(affected(at, on));
+  }
+  At on_rank(const At& at, std::uint32_t rank) const;
+
+  void add_wait(const Wait& wait, std::uint32_t number);
+  std::vector<At> waited_for(const At& at);
+  void find_waits();
+  void add_rows(const Wait& wait, const OpInfo& late);
+  void add_pair(const At& early, const At& late);
+  void add_batches(const At& early, const At& late);
+  void add_moves(const At& early, const At& late);
+  void add_move(const At& moved, const At& other, bool behind, const RankSet& on, bool alters);
+  std::vector<RankSet> parts_of(const At& early, const At& late);
+  bool crosses(const At& early, const At& late, bool late_moves);
+  void add_communicator(const At& early, const At& late);
+
+  void add_root(const Root& root);
+  void add_missing(const At& made, std::uint32_t rank);
+  bool add_other_end(const At& made, std::uint32_t rank);
+  void add_skipped(const Root& root);
+  void add_rounds(const At& made, std::uint32_t rank);
+  void add_everywhere(const At& made);
+  void add_drop(const At& made, const RankSet& on = {});
+  void add_copy(const At& made, const RankSet& on, const At& next, bool behind);
+  std::optional<At> stands_at(std::uint32_t rank, bool& behind);
+
+  void add_misfit(const Misfit& misfit);
+  std::size_t calls_on(std::uint32_t communicator, std::uint32_t rank);
+  void add_values(const At& a, const At& b);
+  void add_later_match(const At& wanted, const At& here);
+  void add_schedule();
+
+  void add_new_values(const At& at, const std::vector<NewValue>& values);
+  void add(Edit edit, const CandidateSink::MakePatch& make_patch);
+
+  const ActorTemplate& actor(const At& at) const { return graph_.actors[at.step]; }
+  const ShortList<CallTemplate>& calls(const At& at) const { return actor(at).step->calls; }
+
+  const TaskGraph& graph_;
+  const Lowered& lowered_;
+  const Explanation& explanation_;
+  const formats::ScenarioEdits& edits_;
+  CandidateSink sink_;
+  std::vector<std::set<std::uint32_t>> awaited_;
+  // Steps with the same place in the file: some backends give each rank its own step.
+  std::map<Place, std::vector<std::uint32_t>> at_place_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<WalkedStep>> programs_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // pairs of steps already examined
+  // Index in Explanation::cycle of the wait that new candidates should break.
+  std::uint32_t wait_ = kNoIndex;
+  // Rank and index in Explanation::cycle of each wait that the order of two steps causes, by pair
+  // of steps.
+  std::map<std::pair<std::uint32_t, std::uint32_t>,
+           std::vector<std::pair<std::uint32_t, std::uint32_t>>>
+      waits_of_;
+  std::pair<std::uint32_t, std::uint32_t> pair_ = {kNoIndex, kNoIndex};
+  std::set<std::pair<std::uint32_t, std::string>> rows_;  // rows already tried, with their numbers
+};
+
+// ---------------------------------------------------------------------------------------------
+// Steps and programs
+
+const std::vector<WalkedStep>& ProgramEdits::program(std::uint32_t rank, std::uint32_t thread) {
+  const auto [found, is_new] = programs_.try_emplace({rank, thread});
+  if (is_new) found->second = walk_program(graph_.threads[thread], graph_, rank);
+  return found->second;
+}
+
+// Finds the step of an op. For an op implied by `after`, returns the step with the `after`.
+std::optional<At> ProgramEdits::step_of(const OpInfo& op, std::uint32_t rank) {
+  if (!op.actor.valid() || op.actor.value >= lowered_.actor_template.size()) return std::nullopt;
+  At at{rank, lowered_.actor_template[op.actor]};
+  if (!actor(at).step || actor(at).thread == kNoIndex) return std::nullopt;
+  if (!actor(at).step->implied) return at;
+  const std::vector<WalkedStep>& steps = program(rank, actor(at).thread);
+  auto next = std::find_if(steps.begin(), steps.end(),
+                           [&](const WalkedStep& step) { return step.actor == at.step; });
+  while (next != steps.end() && graph_.actors[next->actor].step->implied) ++next;
+  if (next == steps.end()) return std::nullopt;
+  return At{rank, next->actor};
+}
+
+std::size_t ProgramEdits::place_in(const At& at) {
+  const std::vector<WalkedStep>& steps = program(at.rank, actor(at).thread);
+  return static_cast<std::size_t>(
+      std::find_if(steps.begin(), steps.end(),
+                   [&](const WalkedStep& step) { return step.actor == at.step; }) -
+      steps.begin());
+}
+
+const std::vector<std::uint32_t>* ProgramEdits::alike(std::uint32_t step) const {
+  const auto found = at_place_.find(graph_.actors[step].place);
+  return found == at_place_.end() ? nullptr : &found->second;
+}
+
+std::uint32_t ProgramEdits::first_alike(std::uint32_t step) const {
+  const std::vector<std::uint32_t>* all = alike(step);
+  return all == nullptr ? step : all->front();
+}
+
+// Returns all ranks with a step at the place of `at`.
+RankSet ProgramEdits::on(const At& at) const {
+  const std::vector<std::uint32_t>* all = alike(at.step);
+  if (all == nullptr || all->size() == 1) return actor(at).on;
+  std::set<std::uint32_t> ranks;
+  for (const std::uint32_t step : *all) {
+    ranks.insert(graph_.actors[step].on.begin(), graph_.actors[step].on.end());
+  }
+  return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
+}
+
+// Returns the step of `rank` at the place of `at`.
+At ProgramEdits::on_rank(const At& at, std::uint32_t rank) const {
+  if (const std::vector<std::uint32_t>* all = alike(at.step)) {
+    for (const std::uint32_t step : *all) {
+      if (graph_.actors[step].on.contains(rank)) return {rank, step};
+    }
+  }
+  return {rank, at.step};
+}
+
+// Returns the ranks that an edit of a step affects, for reports; empty: all ranks. `on`: the ranks
+// of the edit; empty: all that have the step.
+RankSet ProgramEdits::affected(const At& at, const RankSet& on) const {
+  if (!on.empty()) return on;
+  RankSet has = this->on(at);
+  return has.size() < graph_.ranks ? has : RankSet();
+}
+
+// Adds an edit that should break the present wait. Two steps can cause waits on several ranks; an
+// edit on some ranks breaks only the waits of these ranks.
+void ProgramEdits::add(Edit edit, const CandidateSink::MakePatch& make_patch) {
+  std::vector<std::uint32_t> broken;
+  const auto waits = waits_of_.find(pair_);
+  if (wait_ != kNoIndex && waits != waits_of_.end()) {
+    for (const auto& [rank, number] : waits->second) {
+      if (edit.on.empty() || edit.on.contains(rank)) broken.push_back(number);
+    }
+  } else if (wait_ != kNoIndex) {
+    broken.push_back(wait_);
+  }
+  sink_.add(std::move(edit), make_patch, std::move(broken));
 }
 
 // ---------------------------------------------------------------------------------------------
-// Two steps
+// Two steps of a rank in the wrong order
 
-// Whether the item at path[depth] of a list contains only the step at `path`.
-bool Editor::is_alone_in(const Path& path, std::size_t depth) const {
-  for (std::size_t i = depth + 1; i < path.size(); i += 2) {
-    const auto block = at(root_, Path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(i)));
-    const auto steps = block ? child(*block, "do") : std::nullopt;
-    const bool alone = path[i] == "do" && steps && steps->is_list() && steps->items().size() == 1 &&
-                       !child(*block, "repeat");
-    if (!alone) return false;
-  }
-  return true;
+// Returns the later of the two ops whose order causes `wait`; null for other kinds of waits.
+const OpInfo* later_of(const Wait& wait) {
+  if (wait.to.kind != sim::WaitNodeKind::kOp) return nullptr;
+  if (wait.needed) return &*wait.needed;
+  const bool own = wait.kind == sim::WaitKind::kStreamOrder ||
+                   wait.kind == sim::WaitKind::kKernelSlots ||
+                   wait.kind == sim::WaitKind::kLaunchQueue;
+  return own && wait.from.kind == sim::WaitNodeKind::kOp ? &wait.from.op : nullptr;
 }
 
-std::optional<Both> Editor::both(const Change& change) const {
-  const std::optional<Path> first = find_place(root_, change.place);
-  const std::optional<Path> second = find_place(root_, change.second);
-  if (!first || !second) return std::nullopt;
-  const auto [a, b] = std::mismatch(first->begin(), first->end(), second->begin(), second->end());
-  if (a == first->end() || b == second->end()) return std::nullopt;
-  Both result;
-  result.list = Path(first->begin(), a);
-  const auto list = at(root_, result.list);
-  if (!list || !list->is_list() || result.list.back() == "programs" ||
-      result.list.back() == "group") {
-    return std::nullopt;
+void ProgramEdits::find_waits() {
+  for (std::uint32_t number = 0; number < explanation_.cycle.size(); ++number) {
+    const Wait& wait = explanation_.cycle[number];
+    const OpInfo* later = later_of(wait);
+    const std::optional<At> early = step_of(wait.to);
+    const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
+    if (!early || !late) continue;
+    waits_of_[{first_alike(early->step), first_alike(late->step)}].emplace_back(early->rank,
+                                                                                number);
   }
-  const std::size_t depth = result.list.size();
-  if (!is_alone_in(*first, depth) || !is_alone_in(*second, depth)) return std::nullopt;
-  result.first = number_of(*a);
-  result.second = number_of(*b);
-  result.first_path = *first;
-  result.second_path = *second;
+}
+
+void ProgramEdits::add_wait(const Wait& wait, std::uint32_t number) {
+  wait_ = number;
+  const OpInfo* later = later_of(wait);
+  const std::optional<At> early = step_of(wait.to);
+  const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
+  if (wait.kind == sim::WaitKind::kKernelSlots && graph_.device.order == sim::LaunchOrder::kNone) {
+    add({.kind = &edit_kinds::kLaunchOrder,
+         .text = "calls start in launch order (NCCL_LAUNCH_ORDER_IMPLICIT=1)"},
+        [] {
+          return below({"device", "launch_order"}, YamlNode::text("implicit"));
+        });
+  }
+  if (later != nullptr) add_rows(wait, *later);
+  if (early && late && early->rank == late->rank && early->step != late->step) {
+    add_pair(*early, *late);
+    for (const At& call : waited_for(*early)) add_pair(call, *late);
+    pair_ = {kNoIndex, kNoIndex};
+  }
+}
+
+// Returns the calls for which the host can wait in step `at`, last call first; empty if `at` is no
+// host wait.
+std::vector<At> ProgramEdits::waited_for(const At& at) {
+  const auto is_wait = [&](std::uint32_t step) {
+    const Role role = graph_.actors[step].step->role;
+    return role == Role::kSynchronize || role == Role::kAwait;
+  };
+  std::vector<At> result;
+  if (!is_wait(at.step)) return result;
+  const std::vector<WalkedStep>& steps = program(at.rank, actor(at).thread);
+  for (std::size_t i = std::min(place_in(at), steps.size()); i-- > 0;) {
+    if (is_wait(steps[i].actor)) break;
+    const At before{at.rank, steps[i].actor};
+    if (actor(before).step->role == Role::kCalls) result.push_back(before);
+  }
   return result;
 }
 
-std::optional<YamlNode> Editor::move(const Change& change) const {
-  const std::optional<Both> steps = both(change);
-  if (!steps) return std::nullopt;
-  const auto [from, to] = std::minmax(steps->first, steps->second);
-  const std::vector<YamlValue> items = at(root_, steps->list)->items();
-  std::vector<std::size_t> order;
-  for (std::size_t i = from; i <= to; ++i) {
-    if (i == steps->first) continue;
-    if (i == steps->second && !change.behind) order.push_back(steps->first);
-    order.push_back(i);
-    if (i == steps->second && change.behind) order.push_back(steps->first);
+// ---------------------------------------------------------------------------------------------
+// Rows of a schedule
+
+using Slots = std::vector<Actions>;
+
+Slots slots_of(const Actions& actions) {
+  Slots slots;
+  for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+    slots.emplace_back(actions.begin() + static_cast<std::ptrdiff_t>(i),
+                       actions.begin() + static_cast<std::ptrdiff_t>(slot_end(actions, i)));
   }
-  YamlNode moved = YamlNode::list();
-  for (const std::size_t i : order) moved.add(copied(items[i - 1]));
-  const std::string range = std::to_string(from) + ".." + std::to_string(to);
-  if (change.on.empty()) return below(joined(steps->list, range), std::move(moved));
-  YamlNode kept = YamlNode::list();
-  for (std::size_t i = from; i <= to; ++i) kept.add(copied(items[i - 1]));
-  YamlNode halves = YamlNode::list();
-  YamlNode some = one("on", on(change.on));
-  some.add("do", std::move(moved));
-  halves.add(std::move(some));
-  YamlNode rest = one("on", on(others(change.on)));
-  rest.add("do", std::move(kept));
-  halves.add(std::move(rest));
-  return below(joined(steps->list, range), std::move(halves));
+  return slots;
 }
 
-// Adds the calls of the step at `path` to `calls`, and the other keys of the step to `group` and
-// `after`. Conditions of the blocks around the step become conditions of the calls. Returns false
-// if keys conflict.
-bool Editor::add_calls(const Path& path, std::size_t depth, YamlNode& calls, YamlNode& group,
-                       YamlNode& after,
-                       std::map<std::string, std::string, std::less<>>& said) const {
-  std::map<std::string, YamlNode, std::less<>> conditions;
-  YamlNode own = YamlNode::map();
-  std::vector<YamlValue> inner;
-  for (std::size_t i = depth + 1; i <= path.size(); i += 2) {
-    const auto step = at(root_, Path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(i)));
-    for (const YamlValue::Entry& entry : step->entries()) {
-      const std::string key(entry.key.text());
-      if (contains(kConditions, key)) {
-        if (!conditions.emplace(key, copied(entry.value)).second) return false;
-      } else if (key == "after") {
-        if (!entry.value.is_list()) return false;
-        for (const YamlValue& item : entry.value.items()) {
-          if (said.emplace("after " + std::string(item.text()), "").second) after.add(copied(item));
-        }
-      } else if (contains(kOfSteps, key)) {
-        const auto [known, is_new] = said.emplace(key, entry.value.text());
-        if (is_new) group.add(key, copied(entry.value));
-        if (!is_new && key != "at" && known->second != entry.value.text()) return false;
-      } else if (key == "group") {
-        inner = entry.value.items();
-      } else if (key != "name" && key != "do") {
-        own.add(key, copied(entry.value));
+std::string row_text(const Slots& slots) {
+  std::string text;
+  for (const Actions& slot : slots) text += (text.empty() ? "" : ",") + slot_text(slot, 0);
+  return text;
+}
+
+// Returns the index of the slot of a schedule's op.
+std::size_t find_slot(const Slots& slots, const std::string& op) {
+  const auto found = std::find_if(slots.begin(), slots.end(),
+                                  [&](const Actions& slot) { return slot_text(slot, 0) == op; });
+  return static_cast<std::size_t>(found - slots.begin());
+}
+
+bool is_like(const Actions& slot, const Actions& other) {
+  return slot.size() == 1 && other.size() == 1 && slot[0].kind == other[0].kind &&
+         slot[0].stage == other[0].stage;
+}
+
+// Moves each slot like `late` ahead of slots like `early`. A slot moves only past sends and recvs.
+Slots each_before(const Slots& slots, const Actions& late, const Actions& early) {
+  Slots result;
+  for (const Actions& slot : slots) {
+    std::size_t to = result.size();
+    for (std::size_t i = result.size(); i-- > 0 && is_like(slot, late);) {
+      if (result[i].size() != 1 || !is_message(result[i][0].kind)) break;
+      if (is_like(result[i], early)) to = i;
+    }
+    result.insert(result.begin() + static_cast<std::ptrdiff_t>(to), slot);
+  }
+  return result;
+}
+
+Slots reversed(Slots slots) {
+  std::reverse(slots.begin(), slots.end());
+  return slots;
+}
+
+// Returns the text of a slot without its micro-batch: "0SEND_F".
+std::string like_text(const Actions& slot) {
+  return std::to_string(slot[0].stage) + action_word(slot[0].kind);
+}
+
+void ProgramEdits::add_rows(const Wait& wait, const OpInfo& late) {
+  if (!graph_.pipeline || wait.to.rank != late.rank) return;
+  const Pipeline& pipeline = *graph_.pipeline;
+  if (late.rank >= pipeline.rank_count()) return;
+  const std::uint32_t row = pipeline.row_of(late.rank);
+  const Slots slots = slots_of(pipeline.schedule.ranks[row]);
+  const std::size_t from = find_slot(slots, wait.to.op.name);
+  const std::size_t to = find_slot(slots, late.name);
+  if (from >= to || to == slots.size()) return;
+  const auto add_row = [&](const std::string& what, const std::string& other, bool behind,
+                           const Slots& changed) {
+    std::string text = row_text(changed);
+    if (changed == slots || !rows_.emplace(row, text).second) return;
+    add({.kind = &edit_kinds::kRow,
+         .text = fmt::format("{}{} {} {} in the row", ranks_prefix(pipeline.ranks_of_rows()[row]),
+                             what, behind ? "after" : "before", other)},
+        [&] { return edits_.row(row + 1, text); });
+  };
+  const auto at = [](Slots& of, std::size_t i) {
+    return of.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  Slots moved = slots;
+  std::rotate(at(moved, from), at(moved, to), at(moved, to + 1));
+  add_row(late.name, wait.to.op.name, false, moved);
+  moved = slots;
+  std::rotate(at(moved, from), at(moved, from + 1), at(moved, to + 1));
+  add_row(wait.to.op.name, late.name, true, moved);
+  const Actions& early_slot = slots[from];
+  const Actions& late_slot = slots[to];
+  const bool single = early_slot.size() == 1 && late_slot.size() == 1;
+  if (!single || early_slot[0].none() || late_slot[0].none()) return;
+  add_row("each " + like_text(late_slot), like_text(early_slot), false,
+          each_before(slots, late_slot, early_slot));
+  add_row("each " + like_text(early_slot), like_text(late_slot), true,
+          reversed(each_before(reversed(slots), early_slot, late_slot)));
+}
+
+void ProgramEdits::add_pair(const At& early, const At& late) {
+  pair_ = {first_alike(early.step), first_alike(late.step)};
+  const bool known = !pairs_.insert(pair_).second;
+  if (known || actor(early).thread != actor(late).thread) return;
+  add_batches(early, late);
+  add_moves(early, late);
+  add_communicator(early, late);
+}
+
+void ProgramEdits::add_batches(const At& early, const At& late) {
+  if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
+  const bool in_order = place_in(early) < place_in(late);
+  const At& first = in_order ? early : late;
+  const At& second = in_order ? late : early;
+  for (const bool behind : {false, true}) {
+    const std::string& at = actor(behind ? second : first).step->at;
+    add({.kind = &edit_kinds::kBatch,
+         .text = fmt::format("{}{} and {} in one group call{}{}", prefix(first), actor(first).name,
+                             actor(second).name, behind ? ", with the second" : "",
+                             at.empty() ? "" : fmt::format(" ({})", printable(at))),
+         .steps = {actor(first).place, actor(second).place},
+         .alters = crosses(first, second, !behind),
+         .is_variant = behind},
+        [&] { return edits_.batch(actor(first).place, actor(second).place, behind); });
+  }
+}
+
+// Whether a move may break a dependency. If `late_moves`, `late` moves ahead of `early`; else
+// `early` moves after `late`.
+bool ProgramEdits::crosses(const At& early, const At& late, bool late_moves) {
+  const std::vector<WalkedStep>& steps = program(early.rank, actor(early).thread);
+  const std::size_t from = place_in(early);
+  const std::size_t to = place_in(late);
+  for (std::size_t i = from; i <= to && i < steps.size(); ++i) {
+    const std::uint32_t step = steps[i].actor;
+    if (step == (late_moves ? late.step : early.step)) continue;
+    if (graph_.actors[step].step && graph_.actors[step].step->implied) continue;
+    const bool needs = late_moves ? may_need(graph_, awaited_, late.step, step)
+                                  : may_need(graph_, awaited_, step, early.step);
+    if (needs) return true;
+  }
+  return false;
+}
+
+// Returns subsets of ranks on which the two steps can be swapped: the odd ranks; the even ranks;
+// the ranks whose peer in step `late` is a higher rank; the rank of `late`.
+std::vector<RankSet> ProgramEdits::parts_of(const At& early, const At& late) {
+  std::vector<std::uint32_t> all;
+  std::vector<std::uint32_t> even;
+  std::vector<std::uint32_t> odd;
+  std::vector<std::uint32_t> lower;
+  const RankSet of_early = on(early);
+  for (const std::uint32_t rank : on(late)) {
+    if (!of_early.contains(rank)) continue;
+    all.push_back(rank);
+    (rank % 2 == 0 ? even : odd).push_back(rank);
+    const ShortList<CallTemplate>& made = calls(on_rank(late, rank));
+    const bool message = !made.empty() && made.front().peer.has_value();
+    if (message && made.front().peer->value(rank).value_or(0) > rank) lower.push_back(rank);
+  }
+  std::vector<RankSet> result;
+  const auto add_part = [&](std::vector<std::uint32_t> ranks) {
+    RankSet part(std::move(ranks));
+    const bool some = !part.empty() && part.size() < all.size();
+    if (some && std::find(result.begin(), result.end(), part) == result.end()) {
+      result.push_back(std::move(part));
+    }
+  };
+  add_part(odd);
+  add_part(even);
+  add_part(lower);
+  add_part({late.rank});
+  return result;
+}
+
+void ProgramEdits::add_move(const At& moved, const At& other, bool behind, const RankSet& on,
+                            bool alters) {
+  const Place place = actor(moved).place;
+  const Place next = actor(other).place;
+  add({.kind = on.empty() ? &edit_kinds::kMove : &edit_kinds::kMoveOnSome,
+       .text = fmt::format("{}{} {} {}", prefix(moved, on), step_text(actor(moved)),
+                           behind ? "after" : "before", actor(other).name),
+       .on = on,
+       .steps = {place, next},
+       .alters = alters,
+       .is_variant = behind},
+      [&] { return edits_.move(place, next, behind, on); });
+}
+
+void ProgramEdits::add_moves(const At& early, const At& late) {
+  if (place_in(early) > place_in(late)) return;  // `late` is in the next iteration
+  const bool late_alters = crosses(early, late, true);
+  const bool early_alters = crosses(early, late, false);
+  add_move(late, early, false, {}, late_alters);
+  add_move(early, late, true, {}, early_alters);
+  for (const RankSet& part : parts_of(early, late)) {
+    add_move(late, early, false, part, late_alters);
+    if (late_alters) add_move(early, late, true, part, early_alters);
+  }
+}
+
+// Gives the messages of `late` their own communicator, together with all matching calls, unless the
+// calls of `early` are among them.
+void ProgramEdits::add_communicator(const At& early, const At& late) {
+  if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
+  const std::uint32_t communicator = calls(late).front().communicator;
+  if (calls(early).front().communicator != communicator) return;
+  using Message = std::pair<std::uint32_t, std::size_t>;  // step and index of the call
+  std::map<std::uint32_t, std::set<Message>> of_channel;
+  std::map<Message, std::set<std::uint32_t>> channels_of;
+  for (std::uint32_t id = 0; id < lowered_.plan.actors.size(); ++id) {
+    const std::uint32_t step = lowered_.actor_template[sim::ActorId{id}];
+    std::size_t index = 0;
+    for (const sim::CallId call : lowered_.plan.calls_of(sim::ActorId{id})) {
+      const Message message(first_alike(step), index++);
+      if (lowered_.plan.calls[call].kind == sim::CallKind::kCollective) continue;
+      const std::uint32_t channel = lowered_.plan.calls[call].channel.value;
+      of_channel[channel].insert(message);
+      channels_of[message].insert(channel);
+    }
+  }
+  const Message start(first_alike(late.step), 0);
+  std::set<Message> found = {start};
+  for (std::vector<Message> left = {start}; !left.empty();) {
+    const Message message = left.back();
+    left.pop_back();
+    for (const std::uint32_t channel : channels_of[message]) {
+      for (const Message& other : of_channel[channel]) {
+        if (found.insert(other).second) left.push_back(other);
       }
     }
   }
-  const auto add = [&](YamlNode call, const YamlValue* said_of_it) {
-    for (const auto& [key, value] : conditions) {
-      if (said_of_it != nullptr && child(*said_of_it, key)) return false;
-      call.add(key, value);
+  if (found.count({first_alike(early.step), 0}) > 0) return;
+  const std::string& from = graph_.communicators[communicator].name;
+  const auto separate = [&] {
+    std::vector<Place> places;
+    for (const auto& [step, index] : found) {
+      const Place place = graph_.actors[step].step->calls[index].place;
+      if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
     }
-    calls.add(std::move(call));
-    return true;
+    return edits_.communicator(places, from, free_name(graph_.communicators, from));
   };
-  if (inner.empty()) return add(std::move(own), nullptr);
-  return std::all_of(inner.begin(), inner.end(),
-                     [&](const YamlValue& call) { return add(copied(call), &call); });
-}
-
-std::optional<YamlNode> Editor::batch(const Change& change) const {
-  const std::optional<Both> steps = both(change);
-  if (!steps || steps->first > steps->second) return std::nullopt;
-  const std::vector<YamlValue> items = at(root_, steps->list)->items();
-  YamlNode group = YamlNode::map();
-  YamlNode calls = YamlNode::list();
-  YamlNode after = YamlNode::list();
-  std::map<std::string, std::string, std::less<>> said;
-  const std::size_t depth = steps->list.size();
-  for (const Path* path : {&steps->first_path, &steps->second_path}) {
-    if (!add_calls(*path, depth, calls, group, after, said)) return std::nullopt;
-  }
-  group.add("group", std::move(calls));
-  if (!after.empty()) group.add("after", std::move(after));
-  YamlNode result = YamlNode::list();
-  if (!change.behind) result.add(group);
-  for (std::size_t i = steps->first + 1; i < steps->second; ++i) result.add(copied(items[i - 1]));
-  if (change.behind) result.add(group);
-  return below(
-      joined(steps->list, std::to_string(steps->first) + ".." + std::to_string(steps->second)),
-      std::move(result));
+  add({.kind = &edit_kinds::kCommunicator,
+       .text = fmt::format("{} and its matching calls on a separate communicator",
+                           step_text(actor(late))),
+       .steps = {actor(late).place}},
+      separate);
 }
 
 // ---------------------------------------------------------------------------------------------
-// One step
+// Calls that some ranks do not make
 
-std::optional<YamlNode> Editor::wait(const Change& change) const {
-  std::optional<Path> path = find_place(root_, change.place);
-  if (!path) return std::nullopt;
-  const auto list = child(*at(root_, *path), "after");
-  YamlNode items = YamlNode::list();
-  items.add(YamlNode::text(change.part));
-  if (list && !list->is_list()) return std::nullopt;
-  path->emplace_back("after");
-  return below(*path, list ? one("+", std::move(items)) : std::move(items));
+// Returns the step in which `rank` is stuck. If the rank's program is over, returns its last step
+// and sets `behind`.
+std::optional<At> ProgramEdits::stands_at(std::uint32_t rank, bool& behind) {
+  behind = false;
+  for (const RankReport& report : explanation_.ranks) {
+    if (report.rank != rank) continue;
+    for (const ThreadReport& thread : report.threads) {
+      if (!thread.at) continue;
+      if (const auto at = step_of(*thread.at, rank)) return at;
+    }
+  }
+  behind = true;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    const std::vector<WalkedStep>& steps = program(rank, thread);
+    if (!steps.empty()) return At{rank, steps.back().actor};
+  }
+  return std::nullopt;
 }
 
-std::optional<YamlNode> Editor::everywhere(const Change& change) const {
-  const std::optional<Path> path = find_place(root_, change.place);
-  if (!path || path->size() < 3) return std::nullopt;
-  const auto without_conditions = [&](const Path& of) -> std::optional<YamlNode> {
-    YamlNode keys = YamlNode::map();
-    for (const std::string_view key : kConditions) {
-      if (child(*at(root_, of), key)) keys.add(key, YamlNode::nothing());
-    }
-    if (keys.empty()) return std::nullopt;
-    return below(of, std::move(keys));
-  };
-  if (const auto own = without_conditions(*path)) {
-    if (change.behind) return std::nullopt;
-    return own;
+void ProgramEdits::add_root(const Root& root) {
+  if (root.party.kind != sim::WaitNodeKind::kRank) return;
+  if (root.first.kind == sim::WaitKind::kCommunicatorInit) add_init_at_start(edits_, sink_);
+  add_skipped(root);
+  const std::optional<At> made = step_of(root.first.from);
+  if (made) add_missing(*made, root.party.rank);
+}
+
+// Tries to add the call that the rank of `root` skips, or to drop the call on all ranks. The call
+// that waits for the rank can be a later call of the same kind.
+void ProgramEdits::add_skipped(const Root& root) {
+  if (!root.missing) return;
+  const std::optional<At> made = step_of(*root.missing, root.missing->rank);
+  if (!made) return;
+  const std::uint32_t rank = root.party.rank;
+  // Tries this even if the rank has the step, because a condition can exclude the rank in some
+  // iterations only.
+  add_everywhere(*made);
+  const std::optional<At> next = root.before ? step_of(*root.before, rank) : std::nullopt;
+  if (next && !actor(*made).on.contains(rank)) add_copy(*made, RankSet({rank}), *next, false);
+  add_drop(*made);
+}
+
+// Tries to make a call on all ranks: only the step, or the whole block around it.
+void ProgramEdits::add_everywhere(const At& made) {
+  for (const bool block : {false, true}) {
+    add({.kind = &edit_kinds::kEverywhere,
+         .text =
+             (block ? "all ranks run the block of " : "all ranks call ") + step_text(actor(made)),
+         .steps = {actor(made).place}},
+        [&] { return edits_.everywhere(actor(made).place, block); });
   }
-  // The block around the step, if the block is an item of a list of steps.
-  const Path block(path->begin(), path->end() - 2);
-  const bool is_block = (*path)[path->size() - 2] == "do" && block.size() >= 3 &&
-                        (block[block.size() - 2] == "do" || block.front() == "blocks");
-  if (!is_block) return std::nullopt;
-  const YamlValue step = *at(root_, block);
-  if (!child(step, "on") && !child(step, "when")) return std::nullopt;
-  if (change.behind) return without_conditions(block);
-  const std::vector<YamlValue> items = child(step, "do")->items();
-  const std::size_t here = number_of(path->back());
-  YamlNode result = YamlNode::list();
-  const auto add_part = [&](std::size_t from, std::size_t to) {
-    YamlNode inner = YamlNode::list();
-    for (std::size_t i = from; i < to; ++i) inner.add(copied(items[i]));
-    if (inner.empty()) return;
-    YamlNode part = copied_without(step, {"do"});
-    part.add("do", std::move(inner));
-    result.add(std::move(part));
+}
+
+// Tries to drop a step on the ranks `on`; empty: on all.
+void ProgramEdits::add_drop(const At& made, const RankSet& on) {
+  const RankSet ranks = affected(made, on);
+  const std::string step = step_text(actor(made));
+  const auto drop = [&] {
+    std::vector<std::uint32_t> left;
+    for (const std::uint32_t rank : this->on(made)) {
+      if (!on.contains(rank)) left.push_back(rank);
+    }
+    return edits_.drop(actor(made).place,
+                       on.empty() ? std::nullopt : std::optional(RankSet(std::move(left))));
   };
-  // A loop stays a single loop, which all ranks run.
-  if (child(step, "repeat")) {
-    YamlNode steps = YamlNode::list();
-    const auto add_rest = [&](std::size_t from, std::size_t to) {
-      YamlNode inner = YamlNode::list();
-      for (std::size_t i = from; i < to; ++i) inner.add(copied(items[i]));
-      if (inner.empty()) return;
-      YamlNode part = YamlNode::map();
-      for (const std::string_view key : kConditions) {
-        if (const auto condition = child(step, key)) part.add(key, copied(*condition));
+  add({.kind = &edit_kinds::kDrop,
+       .text = ranks.empty() ? "no rank calls " + step
+                             : fmt::format("{} {} {}", ranks_text(ranks),
+                                           ranks.size() == 1 ? "skips" : "skip", step),
+       .on = on,
+       .steps = {actor(made).place},
+       .alters = true},
+      drop);
+}
+
+// Tries the matching call on `rank`: after its last call on the communicator, and where the rank is
+// stuck. Also tries to drop the message. Returns false if `made` has no message to or from `rank`.
+bool ProgramEdits::add_other_end(const At& made, std::uint32_t rank) {
+  const auto& all = calls(made);
+  const auto call = std::find_if(all.begin(), all.end(), [&](const CallTemplate& it) {
+    return is_message(it) && it.peer && it.peer->value(made.rank) == rank;
+  });
+  if (call == all.end()) return false;
+  const RankSet on({rank});
+  const auto add_at = [&](const At& next, bool behind) {
+    add({.kind = &edit_kinds::kOtherEnd,
+         .text = fmt::format("{}also calls the {} for {} of rank {}, {} {}", prefix(made, on),
+                             call->kind == sim::CallKind::kSend ? "recv" : "send",
+                             step_text(actor(made)), made.rank, behind ? "after" : "before",
+                             actor(next).name),
+         .on = on,
+         .steps = {call->place, actor(next).place}},
+        [&] {
+          return edits_.matching_call(call->place, made.rank, actor(next).place, behind, on);
+        });
+  };
+  std::optional<At> last;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    for (const WalkedStep& step : program(rank, thread)) {
+      const At at{rank, step.actor};
+      const auto& made_there = calls(at);
+      if (!made_there.empty() && made_there.front().communicator == call->communicator) last = at;
+    }
+  }
+  bool behind = false;
+  const auto next = stands_at(rank, behind);
+  if (last) add_at(*last, true);
+  if (next) add_at(*next, behind);
+  if (all.size() > 1) return true;
+  add_drop(made, this->on(made).size() > 1 ? RankSet({made.rank}) : RankSet());
+  return true;
+}
+
+void ProgramEdits::add_missing(const At& made, std::uint32_t rank) {
+  if (add_other_end(made, rank) && !on(made).contains(rank)) return;
+  if (on(made).contains(rank)) {
+    add_rounds(made, rank);
+  } else {
+    add_everywhere(made);
+    add_rounds(made, rank);
+    bool behind = false;
+    if (const auto next = stands_at(rank, behind)) add_copy(made, RankSet({rank}), *next, behind);
+  }
+  add_drop(made);
+}
+
+// Tries other repeat counts for a rank with too few calls: some loop has too few or too many
+// iterations.
+void ProgramEdits::add_rounds(const At& made, std::uint32_t rank) {
+  if (calls(made).empty()) return;
+  const std::uint32_t communicator = calls(made).front().communicator;
+  const ProgramStep* here = nullptr;
+  const ProgramStep* there = nullptr;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    const auto last_block = [&](std::uint32_t of_rank) -> const ProgramStep* {
+      const ProgramStep* block = nullptr;
+      for (const WalkedStep& step : program(of_rank, thread)) {
+        const auto& all = graph_.actors[step.actor].step->calls;
+        if (!all.empty() && all.front().communicator == communicator) block = step.block;
       }
-      part.add("do", std::move(inner));
-      steps.add(std::move(part));
+      return block;
     };
-    add_rest(0, here - 1);
-    steps.add(copied(items[here - 1]));
-    add_rest(here, items.size());
-    YamlNode loop = copied_without(step, {"do", "on", "when"});
-    loop.add("do", std::move(steps));
-    result.add(std::move(loop));
-    Path range = block;
-    range.back() = block.back() + ".." + block.back();
-    return below(range, std::move(result));
+    if (here == nullptr) here = last_block(made.rank);
+    if (there == nullptr) there = last_block(rank);
   }
-  add_part(0, here - 1);
-  result.add(copied(items[here - 1]));
-  add_part(here, items.size());
-  Path range = block;
-  range.back() = block.back() + ".." + block.back();
-  return below(range, std::move(result));
-}
-
-std::optional<YamlNode> Editor::copy(const Change& change) const {
-  const std::optional<Path> source = find_place(root_, change.place);
-  const std::optional<Path> target = find_place(root_, change.second);
-  if (!source || !target || target->size() < 2) return std::nullopt;
-  Path list(target->begin(), target->end() - 1);
-  const auto steps = at(root_, list);
-  if (!steps || !steps->is_list() || list.back() == "group") return std::nullopt;
-  YamlNode step = copied_without(*at(root_, *source), {"on", "when", "name"});
-  if (!change.on.empty()) step.add("on", on(change.on));
-  YamlNode items = YamlNode::list();
-  items.add(std::move(step));
-  const std::size_t position = number_of(target->back()) - (change.behind ? 0 : 1);
-  return below(joined(std::move(list), std::to_string(position) + "+"), std::move(items));
-}
-
-// Adds the matching send or recv, with the same size and type. Returns nullopt if the size or type
-// depends on the rank.
-std::optional<YamlNode> Editor::other_end(const Change& change) const {
-  const std::optional<Path> source = find_place(root_, change.place);
-  const std::optional<Path> target = find_place(root_, change.second);
-  if (!source || !target || target->size() < 2) return std::nullopt;
-  Path list(target->begin(), target->end() - 1);
-  const auto steps = at(root_, list);
-  if (!steps || !steps->is_list() || list.back() == "group") return std::nullopt;
-  const bool is_recv = change.part == "recv";
-  const YamlValue call = *at(root_, *source);
-  const auto communicator = child(call, is_recv ? "send" : "recv");
-  if (!communicator) return std::nullopt;
-  YamlNode step = one(change.part, copied(*communicator));
-  step.add(is_recv ? "from" : "to", number(change.number));
-  for (const std::string_view key : {"bytes", "type", "tag"}) {
-    const auto value = child(call, key);
-    if (!value) continue;
-    // In the new step, `rank` would be another rank, so an expression with `rank` is not copied.
-    if (!value->is_scalar() || value->text().find("rank") != std::string_view::npos) {
-      return std::nullopt;
-    }
-    step.add(key, copied(*value));
-  }
-  step.add("on", on(change.on));
-  YamlNode items = YamlNode::list();
-  items.add(std::move(step));
-  const std::size_t position = number_of(target->back()) - (change.behind ? 0 : 1);
-  return below(joined(std::move(list), std::to_string(position) + "+"), std::move(items));
-}
-
-std::optional<YamlNode> Editor::drop(const Change& change) const {
-  const std::optional<Path> path = find_place(root_, change.place);
-  if (!path) return std::nullopt;
-  if (change.on.empty()) return below(*path, YamlNode::nothing());
-  std::vector<std::uint32_t> left;
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    const bool has = change.has.empty() || change.has.contains(rank);
-    if (has && !change.on.contains(rank)) left.push_back(rank);
-  }
-  return below(joined(*path, "on"), on(models::RankSet(std::move(left))));
-}
-
-std::optional<YamlNode> Editor::value(const Change& change) const {
-  const std::optional<Path> path = find_place(root_, change.place);
-  if (!path) return std::nullopt;
-  const auto node = [](const models::NewValue& value) {
-    if (value.key == "bytes") return bytes(std::stoll(value.to));
-    return value.key == "type" ? YamlNode::text(value.to) : YamlNode::value(value.to);
+  if (here == nullptr || there == nullptr || here->times == there->times) return;
+  const auto set = [&](const ProgramStep& block, std::int64_t to) {
+    add({.kind = &edit_kinds::kValue,
+         .text = fmt::format("{}the loop around {}: repeat {} instead of {}",
+                             ranks_prefix(block.on ? *block.on : RankSet()), step_text(actor(made)),
+                             to, block.times),
+         .steps = {block.place},
+         .alters = to < block.times},
+        [&] {
+          return edits_.set(block.place, {{"repeat", formats::number(to)}});
+        });
   };
-  if (path->back() == change.values.front().key) return below(*path, node(change.values.front()));
-  YamlNode values = YamlNode::map();
-  for (const models::NewValue& value : change.values) values.add(value.key, node(value));
-  return below(*path, std::move(values));
+  set(*there, here->times);
+  set(*here, there->times);
+}
+
+void ProgramEdits::add_copy(const At& made, const RankSet& on, const At& next, bool behind) {
+  if (calls(made).empty() || is_message(calls(made).front())) return;
+  const Place place = actor(made).place;
+  const Place at = actor(next).place;
+  add({.kind = &edit_kinds::kCopy,
+       .text = fmt::format("{}also calls {}, {} {}", prefix(made, on), step_text(actor(made)),
+                           behind ? "after" : "before", actor(next).name),
+       .on = on,
+       .steps = {place, at}},
+      [&] { return edits_.copy(place, at, behind, on); });
 }
 
 // ---------------------------------------------------------------------------------------------
-// Several steps
+// Mismatched calls
 
-// Changes of a patch at several paths, in order.
-using PatchKeys = std::vector<std::pair<Path, YamlNode>>;
-
-// Merges changes that agree in the first `depth` keys into one map.
-YamlNode patch_of(const PatchKeys& keys, std::size_t depth) {
-  if (keys.front().first.size() == depth) return keys.front().second;
-  YamlNode map = YamlNode::map();
-  PatchKeys left = keys;
-  while (!left.empty()) {
-    const std::string key = left.front().first[depth];
-    const auto others = std::stable_partition(
-        left.begin(), left.end(), [&](const auto& entry) { return entry.first[depth] == key; });
-    map.add(key, patch_of(PatchKeys(left.begin(), others), depth + 1));
-    left.erase(left.begin(), others);
+// Tries to change the differing arguments of call `b` to the values of call `a`, then the reverse.
+void ProgramEdits::add_values(const At& a, const At& b) {
+  const CallTemplate& x = calls(a).front();
+  const CallTemplate& y = calls(b).front();
+  std::vector<NewValue> as_a;
+  std::vector<NewValue> as_b;
+  const auto both = [&](const char* key, const std::string& of_a, const std::string& of_b) {
+    if (of_a == of_b || of_a.empty() || of_b.empty()) return;
+    as_a.push_back({key, of_b, of_a});
+    as_b.push_back({key, of_a, of_b});
+  };
+  const auto text = [](const std::optional<std::int64_t>& value) {
+    return value ? std::to_string(*value) : std::string();
+  };
+  if (!is_message(x) && has_root(x.operation) && x.peer && y.peer) {
+    both("root", text(x.peer->value(a.rank)), text(y.peer->value(b.rank)));
   }
-  return map;
+  if (x.sized && y.sized) both("bytes", text(x.bytes.value(a.rank)), text(y.bytes.value(b.rank)));
+  both("type", x.type, y.type);
+  add_new_values(b, as_a);
+  add_new_values(a, as_b);
 }
 
-// Reorders each list: each step moves ahead of the steps that it must precede.
-std::optional<YamlNode> Editor::one_order(const Change& change) const {
-  PatchKeys patch;
-  std::vector<Path> paths;
-  for (const models::Place place : change.places) {
-    if (place.line > 0) {
-      std::optional<Path> path = find_place(root_, place);
-      if (!path || path->size() < 2) return std::nullopt;
-      paths.push_back(std::move(*path));
+void ProgramEdits::add_new_values(const At& at, const std::vector<NewValue>& values) {
+  if (values.empty()) return;
+  std::string text;
+  std::vector<std::pair<std::string, YamlNode>> nodes;
+  for (const NewValue& value : values) {
+    const bool bytes = value.key == "bytes";
+    const auto shown = [&](const std::string& it) {
+      return bytes ? viz::bytes_text(std::stoll(it)) : printable(it);
+    };
+    text += fmt::format("{}{} {} instead of {}", text.empty() ? "" : ", ", value.key,
+                        shown(value.to), shown(value.from));
+    nodes.emplace_back(value.key, bytes                 ? formats::bytes(std::stoll(value.to))
+                                  : value.key == "type" ? YamlNode::text(value.to)
+                                                        : YamlNode::value(value.to));
+  }
+  add({.kind = &edit_kinds::kValue,
+       .text = fmt::format("{}{}: {}", prefix(at), step_text(actor(at)), text),
+       .steps = {actor(at).place}},
+      [&] { return edits_.set(actor(at).place, nodes); });
+}
+
+// Whether `later` would match `wanted` in place of `here`.
+bool does_what(const CallTemplate& later, std::uint32_t rank, const CallTemplate& here,
+               const CallTemplate& wanted, std::uint32_t wanted_rank) {
+  if (later.communicator != wanted.communicator || later.type != wanted.type) return false;
+  if (later.bytes.value(rank) != wanted.bytes.value(wanted_rank)) return false;
+  const auto peer = [&](const CallTemplate& call, std::uint32_t of) {
+    return call.peer ? call.peer->value(of) : std::nullopt;
+  };
+  if (is_message(wanted)) return later.kind == here.kind && peer(later, rank) == peer(here, rank);
+  return later.operation == wanted.operation && peer(later, rank) == peer(wanted, wanted_rank);
+}
+
+// Tries to move a later step on the rank of `here` ahead, if the step matches `wanted`.
+void ProgramEdits::add_later_match(const At& wanted, const At& here) {
+  const CallTemplate& call = calls(wanted).front();
+  const std::vector<WalkedStep>& steps = program(here.rank, actor(here).thread);
+  for (std::size_t i = place_in(here) + 1; i < steps.size(); ++i) {
+    const At later{here.rank, steps[i].actor};
+    if (calls(later).size() != 1 || later.step == here.step) continue;
+    if (!does_what(calls(later).front(), later.rank, calls(here).front(), call, wanted.rank)) {
       continue;
     }
-    const Path list(paths.front().begin(), paths.front().end() - 1);
-    std::vector<std::size_t> sorted;
-    for (const Path& path : paths) {
-      if (Path(path.begin(), path.end() - 1) != list) return std::nullopt;
-      sorted.push_back(number_of(path.back()));
-    }
-    paths.clear();
-    const auto steps = at(root_, list);
-    if (!steps || !steps->is_list() || list.back() == "group") return std::nullopt;
-    const auto [from, to] = std::minmax_element(sorted.begin(), sorted.end());
-    std::vector<std::size_t> order;
-    for (std::size_t i = *from; i <= *to; ++i) order.push_back(i);
-    for (std::size_t k = 0; k + 1 < sorted.size(); ++k) {
-      const auto later =
-          std::find_first_of(order.begin(), order.end(),
-                             sorted.begin() + static_cast<std::ptrdiff_t>(k) + 1, sorted.end());
-      const auto moved = std::find(order.begin(), order.end(), sorted[k]);
-      if (later < moved) std::rotate(later, moved, moved + 1);
-    }
-    const std::vector<YamlValue> items = steps->items();
-    YamlNode changed = YamlNode::list();
-    for (const std::size_t i : order) changed.add(copied(items[i - 1]));
-    patch.emplace_back(joined(list, std::to_string(*from) + ".." + std::to_string(*to)),
-                       std::move(changed));
+    add_moves(here, later);
+    return;
   }
-  if (patch.empty()) return std::nullopt;
-  return patch_of(patch, 0);
 }
 
-// ---------------------------------------------------------------------------------------------
-// Communicators
-
-std::optional<YamlNode> Editor::communicator(const Change& change) const {
-  PatchKeys patch;
-  const auto named = at(root_, {"communicators", "named", change.part});
-  const auto group = at(root_, {"groups", change.part});
-  if (named) {
-    patch.push_back(
-        {{"communicators", "named", "+" + change.to}, copied_without(*named, {"stream"})});
-  } else if (group) {
-    patch.push_back({{"groups", "+" + change.to}, copied(*group)});
-  } else {
-    return std::nullopt;
+// Returns the number of steps of a rank that call a communicator.
+std::size_t ProgramEdits::calls_on(std::uint32_t communicator, std::uint32_t rank) {
+  std::size_t count = 0;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    for (const WalkedStep& step : program(rank, thread)) {
+      const ShortList<CallTemplate>& made = graph_.actors[step.actor].step->calls;
+      count += !made.empty() && made.front().communicator == communicator ? 1u : 0u;
+    }
   }
-  for (const models::Place place : change.places) {
-    std::optional<Path> path = find_place(root_, place);
-    if (!path) return std::nullopt;
-    const YamlValue call = *at(root_, *path);
-    const char* key = child(call, "send") ? "send" : "recv";
-    const auto old = child(call, key);
-    if (!old || old->text() != change.part) return std::nullopt;
-    patch.emplace_back(joined(std::move(*path), key), YamlNode::text(change.to));
-  }
-  return patch_of(patch, 0);
+  return count;
 }
 
-// ---------------------------------------------------------------------------------------------
-
-std::optional<YamlNode> Editor::edit(const Change& change) const {
-  switch (change.kind) {
-    case Kind::kAfter:
-      return wait(change);
-    case Kind::kBatch:
-      return batch(change);
-    case Kind::kMove:
-      return move(change);
-    case Kind::kCommunicator:
-      return communicator(change);
-    case Kind::kEverywhere:
-      return everywhere(change);
-    case Kind::kCopy:
-      return copy(change);
-    case Kind::kOtherEnd:
-      return other_end(change);
-    case Kind::kOneOrder:
-      return one_order(change);
-    case Kind::kDrop:
-      return drop(change);
-    case Kind::kValue:
-      return value(change);
-    case Kind::kLaunchOrder:
-      return below({"device", "launch_order"}, YamlNode::text("implicit"));
-    case Kind::kRow:
-      if (!at(root_, {"schedule", "rows"})) return std::nullopt;
-      return below({"schedule", "rows", std::to_string(change.number)}, YamlNode::text(change.to));
-    case Kind::kMessages:
-      return below({"schedule", "messages"}, YamlNode::text(change.to));
-    default:
-      return std::nullopt;
+void ProgramEdits::add_misfit(const Misfit& misfit) {
+  const std::optional<At> a = step_of(misfit.first, misfit.first.rank);
+  const std::optional<At> b = step_of(misfit.second, misfit.second.rank);
+  if (!a || !b || calls(*a).size() != 1 || calls(*b).size() != 1) return;
+  if (calls(*a).front().operation == calls(*b).front().operation || misfit.message) {
+    // The arguments of the majority are more likely to be intended.
+    const bool few_have_a = misfit.ranks.size() > 1;
+    add_values(few_have_a ? *b : *a, few_have_a ? *a : *b);
   }
+  add_later_match(*a, *b);
+  add_later_match(*b, *a);
+  const std::uint32_t communicator = calls(*a).front().communicator;
+  const bool as_many = calls_on(communicator, a->rank) == calls_on(communicator, b->rank);
+  if (misfit.message || a->step == b->step || as_many) return;
+  const auto missing = [&](const At& made, const At& other, const RankSet& ranks) {
+    if (on(made).contains(other.rank)) return;
+    add_everywhere(made);
+    add_copy(made, ranks, other, false);
+    add_drop(made);
+  };
+  missing(*a, *b, RankSet(misfit.ranks));
+  missing(*b, *a, on(*a));
+}
+
+void ProgramEdits::add_schedule() {
+  if (!graph_.pipeline) return;
+  using Model = MessageModel;
+  const std::vector<std::string> names = message_model_names();
+  // Omits kDir, which no runtime implements.
+  for (const Model model : {Model::kDirection, Model::kEdge, Model::kPair}) {
+    const auto index = static_cast<std::size_t>(model);
+    if (model == graph_.pipeline->messages) continue;
+    add({.kind = &edit_kinds::kMessages,
+         .text = fmt::format("messages of the schedule: {} instead of {}", names[index],
+                             names[static_cast<std::size_t>(graph_.pipeline->messages)])},
+        [&] {
+          return below({"schedule", "messages"}, YamlNode::text(names[index]));
+        });
+  }
+}
+
+void ProgramEdits::run() {
+  // Starts with waits for the lowest rank: in a pair, the lower rank then receives first.
+  std::vector<std::uint32_t> order(explanation_.cycle.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return explanation_.cycle[a].to.rank < explanation_.cycle[b].to.rank;
+  });
+  find_waits();
+  for (const std::uint32_t number : order) add_wait(explanation_.cycle[number], number);
+  wait_ = kNoIndex;
+  for (const Root& root : explanation_.roots) add_root(root);
+  for (const Misfit& misfit : explanation_.mismatches) add_misfit(misfit);
+  add_schedule();
 }
 
 }  // namespace
 
-std::optional<YamlNode> program_edit(const YamlValue& root, std::uint32_t ranks,
-                                     const Change& change) {
-  return Editor(root, ranks).edit(change);
+void find_program_edits(const HangingJob& job, const CandidateSink::Try& try_candidate) {
+  ProgramEdits(job, try_candidate).run();
 }
 
-}  // namespace pipesim::formats
+}  // namespace pipesim::models

@@ -12,7 +12,7 @@
 #include "models/graph/keep_ranks.hpp"
 #include "models/result/simulation.hpp"
 
-#include "features/fix/plain_changes.hpp"
+#include "features/reduce/plain_changes.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -215,7 +215,7 @@ class Reducer {
   // Runs the unchanged job. Returns false if the job is invalid or does not hang (both errors), or
   // if the run was interrupted.
   bool begin(TaskGraph graph, Diagnostics& diagnostics);
-  void shrink_parameters(const std::vector<Switch>& parameters);
+  void shrink_parameters(const std::vector<formats::Parameter>& parameters);
   void shrink_graph();
   void shrink_layers();
   // Writes the job as a scenario and keeps the job that results from reading the scenario.
@@ -345,16 +345,18 @@ bool Reducer::try_value(const std::string& name, std::int64_t value) {
   return true;
 }
 
-void Reducer::shrink_parameters(const std::vector<Switch>& parameters) {
+void Reducer::shrink_parameters(const std::vector<formats::Parameter>& parameters) {
   std::map<std::string, std::int64_t> values;
-  for (const Switch& it : parameters) {
-    if (it.number && !it.bytes) values[it.name] = *it.number;
+  for (const formats::Parameter& it : parameters) {
+    if (it.value.type != formats::ValueType::kNumber) continue;
+    if (const auto number = it.value.expr.value(0)) values[it.name] = *number;
   }
   for (bool again = true; again;) {
     again = false;
-    for (const Switch& it : parameters) {
-      if (!it.number || it.bytes) continue;
-      std::int64_t& value = values[it.name];
+    for (const formats::Parameter& it : parameters) {
+      const auto known = values.find(it.name);
+      if (known == values.end()) continue;
+      std::int64_t& value = known->second;
       const std::int64_t least = it.at_least.value_or(0);
       const std::int64_t found =
           smallest(least, value, [&](std::int64_t other) { return try_value(it.name, other); });
@@ -730,7 +732,7 @@ bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
 
 }  // namespace
 
-std::optional<Reduction> reduce(TaskGraph graph, const std::vector<Switch>& parameters,
+std::optional<Reduction> reduce(TaskGraph graph, const std::vector<formats::Parameter>& parameters,
                                 const GraphOf& graph_of, const ReadBack& read_back,
                                 const ReduceOptions& options, Diagnostics& diagnostics) {
   Reducer reducer(graph_of, options);

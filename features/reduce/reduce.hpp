@@ -15,12 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "formats/document/expression.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/result/explanation.hpp"
 #include "models/result/hang_signature.hpp"
-
-#include "features/fix/fix.hpp"
 
 namespace pipesim::models {
 
@@ -73,7 +72,7 @@ struct Reduction {
 /// Reduces the job `graph`. Returns nullopt, with errors, if the job cannot be run, does not hang,
 /// or cannot be written as a scenario with the same hang. After an interruption, returns the best
 /// result so far.
-std::optional<Reduction> reduce(TaskGraph graph, const std::vector<Switch>& parameters,
+std::optional<Reduction> reduce(TaskGraph graph, const std::vector<formats::Parameter>& parameters,
                                 const GraphOf& graph_of, const ReadBack& read_back,
                                 const ReduceOptions& options, Diagnostics& diagnostics);
 

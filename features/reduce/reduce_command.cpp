@@ -13,7 +13,6 @@
 #include "app/output/views.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 
-#include "features/fix/patch_writer.hpp"
 #include "features/reduce/reduce.hpp"
 #include "features/reduce/reduce_json.hpp"
 #include "features/reduce/reduce_text.hpp"
@@ -55,7 +54,7 @@ int run_reduce(const Arguments& arguments, const Console& console) {
       return fmt::format("reducing: {} smaller scenarios tried", tried.load());
     });
     return models::reduce(
-        scenario.graph, formats::switches_of(scenario),
+        scenario.graph, scenario.parameters,
         [&](const models::ParameterValues& values) { return graph_of(input.read_with(values)); },
         read_back, options, input.diagnostics());
   }();

@@ -46,7 +46,7 @@
 #include "features/fix/fix.hpp"
 #include "features/fix/fix_json.hpp"
 #include "features/fix/fix_text.hpp"
-#include "features/fix/patch_writer.hpp"
+#include "features/fix/scenario_edits.hpp"
 #include "features/test/test_text.hpp"
 
 namespace pipesim::fuzz {
@@ -212,34 +212,24 @@ void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   const std::vector<std::string> texts = parts(bytes);
   formats::ReadOptions options;
   for (std::size_t i = 1; i < texts.size(); ++i) options.patches.push_back({"patch", texts[i]});
-  const formats::PatchWriter writer(texts[0], options.patches, scenario.graph.ranks);
-  const auto with =
-      [&](const std::vector<models::Change>& changes) -> std::optional<models::TaskGraph> {
-    if (changes.empty()) return scenario.graph;
-    const auto patch = writer.write(changes);
-    if (!patch) return std::nullopt;
-    require_printable(*patch);
-    formats::ReadOptions patched = options;
-    patched.patches.push_back({"a change", *patch});
-    models::Diagnostics unheard;
-    auto changed = formats::read_scenario(texts[0], {}, unheard, patched);
-    if (!changed) return std::nullopt;
-    return std::move(changed->graph);
-  };
+  const formats::EditedScenario edited(
+      scenario, texts[0], options.patches, [&](const formats::PatchText& patch) {
+        require_printable(patch.text);
+        formats::ReadOptions patched = options;
+        patched.patches.push_back(patch);
+        models::Diagnostics unheard;
+        return formats::read_scenario(texts[0], {}, unheard, patched);
+      });
   models::FixOptions limits;
   limits.max_states = 100;
   limits.max_steps = 5'000;
   limits.walks = 8;
   limits.max_ops = 20'000;
   models::Diagnostics diagnostics;
-  const auto report = models::find_fixes(formats::switches_of(scenario), with, limits, diagnostics);
+  const auto report = models::find_fixes(scenario.parameters, edited, limits, diagnostics);
   if (!report) return;
-  viz::FixView view;
-  view.scenario = scenario.graph.name;
-  for (const models::Fix& fix : report->fixes) view.patches.push_back(*writer.write(fix.changes));
-  for (const models::Fix& fix : report->partial) view.partial.push_back(*writer.write(fix.changes));
-  require_printable(viz::fix_text(*report, view));
-  require_json(viz::fix_json(*report, view));
+  require_printable(viz::fix_text(*report, scenario.graph.name));
+  require_json(viz::fix_json(*report, scenario.graph.name));
 }
 
 // Prints the differences between the run and a run with jitter, and between the graph and the graph

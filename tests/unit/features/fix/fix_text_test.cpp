@@ -13,17 +13,13 @@ using testing::contains;
 
 namespace {
 
-models::Change drop(std::uint32_t line, const std::string& what) {
-  models::Change change;
-  change.kind = models::Change::Kind::kDrop;
-  change.what = what;
-  change.place = {line, 1};
-  return change;
+models::Edit drop(const std::string& what) {
+  return {.kind = &models::edit_kinds::kDrop, .text = "no rank calls " + what};
 }
 
-models::Fix fix_of(const models::Change& change, std::uint32_t variant) {
+models::Fix fix_of(const models::Edit& edit, std::uint32_t variant) {
   models::Fix fix;
-  fix.changes = {change};
+  fix.edits = {edit};
   fix.variant = variant;
   fix.time_ns = 1000;
   fix.orders.answer = sim::Answer::kProved;
@@ -42,11 +38,11 @@ TEST_CASE("fixes that read the same are told once, with all their numbers", "[vi
   models::FixReport report;
   report.found = models::FixCase::kHangs;
   report.explanation.verdict = sim::Verdict::kDeadlock;
-  report.fixes = {fix_of(drop(1, "a"), 0), fix_of(drop(2, "b"), 1), fix_of(drop(3, "a"), 2),
-                  fix_of(drop(4, "b"), 3), fix_of(drop(5, "b"), 4), fix_of(drop(6, "c"), 5)};
-  report.partial = {fix_of(drop(7, "d"), 0), fix_of(drop(8, "d"), 0)};
-  report.without_use = {drop(9, "e"), drop(10, "e")};
-  const std::string text = viz::fix_text(report, {"job", std::vector<std::string>(6), {}});
+  report.fixes = {fix_of(drop("a"), 0), fix_of(drop("b"), 1), fix_of(drop("a"), 2),
+                  fix_of(drop("b"), 3), fix_of(drop("b"), 4), fix_of(drop("c"), 5)};
+  report.partial = {fix_of(drop("d"), 0), fix_of(drop("d"), 0)};
+  report.without_use = {drop("e"), drop("e")};
+  const std::string text = viz::fix_text(report, "job");
   INFO(text);
   CHECK(count(text, "no rank calls a") == 1);
   CHECK(contains(text, "also   in another place: fix 3 (patches with -o DIR)"));
@@ -62,10 +58,10 @@ TEST_CASE("a fix names all waits that it breaks", "[viz][fix_text]") {
   report.found = models::FixCase::kHangs;
   report.explanation.verdict = sim::Verdict::kDeadlock;
   report.explanation.cycle.resize(4);
-  report.fixes = {fix_of(drop(1, "a"), 0), fix_of(drop(2, "b"), 0)};
+  report.fixes = {fix_of(drop("a"), 0), fix_of(drop("b"), 0)};
   report.fixes[0].waits = {0, 1, 3};
   report.fixes[1].waits = {2};
-  const std::string text = viz::fix_text(report, {"job", std::vector<std::string>(2), {}});
+  const std::string text = viz::fix_text(report, "job");
   INFO(text);
   CHECK(contains(text, "why    breaks waits 1, 2 and 4; wait 1: "));
   CHECK(contains(text, "why    breaks wait 3: "));

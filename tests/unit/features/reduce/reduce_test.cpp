@@ -11,7 +11,6 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 
-#include "features/fix/patch_writer.hpp"
 
 using namespace pipesim;
 using namespace pipesim::models;
@@ -30,7 +29,7 @@ std::optional<Reduction> reduced(const std::string& text, Diagnostics& diagnosti
   const auto scenario = formats::read_scenario(text, {}, diagnostics);
   if (!scenario) throw std::runtime_error(testing::text_of(diagnostics));
   return reduce(
-      scenario->graph, formats::switches_of(*scenario),
+      scenario->graph, scenario->parameters,
       [&](const ParameterValues& values) { return read(text, values); },
       [](const TaskGraph& graph, bool brief) -> std::optional<Written> {
         std::string written = formats::write_scenario(

@@ -16,7 +16,7 @@
 #include "features/fix/fix.hpp"
 #include "features/fix/fix_json.hpp"
 #include "features/fix/fix_text.hpp"
-#include "features/fix/patch_writer.hpp"
+#include "features/fix/scenario_edits.hpp"
 
 namespace pipesim {
 namespace {
@@ -34,19 +34,12 @@ struct Fixed {
 
 Fixed fix(const std::string& text, const testing::Settings& settings, bool fold) {
   const formats::Scenario scenario = scenario_of(text, settings);
-  const formats::PatchWriter writer(text, {}, scenario.graph.ranks);
-  const auto with =
-      [&](const std::vector<models::Change>& changes) -> std::optional<models::TaskGraph> {
-    if (changes.empty()) return scenario.graph;
-    const auto patch = writer.write(changes);
-    if (!patch) return std::nullopt;
+  const formats::EditedScenario edited(scenario, text, {}, [&](const formats::PatchText& patch) {
     formats::ReadOptions patched;
-    patched.patches.push_back({"a change", *patch});
+    patched.patches.push_back(patch);
     models::Diagnostics unheard;
-    auto changed = formats::read_scenario(text, settings, unheard, patched);
-    if (!changed) return std::nullopt;
-    return std::move(changed->graph);
-  };
+    return formats::read_scenario(text, settings, unheard, patched);
+  });
   models::FixOptions options;
   options.max_states = options.max_sure_states = 200;
   options.max_steps = options.max_sure_steps = 20'000;
@@ -54,15 +47,10 @@ Fixed fix(const std::string& text, const testing::Settings& settings, bool fold)
   options.max_pairs = 40;
   options.fold = fold;
   models::Diagnostics diagnostics;
-  auto report = models::find_fixes(formats::switches_of(scenario), with, options, diagnostics);
+  auto report = models::find_fixes(scenario.parameters, edited, options, diagnostics);
   if (!report) throw std::runtime_error(testing::text_of(diagnostics));
-  viz::FixView view;
-  view.scenario = scenario.graph.name;
-  for (const models::Fix& each : report->fixes) view.patches.push_back(*writer.write(each.changes));
-  for (const models::Fix& each : report->partial) {
-    view.partial.push_back(*writer.write(each.changes));
-  }
-  std::string printed = viz::fix_text(*report, view) + viz::fix_json(*report, view);
+  const std::string& name = scenario.graph.name;
+  std::string printed = viz::fix_text(*report, name) + viz::fix_json(*report, name);
   return {std::move(*report), std::move(printed)};
 }
 
@@ -85,9 +73,10 @@ void compare(const std::string& text, const testing::Settings& settings, Counts&
   ++counts.causes[few.report.explanation.cause];
   counts.fixes += few.report.fixes.size();
   for (const models::Fix& found : few.report.fixes) {
-    counts.pairs += found.changes.size() > 1 ? 1 : 0;
-    const models::Change& change = found.changes.front();
-    counts.altering += change.kind == models::Change::Kind::kSwitch && change.alters ? 1 : 0;
+    counts.pairs += found.edits.size() > 1 ? 1 : 0;
+    const models::Edit& edit = found.edits.front();
+    const bool is_parameter = edit.kind == &models::edit_kinds::kParameter;
+    counts.altering += is_parameter && edit.alters ? 1 : 0;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "features/fix/plain_changes.hpp"
+#include "features/reduce/plain_changes.hpp"
 
 #include <cstdint>
 

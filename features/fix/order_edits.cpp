@@ -1,12 +1,14 @@
-#include "features/fix/order_changes.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "models/lowering/program_walk.hpp"
+
+#include "features/fix/candidates.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -26,15 +28,17 @@ std::uint32_t communicator_of(const ActorTemplate& step) {
                                                                         : kNoIndex;
 }
 
-class OrderChanges {
+class OrderEdits {
  public:
-  OrderChanges(const TaskGraph& graph, const Lowered& lowered, const Explanation& explanation)
-      : graph_(graph),
-        lowered_(lowered),
-        explanation_(explanation),
-        awaited_(awaited_streams(graph)) {}
+  OrderEdits(const HangingJob& job, const CandidateSink::Try& try_candidate)
+      : graph_(job.graph),
+        lowered_(job.lowered),
+        explanation_(job.explanation),
+        edits_(job.edits),
+        sink_(try_candidate),
+        awaited_(awaited_streams(job.graph)) {}
 
-  std::vector<Candidate> run();
+  void run();
 
  private:
   // The steps of a thread of `rank`, from the first to the last call to sort.
@@ -43,25 +47,32 @@ class OrderChanges {
     std::vector<std::uint32_t> steps;  // indices in TaskGraph::actors
   };
 
+  // The programs in one order.
+  struct Sorted {
+    std::vector<std::vector<Place>> lists;  // the calls of each program that changes, sorted
+    std::vector<std::uint32_t> ranks;
+    bool alters = false;
+  };
+
   Communicators of_cycle() const;
   Communicators near(const Communicators& cycle) const;
-  void add_orders(const Communicators& communicators, std::vector<Candidate>& result);
+  void add_orders(const Communicators& communicators);
+  void add_order(const Communicators& order);
   void read_programs(const Communicators& communicators);
   Communicators order_of(const Program& program, const Communicators& communicators) const;
-  Change change_to(const Communicators& order) const;
-  void put_in_order(const Program& program, const Communicators& order,
-                    std::set<std::vector<Place>>& known, std::vector<std::uint32_t>& ranks,
-                    Change& change) const;
+  void sort(const Program& program, const Communicators& order, Sorted& sorted) const;
 
   const TaskGraph& graph_;
   const Lowered& lowered_;
   const Explanation& explanation_;
+  const formats::ScenarioEdits& edits_;
+  CandidateSink sink_;
   std::vector<std::set<std::uint32_t>> awaited_;
   std::vector<Program> programs_;
 };
 
 // Returns the communicators of the calls on the cycle.
-Communicators OrderChanges::of_cycle() const {
+Communicators OrderEdits::of_cycle() const {
   std::set<std::uint32_t> found;
   const auto add = [&](const OpInfo& op) {
     if (!op.actor.valid() || op.actor.value >= lowered_.actor_template.size()) return;
@@ -78,7 +89,7 @@ Communicators OrderChanges::of_cycle() const {
 }
 
 // Returns the communicators on the cycle and all communicators that the ranks of the cycle call.
-Communicators OrderChanges::near(const Communicators& cycle) const {
+Communicators OrderEdits::near(const Communicators& cycle) const {
   std::set<std::uint32_t> found(cycle.begin(), cycle.end());
   std::set<std::uint32_t> ranks;
   for (const Wait& wait : explanation_.cycle) ranks.insert(wait.from.rank);
@@ -91,7 +102,7 @@ Communicators OrderChanges::near(const Communicators& cycle) const {
   return {found.begin(), found.end()};
 }
 
-void OrderChanges::read_programs(const Communicators& communicators) {
+void OrderEdits::read_programs(const Communicators& communicators) {
   programs_.clear();
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     for (const HostThread& thread : graph_.threads) {
@@ -117,8 +128,8 @@ void OrderChanges::read_programs(const Communicators& communicators) {
 
 // Returns the communicators in the order of the program's calls; communicators without calls come
 // last.
-Communicators OrderChanges::order_of(const Program& program,
-                                     const Communicators& communicators) const {
+Communicators OrderEdits::order_of(const Program& program,
+                                   const Communicators& communicators) const {
   Communicators order;
   const auto add = [&](std::uint32_t communicator) {
     if (std::find(order.begin(), order.end(), communicator) == order.end()) {
@@ -135,59 +146,61 @@ Communicators OrderChanges::order_of(const Program& program,
   return order;
 }
 
-// Adds the calls of `program` to `change`, in the order of their communicators in `order`. A call
-// that is out of order moves to an earlier position, never to a later one.
-void OrderChanges::put_in_order(const Program& program, const Communicators& order,
-                                std::set<std::vector<Place>>& known,
-                                std::vector<std::uint32_t>& ranks, Change& change) const {
+// Sorts the calls of `program` by their communicators' positions in `order`. A call that is out of
+// order moves to an earlier position, never to a later one.
+void OrderEdits::sort(const Program& program, const Communicators& order, Sorted& sorted) const {
   const auto place_of = [&](std::uint32_t step) {
     return static_cast<std::size_t>(
         std::find(order.begin(), order.end(), communicator_of(graph_.actors[step])) -
         order.begin());
   };
-  std::vector<std::uint32_t> sorted;
+  std::vector<std::uint32_t> calls;
   for (const std::uint32_t step : program.steps) {
-    const bool again = std::find(sorted.begin(), sorted.end(), step) != sorted.end();
-    if (!again && place_of(step) < order.size()) sorted.push_back(step);
+    const bool again = std::find(calls.begin(), calls.end(), step) != calls.end();
+    if (!again && place_of(step) < order.size()) calls.push_back(step);
   }
-  const std::vector<std::uint32_t> before = sorted;
-  std::stable_sort(sorted.begin(), sorted.end(),
+  const std::vector<std::uint32_t> before = calls;
+  std::stable_sort(calls.begin(), calls.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return place_of(a) < place_of(b); });
-  if (sorted == before) return;
-  ranks.push_back(program.rank);
+  if (calls == before) return;
+  sorted.ranks.push_back(program.rank);
   std::vector<Place> places;
-  for (const std::uint32_t step : sorted) places.push_back(graph_.actors[step].place);
-  places.emplace_back();
-  if (!known.insert(places).second) return;
-  change.places.insert(change.places.end(), places.begin(), places.end());
+  for (const std::uint32_t step : calls) places.push_back(graph_.actors[step].place);
+  if (std::find(sorted.lists.begin(), sorted.lists.end(), places) != sorted.lists.end()) return;
+  sorted.lists.push_back(std::move(places));
   std::vector<std::uint32_t> steps = program.steps;
-  for (std::size_t k = 0; k + 1 < sorted.size(); ++k) {
+  for (std::size_t k = 0; k + 1 < calls.size(); ++k) {
     const auto later =
         std::find_first_of(steps.begin(), steps.end(),
-                           sorted.begin() + static_cast<std::ptrdiff_t>(k) + 1, sorted.end());
-    const auto moved = std::find(steps.begin(), steps.end(), sorted[k]);
+                           calls.begin() + static_cast<std::ptrdiff_t>(k) + 1, calls.end());
+    const auto moved = std::find(steps.begin(), steps.end(), calls[k]);
     if (moved < later) continue;
-    change.alters = change.alters || std::any_of(later, moved, [&](std::uint32_t crossed) {
-                      return may_need(graph_, awaited_, sorted[k], crossed);
+    sorted.alters = sorted.alters || std::any_of(later, moved, [&](std::uint32_t crossed) {
+                      return may_need(graph_, awaited_, calls[k], crossed);
                     });
     std::rotate(later, moved, moved + 1);
   }
 }
 
-Change OrderChanges::change_to(const Communicators& order) const {
-  Change change;
-  change.kind = Change::Kind::kOneOrder;
-  std::set<std::vector<Place>> known;
-  std::vector<std::uint32_t> ranks;
-  for (const Program& program : programs_) put_in_order(program, order, known, ranks, change);
+void OrderEdits::add_order(const Communicators& order) {
+  Sorted sorted;
+  for (const Program& program : programs_) sort(program, order, sorted);
+  const RankSet on(std::move(sorted.ranks));
+  // Swaps of two steps already cover the edit of a single rank.
+  if (on.size() < 2) return;
+  std::string names;
   for (const std::uint32_t communicator : order) {
-    change.what += (change.what.empty() ? "" : ", ") + graph_.communicators[communicator].name;
+    names += (names.empty() ? "" : ", ") + graph_.communicators[communicator].name;
   }
-  change.on = RankSet(std::move(ranks));
-  return change;
+  sink_.add(
+      {.kind = &edit_kinds::kOneOrder,
+       .text = fmt::format("one order on all ranks, changed on {}: {}", ranks_text(on), names),
+       .on = on,
+       .alters = sorted.alters},
+      [&] { return edits_.reorder(sorted.lists); });
 }
 
-void OrderChanges::add_orders(const Communicators& communicators, std::vector<Candidate>& result) {
+void OrderEdits::add_orders(const Communicators& communicators) {
   read_programs(communicators);
   std::vector<Communicators> orders;
   for (const Program& program : programs_) {
@@ -196,29 +209,21 @@ void OrderChanges::add_orders(const Communicators& communicators, std::vector<Ca
     orders.push_back(std::move(order));
     if (orders.size() == kMaxOrders) break;
   }
-  for (const Communicators& order : orders) {
-    Candidate candidate;
-    candidate.change = change_to(order);
-    // Swaps of two steps already cover the change of a single rank.
-    if (candidate.change.on.size() > 1) result.push_back(std::move(candidate));
-  }
+  for (const Communicators& order : orders) add_order(order);
 }
 
-std::vector<Candidate> OrderChanges::run() {
-  std::vector<Candidate> result;
+void OrderEdits::run() {
   const Communicators cycle = of_cycle();
-  if (cycle.size() < 2 || graph_.ranks > kMaxRanks) return result;
-  add_orders(cycle, result);
+  if (cycle.size() < 2 || graph_.ranks > kMaxRanks) return;
+  add_orders(cycle);
   const Communicators all = near(cycle);
-  if (all != cycle && all.size() <= kMaxCommunicators) add_orders(all, result);
-  return result;
+  if (all != cycle && all.size() <= kMaxCommunicators) add_orders(all);
 }
 
 }  // namespace
 
-std::vector<Candidate> order_candidates(const TaskGraph& graph, const Lowered& lowered,
-                                        const Explanation& explanation) {
-  return OrderChanges(graph, lowered, explanation).run();
+void find_order_edits(const HangingJob& job, const CandidateSink::Try& try_candidate) {
+  OrderEdits(job, try_candidate).run();
 }
 
 }  // namespace pipesim::models
