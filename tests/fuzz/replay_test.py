@@ -2,8 +2,12 @@
 samples and findings. No input may be a finding.
 
     replay_test.py FUZZ_REPLAY
+
+Of the targets that take any scenario, each runs a quarter of the samples, selected by the commit, so
+that all have their turn. With more mutations, it runs all.
 """
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -11,7 +15,18 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "1")  # number of mutations per input
+LARGE = 1000  # number of samples above which a run takes a share
+SHARE = 4
 FEWEST = 20  # minimum of inputs per target; below it, corpus.py no longer finds its sources
+
+
+def keep_share(folder, turn):
+    """Removes all samples of a large target except the share of this turn; their names are hashes."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    if len(names) > LARGE and MUTATIONS == "1":
+        for name in names:
+            if int(name[:4], 16) % SHARE != turn % SHARE:
+                os.remove(os.path.join(folder, name))
 
 
 def main(replay):
@@ -21,7 +36,10 @@ def main(replay):
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as corpus:
         subprocess.run([sys.executable, "-B", os.path.join(HERE, "corpus.py"), corpus], check=True)
-        for target in targets.stdout.split():
+        commit = subprocess.run(["git", "-C", HERE, "rev-parse", "HEAD"], capture_output=True, check=False)
+        turn = hashlib.sha256(commit.stdout).digest()[0]
+        for i, target in enumerate(targets.stdout.split()):
+            keep_share(os.path.join(corpus, target), turn + i)
             folders = [os.path.join(corpus, target), os.path.join(HERE, "found", target)]
             folders = [folder for folder in folders if os.path.isdir(folder)]
             inputs = sum(len(os.listdir(folder)) for folder in folders)

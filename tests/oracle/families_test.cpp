@@ -143,7 +143,7 @@ TEST_CASE("the reductions leave few branch points of these families", "[oracle]"
 TEST_CASE("collectives in any order are as SPIN finds it by hand", "[oracle]") {
   std::vector<Case> cases;
   for (const auto& [ranks, count] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
-           {2, 1}, {2, 2}, {3, 2}, {2, 3}, {3, 3}, {4, 3}, {4, 4}}) {
+           {2, 1}, {2, 2}, {3, 2}, {2, 3}, {4, 4}}) {
     const std::string defines = define("P", ranks) + define("K", count);
     cases.push_back({defines, collectives(ranks, count, false), count > 1});
     cases.push_back({defines + "-DORDERED", collectives(ranks, count, true), false});

@@ -1,6 +1,5 @@
-// Collects all tables first, as names and numbers, because the largest number decides the width of
-// all tables. A table has the size that the plan gives, and at least 1: Promela has no empty
-// arrays.
+// Collects all tables as names and numbers, which are bytes in the model. A table has the size that
+// the plan gives, and at least 1: Promela has no empty arrays.
 #include "tests/oracle/promela_writer.hpp"
 
 #include <algorithm>
@@ -32,16 +31,16 @@ using sim::ThreadId;
 constexpr std::size_t kMaxProcesses = 250;
 constexpr std::size_t kMaxChannels = 250;
 constexpr std::size_t kMaxInChannel = 255;
-constexpr std::uint32_t kNothing = 0xffffffff;  // written as NONE
-constexpr std::uint32_t kMaxNarrow = 254;
-constexpr std::uint32_t kMaxWide = 32766;
+constexpr std::uint32_t kNothing = 0xffffffff;  // written as NONE, 255
+constexpr std::uint32_t kMaxNumber = 254;
+constexpr std::uint32_t kMaxShort = 32766;
 
 /// One table, or a single number.
 struct Table {
   std::string name;
   std::string size;  // macro of the array size; empty: a single number
   std::vector<std::uint32_t> numbers;
-  bool wide = false;  // whether the type is always short; otherwise byte, if all numbers fit
+  bool is_short = false;  // whether the type is short instead of byte
 };
 
 class Tables {
@@ -59,8 +58,9 @@ class Tables {
 
   std::string text() const;
   bool too_large() const {
-    return largest() > kMaxWide || std::max({size_of("INBOX"), size_of("QUEUE"), size_of("MAILBOX"),
-                                             size_of("ROOM")}) > kMaxInChannel;
+    return largest() > kMaxNumber ||
+           std::max({size_of("INBOX"), size_of("QUEUE"), size_of("MAILBOX"), size_of("ROOM")}) >
+               kMaxInChannel;
   }
 
  private:
@@ -184,7 +184,7 @@ void Tables::add_devices() {
     device_of[id.value] = static_cast<std::uint32_t>(resident.size());
     first_queue[id.value] = queues;
     queues += device.hardware_queues;
-    resident.push_back(device.resident == 0 ? kMaxWide : std::min(device.resident, kMaxWide));
+    resident.push_back(device.resident == 0 ? kMaxShort : std::min(device.resident, kMaxShort));
     order.push_back(static_cast<std::uint32_t>(device.order));
     holds.push_back(device.holds_queues ? 1 : 0);
     free.push_back(device.starts_freely() ? 1 : 0);
@@ -464,7 +464,7 @@ std::uint32_t Tables::largest() const {
                           plan_.communicators.size() + plan_.threads.size();
   for (const Table& table : tables_) {
     for (const std::uint32_t number : table.numbers) {
-      if (number != kNothing && !table.wide) largest = std::max(largest, number);
+      if (number != kNothing && !table.is_short) largest = std::max(largest, number);
     }
   }
   return std::max(largest, static_cast<std::uint32_t>(plan_.op_count));
@@ -476,14 +476,13 @@ std::size_t Tables::size_of(const std::string& macro) const {
 }
 
 std::string Tables::text() const {
-  const char* const none = largest() <= kMaxNarrow ? "255" : "32767";
-  const auto written = [&](std::uint32_t number) {
-    return number == kNothing ? none : fmt::to_string(number);
+  const auto written = [](std::uint32_t number) {
+    return number == kNothing ? "255" : fmt::to_string(number);
   };
   std::string text;
   const auto out = std::back_inserter(text);
   for (const Table& table : tables_) {
-    const char* const type = table.wide ? "short" : "NUMBER";
+    const char* const type = table.is_short ? "short" : "NUMBER";
     if (table.size.empty()) {
       fmt::format_to(out, "hidden {} {} = {};\n", type, table.name, table.numbers.front());
       continue;
@@ -525,8 +524,7 @@ std::string promela_obstacle(const Plan& plan) {
   const std::size_t channels = plan.threads.size() + std::size_t{2} * plan.streams.size() +
                                plan.locks.size() + plan.channels.size() +
                                std::size_t{2} * plan.devices.size() + hardware_queues;
-  if (processes > kMaxProcesses || channels > kMaxChannels || plan.op_count > kMaxWide ||
-      Tables(plan).too_large()) {
+  if (processes > kMaxProcesses || channels > kMaxChannels || Tables(plan).too_large()) {
     return "it is too large for SPIN";
   }
   return "";

@@ -3,6 +3,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/inline_scenario.hpp"
+#include "tests/support/sanitized.hpp"
 
 using namespace pipesim;
 using models::Explanation;
@@ -57,25 +58,17 @@ TEST_CASE("loops and blocks that come to more than anybody writes are refused",
           "[formats][program_reader]") {
   // The loops have 100,000 x 100,000 iterations without an op.
   for (const char* body : {"", "{compute: a, when: off}"}) {
+    if (pipesim::testing::kSanitized) continue;  // the limit takes a minute to reach
     CHECK(mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
                    body + "]}]}")
               .find("the programs have more than 1000000 steps to read") != std::string::npos);
   }
-  // A chain of 40 blocks, each of which calls the next one twice.
-  const auto chain = [](int length, const std::string& calls) {
-    std::string blocks = "blocks:\n";
-    for (int i = 0; i < length; ++i) {
-      std::string call = "{call: a" + std::to_string(i + 1) + "}";
-      if (calls == "twice") call += ", " + call;
-      blocks += "  a" + std::to_string(i) + ": [" + call + "]\n";
-    }
-    return blocks + "  a" + std::to_string(length) + ": [{compute: x}]\n";
-  };
-  CHECK(mistakes("{call: a0}", chain(40, "twice")).find("have more than 1000000 steps") !=
-        std::string::npos);
-  CHECK(run("{call: a0}", chain(60, "once")).verdict == Verdict::kCompleted);
-  CHECK(mistakes("{call: a0}", chain(300, "once")).find("steps are nested more than 200 deep") !=
-        std::string::npos);
+  // Many calls of blocks are in tests/golden/errors_of_large_programs.test. A chain of 60 is fine.
+  std::string chain = "blocks:\n";
+  for (int i = 0; i < 60; ++i) {
+    chain += "  a" + std::to_string(i) + ": [{call: a" + std::to_string(i + 1) + "}]\n";
+  }
+  CHECK(run("{call: a0}", chain + "  a60: [{compute: x}]\n").verdict == Verdict::kCompleted);
 }
 
 TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][program_reader]") {

@@ -1,0 +1,24 @@
+// Whether a sanitizer is part of the build. It makes code many times slower, so long searches for
+// wrong results, which other builds make in full, are shorter with it.
+#pragma once
+
+namespace pipesim::testing {
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PIPESIM_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PIPESIM_SANITIZED
+#endif
+
+#ifdef PIPESIM_SANITIZED
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+#undef PIPESIM_SANITIZED
+
+}  // namespace pipesim::testing
