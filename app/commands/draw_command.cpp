@@ -14,10 +14,7 @@
 #include "formats/document/expression.hpp"
 #include "models/result/memory.hpp"
 #include "models/result/timeline.hpp"
-#include "viz/pictures/draw_memory.hpp"
-#include "viz/pictures/draw_stages.hpp"
-#include "viz/pictures/draw_tasks.hpp"
-#include "viz/pictures/draw_timeline.hpp"
+#include "viz/pictures/pictures.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -1,5 +1,3 @@
-#include "viz/pictures/draw_memory.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -11,6 +9,7 @@
 #include "models/lowering/rank_classes.hpp"
 #include "viz/pictures/axis.hpp"
 #include "viz/pictures/palette.hpp"
+#include "viz/pictures/pictures.hpp"
 #include "viz/report/text_width.hpp"
 #include "viz/report/words.hpp"
 
@@ -131,7 +130,6 @@ class MemoryPicture {
   }
 
   void add_head() {
-    text(kMargin, 24, headline(graph_, run_.explanation), 17, Scene::Anchor::kStart, true);
     std::string about =
         use_.in_bytes ? "Memory in use on each rank over time, all to one scale."
                       : "Slots of registers in use on each rank over time (nothing says how large "
@@ -142,12 +140,10 @@ class MemoryPicture {
           "shows all).",
           panels_.size(), class_count_);
     }
-    text(kMargin, 46, about, 12, Scene::Anchor::kStart, false);
+    scene_.add_head({about});
     double x = kMargin;
     const auto key = [&](const char* fill, const std::string& name) {
-      scene_.add(Scene::Box{.x = x, .y = 62, .width = 16, .height = 12, .fill = fill});
-      text(x + 21, 68, name, 11, Scene::Anchor::kStart, false);
-      x += 21 + text_width(name, 11) + 16;
+      x = scene_.add_key(x, 62, {.fill = fill}, name);
     };
     if (held_) key(kHeldFill, "all the time (weights, optimizer state)");
     key(kInUseFill, use_.in_bytes ? "activations and buffers" : "slots in use");

@@ -101,37 +101,15 @@ class ScheduleLanes {
       const auto number = static_cast<std::uint32_t>(folds_ ? known.size() : i);
       tokens.push_back(folds_ ? known.emplace(std::move(key), number).first->second : number);
     }
-    lane.steps = arranged(find_repeats(tokens), row, slots, {0});
+    lane.steps =
+        find_loops(tokens, [&](std::size_t first, const std::vector<std::size_t>& offsets) {
+          return step_of(row, slots, first, offsets);
+        });
     lanes_.lanes.push_back(std::move(lane));
   }
 
-  // Returns the steps and loops of a lane. `times`: the offset of each iteration of the enclosing
-  // loops, in tokens of the row.
-  std::vector<LaneStep> arranged(const std::vector<Repeat>& repeats, const Actions& row,
-                                 const std::vector<std::size_t>& slots,
-                                 const std::vector<std::size_t>& times) const {
-    std::vector<LaneStep> steps;
-    for (const Repeat& repeat : repeats) {
-      if (repeat.parts.empty()) {
-        steps.push_back(step_of(row, slots, repeat.first, times));
-        continue;
-      }
-      std::vector<std::size_t> inner;
-      for (const std::size_t begin : times) {
-        for (std::uint64_t k = 0; k < repeat.times; ++k) {
-          inner.push_back(begin + k * repeat.period);
-        }
-      }
-      LaneStep loop;
-      loop.times = repeat.times;
-      loop.parts = arranged(repeat.parts, row, slots, inner);
-      steps.push_back(std::move(loop));
-    }
-    return steps;
-  }
-
   LaneStep step_of(const Actions& row, const std::vector<std::size_t>& slots, std::size_t first,
-                   const std::vector<std::size_t>& times) const {
+                   const std::vector<std::size_t>& offsets) const {
     const std::size_t slot = slots[first];
     LaneStep step;
     step.kind = kind_of(row, slot);
@@ -142,8 +120,8 @@ class ScheduleLanes {
       const Action& action = row[slot + part];
       std::uint32_t least = action.micro_batch;
       std::uint32_t most = least;
-      for (const std::size_t behind : times) {
-        const std::uint32_t batch = row[slots[first + behind] + part].micro_batch;
+      for (const std::size_t offset : offsets) {
+        const std::uint32_t batch = row[slots[first + offset] + part].micro_batch;
         least = std::min(least, batch);
         most = std::max(most, batch);
       }

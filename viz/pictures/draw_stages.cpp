@@ -1,5 +1,3 @@
-#include "viz/pictures/draw_stages.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,6 +8,7 @@
 
 #include "models/lowering/names.hpp"
 #include "models/lowering/rank_classes.hpp"
+#include "viz/pictures/pictures.hpp"
 #include "viz/pictures/stage_grid.hpp"
 #include "viz/report/words.hpp"
 

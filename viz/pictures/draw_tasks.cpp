@@ -1,5 +1,3 @@
-#include "viz/pictures/draw_tasks.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -18,8 +16,8 @@
 #include "models/result/timeline.hpp"
 #include "viz/pictures/draw_schedule.hpp"
 #include "viz/pictures/lanes.hpp"
-#include "viz/pictures/legend.hpp"
 #include "viz/pictures/palette.hpp"
+#include "viz/pictures/pictures.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {
@@ -543,24 +541,9 @@ class ProgramLanes {
       }
       after.clear();
     }
-    return arranged(find_repeats(tokens), tokens, by_token);
-  }
-
-  static std::vector<LaneStep> arranged(const std::vector<Repeat>& repeats,
-                                        const std::vector<std::uint32_t>& tokens,
-                                        const std::map<std::uint32_t, LaneStep>& by_token) {
-    std::vector<LaneStep> steps;
-    for (const Repeat& repeat : repeats) {
-      if (repeat.parts.empty()) {
-        steps.push_back(by_token.at(tokens[repeat.first]));
-        continue;
-      }
-      LaneStep loop;
-      loop.times = repeat.times;
-      loop.parts = arranged(repeat.parts, tokens, by_token);
-      steps.push_back(std::move(loop));
-    }
-    return steps;
+    return find_loops(tokens, [&](std::size_t first, const std::vector<std::size_t>&) {
+      return by_token.at(tokens[first]);
+    });
   }
 
   // Adds a lane per stream for actors without programs; each task comes after its inputs.
@@ -587,7 +570,7 @@ class ProgramLanes {
         const auto next = static_cast<std::uint32_t>(token_of.size());
         tokens.push_back(token_of.try_emplace(std::move(key), next).first->second);
       }
-      lanes.push_back({"", name, merged(find_repeats(tokens), steps, 0)});
+      lanes.push_back({"", name, merged(tokens, steps)});
     }
   }
 
@@ -651,29 +634,19 @@ class ProgramLanes {
     return step;
   }
 
-  // Returns the steps with repeated parts merged into loops. `span`: distance, in steps, from the
-  // first iteration of all enclosing loops to the last.
-  static std::vector<LaneStep> merged(const std::vector<Repeat>& repeats,
-                                      const std::vector<LaneStep>& steps, std::size_t span) {
-    std::vector<LaneStep> result;
-    for (const Repeat& repeat : repeats) {
-      if (!repeat.parts.empty()) {
-        LaneStep loop;
-        loop.times = repeat.times;
-        const std::size_t own = static_cast<std::size_t>(repeat.times - 1) * repeat.period;
-        loop.parts = merged(repeat.parts, steps, span + own);
-        result.push_back(std::move(loop));
-        continue;
-      }
-      LaneStep step = steps[repeat.first];
-      const LaneStep& last = steps[repeat.first + span];
+  // Returns the steps with repeated parts as loops. A step of a loop has the names of its first and
+  // its last iteration.
+  static std::vector<LaneStep> merged(const std::vector<std::uint32_t>& tokens,
+                                      const std::vector<LaneStep>& steps) {
+    return find_loops(tokens, [&](std::size_t first, const std::vector<std::size_t>& offsets) {
+      LaneStep step = steps[first];
+      const LaneStep& last = steps[first + offsets.back()];
       for (std::size_t i = 0; i < std::min(step.lines.size(), last.lines.size()); ++i) {
         step.lines[i] = merged_name(step.lines[i], last.lines[i]);
       }
-      if (span > 0) step.tip += " to " + last.tip;
-      result.push_back(std::move(step));
-    }
-    return result;
+      if (offsets.size() > 1) step.tip += " to " + last.tip;
+      return step;
+    });
   }
 
   // Returns the actors of an actor runtime as steps, in file order, because actors have no program

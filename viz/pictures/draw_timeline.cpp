@@ -1,5 +1,3 @@
-#include "viz/pictures/draw_timeline.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,6 +9,7 @@
 
 #include "viz/pictures/axis.hpp"
 #include "viz/pictures/palette.hpp"
+#include "viz/pictures/pictures.hpp"
 #include "viz/pictures/slice_look.hpp"
 #include "viz/report/equal_lanes.hpp"
 #include "viz/report/report_lines.hpp"
@@ -258,8 +257,7 @@ class TimelinePicture {
   }
 
   void add_head() {
-    scene_.add(Scene::Text{kTimelineMargin, 24, headline(graph_, run_.explanation), 17,
-                           Scene::Anchor::kStart, true, kInk});
+    scene_.add_head({});
     std::string about = fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"),
                                     grouped(run_.explanation.ops_done),
                                     counted(run_.explanation.ops_expected, "op"));
@@ -272,10 +270,7 @@ class TimelinePicture {
       about += fmt::format("; {} without work left out (--all)", counted(left_out_, "row"));
     }
     const double space = style_.width - 2 * kTimelineMargin;
-    const double size = fitting_size(about, 12, 9.5, space);
-    const std::string cut = fitted(about, size, space);
-    scene_.add(Scene::Text{kTimelineMargin, 46, cut, size, Scene::Anchor::kStart, false, kInk,
-                           cut == about ? "" : about});
+    scene_.add_fitted({kTimelineMargin, 46, about, fitting_size(about, 12, 9.5, space)}, space);
     bool waits = hangs_;
     for (const RankRows& rank : groups_) {
       for (const Lane* lane : rank.lanes) {
@@ -288,13 +283,7 @@ class TimelinePicture {
     const auto add_key = [&](Scene::Box box, const std::string& name) {
       const double width = 21 + text_width(name, kLabelSize) + 16;
       if (x + width > style_.width) return;  // no space in a narrow picture
-      box.x = x;
-      box.y = 62;
-      box.width = 16;
-      box.height = 12;
-      scene_.add(box);
-      scene_.add(Scene::Text{x + 21, 68, name, kLabelSize, Scene::Anchor::kStart, false, kInk});
-      x += width;
+      x = scene_.add_key(x, 62, std::move(box), name);
     };
     for (const SliceLook::Key& key : look_.legend()) {
       const SliceColour colour = shaded_colour(key.kind, key.shade);
@@ -332,10 +321,9 @@ class TimelinePicture {
     const double begin = y;
     for (const Lane* lane : rank.lanes) {
       if (has_text()) {
-        const std::string name = name_of(*lane);
-        const std::string cut = fitted(name, kLabelSize, name_width_ - 10);
-        scene_.add(Scene::Text{left_ - 8, y + row_ / 2, cut, kLabelSize, Scene::Anchor::kEnd, false,
-                               kInk, cut == name ? "" : name});
+        scene_.add_fitted(
+            {left_ - 8, y + row_ / 2, name_of(*lane), kLabelSize, Scene::Anchor::kEnd},
+            name_width_ - 10);
         scene_.add(Scene::Box{.x = left_,
                               .y = y + row_ - 0.5,
                               .width = right_ - left_,
@@ -364,10 +352,9 @@ class TimelinePicture {
     const double middle = y + row_ / 2;
     if (name_y_ > 0 && middle < name_y_ + kMin) return;
     name_y_ = middle;
-    const std::string name = name_of(rank);
-    const std::string cut = fitted(name, kLabelSize + 1, (rank_width_ - 8) / 1.1);
-    scene_.add(Scene::Text{kTimelineMargin, middle, cut, kLabelSize + 1, Scene::Anchor::kStart,
-                           true, missing ? kStrong : kInk, cut == name ? "" : name});
+    scene_.add_fitted({kTimelineMargin, middle, name_of(rank), kLabelSize + 1,
+                       Scene::Anchor::kStart, true, missing ? kStrong : kInk},
+                      (rank_width_ - 8) / 1.1);
   }
 
   // Marks a rank that other ranks wait for in vain.

@@ -18,9 +18,12 @@
 #include <graphviz/gvc.h>
 #include <graphviz/gvplugin_textlayout.h>
 
+#include "models/graph/diagnostics.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/report/dot_program.hpp"
 #include "viz/report/text_width.hpp"
+#include "viz/report/words.hpp"
+#include "viz/report/xml.hpp"
 
 // Graphviz's own plugins. A static program links these plugins; libgvc.so loads its own plugins.
 // Because the symbol is weak, the same object file works in both cases.
@@ -316,7 +319,8 @@ std::string Graphviz::Data::svg(const std::string& dot) {
       const double height = std::max(1.0, box.UR.y - box.LL.y);
       scale = fit_width > 0 ? std::min({1.0, fit_width / width, fit_height / height}) : 1.0;
       result = rendered(gvRenderData, read.get());
-      gvFreeLayout(context(), read.get());
+      // The layout is not freed: if flat edges have labels, Graphviz 2.42 frees the same memory
+      // twice (flat.c reallocates `v`, and dotinit.c frees `av`).
     }
   }
   agseterrf(before);
@@ -427,6 +431,46 @@ std::string Graphviz::drawing(PictureFormat format) {
   if (format == PictureFormat::kSvg) return data_->svg(text);
   if (data_->fit_width > 0) data_->svg(text);  // sets scale(), which is equal for all formats
   return drawn_by_dot(text, "dot", name_of(format));
+}
+
+namespace {
+
+constexpr std::size_t kLegendColumns = 72;  // maximum length of a line of the legend
+
+std::string row(const std::string& content) {
+  return fmt::format("<TR><TD ALIGN=\"LEFT\">{}</TD></TR>\n", content);
+}
+
+}  // namespace
+
+std::string legend_html(const std::string& title, const std::vector<std::string>& lines,
+                        const std::vector<models::WorkKind>& kinds, const std::string& made_by) {
+  std::string table = "<TABLE BORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">\n";
+  table += row(
+      fmt::format("<FONT POINT-SIZE=\"16\"><B>{}</B></FONT>", xml_text(models::printable(title))));
+  for (const std::string& line : lines) {
+    for (const std::string& part : wrapped(line, kLegendColumns)) {
+      if (part.empty()) continue;
+      table += row(fmt::format("<FONT POINT-SIZE=\"11\">{}</FONT>", xml_text(part)));
+    }
+  }
+  if (!kinds.empty()) {
+    std::string cells;
+    for (const models::WorkKind kind : kinds) {
+      const KindStyle& style = style_of(kind);
+      cells += fmt::format(
+          "<TD BORDER=\"1\" BGCOLOR=\"{}\"><FONT POINT-SIZE=\"11\" COLOR=\"{}\"> {} </FONT></TD>\n",
+          style.fill, style.text, style.name);
+    }
+    table += row("<TABLE ALIGN=\"LEFT\" BORDER=\"0\" CELLSPACING=\"4\" CELLPADDING=\"2\"><TR>\n" +
+                 cells + "</TR></TABLE>");
+  }
+  for (const std::string& part : wrapped(made_by, kLegendColumns)) {
+    if (part.empty()) continue;
+    table += row(
+        fmt::format("<FONT POINT-SIZE=\"9\" COLOR=\"{}\">{}</FONT>", kGreyText, xml_text(part)));
+  }
+  return table + "</TABLE>";
 }
 
 }  // namespace pipesim::viz

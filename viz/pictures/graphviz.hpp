@@ -6,8 +6,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/codes.hpp"
+#include "models/result/timeline.hpp"
 
 struct Agraph_s;
 struct Agnode_s;
@@ -87,5 +89,11 @@ class Graphviz {
   struct Data;
   std::unique_ptr<Data> data_;
 };
+
+/// Returns an HTML-like label for Graphviz: the title, lines below it, the colors of `kinds`, and
+/// the command that made the picture.
+std::string legend_html(const std::string& title, const std::vector<std::string>& lines,
+                        const std::vector<models::WorkKind>& kinds = {},
+                        const std::string& made_by = {});
 
 }  // namespace pipesim::viz

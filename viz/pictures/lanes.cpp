@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,33 +42,26 @@ std::size_t lines_of(const std::vector<LaneStep>& steps) {
 
 class LanesPicture {
  public:
-  explicit LanesPicture(const TaskLanes& lanes) : lanes_(lanes), scene_(0, 0, "") {}
+  explicit LanesPicture(const TaskLanes& lanes)
+      : lanes_(lanes), scene_(kLanesWidth, 0, lanes.title) {}
 
   Scene run(bool all) {
-    for (const bool draws : {false, true}) {
-      draws_ = draws;
-      add_head();
-      for (const TaskLane& lane : lanes_.lanes) add_lane(lane);
-      if (draws) break;
-      if (y_ > kPageHeight && !all) {
-        throw DrawingError(
-            models::Code::kPictureSize,
-            "what differs between these ranks takes more than a page: choose some ranks, as in "
-            "--ranks 0..3, or draw it however long it is with --all");
-      }
-      scene_ = Scene(kLanesWidth, y_ + 6, lanes_.title);
+    y_ = scene_.add_head(lanes_.about);
+    add_legend();
+    for (const TaskLane& lane : lanes_.lanes) add_lane(lane);
+    if (y_ > kPageHeight && !all) {
+      throw DrawingError(
+          models::Code::kPictureSize,
+          "what differs between these ranks takes more than a page: choose some ranks, as in "
+          "--ranks 0..3, or draw it however long it is with --all");
     }
+    scene_.set_height(y_ + 6);
     return std::move(scene_);
   }
 
  private:
-  template <typename Item>
-  void add(Item item) {
-    if (draws_) scene_.add(std::move(item));
-  }
-
   void text(double x, double y, std::string value, double size, bool bold, const char* ink) {
-    add(Scene::Text{x, y, std::move(value), size, Scene::Anchor::kStart, bold, ink});
+    scene_.add(Scene::Text{x, y, std::move(value), size, Scene::Anchor::kStart, bold, ink});
   }
 
   void collect(const std::vector<LaneStep>& steps, bool& differs,
@@ -80,32 +74,21 @@ class LanesPicture {
     }
   }
 
-  void add_head() {
-    text(kLaneMargin, 24, fitted(lanes_.title, 17, kLanesWidth - 32), 17, true, kInk);
-    y_ = 46;
-    for (const std::string& line : lanes_.about) {
-      text(kLaneMargin, y_, fitted(line, 12, kLanesWidth - 32), 12, false, kInk);
-      y_ += 18;
-    }
+  void add_legend() {
     std::array<bool, models::kWorkKindCount> used{};
     bool differs = false;
     for (const TaskLane& lane : lanes_.lanes) collect(lane.steps, differs, used);
     double x = kLaneMargin;
-    const auto key = [&](const char* fill, const char* stroke, double width, const char* name) {
-      add(Scene::Box{.x = x,
-                     .y = y_,
-                     .width = 16,
-                     .height = 12,
-                     .fill = fill,
-                     .stroke = stroke,
-                     .stroke_width = width});
-      text(x + 21, y_ + 6, name, kNameSize, false, kInk);
-      x += 21 + text_width(name, kNameSize) + 16;
-    };
     for (std::size_t kind = 0; kind < used.size(); ++kind) {
-      if (used[kind]) key(kKindStyles[kind].fill, kInk, 0.5, kKindStyles[kind].name);
+      if (!used[kind]) continue;
+      const KindStyle& style = kKindStyles[kind];
+      x = scene_.add_key(x, y_, {.fill = style.fill, .stroke = kInk, .stroke_width = 0.5},
+                         style.name);
     }
-    if (differs) key(kPaper, kStrong, 2, "not in the lane that it is compared with");
+    if (differs) {
+      scene_.add_key(x, y_, {.fill = kPaper, .stroke = kStrong, .stroke_width = 2},
+                     "not in the lane that it is compared with");
+    }
     y_ += 28;
   }
 
@@ -123,22 +106,15 @@ class LanesPicture {
     step_height_ = 8 + kStepLine * static_cast<double>(lines_of(lane.steps));
     line_height_ = frames_ + step_height_ + 10;
     x_ = kLaneMargin;
-    // Lays out the steps once without drawing, to find the height of the panel below them.
-    const bool draws = draws_;
     const double top = y_;
-    draws_ = false;
+    Scene::Box& panel = scene_.add(Scene::Box{.x = kLaneMargin - 6,
+                                              .y = top - 2,
+                                              .width = kLanesWidth - 2 * kLaneMargin + 12,
+                                              .fill = kPanel});
     add_steps(lane.steps, 0);
-    const double bottom = y_ + line_height_;
-    draws_ = draws;
-    y_ = top;
-    x_ = kLaneMargin;
-    add(Scene::Box{.x = kLaneMargin - 6,
-                   .y = top - 2,
-                   .width = kLanesWidth - 2 * kLaneMargin + 12,
-                   .height = bottom - top,
-                   .fill = kPanel});
-    add_steps(lane.steps, 0);
-    y_ = bottom + 4;
+    y_ += line_height_;
+    panel.height = y_ - top;
+    y_ += 4;
   }
 
   void add_steps(const std::vector<LaneStep>& steps, std::size_t depth) {
@@ -181,26 +157,26 @@ class LanesPicture {
     make_space(width + kStepGap * static_cast<double>(depth));
     const KindStyle& style = style_of(step.kind);
     const double top = y_ + frames_;
-    add(Scene::Box{.x = x_,
-                   .y = top,
-                   .width = width,
-                   .height = step_height_,
-                   .fill = style.fill,
-                   .stroke = step.differs ? kStrong : kInk,
-                   .stroke_width = step.differs ? 2.5 : 0.5,
-                   .tip = step.tip});
+    scene_.add(Scene::Box{.x = x_,
+                          .y = top,
+                          .width = width,
+                          .height = step_height_,
+                          .fill = style.fill,
+                          .stroke = step.differs ? kStrong : kInk,
+                          .stroke_width = step.differs ? 2.5 : 0.5,
+                          .tip = step.tip});
     double y = top + 11;
     for (std::size_t i = 0; i < step.lines.size(); ++i) {
       const double size =
           fitting_size(step.lines[i], i == 0 ? kNameSize : kDetailSize, 8, width - 6);
-      add(Scene::Box{.x = x_ + 2,
-                     .y = y - kStepLine / 2,
-                     .width = width - 4,
-                     .height = kStepLine,
-                     .fill = style.fill,
-                     .label = fitted(step.lines[i], size, width - 6),
-                     .ink = style.text,
-                     .size = size});
+      scene_.add(Scene::Box{.x = x_ + 2,
+                            .y = y - kStepLine / 2,
+                            .width = width - 4,
+                            .height = kStepLine,
+                            .fill = style.fill,
+                            .label = fitted(step.lines[i], size, width - 6),
+                            .ink = style.text,
+                            .size = size});
       y += kStepLine;
     }
     x_ += width + kStepGap;
@@ -216,7 +192,7 @@ class LanesPicture {
     double line = y_;
     const auto close = [&](double end) {
       const double top = line + frames_ - kFrame * static_cast<double>(depth_of(loop.parts) + 1);
-      add(Scene::Box{
+      scene_.add(Scene::Box{
           .x = begin,
           .y = top + 2,
           .width = end - begin,
@@ -244,7 +220,6 @@ class LanesPicture {
 
   const TaskLanes& lanes_;
   Scene scene_;
-  bool draws_ = false;
   double x_ = 0;
   double y_ = 0;
   double frames_ = 0;  // height of the frames above the steps of a line
@@ -277,12 +252,37 @@ std::vector<Repeat> repeats_in(const std::vector<std::uint32_t>& tokens, std::si
   return found;
 }
 
+std::vector<LaneStep> arranged(const std::vector<Repeat>& repeats,
+                               const std::vector<std::size_t>& offsets, const StepOfToken& step) {
+  std::vector<LaneStep> steps;
+  for (const Repeat& repeat : repeats) {
+    if (repeat.parts.empty()) {
+      steps.push_back(step(repeat.first, offsets));
+      continue;
+    }
+    std::vector<std::size_t> inner;
+    for (const std::size_t offset : offsets) {
+      for (std::uint64_t k = 0; k < repeat.times; ++k) inner.push_back(offset + k * repeat.period);
+    }
+    LaneStep loop;
+    loop.times = repeat.times;
+    loop.parts = arranged(repeat.parts, inner, step);
+    steps.push_back(std::move(loop));
+  }
+  return steps;
+}
+
 }  // namespace
 
 Scene draw_lanes(const TaskLanes& lanes, bool all) { return LanesPicture(lanes).run(all); }
 
 std::vector<Repeat> find_repeats(const std::vector<std::uint32_t>& tokens) {
   return repeats_in(tokens, 0, tokens.size());
+}
+
+std::vector<LaneStep> find_loops(const std::vector<std::uint32_t>& tokens,
+                                 const StepOfToken& step) {
+  return arranged(find_repeats(tokens), {0}, step);
 }
 
 }  // namespace pipesim::viz

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,5 +50,13 @@ struct Repeat {
 /// Finds loops in a sequence. At each position, picks the loop that covers the most tokens; among
 /// equals, the one with the shortest period.
 std::vector<Repeat> find_repeats(const std::vector<std::uint32_t>& tokens);
+
+/// Returns the step of the token at `first`. In a loop, the step stands for the tokens at `first` +
+/// each of `offsets`, one per iteration.
+using StepOfToken =
+    std::function<LaneStep(std::size_t first, const std::vector<std::size_t>& offsets)>;
+
+/// Returns the steps of a sequence of tokens, with its loops.
+std::vector<LaneStep> find_loops(const std::vector<std::uint32_t>& tokens, const StepOfToken& step);
 
 }  // namespace pipesim::viz

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -251,6 +252,36 @@ void Scene::add(Path path) {
   }
   items_.emplace_back(std::move(path));
   if (arrow) items_.emplace_back(std::move(head));
+}
+
+void Scene::add_fitted(Text text, double width) {
+  const std::string cut = fitted(text.text, text.size, width);
+  if (cut != text.text) text.tip = std::exchange(text.text, cut);
+  add(std::move(text));
+}
+
+double Scene::add_head(const std::vector<std::string>& about) {
+  constexpr double kSide = 16;
+  constexpr double kLine = 18;
+  const double space = width_ - 2 * kSide;
+  add(Text{kSide, 24, fitted(title_, 17, space), 17, Anchor::kStart, true});
+  double y = 46;
+  for (const std::string& line : about) {
+    add(Text{kSide, y, fitted(line, 12, space)});
+    y += kLine;
+  }
+  return y;
+}
+
+double Scene::add_key(double x, double y, Box look, const std::string& meaning) {
+  constexpr double kSize = 11;
+  look.x = x;
+  look.y = y;
+  look.width = 16;
+  look.height = 12;
+  add(std::move(look));
+  add(Text{x + 21, y + 6, meaning, kSize});
+  return x + 21 + text_width(meaning, kSize) + 16;
 }
 
 void Scene::set_made_by(const std::string& made_by) {

@@ -1,6 +1,7 @@
 // A picture of boxes, texts and lines, drawn as SVG directly or through Graphviz.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,12 +77,23 @@ class Scene {
   Scene(double width, double height, std::string title)
       : width_(width), height_(height), title_(std::move(title)) {}
 
-  void add(Box box) { items_.emplace_back(std::move(box)); }
+  /// Adds a box. The caller can change it later, for example when the height of its content is
+  /// known.
+  Box& add(Box box) { return std::get<Box>(items_.emplace_back(std::move(box))); }
   void add(Text text) { items_.emplace_back(std::move(text)); }
   void add(Path path);
 
-  double width() const { return width_; }
-  double height() const { return height_; }
+  /// Adds a text that is cut to `width`; the tooltip of a cut text has the whole text.
+  void add_fitted(Text text, double width);
+
+  /// Adds the title, and the lines of `about` below it. Returns the middle of the next line.
+  double add_head(const std::vector<std::string>& about);
+
+  /// Adds a key of the legend at (`x`, `y`): a small box that looks like `look`, and its meaning.
+  /// Returns the x of the next key.
+  double add_key(double x, double y, Box look, const std::string& meaning);
+
+  void set_height(double height) { height_ = height; }
 
   /// Selects light text on a dark page. Colored items keep their color.
   void set_dark(bool dark) { dark_ = dark; }
@@ -105,7 +117,7 @@ class Scene {
   double height_;
   std::string title_;  // title for screen readers
   bool dark_ = false;
-  std::vector<Item> items_;
+  std::deque<Item> items_;  // add() returns references
 };
 
 }  // namespace pipesim::viz

@@ -119,12 +119,7 @@ class GridPicture {
   }
 
   void add_head() {
-    text(16, 24, fitted(grid_.title, 17, width_ - 32), 17, Scene::Anchor::kStart, true);
-    double y = 46;
-    for (const std::string& line : grid_.about) {
-      text(16, y, fitted(line, 12, width_ - 32), 12, Scene::Anchor::kStart);
-      y += 18;
-    }
+    const double y = scene_.add_head(grid_.about);
     if (grid_.forward.empty()) return;
     double x = 16;
     for (const bool back : {false, true}) {

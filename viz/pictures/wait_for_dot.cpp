@@ -8,7 +8,6 @@
 
 #include "viz/pictures/graphviz.hpp"
 #include "viz/pictures/lanes.hpp"
-#include "viz/pictures/legend.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/words.hpp"
