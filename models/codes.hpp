@@ -1,5 +1,5 @@
-// Kinds of mistakes that pipesim reports. Each kind has an id such as E0201, which messages show
-// and `pipesim help E0201` explains. docs/reference/errors.md is generated from this registry.
+// Kinds of mistakes that pipesim reports. Each kind has an id such as E0201, which messages show.
+// docs/reference/errors.md explains the kinds; `pipesim help E0201` prints its section.
 #pragma once
 
 #include <cstdint>
@@ -143,10 +143,11 @@ enum class Code : std::uint16_t {
 };
 
 struct CodeInfo {
-  Code code;
-  std::string_view title;    // short phrase without a full stop
-  std::string_view about;    // the mistake and its remedy, in a few sentences
-  std::string_view example;  // a diff whose '-' lines have the mistake; can be empty
+  Code code = Code::kNone;
+  std::string topic;
+  std::string title;    // short phrase without a full stop
+  std::string about;    // the mistake and its remedy, in a few sentences
+  std::string example;  // a diff whose '-' lines have the mistake; can be empty
 };
 
 /// Returns all codes, sorted by id.
@@ -157,9 +158,6 @@ std::string code_id(Code code);
 
 /// Returns the help line that points to `pipesim help ID`.
 std::string code_help(Code code);
-
-/// Returns the title of the topic that `code` belongs to.
-std::string_view code_topic(Code code);
 
 /// Returns the code with the id `id`, in upper or lower case; nullptr if there is none.
 const CodeInfo* find_code(std::string_view id);

@@ -1,6 +1,5 @@
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,8 +18,7 @@ namespace {
 std::string error_list() {
   std::vector<HelpTable> topics;
   for (const models::CodeInfo& info : models::all_codes()) {
-    const std::string topic(models::code_topic(info.code));
-    if (topics.empty() || topics.back().title != topic) topics.push_back({topic, {}});
+    if (topics.empty() || topics.back().title != info.topic) topics.push_back({info.topic, {}});
     topics.back().rows.emplace_back(models::code_id(info.code), info.title);
   }
   return "Errors and warnings. 'pipesim help ID' explains one.\n" + two_columns(topics);
@@ -29,8 +27,8 @@ std::string error_list() {
 std::string explanation(const models::CodeInfo& info) {
   std::string text =
       wrapped(models::code_id(info.code) + ": ", info.title, 0) + "\n" + wrapped("", info.about, 0);
-  std::istringstream example{std::string(info.example)};
-  const bool is_fixed = info.example.find("\n+") != std::string_view::npos;
+  std::istringstream example(info.example);
+  const bool is_fixed = info.example.find("\n+") != std::string::npos;
   if (!info.example.empty()) {
     text += fmt::format("\nFor example ('-': wrong{}):\n\n", is_fixed ? ", '+': right" : "");
   }
