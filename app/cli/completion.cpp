@@ -1,4 +1,5 @@
-// `pipesim completion`: prints scripts for shells that complete pipesim's command lines.
+// `pipesim completion`: prints scripts for shells that complete pipesim's command lines. The
+// scripts are in data/completion; this file adds the commands and their options.
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -7,12 +8,14 @@
 #include <fmt/ranges.h>
 
 #include "app/cli/command_table.hpp"
+#include "app/commands/commands.hpp"
 #include "app/exit_codes.hpp"
 #include "app/input/schedule_input.hpp"
 #include "app/output/console.hpp"
 #include "app/output/files.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "models/codes.hpp"
+#include "models/data_files.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -90,112 +93,6 @@ std::string bash_options(const Command& command) {
          cases;
 }
 
-// Beginning of the bash script. readline breaks words at '=' (see COMP_WORDBREAKS) and replaces
-// only the text after the last break. So the script first joins words, and then cuts the part
-// before the break from each reply.
-constexpr std::string_view kBashBegin =
-    R"bash(# Completion of pipesim for bash: what 'pipesim completion bash' prints.
-
-# Sets `value` to what follows option $2 of command $1; without $2, `options` and `first`.
-_pipesim_tables() {
-  value='' options='' first=''
-  case $1.$2 in
-)bash";
-
-constexpr std::string_view kBashEnd = R"bash(  esac
-}
-
-# What can follow --set for program $1 and its command $2: of the first of the other words that is a
-# file.
-_pipesim_parameters() {
-  local program=$1 command=$2 word value options first
-  shift 2
-  while (($# > 0)); do
-    word=$1
-    shift
-    if [[ $word == -* ]]; then
-      _pipesim_tables "$command" "$word"
-      if [[ -n $value ]] && (($# > 0)); then shift; fi
-      continue
-    fi
-    word=${word//[\\\"\']/}
-    word=${word/#\~\//$HOME/}
-    if [[ -f $word ]]; then
-      # ./pipesim of a clone would build what is not built.
-      PIPESIM_BUILD=no "$program" completion parameters "$word" 2>/dev/null </dev/null
-      return
-    fi
-  done
-}
-
-_pipesim() {
-  local words=() word join=no
-  for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
-    if ((${#words[@]} > 0)) && [[ $join == yes || $word == = ]]; then
-      words[${#words[@]} - 1]+=$word
-    else
-      words+=("$word")
-    fi
-    join=no
-    if [[ $word == = ]]; then join=yes; fi
-  done
-
-  local last=$((${#words[@]} - 1)) value='' options='' first='' prefix='' candidates='' line
-  local current=${words[last]} command=${words[1]-}
-  COMPREPLY=()
-  if ((last == 1)); then
-    value="words $commands --help --version"
-  elif [[ $current == --*=* ]]; then
-    prefix=${current%%=*}=
-    _pipesim_tables "$command" "${current%%=*}"
-    current=${current#*=}
-  else
-    _pipesim_tables "$command" "${words[last - 1]}"
-  fi
-  if [[ -z $value ]]; then
-    _pipesim_tables "$command" ''
-    if [[ -z $options ]]; then return; fi
-    if [[ $current == -* ]]; then
-      value="words $options"
-    elif ((last == 2)) && [[ -n $first ]]; then
-      value="words $first"
-    else
-      value=files
-    fi
-  fi
-
-  case $value in
-    words\ *)
-      while IFS= read -r line; do COMPREPLY+=("$line"); done \
-        < <(compgen -W "${value#words }" -- "$current") ;;
-    parameters)
-      while IFS= read -r line; do
-        # Without a name, the names; with one, its values.
-        if [[ $current != *=* ]]; then line=${line%%=*}=; fi
-        if [[ $line == "$current"* && $candidates != *"|$line|"* ]]; then
-          COMPREPLY+=("$line")
-          candidates+="|$line|"
-        fi
-      done < <(_pipesim_parameters "${words[0]/#\~\//$HOME/}" "$command" \
-        "${words[@]:2:last-2}")
-      if [[ $current != *=* ]]; then compopt -o nospace 2>/dev/null; fi ;;
-    files | folders)
-      local action=-f
-      if [[ $value == folders ]]; then action=-d; fi
-      compopt -o filenames 2>/dev/null
-      while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen $action -- "$current") ;;
-  esac
-
-  if [[ $COMP_WORDBREAKS == *=* ]]; then
-    if [[ $current == *=* ]]; then COMPREPLY=("${COMPREPLY[@]#"${current%"${current##*=}"}"}"); fi
-  elif [[ -n $prefix ]]; then
-    COMPREPLY=("${COMPREPLY[@]/#/$prefix}")
-  fi
-}
-
-complete -F _pipesim pipesim
-)bash";
-
 // Escapes `text` for a specification of _arguments.
 std::string zsh_text(std::string_view text) {
   std::string result;
@@ -247,86 +144,35 @@ std::string zsh_options(const Command& command) {
   return text + " \\\n            '*:file:_files' ;;\n";
 }
 
-constexpr std::string_view kZshBegin = R"zsh(#compdef pipesim
-# Completion of pipesim for zsh: what 'pipesim completion zsh' prints.
-
-# What can follow --set: of the first word that is a file.
-_pipesim_parameters() {
-  local word file name
-  local -a found
-  for word in "${words[@]}"; do
-    word=${${(Q)word}/#\~\//$HOME/}
-    if [[ $word != -* && -f $word ]]; then
-      file=$word
-      break
-    fi
-  done
-  [[ -n $file ]] || return 1
-  # ./pipesim of a clone would build what is not built.
-  found=(${(f)"$(PIPESIM_BUILD=no ${_pipesim_program/#\~\//$HOME/} completion parameters $file 2>/dev/null </dev/null)"})
-  if [[ $PREFIX == *=* ]]; then
-    name=${PREFIX%%=*}
-    compset -P 1 '*='
-    compadd -- ${${(M)found:#$name=?*}#$name=}
-  else
-    compadd -S '' -- ${(u)found/%=*/=}
-  fi
-}
-
-_pipesim() {
-  local curcontext=$curcontext state line ret=1
-  local _pipesim_program=$words[1]
-  local -a commands
-  commands=(
-)zsh";
-
-constexpr std::string_view kZshMiddle = R"zsh(  )
-  _arguments -C \
-    '(- *)'{-h,--help}'[print help]' \
-    '(- *)--version[print which version this is]' \
-    '1: :->command' \
-    '*:: :->argument' && ret=0
-  case $state in
-    command)
-      _describe -t commands command commands && ret=0 ;;
-    argument)
-      case $line[1] in
-)zsh";
-
-// End of the zsh script. zsh loads the script as the function `_pipesim`, or by `source`.
-constexpr std::string_view kZshEnd = R"zsh(      esac && ret=0 ;;
-  esac
-  return ret
-}
-
-if [[ $funcstack[1] == _pipesim ]]; then
-  _pipesim "$@"
-else
-  compdef _pipesim pipesim
-fi
-)zsh";
-
 // Maximum size, in bytes, of a scenario that completion reads: TAB must answer without delay, and
 // only programs write larger scenarios.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
+// Replaces `mark`, which occurs once, by `text`.
+void fill(std::string& script, std::string_view mark, const std::string& text) {
+  script.replace(script.find(mark), mark.size(), text);
+}
+
 std::string bash_completion() {
-  std::string text(kBashBegin);
-  for (const Command* command : all_commands()) text += bash_options(*command);
-  std::string end(kBashEnd);
-  const std::string_view mark = "$commands";
-  end.replace(end.find(mark), mark.size(), fmt::format("{}", fmt::join(command_names(), " ")));
-  return text + end;
+  std::string cases;
+  for (const Command* command : all_commands()) cases += bash_options(*command);
+  std::string script(models::data_file("data/completion/pipesim.bash"));
+  fill(script, "    # @cases@\n", cases);
+  fill(script, "@commands@", fmt::format("{}", fmt::join(command_names(), " ")));
+  return script;
 }
 
 std::string zsh_completion() {
-  std::string text(kZshBegin);
+  std::string commands;
+  std::string cases;
   for (const Command* command : all_commands()) {
-    text += fmt::format("    {}\n", in_quotes(command->name + ":" + zsh_text(command->about)));
+    commands += fmt::format("    {}\n", in_quotes(command->name + ":" + zsh_text(command->about)));
+    cases += zsh_options(*command);
   }
-  text += kZshMiddle;
-  for (const Command* command : all_commands()) text += zsh_options(*command);
-  return text + std::string(kZshEnd);
+  std::string script(models::data_file("data/completion/pipesim.zsh"));
+  fill(script, "    # @commands@\n", commands);
+  fill(script, "        # @cases@\n", cases);
+  return script;
 }
 
 // Returns the words that can follow --set for the scenario at `path`, one per line: NAME=VALUE for

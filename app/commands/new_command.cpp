@@ -1,25 +1,40 @@
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
-#include "app/commands/starting_scenarios.hpp"
 #include "app/exit_codes.hpp"
 #include "app/output/console.hpp"
 #include "app/output/files.hpp"
+#include "models/data_files.hpp"
 
 namespace pipesim::app {
 namespace {
 
+/// A scenario to start from, in data/new/KIND.yaml.
+struct StartingScenario {
+  std::string_view kind;
+  std::string_view about;
+};
+
+constexpr std::array kStartingScenarios = std::to_array<StartingScenario>({
+    {"program", "a host program: what each rank's Python does (the default)"},
+    {"actors", "actors that pass data to each other, as in OneFlow"},
+    {"model", "layers and a layout, from which passes build actors"},
+    {"schedule", "a pipeline schedule by name"},
+    {"megatron", "a step of Megatron-LM: pipeline, tensor and data parallel"},
+    {"torchtitan", "a step of torchtitan: schedule, FSDP2 and tensor parallel"},
+    {"fsdp", "a step of FSDP2: weights gathered and gradients reduced by layer"},
+    {"vllm", "an inference engine with data and expert parallelism, as in vLLM"},
+});
+
 int run_new(const Arguments& arguments, const Console& console) {
-  const auto scenarios = starting_scenarios();
+  const std::vector<std::string>& kinds = arguments.command().words;
   if (arguments.has("list")) {
-    std::size_t width = 0;
-    for (const StartingScenario& scenario : scenarios) {
-      width = std::max(width, scenario.kind.size());
-    }
-    for (const StartingScenario& scenario : scenarios) {
-      console.out << fmt::format("{:{}}  {}\n", scenario.kind, width, scenario.about);
+    for (const StartingScenario& scenario : kStartingScenarios) {
+      console.out << fmt::format("{:10}  {}\n", scenario.kind, scenario.about);
     }
     return kExitGood;
   }
@@ -29,20 +44,19 @@ int run_new(const Arguments& arguments, const Console& console) {
                      fmt::format("'pipesim new' takes one kind, found {}", given.size()),
                      "write '-o FILE' to name the file");
   }
-  const std::string kind = given.empty() ? std::string(scenarios.front().kind) : given.front();
-  const auto found = std::find_if(scenarios.begin(), scenarios.end(),
-                                  [&](const auto& scenario) { return scenario.kind == kind; });
-  if (found == scenarios.end()) {
+  const std::string& kind = given.empty() ? kinds.front() : given.front();
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
     throw UsageError(models::Code::kOptionValue,
                      fmt::format("unknown kind '{}' for 'pipesim new'", kind),
-                     choice_help(kind, arguments.command().words));
+                     choice_help(kind, kinds));
   }
+  const std::string text(models::data_file(fmt::format("data/new/{}.yaml", kind)));
   const std::string output = arguments.text("output").value_or("-");
   if (output == "-") {
-    console.out << found->text;
+    console.out << text;
     return kExitGood;
   }
-  write_new_file(output, std::string(found->text));
+  write_new_file(output, text);
   console.out << fmt::format("Wrote {0}. Next: pipesim run {0}\n", output);
   return kExitGood;
 }
@@ -52,7 +66,7 @@ int run_new(const Arguments& arguments, const Console& console) {
 Command new_command() {
   HelpTable kinds = {"Kinds", {}};
   std::vector<std::string> names;
-  for (const StartingScenario& scenario : starting_scenarios()) {
+  for (const StartingScenario& scenario : kStartingScenarios) {
     kinds.rows.emplace_back(scenario.kind, scenario.about);
     names.emplace_back(scenario.kind);
   }

@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "golden"))
 import cases  # noqa: E402
 
-SCENARIOS = ["scenarios/*.yaml", "tests/golden/*/*.yaml", "tests/consumer/*.yaml"]
+SCENARIOS = ["scenarios/*.yaml", "data/new/*.yaml", "tests/golden/*/*.yaml", "tests/consumer/*.yaml"]
 SCENARIO_TESTS = [
     "tests/unit/formats/**/*_reader_test.cpp",
     "tests/unit/formats/**/*_writer_test.cpp",
@@ -26,7 +26,6 @@ SCENARIO_TESTS = [
     "tests/unit/app/**/*_test.cpp",
     "tests/unit/features/**/*_test.cpp",
     "tests/scenarios/*_test.cpp",
-    "app/commands/starting_scenarios.cpp",
     "docs/**/*.md",
 ]
 

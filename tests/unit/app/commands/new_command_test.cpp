@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "app/commands/starting_scenarios.hpp"
 #include "models/lowering/rank_folding.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
@@ -23,6 +22,14 @@ using testing::command;
 using testing::contains;
 
 namespace {
+
+std::vector<std::string> kinds_of_new() {
+  std::vector<std::string> kinds;
+  std::istringstream lines(command({"new", "--list"}).out);
+  for (std::string line; std::getline(lines, line);)
+    kinds.push_back(line.substr(0, line.find(' ')));
+  return kinds;
+}
 
 std::string content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -101,8 +108,7 @@ std::size_t simulated_ranks(const std::string& text, const testing::Settings& se
 
 TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
   const testing::Folder folder;
-  for (const app::StartingScenario& scenario : app::starting_scenarios()) {
-    const std::string kind(scenario.kind);
+  for (const std::string& kind : kinds_of_new()) {
     INFO(kind);
     const std::string path = folder / (kind + ".yaml");
     const auto made = command({"new", kind, "-o", path});
@@ -114,6 +120,7 @@ TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
     for (const Promise& promise : all) keep(promise);
     // Only the model has a suspicious part, and its comment says so.
     CHECK(command({"lint", path}).code == (kind == "model" ? 1 : 0));
+    CHECK(command({"draw", path, "--what", "tasks", "-o", path + ".svg"}).code == 0);
     CHECK(contains(content(path), "\nexpect:\n"));
   }
 }
@@ -121,9 +128,8 @@ TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
 TEST_CASE("each starting scenario runs with every value that its parameters may have",
           "[app][new]") {
   const testing::Folder folder;
-  for (const app::StartingScenario& scenario : app::starting_scenarios()) {
-    const std::string path =
-        folder.write(std::string(scenario.kind) + ".yaml", std::string(scenario.text));
+  for (const std::string& kind : kinds_of_new()) {
+    const std::string path = folder.write(kind + ".yaml", command({"new", kind}).out);
     for (const formats::Parameter& parameter : testing::load(path).parameters) {
       std::vector<std::string> values = parameter.options;
       if (parameter.at_least) {
@@ -134,13 +140,13 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
         const std::string setting = parameter.name + "=" + value;
         std::vector<std::string> arguments = {"run", path, "--set", setting};
         // Megatron-LM has only one order for its own messages; the comment in the scenario says so.
-        const bool ordered = scenario.kind == "megatron" && parameter.name == "p2p_order";
+        const bool ordered = kind == "megatron" && parameter.name == "p2p_order";
         if (ordered) arguments.insert(arguments.end(), {"--set", "messages=edge"});
         const auto result = command(arguments);
-        INFO(scenario.kind << " " << setting << "\n" << result.out << result.err);
+        INFO(kind << " " << setting << "\n" << result.out << result.err);
         CHECK(result.err.empty());
         // These settings hang, as the comments of the scenarios say.
-        const bool deferred = scenario.kind == "torchtitan" && setting == "p2p_order=deferred";
+        const bool deferred = kind == "torchtitan" && setting == "p2p_order=deferred";
         const bool hangs =
             deferred || setting == "buffer_stream=forward" || setting == "logs=rank0";
         if (!hangs) CHECK(result.code == 0);
@@ -173,15 +179,14 @@ TEST_CASE("starting scenarios are simulated with few ranks, with a cluster and w
   // The scenarios `actors`, `model` and `schedule` have no replicas, or their ranks depend on one
   // another through the reads of actors.
   const std::set<std::string> others = {"actors", "model", "schedule"};
-  for (const app::StartingScenario& scenario : app::starting_scenarios()) {
-    const std::string kind(scenario.kind);
+  for (const std::string& kind : kinds_of_new()) {
     INFO(kind);
     const auto found = kinds.find(kind);
     CHECK((found == kinds.end()) == (others.count(kind) == 1));
     if (found == kinds.end()) continue;
     // `per_host` is the number of ranks on each host; 0: no cluster.
     const auto simulated = [&](std::uint32_t ranks, std::uint32_t per_host) {
-      std::string text(scenario.text);
+      std::string text = command({"new", kind}).out;
       std::size_t line = text.find("\ncluster: ") + 1;
       if (kind == "program") {
         line = text.find("ranks: 2 ");
