@@ -21,7 +21,6 @@
 #include "viz/report/json_report.hpp"
 #include "viz/report/text_report.hpp"
 
-#include "features/goal/goal_names.hpp"
 #include "features/goal/goal_reader.hpp"
 #include "features/goal/loggops_explanation.hpp"
 

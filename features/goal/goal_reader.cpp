@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory_resource>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "models/characters.hpp"
-
-#include "features/goal/goal_labels.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -54,8 +54,7 @@ class GoalReader {
         diagnostics_(diagnostics),
         at_(text.data()),
         end_(text.data() + text.size()),
-        line_begin_(at_),
-        labels_(text) {}
+        line_begin_(at_) {}
 
   std::optional<GoalFile> run();
 
@@ -82,7 +81,7 @@ class GoalReader {
   bool read_number(const char* what, std::uint64_t most, std::uint64_t& value);
   bool end_of_statement(const char* or_else);
 
-  std::uint32_t known(std::string_view label);
+  std::optional<std::uint32_t> known(std::string_view label);
   void finish();
   char peek() const { return at_ < end_ ? *at_ : '\0'; }
   void skip_blanks() {
@@ -126,7 +125,10 @@ class GoalReader {
   std::uint32_t line_ = 1;
   GoalFile file_;
   LogGopsProgram& program_ = file_.program;
-  GoalLabels labels_;
+  // The ops of the labels of the current rank.
+  using Labels = std::pmr::unordered_map<std::string_view, std::uint32_t>;
+  std::pmr::monotonic_buffer_resource labels_memory_;
+  std::optional<Labels> labels_;
   std::vector<Dependency> dependencies_;  // dependencies of the current rank
   std::vector<std::uint32_t> opened_;     // first line of each rank, or 0
   std::optional<std::uint32_t> rank_;     // the current rank
@@ -291,7 +293,11 @@ bool GoalReader::open_rank() {
   if (!accept("{")) return expected("'{'");
   rank_ = static_cast<std::uint32_t>(rank);
   open_line_ = line_;
-  labels_.clear();
+  // Most ranks have as many labels as the rank before.
+  const std::size_t likely = labels_ ? labels_->size() : 0;
+  labels_.reset();
+  labels_memory_.release();
+  labels_.emplace(likely, &labels_memory_);
   program_.rank_begin[sim::RankId{*rank_}] = static_cast<std::uint32_t>(program_.ops.size());
   return true;
 }
@@ -349,15 +355,14 @@ bool GoalReader::labelled(std::string_view label) {
   return false;
 }
 
-std::uint32_t GoalReader::known(std::string_view label) {
-  const std::uint32_t op = labels_.find(label);
-  if (op == GoalLabels::kNone) {
-    error(label.data(), models::Code::kGoalLabel,
-          fmt::format("label '{}' is not defined in rank {} above this line", label, *rank_))
-        .notes.emplace_back(
-            "'LABEL: send ...' defines it; labels hold in their rank, from there on");
-  }
-  return op;
+// Returns the op with this label.
+std::optional<std::uint32_t> GoalReader::known(std::string_view label) {
+  const auto found = labels_->find(label);
+  if (found != labels_->end()) return found->second;
+  error(label.data(), models::Code::kGoalLabel,
+        fmt::format("label '{}' is not defined in rank {} above this line", label, *rank_))
+      .notes.emplace_back("'LABEL: send ...' defines it; labels hold in their rank, from there on");
+  return std::nullopt;
 }
 
 bool GoalReader::dependency(std::string_view label, std::uint32_t flag) {
@@ -368,12 +373,12 @@ bool GoalReader::dependency(std::string_view label, std::uint32_t flag) {
     error(label.data(), models::Code::kGoalSyntax, fmt::format("'{}' is outside a rank", label));
     return false;
   }
-  const std::uint32_t dependent = known(label);
-  const std::uint32_t on = known(other);
-  if (dependent == GoalLabels::kNone || on == GoalLabels::kNone) return false;
+  const std::optional<std::uint32_t> dependent = known(label);
+  const std::optional<std::uint32_t> on = known(other);
+  if (!dependent || !on) return false;
   if (!end_of_statement("the end of the line")) return false;
-  dependencies_.push_back({on, dependent | flag});
-  ++program_.required[dependent];
+  dependencies_.push_back({*on, *dependent | flag});
+  ++program_.required[*dependent];
   return true;
 }
 
@@ -393,12 +398,15 @@ bool GoalReader::op(LogGopsKind kind, const char* begin, std::string_view label)
     at_ = end_;
     return false;
   }
-  if (!label.empty() && !labels_.add(label, id)) {
-    error(begin, models::Code::kGoalLabel,
-          fmt::format("label '{}' is defined twice in rank {}", label, *rank_))
-        .notes.push_back(fmt::format("the first is in {}",
-                                     models::line_text({line_of(labels_.find(label)), 1})));
-    return false;
+  if (!label.empty()) {
+    const auto [first, is_new] = labels_->try_emplace(label, id);
+    if (!is_new) {
+      error(begin, models::Code::kGoalLabel,
+            fmt::format("label '{}' is defined twice in rank {}", label, *rank_))
+          .notes.push_back(
+              fmt::format("the first is in {}", models::line_text({line_of(first->second), 1})));
+      return false;
+    }
   }
   program_.many_units = program_.many_units || op.cpu > 0 || op.nic > 0;
   program_.ops.push_back(op);
@@ -513,6 +521,57 @@ std::uint32_t GoalReader::line_of(std::uint32_t op) const {
 
 std::optional<GoalFile> read_goal(std::string_view text, Diagnostics& diagnostics) {
   return GoalReader(text, diagnostics).run();
+}
+
+namespace {
+
+// Bytes of text per entry of `lines_before_`.
+constexpr std::size_t kBlock = std::size_t{1} << 16;
+
+}  // namespace
+
+GoalNames::GoalNames(const GoalFile& file, std::string_view text) : file_(file), text_(text) {
+  std::uint32_t lines = 0;
+  for (std::size_t begin = 0; begin < text.size(); begin += kBlock) {
+    lines_before_.push_back(lines);
+    const std::string_view block = text.substr(begin, kBlock);
+    lines += static_cast<std::uint32_t>(std::count(block.begin(), block.end(), '\n'));
+  }
+}
+
+std::string GoalNames::name(sim::ActorId op) const {
+  const std::size_t begin = file_.offsets[op.value];
+  const std::string_view statement_here = statement(op);
+  if (statement_here.data() == text_.data() + begin) {
+    return fmt::format("{}@{}", statement_here.substr(0, 4), place(op).line);
+  }
+  // The label ends at the colon, or at a blank before it.
+  const std::size_t end = text_.find_first_of(" \t:", begin);
+  return std::string(text_.substr(begin, end - begin));
+}
+
+models::Place GoalNames::place(sim::ActorId op) const {
+  const std::size_t offset = file_.offsets[op.value];
+  const std::size_t block = offset / kBlock;
+  const std::string_view before = text_.substr(block * kBlock, offset - block * kBlock);
+  const std::uint32_t line =
+      lines_before_[block] +
+      static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n')) + 1;
+  const std::size_t newline = text_.substr(0, offset).rfind('\n');
+  const std::size_t line_begin = newline == std::string_view::npos ? 0 : newline + 1;
+  return {line, static_cast<std::uint32_t>(offset - line_begin + 1)};
+}
+
+std::string_view GoalNames::statement(sim::ActorId op) const {
+  const std::size_t begin = file_.offsets[op.value];
+  const std::size_t line_end = std::min(text_.find('\n', begin), text_.size());
+  std::string_view line = text_.substr(begin, line_end - begin);
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) {
+    line.remove_suffix(1);
+  }
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return line;
+  return line.substr(line.find_first_not_of(" \t", colon + 1));
 }
 
 }  // namespace pipesim::formats

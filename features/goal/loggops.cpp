@@ -15,25 +15,74 @@
 #include "features/goal/loggops.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <unordered_map>
 #include <utility>
 
 #include "sim/assert.hpp"
 #include "sim/match_queue.hpp"
-
-#include "features/goal/turn_queue.hpp"
+#include "sim/ring.hpp"
 
 namespace pipesim::sim {
 namespace {
 
 constexpr std::uint32_t kNothing = 0xffffffff;
 
+/// A heap with the smallest item on top.
+template <typename Item>
+using Earliest = std::priority_queue<Item, std::vector<Item>, std::greater<>>;
+
+/// An event; the caller defines `target`.
+struct TurnEvent {
+  Time time;
+  std::uint32_t turn = 0;
+  std::uint32_t target = 0;
+
+  friend bool operator>(const TurnEvent& a, const TurnEvent& b) {
+    return a.time != b.time ? a.time > b.time : a.turn > b.turn;
+  }
+};
+
+/// The pending events, ordered by (time, turn). sim/event_queue.hpp orders the events of one
+/// instant by the order of push() instead; here a turn outlives its events. Events of the present
+/// instant need no heap as long as their turns increase, which is the common case.
+class TurnQueue {
+ public:
+  bool empty() const { return present_.empty() && future_.empty(); }
+  Time next_time() const { return present_.empty() ? future_.top().time : now_; }
+
+  void push(const TurnEvent& event) {
+    const bool last = present_.empty() || present_.back().turn < event.turn;
+    if (event.time == now_ && last) {
+      present_.push(event);
+    } else {
+      future_.push(event);
+    }
+  }
+
+  TurnEvent pop() {
+    const bool future = present_.empty() || (!future_.empty() && future_.top().time == now_ &&
+                                             future_.top().turn < present_.front().turn);
+    if (!future) return present_.pop();
+    const TurnEvent event = future_.top();
+    future_.pop();
+    now_ = event.time;
+    return event;
+  }
+
+ private:
+  Time now_{0};  // time of the last event taken
+  Ring<TurnEvent> present_;
+  Earliest<TurnEvent> future_;
+};
+
 struct Waiting {
   std::uint32_t turn = 0;
   std::uint32_t op = 0;
 
-  bool before(const Waiting& other) const { return turn < other.turn; }
+  friend bool operator>(const Waiting& a, const Waiting& b) { return a.turn > b.turn; }
 };
 
 /// The purpose of a line or lane. Without many units, each rank has one line and one lane per
@@ -51,7 +100,7 @@ struct Line {
   Lanes lanes;
   Time looked_at = kNever;
   std::uint32_t first_turn = kNothing;  // turn of the pending check; kNothing: none
-  Heap<Waiting> waiting;
+  Earliest<Waiting> waiting;
 };
 
 constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max();
@@ -218,7 +267,11 @@ void LogGopsRun::handle(const TurnEvent& event) {
 void LogGopsRun::look_at(std::uint32_t line) {
   const Lanes lanes = lines_[line].lanes;
   lines_[line].first_turn = kNothing;
-  if (free_from(lanes) <= now_) run_now(lines_[line].waiting.pop().op, lanes);
+  if (free_from(lanes) <= now_) {
+    const std::uint32_t op = lines_[line].waiting.top().op;
+    lines_[line].waiting.pop();
+    run_now(op, lanes);
+  }
   look_later(line);
 }
 

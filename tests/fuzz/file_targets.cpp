@@ -26,7 +26,6 @@
 #include "features/algorithm/verify_json.hpp"
 #include "features/algorithm/verify_text.hpp"
 #include "features/diff/report_file.hpp"
-#include "features/goal/goal_names.hpp"
 #include "features/goal/goal_reader.hpp"
 #include "features/goal/loggops_explanation.hpp"
 #include "features/oneflow/oneflow_plan_reader.hpp"
