@@ -16,14 +16,14 @@
 namespace pipesim::models {
 namespace {
 
-// A whole number with its unit: "12ms".
-struct Figure {
+/// A whole number with its unit: "12ms".
+struct WholeFigure {
   std::int64_t number = 0;
   std::string_view unit;
 };
 
-std::optional<Figure> figure(std::string_view text) {
-  Figure result;
+std::optional<WholeFigure> whole_figure(std::string_view text) {
+  WholeFigure result;
   const char* end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, result.number);
   if (problem != std::errc()) return std::nullopt;
@@ -77,10 +77,10 @@ class VariableParser {
   bool add_range(const std::string& item, std::size_t dots) {
     const std::size_t colon = std::min(item.find(':', dots), item.size());
     const std::string_view text = item;
-    const auto first = figure(text.substr(0, dots));
-    const auto last = figure(text.substr(dots + 2, colon - dots - 2));
-    auto step = std::optional(Figure{1, first ? first->unit : ""});
-    if (colon < item.size()) step = figure(text.substr(colon + 1));
+    const auto first = whole_figure(text.substr(0, dots));
+    const auto last = whole_figure(text.substr(dots + 2, colon - dots - 2));
+    auto step = std::optional(WholeFigure{1, first ? first->unit : ""});
+    if (colon < item.size()) step = whole_figure(text.substr(colon + 1));
     if (!first || !last || !step || first->unit != last->unit || first->unit != step->unit) {
       return refuse(
           "expected two integers with the same unit or none, and an optional step: "
@@ -110,6 +110,24 @@ class VariableParser {
 
 std::optional<SweptVariable> parse_variable(const std::string& text, std::string& problem) {
   return VariableParser(text, problem).run();
+}
+
+std::string values_text(const std::vector<std::string>& values) {
+  const auto is_next = [](const std::string& before, const std::string& after) {
+    const auto a = whole_figure(before);
+    const auto b = whole_figure(after);
+    return a && b && a->unit == b->unit && b->number == a->number + 1;
+  };
+  std::string text;
+  for (std::size_t i = 0; i < values.size();) {
+    std::size_t end = i + 1;
+    while (end < values.size() && is_next(values[end - 1], values[end])) ++end;
+    if (end - i < 3) end = i + 1;
+    if (!text.empty()) text += ',';
+    text += end == i + 1 ? values[i] : values[i] + ".." + values[end - 1];
+    i = end;
+  }
+  return text;
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ struct SweptVariable {
 /// returns nullopt and sets `problem`.
 std::optional<SweptVariable> parse_variable(const std::string& text, std::string& problem);
 
+/// Formats values as parse_variable() reads them: "1..8,16".
+std::string values_text(const std::vector<std::string>& values);
+
 /// All cases of a sweep.
 struct ParameterGrid {
   std::vector<SweptVariable> variables;  // the last changes fastest

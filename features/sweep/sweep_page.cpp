@@ -1,9 +1,7 @@
 #include "features/sweep/sweep_page.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,45 +22,6 @@ namespace {
 using models::DistinctHang;
 using models::PointSummary;
 using models::SweptVariable;
-
-struct WholeNumber {
-  std::int64_t number = 0;
-  std::string unit;
-};
-
-std::optional<WholeNumber> whole_number(const std::string& text) {
-  WholeNumber result;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, result.number);
-  if (problem != std::errc()) return std::nullopt;
-  result.unit = std::string(stop, end);
-  if (result.unit.find('.') != std::string::npos) return std::nullopt;
-  return result;
-}
-
-bool is_next(const std::string& before, const std::string& after) {
-  const auto a = whole_number(before);
-  const auto b = whole_number(after);
-  return a && b && a->unit == b->unit && b->number == a->number + 1;
-}
-
-// Formats values for --vary: "1..8,16".
-std::string values_word(const std::vector<std::string>& values) {
-  std::string text;
-  for (std::size_t i = 0; i < values.size();) {
-    std::size_t end = i + 1;
-    while (end < values.size() && is_next(values[end - 1], values[end])) ++end;
-    if (!text.empty()) text += ',';
-    if (end - i < 3) {
-      text += values[i];
-      ++i;
-    } else {
-      text += values[i] + ".." + values[end - 1];
-      i = end;
-    }
-  }
-  return text;
-}
 
 /// Settings with the same endings: all combinations of some values of each variable.
 struct FoldedSettings {
@@ -113,7 +72,7 @@ class SweepPage {
   void tell() {
     std::vector<std::string> varied;
     for (const SweptVariable& variable : variables()) {
-      varied.push_back(fmt::format("{} = {}", variable.name, values_word(variable.values)));
+      varied.push_back(fmt::format("{} = {}", variable.name, models::values_text(variable.values)));
     }
     if (!varied.empty()) {
       page_.story.push_back(fmt::format("Varied: {}: {}.", fmt::join(varied, "; "),
@@ -147,8 +106,8 @@ class SweepPage {
       if (any && values.size() > 1) continue;
       std::vector<std::string> some;
       for (const std::size_t value : settings.values[i]) some.push_back(values[value]);
-      text +=
-          fmt::format("{}{}={}", text.empty() ? "" : " ", variables()[i].name, values_word(some));
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", variables()[i].name,
+                          models::values_text(some));
     }
     return text.empty() || all ? "every setting" : text;
   }
@@ -316,7 +275,8 @@ std::string sweep_command_text(const SweepReport& report) {
     words.insert(words.end(), {"--set", name + "=" + value});
   }
   for (const SweptVariable& variable : report.grid.variables) {
-    words.insert(words.end(), {"--vary", variable.name + "=" + values_word(variable.values)});
+    words.insert(words.end(),
+                 {"--vary", variable.name + "=" + models::values_text(variable.values)});
   }
   if (report.grid.seeds > 1) {
     words.insert(words.end(), {"--seeds", std::to_string(report.grid.seeds)});

@@ -50,19 +50,12 @@ struct Figure {
 };
 
 std::optional<Figure> figure(std::string_view text) {
-  std::int64_t whole = 0;
-  const char* end = text.data() + text.size();
-  auto [stop, problem] = std::from_chars(text.data(), end, whole);
-  if (problem != std::errc()) return std::nullopt;
+  if (text.find_first_of("0123456789") > 1) return std::nullopt;  // such as "inf"
   Figure result;
-  result.number = static_cast<double>(whole);
-  if (stop != end && *stop == '.') {
-    double place = text.front() == '-' ? -0.1 : 0.1;
-    for (++stop; stop != end && *stop >= '0' && *stop <= '9'; ++stop) {
-      result.number += place * (*stop - '0');
-      place /= 10;
-    }
-  }
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] =
+      std::from_chars(text.data(), end, result.number, std::chars_format::fixed);
+  if (problem != std::errc()) return std::nullopt;
   result.unit = std::string_view(stop, static_cast<std::size_t>(end - stop));
   return result;
 }
