@@ -3,6 +3,7 @@
 #include "app/command.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
@@ -118,7 +119,7 @@ Arguments::Arguments(const Command& command, const Words& words) : command_(comm
   for (const Option& option : options) check_values(option, all(option.name));
 }
 
-Words Arguments::words_without(const Words& options) const {
+Words Arguments::words_of_result() const {
   const auto shown = [](const std::string& word) {
     return word.starts_with('/') ? word.substr(word.find_last_of('/') + 1) : word;
   };
@@ -126,7 +127,7 @@ Words Arguments::words_without(const Words& options) const {
   for (const std::string& word : positional_) words.push_back(shown(word));
   for (const OptionGroup& group : command_.options) {
     for (const Option& option : group.options) {
-      if (std::find(options.begin(), options.end(), option.name) != options.end()) continue;
+      if (option.output) continue;
       for (const std::string& value : all(option.name)) {
         words.push_back("--" + option.name);
         if (!option.value.empty()) words.push_back(shown(value));
@@ -231,6 +232,24 @@ Words split_at_commas(const std::string& text) {
     begin = end + 1;
   }
   return parts;
+}
+
+std::optional<std::vector<std::uint32_t>> parse_rank_list(const std::string& text) {
+  constexpr std::uint32_t kMaxRank = (1U << 20) - 1;
+  std::set<std::uint32_t> ranks;
+  for (const std::string& part : split_at_commas(text)) {
+    const std::size_t end = part.find_first_of(".-");
+    const std::size_t dots = part.find("..");
+    const auto first = models::whole_number<std::uint32_t>(part.substr(0, end));
+    auto last = first;
+    if (end != std::string::npos) {
+      last = models::whole_number<std::uint32_t>(part.substr(end + (dots == end ? 2 : 1)));
+      if (part[end] == '.' && dots != end) return std::nullopt;
+    }
+    if (!first || !last || *first > *last || *last > kMaxRank) return std::nullopt;
+    for (std::uint32_t rank = *first; rank <= *last; ++rank) ranks.insert(rank);
+  }
+  return std::vector<std::uint32_t>(ranks.begin(), ranks.end());
 }
 
 }  // namespace pipesim::app

@@ -34,6 +34,9 @@ struct Option {
   std::vector<std::string> choices{};  // all possible values, if they can be listed
   std::string otherwise{};             // default value
   bool repeats = false;                // can be given several times
+  // Whether the option changes only outputs or speed, so that reports omit it from the command that
+  // made them.
+  bool output = false;
   std::map<std::string, std::string> removed{};  // former choice -> what to do instead
 };
 
@@ -100,9 +103,9 @@ class Arguments {
   /// UsageError for a value of another form.
   std::vector<std::pair<std::string, std::string>> settings(const std::string& option) const;
 
-  /// Returns the words of the command line without `options`. Reduces an absolute path to its last
-  /// component.
-  std::vector<std::string> words_without(const std::vector<std::string>& options) const;
+  /// Returns the words of the command line, without options whose `output` is set. Reduces an
+  /// absolute path to its last component.
+  std::vector<std::string> words_of_result() const;
 
   /// Returns the arguments that are not options.
   const std::vector<std::string>& positional() const { return positional_; }
@@ -135,5 +138,9 @@ void check_one_standard_input(const std::vector<std::string>& paths);
 
 /// Returns the parts of `text` between commas; always at least one.
 std::vector<std::string> split_at_commas(const std::string& text);
+
+/// Reads "0,1,4..7" or "0,1,4-7". Returns the ranks in increasing order, without duplicates.
+/// Returns nullopt if `text` is not such a list, or has a rank that no job can have.
+std::optional<std::vector<std::uint32_t>> parse_rank_list(const std::string& text);
 
 }  // namespace pipesim::app

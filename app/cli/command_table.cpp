@@ -7,17 +7,16 @@
 namespace pipesim::app {
 
 const std::vector<CommandGroup>& command_groups() {
-  static const std::vector<CommandGroup> groups = {
-      {"Run and explain", {run_command(), why_command(), draw_command(), diff_command()}},
-      {"Verify",
-       {check_command(), test_command(), lint_command(), sweep_command(), verify_command()}},
-      {"Fix and reduce", {fix_command(), reduce_command()}},
-      {"Real hangs", {diagnose_command(), compare_command()}},
-      {"Write scenarios",
-       {record_command(), new_command(), import_command(), opt_command(), schema_command()}},
-      {"Help", {completion_command(), help_command()}},
-  };
-  return groups;
+  static const std::vector<CommandGroup> kGroups = [] {
+    std::vector<CommandGroup> groups;
+#define GROUP(title) groups.push_back({title, {}});
+#define COMMAND(name) groups.back().commands.push_back(name##_command());
+#include "app/commands/commands.def"
+#undef COMMAND
+#undef GROUP
+    return groups;
+  }();
+  return kGroups;
 }
 
 std::vector<const Command*> all_commands() {

@@ -25,9 +25,4 @@ const Command* find_command(const std::string& name);
 /// Returns the program itself, as --help without a command describes it.
 Command main_command();
 
-// Return the commands `help` and `completion`. These two describe all other commands, and are
-// therefore not in app/commands.
-Command help_command();
-Command completion_command();
-
 }  // namespace pipesim::app

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "viz/report/words.hpp"
+
 namespace pipesim::app {
 namespace {
 
@@ -16,25 +18,7 @@ constexpr std::size_t kMaxNameWidth = 24;
 }  // namespace
 
 std::string wrapped(const std::string& head, std::string_view text, std::size_t indent) {
-  std::string result = head;
-  std::size_t column = head.size();
-  bool is_first = true;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (!is_first && column + 1 + word.size() > kWidth) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (!is_first) {
-      result += ' ';
-      ++column;
-    }
-    result += word;
-    column += word.size();
-    is_first = false;
-  }
-  return result + "\n";
+  return viz::paragraph(head + std::string(text), kWidth, 0, indent);
 }
 
 std::string two_columns(const std::vector<HelpTable>& sections) {

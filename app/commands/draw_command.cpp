@@ -7,7 +7,6 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/rank_list.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
@@ -204,7 +203,8 @@ Command draw_command() {
               .letter = 'o',
               .value = "FILE",
               .about = "Output file; the extension selects the format: .svg, .png, .pdf or "
-                       ".dot"},
+                       ".dot",
+              .output = true},
              {.name = "ranks",
               .value = "RANKS",
               .about = "Only these ranks, as in 0..3,7, or those of a set or group"},

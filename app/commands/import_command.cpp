@@ -7,37 +7,10 @@
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/input/input_kinds.hpp"
-#include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
-#include "app/output/made_scenario.hpp"
-#include "formats/scenario/schedule_csv.hpp"
-#include "formats/scenario/schedule_reader.hpp"
 
 namespace pipesim::app {
 namespace {
-
-std::string import_schedule(const Arguments& arguments, const std::string& path,
-                            const Console& console) {
-  TextInput input = TextInput::read(path, formats::kMaxScheduleBytes, console);
-  const ScheduleReading reading = {.partial = arguments.has("partial"),
-                                   .lower = arguments.has("lower"),
-                                   .fsdp = arguments.has("fsdp")};
-  const models::Schedule schedule =
-      input.require(read_schedule_file(input.text(), reading, input.diagnostics()));
-  if (!arguments.has("csv")) return formats::pipeline_scenario(schedule, scenario_name_of(path));
-  return formats::write_schedule(schedule);
-}
-
-std::string import_record(const Arguments& arguments, const std::string& path,
-                          const Console& console) {
-  if (!is_foreign_path(path)) {
-    throw InputError(models::Code::kRecordRanks,
-                     fmt::format("'{}' is not a directory; a record is one", path));
-  }
-  const auto job = read_foreign_job(path, console);
-  job->report_findings(console);
-  return job->scenario(arguments.text("rules").value_or(""));
-}
 
 int run_import(const Arguments& arguments, const Console& console) {
   const auto& given = arguments.positional();
@@ -68,12 +41,10 @@ int run_import(const Arguments& arguments, const Console& console) {
   }
   arguments.require("fsdp", "lower");
   const std::string& path = given.back();
-  const auto kinds = import_kinds();
+  const auto kinds = input_kinds();
   const auto kind = std::find_if(kinds.begin(), kinds.end(),
-                                 [&](const ImportKind& each) { return form == each.name; });
-  const std::string result = kind != kinds.end() ? kind->scenario(path, console)
-                             : form == "record"  ? import_record(arguments, path, console)
-                                                 : import_schedule(arguments, path, console);
+                                 [&](const InputKind& each) { return form == each.name; });
+  const std::string result = kind->import(arguments, path, console);
   if (!arguments.has("csv")) require_readable(result, shown_path(path));
   write_or_print(arguments.text("output").value_or("-"), result, console.out);
   return kExitGood;
@@ -82,6 +53,10 @@ int run_import(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 Command import_command() {
+  std::vector<std::string> forms;
+  for (const InputKind& kind : input_kinds()) {
+    if (kind.import != nullptr) forms.emplace_back(kind.name);
+  }
   return {
       .name = "import",
       .about = "Convert a file of another tool to a scenario",
@@ -97,11 +72,13 @@ Command import_command() {
                    {{.name = "output",
                      .letter = 'o',
                      .value = "FILE",
-                     .about = "Write to FILE instead of standard output"}}},
+                     .about = "Write to FILE instead of standard output",
+                     .output = true}}},
                   {"Schedules",
                    {{.name = "csv",
                      .about = "Write a schedule in PyTorch's current notation instead of a "
-                              "scenario"},
+                              "scenario",
+                     .output = true},
                     {.name = "lower",
                      .about = "Add sends and recvs to a compute-only schedule, as PyTorch does"},
                     {.name = "fsdp",
@@ -118,7 +95,7 @@ Command import_command() {
                    "pipesim import record record/ -o job.yaml"},
       .exit_status = "0 success, 2 invalid input or usage, 74 a file could not be read or written",
       .pages = {"docs/reference/schedules.md", "docs/explanation/record.md"},
-      .words = {"torch-schedule", "oneflow-plan", "record"},
+      .words = std::move(forms),
       .run = run_import,
   };
 }

@@ -135,6 +135,7 @@ int run_opt(const Arguments& arguments, const Console& console) {
     return kExitGood;
   }
   const std::string& path = arguments.one_file();
+  require_scenario(arguments.command(), path);
   const auto settings = arguments.settings("set");
   const bool explain_boxing = arguments.has("explain-boxing");
   TextInput passes("--passes", arguments.text("passes").value_or(""), console);

@@ -9,12 +9,16 @@
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/input/input_kinds.hpp"
-#include "app/input/until.hpp"
+#include "app/input/op_query.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 #include "formats/scenario/order_file.hpp"
 #include "models/graph/diagnostics.hpp"
+#include "models/result/memory.hpp"
+#include "models/result/pipeline_report.hpp"
+#include "models/result/simulation.hpp"
+#include "sim/fixed_order.hpp"
 #include "viz/report/table.hpp"
 
 namespace pipesim::app {
@@ -74,6 +78,59 @@ void check_replayed(const Replay& replay, const sim::Outcome& outcome, ScenarioI
   input.fail();
 }
 
+// Runs models::simulate(), at most until `until`. Adds an error to `diagnostics` if `graph` has no
+// such op, or if this run cannot use the fixed order that `options` require. Adds a warning if the
+// run ends before it reaches the op.
+std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
+                                                 const std::optional<Until>& until,
+                                                 sim::RunOptions options,
+                                                 models::Diagnostics& diagnostics) {
+  std::optional<models::Lowered> lowered = models::lower(graph, diagnostics);
+  if (!lowered) return std::nullopt;
+  if (!options.keep_op_times) {
+    const bool has_sizes = models::has_sizes(graph);
+    options.keep_op_times = graph.pipeline.has_value() || has_sizes;
+    if (graph.pipeline && !has_sizes) {
+      options.last_times_of = models::actors_without_compute(*graph.pipeline, *lowered);
+    }
+  }
+  if (until && until->time) options.until = *until->time;
+  std::optional<OpQuery> query;
+  if (until && !until->time) {
+    query = read_op(until->text, graph, "--until", diagnostics);
+    const auto found =
+        query ? find_op(*query, graph, *lowered, "--until", diagnostics) : std::nullopt;
+    if (!found) return std::nullopt;
+    options.until_actor = found->actor;
+    options.until_k = found->k;
+  }
+  const bool only_fixed_order = options.engine == sim::EngineKind::kFixedOrder;
+  if (only_fixed_order) {
+    if (const char* obstacle = sim::fixed_order_obstacle(lowered->plan, options)) {
+      diagnostics.error({}, models::Code::kEngine,
+                        fmt::format("--engine sweep cannot run this: {}", obstacle));
+      return std::nullopt;
+    }
+  }
+  models::Simulation result = models::simulate(graph, std::move(*lowered), options);
+  if (only_fixed_order && !result.outcome.in_fixed_order &&
+      result.outcome.end != sim::RunEnd::kInterrupted) {
+    diagnostics.error({}, models::Code::kEngine, "--engine sweep: this run does not complete")
+        .notes.emplace_back("use '--engine auto' to see how it ends");
+    return std::nullopt;
+  }
+  const sim::ActorId actor = options.until_actor;
+  const bool missed = actor.valid() && result.outcome.end != sim::RunEnd::kInterrupted &&
+                      result.outcome.state.entered(result.lowered.plan, actor) <= options.until_k;
+  if (missed) {
+    diagnostics.warning({}, models::Code::kEngine,
+                        fmt::format("--until: {} is never entered; this is the end of the "
+                                    "whole run",
+                                    op_query_text(*query)));
+  }
+  return result;
+}
+
 std::optional<Until> until_option(const Arguments& arguments) {
   const auto text = arguments.text("until");
   if (!text) return std::nullopt;
@@ -98,22 +155,14 @@ sim::EngineKind engine_option(const Arguments& arguments) {
   return name == "sweep" ? sim::EngineKind::kFixedOrder : sim::EngineKind::kAuto;
 }
 
-int run_run(const Arguments& arguments, const Console& console) {
-  const std::string& path = arguments.one_file();
-  for (const RunKind& kind : run_kinds()) {
-    if (kind.takes(arguments, path)) return kind.run(arguments, console);
-  }
-  require_scenario(path);
-  if (arguments.has("loggops")) {
-    throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",
-                     "names of GOAL files end in .goal");
-  }
+int run_scenario(const Arguments& arguments, const Console& console) {
   arguments.exclude("replay", {"until", "engine", "jitter", "seed"});
   ScenarioFiles files = scenario_files(arguments);
   const std::optional<Until> until = until_option(arguments);
   const sim::Jitter variation = jitter(arguments);
-  Views asked = views(arguments);
-  check_one_standard_input({path, arguments.text("replay").value_or("")});
+  const sim::EngineKind engine = engine_option(arguments);
+  const Views asked = views(arguments);
+  check_one_standard_input({files.path, arguments.text("replay").value_or("")});
 
   const std::optional<Replay> replay = read_replay(arguments, console);
   // Settings on the command line override the settings in the order file.
@@ -122,7 +171,6 @@ int run_run(const Arguments& arguments, const Console& console) {
     files.settings.insert(files.settings.begin(), settings.begin(), settings.end());
   }
   ScenarioInput input(files, console);
-  asked.made_by = made_by(arguments);
   const formats::Scenario scenario = [&] {
     const ProgressLine progress(console);
     return input.read();
@@ -135,14 +183,14 @@ int run_run(const Arguments& arguments, const Console& console) {
     input.fail(models::Code::kNothingToDo, "--schedule: the scenario has no pipeline schedule");
   }
   const bool folds = asked.only_report() && !until && !variation.varies() && !replay &&
-                     engine_option(arguments) == sim::EngineKind::kAuto;
+                     engine == sim::EngineKind::kAuto;
   if (const auto run = folds ? run_folded(scenario.graph, console) : std::nullopt) {
     input.report();
     return show(scenario.graph, *run, input.path(), asked, console);
   }
   const models::Simulation simulation = input.require([&] {
     WatchedRun watched(console);
-    watched.options.engine = engine_option(arguments);
+    watched.options.engine = engine;
     watched.options.jitter = variation;
     watched.options.keep_log = asked.need_log();
     watched.options.keep_op_times = asked.need_timeline();
@@ -155,6 +203,22 @@ int run_run(const Arguments& arguments, const Console& console) {
   if (replay) check_replayed(*replay, simulation.outcome, input);
   input.report();
   return show(scenario.graph, simulation, input.path(), asked, console);
+}
+
+int run_run(const Arguments& arguments, const Console& console) {
+  const std::string& path = arguments.one_file();
+  for (const InputKind& kind : input_kinds()) {
+    const bool is_asked = kind.run_option != nullptr && arguments.has(kind.run_option);
+    if (kind.run != nullptr && (kind.matches(path) || (is_asked && path == "-"))) {
+      return kind.run(arguments, console);
+    }
+  }
+  require_scenario(arguments.command(), path);
+  if (arguments.has("loggops")) {
+    throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",
+                     "names of GOAL files end in .goal");
+  }
+  return run_scenario(arguments, console);
 }
 
 }  // namespace

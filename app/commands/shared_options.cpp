@@ -33,18 +33,22 @@ Option all_waits_option() {
 }
 
 Option dot_option() {
-  return {.name = "dot", .value = "FILE", .about = "Write the wait-for graph for Graphviz"};
+  return {.name = "dot",
+          .value = "FILE",
+          .about = "Write the wait-for graph for Graphviz",
+          .output = true};
 }
 
 Option json_option(const std::string& what) {
-  return {.name = "json", .about = fmt::format("Print {} as JSON", what)};
+  return {.name = "json", .about = fmt::format("Print {} as JSON", what), .output = true};
 }
 
 Option jobs_option() {
   return {.name = "jobs",
           .letter = 'j',
           .value = "N",
-          .about = "Run N at the same time (default: one per core)"};
+          .about = "Run N at the same time (default: one per core)",
+          .output = true};
 }
 
 OptionGroup scenario_options() {
@@ -69,14 +73,8 @@ OptionGroup general_options() {
             .value = "WHEN",
             .about = "When to use colors; NO_COLOR is respected",
             .choices = {"auto", "always", "never"},
-            .otherwise = "auto"}}};
-}
-
-void refuse_goal(const std::string& path, const Arguments& arguments) {
-  if (!is_goal_path(path)) return;
-  throw UsageError(models::Code::kOptionConflict,
-                   fmt::format("'pipesim {}' does not take GOAL files", arguments.command().name),
-                   "use 'pipesim run FILE.goal', with --dot for the wait-for graph");
+            .otherwise = "auto",
+            .output = true}}};
 }
 
 std::string rules_of(const Arguments& arguments, const std::string& path) {
@@ -86,20 +84,8 @@ std::string rules_of(const Arguments& arguments, const std::string& path) {
                    "scenarios do not need it");
 }
 
-// Throws UsageError if `path` is a Python script: `pipesim record` can record a scenario from the
-// script.
-static void refuse_script(const std::string& path) {
-  if (!path.ends_with(".py")) return;
-  throw UsageError(models::Code::kOptionConflict,
-                   fmt::format("'{}' is a Python script, and not a scenario", path),
-                   fmt::format("'pipesim record --ranks 8 {}' runs all its ranks on this machine, "
-                               "and checks them for hangs",
-                               path));
-}
-
 ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path) {
-  refuse_goal(path, arguments);
-  refuse_script(path);
+  require_scenario(arguments.command(), path);
   std::vector<std::string> inputs = arguments.all("patch");
   inputs.push_back(path);
   check_one_standard_input(inputs);
@@ -163,35 +149,48 @@ OptionGroup report_options() {
       "Report",
       {json_option("the report"),
        {.name = "by-class",
-        .about = "With --json: one item of 'ranks' per class of identical ranks"},
+        .about = "With --json: one item of 'ranks' per class of identical ranks",
+        .output = true},
        {.name = "stacks",
         .about =
-            "Print the stack of every host thread in the format of py-spy instead of the report"},
-       {.name = "timeline", .about = "Also print when each stream works and when it waits"},
+            "Print the stack of every host thread in the format of py-spy instead of the report",
+        .output = true},
+       {.name = "timeline",
+        .about = "Also print when each stream works and when it waits",
+        .output = true},
        all_waits_option()}};
 }
 
 OptionGroup report_file_options() {
-  return {
-      "Output files",
-      {{.name = "html", .value = "FILE", .about = "Write a self-contained HTML page"},
-       {.name = "trace",
-        .value = "FILE",
-        .about = "Write a trace for ui.perfetto.dev, as FILE.json or FILE.json.gz; '{rank}' in "
-                 "the name writes one file per rank"},
-       dot_option(),
-       {.name = "log",
-        .value = "FILE",
-        .about = "Write the log of all ranks, with a line before and after each launch ('-' "
-                 "prints it instead of the report)"},
-       {.name = "log-dir", .value = "DIR", .about = "Write the log of each rank to DIR/rank_N.log"},
-       {.name = "schedule",
-        .value = "FILE",
-        .about = "Write the pipeline schedule that ran in PyTorch's CSV format"}}};
+  return {"Output files",
+          {{.name = "html",
+            .value = "FILE",
+            .about = "Write a self-contained HTML page",
+            .output = true},
+           {.name = "trace",
+            .value = "FILE",
+            .about = "Write a trace for ui.perfetto.dev, as FILE.json or FILE.json.gz; '{rank}' in "
+                     "the name writes one file per rank",
+            .output = true},
+           dot_option(),
+           {.name = "log",
+            .value = "FILE",
+            .about = "Write the log of all ranks, with a line before and after each launch ('-' "
+                     "prints it instead of the report)",
+            .output = true},
+           {.name = "log-dir",
+            .value = "DIR",
+            .about = "Write the log of each rank to DIR/rank_N.log",
+            .output = true},
+           {.name = "schedule",
+            .value = "FILE",
+            .about = "Write the pipeline schedule that ran in PyTorch's CSV format",
+            .output = true}}};
 }
 
 Views views(const Arguments& arguments) {
   Views result;
+  result.made_by = made_by(arguments);
   result.json = arguments.has("json");
   result.by_class = arguments.has("by-class");
   if (result.by_class && !result.json) {

@@ -32,7 +32,7 @@ OptionGroup scenario_options();
 OptionGroup general_options();
 
 /// Returns the files and settings of the scenario at `path`: with --patch, --set and --rules.
-/// Throws UsageError, for example for a GOAL file.
+/// Throws UsageError, for example if the file is not a scenario.
 ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path);
 
 /// The same as scenario_files(arguments, path), for the only positional argument.
@@ -40,9 +40,6 @@ ScenarioFiles scenario_files(const Arguments& arguments);
 
 /// Returns the value of --rules, or an empty string. Throws UsageError if `path` is not a record.
 std::string rules_of(const Arguments& arguments, const std::string& path);
-
-/// Throws UsageError if `path` is a GOAL file.
-void refuse_goal(const std::string& path, const Arguments& arguments);
 
 /// Returns --format, for commands that find problems in files.
 Option format_option();

@@ -1,9 +1,13 @@
 // Only this list and the list of commands include features.
 #include "app/input/input_kinds.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
+
+#include "app/input/schedule_input.hpp"
+#include "app/output/files.hpp"
 
 #include "features/algorithm/algorithm_input.hpp"
 #include "features/diagnose/dumps_input.hpp"
@@ -15,51 +19,71 @@
 namespace pipesim::app {
 namespace {
 
-struct ForeignKind {
-  bool (*matches)(const std::string& path);
-  std::unique_ptr<const ForeignJob> (*read)(const std::string& path, const Console& console);
-};
+constexpr std::array kInputKinds = std::to_array<InputKind>({
+    {.name = "torch-schedule", .matches = is_schedule_path, .import = import_schedule},
+    {.name = "oneflow-plan", .import = import_oneflow_plan},
+    {.name = "record", .matches = has_record, .job = read_record_job, .import = import_record},
+    {.name = "dumps", .matches = has_dumps, .job = read_dumped_job},
+    {.name = "goal",
+     .matches = is_goal_path,
+     .run = run_goal,
+     .run_option = "loggops",
+     .refusal = "'pipesim {command}' does not take GOAL files",
+     .instead = "use 'pipesim run FILE.goal', with --dot for the wait-for graph"},
+    {.name = "algorithm",
+     .matches = is_algorithm,
+     .refusal = "'{path}' is a collective algorithm, not a scenario",
+     .instead = "'pipesim verify' checks collective algorithms",
+     .code = models::Code::kArguments},
+    {.name = "script",
+     .matches = [](const std::string& path) { return path.ends_with(".py"); },
+     .refusal = "'{path}' is a Python script, and not a scenario",
+     .instead = "'pipesim record --ranks 8 {path}' runs all its ranks on this machine, and checks "
+                "them for hangs"},
+});
 
-constexpr std::array<ForeignKind, 2> kForeignKinds = {{
-    {has_record, read_record_job},
-    {has_dumps, read_dumped_job},
-}};
-
-constexpr std::array<ImportKind, 1> kImportKinds = {{{"oneflow-plan", oneflow_scenario}}};
-
-constexpr std::array<RunKind, 1> kRunKinds = {{{takes_goal, run_goal}}};
-
-const ForeignKind* foreign_kind_of(const std::string& path) {
-  for (const ForeignKind& kind : kForeignKinds) {
-    if (kind.matches(path)) return &kind;
-  }
-  return nullptr;
+// Returns the kind of the input at `path`; null for a scenario.
+const InputKind* kind_of(const std::string& path) {
+  const bool is_job = is_foreign_path(path);
+  const auto* const found =
+      std::find_if(kInputKinds.begin(), kInputKinds.end(), [&](const InputKind& kind) {
+        const bool may_match = kind.matches != nullptr && (kind.job != nullptr) == is_job;
+        return may_match && kind.matches(path);
+      });
+  return found == kInputKinds.end() ? nullptr : found;
 }
 
 }  // namespace
 
+std::span<const InputKind> input_kinds() { return kInputKinds; }
+
 bool is_foreign_path(const std::string& path) { return is_record_path(path); }
 
 bool has_foreign_job(const std::string& path) {
-  return is_foreign_path(path) && foreign_kind_of(path) != nullptr;
+  const InputKind* kind = kind_of(path);
+  return kind != nullptr && kind->job != nullptr;
 }
 
 std::unique_ptr<const ForeignJob> read_foreign_job(const std::string& path,
                                                    const Console& console) {
-  const ForeignKind* kind = foreign_kind_of(path);
-  if (kind == nullptr) {
+  const InputKind* kind = kind_of(path);
+  if (kind == nullptr || kind->job == nullptr) {
     throw InputError(models::Code::kRecordRanks,
                      fmt::format("'{}' is a directory without {}: expected a record written by "
                                  "'pipesim record', or Flight Recorder dumps",
                                  path, formats::kRecordFile));
   }
-  return kind->read(path, console);
+  return kind->job(path, console);
 }
 
-std::span<const ImportKind> import_kinds() { return kImportKinds; }
-
-std::span<const RunKind> run_kinds() { return kRunKinds; }
-
-void require_scenario(const std::string& path) { refuse_algorithm(path); }
+void require_scenario(const Command& command, const std::string& path) {
+  const InputKind* kind = kind_of(path);
+  if (kind == nullptr || kind->refusal == nullptr) return;
+  const auto filled = [&](const char* text) {
+    return fmt::format(fmt::runtime(text), fmt::arg("command", command.name),
+                       fmt::arg("path", shown_path(path)));
+  };
+  throw UsageError(kind->code, filled(kind->refusal), filled(kind->instead));
+}
 
 }  // namespace pipesim::app

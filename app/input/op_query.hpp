@@ -1,4 +1,4 @@
-// Op named by the user on the command line.
+// Ops and times that the user names on the command line.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/lowering.hpp"
 #include "sim/ids.hpp"
+#include "sim/time.hpp"
 
 namespace pipesim::app {
 
@@ -43,5 +44,15 @@ struct FoundOp {
 std::optional<FoundOp> find_op(const OpQuery& query, const models::TaskGraph& graph,
                                const models::Lowered& lowered, std::string_view who,
                                models::Diagnostics& diagnostics);
+
+/// A time, or the moment at which a host thread enters an op.
+struct Until {
+  std::string text;               // as the user wrote it
+  std::optional<sim::Time> time;  // nullopt: the text names an op, see read_op()
+};
+
+/// Reads a time such as "12ms"; any other text names an op. Returns nullopt for an empty text or a
+/// number without a unit.
+std::optional<Until> parse_until(const std::string& text);
 
 }  // namespace pipesim::app

@@ -1,4 +1,4 @@
-// The scenario of a command: its file, patches that change it, and settings.
+// Scenarios of commands: their files, patches that change them, and settings.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/input/foreign_job.hpp"
+#include "app/input/input_kinds.hpp"
 #include "app/input/text_input.hpp"
 #include "app/output/console.hpp"
 #include "formats/scenario/scenario.hpp"
@@ -22,9 +22,6 @@ struct ScenarioFiles {
   // Rules of a record: "gloo", "nccl", or empty for the backends in its script.
   std::string rules{};
 };
-
-/// Whether `path` is named like a GOAL file. GOAL files are not scenarios.
-bool is_goal_path(const std::string& path);
 
 /// Reads a scenario or a pipeline schedule. The name of the file selects the format. Cuts a file
 /// that is too large at one byte more than the format's limit. A record is read as its scenario
@@ -76,5 +73,17 @@ class ScenarioInput : public TextInput {
   bool is_schedule_ = false;
   std::vector<formats::Setting> settings_;
 };
+
+/// Returns the files of `paths` in the given order, without duplicates. For a folder, returns all
+/// scenarios below it, sorted by path: files `*.yaml` and `*.yml` with a line that begins with
+/// `schema:`. Skips hidden files and folders. The folder of a record is one scenario. Without
+/// paths, uses the folder `scenarios` if it exists, else the current one. Throws FileError if a
+/// folder cannot be read. Does not open the files in `paths`.
+std::vector<std::string> scenario_paths(const std::vector<std::string>& paths);
+
+/// Throws InputError if `text`, a scenario made from `source`, cannot be read or lowered. A file of
+/// another tool can contain contradictions that its reader cannot detect. Called before anything is
+/// written.
+void require_readable(const std::string& text, const std::string& source);
 
 }  // namespace pipesim::app

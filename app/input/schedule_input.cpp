@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/input/text_input.hpp"
 #include "formats/scenario/schedule_csv.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "models/characters.hpp"
@@ -23,6 +24,17 @@ std::string scenario_name_of(const std::string& path) {
   return name;
 }
 
+namespace {
+
+/// Interpretation of a schedule file, and passes that add to it.
+struct ScheduleReading {
+  bool partial = false;  // the file has the last actions of a longer schedule, see models::Schedule
+  bool lower = false;    // add sends and recvs as PyTorch does
+  bool fsdp = false;     // add FSDP's actions, before sends and recvs
+};
+
+// Reads a schedule. Adds mistakes to `diagnostics`. A schedule to which sends and recvs cannot be
+// added is a mistake, also without `reading.lower`.
 std::optional<Schedule> read_schedule_file(const std::string& text, ScheduleReading reading,
                                            Diagnostics& diagnostics) {
   if (text.size() > formats::kMaxScheduleBytes) {
@@ -40,11 +52,25 @@ std::optional<Schedule> read_schedule_file(const std::string& text, ScheduleRead
   return reading.lower || reading.fsdp ? std::move(lowered) : std::move(schedule);
 }
 
+}  // namespace
+
 std::optional<std::string> scenario_of_schedule(const std::string& text, const std::string& path,
                                                 Diagnostics& diagnostics) {
   const auto schedule = read_schedule_file(text, {}, diagnostics);
   if (!schedule) return std::nullopt;
   return formats::pipeline_scenario(*schedule, scenario_name_of(path));
+}
+
+std::string import_schedule(const Arguments& arguments, const std::string& path,
+                            const Console& console) {
+  TextInput input = TextInput::read(path, formats::kMaxScheduleBytes, console);
+  const ScheduleReading reading = {.partial = arguments.has("partial"),
+                                   .lower = arguments.has("lower"),
+                                   .fsdp = arguments.has("fsdp")};
+  const Schedule schedule =
+      input.require(read_schedule_file(input.text(), reading, input.diagnostics()));
+  if (!arguments.has("csv")) return formats::pipeline_scenario(schedule, scenario_name_of(path));
+  return formats::write_schedule(schedule);
 }
 
 }  // namespace pipesim::app

@@ -8,7 +8,6 @@
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
 #include "app/output/trace_files.hpp"
-#include "app/version.hpp"
 #include "formats/scenario/schedule_csv.hpp"
 #include "models/result/memory.hpp"
 #include "models/result/pipeline_report.hpp"
@@ -16,7 +15,6 @@
 #include "models/result/timeline.hpp"
 #include "viz/page/html_page.hpp"
 #include "viz/pictures/wait_for_dot.hpp"
-#include "viz/report/command_text.hpp"
 #include "viz/report/json_report.hpp"
 #include "viz/report/run_log.hpp"
 #include "viz/report/stack_dump.hpp"
@@ -110,35 +108,6 @@ std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& sim
   picture.dark = style.dark;
   picture.made_by = style.made_by;
   return viz::wait_for_drawing(picture, format);
-}
-
-std::string made_by(const Arguments& arguments) {
-  static const std::vector<std::string> written = {
-      "output",   "html",   "dot",      "draw",  "wait-for", "trace",      "log",
-      "log-dir",  "csv",    "plot",     "json",  "by-class", "junit",      "order",
-      "schedule", "stacks", "timeline", "color", "jobs",     "as-scenario"};
-  constexpr std::size_t kMaxLength = 300;  // a shell expands dumps/* to a long list
-  std::string text = viz::command_line_text(arguments.words_without(written));
-  if (text.size() > kMaxLength) text = text.substr(0, text.rfind(' ', kMaxLength)) + " ...";
-  return fmt::format("pipesim {}: {}", version(), text);
-}
-
-std::string last_line(std::string_view made_by, const Console& console) {
-  return viz::paragraph(models::printable(made_by), console.out_columns, 0, 2);
-}
-
-std::string last_line(const Arguments& arguments, const Console& console) {
-  return last_line(made_by(arguments), console);
-}
-
-void print_report(const Arguments& arguments, const Console& console,
-                  const std::function<std::string()>& data,
-                  const std::function<std::string(const viz::TextOptions&)>& text) {
-  if (arguments.has("json")) {
-    console.out << data();
-  } else {
-    console.out << text({console.out_colour, console.out_columns}) << last_line(arguments, console);
-  }
 }
 
 int exit_code(const models::Explanation& explanation) {

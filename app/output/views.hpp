@@ -1,15 +1,14 @@
 // Views of the end of a run.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "app/command.hpp"
 #include "app/output/console.hpp"
+#include "app/output/report.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/result/folded_run.hpp"
 #include "models/result/simulation.hpp"
@@ -46,20 +45,6 @@ struct Views {
   bool need_log() const { return log_path || log_folder; }
   bool need_timeline() const { return timeline || trace_path || html_path; }
 };
-
-/// Returns the version and the command line: "pipesim 0.1: pipesim run a.yaml --set acc=2". Omits
-/// options that only select the outputs.
-std::string made_by(const Arguments& arguments);
-
-/// Returns made_by() as the last line of a text report.
-std::string last_line(std::string_view made_by, const Console& console);
-std::string last_line(const Arguments& arguments, const Console& console);
-
-/// Prints the result of a command: `data` for --json, else `text`, with made_by() as the last line.
-/// Calls only the function whose result it prints.
-void print_report(const Arguments& arguments, const Console& console,
-                  const std::function<std::string()>& data,
-                  const std::function<std::string(const viz::TextOptions&)>& text);
 
 /// Writes the outputs in `views`. `shown_path` is the path of the scenario's file. Returns the exit
 /// status of the run. Throws FileError.

@@ -55,11 +55,4 @@ bool is_algorithm(const std::string& path) {
          file_contains(path, "\"gpus\"", formats::kMaxAlgorithmBytes);
 }
 
-void refuse_algorithm(const std::string& path) {
-  if (!is_algorithm(path)) return;
-  throw UsageError(models::Code::kArguments,
-                   fmt::format("'{}' is a collective algorithm, not a scenario", shown_path(path)),
-                   "'pipesim verify' checks collective algorithms");
-}
-
 }  // namespace pipesim::app

@@ -19,7 +19,4 @@ std::optional<std::uint32_t> connection_slots(const Arguments& arguments);
 /// MSCCL++. Throws FileError.
 bool is_algorithm(const std::string& path);
 
-/// Throws UsageError if `path`, an input of a command for scenarios, is a collective algorithm.
-void refuse_algorithm(const std::string& path);
-
 }  // namespace pipesim::app

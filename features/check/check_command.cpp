@@ -475,11 +475,13 @@ Command check_command() {
                    {{.name = "order",
                      .value = "FILE",
                      .about = "Write the interleaving that hangs, for 'pipesim run --replay' ('-' "
-                              "prints it)"},
+                              "prints it)",
+                     .output = true},
                     {.name = "html",
                      .value = "FILE",
                      .about = "Write a page with the answer of each reading and the interleaving, "
-                              "step by step"},
+                              "step by step",
+                     .output = true},
                     dot_option()}},
                   general_options()},
       .examples = {"pipesim check scenarios/swin_2x2x2.yaml --states 10000",

@@ -10,9 +10,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/rank_list.hpp"
 #include "app/output/files.hpp"
-#include "app/output/made_scenario.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 #include "models/result/simulation.hpp"
@@ -374,14 +372,20 @@ OptionGroup launch_log_options() {
 }
 
 OptionGroup output_options() {
-  return {
-      "Output files",
-      {dot_option(),
-       {.name = "draw", .value = "FILE", .about = "Draw the wait-for graph, as .svg, .png or .pdf"},
-       {.name = "html", .value = "FILE", .about = "Write a page to open in a browser"},
-       {.name = "as-scenario",
-        .value = "FILE",
-        .about = "Write a scenario that hangs in the same way (not from boxing logs)"}}};
+  return {"Output files",
+          {dot_option(),
+           {.name = "draw",
+            .value = "FILE",
+            .about = "Draw the wait-for graph, as .svg, .png or .pdf",
+            .output = true},
+           {.name = "html",
+            .value = "FILE",
+            .about = "Write a page to open in a browser",
+            .output = true},
+           {.name = "as-scenario",
+            .value = "FILE",
+            .about = "Write a scenario that hangs in the same way (not from boxing logs)",
+            .output = true}}};
 }
 
 }  // namespace

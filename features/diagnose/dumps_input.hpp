@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "app/input/foreign_job.hpp"
+#include "app/input/input_kinds.hpp"
 #include "app/output/console.hpp"
 
 namespace pipesim::app {

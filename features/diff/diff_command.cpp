@@ -70,7 +70,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
                      fmt::format("'pipesim diff' takes one file or two, found {}", files.size()),
                      "write 'pipesim diff A [B] [options]'");
   }
-  for (const std::string& path : files) require_scenario(path);
+  for (const std::string& path : files) require_scenario(arguments.command(), path);
   const auto html_path = arguments.output_file("html");
   const auto settings_of_side = [&](const char* option) {
     Settings all = arguments.settings("set");
@@ -151,7 +151,8 @@ Command diff_command() {
                    {json_option("the differences"),
                     {.name = "html",
                      .value = "FILE",
-                     .about = "Write a page with both sides beside each other"},
+                     .about = "Write a page with both sides beside each other",
+                     .output = true},
                     {.name = "all", .about = "List everything, also what long lists leave out"}}},
                   general_options()},
       .examples = {"pipesim diff scenarios/swin_2x2x2.yaml --set-b acc=2",

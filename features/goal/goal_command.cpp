@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "app/exit_codes.hpp"
-#include "app/input/scenario_input.hpp"
 #include "app/input/text_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -96,8 +95,9 @@ std::string read_loggops(const std::string& text, sim::LogGopsParameters& parame
   return {};
 }
 
-bool takes_goal(const Arguments& arguments, const std::string& path) {
-  return is_goal_path(path) || (path == "-" && arguments.has("loggops"));
+bool is_goal_path(const std::string& path) {
+  constexpr std::string_view kExtension = ".goal";
+  return path.size() > kExtension.size() && path.ends_with(kExtension);
 }
 
 int run_goal(const Arguments& arguments, const Console& console) {

@@ -8,7 +8,6 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/scenario_files.hpp"
 #include "app/output/files.hpp"
 #include "app/output/views.hpp"
 #include "viz/report/annotations.hpp"

@@ -8,7 +8,8 @@
 
 namespace pipesim::app {
 
-std::string oneflow_scenario(const std::string& path, const Console& console) {
+std::string import_oneflow_plan(const Arguments& /*arguments*/, const std::string& path,
+                                const Console& console) {
   TextInput input = TextInput::read(path, formats::kMaxPlanBytes, console);
   if (input.text().size() > formats::kMaxPlanBytes) {
     input.fail(models::Code::kLimit, "larger than a plan dump of 512 MiB");

@@ -3,12 +3,14 @@
 
 #include <string>
 
+#include "app/command.hpp"
 #include "app/output/console.hpp"
 
 namespace pipesim::app {
 
 /// Returns the scenario of the plan in the file at `path`, as OneFlow dumps it (job_NAME_plan).
 /// Throws FileError and ReportedMistakes.
-std::string oneflow_scenario(const std::string& path, const Console& console);
+std::string import_oneflow_plan(const Arguments& arguments, const std::string& path,
+                                const Console& console);
 
 }  // namespace pipesim::app

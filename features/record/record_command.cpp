@@ -144,7 +144,11 @@ OptionGroup recording_options() {
        {.name = "seconds",
         .value = "N",
         .about = "End the recording after N seconds without progress"},
-       {.name = "output", .letter = 'o', .value = "DIR", .about = "Keep the record"},
+       {.name = "output",
+        .letter = 'o',
+        .value = "DIR",
+        .about = "Keep the record",
+        .output = true},
        {.name = "only-record", .about = "Do not check the record"},
        {.name = "all-output", .about = "Show the output of all ranks, not only of rank 0"}}};
 }

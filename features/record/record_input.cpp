@@ -105,6 +105,17 @@ RecordInput::RecordInput(std::string path, models::Record record, std::vector<st
       record_(std::make_shared<models::Record>(std::move(record))),
       basis_(std::move(basis)) {}
 
+std::string import_record(const Arguments& arguments, const std::string& path,
+                          const Console& console) {
+  if (!is_record_path(path)) {
+    throw InputError(models::Code::kRecordRanks,
+                     fmt::format("'{}' is not a directory; a record is one", path));
+  }
+  const auto job = read_foreign_job(path, console);
+  job->report_findings(console);
+  return job->scenario(arguments.text("rules").value_or(""));
+}
+
 std::unique_ptr<const ForeignJob> read_record_job(const std::string& path, const Console& console) {
   return std::make_unique<RecordInput>(path, console);
 }

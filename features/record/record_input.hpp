@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/input/foreign_job.hpp"
+#include "app/input/input_kinds.hpp"
 #include "app/output/console.hpp"
 #include "models/graph/task_graph.hpp"
 
@@ -58,6 +58,10 @@ class RecordInput : public ForeignJob {
   std::shared_ptr<const models::Record> record_;
   std::vector<std::string> basis_;  // assumptions of the verdict, as sentences
 };
+
+/// Returns the scenario of the record in the folder `path`, for `pipesim import record`.
+std::string import_record(const Arguments& arguments, const std::string& path,
+                          const Console& console);
 
 /// Reads a record as a job; see RecordInput.
 std::unique_ptr<const ForeignJob> read_record_job(const std::string& path, const Console& console);

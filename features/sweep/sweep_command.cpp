@@ -572,7 +572,7 @@ int run_sweep(const Arguments& arguments, const Console& console) {
     return merge(paths, files, console);
   }
   const std::string& path = arguments.one_file();
-  refuse_goal(path, arguments);
+  require_scenario(arguments.command(), path);
   Sweep sweep;
   sweep.settings = arguments.settings("set");
   sweep.grid = grid_option(arguments);
@@ -634,28 +634,32 @@ Command sweep_command() {
            "which ways, and how long the others take. The shards of a sweep can run on "
            "many machines.",
            kScenarioFileNote},
-      .options = {options_of_runs(),
-                  {"Shards",
-                   {{.name = "output",
-                     .letter = 'o',
-                     .value = "FILE",
-                     .about = "Keep runs in FILE as they end; the same command resumes from there. "
-                              "'{shard}' in the name is the number of the shard"},
-                    {.name = "shard",
-                     .value = "I/N",
-                     .about = "Run only part I of N; 'auto' asks MPI or Slurm"},
-                    {.name = "merge",
-                     .about = "Merge the outputs of all shards, which are given as FILE..."}}},
-                  {"Results",
-                   {json_option("the result"),
-                    {.name = "csv",
-                     .value = "FILE",
-                     .about = "Write a row per run ('-' prints that instead)"},
-                    {.name = "plot", .value = "FILE", .about = "Plot the result as SVG"},
-                    {.name = "html",
-                     .value = "FILE",
-                     .about = "Write a page with the table, the plot and what hangs"}}},
-                  general_options()},
+      .options =
+          {options_of_runs(),
+           {"Shards",
+            {{.name = "output",
+              .letter = 'o',
+              .value = "FILE",
+              .about = "Keep runs in FILE as they end; the same command resumes from there. "
+                       "'{shard}' in the name is the number of the shard",
+              .output = true},
+             {.name = "shard",
+              .value = "I/N",
+              .about = "Run only part I of N; 'auto' asks MPI or Slurm"},
+             {.name = "merge",
+              .about = "Merge the outputs of all shards, which are given as FILE..."}}},
+           {"Results",
+            {json_option("the result"),
+             {.name = "csv",
+              .value = "FILE",
+              .about = "Write a row per run ('-' prints that instead)",
+              .output = true},
+             {.name = "plot", .value = "FILE", .about = "Plot the result as SVG", .output = true},
+             {.name = "html",
+              .value = "FILE",
+              .about = "Write a page with the table, the plot and what hangs",
+              .output = true}}},
+           general_options()},
       .examples = {"pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=1..8",
                    "pipesim sweep job.yaml --vary acc=1..8 --vary jitter=0,10% --seeds 400",
                    "pipesim sweep job.yaml --vary buffers=forward,backward --plot a.svg",

@@ -11,7 +11,6 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/scenario_files.hpp"
 #include "app/output/files.hpp"
 #include "app/output/views.hpp"
 #include "app/workers.hpp"
@@ -420,7 +419,8 @@ Command test_command() {
                   {"Report",
                    {{.name = "junit",
                      .value = "FILE",
-                     .about = "Write the results as JUnit XML ('-' prints that instead)"},
+                     .about = "Write the results as JUnit XML ('-' prints that instead)",
+                     .output = true},
                     format_option(),
                     {.name = "quiet", .letter = 'q', .about = "Do not list the tests that pass"}}},
                   general_options()},

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/input/op_query.hpp"
-#include "app/input/until.hpp"
 #include "formats/document/expression.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "models/layers/pass_pipeline.hpp"

@@ -14,7 +14,7 @@ GOOD = {
     "sim/engine/engine.cpp": '#include "sim/time.hpp"\n#include <vector>\n',
     "models/graph/graph.hpp": '#pragma once\n#include "sim/time.hpp"\n',
     "formats/document/yaml.cpp": '#include "models/graph/graph.hpp"\n#include <yaml-cpp/yaml.h>\n',
-    "app/cli/main.cpp": '#include "features/fix/fix.hpp"\n',
+    "app/input/input_kinds.cpp": '#include "features/fix/fix.hpp"\n',
     "features/check/check.hpp": '#pragma once\n#include "models/graph/graph.hpp"\n',
     "features/fix/fix.hpp": '#pragma once\n#include "features/check/check.hpp"\n',
     "tests/twin/spec.hpp": "#pragma once\n#include <vector>\n",
