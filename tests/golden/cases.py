@@ -117,6 +117,16 @@ def without(value, path):
         del value[keys[-1]]
 
 
+def excerpt(line, at):
+    """Returns the lines in which an error shows a line of ASCII, and a caret below the place."""
+    before = after = ""
+    if len(line) > 72 and at > 36:
+        line, at, before = line[at - 36 :], 36, "..."
+    if len(line) > 72:
+        line, after = line[:72], "..."
+    return [f"  {before}{line}{after}", " " * (2 + len(before) + at) + "^"]
+
+
 def short_errors(text, folder):
     """Leaves out what an error repeats: the line of the file in `folder` at its place with a caret
     below the column, and the help that only names its code. An error without help gets a remark.
@@ -132,7 +142,7 @@ def short_errors(text, folder):
         if found["file"] and (folder / found["file"]).is_file():
             source = (folder / found["file"]).read_text(encoding="utf-8", errors="surrogateescape")
             line = (source.split("\n") + [""] * int(found["line"]))[int(found["line"]) - 1]
-            if details[:2] == ["  " + line, " " * (int(found["column"]) + 1) + "^"]:
+            if details[:2] == excerpt(line, int(found["column"]) - 1):
                 details = details[2:]
         if not any(line.startswith("  help: ") for line in details):
             details.append("  (no help)")

@@ -606,6 +606,7 @@ class CommandLine(unittest.TestCase):
         )  # fmt: skip
         while not all((out / f"rank{r}.jsonl").exists() for r in (0, 1)):
             self.assertIsNone(process.poll())
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
         self.assertEqual(130, process.returncode, said)
