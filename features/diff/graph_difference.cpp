@@ -1,5 +1,5 @@
-// Describes every template as a list of keys and values, and compares the lists. New members of the
-// task graph need a description here to be compared.
+// Describes every template as a list of keys and values, and compares the lists. The rows of a
+// struct describe its members, see models/graph/fields.hpp.
 #include "features/diff/graph_difference.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "models/graph/actor_kinds.hpp"
+#include "models/graph/parts.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -30,12 +30,17 @@ KeyValue number(std::int64_t value, Unit unit = Unit::kNumber) {
   return result;
 }
 
-// Formats a list of tensors, independent of their order in the file.
-KeyValue tensors(ShortList<std::string> names) {
-  std::sort(names.begin(), names.end());
+std::string listed(const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return text(list.empty() ? "none" : list);
+  return list;
+}
+
+// Formats a list of tensors, independent of their order in the file.
+KeyValue tensors(const ShortList<std::string>& tensors) {
+  std::vector<std::string> names(tensors.begin(), tensors.end());
+  std::sort(names.begin(), names.end());
+  return text(names.empty() ? "none" : listed(names));
 }
 
 KeyValue ranks(const RankSet& set) {
@@ -58,21 +63,6 @@ KeyValue numbers(const Expr& expr, const RankSet& on, Unit unit = Unit::kNumber)
   result.unit = unit;
   result.numbers.assign(by_value.begin(), by_value.end());
   return result;
-}
-
-template <typename Items>
-std::string name_in(const Items& items, std::uint32_t index) {
-  return index == kNoIndex ? std::string("its own") : items[index].name;
-}
-
-const char* nccl_mode_text(NcclMode mode) {
-  constexpr std::array<const char*, 3> kNames = {"contract", "real", "cold"};
-  return kNames[static_cast<std::size_t>(mode)];
-}
-
-std::string algorithm_text(const std::optional<Algorithm>& algorithm) {
-  constexpr std::array<const char*, 3> kNames = {"ring", "tree", "direct"};
-  return algorithm ? kNames[static_cast<std::size_t>(*algorithm)] : "";
 }
 
 /// A template as text.
@@ -104,27 +94,13 @@ class Describer {
       keys.emplace_back("backend", text(graph_.process_groups.backend));
     }
     if (graph_.process_groups.device_id) keys.emplace_back("device_id", truth(true));
-    keys.emplace_back("reading", text(nccl_mode_text(graph_.nccl_mode)));
+    keys.emplace_back("reading", text(std::string(nccl_mode_name(graph_.nccl_mode))));
     keys.emplace_back("defaults launch_queue", numbers(graph_.launch_queue, all_));
-    keys.emplace_back("communicators creation", init(graph_.init));
-    if (graph_.interface != kNoIndex) {
-      keys.emplace_back("communicators interface",
-                        text(graph_.cluster->interfaces[graph_.interface].name));
-    }
-    keys.emplace_back("device hardware_queues", numbers(graph_.hardware_queues(), all_));
-    keys.emplace_back("device resident", numbers(graph_.device.resident, all_));
-    keys.emplace_back("device sms", numbers(graph_.device.sms, all_));
-    keys.emplace_back("device launch_queue", numbers(graph_.device.launch_queue, all_));
-    keys.emplace_back("device launch_order", text(launch_order_name(graph_.device.order)));
-    keys.emplace_back("device vendor",
-                      text(graph_.device.vendor == Vendor::kAmd ? "amd" : "nvidia"));
-    const TimeoutRules& timeouts = graph_.timeouts;
-    keys.emplace_back("guards watchdog", number(timeouts.watchdog_ns, Unit::kTime));
-    keys.emplace_back("guards poll", number(timeouts.poll_ns, Unit::kTime));
-    keys.emplace_back("guards heartbeat", number(timeouts.heartbeat_ns, Unit::kTime));
-    keys.emplace_back("guards store", number(timeouts.store_ns, Unit::kTime));
-    keys.emplace_back("guards launcher", number(timeouts.launcher_ns, Unit::kTime));
-    keys.emplace_back("guards launcher_ends", text(timeouts.launcher_ends_job ? "job" : "host"));
+    add(fields_of(graph_.init, all_), "communicators ", keys);
+    DeviceRule device = graph_.device;
+    device.hardware_queues = graph_.hardware_queues();
+    add(fields_of(device, all_), "device ", keys);
+    add(fields_of(graph_.timeouts, all_), "guards ", keys);
     if (graph_.cluster) add_cluster(*graph_.cluster, keys);
     add_faults(keys);
     if (graph_.pipeline) add_memory(*graph_.pipeline, keys);
@@ -139,16 +115,12 @@ class Describer {
       result.push_back({"thread", thread.name, thread.place, {{"order", text(order)}}});
     }
     for (const StreamTemplate& stream : graph_.streams) {
-      result.push_back({"stream",
-                        stream.name,
-                        stream.place,
-                        {{"thread", text(name_in(graph_.threads, stream.thread))},
-                         {"launch_queue", numbers(stream.launch_queue, all_)},
-                         {"device", number(stream.device)},
-                         {"host", truth(stream.on_host)}}});
+      result.push_back({"stream", stream.name, stream.place, fields_of(stream, all_)});
     }
     for (const CommunicatorTemplate& item : graph_.communicators) {
-      result.push_back(of_communicator(item));
+      Keys keys = fields_of(item, all_);
+      add(fields_of(item.init, all_), "", keys);
+      result.push_back({"communicator", item.name, item.place, std::move(keys)});
     }
     for (const ActorTemplate& actor : graph_.actors) result.push_back(of_actor(actor));
     return result;
@@ -162,10 +134,71 @@ class Describer {
   }
 
  private:
-  // Formats an init rule. Without a stated rule, init depends on the reading and the kind of call.
-  static KeyValue init(const InitRule& rule) {
-    const char* when = rule.at_first_use ? "first_use" : rule.said ? "start" : "by default";
-    return text(when + std::string(rule.waits_for_device ? ", waits for the device" : ""));
+  // Returns each member of `part` under the key of its row. `on` are the ranks on which its
+  // expressions have values.
+  template <typename T>
+  Keys fields_of(const T& part, const RankSet& on) const {
+    Keys keys;
+    for (const Field<T>& field : kFields<T>) {
+      visit_member(field, part, [&](const auto& member) {
+        std::optional<KeyValue> value;
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, std::uint32_t>) {
+          value = value_of_index(field.value, field.otherwise, member);
+        } else {
+          value = value_of(field.value, member, on);
+        }
+        if (value) keys.emplace_back(field.name, std::move(*value));
+      });
+    }
+    return keys;
+  }
+
+  // Adds `more`, with `prefix` before its keys.
+  static void add(Keys more, const std::string& prefix, Keys& keys) {
+    for (auto& [key, value] : more) keys.emplace_back(prefix + key, std::move(value));
+  }
+
+  using Traits = const FieldTraits&;
+  using Value = std::optional<KeyValue>;
+
+  static Unit unit_of(Traits traits) {
+    if (traits.unit == models::Unit::kNumber) return Unit::kNumber;
+    return traits.unit == models::Unit::kTime ? Unit::kTime : Unit::kBytes;
+  }
+
+  // Return the value of a member; nullopt if the member says nothing.
+  static Value value_of(Traits, bool member, const RankSet&) { return truth(member); }
+  static Value value_of(Traits traits, std::int64_t member, const RankSet&) {
+    return number(member, unit_of(traits));
+  }
+  static Value value_of(Traits traits, std::optional<std::int64_t> member, const RankSet&) {
+    return member ? Value(number(*member, unit_of(traits))) : std::nullopt;
+  }
+  Value value_of_index(Traits traits, std::string_view otherwise, std::uint32_t member) const {
+    if (traits.to == To::kNothing) return number(member);
+    if (member != kNoIndex) return text(name_of(graph_, traits.to, member));
+    if (traits.type.ends_with("|~")) return text("~");
+    if (otherwise.empty() || otherwise == kRequired) return std::nullopt;
+    return text(std::string(otherwise.substr(0, otherwise.find(','))));  // "its own, `nccl NAME`"
+  }
+  Value value_of(Traits traits, std::span<const std::uint32_t> members, const RankSet&) const {
+    std::vector<std::string> names;
+    for (const std::uint32_t index : members) names.push_back(name_of(graph_, traits.to, index));
+    return text(listed(names));
+  }
+  static Value value_of(Traits traits, const Expr& member, const RankSet& on) {
+    return numbers(member, on, unit_of(traits));
+  }
+  static Value value_of(Traits traits, const Boxed<Expr>& member, const RankSet& on) {
+    return member ? Value(numbers(*member, on, unit_of(traits))) : std::nullopt;
+  }
+  static Value value_of(Traits, const std::string& member, const RankSet&) { return text(member); }
+  static Value value_of(Traits, const ShortList<std::string>& member, const RankSet&) {
+    return member.empty() ? std::nullopt : Value(tensors(member));
+  }
+  static Value value_of(Traits, const RankSet& member, const RankSet&) { return ranks(member); }
+  static Value value_of(Traits traits, Word member, const RankSet&) {
+    return text(member.index < 0 ? "by default" : std::string(word_at(traits.words, member.index)));
   }
 
   // Adds the memory of a schedule; all other properties of a schedule are in its actors and
@@ -197,11 +230,10 @@ class Describer {
   }
 
   void add_cluster(const Cluster& cluster, Keys& keys) const {
-    std::string hosts;
-    for (const std::string& host : cluster.hosts) hosts += (hosts.empty() ? "" : ", ") + host;
-    keys.emplace_back("cluster hosts", text(hosts));
+    keys.emplace_back("cluster hosts", text(listed(cluster.hosts)));
     keys.emplace_back("cluster devices", number(cluster.devices));
-    keys.emplace_back("cluster algorithm", text(algorithm_text(cluster.algorithm)));
+    keys.emplace_back("cluster algorithm",
+                      text(std::string(word_at(kAlgorithms, static_cast<int>(cluster.algorithm)))));
     std::map<std::int64_t, std::vector<std::uint32_t>> of_host;
     for (std::uint32_t rank = 0; rank < cluster.host_of_rank.size(); ++rank) {
       of_host[cluster.host_of_rank[rank]].push_back(rank);
@@ -216,11 +248,9 @@ class Describer {
                         number(link.bytes_per_second, Unit::kBytes));
     }
     const auto names = [&](const std::vector<std::uint32_t>& links) {
-      std::string list;
-      for (const std::uint32_t link : links) {
-        list += (list.empty() ? "" : ", ") + cluster.links[link].name;
-      }
-      return text(list);
+      std::vector<std::string> list;
+      for (const std::uint32_t link : links) list.push_back(cluster.links[link].name);
+      return text(listed(list));
     };
     keys.emplace_back("cluster inside_host", names(cluster.inside_host));
     keys.emplace_back("cluster between_hosts", names(cluster.between_hosts));
@@ -244,27 +274,19 @@ class Describer {
       }
     }
     for (const LinkFault& fault : faults.links) {
-      const std::string key = "fault: link " + graph_.cluster->links[fault.link].name;
-      keys.emplace_back(
-          key + (fault.slower > 0 ? ", slower" : ", down"),
-          fault.slower > 0 ? number(fault.slower) : number(fault.down_ns, Unit::kTime));
-      keys.emplace_back(key + ", retry", number(fault.retry_ns, Unit::kTime));
+      const std::string key = "fault: link " + graph_.cluster->links[fault.link].name + ", ";
+      add(fields_of(fault, all_), key, keys);
       if (fault.hosts) {
-        keys.emplace_back(key + ", hosts",
-                          text(graph_.cluster->host_name(fault.hosts->first) + ", " +
-                               graph_.cluster->host_name(fault.hosts->second)));
+        keys.emplace_back(key + "hosts", text(graph_.cluster->host_name(fault.hosts->first) + ", " +
+                                              graph_.cluster->host_name(fault.hosts->second)));
       }
     }
     for (const PortFault& fault : faults.ports) {
-      keys.emplace_back("fault: port " + std::to_string(fault.port) + ", closed_on",
-                        text(graph_.cluster ? graph_.cluster->host_name(fault.host)
-                                            : std::to_string(fault.host)));
+      add(fields_of(fault, all_), "fault: port " + std::to_string(fault.port) + ", ", keys);
     }
     for (const DeniedFault& fault : faults.denied) {
-      const std::string key =
-          "fault: communicator " + graph_.communicators[fault.communicator].name;
-      keys.emplace_back(key + ", denied", text(fault.what));
-      keys.emplace_back(key + ", slower", number(fault.slower));
+      add(fields_of(fault, all_),
+          "fault: communicator " + graph_.communicators[fault.communicator].name + ", ", keys);
     }
   }
 
@@ -280,79 +302,28 @@ class Describer {
     return {"group", group.name, group.place, {{"members", text(lists)}}};
   }
 
-  Description of_communicator(const CommunicatorTemplate& item) const {
-    Keys keys = {{"group", text(name_in(graph_.groups, item.group))},
-                 {"creation", init(item.init)},
-                 {"stream", text(name_in(graph_.streams, item.stream))},
-                 {"host", truth(item.on_host)},
-                 {"gloo", truth(item.is_gloo)},
-                 {"algorithm", text(algorithm_text(item.algorithm))},
-                 {"port", number(item.port)}};
-    if (item.eager_bytes) keys.emplace_back("eager", number(*item.eager_bytes, Unit::kBytes));
-    if (item.p2p_channels) keys.emplace_back("p2p_channels", number(*item.p2p_channels));
-    if (item.p2p_channels_per_peer) {
-      keys.emplace_back("p2p_channels_per_peer", number(*item.p2p_channels_per_peer));
-    }
-    keys.emplace_back("registered", truth(item.registered));
-    keys.emplace_back("ctas", number(item.ctas));
-    if (item.timeout_ns) keys.emplace_back("timeout", number(*item.timeout_ns, Unit::kTime));
-    if (graph_.cluster) {
-      std::string over;
-      for (const std::uint32_t link : item.over) {
-        over += (over.empty() ? "" : ", ") + graph_.cluster->links[link].name;
-      }
-      keys.emplace_back("over", text(over));
-      if (item.interface != kNoIndex) {
-        keys.emplace_back("interface", text(graph_.cluster->interfaces[item.interface].name));
-      }
-    }
-    return {"communicator", item.name, item.place, std::move(keys)};
-  }
-
   Description of_actor(const ActorTemplate& actor) const {
-    Keys keys = {{"kind", text(std::string(actor.kind))},
-                 {"on", ranks(actor.on)},
-                 {"stream", text(name_in(graph_.streams, actor.stream))},
-                 {"thread", text(actor.thread == kNoIndex ? "that of the stream"
-                                                          : name_in(graph_.threads, actor.thread))},
-                 {"takes", numbers(actor.takes, actor.on, Unit::kTime)},
-                 {"launch_overhead", numbers(actor.launch_overhead, actor.on, Unit::kTime)},
-                 {"messages", text(actor.immediate ? "immediate" : "gated")},
-                 {"blocking", truth(actor.blocking)},
-                 {"in_place", truth(actor.in_place)}};
-    const ActorKind* kind = find_actor_kind(actor.kind);
-    if (kind != nullptr && kind->rate != Rate::kOneToOne) {
-      keys.emplace_back("times", numbers(actor.times, actor.on));
-    }
-    if (actor.ops) keys.emplace_back("source", numbers(*actor.ops, actor.on));
-    if (actor.phase != kNoIndex) keys.emplace_back("phase", text(graph_.phases[actor.phase]));
-    if (actor.input) {
-      keys.emplace_back("input items", numbers(actor.input->items, actor.on));
-      keys.emplace_back("input first", numbers(actor.input->first, actor.on, Unit::kTime));
-      keys.emplace_back("input every", numbers(actor.input->every, actor.on, Unit::kTime));
-    }
+    Keys keys = {{"kind", text(std::string(actor.kind))}};
+    add(fields_of(actor, actor.on), "", keys);
+    if (actor.input) add(fields_of(*actor.input, actor.on), "input ", keys);
     if (actor.numbers) keys.emplace_back("numbers", text(numbering(*actor.numbers)));
     for (const AfterTemplate& after : actor.after) {
       keys.emplace_back("waits for " + graph_.actors[after.actor].name,
                         text("ahead " + std::to_string(after.ahead)));
     }
-    if (actor.behind != kNoIndex) {
-      keys.emplace_back("behind", text(graph_.streams[actor.behind].name));
+    if (actor.collective) {
+      keys.emplace_back("collective", text(operation_name(actor.collective->operation)));
+      add(fields_of(*actor.collective, actor.on), "", keys);
     }
-    if (actor.collective) add_collective(*actor.collective, keys);
     if (actor.step) add_step(*actor.step, actor.on, keys);
-    for (const RegisterTemplate& reg : actor.registers) add_register(reg, actor.on, keys);
+    for (const RegisterTemplate& reg : actor.registers) {
+      for (auto& [key, value] : fields_of(reg, actor.on)) {
+        const bool is_key_of_actor = reg.name == "out" && key != "bytes";
+        keys.emplace_back(is_key_of_actor ? key : key + " of " + reg.name, std::move(value));
+      }
+    }
     for (const ReadTemplate& read : actor.reads) add_read(read, keys);
     return {"actor", actor.name, actor.place, std::move(keys)};
-  }
-
-  void add_collective(const CollectiveTemplate& item, Keys& keys) const {
-    keys.emplace_back("collective", text(operation_name(item.operation)));
-    keys.emplace_back("collective group", text(name_in(graph_.groups, item.group)));
-    keys.emplace_back("communicator", text(name_in(graph_.communicators, item.communicator)));
-    keys.emplace_back("bytes", number(item.bytes, Unit::kBytes));
-    if (item.algorithm) keys.emplace_back("algorithm", text(algorithm_text(item.algorithm)));
-    keys.emplace_back("time follows from bytes", truth(item.timed));
   }
 
   void add_step(const StepTemplate& step, const RankSet& on, Keys& keys) const {
@@ -360,55 +331,21 @@ class Describer {
                                                     "host",    "synchronize", "await",  "set",
                                                     "lock",    "unlock",      "create"};
     keys.emplace_back("step", text(kRoles[static_cast<std::size_t>(step.role)]));
-    if (!step.at.empty()) keys.emplace_back("at", text(step.at));
-    if (step.event != kNoIndex) keys.emplace_back("event", text(graph_.events[step.event].name));
-    if (step.lock != kNoIndex) keys.emplace_back("lock", text(graph_.locks[step.lock]));
-    if (step.communicator != kNoIndex) {
-      keys.emplace_back("communicator", text(graph_.communicators[step.communicator].name));
-    }
-    keys.emplace_back("times", number(step.times));
-    for (const std::uint32_t stream : step.streams) {
-      keys.emplace_back("synchronize " + graph_.streams[stream].name, truth(true));
-    }
-    if (step.ctas) keys.emplace_back("ctas", numbers(*step.ctas, on));
-    if (step.cooperative) keys.emplace_back("cooperative", truth(true));
-    if (step.cluster != 1) keys.emplace_back("cluster", number(step.cluster));
-    if (!step.dies.empty()) keys.emplace_back("raise", text(step.dies));
-    if (step.timeout_ns) keys.emplace_back("timeout", number(*step.timeout_ns, Unit::kTime));
+    add(fields_of(step, on), "", keys);
     for (std::size_t i = 0; i < step.calls.size(); ++i) {
       const CallTemplate& call = step.calls[i];
       const std::string prefix = i == 0 ? "" : "call " + std::to_string(i + 1) + " ";
-      if (!call.name.empty()) keys.emplace_back(prefix + "name", text(call.name));
       keys.emplace_back(prefix + "operation", text(operation_name(call.operation)));
-      keys.emplace_back(prefix + "communicator",
-                        text(name_in(graph_.communicators, call.communicator)));
-      if (call.peer) keys.emplace_back(prefix + "peer", numbers(*call.peer, on));
-      // A call of 0 bytes differs from a call without a stated size.
-      if (call.sized || call.bytes != Expr()) {
-        keys.emplace_back(prefix + "bytes", numbers(call.bytes, on, Unit::kBytes));
+      for (auto& [key, value] : fields_of(call, on)) {
+        // A call of 0 bytes differs from a call without a stated size.
+        if (key == "bytes" && !call.sized && call.bytes == Expr()) continue;
+        const bool is_first_time = i == 0 && key == "takes";  // the step has a `takes`, too
+        keys.emplace_back(is_first_time ? "call takes" : prefix + key, std::move(value));
       }
-      keys.emplace_back(prefix + "type", text(call.type));
-      keys.emplace_back(prefix + "tag",
-                        call.tag_number ? numbers(*call.tag_number, on) : text(call.tag));
       if (call.tag_numbers) {
         keys.emplace_back(prefix + "tag numbers", text(numbering(*call.tag_numbers)));
       }
-      keys.emplace_back(prefix + (i == 0 ? "call takes" : "takes"),
-                        numbers(call.takes, on, Unit::kTime));
-      keys.emplace_back(prefix + "algorithm", text(algorithm_text(call.algorithm)));
-      keys.emplace_back(prefix + "time follows from bytes", truth(call.timed));
-      if (call.registered) keys.emplace_back(prefix + "registered", truth(true));
     }
-  }
-
-  static void add_register(const RegisterTemplate& reg, const RankSet& on, Keys& keys) {
-    const std::string of = reg.name == "out" ? "" : " of " + reg.name;
-    keys.emplace_back("slots" + of, numbers(reg.slots, on));
-    keys.emplace_back("every" + of, numbers(reg.ops_per_slot, on));
-    keys.emplace_back("drain" + of, numbers(reg.drain_every, on));
-    keys.emplace_back("control" + of, truth(reg.control));
-    if (reg.bytes) keys.emplace_back("bytes of " + reg.name, numbers(*reg.bytes, on, Unit::kBytes));
-    if (!reg.carries.empty()) keys.emplace_back("carries" + of, tensors(reg.carries));
   }
 
   // Uses the source of a read as the key, so that an added or removed read is a single change.
@@ -418,11 +355,9 @@ class Describer {
     const std::string key =
         (reg.control ? "after " : "reads ") + from.name + (reg.name == "out" ? "" : "." + reg.name);
     keys.emplace_back(key, ranks(read.on));
-    if (read.rank) keys.emplace_back(key + ", rank", numbers(*read.rank, read.on));
-    if (read.group != kNoIndex) {
-      keys.emplace_back(key + ", each", text(graph_.groups[read.group].name));
+    for (auto& [name, value] : fields_of(read, read.on)) {
+      if (name != "from" && name != "on") keys.emplace_back(key + ", " + name, std::move(value));
     }
-    keys.emplace_back(key + ", per", numbers(read.ops_per_slot, read.on));
     if (read.needs) keys.emplace_back(key + ", needs", tensors(*read.needs));
   }
 

@@ -97,7 +97,7 @@ std::vector<models::LintFinding> unused_names(const std::string& text,
     if (changes) mentions.add(changes->root(), 1);
   }
   // Steps can use a stream without naming it: the default stream of their kind.
-  const std::vector<bool> streams = models::used_streams(graph);
+  const std::vector<bool> streams = models::used(graph, models::To::kStream);
   for (const YamlValue::Entry& entry : document->root().entries()) {
     const std::string_view kind = kind_of(entry.key.text());
     if (kind.empty()) continue;

@@ -61,13 +61,12 @@ void drop_sizes_of_collectives(TaskGraph& graph) {
 void plain_communicator(TaskGraph& graph, std::uint32_t index) {
   CommunicatorTemplate& it = graph.communicators[index];
   CommunicatorTemplate plain;
-  plain.name = it.name;
-  plain.place = it.place;
-  plain.group = it.group;
-  plain.stream = it.stream;
   plain.on_host = it.on_host;
-  plain.init = graph.init;
-  it = plain;
+  for (const auto& field : kFields<CommunicatorTemplate>) {
+    const bool keeps = field.value.to == To::kGroup || field.value.to == To::kStream;
+    if (!keeps) reset(field, it, plain);
+  }
+  it.init = graph.init;
 }
 
 void drop_communicator_of_actors(TaskGraph& graph, std::uint32_t index) {

@@ -652,24 +652,10 @@ void Reducer::drop_unused() {
   const std::set<std::uint32_t> of_ranks = ranks_of(candidate);
   const RankSet ranks(std::vector<std::uint32_t>(of_ranks.begin(), of_ranks.end()));
   for (HostThread& thread : candidate.threads) flatten_blocks(thread.program, ranks);
-  std::vector<bool> used;
-  const auto mark = [&used](std::uint32_t index) {
-    if (index < used.size()) used[index] = true;
-  };
-  used.assign(candidate.communicators.size(), false);
-  for_each_communicator_used(candidate, mark);
-  keep_communicators(candidate, used);
-  used.assign(candidate.groups.size(), false);
-  for_each_group_used(candidate, mark);
-  keep_groups(candidate, used);
-  used.assign(candidate.events.size(), false);
-  for_each_event_used(candidate, mark);
-  keep_events(candidate, used);
-  used.assign(candidate.phases.size(), false);
-  for_each_phase_used(candidate, mark);
-  keep_phases(candidate, used);
-  drop_unused_streams(candidate);
-  drop_unused_threads(candidate);
+  for (const To to : {To::kCommunicator, To::kGroup, To::kEvent, To::kLock, To::kPhase, To::kStream,
+                      To::kThread}) {
+    models::drop_unused(candidate, to);
+  }
   if (candidate != result_.graph) accept(std::move(candidate));
 }
 

@@ -154,6 +154,12 @@ bool MapReader::has(std::string_view key) const {
                      [&](const Entry& entry) { return entry.key == key; });
 }
 
+models::Place MapReader::place_of(std::string_view key) const {
+  return std::find_if(entries_.begin(), entries_.end(),
+                      [&](const Entry& entry) { return entry.key == key; })
+      ->entry.value.place();
+}
+
 std::optional<YamlValue> MapReader::require(std::string_view key) {
   std::optional<YamlValue> value = take(key);
   if (!value && is_map_) {

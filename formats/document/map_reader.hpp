@@ -44,6 +44,9 @@ class MapReader {
 
   models::Place place() const { return place_; }
 
+  /// Returns the place of the value of `key`, which the map must have.
+  models::Place place_of(std::string_view key) const;
+
  private:
   struct Entry {
     YamlValue::Entry entry;

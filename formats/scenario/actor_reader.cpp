@@ -11,6 +11,7 @@
 
 #include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/keys.hpp"
+#include "formats/scenario/section_readers.hpp"
 #include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {
@@ -77,20 +78,7 @@ bool ActorReader::exists(MapReader& map) const {
   return !when || values_.truth(*when).value_or(true);
 }
 
-template <typename Target>
-void ActorReader::take_expr(MapReader& map, const char* key, ValueType type, Target& target) {
-  const std::optional<YamlValue> value = map.take(key);
-  if (!value) return;
-  if (std::optional<Expr> found = values_.expr(*value, type)) target = std::move(*found);
-}
-
-void ActorReader::take_truth(MapReader& map, const char* key, bool& target) {
-  const std::optional<YamlValue> value = map.take(key);
-  if (value) target = values_.truth(*value).value_or(target);
-}
-
 void ActorReader::read_actor(MapReader& map, ActorTemplate& actor, Pending& pending) {
-  map.take_text("about");  // for people who read the file
   actor.on = all_ranks_;
   if (const auto on = map.take("on")) actor.on = values_.rank_set(*on).value_or(actor.on);
   actor.registers.emplace_back().place = actor.place;
@@ -205,15 +193,6 @@ void ActorReader::read_stream(MapReader& map, ActorTemplate& actor) {
       error.notes.emplace_back("the scenario lists its streams under 'streams'");
     }
   }
-  if (const auto value = map.take("thread")) {
-    const std::optional<std::string> name = values_.word(*value);
-    if (!name) return;
-    actor.thread = index_of(graph_.threads, *name);
-    if (actor.thread != kNoIndex) return;
-    models::Diagnostic& error = diagnostics().error(value->place(), models::Code::kUnknownStream,
-                                                    fmt::format("unknown host thread '{}'", *name));
-    models::suggest_name(error, *name, names_of(graph_.threads));
-  }
 }
 
 void ActorReader::read_behaviour(MapReader& map, ActorTemplate& actor) {
@@ -222,17 +201,10 @@ void ActorReader::read_behaviour(MapReader& map, ActorTemplate& actor) {
     if (actor.collective) actor.collective->timed = false;
   }
   actor.launch_overhead = defaults_.launch_overhead;
-  take_expr(map, "launch_overhead", ValueType::kTime, actor.launch_overhead);
-  if (const auto source = map.take("source")) actor.ops = values_.expr(*source, ValueType::kNumber);
   // Since OneFlow's #7924, an op after a collective waits for the collective's end, also on the
   // same thread.
   if (actor.collective && !defaults_.immediate) actor.immediate = false;
-  if (const auto messages = map.take("messages")) {
-    const auto when = values_.one_of(*messages, map.words("messages"));
-    if (when) actor.immediate = *when == "immediate";
-  }
-  take_truth(map, "blocking", actor.blocking);
-  take_truth(map, "in_place", actor.in_place);
+  fields_.read(map, actor);
   if (const auto phase = map.take("phase")) {
     const std::optional<std::string> name = values_.word(*phase);
     if (!name) return;
@@ -247,12 +219,7 @@ void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
   if (value) {
     actor.input.emplace();
     MapReader input(*value, keys::kOutsideInput, diagnostics());
-    if (const auto items = input.require("items")) {
-      const auto found = values_.expr(*items, ValueType::kNumber);
-      if (found) actor.input->items = *found;
-    }
-    take_expr(input, "first", ValueType::kTime, actor.input->first);
-    take_expr(input, "every", ValueType::kTime, actor.input->every);
+    fields_.read(input, *actor.input);
     input.finish();
   } else if (actor.input) {
     diagnostics()
@@ -286,26 +253,17 @@ void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) 
     operation = collective.operation = models::find_operation(name).value();
     collective.group = find_group(*group);
   }
+  fields_.read(map, collective);
   if (const auto bytes = map.take("bytes")) {
     collective.bytes = values_.constant(*bytes, ValueType::kBytes).value_or(0);
     collective.timed = graph_.cluster.has_value();
   }
   if (operation == models::Operation::kBarrier) collective.timed = graph_.cluster.has_value();
-  if (const auto algorithm = map.take("algorithm")) {
-    collective.algorithm = read_algorithm(*algorithm, values_);
-  }
-  if (const auto name = map.take("communicator")) {
-    const std::optional<std::string> word = values_.word(*name);
-    if (word) collective.communicator = index_of(graph_.communicators, *word);
-    if (word && collective.communicator == kNoIndex) {
-      models::Diagnostic& error =
-          diagnostics().error(name->place(), models::Code::kUnknownGroup,
-                              fmt::format("unknown communicator '{}'", *word));
-      models::suggest_name(error, *word, names_of(graph_.communicators));
-    } else if (word && graph_.communicators[collective.communicator].group != collective.group) {
-      diagnostics().error(name->place(), models::Code::kConflictingKeys,
-                          fmt::format("communicator '{}' belongs to another group", *word));
-    }
+  const std::uint32_t communicator = collective.communicator;
+  if (communicator != kNoIndex && graph_.communicators[communicator].group != collective.group) {
+    diagnostics().error(map.place_of("communicator"), models::Code::kConflictingKeys,
+                        fmt::format("communicator '{}' belongs to another group",
+                                    graph_.communicators[communicator].name));
   }
   map.finish();
   if (!operation) {
@@ -333,14 +291,10 @@ std::uint32_t ActorReader::find_group(const YamlValue& value) const {
 
 void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
   RegisterTemplate& out = actor.registers.front();
-  if (const auto slots = map.take("slots")) {
-    if (const auto found = values_.expr(*slots, ValueType::kNumber)) {
-      out.slots = *found;
-      out.place = slots->place();
-    }
+  if (map.has("slots")) out.place = map.place_of("slots");
+  for (const auto& field : models::kFields<RegisterTemplate>) {
+    if (is_key_of_actor(field.name)) fields_.read(map, field, out);
   }
-  if (const auto bytes = map.take("bytes")) out.bytes = values_.expr(*bytes, ValueType::kBytes);
-  if (const auto carries = map.take("carries")) out.carries = read_tensors(*carries);
   const std::optional<YamlValue> registers = map.take("registers");
   if (!registers || !registers->is_map()) return;
   for (const YamlValue::Entry& entry : registers->entries()) {
@@ -348,7 +302,9 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
     if (index == kNoIndex) continue;
     RegisterTemplate& reg = actor.registers[index];
     MapReader fields(entry.value, keys::kRegister, diagnostics());
-    const bool twice = fields.has("slots") || fields.has("bytes") || fields.has("carries");
+    const bool twice = std::any_of(
+        std::begin(models::kFields<RegisterTemplate>), std::end(models::kFields<RegisterTemplate>),
+        [&](const auto& field) { return is_key_of_actor(field.name) && fields.has(field.name); });
     if (index == 0 && twice) {
       diagnostics()
           .error(entry.key.place(), models::Code::kDuplicateName,
@@ -358,38 +314,9 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
               "'carries'");
       continue;
     }
-    take_expr(fields, "slots", ValueType::kNumber, reg.slots);
-    take_truth(fields, "control", reg.control);
-    take_expr(fields, "every", ValueType::kNumber, reg.ops_per_slot);
-    take_expr(fields, "drain_every", ValueType::kNumber, reg.drain_every);
-    if (const auto bytes = fields.take("bytes")) {
-      reg.bytes = values_.expr(*bytes, ValueType::kBytes);
-    }
-    if (const auto carries = fields.take("carries")) reg.carries = read_tensors(*carries);
+    fields_.read(fields, reg);
     fields.finish();
   }
-}
-
-std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const {
-  std::vector<std::string> names;
-  const std::optional<YamlValue> picked = values_.resolved(value);
-  if (!picked || picked->is_null()) return names;
-  if (!picked->is_list()) {
-    diagnostics().error(
-        picked->place(), models::Code::kWrongType,
-        fmt::format("tensors must be a list of names, found {}", picked->described()));
-    return names;
-  }
-  for (const YamlValue& item : picked->items()) {
-    const std::optional<std::string> name = values_.word(item);
-    if (!name) continue;
-    if (std::find(names.begin(), names.end(), *name) != names.end()) {
-      diagnostics().error(item.place(), models::Code::kDuplicateName,
-                          fmt::format("duplicate tensor '{}'", *name));
-    }
-    names.push_back(*name);
-  }
-  return names;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -490,10 +417,8 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
     const std::optional<models::RankSet> ranks = values_.rank_set(*on);
     if (ranks) read.on = models::both(*ranks, read.on);
   }
-  if (const auto rank = map.take("rank")) read.rank = values_.expr(*rank, ValueType::kNumber);
-  if (const auto group = map.take("each")) read.group = find_group(*group);
-  take_expr(map, "per", ValueType::kNumber, read.ops_per_slot);
-  if (const auto needs = map.take("needs")) read.needs.emplace() = read_tensors(*needs);
+  fields_.read(map, read);
+  if (const auto needs = map.take("needs")) read.needs.emplace() = read_tensors(*needs, values_);
   if (const auto name_of_register = map.take("register")) {
     reg = values_.word(*name_of_register).value_or("");
   }

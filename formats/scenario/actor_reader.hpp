@@ -9,6 +9,7 @@
 #include "formats/document/value_reader.hpp"
 #include "formats/document/yaml_document.hpp"
 #include "formats/scenario/actor_index.hpp"
+#include "formats/scenario/field_reader.hpp"
 #include "models/graph/actor_kinds.hpp"
 #include "models/graph/task_graph.hpp"
 
@@ -39,6 +40,7 @@ class ActorReader {
         open_streams_(open_streams),
         document_(document),
         graph_(graph),
+        fields_(values, graph),
         all_ranks_(models::RankSet::range(0, graph.ranks)),
         by_name_(graph) {}
 
@@ -75,16 +77,12 @@ class ActorReader {
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void read_collective(const YamlValue& value, models::ActorTemplate& actor);
   void read_registers(MapReader& map, models::ActorTemplate& actor);
-  std::vector<std::string> read_tensors(const YamlValue& value) const;
   void read_reads(const Pending& pending, const std::optional<YamlValue>& value, bool control);
   void read_read(const Pending& pending, const YamlValue& value, bool control);
   bool read_long_read(const YamlValue& value, models::ReadTemplate& read, std::string& from,
                       std::string& reg);
   bool find_register(const std::string& name, const std::string& given, models::Place place,
                      models::ReadTemplate& read);
-  template <typename Target>
-  void take_expr(MapReader& map, const char* key, ValueType type, Target& target);
-  void take_truth(MapReader& map, const char* key, bool& target);
   std::uint32_t find_group(const YamlValue& value) const;
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
 
@@ -93,6 +91,7 @@ class ActorReader {
   bool open_streams_;
   YamlDocument& document_;
   models::TaskGraph& graph_;
+  FieldReader fields_;
   models::RankSet all_ranks_;
   std::uint32_t first_ = 0;       // first actor of this section
   std::vector<Pending> pending_;  // in the order of actors

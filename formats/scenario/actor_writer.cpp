@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "formats/document/value_writer.hpp"
+#include "formats/scenario/field_writer.hpp"
+#include "formats/scenario/section_readers.hpp"
 #include "formats/scenario/section_writers.hpp"
 #include "models/graph/actor_kinds.hpp"
 #include "models/graph/by_name.hpp"
@@ -38,22 +40,14 @@ class ActorWriter {
   void add_registers();
   void add_reads(const char* key, bool control);
   YamlNode read(const ReadTemplate& read) const;
-  void add_if(const char* key, const Expr& found, const Expr& usual, ValueType type) {
-    if (found != usual) map_.add(key, expression(found, type));
-  }
 
   const models::TaskGraph& graph_;
+  const FieldWriter fields_{graph_};
   const ActorTemplate& actor_;
   const models::ActorKind* kind_ = nullptr;
   ActorTemplate plain_;  // actor that the reader makes from the kind alone
   YamlNode map_ = YamlNode::map();
 };
-
-YamlNode tensors(const models::ShortList<std::string>& names) {
-  YamlNode list = YamlNode::list();
-  for (const std::string& name : names) list.add(YamlNode::text(name));
-  return list;
-}
 
 YamlNode ActorWriter::run() {
   add_place();
@@ -77,9 +71,6 @@ void ActorWriter::add_place() {
   if (actor_.stream != kNoIndex) {
     map_.add("stream", YamlNode::text(graph_.streams[actor_.stream].name));
   }
-  if (actor_.thread != kNoIndex) {
-    map_.add("thread", YamlNode::text(graph_.threads[actor_.thread].name));
-  }
 }
 
 void ActorWriter::add_work() {
@@ -87,25 +78,17 @@ void ActorWriter::add_work() {
   const bool could_be_timed = graph_.cluster && actor_.collective && !actor_.collective->timed &&
                               (actor_.collective->bytes != 0 ||
                                actor_.collective->operation == models::Operation::kBarrier);
-  if (actor_.takes != Expr() || could_be_timed) {
-    map_.add("takes", expression(actor_.takes, ValueType::kTime));
-  }
-  add_if("launch_overhead", actor_.launch_overhead, Expr(), ValueType::kTime);
-  if (actor_.ops) map_.add("source", expression(*actor_.ops, ValueType::kNumber));
-  if (actor_.immediate != plain_.immediate) {
-    map_.add("messages", YamlNode::text(actor_.immediate ? "immediate" : "gated"));
-  }
-  if (actor_.blocking != plain_.blocking) map_.add("blocking", truth(actor_.blocking));
-  if (actor_.in_place) map_.add("in_place", truth(true));
+  fields_.write(actor_, plain_, map_, [&](std::string_view key) {
+    if (key == "takes" && (actor_.takes != Expr() || could_be_timed)) {
+      map_.add("takes", expression(actor_.takes, ValueType::kTime));
+    }
+  });
   if (actor_.input) {
     YamlNode input = YamlNode::map();
     input.add("items", expression(actor_.input->items, ValueType::kNumber));
-    if (actor_.input->first != Expr()) {
-      input.add("first", expression(actor_.input->first, ValueType::kTime));
-    }
-    if (actor_.input->every != Expr()) {
-      input.add("every", expression(actor_.input->every, ValueType::kTime));
-    }
+    models::OutsideInputTemplate plain;
+    plain.items = actor_.input->items;
+    fields_.write(*actor_.input, plain, input);
     map_.add("waits_for_input", std::move(input));
   }
 }
@@ -118,10 +101,7 @@ void ActorWriter::add_collective() {
   if (from.bytes != 0 || (from.timed && from.operation != models::Operation::kBarrier)) {
     map.add("bytes", bytes(from.bytes));
   }
-  if (from.communicator != kNoIndex) {
-    map.add("communicator", YamlNode::text(graph_.communicators[from.communicator].name));
-  }
-  if (from.algorithm) map.add("algorithm", YamlNode::text(algorithm_name(*from.algorithm)));
+  fields_.write(from, {}, map);
   map_.add("collective", std::move(map));
 }
 
@@ -132,16 +112,9 @@ void ActorWriter::add_registers() {
     const RegisterTemplate& reg = actor_.registers[i];
     const RegisterTemplate& usual = plain_.registers[i];
     YamlNode fields = YamlNode::map();
-    YamlNode& slots = i == 0 ? map_ : fields;
-    if (reg.slots != usual.slots) slots.add("slots", expression(reg.slots, ValueType::kNumber));
-    if (reg.bytes) slots.add("bytes", expression(*reg.bytes, ValueType::kBytes));
-    if (!reg.carries.empty()) slots.add("carries", tensors(reg.carries));
-    if (reg.control) fields.add("control", truth(true));
-    if (reg.ops_per_slot != usual.ops_per_slot) {
-      fields.add("every", expression(reg.ops_per_slot, ValueType::kNumber));
-    }
-    if (reg.drain_every != usual.drain_every) {
-      fields.add("drain_every", expression(reg.drain_every, ValueType::kNumber));
+    for (const auto& field : models::kFields<RegisterTemplate>) {
+      const bool of_actor = i == 0 && is_key_of_actor(field.name);
+      fields_.write(field, reg, usual, of_actor ? map_ : fields);
     }
     if (i > 0 || !fields.empty()) map.add(reg.name, std::move(fields));
   }
@@ -169,14 +142,14 @@ YamlNode ActorWriter::read(const ReadTemplate& read) const {
   map.add("from", YamlNode::text(name));
   if (read.reg != 0 && ambiguous) map.add("register", YamlNode::text(reg.name));
   if (read.on != actor_.on) map.add("on", ranks(read.on, graph_.ranks));
-  if (read.rank) map.add("rank", expression(*read.rank, ValueType::kNumber));
-  if (read.group != kNoIndex) map.add("each", YamlNode::text(graph_.groups[read.group].name));
-  const Expr per =
-      kind_ == nullptr ? Expr::constant(1) : models::ops_per_read(*kind_, actor_.times);
-  if (read.ops_per_slot != per) {
-    map.add("per", expression(read.ops_per_slot, ValueType::kNumber));
+  ReadTemplate plain;
+  if (kind_ != nullptr) plain.ops_per_slot = models::ops_per_read(*kind_, actor_.times);
+  fields_.write(read, plain, map);
+  if (read.needs) {
+    YamlNode needs = YamlNode::list();
+    for (const std::string& name : *read.needs) needs.add(YamlNode::text(name));
+    map.add("needs", std::move(needs));
   }
-  if (read.needs) map.add("needs", tensors(*read.needs));
   return map.size() == 1 ? YamlNode::text(name) : map;
 }
 

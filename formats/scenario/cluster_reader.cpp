@@ -11,6 +11,7 @@
 
 #include "formats/document/expression.hpp"
 #include "formats/document/map_reader.hpp"
+#include "formats/scenario/field_reader.hpp"
 #include "formats/scenario/keys.hpp"
 #include "models/graph/by_name.hpp"
 
@@ -283,22 +284,8 @@ void ClusterReader::read_link(const YamlValue& value, LinkClass& link) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return;
   MapReader map(*picked, keys::kLinkClass, diagnostics());
-  if (const auto latency = map.take("latency")) {
-    link.latency_ns = values_.constant(*latency, ValueType::kTime).value_or(0);
-    if (link.latency_ns < 0) {
-      diagnostics().error(
-          latency->place(), models::Code::kOutOfRange,
-          fmt::format("a latency must be at least 0s, found {}", latency->described()));
-    }
-  }
-  if (const auto bandwidth = map.take("bandwidth")) {
-    link.bytes_per_second = values_.constant(*bandwidth, ValueType::kBandwidth).value_or(1);
-    if (link.bytes_per_second < 1) {
-      diagnostics().error(
-          bandwidth->place(), models::Code::kOutOfRange,
-          fmt::format("a bandwidth must be at least 1B/s, found {}", bandwidth->described()));
-    }
-  }
+  const models::TaskGraph none;  // the figures refer to nothing
+  FieldReader(values_, none).read(map, link);
   map.finish();
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "formats/document/map_reader.hpp"
+#include "formats/scenario/field_reader.hpp"
 #include "formats/scenario/keys.hpp"
 #include "formats/scenario/section_readers.hpp"
 #include "models/graph/by_name.hpp"
@@ -14,8 +15,6 @@ namespace {
 
 using models::Faults;
 using models::kNoIndex;
-
-constexpr std::int64_t kMaxSlower = 1'000'000;
 
 class FaultReader {
  public:
@@ -28,16 +27,15 @@ class FaultReader {
   void read_fault(const YamlValue& value);
   void read_rank_fault(MapReader& map, const YamlValue& ranks);
   bool read_op(const YamlValue& value, models::RankFault& fault);
-  void read_link_fault(MapReader& map, const YamlValue& link);
-  void read_port_fault(MapReader& map, const YamlValue& port);
-  void read_denied_fault(MapReader& map, const YamlValue& communicator);
-  std::int64_t take_time(MapReader& map, const char* key);
-  std::int64_t slower(MapReader& map);
+  void read_link_fault(MapReader& map);
+  void read_port_fault(MapReader& map);
+  void read_denied_fault(MapReader& map);
   bool needs_cluster(models::Place place);
 
   const ValueReader& values_;
   models::TaskGraph& graph_;
   models::Diagnostics& diagnostics_;
+  FieldReader fields_{values_, graph_};
 };
 
 void FaultReader::read(const YamlValue& value) {
@@ -67,36 +65,15 @@ void FaultReader::read_fault(const YamlValue& value) {
   if (!happens) kept = graph_.faults;
   if (const auto ranks = map.take("rank")) {
     read_rank_fault(map, *ranks);
-  } else if (const auto link = map.take("link")) {
-    read_link_fault(map, *link);
-  } else if (const auto port = map.take("port")) {
-    read_port_fault(map, *port);
-  } else if (const auto communicator = map.take("communicator")) {
-    read_denied_fault(map, *communicator);
+  } else if (map.has("link")) {
+    read_link_fault(map);
+  } else if (map.has("port")) {
+    read_port_fault(map);
+  } else if (map.has("communicator")) {
+    read_denied_fault(map);
   }
   map.finish();
   if (!happens) graph_.faults = std::move(kept);
-}
-
-std::int64_t FaultReader::take_time(MapReader& map, const char* key) {
-  const auto value = map.take(key);
-  if (!value) return 0;
-  const std::int64_t ns = values_.constant(*value, ValueType::kTime).value_or(0);
-  if (ns >= 0) return ns;
-  diagnostics_.error(value->place(), models::Code::kOutOfRange,
-                     fmt::format("'{}' must be at least 0s, found {}", key, value->described()));
-  return 0;
-}
-
-std::int64_t FaultReader::slower(MapReader& map) {
-  const auto value = map.take("slower");
-  if (!value) return 0;
-  const std::int64_t factor = values_.constant(*value, ValueType::kNumber).value_or(1);
-  if (factor >= 1 && factor <= kMaxSlower) return factor;
-  diagnostics_.error(
-      value->place(), models::Code::kOutOfRange,
-      fmt::format("'slower' must be between 1 and {}, found {}", kMaxSlower, factor));
-  return 1;
 }
 
 bool FaultReader::needs_cluster(models::Place place) {
@@ -168,30 +145,17 @@ bool FaultReader::read_op(const YamlValue& value, models::RankFault& fault) {
   return false;
 }
 
-void FaultReader::read_link_fault(MapReader& map, const YamlValue& link) {
+void FaultReader::read_link_fault(MapReader& map) {
   models::LinkFault fault;
   fault.place = map.place();
   const auto hosts = map.take("hosts");
-  const bool down = map.has("down");
-  fault.down_ns = take_time(map, "down");
-  fault.retry_ns = take_time(map, "retry");
-  fault.slower = slower(map);
-  if (fault.slower == 0 && !down) {
+  fields_.read(map, fault);
+  if (!map.has("slower") && !map.has("down")) {
     diagnostics_.error(map.place(), models::Code::kFault,
                        "a fault of a link needs 'down', the time when it fails, or 'slower': "
                        "'down: 0s', 'slower: 10'");
   }
-  if (needs_cluster(link.place())) return;
-  const std::optional<std::string> name = values_.word(link);
-  if (!name) return;
-  fault.link = index_of(graph_.cluster->links, *name);
-  if (fault.link == kNoIndex) {
-    models::Diagnostic& error =
-        diagnostics_.error(link.place(), models::Code::kUnknownHost,
-                           fmt::format("the cluster has no links of the class '{}'", *name));
-    models::suggest_name(error, *name, names_of(graph_.cluster->links));
-    return;
-  }
+  if (needs_cluster(map.place_of("link")) || fault.link == kNoIndex) return;
   if (hosts) {
     if (!hosts->is_list() || hosts->items().size() != 2) {
       diagnostics_.error(hosts->place(), models::Code::kWrongType,
@@ -208,45 +172,19 @@ void FaultReader::read_link_fault(MapReader& map, const YamlValue& link) {
   graph_.faults.links.push_back(std::move(fault));
 }
 
-void FaultReader::read_port_fault(MapReader& map, const YamlValue& port) {
+void FaultReader::read_port_fault(MapReader& map) {
   models::PortFault fault;
   fault.place = map.place();
-  const auto host = map.require("closed_on");
-  const std::int64_t number = values_.constant(port, ValueType::kNumber).value_or(1);
-  if (number < 1 || number > kMaxPort) {
-    diagnostics_.error(port.place(), models::Code::kOutOfRange,
-                       fmt::format("a port must be between 1 and {}, found {}", kMaxPort, number));
-  }
-  fault.port = number;
-  if (!host || needs_cluster(port.place())) return;
-  fault.host = read_host(*host, values_, *graph_.cluster);
-  if (fault.host != kNoIndex) graph_.faults.ports.push_back(fault);
+  fields_.read(map, fault);
+  if (needs_cluster(map.place_of("port")) || fault.host == kNoIndex) return;
+  graph_.faults.ports.push_back(fault);
 }
 
-void FaultReader::read_denied_fault(MapReader& map, const YamlValue& communicator) {
+void FaultReader::read_denied_fault(MapReader& map) {
   models::DeniedFault fault;
   fault.place = map.place();
-  if (const auto what = map.require("denied")) {
-    if (what->is_scalar()) {
-      fault.what = what->text();
-    } else {
-      diagnostics_.error(
-          what->place(), models::Code::kWrongType,
-          fmt::format("'denied' must be the message of the operating system, found {}",
-                      what->described()));
-    }
-  }
-  fault.slower = slower(map);
-  const std::optional<std::string> name = values_.word(communicator);
-  if (!name) return;
-  fault.communicator = index_of(graph_.communicators, *name);
-  if (fault.communicator != kNoIndex) {
-    graph_.faults.denied.push_back(std::move(fault));
-    return;
-  }
-  models::Diagnostic& error = diagnostics_.error(communicator.place(), models::Code::kUnknownGroup,
-                                                 fmt::format("unknown communicator '{}'", *name));
-  models::suggest_name(error, *name, names_of(graph_.communicators));
+  fields_.read(map, fault);
+  if (fault.communicator != kNoIndex) graph_.faults.denied.push_back(std::move(fault));
 }
 
 }  // namespace
@@ -256,28 +194,8 @@ void read_faults(const YamlValue& value, const ValueReader& values, models::Task
 }
 
 void read_timeouts(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph) {
-  models::Diagnostics& diagnostics = values.diagnostics();
-  MapReader map(value, keys::kTimeouts, diagnostics);
-  const auto take_time = [&](const char* key) {
-    const auto field = map.take(key);
-    if (!field) return std::int64_t{0};
-    const std::int64_t ns = values.constant(*field, ValueType::kTime).value_or(0);
-    if (ns >= 0) return ns;
-    diagnostics
-        .error(field->place(), models::Code::kOutOfRange,
-               fmt::format("'{}' must be at least 0s, found {}", key, field->described()))
-        .notes.emplace_back("0s: none");
-    return std::int64_t{0};
-  };
-  map.take_text("about");
-  graph.timeouts.watchdog_ns = take_time("watchdog");
-  graph.timeouts.poll_ns = take_time("poll");
-  graph.timeouts.heartbeat_ns = take_time("heartbeat");
-  graph.timeouts.store_ns = take_time("store");
-  graph.timeouts.launcher_ns = take_time("launcher");
-  if (const auto ends = map.take("launcher_ends")) {
-    graph.timeouts.launcher_ends_job = values.one_of(*ends, map.words("launcher_ends")) == "job";
-  }
+  MapReader map(value, keys::kTimeouts, values.diagnostics());
+  FieldReader(values, graph).read(map, graph.timeouts);
   map.finish();
 }
 

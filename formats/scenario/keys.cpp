@@ -10,6 +10,7 @@
 #include "models/graph/cluster.hpp"
 #include "models/graph/logical_graph.hpp"
 #include "models/graph/pipeline.hpp"
+#include "models/graph/task_graph.hpp"
 #include "models/layers/pass_pipeline.hpp"
 #include "models/result/expectation.hpp"
 #include "models/schedules/generators.hpp"
@@ -17,7 +18,30 @@
 namespace pipesim::formats::keys {
 namespace {
 
-constexpr std::string_view kRequired = "required";
+// Returns the keys of a struct that is described in models/graph/.
+template <typename T>
+constexpr auto keys_of() {
+  constexpr auto is_key = [](const models::Field<T>& field) { return !field.meaning.empty(); };
+  constexpr std::size_t kCount =
+      std::count_if(std::begin(models::kFields<T>), std::end(models::kFields<T>), is_key);
+  std::array<Key, kCount> keys;
+  std::size_t next = 0;
+  for (const models::Field<T>& field : models::kFields<T>) {
+    if (!is_key(field)) continue;
+    keys[next++] = {field.name, field.value.type, field.meaning, field.otherwise};
+  }
+  return keys;
+}
+
+template <std::size_t kFirst, std::size_t kSecond>
+constexpr auto joined(const std::array<Key, kFirst>& first,
+                      const std::array<Key, kSecond>& second) {
+  std::array<Key, kFirst + kSecond> keys;
+  std::copy(second.begin(), second.end(), std::copy(first.begin(), first.end(), keys.begin()));
+  return keys;
+}
+
+using models::kRequired;
 constexpr std::string_view kAllRanks = "all";
 
 // ---------------------------------------------------------------------------------------------
@@ -113,10 +137,7 @@ constexpr Key kLinkClassesRows[] = {
     {"ethernet", "link_class?", "TCP over 10 Gb/s Ethernet", "30us, 1.2GB/s"},
 };
 
-constexpr Key kLinkClassRows[] = {
-    {"latency", "time", "Time of a message of no size"},
-    {"bandwidth", "bandwidth", "Bytes per second in one direction"},
-};
+constexpr auto kLinkClassRows = keys_of<models::LinkClass>();
 
 constexpr Key kThreadRows[] = {
     {"order", "'arrival'|'program'",
@@ -133,57 +154,16 @@ constexpr Key kThreadBlockRows[] = {
     {"on", "ranks", "Ranks that run the block", kAllRanks},
 };
 
-constexpr Key kStreamRows[] = {
-    {"thread", "name|~", "Thread that launches on it; `~`: only programs launch on it",
-     "a thread of the same name"},
-    {"launch_queue", "integer(rank)", "Launched ops that may be pending before a launch blocks",
-     "1024"},
-    {"device", "integer", "Which of its rank's devices it is on", "0"},
-    {"host", "on/off", "on: the host does its work, and no device is busy with it", "off"},
-    {"about", "text", "For people"},
-};
+constexpr auto kStreamRows = keys_of<models::StreamTemplate>();
 
-constexpr Key kInitRows[] = {
-    {"creation", "'start'|'first_use'", "When communicators are initialized",
-     "`first_use` for NCCL calls of programs in a cold run, else `start`"},
-    {"waits_for_device", "on/off", "on: initialization waits until the device is idle", "off"},
-    {"interface", "name",
-     "Network interface of the cluster over which ranks find each other. Over one that leads "
-     "nowhere, only ranks of the same host do"},
-};
+constexpr auto kInitRows = keys_of<models::InitRule>();
 constexpr KeyTable kInit{"initialization", "", "Initialization of a communicator", kInitRows};
 
 constexpr Key kCommunicatorsRows[] = {
     {"named", "{communicator}", "Communicators that several collectives share, by name"},
 };
 
-constexpr Key kCommunicatorRows[] = {
-    {"group", "name", "Group that it connects; each list of the group has one communicator",
-     kRequired},
-    {"stream", "name", "Stream of its calls in programs", "its own, `nccl NAME`"},
-    {"eager", "size",
-     "For calls of the host: sends up to this size complete without their recv. NCCL has no such "
-     "threshold",
-     "no sends do"},
-    {"p2p_channels", "integer 1..", "NCCL: p2p channels, as `NCCL_DEBUG=INFO` prints them",
-     "by link"},
-    {"p2p_channels_per_peer", "integer 1..", "NCCL: p2p channels per peer, as printed there",
-     "by link"},
-    {"ctas", "integer 1..", "SMs that a call takes, where the `device` says `sms`: its channels",
-     "16"},
-    {"registered", "on/off",
-     "on: user buffers are registered with NCCL, so that sends wait for their recvs", "off"},
-    {"host", "on/off", "on: the host does its calls (gloo, MPI) and waits for each", "off"},
-    {"gloo", "on/off", "on: as `host`, and its calls wait for the ranks that gloo's wait for",
-     "on with the backend `gloo`"},
-    {"algorithm", "algorithm", "Algorithm of its collectives", "that of the cluster"},
-    {"over", "link|[link]?",
-     "The only link classes it uses. Calls of the host take no time of their own without it",
-     "all"},
-    {"port", "integer 1..65535", "Port on which its first rank listens"},
-    {"timeout", "time", "Timeout of its calls and its initialization; 0: none",
-     "those of `guards`"},
-};
+constexpr auto kCommunicatorRows = keys_of<models::CommunicatorTemplate>();
 
 constexpr Key kDefaultsRows[] = {
     {"launch_overhead", "time(rank)", "Time that a launch takes on its thread", "0"},
@@ -196,31 +176,7 @@ constexpr Key kDefaultsRows[] = {
      "Launched ops that may be pending on a stream before a launch blocks", "1024"},
 };
 
-constexpr Key kDeviceRows[] = {
-    {"vendor", "'nvidia'|'amd'",
-     "On `amd` an op holds its hardware queue until it ends, on `nvidia` until it starts",
-     "`nvidia`"},
-    {"hardware_queues", "integer(rank)",
-     "`CUDA_DEVICE_MAX_CONNECTIONS`, `GPU_MAX_HW_QUEUES`: hardware queues that the streams share, "
-     "each first in, first out; 0: one per stream",
-     "8, `amd`: 4; without host programs 0"},
-    {"resident", "integer(rank)",
-     "Kernels that can run at the same time; a collective keeps its slot until it is done; 0: no "
-     "limit in a run; `check` then takes no room for granted",
-     "0"},
-    {"sms", "integer(rank)",
-     "Instead of `resident`: SMs. An op takes one for each of its `ctas`, those that are free "
-     "first, and starts with all of them; 0: no limit",
-     "0"},
-    {"launch_queue", "integer(rank)",
-     "Launched ops of all its streams that may be pending before a launch blocks, in place of the "
-     "`launch_queue` of each; 0: each stream has its own in a run; `check` tries both",
-     "0"},
-    {"launch_order", "'none'|'implicit'|'serial'",
-     "`implicit`: calls start in launch order (`NCCL_LAUNCH_ORDER_IMPLICIT`); `serial`: each also "
-     "after those before it have ended (the same before CUDA 12.3)",
-     "`none`"},
-};
+constexpr auto kDeviceRows = keys_of<models::DeviceRule>();
 
 constexpr Key kEventRows[] = {
     {"event", "name", "An event that is recorded on a stream"},
@@ -230,62 +186,14 @@ constexpr Key kEventRows[] = {
 // ---------------------------------------------------------------------------------------------
 // Actors
 
-constexpr Key kActorRows[] = {
-    {"on", "ranks", "Ranks that have the actor", kAllRanks},
-    {"when", "on/off", "off: the actor does not exist", "on"},
-    {"about", "text", "For people"},
-    {"kind", "actor_kind",
-     "Kind of the actor, which sets the defaults of its other keys: "
-     "[kinds](../explanation/models.md#kinds-of-actor)",
-     "`compute`"},
-    {"times", "integer(rank)",
-     "Rate of the kinds `repeat`, `unpack`, `accumulate`, `pack` and `acc_tick`"},
-    {"stream", "name", "Stream that its ops run on", "its own"},
-    {"thread", "name", "Host thread that launches its ops", "that of the stream"},
-    {"takes", "time(rank)", "Duration of an op", "0"},
-    {"launch_overhead", "time(rank)", "Time that a launch takes on the thread", "0"},
-    {"source", "integer(rank)", "How often it runs, if it has no inputs"},
-    {"reads", "reads", "Its inputs: `name`, `name.register`, or `{from: D2H, rank: rank - 4}`"},
-    {"after", "reads", "Control registers it waits for, written like `reads`"},
-    {"slots", "integer(rank)", "Credits of its output `out`", "1"},
-    {"bytes", "size(rank)", "Size of a slot of `out`; counted, but nothing waits for memory"},
-    {"carries", "[name]?", "Names of the tensors in `out`"},
-    {"registers", "{register}", "Further outputs; under `out`, what has no key of the actor"},
-    {"collective", "collective?", "Its collective, in which all members of a group meet"},
-    {"messages", "'immediate'|'gated'",
-     "`immediate`: its own thread learns of an op at its launch; `gated`: at its end",
-     "`gated` for collectives, else `immediate`"},
-    {"blocking", "on/off", "on: a launch returns once its op is done", "off"},
-    {"in_place", "on/off",
-     "on: the output reuses the memory of the first input, which is returned with the output",
-     "off"},
-    {"waits_for_input", "outside_input", "Outside input that the thread of this source waits for"},
-    {"phase", "name", "Phase that its ops count for in reports: `forward`, `backward`"},
-};
+constexpr auto kActorRows = keys_of<models::ActorTemplate>();
 
-constexpr Key kRegisterRows[] = {
-    {"slots", "integer(rank)", "Its credits", "1"},
-    {"control", "on/off", "on: it carries no data, only order", "off"},
-    {"every", "integer(rank)", "Ops of the actor that fill it once", "1"},
-    {"drain_every", "integer(rank)",
-     "After this many ops, all slots must be back before the next one; 0: never", "0"},
-    {"bytes", "size(rank)", "Size of a slot; a control register has none"},
-    {"carries", "[name]?", "Names of the tensors in it"},
-};
+constexpr auto kRegisterRows = keys_of<models::RegisterTemplate>();
 
-constexpr Key kReadRows[] = {
-    {"from", "name", "Actor, or `actor.register`", kRequired},
-    {"register", "name", "Register of the actor `from`, if `from.register` would be ambiguous"},
-    {"rank", "integer(rank)", "Rank that it is read from", "the same rank"},
-    {"each", "name", "Group: read from every member of the rank's own list"},
-    {"on", "ranks", "Ranks that read it", kAllRanks},
-    {"when", "on/off", "off: it is not read", "on"},
-    {"per", "integer(rank)", "Ops of the reader that share one slot", "1"},
-    {"needs", "[name]?", "Tensors it is read for", "those that the register carries"},
-};
+constexpr auto kReadRows = keys_of<models::ReadTemplate>();
 
 constexpr std::string_view kOfGroup = "A collective of this group";
-constexpr Key kCollectiveRows[] = {
+constexpr std::array<Key, 9> kCollectives = {{
     {"all_gather", "name", kOfGroup},
     {"all_reduce", "name", kOfGroup},
     {"all_to_all", "name", kOfGroup},
@@ -295,16 +203,10 @@ constexpr Key kCollectiveRows[] = {
     {"reduce", "name", kOfGroup},
     {"reduce_scatter", "name", kOfGroup},
     {"scatter", "name", kOfGroup},
-    {"bytes", "size", "Size; with a `cluster`, the time follows from it"},
-    {"communicator", "name", "A communicator listed under `communicators`"},
-    {"algorithm", "algorithm", "Algorithm", "that of the communicator"},
-};
+}};
+constexpr auto kCollectiveRows = joined(kCollectives, keys_of<models::CollectiveTemplate>());
 
-constexpr Key kOutsideInputRows[] = {
-    {"items", "integer(rank)", "Number of items", kRequired},
-    {"first", "time(rank)", "Arrival of the first item", "0"},
-    {"every", "time(rank)", "Time between items", "0"},
-};
+constexpr auto kOutsideInputRows = keys_of<models::OutsideInputTemplate>();
 
 // ---------------------------------------------------------------------------------------------
 // Pipeline schedules
@@ -477,54 +379,11 @@ constexpr Key kFaultRows[] = {
     {"about", "text", "For people"},
 };
 constexpr KeyTable kFault{"fault_common", "", "Of every fault", kFaultRows};
-constexpr Key kRankFaultRows[] = {
-    {"rank", "ranks", "The ranks"},
-    {"dies", "value",
-     "What they die of: `segfault`. Messages that were sent still arrive; ops that run never end"},
-    {"fails", "value",
-     "Device error in which `act` ends. Nothing runs on the rank's streams any more; the rank dies "
-     "when its host next launches something or waits for the device"},
-    {"at", "time(rank)", "When they die"},
-    {"act", "op_number", "Op instead of whose launch they die, or that fails: `forward#3`"},
-};
-constexpr Key kLinkFaultRows[] = {
-    {"link", "link", "Link class"},
-    {"hosts", "[host]2", "Only between these two hosts", "everywhere"},
-    {"down", "time", "From then on, nothing gets through"},
-    {"retry", "time", "After this time, whoever uses the link has an error"},
-    {"slower", "integer 1..1000000", "The link is this many times slower, all the time"},
-};
-constexpr Key kPortFaultRows[] = {
-    {"port", "integer 1..65535", "Port that ranks on other hosts cannot reach"},
-    {"closed_on", "host", "Host of the port", kRequired},
-};
-constexpr Key kDeniedFaultRows[] = {
-    {"communicator", "name",
-     "Communicator that moves data by reading the memory of ranks on the same host"},
-    {"denied", "value", "Error of the operating system with which readers die", kRequired},
-    {"slower", "integer 1..1000000",
-     "Readers do not die, but fall back to something this many times slower"},
-};
-constexpr Key kTimeoutsRows[] = {
-    {"watchdog", "time",
-     "A call on a device that is not done this long after its launch kills its rank (PyTorch's "
-     "process group timeout)",
-     "none"},
-    {"poll", "time", "The watchdog looks at multiples of it"},
-    {"heartbeat", "time",
-     "A host that waits this long at the first use of a connection dies: nothing is enqueued that "
-     "a "
-     "watchdog could see (`TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC`, 480 s)",
-     "none"},
-    {"store", "time",
-     "Timeout of `get`, of calls by the host, and of the initialization of communicators", "none"},
-    {"launcher", "time", "This long after a death, the launcher ends the others", "none"},
-    {"launcher_ends", "'host'|'job'",
-     "Ranks that it ends: those of the host (torchrun) or of the whole job (mpirun, srun "
-     "--kill-on-bad-exit)",
-     "`host`"},
-    {"about", "text", "For people"},
-};
+constexpr auto kRankFaultRows = keys_of<models::RankFault>();
+constexpr auto kLinkFaultRows = keys_of<models::LinkFault>();
+constexpr auto kPortFaultRows = keys_of<models::PortFault>();
+constexpr auto kDeniedFaultRows = keys_of<models::DeniedFault>();
+constexpr auto kTimeoutsRows = keys_of<models::TimeoutRules>();
 
 // ---------------------------------------------------------------------------------------------
 // Expectations

@@ -1,5 +1,6 @@
-// Every key of the scenario format, in one table for each kind of map. A new key is a row in
-// keys.cpp, plus the code that reads it.
+// Every key of the scenario format, in one table for each kind of map. The rows of plain structs are
+// those of models/graph/fields.hpp; all other keys are rows in keys.cpp or step_keys.cpp, plus the
+// code that reads them.
 #pragma once
 
 #include <span>

@@ -25,13 +25,6 @@ struct Undecided {
 
 /// A scenario, evaluated with its parameters.
 struct Scenario {
-  Scenario();
-  Scenario(const Scenario&);
-  Scenario(Scenario&&) noexcept;
-  Scenario& operator=(const Scenario&);
-  Scenario& operator=(Scenario&&) noexcept;
-  ~Scenario();
-
   models::TaskGraph graph;
   std::string about;
   std::vector<models::OutsideText> rests_on;  // basis of `check`'s answer, one sentence each

@@ -18,6 +18,7 @@
 #include "formats/document/yaml_document.hpp"
 #include "formats/scenario/actor_reader.hpp"
 #include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/field_reader.hpp"
 #include "formats/scenario/keys.hpp"
 #include "formats/scenario/limits.hpp"
 #include "formats/scenario/program_reader.hpp"
@@ -69,10 +70,7 @@ class ScenarioReader {
   void read_streams(const YamlValue& value);
   void read_stream(const std::string& name, models::Place place, const YamlValue* fields);
   void read_communicators(const YamlValue& value);
-  void read_init(MapReader& map, models::InitRule& rule);
-  void read_meeting(MapReader& map, std::uint32_t& interface);
   void read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator);
-  void read_transport(MapReader& map, models::CommunicatorTemplate& communicator);
   void read_reading(MapReader& map);
   void read_backend(MapReader& map);
   void read_defaults(const YamlValue& value);
@@ -88,6 +86,7 @@ class ScenarioReader {
   models::TaskGraph& graph_ = scenario_.graph;
   Scope scope_;
   ValueReader values_;
+  FieldReader fields_{values_, graph_};
   ActorDefaults defaults_;
   bool open_streams_ = true;  // whether the first use of a stream adds the stream
   models::PassRegistry passes_ = models::shipped_passes();
@@ -255,33 +254,12 @@ void ScenarioReader::read_names(MapReader& map) {
 // Reads the limits and the launch order of each device.
 void ScenarioReader::read_device(const YamlValue& value) {
   MapReader map(value, keys::kDevice, diagnostics_);
-  if (const auto vendor = map.take("vendor")) {
-    const bool amd = values_.one_of(*vendor, map.words("vendor")) == "amd";
-    graph_.device.vendor = amd ? models::Vendor::kAmd : models::Vendor::kNvidia;
-  }
-  if (const auto queues = map.take("hardware_queues")) {
-    graph_.device.has_queues = true;
-    graph_.device.hardware_queues = values_.expr(*queues, ValueType::kNumber).value_or(Expr());
-  }
-  if (const auto resident = map.take("resident")) {
-    graph_.device.resident = values_.expr(*resident, ValueType::kNumber).value_or(Expr());
-  }
-  if (const auto sms = map.take("sms")) {
-    graph_.device.sms = values_.expr(*sms, ValueType::kNumber).value_or(Expr());
-    if (graph_.device.resident != Expr()) {
-      diagnostics_
-          .error(sms->place(), models::Code::kConflictingKeys,
-                 "'sms' and 'resident' both limit what a device runs")
-          .notes.emplace_back("leave one of them out: 'resident' counts kernels, 'sms' their CTAs");
-    }
-  }
-  if (const auto queue = map.take("launch_queue")) {
-    graph_.device.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(Expr());
-  }
-  if (const auto order = map.take("launch_order")) {
-    const std::string name = values_.one_of(*order, map.words("launch_order")).value_or("none");
-    if (name == "implicit") graph_.device.order = sim::LaunchOrder::kImplicit;
-    if (name == "serial") graph_.device.order = sim::LaunchOrder::kSerial;
+  fields_.read(map, graph_.device);
+  if (map.has("sms") && graph_.device.resident != Expr()) {
+    diagnostics_
+        .error(map.place_of("sms"), models::Code::kConflictingKeys,
+               "'sms' and 'resident' both limit what a device runs")
+        .notes.emplace_back("leave one of them out: 'resident' counts kernels, 'sms' their CTAs");
   }
   map.finish();
 }
@@ -423,22 +401,8 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
   std::optional<models::Place> place_of_thread;
   if (fields != nullptr) {
     MapReader map(*fields, keys::kStream, diagnostics_);
-    map.take_text("about");
-    if (const auto device = map.take("device")) {
-      const std::int64_t index = values_.constant(*device, ValueType::kNumber).value_or(0);
-      if (index >= 0 && index <= kMaxRanks) {
-        stream.device = static_cast<std::uint32_t>(index);
-      } else {
-        diagnostics_.error(
-            device->place(), models::Code::kOutOfRange,
-            fmt::format("'device' must be between 0 and {}, found {}", kMaxRanks, index));
-      }
-    }
-    if (const auto queue = map.take("launch_queue")) {
-      stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(graph_.launch_queue);
-    }
+    fields_.read(map, stream);
     const std::optional<YamlValue> value = map.take("thread");
-    if (const auto host = map.take("host")) stream.on_host = values_.truth(*host).value_or(false);
     map.finish();
     if (value && value->is_null()) {  // only programs launch on the stream
       graph_.streams.push_back(std::move(stream));
@@ -469,21 +433,9 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
   graph_.streams.push_back(std::move(stream));
 }
 
-void ScenarioReader::read_init(MapReader& map, models::InitRule& rule) {
-  if (const auto init = map.take("creation")) {
-    const auto when = values_.one_of(*init, map.words("creation"));
-    if (when) rule.at_first_use = *when == "first_use";
-    rule.said = true;
-  }
-  if (const auto waits = map.take("waits_for_device")) {
-    rule.waits_for_device = values_.truth(*waits).value_or(false);
-  }
-}
-
 void ScenarioReader::read_communicators(const YamlValue& value) {
   MapReader map(value, keys::kCommunicators, diagnostics_);
-  read_init(map, graph_.init);
-  read_meeting(map, graph_.interface);
+  fields_.read(map, graph_.init);
   if (const auto named = map.take("named")) {
     for (const YamlValue::Entry& entry : named_entries(*named, "'named'", diagnostics_)) {
       models::CommunicatorTemplate communicator;
@@ -491,40 +443,13 @@ void ScenarioReader::read_communicators(const YamlValue& value) {
       communicator.place = entry.key.place();
       communicator.init = graph_.init;
       MapReader fields(entry.value, keys::kCommunicator, diagnostics_);
-      read_init(fields, communicator.init);
-      if (const auto group = fields.require("group")) {
-        const std::optional<std::string> name = values_.word(*group);
-        for (std::uint32_t i = 0; name && i < graph_.groups.size(); ++i) {
-          if (graph_.groups[i].name == *name) communicator.group = i;
-        }
-        if (name && communicator.group == kNoIndex) {
-          diagnostics_.error(group->place(), models::Code::kUnknownGroup,
-                             fmt::format("unknown group '{}'", *name));
-        }
-      }
+      fields_.read(fields, communicator.init);
       read_calls_of(fields, communicator);
       fields.finish();
       graph_.communicators.push_back(std::move(communicator));
     }
   }
   map.finish();
-}
-
-// Reads the network interface over which ranks find each other.
-void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
-  const auto value = map.take("interface");
-  if (!value) return;
-  const std::optional<std::string> name = values_.word(*value);
-  if (!name) return;
-  if (!graph_.cluster) {
-    diagnostics_.error(value->place(), models::Code::kNoCluster, "'interface' needs a 'cluster'");
-    return;
-  }
-  interface = index_of(graph_.cluster->interfaces, *name);
-  if (interface != kNoIndex) return;
-  models::Diagnostic& error = diagnostics_.error(value->place(), models::Code::kUnknownHost,
-                                                 fmt::format("unknown interface '{}'", *name));
-  models::suggest_name(error, *name, names_of(graph_.cluster->interfaces));
 }
 
 // Reads the backend, which decides the communicators that PyTorch makes:
@@ -546,21 +471,15 @@ void ScenarioReader::read_backend(MapReader& map) {
 
 // Reads the keys that only matter to the calls of programs.
 void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
-  const auto eager = map.take("eager");
-  if (eager) {
-    communicator.eager_bytes = values_.constant(*eager, ValueType::kBytes);
-    if (communicator.eager_bytes.value_or(0) < 0) {
-      diagnostics_.error(eager->place(), models::Code::kOutOfRange,
-                         fmt::format("a size must be at least 0B, found {}", eager->described()));
-    }
-  }
   communicator.on_host = defaults_.on_host;
   communicator.is_gloo = defaults_.is_gloo;
-  const auto gloo = map.take("gloo");
-  if (gloo) communicator.is_gloo = values_.truth(*gloo).value_or(false);
+  fields_.read(map, communicator);
+  if (const auto gloo = map.take("gloo")) {
+    communicator.is_gloo = values_.truth(*gloo).value_or(false);
+  }
   if (const auto host = map.take("host")) {
     communicator.on_host = values_.truth(*host).value_or(false);
-    if (gloo && communicator.is_gloo && !communicator.on_host) {
+    if (map.has("gloo") && communicator.is_gloo && !communicator.on_host) {
       diagnostics_.error(host->place(), models::Code::kConflictingKeys,
                          "gloo's calls are done by the host: 'host' cannot be off");
     }
@@ -569,39 +488,12 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   communicator.on_host = communicator.on_host || communicator.is_gloo;
   // Schedules use this size to declare that no send waits.
   constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
-  if (eager && !communicator.on_host && communicator.eager_bytes != kAnySize &&
-      communicator.eager_bytes >= 0) {
+  if (communicator.eager_bytes.value_or(kAnySize) != kAnySize && !communicator.on_host) {
     diagnostics_
-        .warning(eager->place(), models::Code::kConflictingKeys,
+        .warning(map.place_of("eager"), models::Code::kConflictingKeys,
                  "'eager' has no effect: NCCL has no such size")
         .notes.emplace_back(
             "its buffers have 8 steps for each connection; calls of the host need 'host: on'");
-  }
-  read_transport(map, communicator);
-  read_meeting(map, communicator.interface);
-  if (const auto port = map.take("port")) {
-    communicator.port = values_.constant(*port, ValueType::kNumber).value_or(1);
-    if (communicator.port < 1 || communicator.port > kMaxPort) {
-      diagnostics_.error(
-          port->place(), models::Code::kOutOfRange,
-          fmt::format("a port must be between 1 and {}, found {}", kMaxPort, communicator.port));
-    }
-  }
-  if (const auto timeout = map.take("timeout")) {
-    communicator.timeout_ns = values_.constant(*timeout, ValueType::kTime);
-    if (communicator.timeout_ns.value_or(0) < 0) {
-      diagnostics_
-          .error(timeout->place(), models::Code::kOutOfRange,
-                 fmt::format("'timeout' must be at least 0s, found {}", timeout->described()))
-          .notes.emplace_back("0s: none");
-      communicator.timeout_ns = 0;
-    }
-  }
-  if (const auto algorithm = map.take("algorithm")) {
-    communicator.algorithm = read_algorithm(*algorithm, values_);
-  }
-  if (const auto over = map.take("over")) {
-    communicator.over = read_links_of(*over, values_, graph_.cluster ? &*graph_.cluster : nullptr);
   }
   const auto stream = map.take("stream");
   const std::optional<std::string> name = stream ? values_.word(*stream) : std::nullopt;
@@ -625,27 +517,6 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   made.launch_queue = graph_.launch_queue;
   communicator.stream = static_cast<std::uint32_t>(graph_.streams.size());
   graph_.streams.push_back(std::move(made));
-}
-
-// Reads the keys that decide how much data of a send fits into NCCL's buffers.
-void ScenarioReader::read_transport(MapReader& map, models::CommunicatorTemplate& communicator) {
-  const auto channels = [&](const char* key) -> std::optional<std::int64_t> {
-    const auto value = map.take(key);
-    if (!value) return std::nullopt;
-    constexpr std::int64_t kMaxChannels = 64;  // NCCL's MAXCHANNELS
-    const std::int64_t found = values_.constant(*value, ValueType::kNumber).value_or(1);
-    if (found >= 1 && found <= kMaxChannels) return found;
-    diagnostics_.error(
-        value->place(), models::Code::kOutOfRange,
-        fmt::format("'{}' must be between 1 and {}, found {}", key, kMaxChannels, found));
-    return std::nullopt;
-  };
-  communicator.p2p_channels = channels("p2p_channels");
-  communicator.p2p_channels_per_peer = channels("p2p_channels_per_peer");
-  communicator.ctas = channels("ctas").value_or(communicator.ctas);
-  if (const auto registered = map.take("registered")) {
-    communicator.registered = values_.truth(*registered).value_or(false);
-  }
 }
 
 void ScenarioReader::read_defaults(const YamlValue& value) {
@@ -741,13 +612,6 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
 }
 
 }  // namespace
-
-Scenario::Scenario() = default;
-Scenario::Scenario(const Scenario&) = default;
-Scenario::Scenario(Scenario&&) noexcept = default;
-Scenario& Scenario::operator=(const Scenario&) = default;
-Scenario& Scenario::operator=(Scenario&&) noexcept = default;
-Scenario::~Scenario() = default;
 
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
                                       Diagnostics& diagnostics, const ReadOptions& options) {

@@ -12,6 +12,7 @@
 #include "formats/document/versions.hpp"
 #include "formats/document/yaml_writer.hpp"
 #include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/field_writer.hpp"
 #include "formats/scenario/section_writers.hpp"
 
 namespace pipesim::formats {
@@ -49,6 +50,7 @@ class ScenarioWriter {
   void add_declared(YamlNode& top) const;
 
   const TaskGraph& graph_;
+  const FieldWriter fields_{graph_};
   const bool brief_;
   bool programs_name_all_ = false;  // whether the form is brief and all actors are steps
   std::set<std::uint32_t> called_;  // communicators of calls for which the group's name is enough
@@ -258,11 +260,9 @@ YamlNode ScenarioWriter::streams() const {
     } else if (graph_.threads[stream.thread].name != stream.name) {
       fields.add("thread", YamlNode::text(graph_.threads[stream.thread].name));
     }
-    if (stream.launch_queue != graph_.launch_queue) {
-      fields.add("launch_queue", expression(stream.launch_queue, ValueType::kNumber));
-    }
-    if (stream.device != 0) fields.add("device", number(stream.device));
-    if (stream.on_host) fields.add("host", truth(true));
+    models::StreamTemplate plain;
+    plain.launch_queue = graph_.launch_queue;
+    fields_.write(stream, plain, fields);
     says_more = says_more || !fields.empty();
     names.add(YamlNode::text(stream.name));
     map.add(stream.name, std::move(fields));
@@ -299,21 +299,9 @@ bool ScenarioWriter::comes_with_programs(const models::CommunicatorTemplate& com
          graph_.groups[communicator.group].name == name;
 }
 
-void add_init(const models::InitRule& rule, const models::InitRule& otherwise, YamlNode& map) {
-  if (rule.said != otherwise.said || rule.at_first_use != otherwise.at_first_use) {
-    map.add("creation", YamlNode::text(rule.at_first_use ? "first_use" : "start"));
-  }
-  if (rule.waits_for_device != otherwise.waits_for_device) {
-    map.add("waits_for_device", truth(rule.waits_for_device));
-  }
-}
-
 YamlNode ScenarioWriter::communicators() const {
   YamlNode map = YamlNode::map();
-  add_init(graph_.init, {}, map);
-  if (graph_.interface != kNoIndex) {
-    map.add("interface", YamlNode::text(graph_.cluster->interfaces[graph_.interface].name));
-  }
+  fields_.write(graph_.init, {}, map);
   YamlNode named = YamlNode::map();
   for (const models::CommunicatorTemplate& each : graph_.communicators) {
     if (brief_ && comes_with_programs(each)) continue;
@@ -325,52 +313,22 @@ YamlNode ScenarioWriter::communicators() const {
 
 YamlNode ScenarioWriter::communicator(const models::CommunicatorTemplate& communicator) const {
   YamlNode map = YamlNode::map();
-  map.add("group", YamlNode::text(graph_.groups[communicator.group].name));
-  add_init(communicator.init, graph_.init, map);
-  // The stream of calls on the host has the communicator's name; no key can change it.
-  if (communicator.stream != kNoIndex && !communicator.on_host) {
-    map.add("stream", YamlNode::text(graph_.streams[communicator.stream].name));
-  }
-  if (communicator.on_host) map.add(communicator.is_gloo ? "gloo" : "host", truth(true));
-  if (communicator.p2p_channels) map.add("p2p_channels", number(*communicator.p2p_channels));
-  if (communicator.p2p_channels_per_peer) {
-    map.add("p2p_channels_per_peer", number(*communicator.p2p_channels_per_peer));
-  }
-  if (communicator.ctas != models::CommunicatorTemplate().ctas) {
-    map.add("ctas", number(communicator.ctas));
-  }
-  if (communicator.registered) map.add("registered", truth(true));
-  if (communicator.eager_bytes) map.add("eager", bytes(*communicator.eager_bytes));
-  if (communicator.algorithm) {
-    map.add("algorithm", YamlNode::text(algorithm_name(*communicator.algorithm)));
-  }
-  if (!communicator.over.empty()) map.add("over", links(communicator.over));
-  if (communicator.interface != kNoIndex) {
-    map.add("interface", YamlNode::text(graph_.cluster->interfaces[communicator.interface].name));
-  }
-  if (communicator.port != 0) map.add("port", number(communicator.port));
-  if (communicator.timeout_ns) map.add("timeout", time(*communicator.timeout_ns));
+  fields_.write(communicator, {}, map, [&](std::string_view key) {
+    // The stream of calls on the host has the communicator's name; no key can change it.
+    if (key == "stream" && communicator.stream != kNoIndex && !communicator.on_host) {
+      map.add(key, YamlNode::text(graph_.streams[communicator.stream].name));
+    }
+    if (key == (communicator.is_gloo ? "gloo" : "host") && communicator.on_host) {
+      map.add(key, truth(true));
+    }
+  });
+  fields_.write(communicator.init, graph_.init, map);
   return map;
 }
 
 YamlNode ScenarioWriter::device() const {
   YamlNode map = YamlNode::map();
-  if (graph_.device.vendor == models::Vendor::kAmd) map.add("vendor", YamlNode::text("amd"));
-  if (graph_.device.has_queues) {
-    map.add("hardware_queues", expression(graph_.device.hardware_queues, ValueType::kNumber));
-  }
-  if (graph_.device.resident != Expr()) {
-    map.add("resident", expression(graph_.device.resident, ValueType::kNumber));
-  }
-  if (graph_.device.sms != Expr()) {
-    map.add("sms", expression(graph_.device.sms, ValueType::kNumber));
-  }
-  if (graph_.device.launch_queue != Expr()) {
-    map.add("launch_queue", expression(graph_.device.launch_queue, ValueType::kNumber));
-  }
-  if (graph_.device.order != sim::LaunchOrder::kNone) {
-    map.add("launch_order", YamlNode::text(models::launch_order_name(graph_.device.order)));
-  }
+  fields_.write(graph_.device, {}, map);
   return map;
 }
 
@@ -428,15 +386,7 @@ void ScenarioWriter::add_declared(YamlNode& top) const {
 
 YamlNode ScenarioWriter::timeouts() const {
   YamlNode map = YamlNode::map();
-  const auto add = [&map](const char* key, std::int64_t ns) {
-    if (ns != 0) map.add(key, time(ns));
-  };
-  add("watchdog", graph_.timeouts.watchdog_ns);
-  add("poll", graph_.timeouts.poll_ns);
-  add("heartbeat", graph_.timeouts.heartbeat_ns);
-  add("store", graph_.timeouts.store_ns);
-  add("launcher", graph_.timeouts.launcher_ns);
-  if (graph_.timeouts.launcher_ends_job) map.add("launcher_ends", YamlNode::text("job"));
+  fields_.write(graph_.timeouts, {}, map);
   return map;
 }
 
@@ -444,19 +394,13 @@ YamlNode ScenarioWriter::faults() const {
   YamlNode list = YamlNode::list();
   for (const models::RankFault& fault : graph_.faults.ranks) list.add(rank_fault(fault));
   for (const models::LinkFault& fault : graph_.faults.links) list.add(link_fault(fault));
-  for (const models::PortFault& fault : graph_.faults.ports) {
+  const auto add = [&](const auto& fault) {
     YamlNode map = YamlNode::map();
-    map.add("port", number(fault.port));
-    map.add("closed_on", YamlNode::text(graph_.cluster->hosts[fault.host]));
+    fields_.write(fault, {}, map);
     list.add(std::move(map));
-  }
-  for (const models::DeniedFault& fault : graph_.faults.denied) {
-    YamlNode map = YamlNode::map();
-    map.add("communicator", YamlNode::text(graph_.communicators[fault.communicator].name));
-    map.add("denied", YamlNode::text(fault.what));
-    if (fault.slower != 0) map.add("slower", number(fault.slower));
-    list.add(std::move(map));
-  }
+  };
+  for (const models::PortFault& fault : graph_.faults.ports) add(fault);
+  for (const models::DeniedFault& fault : graph_.faults.denied) add(fault);
   return list;
 }
 
@@ -475,16 +419,15 @@ YamlNode ScenarioWriter::rank_fault(const models::RankFault& fault) const {
 
 YamlNode ScenarioWriter::link_fault(const models::LinkFault& fault) const {
   YamlNode map = YamlNode::map();
-  map.add("link", YamlNode::text(graph_.cluster->links[fault.link].name));
-  if (fault.hosts) {
+  models::LinkFault plain;
+  if (fault.slower == 0) plain.down_ns = -1;  // one of `down` and `slower` must be there
+  fields_.write(fault, plain, map, [&](std::string_view) {
+    if (!fault.hosts) return;
     YamlNode hosts = YamlNode::list();
     hosts.add(YamlNode::text(graph_.cluster->hosts[fault.hosts->first]));
     hosts.add(YamlNode::text(graph_.cluster->hosts[fault.hosts->second]));
     map.add("hosts", std::move(hosts));
-  }
-  if (fault.slower == 0 || fault.down_ns != 0) map.add("down", time(fault.down_ns));
-  if (fault.retry_ns != 0) map.add("retry", time(fault.retry_ns));
-  if (fault.slower != 0) map.add("slower", number(fault.slower));
+  });
   return map;
 }
 

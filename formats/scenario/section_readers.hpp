@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "formats/document/map_reader.hpp"
@@ -31,6 +32,11 @@ void read_timeouts(const YamlValue& value, const ValueReader& values, models::Ta
 /// Returns the index of a host, named or numbered by `value`; models::kNoIndex after an error.
 std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
                         const models::Cluster& cluster);
+
+/// Whether a key of the register `out` is a key of its actor.
+constexpr bool is_key_of_actor(std::string_view key) {
+  return key == "slots" || key == "bytes" || key == "carries";
+}
 
 /// Reads the value of `model:`, and `parallel:` and `train:` from `map`. Returns nullopt after an
 /// error.

@@ -13,10 +13,15 @@
 #include <string_view>
 #include <vector>
 
+#include "models/graph/fields.hpp"
+
 namespace pipesim::models {
 
 /// The pattern in which the members of a group pass data on, see models/lowering/cost.hpp.
 enum class Algorithm : std::uint8_t { kRing, kTree, kDirect };
+
+/// The names of the algorithms, in order.
+inline constexpr std::string_view kAlgorithms = "'ring'|'tree'|'direct'";
 
 /// Returns the algorithm called `name` (ring, tree, direct), or nullopt.
 std::optional<Algorithm> find_algorithm(std::string_view name);
@@ -29,6 +34,13 @@ struct LinkClass {
 
   friend bool operator==(const LinkClass&, const LinkClass&) = default;
 };
+
+template <>
+inline constexpr Field<LinkClass> kFields<LinkClass>[] = {
+    {"latency", time(&LinkClass::latency_ns), "Time of a message of no size"},
+    {"bandwidth", bandwidth(&LinkClass::bytes_per_second), "Bytes per second in one direction"},
+};
+static_assert(describes_all<LinkClass>(1), "all members but the name have a row");
 
 /// Returns all link classes, with their default figures.
 ///

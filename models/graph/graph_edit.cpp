@@ -62,19 +62,14 @@ void erase_without_actor(Items& items) {
 
 // Updates all references to actors to the new indices.
 void renumber_actors(TaskGraph& graph, const std::vector<std::uint32_t>& indices) {
+  for_each_reference(graph, To::kActor, [&](std::uint32_t& index) { point_to(index, indices); });
   for (ActorTemplate& actor : graph.actors) {
-    for (ReadTemplate& read : actor.reads) point_to(read.actor, indices);
     erase_without_actor(actor.reads);
-    for (AfterTemplate& after : actor.after) point_to(after.actor, indices);
     erase_without_actor(actor.after);
   }
   for (HostThread& thread : graph.threads) renumber(thread.program, indices);
-  std::vector<RankFault> faults;
-  for (RankFault& fault : graph.faults.ranks) {
-    if (!fault.at) point_to(fault.actor, indices);
-    if (fault.at || fault.actor != kNoIndex) faults.push_back(std::move(fault));
-  }
-  graph.faults.ranks = std::move(faults);
+  std::erase_if(graph.faults.ranks,
+                [](const RankFault& fault) { return !fault.at && fault.actor == kNoIndex; });
 }
 
 }  // namespace
@@ -141,51 +136,6 @@ void keep_actors(TaskGraph& graph, const std::vector<bool>& keep) {
   renumber_actors(graph, indices_of_kept(keep));
 }
 
-void keep_streams(TaskGraph& graph, const std::vector<bool>& keep) {
-  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
-  erase_others(graph.streams, keep);
-  for (CommunicatorTemplate& communicator : graph.communicators) {
-    point_to(communicator.stream, indices);
-  }
-  for (ActorTemplate& actor : graph.actors) {
-    point_to(actor.stream, indices);
-    point_to(actor.behind, indices);
-    if (!actor.step) continue;
-    for (std::uint32_t& stream : actor.step->streams) point_to(stream, indices);
-  }
-}
-
-void keep_threads(TaskGraph& graph, const std::vector<bool>& keep) {
-  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
-  erase_others(graph.threads, keep);
-  for (StreamTemplate& stream : graph.streams) point_to(stream.thread, indices);
-  for (ActorTemplate& actor : graph.actors) point_to(actor.thread, indices);
-}
-
-void keep_groups(TaskGraph& graph, const std::vector<bool>& keep) {
-  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
-  erase_others(graph.groups, keep);
-  for_each_group_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
-}
-
-void keep_communicators(TaskGraph& graph, const std::vector<bool>& keep) {
-  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
-  erase_others(graph.communicators, keep);
-  for_each_communicator_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
-}
-
-void keep_events(TaskGraph& graph, const std::vector<bool>& keep) {
-  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
-  erase_others(graph.events, keep);
-  for_each_event_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
-}
-
-void keep_phases(TaskGraph& graph, const std::vector<bool>& keep) {
-  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
-  erase_others(graph.phases, keep);
-  for_each_phase_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
-}
-
 void keep_registers(TaskGraph& graph, std::uint32_t actor, const std::vector<bool>& keep) {
   const std::vector<std::uint32_t> indices = indices_of_kept(keep);
   erase_others(graph.actors[actor].registers, keep);
@@ -204,7 +154,7 @@ void drop_actors_on_no_rank(TaskGraph& graph) {
   }
   // Keeps actors that a fault names; otherwise the fault would be dropped.
   for (const RankFault& fault : graph.faults.ranks) {
-    if (!fault.at) keep[fault.actor] = true;
+    if (fault.actor != kNoIndex) keep[fault.actor] = true;
   }
   keep_actors(graph, keep);
 }
@@ -224,32 +174,19 @@ void drop_registers_without_readers(TaskGraph& graph) {
   }
 }
 
-std::vector<bool> used_streams(const TaskGraph& graph) {
-  std::vector<bool> used(graph.streams.size(), false);
-  const auto use = [&used](std::uint32_t stream) {
-    if (stream != kNoIndex) used[stream] = true;
-  };
-  for (const CommunicatorTemplate& communicator : graph.communicators) use(communicator.stream);
-  for (const ActorTemplate& actor : graph.actors) {
-    use(actor.stream);
-    use(actor.behind);
-    if (!actor.step) continue;
-    for (const std::uint32_t stream : actor.step->streams) use(stream);
-  }
-  return used;
+std::vector<bool> used(const TaskGraph& graph, To to) {
+  std::vector<bool> result(count_of(graph, to), false);
+  for_each_reference(graph, to, [&](std::uint32_t index) {
+    if (index != kNoIndex) result[index] = true;
+  });
+  return result;
 }
 
-void drop_unused_streams(TaskGraph& graph) { keep_streams(graph, used_streams(graph)); }
-
-void drop_unused_threads(TaskGraph& graph) {
-  std::vector<bool> used(graph.threads.size(), false);
-  for (const StreamTemplate& stream : graph.streams) {
-    if (stream.thread != kNoIndex) used[stream.thread] = true;
-  }
-  for (const ActorTemplate& actor : graph.actors) {
-    if (actor.thread != kNoIndex) used[actor.thread] = true;
-  }
-  keep_threads(graph, used);
+void drop_unused(TaskGraph& graph, To to) {
+  const std::vector<bool> keep = used(graph, to);
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  with_things(graph, to, [&](auto& things) { erase_others(things, keep); });
+  for_each_reference(graph, to, [&](std::uint32_t& index) { point_to(index, indices); });
 }
 
 std::uint32_t add_stream(TaskGraph& graph, const std::string& name) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/graph/parts.hpp"
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::models {
@@ -57,14 +58,7 @@ void insert_actor(TaskGraph& graph, std::uint32_t index, ActorTemplate actor);
 /// Removes the actors for which `keep` (one entry per actor) is false, and all reads of them.
 void keep_actors(TaskGraph& graph, const std::vector<bool>& keep);
 
-/// Remove the streams, threads, groups and so on for which `keep` is false. Kept items must not
-/// refer to removed items.
-void keep_streams(TaskGraph& graph, const std::vector<bool>& keep);
-void keep_threads(TaskGraph& graph, const std::vector<bool>& keep);
-void keep_groups(TaskGraph& graph, const std::vector<bool>& keep);
-void keep_communicators(TaskGraph& graph, const std::vector<bool>& keep);
-void keep_events(TaskGraph& graph, const std::vector<bool>& keep);
-void keep_phases(TaskGraph& graph, const std::vector<bool>& keep);
+/// Removes the registers of `actor` for which `keep` is false. No actor may read them.
 void keep_registers(TaskGraph& graph, std::uint32_t actor, const std::vector<bool>& keep);
 
 /// Drops actors and reads that are on no rank, except actors that a fault names.
@@ -73,11 +67,11 @@ void drop_actors_on_no_rank(TaskGraph& graph);
 /// Drops registers without readers, except the first register of each actor, its output.
 void drop_registers_without_readers(TaskGraph& graph);
 
-/// Returns for each stream whether an actor, a step or a communicator names it.
-std::vector<bool> used_streams(const TaskGraph& graph);
+/// Returns for each thing of this kind whether any template refers to it.
+std::vector<bool> used(const TaskGraph& graph, To to);
 
-void drop_unused_streams(TaskGraph& graph);
-void drop_unused_threads(TaskGraph& graph);
+/// Drops the things of this kind to which no template refers.
+void drop_unused(TaskGraph& graph, To to);
 
 /// Adds a stream, launched by the host thread of the same name, and returns its index.
 std::uint32_t add_stream(TaskGraph& graph, const std::string& name);
@@ -91,37 +85,6 @@ void for_each_read_of(TaskGraph& graph, std::uint32_t actor, Visit visit) {
       if (read.actor == actor) visit(reader, read);
     }
   }
-}
-
-/// Call `visit(index)` for each reference to a group, communicator, event or phase. An index can be
-/// kNoIndex.
-template <typename Graph, typename Visit>
-void for_each_group_used(Graph& graph, Visit visit) {
-  for (auto& communicator : graph.communicators) visit(communicator.group);
-  for (auto& actor : graph.actors) {
-    if (actor.collective) visit(actor.collective->group);
-    for (auto& read : actor.reads) visit(read.group);
-  }
-}
-template <typename Graph, typename Visit>
-void for_each_communicator_used(Graph& graph, Visit visit) {
-  for (auto& actor : graph.actors) {
-    if (actor.collective) visit(actor.collective->communicator);
-    if (!actor.step) continue;
-    visit(actor.step->communicator);
-    for (auto& call : actor.step->calls) visit(call.communicator);
-  }
-  for (auto& fault : graph.faults.denied) visit(fault.communicator);
-}
-template <typename Graph, typename Visit>
-void for_each_event_used(Graph& graph, Visit visit) {
-  for (auto& actor : graph.actors) {
-    if (actor.step) visit(actor.step->event);
-  }
-}
-template <typename Graph, typename Visit>
-void for_each_phase_used(Graph& graph, Visit visit) {
-  for (auto& actor : graph.actors) visit(actor.phase);
 }
 
 /// Restores the order that scenario files have, after passes changed it: each actor reads data

@@ -82,17 +82,6 @@ class Renumbering {
     expr = over(values, is_rank);
   }
 
-  void expr(Boxed<Expr>& expr, const RankSet& on, bool is_rank = false) {
-    if (expr) this->expr(*expr, on, is_rank);
-  }
-  void expr(std::optional<Expr>& expr, const RankSet& on) {
-    if (expr) this->expr(*expr, on);
-  }
-  template <std::int64_t kUsual>
-  void expr(UsualExpr<kUsual>& expr, const RankSet& on) {
-    expr.update([&](Expr& of) { this->expr(of, on); });
-  }
-
  private:
   Expr over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values, bool is_rank);
 
@@ -149,37 +138,6 @@ void renumber(std::vector<ProgramStep>& steps, Renumbering& numbers) {
   }
 }
 
-void renumber(ActorTemplate& actor, Renumbering& numbers) {
-  const RankSet on = actor.on;
-  numbers.expr(actor.times, on);
-  for (Expr* expr : {&actor.takes, &actor.launch_overhead}) numbers.expr(*expr, on);
-  if (actor.ops) numbers.expr(*actor.ops, on);
-  if (actor.input) {
-    for (Expr* expr : {&actor.input->items, &actor.input->first, &actor.input->every}) {
-      numbers.expr(*expr, on);
-    }
-  }
-  for (RegisterTemplate& reg : actor.registers) {
-    numbers.expr(reg.slots, on);
-    numbers.expr(reg.ops_per_slot, on);
-    numbers.expr(reg.drain_every, on);
-    numbers.expr(reg.bytes, on);
-  }
-  for (ReadTemplate& read : actor.reads) {
-    numbers.expr(read.rank, read.on, true);
-    numbers.expr(read.ops_per_slot, read.on);
-    numbers.ranks(read.on);
-  }
-  if (actor.step) {
-    for (CallTemplate& call : actor.step->calls) {
-      numbers.expr(call.peer, on, true);
-      for (Expr* expr : {&call.bytes, &call.takes}) numbers.expr(*expr, on);
-      numbers.expr(call.tag_number, on);
-    }
-  }
-  numbers.ranks(actor.on);
-}
-
 void renumber(Cluster& cluster, const RankSet& kept) {
   std::vector<std::uint32_t> hosts;
   std::vector<std::uint32_t> devices;
@@ -215,22 +173,20 @@ void keep_ranks(TaskGraph& graph, const RankSet& kept) {
 std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet& kept) {
   TaskGraph result = graph;
   Renumbering numbers(kept);
-  for (ActorTemplate& actor : result.actors) renumber(actor, numbers);
+  for_each_part(result, [&](auto& part, const RankSet& on) {
+    for_each_expr(part, [&](Expr& expr, const auto& field) {
+      numbers.expr(expr, both(on, kept), field.value.to == To::kRank);
+    });
+    for_each_rank_set(part, [&](RankSet& set) { numbers.ranks(set); });
+  });
+  numbers.expr(result.launch_queue, kept);
+  if (result.memory) numbers.expr(*result.memory, kept);
   for (Group& group : result.groups) {
     for (std::vector<std::uint32_t>& list : group.lists) {
       for (std::uint32_t& rank : list) rank = numbers.number(rank);
     }
   }
   for (HostThread& thread : result.threads) renumber(thread.program, numbers);
-  for (StreamTemplate& stream : result.streams) numbers.expr(stream.launch_queue, kept);
-  for (Expr* expr : {&result.device.hardware_queues, &result.device.resident, &result.device.sms,
-                     &result.device.launch_queue, &result.launch_queue})
-    numbers.expr(*expr, kept);
-  numbers.expr(result.memory, kept);
-  for (RankFault& fault : result.faults.ranks) {
-    numbers.expr(fault.at, fault.ranks);
-    numbers.ranks(fault.ranks);
-  }
   if (numbers.failed()) return std::nullopt;
   if (result.cluster) renumber(*result.cluster, kept);
   result.ranks = static_cast<std::uint32_t>(kept.size());

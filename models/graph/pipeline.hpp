@@ -110,13 +110,6 @@ struct StageCollective {
 /// A pipeline schedule with its costs, see the head of this file. A job with more dimensions has
 /// many equal pipelines; the rows of the schedule apply to each of them.
 struct Pipeline {
-  Pipeline();
-  Pipeline(const Pipeline&);
-  Pipeline(Pipeline&&) noexcept;
-  Pipeline& operator=(const Pipeline&);
-  Pipeline& operator=(Pipeline&&) noexcept;
-  ~Pipeline();
-
   Place place;
   Schedule schedule;             // valid, with messages
   std::vector<StageCost> costs;  // costs per stage or, if they differ, per stage and micro-batch

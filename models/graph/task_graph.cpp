@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "models/graph/parts.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -15,41 +17,7 @@ void forget(std::vector<ProgramStep>& steps) {
   }
 }
 
-template <typename Items>
-void forget_each(Items& items) {
-  for (auto& item : items) item.place = {};
-}
-
-void forget(ActorTemplate& actor) {
-  actor.place = {};
-  forget_each(actor.registers);
-  forget_each(actor.reads);
-  if (actor.collective) actor.collective->place = {};
-  if (actor.step) forget_each(actor.step->calls);
-}
-
 }  // namespace
-
-ActorTemplate::ActorTemplate() = default;
-ActorTemplate::ActorTemplate(const ActorTemplate&) = default;
-ActorTemplate::ActorTemplate(ActorTemplate&&) noexcept = default;
-ActorTemplate& ActorTemplate::operator=(const ActorTemplate&) = default;
-ActorTemplate& ActorTemplate::operator=(ActorTemplate&&) noexcept = default;
-ActorTemplate::~ActorTemplate() = default;
-
-Pipeline::Pipeline() = default;
-Pipeline::Pipeline(const Pipeline&) = default;
-Pipeline::Pipeline(Pipeline&&) noexcept = default;
-Pipeline& Pipeline::operator=(const Pipeline&) = default;
-Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
-Pipeline::~Pipeline() = default;
-
-TaskGraph::TaskGraph() = default;
-TaskGraph::TaskGraph(const TaskGraph&) = default;
-TaskGraph::TaskGraph(TaskGraph&&) noexcept = default;
-TaskGraph& TaskGraph::operator=(const TaskGraph&) = default;
-TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
-TaskGraph::~TaskGraph() = default;
 
 void Group::index() {
   std::uint32_t end = 0;
@@ -74,24 +42,11 @@ RankSet Group::members() const {
   return RankSet(std::move(all));
 }
 
-const char* launch_order_name(sim::LaunchOrder order) {
-  switch (order) {
-    case sim::LaunchOrder::kNone:
-      break;
-    case sim::LaunchOrder::kImplicit:
-      return "implicit";
-    case sim::LaunchOrder::kSerial:
-    case sim::LaunchOrder::kSerialCollectives:
-      return "serial";
-  }
-  return "none";
-}
-
 Expr TaskGraph::hardware_queues() const {
   // Defaults of CUDA_DEVICE_MAX_CONNECTIONS and GPU_MAX_HW_QUEUES.
   constexpr std::int64_t kNvidiaQueues = 8;
   constexpr std::int64_t kAmdQueues = 4;
-  if (device.has_queues) return device.hardware_queues;
+  if (device.hardware_queues) return *device.hardware_queues;
   const bool programs = std::any_of(actors.begin(), actors.end(), [](const ActorTemplate& actor) {
     return actor.step.has_value();
   });
@@ -133,17 +88,10 @@ std::uint32_t find_op(const ActorTemplate& actor, std::uint32_t ops, const OpNam
 }
 
 TaskGraph without_places(TaskGraph graph) {
-  forget_each(graph.groups);
-  forget_each(graph.threads);
+  for_each_part(graph, [](auto& part, const RankSet&) {
+    if constexpr (requires { part.place; }) part.place = {};
+  });
   for (HostThread& thread : graph.threads) forget(thread.program);
-  forget_each(graph.streams);
-  forget_each(graph.communicators);
-  forget_each(graph.events);
-  forget_each(graph.faults.ranks);
-  forget_each(graph.faults.links);
-  forget_each(graph.faults.ports);
-  forget_each(graph.faults.denied);
-  for (ActorTemplate& actor : graph.actors) forget(actor);
   return graph;
 }
 

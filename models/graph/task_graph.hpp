@@ -3,6 +3,9 @@
 // All parts are templates: one actor, with its name and its place in the file, represents all its
 // ranks and all its ops. Lowering turns the task graph into a plan.
 //
+// The rows below a struct describe its members, see models/graph/fields.hpp. A row without a
+// meaning is not a key of its own: the reader of host programs, or of the section, sets the member.
+//
 // Equality of task graphs includes places. To ignore places, compare the results of
 // without_places().
 #pragma once
@@ -19,6 +22,7 @@
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/expr.hpp"
 #include "models/graph/faults.hpp"
+#include "models/graph/fields.hpp"
 #include "models/graph/logical_graph.hpp"
 #include "models/graph/operation.hpp"
 #include "models/graph/pipeline.hpp"
@@ -28,9 +32,6 @@
 #include "sim/plan.hpp"
 
 namespace pipesim::models {
-
-/// The index that refers to nothing.
-inline constexpr std::uint32_t kNoIndex = 0xffffffff;
 
 /// Ranks that communicate: one or more disjoint lists. A template that names a group means the list
 /// that contains its own rank.
@@ -100,6 +101,9 @@ struct HostThread {
   friend bool operator==(const HostThread&, const HostThread&) = default;
 };
 
+/// The maximum index of a device within its rank.
+inline constexpr std::int64_t kMaxDevice = 1 << 20;
+
 /// A stream, one per rank that has an actor on this stream.
 struct StreamTemplate {
   std::string name;
@@ -112,6 +116,20 @@ struct StreamTemplate {
   friend bool operator==(const StreamTemplate&, const StreamTemplate&) = default;
 };
 
+template <>
+inline constexpr Field<StreamTemplate> kFields<StreamTemplate>[] = {
+    {"thread", by_hand(ref(&StreamTemplate::thread, To::kThread, "name|~")),
+     "Thread that launches on it; `~`: only programs launch on it", "a thread of the same name"},
+    {"launch_queue", integer_by_rank(&StreamTemplate::launch_queue),
+     "Launched ops that may be pending before a launch blocks", "1024"},
+    {"device", integer(&StreamTemplate::device, {"integer", kMaxDevice}),
+     "Which of its rank's devices it is on", "0"},
+    {"host", on_off(&StreamTemplate::on_host),
+     "on: the host does its work, and no device is busy with it", "off"},
+    {"about", for_people<StreamTemplate>(), "For people"},
+};
+static_assert(describes_all<StreamTemplate>(2), "all members but name and place have a row");
+
 /// The vendor of the devices: decides the default number of hardware queues, and how long an op
 /// holds a queue.
 enum class Vendor : std::uint8_t { kNvidia, kAmd };
@@ -119,8 +137,7 @@ enum class Vendor : std::uint8_t { kNvidia, kAmd };
 /// Limits of each device, see sim::Device. 0: no limit.
 struct DeviceRule {
   Vendor vendor = Vendor::kNvidia;
-  Expr hardware_queues;
-  bool has_queues = false;  // whether hardware_queues is set; see TaskGraph::hardware_queues()
+  Boxed<Expr> hardware_queues;  // empty: the driver's number, see TaskGraph::hardware_queues()
   Expr resident;
   Expr sms;           // alternative to `resident`: an op takes one SM per CTA
   Expr launch_queue;  // size of a launch queue for all streams of the device
@@ -129,8 +146,33 @@ struct DeviceRule {
   friend bool operator==(const DeviceRule&, const DeviceRule&) = default;
 };
 
-/// Returns "none", "implicit" or "serial".
-const char* launch_order_name(sim::LaunchOrder order);
+template <>
+inline constexpr Field<DeviceRule> kFields<DeviceRule>[] = {
+    {"vendor", words<&DeviceRule::vendor>("'nvidia'|'amd'"),
+     "On `amd` an op holds its hardware queue until it ends, on `nvidia` until it starts",
+     "`nvidia`"},
+    {"hardware_queues", integer_by_rank(&DeviceRule::hardware_queues),
+     "`CUDA_DEVICE_MAX_CONNECTIONS`, `GPU_MAX_HW_QUEUES`: hardware queues that the streams share, "
+     "each first in, first out; 0: one per stream",
+     "8, `amd`: 4; without host programs 0"},
+    {"resident", integer_by_rank(&DeviceRule::resident),
+     "Kernels that can run at the same time; a collective keeps its slot until it is done; 0: no "
+     "limit in a run; `check` then takes no room for granted",
+     "0"},
+    {"sms", integer_by_rank(&DeviceRule::sms),
+     "Instead of `resident`: SMs. An op takes one for each of its `ctas`, those that are free "
+     "first, and starts with all of them; 0: no limit",
+     "0"},
+    {"launch_queue", integer_by_rank(&DeviceRule::launch_queue),
+     "Launched ops of all its streams that may be pending before a launch blocks, in place of the "
+     "`launch_queue` of each; 0: each stream has its own in a run; `check` tries both",
+     "0"},
+    {"launch_order", words<&DeviceRule::order>("'none'|'implicit'|'serial'"),
+     "`implicit`: calls start in launch order (`NCCL_LAUNCH_ORDER_IMPLICIT`); `serial`: each also "
+     "after those before it have ended (the same before CUDA 12.3)",
+     "`none`"},
+};
+static_assert(describes_all<DeviceRule>(0), "each member has a row");
 
 /// An output of an actor.
 struct RegisterTemplate {
@@ -146,6 +188,20 @@ struct RegisterTemplate {
   friend bool operator==(const RegisterTemplate&, const RegisterTemplate&) = default;
 };
 
+template <>
+inline constexpr Field<RegisterTemplate> kFields<RegisterTemplate>[] = {
+    {"slots", integer_by_rank(&RegisterTemplate::slots), "Its credits", "1"},
+    {"control", on_off(&RegisterTemplate::control), "on: it carries no data, only order", "off"},
+    {"every", integer_by_rank(&RegisterTemplate::ops_per_slot),
+     "Ops of the actor that fill it once", "1"},
+    {"drain_every", integer_by_rank(&RegisterTemplate::drain_every),
+     "After this many ops, all slots must be back before the next one; 0: never", "0"},
+    {"bytes", size_by_rank(&RegisterTemplate::bytes),
+     "Size of a slot; a control register has none"},
+    {"carries", tensors(&RegisterTemplate::carries), "Names of the tensors in it"},
+};
+static_assert(describes_all<RegisterTemplate>(2), "all members but name and place have a row");
+
 /// A register that an actor consumes.
 struct ReadTemplate {
   Place place;
@@ -159,6 +215,25 @@ struct ReadTemplate {
 
   friend bool operator==(const ReadTemplate&, const ReadTemplate&) = default;
 };
+
+template <>
+inline constexpr Field<ReadTemplate> kFields<ReadTemplate>[] = {
+    {"from", by_hand(ref(&ReadTemplate::actor, To::kActor)), "Actor, or `actor.register`",
+     kRequired},
+    {"register", by_hand<ReadTemplate>("name"),
+     "Register of the actor `from`, if `from.register` would be ambiguous"},
+    {"rank", rank_by_rank(&ReadTemplate::rank), "Rank that it is read from", "the same rank"},
+    {"each", ref(&ReadTemplate::group, To::kGroup),
+     "Group: read from every member of the rank's own list"},
+    {"on", by_hand(ranks(&ReadTemplate::on)), "Ranks that read it", "all"},
+    {"when", by_hand<ReadTemplate>("on/off"), "off: it is not read", "on"},
+    {"per", integer_by_rank(&ReadTemplate::ops_per_slot), "Ops of the reader that share one slot",
+     "1"},
+    {"needs", by_hand<ReadTemplate>("[name]?"), "Tensors it is read for",
+     "those that the register carries"},
+};
+static_assert(describes_all<ReadTemplate>(3),
+              "all members but place, register and tensors have a row");
 
 /// The collective that an actor runs.
 struct CollectiveTemplate {
@@ -174,6 +249,22 @@ struct CollectiveTemplate {
   friend bool operator==(const CollectiveTemplate&, const CollectiveTemplate&) = default;
 };
 
+template <>
+inline constexpr Field<CollectiveTemplate> kFields<CollectiveTemplate>[] = {
+    // Each collective is a key, which names the group.
+    {"collective group", by_hand(ref(&CollectiveTemplate::group, To::kGroup)), "", kRequired},
+    // Lowering checks the size, together with the sizes of calls.
+    {"bytes", by_hand(size(&CollectiveTemplate::bytes)),
+     "Size; with a `cluster`, the time follows from it"},
+    {"communicator", ref(&CollectiveTemplate::communicator, To::kCommunicator),
+     "A communicator listed under `communicators`"},
+    {"algorithm", words<&CollectiveTemplate::algorithm>("algorithm", kAlgorithms), "Algorithm",
+     "that of the communicator"},
+    {"time follows from bytes", by_hand(on_off(&CollectiveTemplate::timed))},
+};
+static_assert(describes_all<CollectiveTemplate>(2),
+              "all members but place and operation have a row");
+
 /// The outside input of a source, see sim::OutsideInput.
 struct OutsideInputTemplate {
   Expr items;
@@ -182,6 +273,14 @@ struct OutsideInputTemplate {
 
   friend bool operator==(const OutsideInputTemplate&, const OutsideInputTemplate&) = default;
 };
+
+template <>
+inline constexpr Field<OutsideInputTemplate> kFields<OutsideInputTemplate>[] = {
+    {"items", integer_by_rank(&OutsideInputTemplate::items), "Number of items", kRequired},
+    {"first", time_by_rank(&OutsideInputTemplate::first), "Arrival of the first item", "0"},
+    {"every", time_by_rank(&OutsideInputTemplate::every), "Time between items", "0"},
+};
+static_assert(describes_all<OutsideInputTemplate>(0), "each member has a row");
 
 /// Assumptions about NCCL that the scenario leaves open.
 enum class NcclMode : std::uint8_t {
@@ -193,16 +292,38 @@ enum class NcclMode : std::uint8_t {
 /// Returns the name of a mode: "contract", "real" or "cold".
 std::string_view nccl_mode_name(NcclMode nccl_mode);
 
-/// The moment at which communicators initialize.
+/// The way in which communicators initialize.
 struct InitRule {
-  // Whether the scenario sets this rule. If not, communicators of programs initialize at first use
+  // Whether the scenario sets the moment. If not, communicators of programs initialize at first use
   // in a cold run.
   bool said = false;
   bool at_first_use = false;
   bool waits_for_device = false;
+  // Interface that connects the ranks: index in Cluster::interfaces.
+  std::uint32_t interface = kNoIndex;
 
   friend bool operator==(const InitRule&, const InitRule&) = default;
 };
+
+template <>
+inline constexpr Field<InitRule> kFields<InitRule>[] = {
+    {"creation",
+     words<InitRule>("'start'|'first_use'", {[](const InitRule& it) {
+                                               return Word{it.at_first_use ? 1 : it.said ? 0 : -1};
+                                             },
+                                             [](InitRule& it, Word word) {
+                                               it.said = word.index >= 0;
+                                               it.at_first_use = word.index == 1;
+                                             }}),
+     "When communicators are initialized",
+     "`first_use` for NCCL calls of programs in a cold run, else `start`"},
+    {"waits_for_device", on_off(&InitRule::waits_for_device),
+     "on: initialization waits until the device is idle", "off"},
+    {"interface", ref(&InitRule::interface, To::kInterface),
+     "Network interface of the cluster over which ranks find each other. Over one that leads "
+     "nowhere, only ranks of the same host do"},
+};
+static_assert(describes_all<InitRule>(1), "each member has a row; `creation` sets two");
 
 /// The scenario's settings of PyTorch's process groups. Communicators and calls already reflect
 /// them, so two graphs do not differ in them.
@@ -227,17 +348,55 @@ struct CommunicatorTemplate {
   std::optional<std::int64_t> eager_bytes;            // maximum size of host sends that do not wait
   std::optional<std::int64_t> p2p_channels;           // NCCL's number; empty: from the cluster
   std::optional<std::int64_t> p2p_channels_per_peer;  // NCCL's number; empty: from the cluster
-  bool registered = false;             // whether sends use registered user buffers, not NCCL's
-  std::int64_t ctas = 16;              // CTAs (SMs) that each of its kernels holds
-  std::optional<Algorithm> algorithm;  // algorithm of its calls; empty: the cluster's
-  std::vector<std::uint32_t> over;     // links that it uses, in Cluster::links; empty: all
-  // Interface that connects the ranks: index in Cluster::interfaces.
-  std::uint32_t interface = kNoIndex;
+  bool registered = false;                 // whether sends use registered user buffers, not NCCL's
+  std::int64_t ctas = 16;                  // CTAs (SMs) that each of its kernels holds
+  std::optional<Algorithm> algorithm;      // algorithm of its calls; empty: the cluster's
+  std::vector<std::uint32_t> over;         // links that it uses, in Cluster::links; empty: all
   std::int64_t port = 0;                   // bootstrap port on the first member's host
   std::optional<std::int64_t> timeout_ns;  // timeout of its calls and its initialization
 
   friend bool operator==(const CommunicatorTemplate&, const CommunicatorTemplate&) = default;
 };
+
+/// NCCL's MAXCHANNELS.
+inline constexpr std::int64_t kMaxChannels = 64;
+
+template <>
+inline constexpr Field<CommunicatorTemplate> kFields<CommunicatorTemplate>[] = {
+    {"group", ref(&CommunicatorTemplate::group, To::kGroup),
+     "Group that it connects; each list of the group has one communicator", kRequired},
+    {"stream", by_hand(ref(&CommunicatorTemplate::stream, To::kStream)),
+     "Stream of its calls in programs", "its own, `nccl NAME`"},
+    {"eager", size(&CommunicatorTemplate::eager_bytes),
+     "For calls of the host: sends up to this size complete without their recv. NCCL has no such "
+     "threshold",
+     "no sends do"},
+    {"p2p_channels", integer(&CommunicatorTemplate::p2p_channels, {"integer 1..", kMaxChannels}),
+     "NCCL: p2p channels, as `NCCL_DEBUG=INFO` prints them", "by link"},
+    {"p2p_channels_per_peer",
+     integer(&CommunicatorTemplate::p2p_channels_per_peer, {"integer 1..", kMaxChannels}),
+     "NCCL: p2p channels per peer, as printed there", "by link"},
+    {"ctas", integer(&CommunicatorTemplate::ctas, {"integer 1..", kMaxChannels}),
+     "SMs that a call takes, where the `device` says `sms`: its channels", "16"},
+    {"registered", on_off(&CommunicatorTemplate::registered),
+     "on: user buffers are registered with NCCL, so that sends wait for their recvs", "off"},
+    {"host", by_hand(on_off(&CommunicatorTemplate::on_host)),
+     "on: the host does its calls (gloo, MPI) and waits for each", "off"},
+    {"gloo", by_hand(on_off(&CommunicatorTemplate::is_gloo)),
+     "on: as `host`, and its calls wait for the ranks that gloo's wait for",
+     "on with the backend `gloo`"},
+    {"algorithm", words<&CommunicatorTemplate::algorithm>("algorithm", kAlgorithms),
+     "Algorithm of its collectives", "that of the cluster"},
+    {"over", ref(&CommunicatorTemplate::over, To::kLink, "link|[link]?"),
+     "The only link classes it uses. Calls of the host take no time of their own without it",
+     "all"},
+    {"port", integer(&CommunicatorTemplate::port, "integer 1..65535"),
+     "Port on which its first rank listens"},
+    {"timeout", timeout(&CommunicatorTemplate::timeout_ns),
+     "Timeout of its calls and its initialization; 0: none", "those of `guards`"},
+};
+static_assert(describes_all<CommunicatorTemplate>(3),
+              "all members but name, place and init have a row");
 
 /// Returns the name of a communicator's default stream for calls.
 inline std::string calls_stream(const std::string& communicator) { return "nccl " + communicator; }
@@ -276,6 +435,23 @@ struct CallTemplate {
   friend bool operator==(const CallTemplate&, const CallTemplate&) = default;
 };
 
+template <>
+inline constexpr Field<CallTemplate> kFields<CallTemplate>[] = {
+    {"name", text(&CallTemplate::name)},
+    {"communicator", ref(&CallTemplate::communicator, To::kCommunicator), "", kRequired},
+    {"peer", rank_by_rank(&CallTemplate::peer)},
+    {"bytes", size_by_rank(&CallTemplate::bytes)},
+    {"type", text(&CallTemplate::type)},
+    {"tag", text(&CallTemplate::tag)},
+    {"tag", integer_by_rank(&CallTemplate::tag_number)},
+    {"takes", time_by_rank(&CallTemplate::takes)},
+    {"algorithm", words<&CallTemplate::algorithm>("algorithm", kAlgorithms)},
+    {"time follows from bytes", on_off(&CallTemplate::timed)},
+    {"registered", on_off(&CallTemplate::registered)},
+};
+static_assert(describes_all<CallTemplate>(5),
+              "all members but place, kind, operation, sized and tag_numbers have a row");
+
 /// The properties of an actor that is a step of a host program.
 struct StepTemplate {
   sim::Role role = sim::Role::kOp;
@@ -297,6 +473,24 @@ struct StepTemplate {
   friend bool operator==(const StepTemplate&, const StepTemplate&) = default;
 };
 
+template <>
+inline constexpr Field<StepTemplate> kFields<StepTemplate>[] = {
+    {"implied", on_off(&StepTemplate::implied)},
+    {"at", text(&StepTemplate::at)},
+    {"event", ref(&StepTemplate::event, To::kEvent)},
+    {"times", integer(&StepTemplate::times, "integer 0..")},
+    {"lock", ref(&StepTemplate::lock, To::kLock)},
+    {"communicator", ref(&StepTemplate::communicator, To::kCommunicator)},
+    {"synchronize", ref(&StepTemplate::streams, To::kStream)},
+    {"only in a cold run", on_off(&StepTemplate::only_cold)},
+    {"cooperative", on_off(&StepTemplate::cooperative)},
+    {"cluster", integer(&StepTemplate::cluster, "integer 1..")},
+    {"ctas", integer_by_rank(&StepTemplate::ctas)},
+    {"raise", text(&StepTemplate::dies)},
+    {"timeout", timeout(&StepTemplate::timeout_ns)},
+};
+static_assert(describes_all<StepTemplate>(2), "all members but role and calls have a row");
+
 /// An event, separate on each rank, or a key that all ranks share.
 struct EventTemplate {
   std::string name;
@@ -315,14 +509,15 @@ struct AfterTemplate {
   friend bool operator==(const AfterTemplate&, const AfterTemplate&) = default;
 };
 
-struct ActorTemplate {
-  ActorTemplate();
-  ActorTemplate(const ActorTemplate&);
-  ActorTemplate(ActorTemplate&&) noexcept;
-  ActorTemplate& operator=(const ActorTemplate&);
-  ActorTemplate& operator=(ActorTemplate&&) noexcept;
-  ~ActorTemplate();
+template <>
+inline constexpr Field<AfterTemplate> kFields<AfterTemplate>[] = {
+    {"step", ref(&AfterTemplate::actor, To::kActor), "", kRequired},
+    {"ahead", integer(&AfterTemplate::ahead, "integer 0..")},
+};
+static_assert(describes_all<AfterTemplate>(0), "each member has a row");
 
+/// An actor of an actor runtime, or a step of a host program.
+struct ActorTemplate {
   std::string name;
   Boxed<Numbering> numbers;  // number appended to the name of each op
   Place place;
@@ -349,21 +544,65 @@ struct ActorTemplate {
   friend bool operator==(const ActorTemplate&, const ActorTemplate&) = default;
 };
 
+template <>
+inline constexpr Field<ActorTemplate> kFields<ActorTemplate>[] = {
+    {"on", by_hand(ranks(&ActorTemplate::on)), "Ranks that have the actor", "all"},
+    {"when", by_hand<ActorTemplate>("on/off"), "off: the actor does not exist", "on"},
+    {"about", for_people<ActorTemplate>(), "For people"},
+    {"kind", by_hand<ActorTemplate>("actor_kind"),
+     "Kind of the actor, which sets the defaults of its other keys: "
+     "[kinds](../explanation/models.md#kinds-of-actor)",
+     "`compute`"},
+    {"times", by_hand(integer_by_rank(&ActorTemplate::times)),
+     "Rate of the kinds `repeat`, `unpack`, `accumulate`, `pack` and `acc_tick`"},
+    {"stream", by_hand(ref(&ActorTemplate::stream, To::kStream)), "Stream that its ops run on",
+     "its own"},
+    {"thread", ref(&ActorTemplate::thread, To::kThread), "Host thread that launches its ops",
+     "that of the stream"},
+    {"takes", by_hand(time_by_rank(&ActorTemplate::takes)), "Duration of an op", "0"},
+    {"launch_overhead", time_by_rank(&ActorTemplate::launch_overhead),
+     "Time that a launch takes on the thread", "0"},
+    {"source", integer_by_rank(&ActorTemplate::ops), "How often it runs, if it has no inputs"},
+    {"reads", by_hand<ActorTemplate>("reads"),
+     "Its inputs: `name`, `name.register`, or `{from: D2H, rank: rank - 4}`"},
+    {"after", by_hand<ActorTemplate>("reads"),
+     "Control registers it waits for, written like `reads`"},
+    {"slots", by_hand<ActorTemplate>("integer(rank)"), "Credits of its output `out`", "1"},
+    {"bytes", by_hand<ActorTemplate>("size(rank)"),
+     "Size of a slot of `out`; counted, but nothing waits for memory"},
+    {"carries", by_hand<ActorTemplate>("[name]?"), "Names of the tensors in `out`"},
+    {"registers", by_hand<ActorTemplate>("{register}"),
+     "Further outputs; under `out`, what has no key of the actor"},
+    {"collective", by_hand<ActorTemplate>("collective?"),
+     "Its collective, in which all members of a group meet"},
+    {"messages",
+     words<ActorTemplate>("'immediate'|'gated'",
+                          {[](const ActorTemplate& it) { return Word{it.immediate ? 0 : 1}; },
+                           [](ActorTemplate& it, Word word) { it.immediate = word.index == 0; }}),
+     "`immediate`: its own thread learns of an op at its launch; `gated`: at its end",
+     "`gated` for collectives, else `immediate`"},
+    {"blocking", on_off(&ActorTemplate::blocking), "on: a launch returns once its op is done",
+     "off"},
+    {"in_place", on_off(&ActorTemplate::in_place),
+     "on: the output reuses the memory of the first input, which is returned with the output",
+     "off"},
+    {"waits_for_input", by_hand<ActorTemplate>("outside_input"),
+     "Outside input that the thread of this source waits for"},
+    {"phase", by_hand(ref(&ActorTemplate::phase, To::kPhase)),
+     "Phase that its ops count for in reports: `forward`, `backward`"},
+    {"behind", by_hand(ref(&ActorTemplate::behind, To::kStream))},
+};
+static_assert(describes_all<ActorTemplate>(10),
+              "all members but name, numbers, place, kind and the structs within have a row");
+
 /// The task graph, see the head of this file. The order of the lists is the file's order and breaks
 /// all ties.
 struct TaskGraph {
-  TaskGraph();
-  TaskGraph(const TaskGraph&);
-  TaskGraph(TaskGraph&&) noexcept;
-  TaskGraph& operator=(const TaskGraph&);
-  TaskGraph& operator=(TaskGraph&&) noexcept;
-  ~TaskGraph();
-
   std::string name;
   std::uint32_t ranks = 1;
   // Micro-batches per step: an actor with this number of ops has one op per micro-batch; 0: none.
   std::int64_t micro_batches = 0;
-  std::optional<Expr> memory;  // bytes that a rank holds all the time; empty: unknown
+  Boxed<Expr> memory;  // bytes that a rank holds all the time; empty: unknown
   NcclMode nccl_mode = NcclMode::kCold;
   InitRule init;  // default rule of communicators
   ProcessGroups process_groups;
@@ -375,7 +614,6 @@ struct TaskGraph {
   std::optional<Cluster> cluster;  // cluster; empty: only explicit durations count
   Faults faults;
   TimeoutRules timeouts;
-  std::uint32_t interface = kNoIndex;        // default interface of communicators, by index
   Expr launch_queue = Expr::constant(1024);  // default size of launch queues
   std::vector<EventTemplate> events;
   std::vector<std::string> locks;   // names of locks, which are separate on each rank

@@ -9,8 +9,8 @@ void run_canonicalize(TaskGraph& graph, const PassOptions& /*options*/,
                       Diagnostics& /*diagnostics*/) {
   drop_actors_on_no_rank(graph);
   drop_registers_without_readers(graph);
-  drop_unused_streams(graph);
-  drop_unused_threads(graph);
+  drop_unused(graph, To::kStream);
+  drop_unused(graph, To::kThread);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "models/layers/verifier.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "models/graph/actor_kinds.hpp"
+#include "models/graph/parts.hpp"
 #include "models/lowering/lowering.hpp"
 
 namespace pipesim::models {
@@ -38,23 +40,38 @@ class References {
   void read(const ActorTemplate& reader, const ReadTemplate& read);
   void step(const ActorTemplate& actor, const StepTemplate& step);
   void program(const HostThread& thread, const std::vector<ProgramStep>& steps);
-  void communicator(const CommunicatorTemplate& communicator);
   void faults();
-  std::size_t links() const { return graph_.cluster ? graph_.cluster->links.size() : 0; }
-  std::size_t interfaces() const { return graph_.cluster ? graph_.cluster->interfaces.size() : 0; }
 
-  // Checks that `index` is below `count`, or kNoIndex if `may_be_none`.
-  void check(std::uint32_t index, std::size_t count, bool may_be_none, const std::string& whose,
-             const char* what, Place place) {
+  // Checks that `index` refers to something, or is kNoIndex if `may_be_none`.
+  void check(std::uint32_t index, To to, bool may_be_none, const std::string& whose, Place place) {
+    const std::size_t count = to == To::kRank ? graph_.ranks : count_of(graph_, to);
     if ((index == kNoIndex && may_be_none) || index < count) return;
     diagnostics_.error(place, Code::kBrokenGraph,
-                       whose + " refers to " + what + " number " + std::to_string(index) +
+                       whose + " refers to " + noun(to) + " number " + std::to_string(index) +
                            ", but there are " + std::to_string(count));
     good_ = false;
   }
   void check(const RankSet& set, const std::string& whose, Place place) {
-    if (set.empty() || set[set.size() - 1] < graph_.ranks) return;
-    check(set[set.size() - 1], graph_.ranks, false, whose, "rank", place);
+    if (!set.empty()) check(set[set.size() - 1], To::kRank, false, whose, place);
+  }
+
+  // Checks all references of `part`. Keys with a default can be kNoIndex.
+  template <typename T>
+  void check_part(const T& part, const std::string& whose, Place place) {
+    for_each_rank_set(part, [&](const RankSet& set) { check(set, whose, place); });
+    for (const Field<T>& field : kFields<T>) {
+      visit_member(field, part, [&](const auto& member) {
+        using M = std::remove_cvref_t<decltype(member)>;
+        if (field.value.to == To::kNothing) return;
+        if constexpr (std::is_same_v<M, std::uint32_t>) {
+          check(member, field.value.to, field.otherwise != kRequired, whose, place);
+        } else if constexpr (kIsIndexList<M>) {
+          for (const std::uint32_t index : member) {
+            check(index, field.value.to, false, whose, place);
+          }
+        }
+      });
+    }
   }
 
   const TaskGraph& graph_;
@@ -66,39 +83,29 @@ bool References::run() {
   for (const Group& group : graph_.groups) {
     for (const auto& list : group.lists) {
       for (const std::uint32_t rank : list) {
-        check(rank, graph_.ranks, false, "group " + quoted(group.name), "rank", group.place);
+        check(rank, To::kRank, false, "group " + quoted(group.name), group.place);
       }
     }
   }
   for (const StreamTemplate& stream : graph_.streams) {
-    check(stream.thread, graph_.threads.size(), true, "stream " + quoted(stream.name), "thread",
-          stream.place);
+    check_part(stream, "stream " + quoted(stream.name), stream.place);
   }
-  for (const CommunicatorTemplate& each : graph_.communicators) communicator(each);
-  check(graph_.interface, interfaces(), true, "the graph", "interface", {});
+  for (const CommunicatorTemplate& each : graph_.communicators) {
+    check_part(each, "communicator " + quoted(each.name), each.place);
+    check_part(each.init, "communicator " + quoted(each.name), each.place);
+  }
+  check_part(graph_.init, "the graph", {});
   for (const HostThread& thread : graph_.threads) program(thread, thread.program);
   for (const ActorTemplate& each : graph_.actors) actor(each);
   faults();
   return good_;
 }
 
-void References::communicator(const CommunicatorTemplate& communicator) {
-  const std::string whose = "communicator " + quoted(communicator.name);
-  check(communicator.group, graph_.groups.size(), false, whose, "group", communicator.place);
-  check(communicator.stream, graph_.streams.size(), true, whose, "stream", communicator.place);
-  check(communicator.interface, interfaces(), true, whose, "interface", communicator.place);
-  for (const std::uint32_t link : communicator.over) {
-    check(link, links(), false, whose, "link", communicator.place);
-  }
-}
-
 void References::program(const HostThread& thread, const std::vector<ProgramStep>& steps) {
   const std::string whose = "the program of thread " + quoted(thread.name);
   for (const ProgramStep& step : steps) {
-    check(step.actor, graph_.actors.size(), true, whose, "actor", step.place);
-    for (const std::uint32_t actor : step.list) {
-      check(actor, graph_.actors.size(), false, whose, "actor", step.place);
-    }
+    check(step.actor, To::kActor, true, whose, step.place);
+    for (const std::uint32_t actor : step.list) check(actor, To::kActor, false, whose, step.place);
     if (step.on) check(*step.on, whose, step.place);
     program(thread, step.block);
   }
@@ -106,28 +113,16 @@ void References::program(const HostThread& thread, const std::vector<ProgramStep
 
 void References::actor(const ActorTemplate& actor) {
   const std::string whose = quoted(actor.name);
-  check(actor.on, whose, actor.place);
-  check(actor.stream, graph_.streams.size(), true, whose, "stream", actor.place);
-  check(actor.thread, graph_.threads.size(), true, whose, "thread", actor.place);
-  check(actor.phase, graph_.phases.size(), true, whose, "phase", actor.place);
-  check(actor.behind, graph_.streams.size(), true, whose, "stream", actor.place);
-  for (const AfterTemplate& after : actor.after) {
-    check(after.actor, graph_.actors.size(), false, whose, "actor", actor.place);
-  }
-  if (actor.collective) {
-    check(actor.collective->group, graph_.groups.size(), false, whose, "group", actor.place);
-    check(actor.collective->communicator, graph_.communicators.size(), true, whose, "communicator",
-          actor.place);
-  }
+  check_part(actor, whose, actor.place);
+  for (const AfterTemplate& after : actor.after) check_part(after, whose, actor.place);
+  if (actor.collective) check_part(*actor.collective, whose, actor.place);
   for (const ReadTemplate& each : actor.reads) read(actor, each);
   if (actor.step) step(actor, *actor.step);
 }
 
 void References::read(const ActorTemplate& reader, const ReadTemplate& read) {
   const std::string whose = "what " + quoted(reader.name) + " reads";
-  check(read.on, whose, read.place);
-  check(read.group, graph_.groups.size(), true, whose, "group", read.place);
-  check(read.actor, graph_.actors.size(), false, whose, "actor", read.place);
+  check_part(read, whose, read.place);
   if (read.actor >= graph_.actors.size()) return;
   const ActorTemplate& producer = graph_.actors[read.actor];
   if (read.reg < producer.registers.size()) return;
@@ -141,45 +136,40 @@ void References::read(const ActorTemplate& reader, const ReadTemplate& read) {
 
 void References::step(const ActorTemplate& actor, const StepTemplate& step) {
   const std::string whose = quoted(actor.name);
-  const auto names = [&](sim::Role role) { return step.role != role; };
-  const bool no_event = names(sim::Role::kRecord) && names(sim::Role::kWait) &&
-                        names(sim::Role::kAwait) && names(sim::Role::kSet);
-  check(step.event, graph_.events.size(), no_event, whose, "event", actor.place);
-  const bool no_lock = names(sim::Role::kLock) && names(sim::Role::kUnlock);
-  check(step.lock, graph_.locks.size(), no_lock, whose, "lock", actor.place);
-  check(step.communicator, graph_.communicators.size(), names(sim::Role::kCreate), whose,
-        "communicator", actor.place);
-  for (const CallTemplate& call : step.calls) {
-    check(call.communicator, graph_.communicators.size(), false, whose, "communicator", call.place);
+  check_part(step, whose, actor.place);
+  for (const CallTemplate& call : step.calls) check_part(call, whose, call.place);
+  // The role decides which references must be there.
+  const auto require = [&](std::uint32_t index, To to) {
+    if (index == kNoIndex) check(index, to, false, whose, actor.place);
+  };
+  const auto is_one_of = [&](std::initializer_list<sim::Role> roles) {
+    return std::find(roles.begin(), roles.end(), step.role) != roles.end();
+  };
+  using sim::Role;
+  if (is_one_of({Role::kRecord, Role::kWait, Role::kAwait, Role::kSet})) {
+    require(step.event, To::kEvent);
   }
-  for (const std::uint32_t stream : step.streams) {
-    check(stream, graph_.streams.size(), false, whose, "stream", actor.place);
-  }
-  if (!on_host(step.role)) {
-    check(actor.stream, graph_.streams.size(), step.calls.empty(), whose, "stream", actor.place);
-  }
-  check(actor.thread, graph_.threads.size(), false, whose, "thread", actor.place);
+  if (is_one_of({Role::kLock, Role::kUnlock})) require(step.lock, To::kLock);
+  if (is_one_of({Role::kCreate})) require(step.communicator, To::kCommunicator);
+  if (!on_host(step.role) && !step.calls.empty()) require(actor.stream, To::kStream);
+  require(actor.thread, To::kThread);
 }
 
 void References::faults() {
   const std::string whose = "a fault";
   for (const RankFault& fault : graph_.faults.ranks) {
-    check(fault.ranks, whose, fault.place);
-    if (!fault.at) check(fault.actor, graph_.actors.size(), false, whose, "actor", fault.place);
+    check_part(fault, whose, fault.place);
+    if (!fault.at) check(fault.actor, To::kActor, false, whose, fault.place);
   }
-  const std::size_t hosts = graph_.cluster ? graph_.cluster->hosts.size() : 0;
   for (const LinkFault& fault : graph_.faults.links) {
-    check(fault.link, links(), false, whose, "link", fault.place);
+    check(fault.link, To::kLink, false, whose, fault.place);
     if (!fault.hosts) continue;
-    check(fault.hosts->first, hosts, false, whose, "host", fault.place);
-    check(fault.hosts->second, hosts, false, whose, "host", fault.place);
+    check(fault.hosts->first, To::kHost, false, whose, fault.place);
+    check(fault.hosts->second, To::kHost, false, whose, fault.place);
   }
-  for (const PortFault& fault : graph_.faults.ports) {
-    check(fault.host, hosts, false, whose, "host", fault.place);
-  }
+  for (const PortFault& fault : graph_.faults.ports) check_part(fault, whose, fault.place);
   for (const DeniedFault& fault : graph_.faults.denied) {
-    check(fault.communicator, graph_.communicators.size(), false, whose, "communicator",
-          fault.place);
+    check(fault.communicator, To::kCommunicator, false, whose, fault.place);
   }
 }
 

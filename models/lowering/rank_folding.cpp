@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "models/graph/parts.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -87,7 +89,7 @@ class Folder {
   void split_by_peers(const PeerRule& rule);
   void split_by_set(const RankSet& on);
   void split_by(const Expr& expr, const RankSet& on);
-  void split_by_actor(const ActorTemplate& actor);
+  void split_by_values();
   void split_by_blocks(const std::vector<ProgramStep>& steps);
   void split_by_ports();
   void split_by_lists(std::uint32_t group);
@@ -164,22 +166,15 @@ void Folder::split_by(const Expr& expr, const RankSet& on) {
   });
 }
 
-void Folder::split_by_actor(const ActorTemplate& actor) {
-  split_by_set(actor.on);
-  split_by(actor.times, actor.on);
-  for (const Expr* expr : {&actor.takes, &actor.launch_overhead}) split_by(*expr, actor.on);
-  if (actor.ops) split_by(*actor.ops, actor.on);
-  if (actor.input) {
-    for (const Expr* expr : {&actor.input->items, &actor.input->first, &actor.input->every}) {
-      split_by(*expr, actor.on);
-    }
-  }
-  if (!actor.step) return;
-  if (actor.step->ctas) split_by(*actor.step->ctas, actor.on);
-  for (const CallTemplate& call : actor.step->calls) {
-    for (const Expr* expr : {&call.bytes, &call.takes}) split_by(*expr, actor.on);
-    if (call.tag_number) split_by(*call.tag_number, actor.on);
-  }
+// Splits the classes by all values that differ between ranks, except the peers of calls.
+void Folder::split_by_values() {
+  for (const ActorTemplate& actor : graph_.actors) split_by_set(actor.on);
+  split_by(graph_.launch_queue, all_);
+  for_each_part(graph_, [&](const auto& part, const RankSet& on) {
+    for_each_expr(part, [&](const Expr& expr, const auto& field) {
+      if (field.value.to != To::kRank) split_by(expr, on);
+    });
+  });
 }
 
 // Splits the classes by the index of the called peer, and by whether a list of the group contains
@@ -411,15 +406,9 @@ std::optional<RankFolding> Folder::run() {
   use_groups();
   find_peer_rules();
   find_ports();
-  for (const ActorTemplate& actor : graph_.actors) split_by_actor(actor);
+  split_by_values();
   for (const PeerRule& rule : peer_rules_) split_by_peers(rule);
   for (const HostThread& thread : graph_.threads) split_by_blocks(thread.program);
-  for (const StreamTemplate& stream : graph_.streams) split_by(stream.launch_queue, all_);
-  const Expr queues = graph_.hardware_queues();
-  for (const Expr* expr : {&queues, &graph_.device.resident, &graph_.device.sms,
-                           &graph_.device.launch_queue, &graph_.launch_queue}) {
-    split_by(*expr, all_);
-  }
   if (!refine()) return std::nullopt;
   return kept();
 }

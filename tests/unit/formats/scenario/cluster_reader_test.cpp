@@ -170,7 +170,7 @@ TEST_CASE("links are of known classes and carry something", "[formats][cluster_r
   CHECK(mistake("{links: {nvlink: {bandwith: 1GB/s}}}") ==
         "3:28: unknown key 'bandwith' in a link class\n  did you mean 'bandwidth'?\n");
   CHECK(mistake("{links: {nvlink: {bandwidth: 0GB/s}}}") ==
-        "3:39: a bandwidth must be at least 1B/s, found '0GB/s'\n");
+        "3:39: 'bandwidth' must be at least 1B/s, found '0GB/s'\n");
   CHECK(mistake("{links: {nvlink: {bandwidth: 300}}}") ==
         "3:39: expected a bandwidth, found '300'\n"
         "  a bandwidth needs a unit: GB/s, MB/s, GiB/s, MiB/s or Gb/s\n");
@@ -180,7 +180,7 @@ TEST_CASE("links are of known classes and carry something", "[formats][cluster_r
   CHECK(mistake("{links: {nvlink: {latency: 2}}}") ==
         "3:37: expected a time, found '2'\n  a time needs a unit: ns, us, ms, s or min\n");
   CHECK(mistake("{links: {nvlink: {latency: -2us}}}") ==
-        "3:37: a latency must be at least 0s, found '-2us'\n");
+        "3:37: 'latency' must be at least 0s, found '-2us'\n");
 }
 
 TEST_CASE("what is used is among the links", "[formats][cluster_reader]") {

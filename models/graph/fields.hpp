@@ -1,0 +1,410 @@
+// A struct of the scenario, described once: kFields<T> has a row for each key, with the member that
+// the key sets. These are loops over the rows: the reader and the writer, the JSON Schema and the
+// reference page (formats/scenario/), the difference of two graphs (features/diff/), and everything
+// that visits all references or all expressions of a graph (models/graph/parts.hpp).
+//
+// Rows are plain data, and a loop over them is an ordinary loop. A member without a row is a
+// compile error (describes_all()), and so is a walk that lacks a kind of member.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "models/boxed.hpp"
+#include "models/graph/expr.hpp"
+#include "models/graph/rank_set.hpp"
+#include "models/short_list.hpp"
+
+namespace pipesim::models {
+
+/// The index that refers to nothing.
+inline constexpr std::uint32_t kNoIndex = 0xffffffff;
+
+/// The kind of thing that an index, or the value of an expression, refers to.
+enum class To : std::uint8_t {
+  kNothing,
+  kRank,
+  kActor,
+  kGroup,
+  kStream,
+  kThread,
+  kCommunicator,
+  kEvent,
+  kLock,
+  kPhase,
+  kLink,
+  kInterface,
+  kHost,
+};
+
+/// The unit of a number.
+enum class Unit : std::uint8_t { kNumber, kTime, kBytes, kBandwidth };
+
+/// A value that is one of a few words: the index of the word in the type of its key; -1: none.
+struct Word {
+  int index = -1;
+
+  friend bool operator==(Word, Word) = default;
+};
+
+/// A member that holds a Word in a form of its own: an enum, a bool, an optional enum.
+template <typename T>
+struct WordMember {
+  Word (*get)(const T&);
+  void (*set)(T&, Word);
+};
+
+/// Every kind of member that a row can describe.
+template <typename T>
+using Member =
+    std::variant<std::monostate, bool T::*, std::int64_t T::*, std::optional<std::int64_t> T::*,
+                 std::uint32_t T::*, std::vector<std::uint32_t> T::*, ShortList<std::uint32_t> T::*,
+                 Expr T::*, Boxed<Expr> T::*, UsualExpr<0> T::*, UsualExpr<1> T::*,
+                 std::string T::*, ShortList<std::string> T::*, RankSet T::*, WordMember<T>>;
+
+/// How a value is read, written and compared, independent of its struct.
+struct FieldTraits {
+  std::string_view type = {};   // as in formats/document/key_table.hpp
+  std::string_view words = {};  // words of a Word: 'ring'|'tree'
+  Unit unit = Unit::kNumber;
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  bool zero_is_none = false;  // whether 0 turns a timeout off
+  To to = To::kNothing;
+  bool by_hand = false;  // whether the reader and the writer of the section handle the key
+};
+
+template <typename T>
+struct FieldValue : FieldTraits {
+  // A constructor, because the compiler's message for a row of another struct then names both.
+  constexpr explicit FieldValue(FieldTraits traits, Member<T> described = {})
+      : FieldTraits(traits), member(described) {}
+
+  Member<T> member;
+};
+
+/// A row: a key and its member.
+template <typename T>
+struct Field {
+  std::string_view name;
+  FieldValue<T> value;
+  std::string_view meaning = {};    // description in one line, without the default
+  std::string_view otherwise = {};  // default; "required" if there is none
+};
+
+/// The rows of a struct, in the order of the reference page and of written scenarios. Each struct
+/// declares its rows after its definition.
+template <typename T>
+inline constexpr std::span<const Field<T>> kFields = {};
+
+/// The default of a key that must be there.
+inline constexpr std::string_view kRequired = "required";
+
+// ---------------------------------------------------------------------------------------------
+// Values of rows
+
+/// A type such as "integer 1..64", and the limits in its text.
+struct Integer {
+  // NOLINTNEXTLINE(google-explicit-constructor): written as its text
+  consteval Integer(const char* text) : Integer(text, limit(text, true)) {}
+
+  /// A type with a maximum that the schema does not have.
+  consteval Integer(const char* text, std::int64_t maximum)
+      : type(text), least(limit(text, false)), most(maximum) {}
+
+  std::string_view type;
+  std::int64_t least;
+  std::int64_t most;
+
+ private:
+  static consteval std::int64_t limit(std::string_view text, bool last) {
+    constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+    const std::size_t dots = text.find("..");
+    if (dots == std::string_view::npos) return last ? kAny : 0;
+    const std::size_t first = text.find(' ') + 1;
+    const std::string_view digits = last ? text.substr(dots + 2) : text.substr(first, dots - first);
+    std::int64_t value = 0;
+    for (const char c : digits) {
+      if (c < '0' || c > '9') throw "a limit is an integer, as in \"integer 1..64\"";
+      value = value * 10 + (c - '0');
+    }
+    return digits.empty() ? kAny : value;
+  }
+};
+
+template <typename T, typename M>
+constexpr FieldValue<T> integer(M T::*member, Integer type) {
+  return FieldValue<T>({.type = type.type, .least = type.least, .most = type.most}, member);
+}
+template <typename T, typename M>
+constexpr FieldValue<T> time(M T::*member) {
+  return FieldValue<T>({.type = "time", .unit = Unit::kTime, .least = 0}, member);
+}
+template <typename T, typename M>
+constexpr FieldValue<T> timeout(M T::*member) {
+  return FieldValue<T>({.type = "time", .unit = Unit::kTime, .least = 0, .zero_is_none = true},
+                       member);
+}
+template <typename T, typename M>
+constexpr FieldValue<T> size(M T::*member) {
+  return FieldValue<T>({.type = "size", .unit = Unit::kBytes, .least = 0}, member);
+}
+template <typename T>
+constexpr FieldValue<T> bandwidth(std::int64_t T::*member) {
+  return FieldValue<T>({.type = "bandwidth", .unit = Unit::kBandwidth, .least = 1}, member);
+}
+
+/// Expressions, whose values can depend on the rank. Lowering checks their limits.
+template <typename T, typename M>
+constexpr FieldValue<T> integer_by_rank(M T::*member) {
+  return FieldValue<T>({.type = "integer(rank)"}, member);
+}
+template <typename T, typename M>
+constexpr FieldValue<T> time_by_rank(M T::*member) {
+  return FieldValue<T>({.type = "time(rank)", .unit = Unit::kTime}, member);
+}
+template <typename T, typename M>
+constexpr FieldValue<T> size_by_rank(M T::*member) {
+  return FieldValue<T>({.type = "size(rank)", .unit = Unit::kBytes}, member);
+}
+/// An expression whose values are ranks.
+template <typename T, typename M>
+constexpr FieldValue<T> rank_by_rank(M T::*member) {
+  return FieldValue<T>({.type = "integer(rank)", .to = To::kRank}, member);
+}
+
+template <typename T>
+constexpr FieldValue<T> on_off(bool T::*member) {
+  return FieldValue<T>({.type = "on/off"}, member);
+}
+/// One index, or a list of indices.
+template <typename T, typename M>
+constexpr FieldValue<T> ref(M T::*member, To to, std::string_view type = "name") {
+  return FieldValue<T>({.type = type, .to = to}, member);
+}
+template <typename T>
+constexpr FieldValue<T> ranks(RankSet T::*member) {
+  return FieldValue<T>({.type = "ranks"}, member);
+}
+template <typename T>
+constexpr FieldValue<T> text(std::string T::*member, std::string_view type = "text") {
+  return FieldValue<T>({.type = type}, member);
+}
+/// A list of names of tensors, without duplicates.
+template <typename T>
+constexpr FieldValue<T> tensors(ShortList<std::string> T::*member) {
+  return FieldValue<T>({.type = "[name]?"}, member);
+}
+
+/// Returns the word at `index` in a text such as 'host'|'job'.
+constexpr std::string_view word_at(std::string_view words, int index) {
+  std::size_t begin = 1;
+  for (; index > 0; --index) begin = words.find('|', begin) + 2;
+  return words.substr(begin, words.find('\'', begin) - begin);
+}
+
+namespace fields_detail {
+template <typename E>
+E word_value(Word word, const E*) {
+  return static_cast<E>(word.index);
+}
+template <typename E>
+std::optional<E> word_value(Word word, const std::optional<E>*) {
+  return word.index < 0 ? std::nullopt : std::optional(static_cast<E>(word.index));
+}
+template <typename E>
+Word word_of(const E& value) {
+  return {static_cast<int>(value)};
+}
+template <typename E>
+Word word_of(const std::optional<E>& value) {
+  return {value ? static_cast<int>(*value) : -1};
+}
+template <auto kMember, typename T, typename M>
+constexpr FieldValue<T> words(std::string_view type, std::string_view words, M T::*) {
+  return FieldValue<T>({.type = type, .words = words},
+                       WordMember<T>{[](const T& object) { return word_of(object.*kMember); },
+                                     [](T& object, Word word) {
+                                       object.*kMember =
+                                           word_value(word, static_cast<const M*>(nullptr));
+                                     }});
+}
+}  // namespace fields_detail
+
+/// A bool, an enum or an optional enum, whose values are the words of `type`, in order. A named
+/// type lists them in `words`.
+template <auto kMember>
+constexpr auto words(std::string_view type, std::string_view words = {}) {
+  return fields_detail::words<kMember>(type, words.empty() ? type : words, kMember);
+}
+/// A word that is stored in another way.
+template <typename T>
+constexpr FieldValue<T> words(std::string_view type, WordMember<T> member) {
+  return FieldValue<T>({.type = type, .words = type}, member);
+}
+
+/// Text that only people read.
+template <typename T>
+constexpr FieldValue<T> for_people() {
+  return FieldValue<T>({.type = "text"});
+}
+/// A key that its section reads and writes. All other walks use `value`, if it has a member.
+template <typename T>
+constexpr FieldValue<T> by_hand(FieldValue<T> value) {
+  value.by_hand = true;
+  return value;
+}
+template <typename T>
+constexpr FieldValue<T> by_hand(std::string_view type) {
+  return FieldValue<T>({.type = type, .by_hand = true});
+}
+
+// ---------------------------------------------------------------------------------------------
+// Walks
+
+/// Calls `visit` with the member of `object` that the row describes, if there is one. A word is
+/// passed as a Word&, and stored if it changed.
+template <typename T, typename Object, typename Visit>
+void visit_member(const Field<T>& field, Object& object, const Visit& visit) {
+  static_assert(std::is_same_v<std::remove_const_t<Object>, T>);
+  std::visit(
+      [&](const auto& member) {
+        using M = std::remove_cvref_t<decltype(member)>;
+        if constexpr (std::is_same_v<M, WordMember<T>>) {
+          Word word = member.get(object);
+          visit(word);
+          if constexpr (!std::is_const_v<Object>) {
+            if (word != member.get(object)) member.set(object, word);
+          }
+        } else if constexpr (!std::is_same_v<M, std::monostate>) {
+          visit(object.*member);
+        }
+      },
+      field.value.member);
+}
+
+/// Whether `a` and `b` have the same value under this key.
+template <typename T>
+bool same(const Field<T>& field, const T& a, const T& b) {
+  return std::visit(
+      [&](const auto& member) {
+        using M = std::remove_cvref_t<decltype(member)>;
+        if constexpr (std::is_same_v<M, WordMember<T>>) {
+          return member.get(a) == member.get(b);
+        } else if constexpr (std::is_same_v<M, std::monostate>) {
+          return true;
+        } else {
+          return a.*member == b.*member;
+        }
+      },
+      field.value.member);
+}
+
+/// Gives `object` the value of `plain` under this key.
+template <typename T>
+void reset(const Field<T>& field, T& object, const T& plain) {
+  std::visit(
+      [&](const auto& member) {
+        using M = std::remove_cvref_t<decltype(member)>;
+        if constexpr (std::is_same_v<M, WordMember<T>>) {
+          member.set(object, member.get(plain));
+        } else if constexpr (!std::is_same_v<M, std::monostate>) {
+          object.*member = plain.*member;
+        }
+      },
+      field.value.member);
+}
+
+template <typename M>
+inline constexpr bool kIsIndexList =
+    std::is_same_v<M, std::vector<std::uint32_t>> || std::is_same_v<M, ShortList<std::uint32_t>>;
+
+/// Calls `visit(index)` for each index of a thing of this kind in `object`. An index can be
+/// kNoIndex.
+template <typename Object, typename Visit>
+void for_each_ref(Object& object, To to, const Visit& visit) {
+  using T = std::remove_const_t<Object>;
+  for (const Field<T>& field : kFields<T>) {
+    if (field.value.to != to) continue;
+    visit_member(field, object, [&](auto& member) {
+      using M = std::remove_cvref_t<decltype(member)>;
+      if constexpr (std::is_same_v<M, std::uint32_t>) {
+        visit(member);
+      } else if constexpr (kIsIndexList<M>) {
+        for (auto& index : member) visit(index);
+      }
+    });
+  }
+}
+
+/// Calls `visit(expr, field)` for each expression of `object`.
+template <typename Object, typename Visit>
+void for_each_expr(Object& object, const Visit& visit) {
+  using T = std::remove_const_t<Object>;
+  for (const Field<T>& field : kFields<T>) {
+    visit_member(field, object, [&](auto& member) {
+      using M = std::remove_cvref_t<decltype(member)>;
+      if constexpr (std::is_same_v<M, Expr>) {
+        visit(member, field);
+      } else if constexpr (std::is_same_v<M, Boxed<Expr>>) {
+        if (member) visit(*member, field);
+      } else if constexpr (std::is_same_v<M, UsualExpr<0>> || std::is_same_v<M, UsualExpr<1>>) {
+        if constexpr (std::is_const_v<Object>) {
+          visit(static_cast<const Expr&>(member), field);
+        } else {
+          member.update([&](Expr& expr) { visit(expr, field); });
+        }
+      }
+    });
+  }
+}
+
+/// Calls `visit(set)` for each set of ranks of `object`.
+template <typename Object, typename Visit>
+void for_each_rank_set(Object& object, const Visit& visit) {
+  using T = std::remove_const_t<Object>;
+  for (const Field<T>& field : kFields<T>) {
+    if (const auto* set = std::get_if<RankSet T::*>(&field.value.member)) visit(object.**set);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Completeness
+
+namespace fields_detail {
+// Converts to a member of any type, so that the members of an aggregate can be counted.
+struct Anything {
+  template <typename U>
+  operator U() const;
+};
+template <typename T, typename... Given>
+consteval std::size_t count_members() {
+  if constexpr (requires { T{Given{}..., Anything{}}; }) {
+    return count_members<T, Given..., Anything>();
+  } else {
+    return sizeof...(Given);
+  }
+}
+}  // namespace fields_detail
+
+/// Whether each member of T has a row, except `others` members: its name, its place, a struct.
+template <typename T>
+consteval bool describes_all(std::size_t others) {
+  static_assert(std::is_aggregate_v<T>, "only the members of an aggregate can be counted");
+  std::size_t described = others;
+  for (const Field<T>& row : kFields<T>) {
+    if (row.value.member.index() != 0) ++described;
+  }
+  return fields_detail::count_members<T>() == described;
+}
+
+}  // namespace pipesim::models
