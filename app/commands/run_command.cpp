@@ -158,6 +158,10 @@ sim::EngineKind engine_option(const Arguments& arguments) {
 int run_scenario(const Arguments& arguments, const Console& console) {
   arguments.exclude("replay", {"until", "engine", "jitter", "seed"});
   ScenarioFiles files = scenario_files(arguments);
+  if (arguments.has("loggops")) {
+    throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",
+                     "names of GOAL files end in .goal");
+  }
   const std::optional<Until> until = until_option(arguments);
   const sim::Jitter variation = jitter(arguments);
   const sim::EngineKind engine = engine_option(arguments);
@@ -212,11 +216,6 @@ int run_run(const Arguments& arguments, const Console& console) {
     if (kind.run != nullptr && (kind.matches(path) || (is_asked && path == "-"))) {
       return kind.run(arguments, console);
     }
-  }
-  require_scenario(arguments.command(), path);
-  if (arguments.has("loggops")) {
-    throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",
-                     "names of GOAL files end in .goal");
   }
   return run_scenario(arguments, console);
 }
