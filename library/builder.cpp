@@ -5,13 +5,15 @@
 #include <array>
 #include <deque>
 
+#include "formats/document/value_writer.hpp"
 #include "formats/document/versions.hpp"
-#include "formats/document/yaml_writer.hpp"
+#include "formats/scenario/scenario_text.hpp"
 #include "pipesim/scenario.hpp"
 
 namespace pipesim {
 namespace {
 
+using formats::ScenarioMap;
 using formats::YamlNode;
 
 YamlNode node(const Value& value) {
@@ -21,23 +23,16 @@ YamlNode node(const Value& value) {
   return list;
 }
 
-YamlNode ranks_node(std::initializer_list<std::uint32_t> ranks) {
-  YamlNode list = YamlNode::list();
-  for (const std::uint32_t rank : ranks) list.add(YamlNode::value(std::to_string(rank)));
-  return list;
-}
-
-void add_keys(YamlNode& map, const Keys& keys) {
-  for (const auto& [key, value] : keys) map.add(key, node(value));
+// Returns `first` with the additional `keys`.
+ScenarioMap with_keys(ScenarioMap first, const Keys& keys) {
+  for (const auto& [key, value] : keys) first.add(key, node(value));
+  return first;
 }
 
 // Returns a read in short form, or in long form if there are `keys`.
 YamlNode read_node(std::string_view from, const Keys& keys) {
   if (keys.empty()) return YamlNode::text(from);
-  YamlNode map = YamlNode::map();
-  map.add("from", YamlNode::text(from));
-  add_keys(map, keys);
-  return map;
+  return with_keys(ScenarioMap("from", from), keys);
 }
 
 }  // namespace
@@ -52,13 +47,13 @@ std::string Value::time_text(std::int64_t ns) {
 }
 
 struct Actor::Data {
-  YamlNode map = YamlNode::map();
-  YamlNode registers = YamlNode::map();
+  ScenarioMap keys;
+  ScenarioMap registers;
   YamlNode reads = YamlNode::list();
   YamlNode after = YamlNode::list();
 
   YamlNode node() const {
-    YamlNode result = map;
+    ScenarioMap result = keys;
     if (!registers.empty()) result.add("registers", registers);
     if (!reads.empty()) result.add("reads", reads);
     if (!after.empty()) result.add("after", after);
@@ -69,29 +64,29 @@ struct Actor::Data {
 Actor& Actor::on(const Value& ranks) { return set("on", ranks); }
 
 Actor& Actor::on(std::initializer_list<std::uint32_t> ranks) {
-  data_->map.add("on", ranks_node(ranks));
+  data_->keys.add("on", formats::rank_list(ranks));
   return *this;
 }
 
 Actor& Actor::kind(std::string_view kind) {
-  data_->map.add("kind", YamlNode::text(kind));
+  data_->keys.text("kind", kind);
   return *this;
 }
 
 Actor& Actor::times(const Value& times) { return set("times", times); }
 
 Actor& Actor::stream(std::string_view stream) {
-  data_->map.add("stream", YamlNode::text(stream));
+  data_->keys.text("stream", stream);
   return *this;
 }
 
 Actor& Actor::thread(std::string_view thread) {
-  data_->map.add("thread", YamlNode::text(thread));
+  data_->keys.text("thread", thread);
   return *this;
 }
 
 Actor& Actor::phase(std::string_view phase) {
-  data_->map.add("phase", YamlNode::text(phase));
+  data_->keys.text("phase", phase);
   return *this;
 }
 
@@ -100,10 +95,7 @@ Actor& Actor::takes(const Value& time) { return set("takes", time); }
 Actor& Actor::source(const Value& ops) { return set("source", ops); }
 
 Actor& Actor::collective(std::string_view operation, std::string_view group, const Keys& keys) {
-  YamlNode map = YamlNode::map();
-  map.add(operation, YamlNode::text(group));
-  add_keys(map, keys);
-  data_->map.add("collective", std::move(map));
+  data_->keys.add("collective", with_keys(ScenarioMap(operation, group), keys));
   return *this;
 }
 
@@ -122,14 +114,12 @@ Actor& Actor::slots(const Value& slots) { return set("slots", slots); }
 Actor& Actor::carries(const Value& tensors) { return set("carries", tensors); }
 
 Actor& Actor::output(std::string_view name, const Keys& keys) {
-  YamlNode map = YamlNode::map();
-  add_keys(map, keys);
-  data_->registers.add(name, std::move(map));
+  data_->registers.add(name, with_keys({}, keys));
   return *this;
 }
 
 Actor& Actor::set(std::string_view key, const Value& value) {
-  data_->map.add(key, node(value));
+  data_->keys.add(key, node(value));
   return *this;
 }
 
@@ -139,7 +129,7 @@ struct Steps::Data {
     std::shared_ptr<Step::Data> step;
     std::shared_ptr<Data> block;
   };
-  YamlNode head = YamlNode::map();
+  ScenarioMap head;
   std::string key = "do";
   std::deque<Item> items;
 
@@ -147,19 +137,17 @@ struct Steps::Data {
 };
 
 struct Step::Data {
-  YamlNode map = YamlNode::map();
+  ScenarioMap keys;
 };
 
 YamlNode Steps::Data::node() const {
   YamlNode list = YamlNode::list();
-  for (const Item& item : items) list.add(item.step ? item.step->map : item.block->node());
-  YamlNode result = head;
-  result.add(key, std::move(list));
-  return result;
+  for (const Item& item : items) list.add(item.step ? item.step->keys : item.block->node());
+  return ScenarioMap(head).add(key, std::move(list));
 }
 
 Step& Step::name(std::string_view name) {
-  data_->map.add("name", YamlNode::text(name));
+  data_->keys.text("name", name);
   return *this;
 }
 
@@ -168,7 +156,7 @@ Step& Step::on(const Value& ranks) { return set("on", ranks); }
 Step& Step::takes(const Value& time) { return set("takes", time); }
 
 Step& Step::stream(std::string_view stream) {
-  data_->map.add("stream", YamlNode::text(stream));
+  data_->keys.text("stream", stream);
   return *this;
 }
 
@@ -177,12 +165,12 @@ Step& Step::after(const Value& streams) { return set("after", streams); }
 Step& Step::bytes(const Value& bytes) { return set("bytes", bytes); }
 
 Step& Step::at(std::string_view where) {
-  data_->map.add("at", YamlNode::text(where));
+  data_->keys.text("at", where);
   return *this;
 }
 
 Step& Step::set(std::string_view key, const Value& value) {
-  data_->map.add(key, node(value));
+  data_->keys.add(key, node(value));
   return *this;
 }
 
@@ -206,7 +194,7 @@ Step Steps::synchronize(std::string_view stream) { return step("synchronize", st
 
 Step Steps::step(std::string_view word, std::string_view of) {
   auto data = std::make_shared<Step::Data>();
-  data->map.add(word, YamlNode::text(of));
+  data->keys.text(word, of);
   data_->items.push_back({data, nullptr});
   return Step(std::move(data));
 }
@@ -233,9 +221,9 @@ Steps Steps::group() {
 }
 
 struct GraphBuilder::Data {
-  YamlNode top = YamlNode::map();  // name, ranks, micro_batches
-  YamlNode groups = YamlNode::map();
-  YamlNode streams = YamlNode::map();
+  ScenarioMap top;  // name, ranks, micro_batches
+  ScenarioMap groups;
+  ScenarioMap streams;
   std::string more;
   std::vector<std::pair<std::string, std::shared_ptr<Actor::Data>>> actors;
   std::vector<std::shared_ptr<Steps::Data>> programs;
@@ -243,38 +231,30 @@ struct GraphBuilder::Data {
 
 GraphBuilder::GraphBuilder(std::string_view name, std::uint32_t ranks)
     : data_(std::make_shared<Data>()) {
-  data_->top.add("schema", YamlNode::value(formats::kScenarioSchema));
-  data_->top.add("name", YamlNode::text(name));
-  data_->top.add("ranks", YamlNode::value(std::to_string(ranks)));
+  data_->top.value("schema", formats::kScenarioSchema).text("name", name).number("ranks", ranks);
   path_ = "task graph '" + std::string(name) + "'";
 }
 
 GraphBuilder& GraphBuilder::micro_batches(std::int64_t count) {
-  data_->top.add("micro_batches", YamlNode::value(std::to_string(count)));
+  data_->top.number("micro_batches", count);
   return *this;
 }
 
 GraphBuilder& GraphBuilder::group(std::string_view name) {
-  data_->groups.add(name, YamlNode::text("all"));
+  data_->groups.text(name, "all");
   return *this;
 }
 
 GraphBuilder& GraphBuilder::group(std::string_view name,
                                   const std::vector<std::vector<std::uint32_t>>& lists) {
   YamlNode all = YamlNode::list();
-  for (const std::vector<std::uint32_t>& ranks : lists) {
-    YamlNode list = YamlNode::list();
-    for (const std::uint32_t rank : ranks) list.add(YamlNode::value(std::to_string(rank)));
-    all.add(std::move(list));
-  }
+  for (const std::vector<std::uint32_t>& ranks : lists) all.add(formats::rank_list(ranks));
   data_->groups.add(name, std::move(all));
   return *this;
 }
 
 GraphBuilder& GraphBuilder::stream(std::string_view name, const Keys& keys) {
-  YamlNode map = YamlNode::map();
-  add_keys(map, keys);
-  data_->streams.add(name, std::move(map));
+  data_->streams.add(name, with_keys({}, keys));
   return *this;
 }
 
@@ -286,7 +266,7 @@ Actor GraphBuilder::actor(std::string_view name) {
 
 Steps GraphBuilder::program(std::string_view thread) {
   auto data = std::make_shared<Steps::Data>();
-  data->head.add("thread", YamlNode::text(thread));
+  data->head.text("thread", thread);
   data_->programs.push_back(data);
   return Steps(std::move(data));
 }

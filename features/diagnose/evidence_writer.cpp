@@ -12,10 +12,9 @@
 
 #include <fmt/format.h>
 
-#include "formats/document/versions.hpp"
-#include "formats/document/yaml_writer.hpp"
-#include "models/characters.hpp"
+#include "formats/scenario/scenario_text.hpp"
 #include "models/graph/task_graph.hpp"
+#include "models/result/end_names.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -61,7 +60,7 @@ class EvidenceWriter {
             static_cast<std::uint32_t>(call.sequence)};
   }
   std::string communicator(const RecordedCall& call);
-  void add_order(std::uint32_t rank, const RecordedCall& call, YamlNode& step);
+  void add_order(std::uint32_t rank, const RecordedCall& call, ScenarioMap& step);
   void collect();
   bool goes_on(std::uint32_t rank) const;
   void add_missing(std::uint32_t rank);
@@ -74,11 +73,13 @@ class EvidenceWriter {
   std::map<Ends, BothEnds> pending_messages() const;
   void add_missing_messages();
   bool is_done_elsewhere(const RecordedCall& call) const;
-  std::string plain_name(std::uint32_t group) const;
+  std::string name_of(std::uint32_t group) const;
   std::string group_name(std::uint32_t group);
   std::string pair_name(std::uint32_t group, std::uint32_t a, std::uint32_t b);
-  YamlNode step(std::uint32_t rank, const RecordedCall& call);
-  YamlNode message(std::uint32_t rank, const RecordedOp& op, const std::string& communicator);
+  ScenarioMap step(std::uint32_t rank, const RecordedCall& call);
+  static ScenarioMap message(std::uint32_t rank, const RecordedOp& op,
+                             const std::string& communicator);
+  ScenarioMap collective(const RecordedCall& call);
   YamlNode program(std::uint32_t rank);
 
   const models::Evidence& evidence_;
@@ -95,12 +96,8 @@ class EvidenceWriter {
 };
 
 // Returns a plain name for a group, because group names may contain any characters.
-std::string EvidenceWriter::plain_name(std::uint32_t group) const {
-  std::string name = "pg";
-  for (const char c : evidence_.groups[group].name) {
-    const bool plain = models::is_alphanumeric(c);
-    name += plain ? c : '_';
-  }
+std::string EvidenceWriter::name_of(std::uint32_t group) const {
+  std::string name = "pg" + plain_name(evidence_.groups[group].name);
   // Distinguishes groups that share a name.
   for (std::uint32_t other = 0; other < group; ++other) {
     if (evidence_.groups[other].name == evidence_.groups[group].name) {
@@ -112,7 +109,7 @@ std::string EvidenceWriter::plain_name(std::uint32_t group) const {
 }
 
 std::string EvidenceWriter::group_name(std::uint32_t group) {
-  std::string name = plain_name(group);
+  std::string name = name_of(group);
   groups_.emplace(name, evidence_.groups[group].ranks);
   return name;
 }
@@ -120,7 +117,7 @@ std::string EvidenceWriter::group_name(std::uint32_t group) {
 // Returns the group of two ranks, whose sends and recvs outside of coalesced calls have their own
 // stream.
 std::string EvidenceWriter::pair_name(std::uint32_t group, std::uint32_t a, std::uint32_t b) {
-  std::string name = fmt::format("{}_{}_{}", plain_name(group), std::min(a, b), std::max(a, b));
+  std::string name = fmt::format("{}_{}_{}", name_of(group), std::min(a, b), std::max(a, b));
   std::vector<std::uint32_t> ranks = {std::min(a, b)};
   if (a != b) ranks.push_back(std::max(a, b));
   groups_.emplace(name, std::move(ranks));
@@ -219,46 +216,45 @@ void EvidenceWriter::add_missing_messages() {
   }
 }
 
-YamlNode EvidenceWriter::message(std::uint32_t rank, const RecordedOp& op,
-                                 const std::string& communicator) {
-  YamlNode result = YamlNode::map();
+ScenarioMap EvidenceWriter::message(std::uint32_t rank, const RecordedOp& op,
+                                    const std::string& communicator) {
   const bool sends = op.source == rank;
-  result.add(sends ? "send" : "recv", YamlNode::text(communicator));
-  result.add(sends ? "to" : "from", YamlNode::value(std::to_string(sends ? op.target : op.source)));
   const std::int64_t size =
       std::max<std::int64_t>(1, models::elements(sends ? op.input_sizes : op.output_sizes));
-  result.add("bytes", YamlNode::value(fmt::format("{}B", size)));
-  return result;
+  return ScenarioMap(sends ? "send" : "recv", communicator)
+      .number(sends ? "to" : "from", sends ? op.target : op.source)
+      .value("bytes", fmt::format("{}B", size));
 }
 
-YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
-  YamlNode result = YamlNode::map();
-  if (call.messages && !call.coalesced && !call.ops.empty()) {
-    const RecordedOp& op = call.ops.front();
-    result = message(rank, op, communicator(call));
-  } else if (call.messages) {
+ScenarioMap EvidenceWriter::collective(const RecordedCall& call) {
+  const RecordedOp* op = call.ops.empty() ? nullptr : &call.ops.front();
+  const Operation operation = written_as(op == nullptr ? call.end_name : op->name);
+  ScenarioMap result(models::operation_name(operation), group_name(call.group));
+  if (models::has_root(operation)) {  // the evidence does not name the root
+    result.number("root", evidence_.groups[call.group].ranks.front());
+  }
+  // In an all_to_all, each rank has its own sizes.
+  const std::int64_t in = op == nullptr ? 0 : models::elements(op->input_sizes);
+  const std::int64_t out = op == nullptr ? 0 : models::elements(op->output_sizes);
+  const std::int64_t size =
+      operation == Operation::kAllToAll ? 1 : std::max<std::int64_t>(1, std::min(in, out));
+  return result.value("bytes", fmt::format("{}B", size));
+}
+
+ScenarioMap EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
+  ScenarioMap result;
+  if (!call.messages) {
+    result = collective(call);
+  } else if (!call.coalesced && !call.ops.empty()) {
+    result = message(rank, call.ops.front(), communicator(call));
+  } else {
     YamlNode calls = YamlNode::list();
     for (const RecordedOp& op : call.ops) {
       if (op.message) calls.add(message(rank, op, group_name(call.group)));
     }
     result.add("group", std::move(calls));
-  } else {
-    const RecordedOp* op = call.ops.empty() ? nullptr : &call.ops.front();
-    const Operation operation = written_as(op == nullptr ? call.end_name : op->name);
-    result.add(models::operation_name(operation), YamlNode::text(group_name(call.group)));
-    if (models::has_root(operation)) {  // the evidence does not name the root
-      result.add("root",
-                 YamlNode::value(std::to_string(evidence_.groups[call.group].ranks.front())));
-    }
-    // In an all_to_all, each rank has its own sizes.
-    const std::int64_t in = op == nullptr ? 0 : models::elements(op->input_sizes);
-    const std::int64_t out = op == nullptr ? 0 : models::elements(op->output_sizes);
-    const std::int64_t size =
-        operation == Operation::kAllToAll ? 1 : std::max<std::int64_t>(1, std::min(in, out));
-    result.add("bytes", YamlNode::value(fmt::format("{}B", size)));
   }
-  if (!call.at.empty()) result.add("at", YamlNode::text(call.at));
-  return result;
+  return result.optional_text("at", call.at);
 }
 
 std::string EvidenceWriter::communicator(const RecordedCall& call) {
@@ -269,14 +265,12 @@ std::string EvidenceWriter::communicator(const RecordedCall& call) {
 
 // Adds the key `after` to the step of a call that is assumed to be queued after a call of another
 // stream.
-void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, YamlNode& step) {
+void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, ScenarioMap& step) {
   const auto order = behind_.find(told(rank, call));
   if (order == behind_.end()) return;
   for (const RecordedCall* other : pending_[rank]) {
     if (told(rank, *other) != order->second) continue;
-    YamlNode streams = YamlNode::list();
-    streams.add(YamlNode::text(models::calls_stream(communicator(*other))));
-    step.add("after", std::move(streams));
+    step.names("after", {models::calls_stream(communicator(*other))});
     return;
   }
 }
@@ -284,21 +278,14 @@ void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, Yam
 YamlNode EvidenceWriter::program(std::uint32_t rank) {
   YamlNode steps = YamlNode::list();
   if (stopped_.count(rank) > 0) {
-    YamlNode kernel = YamlNode::map();
-    kernel.add("compute", YamlNode::text(fmt::format("kernel {}", rank)));
-    kernel.add("takes", YamlNode::value("1us"));
-    steps.add(std::move(kernel));
+    steps.add(ScenarioMap("compute", fmt::format("kernel {}", rank)).value("takes", "1us"));
   }
   for (const RecordedCall* call : pending_[rank]) {
-    YamlNode item = step(rank, *call);
+    ScenarioMap item = step(rank, *call);
     add_order(rank, *call, item);
     steps.add(std::move(item));
   }
-  if (!steps.empty()) {
-    YamlNode wait = YamlNode::map();
-    wait.add("synchronize", YamlNode::text("device"));
-    steps.add(std::move(wait));
-  }
+  if (!steps.empty()) steps.add(ScenarioMap("synchronize", "device"));
   for (const RecordedCall& call : later_[rank]) {
     steps.add(step(rank, call));
   }
@@ -312,49 +299,26 @@ std::string EvidenceWriter::run() {
   if (verdict == sim::Verdict::kLimit && !suspected) return {};
   if (diagnosis_.pending == 0) return {};
   collect();
-  YamlNode programs = YamlNode::list();
-  YamlNode faults = YamlNode::list();
-  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
-    YamlNode steps = program(rank);
-    if (steps.empty()) continue;
-    YamlNode entry = YamlNode::map();
-    entry.add("on", YamlNode::value(std::to_string(rank)));
-    entry.add("do", std::move(steps));
-    programs.add(std::move(entry));
-    if (stopped_.count(rank) == 0) continue;
-    YamlNode fault = YamlNode::map();
-    fault.add("rank", YamlNode::value(std::to_string(rank)));
-    fault.add("fails", YamlNode::text("device error"));
-    fault.add("act", YamlNode::text(fmt::format("kernel {}#1", rank)));
-    faults.add(std::move(fault));
-  }
-  YamlNode groups = YamlNode::map();
-  for (const auto& [name, ranks] : groups_) {
-    YamlNode members = YamlNode::list();
-    for (const std::uint32_t rank : ranks) members.add(YamlNode::value(std::to_string(rank)));
-    groups.add(name, std::move(members));
-  }
-  YamlNode expect = YamlNode::map();
-  expect.add("verdict", YamlNode::text(verdict == sim::Verdict::kDeadlock   ? "deadlock"
-                                       : verdict == sim::Verdict::kMismatch ? "mismatch"
-                                                                            : "starved"));
-  if (verdict == sim::Verdict::kStarved || suspected) {
-    YamlNode roots = YamlNode::list();
-    for (const std::uint32_t rank : roots_) roots.add(YamlNode::value(std::to_string(rank)));
-    expect.add("roots", std::move(roots));
-  }
-  YamlNode top = YamlNode::map();
-  top.add("schema", YamlNode::value(kScenarioSchema));
-  top.add("name", YamlNode::text("evidence"));
+  ScenarioText scenario("evidence");
   // The ranks had already connected for these calls, and the evidence does not show why a send
   // waits.
-  top.add("reading", YamlNode::text("contract"));
-  top.add("ranks", YamlNode::value(std::to_string(evidence_.ranks.size())));
-  top.add("groups", std::move(groups));
-  top.add("programs", std::move(programs));
-  if (!faults.empty()) top.add("faults", std::move(faults));
-  top.add("expect", std::move(expect));
-  return top.document({"groups", "programs", "faults"});
+  scenario.set("reading", YamlNode::text("contract"));
+  scenario.set_ranks(evidence_.ranks.size());
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    scenario.add_program(rank, program(rank));
+    if (stopped_.count(rank) == 0) continue;
+    scenario.add("faults", ScenarioMap()
+                               .number("rank", rank)
+                               .text("fails", "device error")
+                               .text("act", fmt::format("kernel {}#1", rank)));
+  }
+  for (const auto& [name, ranks] : groups_) scenario.add("groups", name, rank_list(ranks));
+  const bool is_known = verdict == sim::Verdict::kDeadlock || verdict == sim::Verdict::kMismatch;
+  ScenarioMap expect("verdict", models::verdict_name(is_known ? verdict : sim::Verdict::kStarved));
+  if (verdict == sim::Verdict::kStarved || suspected)
+    expect.add("roots", rank_list({roots_.begin(), roots_.end()}));
+  scenario.set("expect", std::move(expect));
+  return scenario.take_text();
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "formats/document/versions.hpp"
-#include "formats/document/yaml_writer.hpp"
+#include "formats/document/value_writer.hpp"
+#include "formats/scenario/scenario_text.hpp"
 #include "models/graph/operation.hpp"
 
 namespace pipesim::formats {
@@ -173,9 +173,9 @@ class PlanWriter {
   void make_actors();
   void check_collectives();
   void warn_of_types();
-  YamlNode params() const;
-  YamlNode groups() const;
-  YamlNode streams() const;
+  void add_params(ScenarioText& scenario) const;
+  void add_groups(ScenarioText& scenario) const;
+  void add_streams(ScenarioText& scenario) const;
   void find_reads(Actor& actor) const;
   std::int64_t times_of(std::uint32_t index) const;
   std::int64_t shape_ratio(const PlanTask& task) const;
@@ -187,9 +187,9 @@ class PlanWriter {
   std::string group_name(const Actor& actor);
   YamlNode slots_of(const std::map<std::uint32_t, std::int64_t>& by_rank) const;
   YamlNode ranks_text(const std::vector<std::uint32_t>& ranks) const;
-  void add_registers(const Actor& actor, YamlNode& node) const;
-  void add_reads(const Actor& actor, YamlNode& node) const;
-  YamlNode actor_node(const Actor& actor);
+  void add_registers(const Actor& actor, ScenarioMap& fields) const;
+  void add_reads(const Actor& actor, ScenarioMap& fields) const;
+  ScenarioMap actor_fields(const Actor& actor);
   std::vector<std::uint32_t> ranks_of(const Actor& actor) const;
 
   const OneflowPlan& plan_;
@@ -455,20 +455,19 @@ std::string PlanWriter::group_name(const Actor& actor) {
 
 YamlNode PlanWriter::slots_of(const std::map<std::uint32_t, std::int64_t>& by_rank) const {
   const std::int64_t usual = by_rank.begin()->second;
-  YamlNode choice = YamlNode::map();
-  choice.add("case", YamlNode::value("rank"));
+  ScenarioMap choice;
+  choice.value("case", "rank");
   for (const auto& [rank, slots] : by_rank) {
-    if (slots != usual) choice.add(std::to_string(rank), YamlNode::value(std::to_string(slots)));
+    if (slots != usual) choice.number(std::to_string(rank), slots);
   }
-  if (choice.size() == 1) return YamlNode::value(std::to_string(usual));
-  choice.add("else", YamlNode::value(std::to_string(usual)));
-  return choice;
+  if (choice.size() == 1) return number(usual);
+  return choice.number("else", usual);
 }
 
 // Adds the registers. A repeat's data register is one piece of memory with one credit per
 // repetition, whatever the plan says; the actor's kind implies these credits. All other credits
 // come from the plan.
-void PlanWriter::add_registers(const Actor& actor, YamlNode& node) const {
+void PlanWriter::add_registers(const Actor& actor, ScenarioMap& fields) const {
   std::map<std::pair<bool, std::uint32_t>, std::map<std::uint32_t, std::int64_t>> slots;
   std::map<std::pair<bool, std::uint32_t>, std::string> names;
   for (const std::uint32_t i : actor.tasks) {
@@ -480,67 +479,59 @@ void PlanWriter::add_registers(const Actor& actor, YamlNode& node) const {
     }
   }
   const bool repeat = kind_of(task(actor.tasks.front())).kind == "repeat";
-  YamlNode others = YamlNode::map();
+  ScenarioMap others;
   for (const auto& [key, by_rank] : slots) {
     const auto [control, number] = key;
     if (!control && number == 0) {
-      if (!repeat) node.add("slots", slots_of(by_rank));
+      if (!repeat) fields.add("slots", slots_of(by_rank));
       continue;
     }
-    YamlNode reg = YamlNode::map();
-    if (control) reg.add("control", YamlNode::value("on"));
-    reg.add("slots", slots_of(by_rank));
-    others.add(names[key], std::move(reg));
+    ScenarioMap reg;
+    if (control) reg.truth("control", true);
+    others.add(names[key], reg.add("slots", slots_of(by_rank)));
   }
-  if (!others.empty()) node.add("registers", std::move(others));
+  if (!others.empty()) fields.add("registers", std::move(others));
 }
 
-void PlanWriter::add_reads(const Actor& actor, YamlNode& node) const {
+void PlanWriter::add_reads(const Actor& actor, ScenarioMap& fields) const {
   YamlNode data = YamlNode::list();
   YamlNode control = YamlNode::list();
   for (const Read& read : actor.reads) {
-    const bool everywhere = read.ranks.size() == actor.tasks.size();
-    YamlNode entry = YamlNode::map();
-    entry.add("from", YamlNode::text(read.from));
-    if (read.label != "out") entry.add("register", YamlNode::text(read.label));
-    if (!everywhere) entry.add("on", ranks_text(read.ranks));
+    ScenarioMap entry("from", read.from);
+    if (read.label != "out") entry.text("register", read.label);
+    if (read.ranks.size() != actor.tasks.size()) entry.add("on", ranks_text(read.ranks));
     if (read.away != 0) {
-      entry.add("rank", YamlNode::value(fmt::format("rank {} {}", read.away < 0 ? '-' : '+',
-                                                    read.away < 0 ? -read.away : read.away)));
+      entry.value("rank", fmt::format("rank {} {}", read.away < 0 ? '-' : '+',
+                                      read.away < 0 ? -read.away : read.away));
     }
-    if (entry.size() == 1) entry = YamlNode::text(read.from);
-    (read.control ? control : data).add(std::move(entry));
+    (read.control ? control : data)
+        .add(entry.size() == 1 ? YamlNode::text(read.from) : YamlNode(std::move(entry)));
   }
-  if (!data.empty()) node.add("reads", std::move(data));
-  if (!control.empty()) node.add("after", std::move(control));
+  if (!data.empty()) fields.add("reads", std::move(data));
+  if (!control.empty()) fields.add("after", std::move(control));
 }
 
-YamlNode PlanWriter::actor_node(const Actor& actor) {
+ScenarioMap PlanWriter::actor_fields(const Actor& actor) {
   const std::uint32_t first = actor.tasks.front();
   const TaskKind kind = kind_of(task(first));
-  YamlNode node = YamlNode::map();
-  if (actor.tasks.size() < ranks_) node.add("on", ranks_text(ranks_of(actor)));
-  if (kind.kind != "compute") node.add("kind", YamlNode::text(kind.kind));
-  if (counts(kind.kind)) node.add("times", YamlNode::value(count_text(times_of(first))));
+  ScenarioMap fields;
+  if (actor.tasks.size() < ranks_) fields.add("on", ranks_text(ranks_of(actor)));
+  if (kind.kind != "compute") fields.text("kind", kind.kind);
+  if (counts(kind.kind)) fields.value("times", count_text(times_of(first)));
   const std::string source = source_of(first);
   if (kind.kind == "wait_and_send_ids" || kind.kind == "critical_section_wait") {
-    YamlNode input = YamlNode::map();
-    input.add("items", YamlNode::value("1"));  // the plan covers one step
-    node.add("waits_for_input", std::move(input));
+    fields.add("waits_for_input", ScenarioMap().number("items", 1));  // the plan covers one step
   } else if (!source.empty()) {
-    node.add("source", YamlNode::value(source));
+    fields.value("source", source);
   }
-  node.add("stream", YamlNode::text(streams_[first]));
-  node.add("takes", YamlNode::value(kind.parameter));
-  if (in_place_of(task(first))) node.add("in_place", YamlNode::value("on"));
-  add_registers(actor, node);
-  add_reads(actor, node);
+  fields.text("stream", streams_[first]).value("takes", kind.parameter);
+  if (in_place_of(task(first))) fields.truth("in_place", true);
+  add_registers(actor, fields);
+  add_reads(actor, fields);
   if (const auto operation = collective_of(task(first))) {
-    YamlNode collective = YamlNode::map();
-    collective.add(models::operation_name(*operation), YamlNode::text(group_name(actor)));
-    node.add("collective", std::move(collective));
+    fields.add("collective", ScenarioMap(models::operation_name(*operation), group_name(actor)));
   }
-  return node;
+  return fields;
 }
 
 void PlanWriter::warn_of_types() {
@@ -555,41 +546,31 @@ void PlanWriter::warn_of_types() {
   }
 }
 
-YamlNode PlanWriter::params() const {
+void PlanWriter::add_params(ScenarioText& scenario) const {
   std::set<std::string_view> used;
   for (const PlanTask& task : plan_.tasks) used.insert(kind_of(task).parameter);
-  YamlNode params = YamlNode::map();
-  YamlNode acc = YamlNode::map();
-  acc.add("default", YamlNode::value(std::to_string(std::max<std::int64_t>(acc_, 1))));
-  acc.add("at_least", YamlNode::value("1"));
-  acc.add("about", YamlNode::text(acc_ > 0 ? "micro-batches per step"
+  scenario.add("params", "acc",
+               ScenarioMap()
+                   .number("default", std::max<std::int64_t>(acc_, 1))
+                   .number("at_least", 1)
+                   .text("about", acc_ > 0 ? "micro-batches per step"
                                            : "micro-batches per step; the plan does not say"));
-  params.add("acc", std::move(acc));
   for (const Duration& duration : kDurations) {
     if (used.count(duration.parameter) == 0) continue;
-    YamlNode param = YamlNode::map();
-    param.add("default", YamlNode::value(duration.value));
-    param.add("about", YamlNode::text(duration.about));
-    params.add(duration.parameter, std::move(param));
+    scenario.add("params", duration.parameter,
+                 ScenarioMap().value("default", duration.value).text("about", duration.about));
   }
-  return params;
 }
 
-YamlNode PlanWriter::groups() const {
-  YamlNode groups = YamlNode::map();
+void PlanWriter::add_groups(ScenarioText& scenario) const {
   for (const auto& [group, lists] : groups_) {
     YamlNode entry = YamlNode::list();
-    for (const std::vector<std::uint32_t>& ranks : lists) {
-      YamlNode members = YamlNode::list();
-      for (const std::uint32_t rank : ranks) members.add(YamlNode::value(std::to_string(rank)));
-      entry.add(std::move(members));
-    }
-    groups.add(group, std::move(entry));
+    for (const std::vector<std::uint32_t>& ranks : lists) entry.add(rank_list(ranks));
+    scenario.add("groups", group, std::move(entry));
   }
-  return groups;
 }
 
-YamlNode PlanWriter::streams() const {
+void PlanWriter::add_streams(ScenarioText& scenario) const {
   std::map<std::string, bool> on_host;
   std::vector<std::string> in_order;
   for (const std::uint32_t i : order_) {
@@ -597,13 +578,10 @@ YamlNode PlanWriter::streams() const {
     if (is_new) in_order.push_back(streams_[i]);
     at->second = at->second && is_on_host(task(i));
   }
-  YamlNode streams = YamlNode::map();
   for (const std::string& stream : in_order) {
-    YamlNode options = YamlNode::map();
-    if (on_host[stream]) options.add("host", YamlNode::value("on"));
-    streams.add(stream, std::move(options));
+    scenario.add("streams", stream,
+                 on_host[stream] ? ScenarioMap().truth("host", true) : ScenarioMap());
   }
-  return streams;
 }
 
 std::optional<std::string> PlanWriter::run(const std::string& name) {
@@ -615,22 +593,18 @@ std::optional<std::string> PlanWriter::run(const std::string& name) {
   make_actors();
   check_collectives();
   if (diagnostics_.has_errors()) return std::nullopt;
-  YamlNode actors = YamlNode::map();
+  ScenarioText scenario(name);
+  scenario.set("about", YamlNode::text("made from a plan dump of OneFlow; all times are made up"));
+  add_params(scenario);
+  scenario.set_ranks(ranks_);
+  scenario.set("micro_batches", YamlNode::value("acc"));
   for (Actor& actor : actors_) {
     find_reads(actor);
-    actors.add(actor.name, actor_node(actor));
+    scenario.add("actors", actor.name, actor_fields(actor));
   }
-  YamlNode top = YamlNode::map();
-  top.add("schema", YamlNode::value(kScenarioSchema));
-  if (!name.empty()) top.add("name", YamlNode::text(name));
-  top.add("about", YamlNode::text("made from a plan dump of OneFlow; all times are made up"));
-  top.add("params", params());
-  top.add("ranks", YamlNode::value(std::to_string(ranks_)));
-  top.add("micro_batches", YamlNode::value("acc"));
-  if (!groups_.empty()) top.add("groups", groups());
-  top.add("streams", streams());
-  top.add("actors", std::move(actors));
-  return top.document({"params", "groups", "streams", "actors"});
+  add_groups(scenario);
+  add_streams(scenario);
+  return scenario.take_text();
 }
 
 }  // namespace

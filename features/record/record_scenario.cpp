@@ -10,8 +10,7 @@
 #include <fmt/format.h>
 
 #include "formats/document/value_writer.hpp"
-#include "formats/document/versions.hpp"
-#include "formats/document/yaml_writer.hpp"
+#include "formats/scenario/scenario_text.hpp"
 #include "models/graph/operation.hpp"
 #include "models/graph/rank_set.hpp"
 #include "models/graph/task_graph.hpp"
@@ -49,17 +48,16 @@ class RecordWriter {
   bool on_host(std::uint32_t index) const { return channel(index).on_host; }
 
   std::string about() const;
-  YamlNode parameters() const;
-  YamlNode groups() const;
-  YamlNode communicators() const;
-  YamlNode programs() const;
+  void add_parameters(ScenarioText& scenario) const;
+  void add_groups(ScenarioText& scenario) const;
+  ScenarioMap communicators() const;
+  void add_programs(ScenarioText& scenario) const;
   YamlNode steps(const std::vector<FoldedStep>& folded, const RankSet& on) const;
-  YamlNode event(const HostStep& step) const;
-  static void add_stream(YamlNode& map, const HostStep& step);
-  YamlNode action(const HostStep& step, const RankSet& on) const;
-  YamlNode step(const HostStep& step, const RankSet& on) const;
-  YamlNode calls(const HostStep& step, const RankSet& on) const;
-  void add_call(YamlNode& map, const HostCall& call, const RankSet& on) const;
+  std::string event(const HostStep& step) const;
+  ScenarioMap action(const HostStep& step, const RankSet& on) const;
+  ScenarioMap step(const HostStep& step, const RankSet& on) const;
+  ScenarioMap calls(const HostStep& step, const RankSet& on) const;
+  ScenarioMap call(const HostCall& call, const RankSet& on) const;
   YamlNode channel_name(std::uint32_t index, std::uint32_t shared, const std::string& before) const;
   YamlNode stream_of(std::uint32_t index, std::uint32_t shared) const;
   YamlNode peer(const HostCall& call, const RankSet& on) const;
@@ -69,27 +67,21 @@ class RecordWriter {
 };
 
 std::string RecordWriter::run(const std::string& name, const models::RecordDoubts& doubts) {
-  YamlNode top = YamlNode::map();
-  const auto add = [&top](const char* key, YamlNode value) {
-    if (!value.empty()) top.add(key, std::move(value));
-  };
-  top.add("schema", YamlNode::value(kScenarioSchema));
-  if (!name.empty()) top.add("name", YamlNode::text(name));
-  top.add("about", YamlNode::text(about()));
+  ScenarioText scenario(name);
+  scenario.set("about", YamlNode::text(about()));
   YamlNode sentences = YamlNode::lines();
   for (const std::string& each : doubts.rests_on) sentences.add(YamlNode::text(each));
-  add("rests_on", std::move(sentences));
-  YamlNode undecided = YamlNode::map();
-  if (!doubts.proved.empty()) undecided.add("proved", YamlNode::text(doubts.proved));
-  if (!doubts.hang.empty()) undecided.add("hang", YamlNode::text(doubts.hang));
-  if (!doubts.possible.empty()) undecided.add("possible", YamlNode::text(doubts.possible));
-  add("undecided", std::move(undecided));
-  add("params", parameters());
-  top.add("ranks", number(rank_count()));
-  add("groups", groups());
-  add("communicators", communicators());
-  top.add("programs", programs());
-  return top.document({"rests_on", "undecided", "params", "groups", "communicators", "programs"});
+  scenario.set_any("rests_on", std::move(sentences));
+  scenario.set_any("undecided", ScenarioMap()
+                                    .optional_text("proved", doubts.proved)
+                                    .optional_text("hang", doubts.hang)
+                                    .optional_text("possible", doubts.possible));
+  add_parameters(scenario);
+  scenario.set_ranks(rank_count());
+  add_groups(scenario);
+  scenario.set_any("communicators", communicators());
+  add_programs(scenario);
+  return scenario.take_text();
 }
 
 std::string RecordWriter::about() const {
@@ -107,70 +99,57 @@ std::string RecordWriter::about() const {
   return text;
 }
 
-// Returns the parameters: only settings that NCCL leaves open, and facts that dumps do not contain.
-YamlNode RecordWriter::parameters() const {
-  YamlNode all = YamlNode::map();
-  const auto add = [&](const char* name, YamlNode value, const char* about) {
-    YamlNode map = YamlNode::map();
-    map.add("default", std::move(value));
-    if (std::string_view(name) == "p2p") {
-      YamlNode words = YamlNode::list();
-      words.add(YamlNode::text("pair"));
-      words.add(YamlNode::text("group"));
-      map.add("one_of", std::move(words));
-    }
-    map.add("about", YamlNode::text(about));
-    all.add(name, std::move(map));
+// Adds the parameters: only settings that NCCL leaves open, and facts that dumps do not contain.
+void RecordWriter::add_parameters(ScenarioText& scenario) const {
+  const auto add = [&](const char* name, ScenarioMap fields, const char* about) {
+    scenario.add("params", name, std::move(fields.text("about", about)));
   };
   if (record_.waits_assumed) {
-    add("waits", truth(true),
+    add("waits", ScenarioMap().truth("default", true),
         "on: what follows a call waits for it, as without async_op; off: nothing does");
   }
-  if (!device()) return all;
-  add("lazy", truth(programs_.lazy),
+  if (!device()) return;
+  add("lazy", ScenarioMap().truth("default", programs_.lazy),
       "on: the first call makes a communicator; off: it is made at once (device_id=)");
   if (programs_.has_pairs) {
-    add("p2p", YamlNode::text(programs_.lazy ? "pair" : "group"),
+    add("p2p",
+        ScenarioMap("default", programs_.lazy ? "pair" : "group")
+            .names("one_of", {"pair", "group"}),
         "communicator of sends and recvs outside of a batch: of the pair, or of the group");
   }
-  if (programs_.has_kernels) add("kernel", time(5000), "time of a kernel");
-  return all;
-}
-
-YamlNode RecordWriter::groups() const {
-  YamlNode all = YamlNode::map();
-  for (const Channel& channel : programs_.channels.all()) {
-    const bool own = channel.group == kNotSaid;
-    if (own && channel.used) all.add(channel.name, group_lists(channel.lists, rank_count()));
+  if (programs_.has_kernels) {
+    add("kernel", ScenarioMap().add("default", time(5000)), "time of a kernel");
   }
-  return all;
 }
 
-YamlNode RecordWriter::communicators() const {
-  YamlNode map = YamlNode::map();
-  YamlNode named = YamlNode::map();
+void RecordWriter::add_groups(ScenarioText& scenario) const {
+  for (const Channel& channel : programs_.channels.all()) {
+    if (channel.group != kNotSaid || !channel.used) continue;
+    scenario.add("groups", channel.name, group_lists(channel.lists, rank_count()));
+  }
+}
+
+ScenarioMap RecordWriter::communicators() const {
+  ScenarioMap named;
   for (std::uint32_t i = 0; i < programs_.channels.all().size(); ++i) {
     if (!channel(i).used || !on_host(i)) continue;
-    YamlNode fields = YamlNode::map();
     const std::uint32_t group = channel(i).group;
-    fields.add("group", YamlNode::text(channel(group == kNotSaid ? i : group).name));
-    fields.add(channel(i).is_gloo ? "gloo" : "host", truth(true));
-    if (device()) fields.add("creation", YamlNode::text("start"));
+    ScenarioMap fields("group", channel(group == kNotSaid ? i : group).name);
+    fields.truth(channel(i).is_gloo ? "gloo" : "host", true);
+    if (device()) fields.text("creation", "start");
     named.add(channel(i).name, std::move(fields));
   }
+  ScenarioMap all;
   if (device()) {
-    YamlNode when = YamlNode::map();
-    when.add("case", YamlNode::value("lazy"));
-    when.add("on", YamlNode::text("first_use"));
-    when.add("off", YamlNode::text("start"));
-    map.add("creation", std::move(when));
+    all.add("creation",
+            ScenarioMap().value("case", "lazy").text("on", "first_use").text("off", "start"));
   }
-  if (!named.empty()) map.add("named", std::move(named));
-  return map;
+  if (!named.empty()) all.add("named", std::move(named));
+  return all;
 }
 
-// Returns the programs, sorted by the first rank of each.
-YamlNode RecordWriter::programs() const {
+// Adds the programs, sorted by the first rank of each.
+void RecordWriter::add_programs(ScenarioText& scenario) const {
   std::map<Members, Members> ranks_of;  // ranks by program
   for (std::uint32_t rank = 0; rank < rank_count(); ++rank) {
     ranks_of[programs_.ranks[rank]].push_back(rank);
@@ -179,15 +158,13 @@ YamlNode RecordWriter::programs() const {
   for (const auto& [program, ranks] : ranks_of) ordered.emplace_back(ranks, &program);
   std::sort(ordered.begin(), ordered.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  YamlNode list = YamlNode::list();
   for (const auto& [members, program] : ordered) {
     const RankSet on(members);
-    YamlNode map = YamlNode::map();
-    if (on.size() != rank_count()) map.add("on", ranks(on, rank_count()));
-    map.add("do", steps(models::fold_loops(*program), on));
-    list.add(std::move(map));
+    ScenarioMap fields;
+    if (on.size() != rank_count()) fields.add("on", ranks(on, rank_count()));
+    fields.add("do", steps(models::fold_loops(*program), on));
+    scenario.add("programs", std::move(fields));
   }
-  return list;
 }
 
 YamlNode RecordWriter::steps(const std::vector<FoldedStep>& folded, const RankSet& on) const {
@@ -197,10 +174,9 @@ YamlNode RecordWriter::steps(const std::vector<FoldedStep>& folded, const RankSe
       list.add(step(programs_.steps[item.step], on));
       continue;
     }
-    YamlNode map = YamlNode::map();
-    map.add("repeat", number(static_cast<std::int64_t>(item.times)));
-    map.add("do", steps(item.block, on));
-    list.add(std::move(map));
+    ScenarioMap loop;
+    loop.number("repeat", static_cast<std::int64_t>(item.times)).add("do", steps(item.block, on));
+    list.add(std::move(loop));
   }
   return list;
 }
@@ -211,133 +187,105 @@ YamlNode RecordWriter::channel_name(std::uint32_t index, std::uint32_t shared,
                                     const std::string& before) const {
   const auto name = [&](std::uint32_t of) { return YamlNode::text(before + channel(of).name); };
   if (shared == kNotSaid) return name(index);
-  YamlNode choice = YamlNode::map();
-  choice.add("case", YamlNode::value("p2p"));
-  choice.add("pair", name(index));
-  choice.add("group", name(shared));
-  return choice;
+  return ScenarioMap().value("case", "p2p").add("pair", name(index)).add("group", name(shared));
 }
 
 YamlNode RecordWriter::stream_of(std::uint32_t index, std::uint32_t shared) const {
   return channel_name(index, shared, on_host(index) ? "" : "nccl ");
 }
 
-YamlNode RecordWriter::event(const HostStep& step) const {
+std::string RecordWriter::event(const HostStep& step) const {
   const bool own = step.channel == kNotSaid;
-  return YamlNode::text(own ? step.name
-                            : fmt::format("work {} of {}", step.slot, channel(step.channel).name));
-}
-
-// Adds the stream of a kernel or event outside of channels. The default, `compute`, is not written.
-void RecordWriter::add_stream(YamlNode& map, const HostStep& step) {
-  if (step.stream != "compute") map.add("stream", YamlNode::text(step.stream));
+  return own ? std::string(step.name)
+             : fmt::format("work {} of {}", step.slot, channel(step.channel).name);
 }
 
 // Returns the action of a step, without its name and place.
-YamlNode RecordWriter::action(const HostStep& step, const RankSet& on) const {
-  YamlNode map = YamlNode::map();
+ScenarioMap RecordWriter::action(const HostStep& step, const RankSet& on) const {
   const bool of_channel = step.channel != kNotSaid;
+  // Adds the stream of a kernel or event outside of channels, unless it is the default.
+  const auto on_stream = [&](ScenarioMap fields) {
+    return step.stream == "compute" ? fields : fields.text("stream", step.stream);
+  };
   switch (step.kind) {
     case StepKind::kCalls:
       return calls(step, on);
     case StepKind::kCompute:
-      map.add("compute", YamlNode::text("kernels"));
-      map.add("takes", YamlNode::value(step.number == 1 ? "kernel"
-                                                        : fmt::format("{} * kernel", step.number)));
-      add_stream(map, step);
-      break;
-    case StepKind::kRecord:
-      map.add("record", event(step));
-      if (of_channel) map.add("stream", stream_of(step.channel, step.shared));
-      if (!of_channel) add_stream(map, step);
-      break;
+      return on_stream(ScenarioMap("compute", "kernels")
+                           .value("takes", step.number == 1
+                                               ? "kernel"
+                                               : fmt::format("{} * kernel", step.number)));
+    case StepKind::kRecord: {
+      ScenarioMap record("record", event(step));
+      if (!of_channel) return on_stream(std::move(record));
+      return record.add("stream", stream_of(step.channel, step.shared));
+    }
     case StepKind::kWait:
-      map.add("wait", event(step));
-      add_stream(map, step);
-      break;
+      return on_stream(ScenarioMap("wait", event(step)));
     case StepKind::kAwait:
-      map.add("await", event(step));
-      break;
+      return ScenarioMap("await", event(step));
     case StepKind::kSynchronize:
-      map.add("synchronize", of_channel
-                                 ? stream_of(step.channel, step.shared)
-                                 : YamlNode::text(step.stream.empty() ? "device" : step.stream));
-      break;
+      if (of_channel) return ScenarioMap().add("synchronize", stream_of(step.channel, step.shared));
+      return ScenarioMap("synchronize", step.stream.empty() ? "device" : step.stream);
     case StepKind::kCreate:
-      map.add("create", YamlNode::text(channel(step.channel).name));
-      break;
+      return ScenarioMap("create", channel(step.channel).name);
     case StepKind::kSplit:
-      map.add("split", YamlNode::text(channel(step.channel).name));
-      break;
+      return ScenarioMap("split", channel(step.channel).name);
     case StepKind::kSet:
-      map.add("set", YamlNode::text(step.name));
-      break;
-    case StepKind::kGet:
-      map.add("get", YamlNode::text(step.name));
-      if (step.number != 1) map.add("times", number(step.number));
-      break;
+      return ScenarioMap("set", step.name);
+    case StepKind::kGet: {
+      ScenarioMap get("get", step.name);
+      return step.number == 1 ? get : get.number("times", step.number);
+    }
     case StepKind::kRaise:
-      map.add("raise", YamlNode::text(step.name));
-      break;
+      return ScenarioMap("raise", step.name);
     case StepKind::kExit:
-      map.add("exit", number(step.number));
-      break;
+      return ScenarioMap().number("exit", step.number);
   }
-  return map;
+  return {};
 }
 
-YamlNode RecordWriter::step(const HostStep& step, const RankSet& on) const {
-  YamlNode map = action(step, on);
+ScenarioMap RecordWriter::step(const HostStep& step, const RankSet& on) const {
+  ScenarioMap fields = action(step, on);
   // Steps that belong to a call, such as the record of its event, get no name.
   if (step.later && (step.kind == StepKind::kCreate || step.kind == StepKind::kSplit)) {
-    map.add("name", YamlNode::text("later new_group"));
+    fields.text("name", "later new_group");
   } else if (step.later && !step.calls.empty()) {
-    map.add("name", YamlNode::text("later " + operation_name(step.calls.front().operation)));
+    fields.text("name", "later " + operation_name(step.calls.front().operation));
   }
-  if (step.assumed && step.kind != StepKind::kCalls) map.add("when", YamlNode::value("waits"));
+  if (step.assumed && step.kind != StepKind::kCalls) fields.value("when", "waits");
   if (step.place != kNotSaid) {
-    std::string at = record_.place_of(step.place);
-    if (!step.thread.empty()) at += ", thread '" + step.thread + "'";
-    map.add("at", YamlNode::text(at));
+    const std::string thread = step.thread.empty() ? "" : ", thread '" + step.thread + "'";
+    fields.text("at", record_.place_of(step.place) + thread);
   }
-  return map;
+  return fields;
 }
 
-YamlNode RecordWriter::calls(const HostStep& step, const RankSet& on) const {
-  YamlNode map = YamlNode::map();
+ScenarioMap RecordWriter::calls(const HostStep& step, const RankSet& on) const {
+  ScenarioMap fields;
   if (step.calls.size() == 1) {
-    add_call(map, step.calls.front(), on);
+    fields = call(step.calls.front(), on);
   } else {
     YamlNode list = YamlNode::list();
-    for (const HostCall& call : step.calls) {
-      YamlNode fields = YamlNode::map();
-      add_call(fields, call, on);
-      list.add(std::move(fields));
-    }
-    map.add("group", std::move(list));
+    for (const HostCall& each : step.calls) list.add(call(each, on));
+    fields.add("group", std::move(list));
   }
   if (on_host(step.channel)) {
-    if (step.assumed) map.add("blocking", YamlNode::value("waits"));
-    if (!step.blocking) map.add("blocking", truth(false));
+    if (step.assumed) fields.value("blocking", "waits");
+    if (!step.blocking) fields.truth("blocking", false);
   }
-  if (!step.stream.empty()) {
-    YamlNode streams = YamlNode::list();
-    streams.add(YamlNode::text(step.stream));
-    map.add("after", std::move(streams));
-  }
-  return map;
+  if (!step.stream.empty()) fields.names("after", {step.stream});
+  return fields;
 }
 
-void RecordWriter::add_call(YamlNode& map, const HostCall& call, const RankSet& on) const {
-  map.add(operation_name(call.operation), channel_name(call.channel, call.shared, ""));
+ScenarioMap RecordWriter::call(const HostCall& call, const RankSet& on) const {
+  ScenarioMap fields;
+  fields.add(operation_name(call.operation), channel_name(call.channel, call.shared, ""));
   if (call.peer.kind != RecordPeer::Kind::kNone) {
-    const char* key = call.operation == models::Operation::kSend      ? "to"
-                      : call.operation == models::Operation::kReceive ? "from"
-                                                                      : "root";
-    map.add(key, peer(call, on));
+    fields.add(peer_key(call.operation), peer(call, on));
   }
-  if (call.bytes != 0 || call.sized) map.add("bytes", bytes(call.bytes));
-  if (!call.type.empty()) map.add("type", YamlNode::text(call.type));
+  if (call.bytes != 0 || call.sized) fields.add("bytes", bytes(call.bytes));
+  return fields.optional_text("type", call.type);
 }
 
 bool fits(const RankPairs& pairs, const std::function<std::int64_t(std::int64_t)>& value) {
@@ -400,9 +348,9 @@ YamlNode RecordWriter::peer(const HostCall& call, const RankSet& on) const {
   }
   if (auto plain = plain_peer(pairs, rank_count())) return std::move(*plain);
   if (auto regular = regular_peer(pairs, of.lists.front(), call.peer)) return std::move(*regular);
-  YamlNode choice = YamlNode::map();
-  choice.add("case", YamlNode::value("rank"));
-  for (const auto& [rank, wanted] : pairs) choice.add(std::to_string(rank), number(wanted));
+  ScenarioMap choice;
+  choice.value("case", "rank");
+  for (const auto& [rank, wanted] : pairs) choice.number(std::to_string(rank), wanted);
   return choice;
 }
 

@@ -11,7 +11,6 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 
-
 using namespace pipesim;
 using namespace pipesim::models;
 

@@ -1,0 +1,105 @@
+#include "formats/scenario/scenario_text.hpp"
+
+#include <array>
+
+#include "formats/document/value_writer.hpp"
+#include "formats/document/versions.hpp"
+#include "models/characters.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+// The top-level keys, in the order in which people write them.
+constexpr std::array<std::string_view, 16> kTopLevel = {
+    "schema",  "name",     "about",         "rests_on", "undecided",     "params",
+    "reading", "ranks",    "micro_batches", "groups",   "communicators", "streams",
+    "actors",  "programs", "faults",        "expect"};
+
+}  // namespace
+
+ScenarioMap& ScenarioMap::text(std::string_view key, std::string_view text) {
+  return add(key, YamlNode::text(text));
+}
+
+ScenarioMap& ScenarioMap::value(std::string_view key, std::string_view expression) {
+  return add(key, YamlNode::value(expression));
+}
+
+ScenarioMap& ScenarioMap::number(std::string_view key, std::int64_t number) {
+  return add(key, formats::number(number));
+}
+
+ScenarioMap& ScenarioMap::truth(std::string_view key, bool value) {
+  return add(key, formats::truth(value));
+}
+
+ScenarioMap& ScenarioMap::names(std::string_view key, const std::vector<std::string>& names) {
+  YamlNode list = YamlNode::list();
+  for (const std::string& name : names) list.add(YamlNode::text(name));
+  return add(key, std::move(list));
+}
+
+ScenarioMap& ScenarioMap::add(std::string_view key, YamlNode value) {
+  map_.add(key, std::move(value));
+  return *this;
+}
+
+ScenarioMap& ScenarioMap::optional_text(std::string_view key, std::string_view text) {
+  return text.empty() ? *this : this->text(key, text);
+}
+
+YamlNode rank_list(const std::vector<std::uint32_t>& ranks) {
+  YamlNode list = YamlNode::list();
+  for (const std::uint32_t rank : ranks) list.add(number(rank));
+  return list;
+}
+
+const char* peer_key(models::Operation operation) {
+  if (operation == models::Operation::kSend) return "to";
+  return operation == models::Operation::kReceive ? "from" : "root";
+}
+
+std::string plain_name(std::string_view text) {
+  std::string name(text);
+  for (char& c : name) {
+    if (!models::is_alphanumeric(c)) c = '_';
+  }
+  return name;
+}
+
+ScenarioText::ScenarioText(std::string_view name) {
+  set("schema", YamlNode::value(kScenarioSchema));
+  if (!name.empty()) set("name", YamlNode::text(name));
+}
+
+void ScenarioText::set_ranks(std::size_t count) {
+  set("ranks", number(static_cast<std::int64_t>(count)));
+}
+
+void ScenarioText::add(std::string_view section, std::string_view name, YamlNode value) {
+  sections_.try_emplace(section, YamlNode::map()).first->second.add(name, std::move(value));
+}
+
+void ScenarioText::add(std::string_view section, YamlNode item) {
+  sections_.try_emplace(section, YamlNode::list()).first->second.add(std::move(item));
+}
+
+void ScenarioText::add_program(std::uint32_t rank, YamlNode steps) {
+  if (steps.empty()) return;
+  ScenarioMap program;
+  program.number("on", rank).add("do", std::move(steps));
+  add("programs", std::move(program));
+}
+
+std::string ScenarioText::take_text() {
+  YamlNode top = YamlNode::map();
+  for (const std::string_view key : kTopLevel) {
+    if (const auto section = sections_.find(key); section != sections_.end()) {
+      top.add(key, std::move(section->second));
+    }
+  }
+  return top.document({"rests_on", "undecided", "params", "groups", "communicators", "streams",
+                       "actors", "programs", "faults"});
+}
+
+}  // namespace pipesim::formats
