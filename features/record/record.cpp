@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "formats/document/value_writer.hpp"
+
 namespace pipesim::models {
 
 std::string place_text(const RecordPlace& place) {
@@ -42,16 +44,9 @@ bool Record::uses_nccl(RecordRules rules) const {
 }
 
 std::string rank_list_text(const std::vector<std::uint32_t>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    if (i > 0) text += ", ";
-    text += std::to_string(ranks[i]);
-    if (end - i > 2) text += ".." + std::to_string(ranks[end - 1]);
-    i = end - i > 2 ? end : i + 1;
-  }
-  return text;
+  std::string text;
+  for (const std::string& run : formats::rank_runs(ranks)) text += (text.empty() ? "" : ", ") + run;
+  return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
 }  // namespace pipesim::models

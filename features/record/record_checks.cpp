@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "models/units.hpp"
+
 #include "features/record/meetings.hpp"
 #include "features/record/record_ends.hpp"
 #include "features/record/record_text.hpp"
@@ -183,8 +185,8 @@ std::string cut_values_text(const Record& record) {
     }
   }
   constexpr std::int64_t kKiB = 1024;
-  std::string text =
-      "values above " + size_text(record.limit) + " were not exchanged: each rank made them up";
+  std::string text = "values above " + exact_bytes_text(record.limit) +
+                     " were not exchanged: each rank made them up";
   if (largest <= record.limit) return text;
   return text + " ('--limit " + std::to_string(largest / kKiB + 1) + "KiB' exchanges all)";
 }

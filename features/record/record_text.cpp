@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <utility>
+
+#include "models/units.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -25,18 +26,6 @@ bool is_world(const Record& record, std::uint32_t group) {
 }
 
 }  // namespace
-
-std::string size_text(std::int64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  while (unit + 1 < std::size(kUnits) && bytes != 0 && bytes % 1024 == 0) {
-    bytes /= 1024;
-    ++unit;
-  }
-  std::string text = std::to_string(bytes);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text + " " + kUnits[unit];
-}
 
 std::string members_text(std::vector<std::uint32_t> ranks) {
   std::sort(ranks.begin(), ranks.end());
@@ -70,7 +59,7 @@ std::string group_text(const Record& record, std::uint32_t group) {
 std::string call_text(const Record& record, const RecordEntry& entry) {
   std::string text = operation_name(entry.operation);
   if (entry.operation == Operation::kBarrier) return text;
-  text += " of " + size_text(entry.bytes);
+  text += " of " + exact_bytes_text(entry.bytes);
   if (entry.type != kNotSaid) text += ", " + record.texts[entry.type];
   if (has_root(entry.operation)) text += ", root " + std::to_string(entry.peer);
   return text;

@@ -11,9 +11,6 @@
 
 namespace pipesim::models {
 
-/// Returns "4 KiB" if that is exact, otherwise "1,234 B": different sizes never have equal texts.
-std::string size_text(std::int64_t bytes);
-
 /// Returns the members of a group: "[0, 1]", "[0-7]", "[0, 8, ... 56]".
 std::string members_text(std::vector<std::uint32_t> ranks);
 

@@ -9,6 +9,7 @@
 #include "models/lowering/missing_call.hpp"
 #include "models/lowering/names.hpp"
 #include "models/lowering/transport.hpp"
+#include "models/units.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -23,19 +24,6 @@ bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id);
 void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, OpInfo& op);
 
 bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->implied; }
-
-// Formats a size exactly, so that different sizes never look the same: "64 MiB", "1,000 B".
-std::string exact_bytes_text(std::int64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  while (unit + 1 < std::size(kUnits) && bytes != 0 && bytes % 1024 == 0) {
-    bytes /= 1024;
-    ++unit;
-  }
-  std::string text = std::to_string(bytes);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text + " " + kUnits[unit];
-}
 
 class Explainer {
  public:
