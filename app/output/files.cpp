@@ -16,8 +16,6 @@
 
 #include <fmt/format.h>
 
-#include "formats/document/json_text.hpp"
-
 namespace pipesim::app {
 namespace {
 
@@ -62,7 +60,7 @@ std::FILE* create_beside(const std::string& target, std::string& path) {
 // Reads at most `max_bytes` + 1 bytes. `expected`: the probable size; 0 if unknown.
 std::string read_stream(std::istream& stream, std::size_t max_bytes, std::size_t expected) {
   std::string text;
-  text.reserve(std::min(expected, max_bytes) + formats::kPaddingAfterJson);
+  text.reserve(std::min(expected, max_bytes));
   std::array<char, std::size_t{1} << 16> part{};
   while (stream && text.size() <= max_bytes) {
     const std::size_t wanted = std::min(part.size(), max_bytes - text.size() + 1);

@@ -14,7 +14,6 @@
 #include <expat.h>
 #include <fmt/format.h>
 
-#include "formats/document/line_table.hpp"
 #include "models/graph/whole_number.hpp"
 
 #include "features/algorithm/algorithm_file.hpp"

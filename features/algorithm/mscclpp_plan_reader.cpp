@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -13,8 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/document/json_tree.hpp"
-#include "formats/document/line_table.hpp"
+#include "formats/document/json_reader.hpp"
 
 #include "features/algorithm/algorithm_file.hpp"
 #include "features/algorithm/algorithm_network.hpp"
@@ -30,8 +28,6 @@ using models::AlgoRange;
 using models::AlgoRank;
 using models::AlgoStep;
 using models::AlgoStepKind;
-using Index = PlainTree::Index;
-using Kind = PlainTree::Kind;
 
 constexpr const char* kFails = "MSCCL++'s executor throws an error when it loads the plan";
 constexpr const char* kOtherMemory = "MSCCL++'s executor does not look, and uses other memory";
@@ -57,8 +53,8 @@ constexpr std::array<std::string_view, 4> kChannelTypes = {"memory", "port", "sw
 
 class PlanReader {
  public:
-  PlanReader(const std::string& text, const JsonTree& json, models::Diagnostics& diagnostics)
-      : json_(json), tree_(json.tree), lines_(text), diagnostics_(diagnostics) {}
+  PlanReader(const YamlValue& root, models::Diagnostics& diagnostics)
+      : root_(root), diagnostics_(diagnostics) {}
 
   std::optional<models::CollectiveAlgorithm> run() {
     try {
@@ -106,72 +102,70 @@ class PlanReader {
     }
   }
 
-  models::Place place(Index at) const { return lines_.place(json_.bytes[at]); }
-
-  [[noreturn]] void refuse_with(const std::string& note, Index at, std::string message) {
-    diagnostics_.error(place(at), models::Code::kAlgorithm, std::move(message))
+  [[noreturn]] void refuse_with(const std::string& note, const YamlValue& at, std::string message) {
+    diagnostics_.error(at.place(), models::Code::kAlgorithm, std::move(message))
         .notes.push_back(note);
     throw Refused();
   }
-  [[noreturn]] void refuse(Index at, std::string message) {
+  [[noreturn]] void refuse(const YamlValue& at, std::string message) {
     refuse_with(kFails, at, std::move(message));
   }
 
-  Index need(Index map, const char* key) {
-    if (tree_.kind(map) != Kind::kMap) refuse(map, "expected an object");
-    const std::optional<Index> found = tree_.find(map, key);
+  YamlValue need(const YamlValue& map, const char* key) {
+    if (!map.is_map()) refuse(map, "expected an object");
+    const std::optional<YamlValue> found = map.find(key);
     if (!found) refuse(map, fmt::format("'{}' is missing", key));
     return *found;
   }
 
-  std::span<const Index> list(Index at) {
-    if (tree_.kind(at) != Kind::kList) refuse(at, "expected a list");
-    return tree_.items(at);
+  std::vector<YamlValue> list(const YamlValue& value) {
+    if (!value.is_list()) refuse(value, "expected a list");
+    return value.items();
   }
   // Returns the list under a key; empty if the key is missing.
-  std::span<const Index> list(Index map, const char* key) {
-    const std::optional<Index> found = tree_.find(map, key);
-    return found ? list(*found) : std::span<const Index>();
+  std::vector<YamlValue> list(const YamlValue& map, const char* key) {
+    const std::optional<YamlValue> found = map.find(key);
+    return found ? list(*found) : std::vector<YamlValue>();
   }
 
-  std::int64_t number(Index at, const char* what, std::int64_t min, std::int64_t max,
+  std::int64_t number(const YamlValue& at, const char* what, std::int64_t min, std::int64_t max,
                       const char* note = kFails) {
-    if (tree_.kind(at) == Kind::kInteger && tree_.integer(at) >= min && tree_.integer(at) <= max) {
-      return tree_.integer(at);
-    }
+    const auto found = at.integer<std::int64_t>();
+    if (found && *found >= min && *found <= max) return *found;
     refuse_with(note, at, fmt::format("'{}' is not an integer from {} to {}", what, min, max));
   }
-  std::uint32_t count(Index map, const char* key, std::int64_t max, const char* note = kFails) {
+  std::uint32_t count(const YamlValue& map, const char* key, std::int64_t max,
+                      const char* note = kFails) {
     return static_cast<std::uint32_t>(number(need(map, key), key, 0, max, note));
   }
-  std::string text(Index map, const char* key) {
-    const Index at = need(map, key);
-    if (tree_.kind(at) != Kind::kText) refuse(at, fmt::format("'{}' must be a string", key));
-    return std::string(tree_.text(at));
+  std::string text(const YamlValue& map, const char* key) {
+    const YamlValue value = need(map, key);
+    if (!value.is_text()) refuse(value, fmt::format("'{}' must be a string", key));
+    return std::string(value.text());
   }
-  bool truth(Index map, const char* key, bool otherwise) {
-    const std::optional<Index> at = tree_.find(map, key);
-    if (!at) return otherwise;
-    if (tree_.kind(*at) != Kind::kTruth)
-      refuse(*at, fmt::format("'{}' must be true or false", key));
-    return tree_.truth(*at);
+  bool truth(const YamlValue& map, const char* key, bool otherwise) {
+    const std::optional<YamlValue> value = map.find(key);
+    if (!value) return otherwise;
+    const std::optional<bool> found = value->truth();
+    if (!found) refuse(*value, fmt::format("'{}' must be true or false", key));
+    return *found;
   }
-  // Reads a number of bytes. 2^64-1 means no limit; the JSON parser reads it as a real number.
+  // Reads a number of bytes. 2^64-1 means no limit, as does any number above 2^63-1.
   std::optional<std::uint64_t> bytes(const char* key) {
-    const std::optional<Index> at = tree_.find(json_.root, key);
-    if (!at || tree_.kind(*at) == Kind::kReal) return std::nullopt;
-    return static_cast<std::uint64_t>(
-        number(*at, key, 0, std::numeric_limits<std::int64_t>::max()));
+    constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+    const std::optional<YamlValue> value = root_.find(key);
+    if (!value || value->integer<std::uint64_t>() > std::uint64_t{kMax}) return std::nullopt;
+    return static_cast<std::uint64_t>(number(*value, key, 0, kMax));
   }
 
-  AlgoBuffer buffer(Index at, const std::string& letter) {
+  AlgoBuffer buffer(const YamlValue& at, const std::string& letter) {
     if (letter == "i") return AlgoBuffer::kInput;
     if (letter == "o") return AlgoBuffer::kOutput;
     if (letter == "s") return AlgoBuffer::kScratch;
     refuse(at, fmt::format("unknown buffer '{}'; they are i, o and s", models::printable(letter)));
   }
 
-  ChannelType channel_type(Index map, const char* key) {
+  ChannelType channel_type(const YamlValue& map, const char* key) {
     const std::string name = text(map, key);
     const auto found = std::find(kChannelTypes.begin(), kChannelTypes.end(), name);
     if (found == kChannelTypes.end()) {
@@ -183,9 +177,9 @@ class PlanReader {
   }
 
   void read_head() {
-    const Index root = json_.root;
-    if (tree_.kind(root) != Kind::kMap) refuse(root, "expected an object");
-    if (const auto old = tree_.find(root, "colletive")) {
+    const YamlValue root = root_;
+    if (!root.is_map()) refuse(root, "expected an object");
+    if (const auto old = root.find("colletive")) {
       refuse_with("MSCCL++'s executor no longer reads it; write the plan again with its DSL", *old,
                   "this is the form that plans had before mid-2025");
     }
@@ -197,7 +191,7 @@ class PlanReader {
       algorithm_.protocol = models::AlgoProtocol::kLl;
     } else if (protocol != "Simple") {
       diagnostics_
-          .warning(place(need(root, "protocol")), models::Code::kAlgorithmIgnored,
+          .warning(need(root, "protocol").place(), models::Code::kAlgorithmIgnored,
                    fmt::format("unknown protocol '{}'; they are Simple and LL",
                                models::printable(protocol)))
           .notes.emplace_back("MSCCL++'s executor takes it as Simple");
@@ -216,43 +210,43 @@ class PlanReader {
     gpu_.resize(gpus_.size());
   }
 
-  std::uint32_t rank_of(Index at, const char* what) {
+  std::uint32_t rank_of(const YamlValue& at, const char* what) {
     return static_cast<std::uint32_t>(
         number(at, what, 0, static_cast<std::int64_t>(gpus_.size()) - 1));
   }
 
   void read_gpu(std::uint32_t index) {
-    const Index gpu = gpus_[index];
+    const YamlValue& gpu = gpus_[index];
     if (rank_of(need(gpu, "id"), "id") != index) {
       refuse_with("MSCCL++'s executor throws 'GPU rank does not match'", need(gpu, "id"),
                   fmt::format("expected id {}: GPUs must be in the order of their ids", index));
     }
     AlgoRank& rank = algorithm_.ranks[index];
-    rank.place = place(gpu);
+    rank.place = gpu.place();
     rank.input_chunks = count(gpu, "input_chunks", kMaxPlanChunks);
     rank.output_chunks = count(gpu, "output_chunks", kMaxPlanChunks);
     rank.scratch_chunks = count(gpu, "scratch_chunks", kMaxPlanChunks);
-    for (const Index semaphore : list(gpu, "semaphores")) {
+    for (const YamlValue& semaphore : list(gpu, "semaphores")) {
       rank.semaphores.push_back(count(semaphore, "init_value", 1'000'000));
     }
-    for (const Index channel : list(gpu, "channels")) read_channel(index, channel);
-    for (const Index remote : list(gpu, "remote_buffers")) {
+    for (const YamlValue& channel : list(gpu, "channels")) read_channel(index, channel);
+    for (const YamlValue& remote : list(gpu, "remote_buffers")) {
       gpu_[index].remote.push_back({rank_of(need(remote, "rank"), "rank"),
                                     buffer(need(remote, "type"), text(remote, "type"))});
     }
   }
 
-  void read_channel(std::uint32_t rank, Index channel) {
+  void read_channel(std::uint32_t rank, const YamlValue& channel) {
     const ChannelType type = channel_type(channel, "channel_type");
     if (type == ChannelType::kSwitch) {
-      if (!tree_.find(channel, "buffer_type")) {
+      if (!channel.find("buffer_type")) {
         refuse_with(std::string(kFails) + "; plans before mid-2025 have 'buff' instead", channel,
                     "a switch channel needs 'buffer_type'");
       }
       const AlgoBuffer of = buffer(need(channel, "buffer_type"), text(channel, "buffer_type"));
-      for (const Index group : list(need(channel, "rank_groups"))) {
+      for (const YamlValue& group : list(need(channel, "rank_groups"))) {
         Switch& made = gpu_[rank].switches.emplace_back(Switch{of, {}});
-        for (const Index member : list(need(group, "ranks"))) {
+        for (const YamlValue& member : list(need(group, "ranks"))) {
           made.ranks.push_back(rank_of(member, "ranks"));
         }
         if (made.ranks.empty()) refuse(group, "a group of a switch has at least one rank");
@@ -260,12 +254,12 @@ class PlanReader {
       return;
     }
     if (type == ChannelType::kNone) refuse(need(channel, "channel_type"), "a channel has a type");
-    if (!tree_.find(channel, "connected_to") && tree_.find(channel, "srcbuff")) {
+    if (!channel.find("connected_to") && channel.find("srcbuff")) {
       refuse_with("MSCCL++'s executor no longer reads it; write the plan again with its DSL",
                   channel, "this is the form that plans had before mid-2025");
     }
     const bool port = type == ChannelType::kPort;
-    for (const Index to : list(need(channel, "connected_to"))) {
+    for (const YamlValue& to : list(need(channel, "connected_to"))) {
       std::vector<AlgoChannelId>& of = gpu_[rank].channels[port ? 1 : 0];
       const std::uint32_t peer = rank_of(to, "connected_to");
       algorithm_.channels.push_back(
@@ -316,7 +310,7 @@ class PlanReader {
                       (!divided || all % ranks == 0);
     if (!fits) {
       diagnostics_
-          .warning(place(need(json_.root, "collective")), models::Code::kAlgorithmIgnored,
+          .warning(need(root_, "collective").place(), models::Code::kAlgorithmIgnored,
                    fmt::format("{} of {} input and {} output chunks among {} ranks",
                                algorithm_.collective_name, in, out, ranks))
           .notes.emplace_back("chunks cannot be divided equally, so the result is not checked");
@@ -327,16 +321,16 @@ class PlanReader {
   }
 
   void read_blocks(std::uint32_t rank) {
-    const std::span<const Index> blocks = list(need(gpus_[rank], "threadblocks"));
-    for (const Index block : blocks) {
+    const std::vector<YamlValue> blocks = list(need(gpus_[rank], "threadblocks"));
+    for (const YamlValue& block : blocks) {
       AlgoBlock& made = algorithm_.ranks[rank].blocks.emplace_back();
       made.id = static_cast<std::uint32_t>(algorithm_.ranks[rank].blocks.size() - 1);
-      made.place = place(block);
+      made.place = block.place();
       guarded([&] { read_block(rank, block, made); });
     }
   }
 
-  void read_block(std::uint32_t rank, Index block, AlgoBlock& made) {
+  void read_block(std::uint32_t rank, const YamlValue& block, AlgoBlock& made) {
     if (count(block, "id", kMaxPlanBlocks) != made.id) {
       refuse_with(
           "MSCCL++'s executor mixes up the channels and ops of its thread blocks",
@@ -344,16 +338,16 @@ class PlanReader {
           fmt::format("expected id {}: thread blocks must be in the order of their ids", made.id));
     }
     BlockLists lists;
-    for (const Index channel : list(block, "channels")) read_channels(rank, channel, lists);
-    for (const Index ref : list(block, "remote_buffer_refs")) read_remote(rank, ref, lists);
+    for (const YamlValue& channel : list(block, "channels")) read_channels(rank, channel, lists);
+    for (const YamlValue& ref : list(block, "remote_buffer_refs")) read_remote(rank, ref, lists);
     read_ops(rank, lists, need(block, "ops"), made);
   }
 
-  void read_channels(std::uint32_t rank, Index channel, BlockLists& lists) {
+  void read_channels(std::uint32_t rank, const YamlValue& channel, BlockLists& lists) {
     const ChannelType type = channel_type(channel, "channel_type");
     if (type == ChannelType::kNone) return;
-    const Index ids = need(channel, "channel_ids");
-    for (const Index id : list(ids)) {
+    const YamlValue ids = need(channel, "channel_ids");
+    for (const YamlValue& id : list(ids)) {
       const bool is_switch = type == ChannelType::kSwitch;
       const auto& all = gpu_[rank].channels[type == ChannelType::kPort ? 1 : 0];
       const std::size_t size = is_switch ? gpu_[rank].switches.size() : all.size();
@@ -370,27 +364,28 @@ class PlanReader {
     }
   }
 
-  void read_remote(std::uint32_t rank, Index ref, BlockLists& lists) {
+  void read_remote(std::uint32_t rank, const YamlValue& ref, BlockLists& lists) {
     const ChannelType type = channel_type(ref, "access_channel_type");
     if (type != ChannelType::kMemory && type != ChannelType::kPort) return;
-    for (const Index id : list(need(ref, "remote_buffer_ids"))) {
+    for (const YamlValue& id : list(need(ref, "remote_buffer_ids"))) {
       lists.remote[type == ChannelType::kPort ? 1 : 0].push_back(
           static_cast<std::uint32_t>(index_of(id, "remote_buffer_ids", gpu_[rank].remote.size())));
     }
   }
 
-  void read_ops(std::uint32_t rank, const BlockLists& lists, Index ops, AlgoBlock& made) {
+  void read_ops(std::uint32_t rank, const BlockLists& lists, const YamlValue& ops,
+                AlgoBlock& made) {
     std::size_t op_count = 0;
     std::uint32_t pipelines = 0;
-    for (const Index op : list(ops)) {
+    for (const YamlValue& op : list(ops)) {
       ++op_count;
       if (text(op, "name") != "pipeline") {
         guarded([&] { made.steps.push_back(read_op(rank, lists, op)); });
         continue;
       }
-      const Index context = need(op, "iter_context");
+      const YamlValue context = need(op, "iter_context");
       number(need(context, "unit_size"), "unit_size", 1, std::numeric_limits<std::uint32_t>::max());
-      for (const Index inner : list(need(op, "ops"))) {
+      for (const YamlValue& inner : list(need(op, "ops"))) {
         ++op_count;
         guarded([&] {
           AlgoStep step = read_op(rank, lists, inner);
@@ -407,16 +402,16 @@ class PlanReader {
     }
   }
 
-  std::size_t index_of(Index at, const char* what, std::size_t size) {
+  std::size_t index_of(const YamlValue& at, const char* what, std::size_t size) {
     if (size == 0)
       refuse_with(kOtherMemory, at, fmt::format("'{}' names one of a list that is empty", what));
     return static_cast<std::size_t>(
         number(at, what, 0, static_cast<std::int64_t>(size) - 1, kOtherMemory));
   }
 
-  AlgoStep read_op(std::uint32_t rank, const BlockLists& lists, Index op) {
+  AlgoStep read_op(std::uint32_t rank, const BlockLists& lists, const YamlValue& op) {
     AlgoStep step;
-    step.place = place(op);
+    step.place = op.place();
     const std::string name = text(op, "name");
     const auto kind = models::find_step_kind(models::AlgoFormat::kMscclppPlan, name);
     if (!kind) {
@@ -425,27 +420,27 @@ class PlanReader {
     }
     step.kind = *kind;
     ChannelType type = ChannelType::kNone;
-    if (tree_.find(op, "channel_type")) type = channel_type(op, "channel_type");
+    if (op.find("channel_type")) type = channel_type(op, "channel_type");
     step.port = type == ChannelType::kPort;
-    if (const auto part = tree_.find(op, "tbg_info")) {
+    if (const auto part = op.find("tbg_info")) {
       step.parts =
           static_cast<std::uint32_t>(number(need(*part, "tbg_size"), "tbg_size", 1, kMaxParts));
       step.part = count(*part, "tb_id", std::int64_t{step.parts} - 1, kOtherMemory);
     }
-    const std::span<const Index> channels = list(op, "channel_ids");
+    const std::vector<YamlValue> channels = list(op, "channel_ids");
     if (channels.size() > kMaxOpChannels) {
       refuse(need(op, "channel_ids"),
              fmt::format("more than {} channels in an op", kMaxOpChannels));
     }
     if (type == ChannelType::kMemory || type == ChannelType::kPort) {
       const auto& all = lists.channels[step.port ? 1 : 0];
-      for (const Index id : channels) {
+      for (const YamlValue& id : channels) {
         step.channels.push_back(all[index_of(id, "channel_ids", all.size())]);
       }
     }
-    for (const Index range : list(op, "src_buff"))
+    for (const YamlValue& range : list(op, "src_buff"))
       add_range(rank, lists, type, range, step.sources);
-    for (const Index range : list(op, "dst_buff"))
+    for (const YamlValue& range : list(op, "dst_buff"))
       add_range(rank, lists, type, range, step.targets);
     read_sync(rank, op, step);
     check(op, step);
@@ -455,34 +450,35 @@ class PlanReader {
   }
 
   // Drops the ranges that the executor ignores.
-  void drop_ignored(Index op, const char* key, std::size_t kept, std::vector<AlgoRange>& ranges) {
+  void drop_ignored(const YamlValue& op, const char* key, std::size_t kept,
+                    std::vector<AlgoRange>& ranges) {
     if (ranges.size() <= kept) return;
     diagnostics_
-        .warning(place(list(op, key)[kept]), models::Code::kAlgorithmIgnored,
+        .warning(list(op, key)[kept].place(), models::Code::kAlgorithmIgnored,
                  fmt::format("'{}' uses {} of '{}' only", text(op, "name"),
                              kept == 1 ? "the first" : "the first two", key))
         .notes.emplace_back("MSCCL++'s executor ignores the others without a message");
     ranges.resize(kept);
   }
 
-  void read_sync(std::uint32_t rank, Index op, AlgoStep& step) {
+  void read_sync(std::uint32_t rank, const YamlValue& op, AlgoStep& step) {
     if (step.kind == AlgoStepKind::kBarrier) {
       step.barrier = count(op, "barrier_id", std::int64_t{kMaxBarriers} - 1, kOtherMemory);
       step.barrier_blocks = static_cast<std::uint32_t>(
           number(need(op, "num_threadblocks"), "num_threadblocks", 1, kMaxPlanBlocks));
     }
-    const std::span<const Index> semaphores = list(op, "semaphore_ids");
+    const std::vector<YamlValue> semaphores = list(op, "semaphore_ids");
     if (semaphores.size() > kMaxOpSemaphores) {
       refuse(need(op, "semaphore_ids"),
              fmt::format("more than {} semaphores in an op", kMaxOpSemaphores));
     }
-    for (const Index id : semaphores) {
+    for (const YamlValue& id : semaphores) {
       step.semaphores.push_back(static_cast<std::uint32_t>(
           index_of(id, "semaphore_ids", algorithm_.ranks[rank].semaphores.size())));
     }
   }
 
-  void add_range(std::uint32_t rank, const BlockLists& lists, ChannelType type, Index at,
+  void add_range(std::uint32_t rank, const BlockLists& lists, ChannelType type, const YamlValue& at,
                  std::vector<AlgoRange>& ranges) {
     const std::uint32_t index = count(at, "index", kMaxPlanChunks);
     const std::uint32_t size = count(at, "size", kMaxPlanChunks);
@@ -496,13 +492,13 @@ class PlanReader {
       }
       ranges.push_back({of, buffer, index, size});
     };
-    if (const auto id = tree_.find(at, "switch_channel_id")) {
+    if (const auto id = at.find("switch_channel_id")) {
       const std::size_t number = index_of(*id, "switch_channel_id", lists.switches.size());
       const Switch& group = gpu_[rank].switches[lists.switches[number]];
       for (const std::uint32_t member : group.ranks) add(member, group.buffer);
       return;
     }
-    if (const auto id = tree_.find(at, "buffer_id")) {
+    if (const auto id = at.find("buffer_id")) {
       if (type != ChannelType::kMemory && type != ChannelType::kPort) {
         refuse(at, "a buffer of another rank needs the op's 'channel_type', memory or port");
       }
@@ -515,12 +511,12 @@ class PlanReader {
   }
 
   // Checks the operands that an op needs.
-  void check(Index op, const AlgoStep& step) {
+  void check(const YamlValue& op, const AlgoStep& step) {
     using Op = AlgoStepKind;
     if (step.kind < Op::kPut) {
       const bool by_channel = step.kind >= Op::kSignal && step.kind <= Op::kRelaxedWait;
       if (by_channel && step.channels.empty()) {
-        diagnostics_.warning(place(op), models::Code::kAlgorithmIgnored, "the op names no channel")
+        diagnostics_.warning(op.place(), models::Code::kAlgorithmIgnored, "the op names no channel")
             .notes.emplace_back("it does nothing");
       }
       return;
@@ -552,7 +548,7 @@ class PlanReader {
       if (step.kind == Op::kGet && from.index != step.targets[i].index) {
         diagnostics_
             .warning(
-                place(op), models::Code::kAlgorithmIgnored,
+                op.place(), models::Code::kAlgorithmIgnored,
                 fmt::format("'get' from chunk {} to chunk {}", from.index, step.targets[i].index))
             .notes.emplace_back(
                 "MSCCL++'s executor swaps the two places (1f5f065); it is checked as "
@@ -561,12 +557,10 @@ class PlanReader {
     }
   }
 
-  const JsonTree& json_;
-  const PlainTree& tree_;
-  const LineTable lines_;
+  YamlValue root_;
   models::Diagnostics& diagnostics_;
   models::CollectiveAlgorithm algorithm_;
-  std::span<const Index> gpus_;
+  std::vector<YamlValue> gpus_;
   std::vector<Gpu> gpu_;
 };
 
@@ -574,19 +568,10 @@ class PlanReader {
 
 std::optional<models::CollectiveAlgorithm> read_mscclpp_plan(const std::string& text,
                                                              models::Diagnostics& diagnostics) {
-  JsonProblem problem;
-  const std::optional<JsonTree> json = read_json_tree(text, problem);
-  if (!json) {
-    const models::Place place = LineTable(text).place(std::min(problem.byte, text.size()));
-    if (!problem.limit.empty()) {
-      diagnostics.error(place, models::Code::kLimit, problem.limit);
-    } else {
-      diagnostics.error(place, models::Code::kAlgorithmSyntax, "invalid JSON")
-          .notes.emplace_back(kFails);
-    }
-    return std::nullopt;
-  }
-  return PlanReader(text, *json, diagnostics).run();
+  constexpr JsonKind kKind = {"an execution plan", models::Code::kAlgorithmSyntax, kFails};
+  const std::optional<YamlDocument> document = read_json(text, kKind, diagnostics);
+  if (!document) return std::nullopt;
+  return PlanReader(document->root(), diagnostics).run();
 }
 
 }  // namespace pipesim::formats

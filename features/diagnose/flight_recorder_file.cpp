@@ -5,16 +5,13 @@
 
 #include <algorithm>
 #include <set>
-#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "formats/document/json_text.hpp"
-#include "formats/document/json_tree.hpp"
-#include "formats/document/plain_tree.hpp"
+#include "formats/document/json_reader.hpp"
 #include "models/graph/whole_number.hpp"
 
 #include "features/diagnose/pickle.hpp"
@@ -25,13 +22,10 @@ namespace {
 using models::Diagnostics;
 using models::Evidence;
 using models::RecordedCall;
-using Index = PlainTree::Index;
-using Kind = PlainTree::Kind;
 
 constexpr const char* kHint =
     "dumps of the Flight Recorder are what PyTorch writes on a timeout (TORCH_FR_DUMP_TEMP_FILE), "
-    "as "
-    "JSON or pickled";
+    "as JSON or pickled";
 
 // Limits of the tensors, dimensions and frames of an entry, and of the entries of a dump. They keep
 // a damaged file from filling memory.
@@ -49,120 +43,125 @@ bool looks_like_json(const std::string& bytes) {
 }
 
 // Exception for an invalid dump, caught in this file.
-class NoDump {
- public:
-  explicit NoDump(std::string message, models::Code code = models::Code::kDump)
-      : message_(std::move(message)), code_(code) {}
-  models::Code code() const { return code_; }
-  const std::string& message() const { return message_; }
+struct NoDump {
+  NoDump(models::Place at, std::string says, models::Code of = models::Code::kDump)
+      : place(at), message(std::move(says)), code(of) {}
 
- private:
-  std::string message_;
-  models::Code code_;
+  models::Place place;  // none in a pickle
+  std::string message;
+  models::Code code;
 };
 
 class DumpReader {
  public:
-  DumpReader(const PlainValue& value, std::size_t bytes)
-      : tree_(value.tree),
-        root_(value.root),
-        was_read_(value.tree.size(), false),
+  DumpReader(const YamlDocument& document, std::size_t bytes)
+      : root_(document.root()),
+        was_read_(document.size(), false),
         max_shared_(kSharedText + 2 * bytes) {}
 
   FlightRecorderDump run() {
-    if (tree_.kind(root_) != Kind::kMap || !tree_.find(root_, "version")) {
-      throw NoDump("not a Flight Recorder dump: it has no 'version'");
+    if (!root_.find("version")) {
+      throw NoDump({}, "not a Flight Recorder dump: it has no 'version'");
     }
-    if (!tree_.find(root_, "pg_config") && !tree_.find(root_, "entries")) {
-      throw NoDump("not a Flight Recorder dump: it has neither 'pg_config' nor 'entries'");
+    if (!root_.find("pg_config") && !root_.find("entries")) {
+      throw NoDump({}, "not a Flight Recorder dump: it has neither 'pg_config' nor 'entries'");
     }
     where_ = "the dump";
     dump_.version = text(root_, "version");
-    if (const auto rank = integral(root_, "rank")) dump_.rank = rank_number(*rank);
+    if (const auto rank = integral(root_, "rank")) {
+      dump_.rank = rank_number(*root_.find("rank"), *rank);
+    }
     read_groups();
     read_status();
     read_entries();
     return std::move(dump_);
   }
 
-  bool has_rank() const { return tree_.find(root_, "rank").has_value(); }
+  bool has_rank() const { return root_.find("rank").has_value(); }
 
  private:
   // Returns a copy of a text.
-  models::OutsideText text(Index value) {
-    if (was_read_[value]) share(tree_.text(value).size());
-    was_read_[value] = true;
-    return std::string(tree_.text(value));
+  models::OutsideText copy(const YamlValue& value) {
+    if (was_read_[value.number()]) share(value, value.text().size());
+    was_read_[value.number()] = true;
+    return value.text();
   }
 
   // Counts another copy of a text that the file has once.
-  void share(std::size_t size) {
+  void share(const YamlValue& value, std::size_t size) {
     shared_ += size;
     if (shared_ <= max_shared_) return;
-    throw NoDump(fmt::format("the entries of a dump share texts of at most twice its size, and "
+    throw NoDump(value.place(),
+                 fmt::format("the entries of a dump share texts of at most twice its size, and "
                              "these are more from {} on: such a dump is damaged, or made to fill "
                              "memory",
                              where_),
                  models::Code::kLimit);
   }
 
+  [[noreturn]] void must(const YamlValue& value, std::string_view key, const char* expected) const {
+    throw NoDump(value.place(), fmt::format("'{}' of {} must {}", key, where_, expected));
+  }
+
+  // Returns the value of a key; nullopt if it is missing or null.
+  static std::optional<YamlValue> find(const YamlValue& map, std::string_view key) {
+    const auto found = map.find(key);
+    return found && !found->is_null() ? found : std::nullopt;
+  }
+
   // Returns a view of a text.
-  std::string_view view(Index map, std::string_view key) const {
-    const auto found = tree_.find(map, key);
-    if (!found || tree_.kind(*found) == Kind::kNull) return {};
-    if (tree_.kind(*found) == Kind::kText) return tree_.text(*found);
-    throw NoDump(fmt::format("'{}' of {} must be a string", key, where_));
+  std::string_view view(const YamlValue& map, std::string_view key) const {
+    const auto found = find(map, key);
+    if (!found) return {};
+    if (!found->is_text()) must(*found, key, "be a string");
+    return found->text();
   }
 
-  models::OutsideText text(Index map, std::string_view key) {
-    const auto found = tree_.find(map, key);
-    if (!found || tree_.kind(*found) == Kind::kNull) return {};
-    if (tree_.kind(*found) == Kind::kText) return text(*found);
-    if (tree_.kind(*found) == Kind::kInteger) return std::to_string(tree_.integer(*found));
-    throw NoDump(fmt::format("'{}' of {} must be a string", key, where_));
+  // Returns a copy of a text or an integer.
+  models::OutsideText text(const YamlValue& map, std::string_view key) {
+    const auto found = find(map, key);
+    if (!found) return {};
+    if (!found->is_text() && !found->integer<std::int64_t>()) must(*found, key, "be a string");
+    return copy(*found);
   }
 
-  std::optional<std::int64_t> integral(Index map, std::string_view key) const {
-    const auto found = tree_.find(map, key);
-    if (!found || tree_.kind(*found) == Kind::kNull) return std::nullopt;
-    if (tree_.kind(*found) == Kind::kInteger) return tree_.integer(*found);
-    if (tree_.kind(*found) == Kind::kText) {
-      if (const auto value = models::whole_number<std::int64_t>(tree_.text(*found))) return value;
-    }
-    throw NoDump(fmt::format("'{}' of {} must be an integer", key, where_));
+  std::optional<std::int64_t> integral(const YamlValue& map, std::string_view key) const {
+    const auto found = find(map, key);
+    if (!found) return std::nullopt;
+    const auto value = models::whole_number<std::int64_t>(found->text());
+    if (!value) must(*found, key, "be an integer");
+    return value;
   }
 
-  std::uint64_t natural(Index map, std::string_view key) const {
+  std::uint64_t natural(const YamlValue& map, std::string_view key) const {
     const std::int64_t value = integral(map, key).value_or(0);
-    if (value >= 0) return static_cast<std::uint64_t>(value);
-    throw NoDump(fmt::format("'{}' of {} must not be negative", key, where_));
+    if (value < 0) must(*map.find(key), key, "not be negative");
+    return static_cast<std::uint64_t>(value);
   }
 
-  bool truth(Index map, std::string_view key) const {
-    const auto found = tree_.find(map, key);
-    if (!found) return false;
-    if (tree_.kind(*found) == Kind::kTruth) return tree_.truth(*found);
-    return tree_.kind(*found) == Kind::kInteger && tree_.integer(*found) != 0;
+  static bool truth(const YamlValue& map, std::string_view key) {
+    const auto found = map.find(key);
+    return found &&
+           (found->truth().value_or(false) || found->integer<std::int64_t>().value_or(0) != 0);
   }
 
-  std::uint32_t rank_number(std::int64_t rank) const {
+  std::uint32_t rank_number(const YamlValue& value, std::int64_t rank) const {
     if (rank >= 0 && rank < models::kMaxEvidenceRanks) return static_cast<std::uint32_t>(rank);
-    throw NoDump(fmt::format("{} has rank {}: ranks go from 0 to {}", where_, rank,
-                             models::kMaxEvidenceRanks - 1));
+    throw NoDump(value.place(), fmt::format("{} has rank {}: ranks go from 0 to {}", where_, rank,
+                                            models::kMaxEvidenceRanks - 1));
   }
 
-  std::vector<std::uint32_t> rank_list(Index map);
+  std::vector<std::uint32_t> rank_list(const YamlValue& map);
   void read_groups();
   void read_status();
   void read_entries();
-  void read_entry(Index at);
-  void read_name(std::string_view whole, FlightRecorderDump::Entry& entry) const;
-  models::TensorSizes sizes(Index entry, std::string_view key) const;
-  std::vector<models::OutsideText> types(Index entry, std::string_view key);
-  std::string place(Index entry) const;
+  void read_entry(const YamlValue& at);
+  void read_name(const YamlValue& value, FlightRecorderDump::Entry& entry) const;
+  models::TensorSizes sizes(const YamlValue& entry, std::string_view key) const;
+  std::vector<models::OutsideText> types(const YamlValue& entry, std::string_view key);
+  std::string place(const YamlValue& entry) const;
 
-  const PlainTree& tree_;
-  Index root_;
+  YamlValue root_;
   std::string where_;  // location for messages
   std::vector<bool> was_read_;
   std::size_t shared_ = 0;  // bytes of repeated copies
@@ -171,113 +170,100 @@ class DumpReader {
 };
 
 // Reads ranks from the text "[0, 1, 2]" or from a list.
-std::vector<std::uint32_t> DumpReader::rank_list(Index map) {
+std::vector<std::uint32_t> DumpReader::rank_list(const YamlValue& map) {
   std::set<std::uint32_t> ranks;
-  const auto found = tree_.find(map, "ranks");
-  if (found && tree_.kind(*found) == Kind::kList) {
-    for (const Index item : tree_.items(*found)) {
-      if (tree_.kind(item) != Kind::kInteger) {
-        throw NoDump(fmt::format("'ranks' of {} must be integers", where_));
-      }
-      ranks.insert(rank_number(tree_.integer(item)));
-    }
-  } else {
-    const std::string list = text(map, "ranks");
-    for (std::size_t at = 0; at < list.size();) {
-      const std::size_t begin = list.find_first_not_of("[](), ", at);
-      if (begin == std::string::npos) break;
-      at = std::min(list.find_first_of("[](), ", begin), list.size());
-      const auto rank =
-          models::whole_number<std::int64_t>(std::string_view(list).substr(begin, at - begin));
-      if (!rank) throw NoDump(fmt::format("'ranks' of {} must be integers", where_));
-      ranks.insert(rank_number(*rank));
-    }
+  const auto found = find(map, "ranks");
+  if (!found) return {};
+  if (found->is_list()) {
+    found->for_each_item([&](const YamlValue& item) {
+      const auto rank = item.integer<std::int64_t>();
+      if (!rank) must(item, "ranks", "be integers");
+      ranks.insert(rank_number(item, *rank));
+    });
+    return {ranks.begin(), ranks.end()};
+  }
+  const std::string_view list = found->text();
+  constexpr std::string_view kBetween = "[](), ";
+  for (std::size_t begin = list.find_first_not_of(kBetween); begin < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(kBetween, begin), list.size());
+    const auto rank = models::whole_number<std::int64_t>(list.substr(begin, end - begin));
+    if (!rank) must(*found, "ranks", "be integers");
+    ranks.insert(rank_number(*found, *rank));
+    begin = list.find_first_not_of(kBetween, end);
   }
   return {ranks.begin(), ranks.end()};
 }
 
 void DumpReader::read_groups() {
-  const auto config = tree_.find(root_, "pg_config");
-  if (!config || tree_.kind(*config) != Kind::kMap) return;
-  const std::span<const Index> items = tree_.items(*config);
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (tree_.kind(items[i]) != Kind::kText || tree_.kind(items[i + 1]) != Kind::kMap) {
-      throw NoDump("'pg_config' must be a map from group names to maps");
+  const auto config = root_.find("pg_config");
+  if (!config) return;
+  config->for_each_entry([&](const YamlValue::Entry& entry) {
+    if (!entry.key.is_text() || !entry.value.is_map()) {
+      throw NoDump(entry.key.place(), "'pg_config' must be a map from group names to maps");
     }
     FlightRecorderDump::Group group;
-    group.name = text(items[i]);
+    group.name = copy(entry.key);
     where_ = fmt::format("group '{}'", group.name);
-    group.description = text(items[i + 1], "desc");
-    group.ranks = rank_list(items[i + 1]);
+    group.description = text(entry.value, "desc");
+    group.ranks = rank_list(entry.value);
     dump_.groups.push_back(std::move(group));
-  }
+  });
 }
 
 void DumpReader::read_status() {
-  const auto status = tree_.find(root_, "pg_status");
-  if (!status || tree_.kind(*status) != Kind::kMap) return;
-  const std::span<const Index> items = tree_.items(*status);
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const bool text = tree_.kind(items[i]) == Kind::kText;
-    const auto id = text ? models::whole_number<std::int64_t>(tree_.text(items[i]))
-                    : tree_.kind(items[i]) == Kind::kInteger
-                        ? std::optional(tree_.integer(items[i]))
-                        : std::nullopt;
-    if (!id || tree_.kind(items[i + 1]) != Kind::kMap) {
-      throw NoDump("'pg_status' must be a map from group ids to maps");
+  const auto status = root_.find("pg_status");
+  if (!status) return;
+  status->for_each_entry([&](const YamlValue::Entry& entry) {
+    const auto id = models::whole_number<std::int64_t>(entry.key.text());
+    if (!id || !entry.value.is_map()) {
+      throw NoDump(entry.key.place(), "'pg_status' must be a map from group ids to maps");
     }
     where_ = fmt::format("the status of group {}", *id);
     models::GroupProgress progress;
-    progress.called = integral(items[i + 1], "last_enqueued_collective").value_or(-1);
-    progress.started = integral(items[i + 1], "last_started_collective").value_or(-1);
-    progress.completed = integral(items[i + 1], "last_completed_collective").value_or(-1);
+    progress.called = integral(entry.value, "last_enqueued_collective").value_or(-1);
+    progress.started = integral(entry.value, "last_started_collective").value_or(-1);
+    progress.completed = integral(entry.value, "last_completed_collective").value_or(-1);
     dump_.status[*id] = progress;
-  }
+  });
 }
 
-models::TensorSizes DumpReader::sizes(Index entry, std::string_view key) const {
+models::TensorSizes DumpReader::sizes(const YamlValue& entry, std::string_view key) const {
+  constexpr const char* kExpected = "be lists of integers";
   models::TensorSizes result;
-  const auto found = tree_.find(entry, key);
-  if (!found || tree_.kind(*found) != Kind::kList) return result;
-  for (const Index tensor : tree_.items(*found)) {
-    if (result.size() == kMaxTensors) break;
+  const auto found = entry.find(key);
+  if (!found || !found->is_list()) return result;
+  found->for_each_item([&](const YamlValue& tensor) {
+    if (result.size() == kMaxTensors) return;
+    if (!tensor.is_list()) must(tensor, key, kExpected);
     std::vector<std::int64_t>& dimensions = result.emplace_back();
-    if (tree_.kind(tensor) != Kind::kList) {
-      throw NoDump(fmt::format("'{}' of {} must be lists of integers", key, where_));
-    }
-    for (const Index size : tree_.items(tensor)) {
-      if (tree_.kind(size) != Kind::kInteger) {
-        throw NoDump(fmt::format("'{}' of {} must be lists of integers", key, where_));
-      }
-      if (dimensions.size() < kMaxDimensions) dimensions.push_back(tree_.integer(size));
-    }
-  }
+    tensor.for_each_item([&](const YamlValue& item) {
+      const auto size = item.integer<std::int64_t>();
+      if (!size) must(item, key, kExpected);
+      if (dimensions.size() < kMaxDimensions) dimensions.push_back(*size);
+    });
+  });
   return result;
 }
 
-std::vector<models::OutsideText> DumpReader::types(Index entry, std::string_view key) {
+std::vector<models::OutsideText> DumpReader::types(const YamlValue& entry, std::string_view key) {
   std::vector<models::OutsideText> result;
-  const auto found = tree_.find(entry, key);
+  const auto found = entry.find(key);
   if (!found) return result;
-  if (tree_.kind(*found) == Kind::kText && !tree_.text(*found).empty()) {
-    result.push_back(text(*found));
-  }
-  if (tree_.kind(*found) != Kind::kList) return result;
-  for (const Index type : tree_.items(*found)) {
-    if (result.size() == kMaxTensors) break;
-    if (tree_.kind(type) == Kind::kText) result.push_back(text(type));
-  }
+  if (found->is_text() && !found->text().empty()) result.push_back(copy(*found));
+  found->for_each_item([&](const YamlValue& type) {
+    if (result.size() < kMaxTensors && type.is_text()) result.push_back(copy(type));
+  });
   return result;
 }
 
 // Returns the innermost frame outside of PyTorch, or else the innermost frame: "train.py:88 step".
-std::string DumpReader::place(Index entry) const {
-  const auto frames = tree_.find(entry, "frames");
-  if (!frames || tree_.kind(*frames) != Kind::kList) return {};
+std::string DumpReader::place(const YamlValue& entry) const {
+  const auto frames = entry.find("frames");
+  if (!frames || !frames->is_list()) return {};
   std::string innermost;
   std::size_t count = 0;
-  for (const Index frame : tree_.items(*frames)) {
-    if (++count > kMaxDumpFrames || tree_.kind(frame) != Kind::kMap) break;
+  for (const YamlValue& frame : frames->items()) {
+    if (++count > kMaxDumpFrames || !frame.is_map()) break;
     const std::string_view file = view(frame, "filename");
     const bool is_own = file.find("torch/") == std::string_view::npos;
     if (!is_own && !innermost.empty()) continue;
@@ -290,8 +276,8 @@ std::string DumpReader::place(Index entry) const {
 }
 
 // Reads "nccl:all_reduce", "nccl:send 1->2" or "nccl:recv 3<-0".
-void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& entry) const {
-  std::string_view name = whole;
+void DumpReader::read_name(const YamlValue& value, FlightRecorderDump::Entry& entry) const {
+  std::string_view name = value.text();
   const std::size_t colon = name.find(':');
   if (colon != std::string_view::npos) name.remove_prefix(colon + 1);
   const std::size_t space = std::min(name.find(' '), name.size());
@@ -306,40 +292,41 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
   const auto second = models::whole_number<std::int64_t>(
       ends.substr(arrow == std::string_view::npos ? ends.size() : arrow + 2));
   if (!first || !second) {
-    throw NoDump(fmt::format(
-        "'profiling_name' of {} must say who sends to whom, as in 'nccl:send 1->2', found '{}'",
-        where_, whole));
+    throw NoDump(value.place(),
+                 fmt::format("'profiling_name' of {} must say who sends to whom, as in 'nccl:send "
+                             "1->2', found '{}'",
+                             where_, value.text()));
   }
   entry.op.message = true;
-  entry.local_source = rank_number(sends ? *first : *second);
-  entry.local_target = rank_number(sends ? *second : *first);
+  entry.local_source = rank_number(value, sends ? *first : *second);
+  entry.local_target = rank_number(value, sends ? *second : *first);
 }
 
-void DumpReader::read_entry(Index at) {
-  if (tree_.kind(at) != Kind::kMap) throw NoDump(fmt::format("{} must be a map", where_));
+void DumpReader::read_entry(const YamlValue& at) {
+  if (!at.is_map()) throw NoDump(at.place(), fmt::format("{} must be a map", where_));
   FlightRecorderDump::Entry entry;
   entry.op.record = natural(at, "record_id");
-  const auto group = tree_.find(at, "process_group");
-  const bool named = group && tree_.kind(*group) == Kind::kList && !tree_.items(*group).empty();
-  if (!named) throw NoDump(fmt::format("{} has no 'process_group'", where_));
-  const std::span<const Index> names = tree_.items(*group);
-  for (const Index name : names) {
-    if (tree_.kind(name) != Kind::kText) {
-      throw NoDump(fmt::format("'process_group' of {} must be strings", where_));
-    }
+  const auto group = at.find("process_group");
+  if (!group || !group->is_list() || group->size() == 0) {
+    throw NoDump(at.place(), fmt::format("{} has no 'process_group'", where_));
   }
-  entry.group = text(names.front());
-  if (names.size() > 1) entry.description = text(names[1]);
+  const std::vector<YamlValue> names = group->items();
+  for (const YamlValue& name : names) {
+    if (!name.is_text()) must(name, "process_group", "be strings");
+  }
+  entry.group = copy(names.front());
+  if (names.size() > 1) entry.description = copy(names[1]);
   entry.group_id = integral(at, "pg_id").value_or(-1);
-  const std::string_view name = view(at, "profiling_name");
-  if (name.empty()) throw NoDump(fmt::format("{} has no 'profiling_name'", where_));
-  read_name(name, entry);
+  if (view(at, "profiling_name").empty()) {
+    throw NoDump(at.place(), fmt::format("{} has no 'profiling_name'", where_));
+  }
+  read_name(*at.find("profiling_name"), entry);
   entry.messages = truth(at, "is_p2p") || entry.op.message;
   // Uses the first of these keys that the dump has. Older dumps have only `seq_id`, which numbers
   // collectives, sends and recvs together.
-  const char* key = entry.messages && tree_.find(at, "p2p_seq_id") ? "p2p_seq_id"
-                    : tree_.find(at, "collective_seq_id")          ? "collective_seq_id"
-                                                                   : "seq_id";
+  const char* key = entry.messages && at.find("p2p_seq_id") ? "p2p_seq_id"
+                    : at.find("collective_seq_id")          ? "collective_seq_id"
+                                                            : "seq_id";
   entry.sequence = natural(at, key);
   entry.op.input_sizes = sizes(at, "input_sizes");
   entry.op.output_sizes = sizes(at, "output_sizes");
@@ -351,61 +338,53 @@ void DumpReader::read_entry(Index at) {
   } else if (state == "started") {
     entry.op.state = models::CallState::kStarted;
   } else if (state != "scheduled") {
-    throw NoDump(fmt::format("'state' of {} must be scheduled, started or completed, found '{}'",
+    throw NoDump(at.find("state").value_or(at).place(),
+                 fmt::format("'state' of {} must be scheduled, started or completed, found '{}'",
                              where_, state));
   }
   entry.at = place(at);
-  share(entry.op.name.size() + entry.at.size());
+  share(at, entry.op.name.size() + entry.at.size());
   dump_.entries.push_back(std::move(entry));
 }
 
 void DumpReader::read_entries() {
-  const auto entries = tree_.find(root_, "entries");
-  if (!entries || tree_.kind(*entries) == Kind::kNull) return;
-  if (tree_.kind(*entries) != Kind::kList) throw NoDump("'entries' must be a list");
-  const std::span<const Index> items = tree_.items(*entries);
-  if (items.size() > kMaxEntries) {
+  const auto entries = find(root_, "entries");
+  if (!entries) return;
+  if (!entries->is_list()) throw NoDump(entries->place(), "'entries' must be a list");
+  if (entries->size() > kMaxEntries) {
     throw NoDump(
-        fmt::format("a dump may have at most {} entries, found {}", kMaxEntries, items.size()),
+        {},
+        fmt::format("a dump may have at most {} entries, found {}", kMaxEntries, entries->size()),
         models::Code::kLimit);
   }
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    where_ = fmt::format("entry {}", i + 1);
-    read_entry(items[i]);
-  }
+  std::size_t number = 0;
+  entries->for_each_item([&](const YamlValue& entry) {
+    where_ = fmt::format("entry {}", ++number);
+    read_entry(entry);
+  });
   std::stable_sort(dump_.entries.begin(), dump_.entries.end(),
                    [](const auto& a, const auto& b) { return a.op.record < b.op.record; });
 }
 
-std::optional<PlainValue> read_plain(const std::string& bytes, Diagnostics& diagnostics) {
-  const auto refuse = [&](models::Place place, models::Code code, const std::string& message) {
-    diagnostics.error(place, code, message).notes.emplace_back(kHint);
-    return std::nullopt;
-  };
+// Reads the values of a dump. `bytes` must outlive them.
+std::optional<YamlDocument> read_values(const std::string& bytes, Diagnostics& diagnostics) {
   if (bytes.size() > kMaxDumpBytes) {
-    return refuse({}, models::Code::kLimit,
-                  fmt::format("a dump can have at most {} MiB", kMaxDumpBytes >> 20));
+    diagnostics
+        .error({}, models::Code::kLimit,
+               fmt::format("a dump can have at most {} MiB", kMaxDumpBytes >> 20))
+        .notes.emplace_back(kHint);
+    return std::nullopt;
   }
-  if (looks_like_json(bytes)) {
-    JsonProblem problem;
-    std::optional<JsonTree> json = read_json_tree(bytes, problem);
-    if (json) return PlainValue{std::move(json->tree), json->root};
-    if (!problem.limit.empty()) {
-      return refuse(place_of_byte(bytes, problem.byte), models::Code::kLimit, problem.limit);
-    }
-    const std::size_t last = bytes.find_last_not_of(" \t\r\n");
-    const bool ends = last == std::string::npos || problem.byte > last;
-    return refuse(place_of_byte(bytes, problem.byte), models::Code::kDump,
-                  ends ? "truncated dump: the file ends too early"
-                       : "not a Flight Recorder dump: invalid JSON");
+  constexpr JsonKind kKind = {"a Flight Recorder dump", models::Code::kDump, kHint};
+  if (looks_like_json(bytes)) return read_json(bytes, kKind, diagnostics);
+  PickleProblem problem;
+  std::optional<YamlDocument> document = read_pickle(bytes, problem);
+  if (!document) {
+    diagnostics
+        .error({}, models::Code::kPickle, fmt::format("byte {}: {}", problem.byte, problem.message))
+        .notes.emplace_back(kHint);
   }
-  PlainProblem problem;
-  std::optional<PlainValue> value = read_pickle(bytes, problem);
-  if (!value) {
-    return refuse({}, models::Code::kPickle,
-                  fmt::format("byte {}: {}", problem.byte, problem.message));
-  }
-  return value;
+  return document;
 }
 
 /// Merges dumps.
@@ -623,18 +602,20 @@ std::optional<std::uint32_t> rank_of_dump(const std::string& path) {
 std::optional<FlightRecorderDump> read_flight_recorder(const std::string& bytes,
                                                        std::optional<std::uint32_t> rank,
                                                        Diagnostics& diagnostics) {
-  const std::optional<PlainValue> value = read_plain(bytes, diagnostics);
-  if (!value) return std::nullopt;
-  DumpReader reader(*value, bytes.size());
+  const std::optional<YamlDocument> document = read_values(bytes, diagnostics);
+  if (!document) return std::nullopt;
+  DumpReader reader(*document, bytes.size());
   try {
     FlightRecorderDump dump = reader.run();
     if (!reader.has_rank()) {
-      if (!rank) throw NoDump("cannot tell the rank of this dump from its contents or its name");
+      if (!rank) {
+        throw NoDump({}, "cannot tell the rank of this dump from its contents or its name");
+      }
       dump.rank = *rank;
     }
     return dump;
   } catch (const NoDump& problem) {
-    diagnostics.error({}, problem.code(), problem.message()).notes.emplace_back(kHint);
+    diagnostics.error(problem.place, problem.code, problem.message).notes.emplace_back(kHint);
     return std::nullopt;
   }
 }

@@ -1,10 +1,10 @@
 // A pickle is a program for a machine with a stack, a list of marks and a memo. This reader runs
-// the opcodes that build plain data (Lib/pickletools.py documents all opcodes). The Flight Recorder
-// writes protocol 2, but another tool may have rewritten the file with another protocol.
+// the opcodes that build plain data (Lib/pickletools.py documents all opcodes), then writes the
+// result as a document. The Flight Recorder writes protocol 2, but another tool may have rewritten
+// the file with another protocol.
 #include "features/diagnose/pickle.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cstdint>
@@ -14,13 +14,16 @@
 
 #include <fmt/format.h>
 
+#include "formats/document/document_builder.hpp"
+#include "formats/document/json_reader.hpp"
 #include "models/characters.hpp"
+#include "models/graph/whole_number.hpp"
 
 namespace pipesim::formats {
 namespace {
 
-using Index = PlainTree::Index;
-using Kind = PlainTree::Kind;
+using Index = std::uint32_t;
+using Kind = YamlValue::Kind;
 
 constexpr Index kNothing = 0xffffffff;
 
@@ -35,29 +38,72 @@ class PickleError {
 
 class PickleReader {
  public:
-  explicit PickleReader(const std::string& bytes) : bytes_(bytes) {}
+  PickleReader(const std::string& bytes, DocumentBuilder& builder)
+      : bytes_(bytes), builder_(builder) {
+    builder_.use(bytes);
+  }
 
-  PlainValue run() {
+  void run() {
     while (!done_) {
       at_ = next_;
       step(static_cast<unsigned char>(take(1).front()));
-      if (std::max(value_.tree.size(), stack_.size()) > kMaxPlainValues) {
-        throw PickleError(fmt::format("this pickle has more than {} values", kMaxPlainValues));
-      }
+      check_size(std::max(values_.size(), stack_.size()));
     }
-    return std::move(value_);
+    write(pop());
   }
 
   /// Returns the position of the last opcode.
   std::size_t at() const { return at_; }
 
  private:
+  // The items of a list or map are a chain of links, because a pickle can append to several lists
+  // in turn. The items of a map are keys and values in turn.
+  struct Value {
+    Kind kind = Kind::kNull;
+    bool quoted = false;
+    bool open = false;       // a list or map that is being written
+    Index node = kNothing;   // index in the document, once written
+    Index first = kNothing;  // offset of the text; list or map: index of the first link
+    Index last = kNothing;   // size of the text; list or map: index of the last link
+  };
+  struct Link {
+    Index value;
+    Index next;
+  };
+
   void step(unsigned char opcode);
   bool add_number(unsigned char opcode);
   bool add_text(unsigned char opcode);
   bool add_container(unsigned char opcode);
   bool use_memo(unsigned char opcode);
   [[noreturn]] static void refuse(unsigned char opcode);
+
+  static void check_size(std::size_t values) {
+    if (values <= kMaxJsonValues) return;
+    throw PickleError(fmt::format("this pickle has more than {} values", kMaxJsonValues));
+  }
+
+  // Writes a value to the document, recursively for lists and maps; DocumentBuilder limits the
+  // depth.
+  void write(Index at) {
+    Value& value = values_[at];
+    if (value.open) throw PickleError("this pickle has a list or dict that contains itself");
+    if (value.node != kNothing) {
+      builder_.add_alias({}, value.node);
+    } else if (value.kind == Kind::kNull) {
+      value.node = builder_.add(Kind::kNull, {});
+    } else if (value.kind == Kind::kScalar) {
+      value.node = builder_.add_scalar({}, value.first, value.last, value.quoted);
+    } else {
+      value.node = builder_.open(value.kind, {});
+      value.open = true;
+      for (Index link = value.first; link != kNothing; link = links_[link].next) {
+        write(links_[link].value);
+      }
+      value.open = false;
+      builder_.close();
+    }
+  }
 
   std::string_view take(std::size_t count) {
     if (count > bytes_.size() - next_) throw PickleError("truncated pickle");
@@ -83,7 +129,23 @@ class PickleReader {
   }
   std::string_view take_counted(std::size_t count_bytes) { return take(take_number(count_bytes)); }
 
-  void push(Index value) { stack_.push_back(value); }
+  void push(Value value) {
+    stack_.push_back(static_cast<Index>(values_.size()));
+    values_.push_back(value);
+  }
+  void push_scalar(std::size_t first, std::size_t size, bool quoted) {
+    push({.kind = Kind::kScalar,
+          .quoted = quoted,
+          .first = static_cast<Index>(first),
+          .last = static_cast<Index>(size)});
+  }
+  // Pushes a text that is not part of the pickle.
+  void push_made(const std::string& text, bool quoted) {
+    push_scalar(builder_.add_text(text), text.size(), quoted);
+  }
+  void push_integer(std::int64_t value) { push_made(std::to_string(value), false); }
+  void push_truth(bool value) { push_made(value ? "true" : "false", false); }
+
   Index pop() {
     const std::size_t lowest = marks_.empty() ? 0 : marks_.back();
     if (stack_.size() <= lowest) throw PickleError("invalid pickle: it pops an empty stack");
@@ -93,7 +155,7 @@ class PickleReader {
   }
   Index top() {
     const Index value = pop();
-    push(value);
+    stack_.push_back(value);
     return value;
   }
   // Pops the values since the last mark, and the mark.
@@ -106,39 +168,38 @@ class PickleReader {
     return result;
   }
   void push_list(const std::vector<Index>& items) {
-    push(value_.tree.add_items(Kind::kList));
-    value_.tree.append(stack_.back(), items);
+    push({.kind = Kind::kList});
+    extend(Kind::kList, items);
   }
+  // Appends items to the list or map on top of the stack.
   void extend(Kind kind, const std::vector<Index>& items) {
-    const Index target = top();
-    const bool fits =
-        value_.tree.kind(target) == kind && (kind == Kind::kList || items.size() % 2 == 0);
-    if (!fits)
+    Value& target = values_[top()];
+    if (target.kind != kind || (kind == Kind::kMap && items.size() % 2 != 0)) {
       throw PickleError("invalid pickle: it appends to something that is not a list or dict");
-    value_.tree.append(target, items);
-    added_ += items.size();
-    if (added_ > kMaxPlainValues) {
-      throw PickleError(fmt::format("this pickle has more than {} values", kMaxPlainValues));
+    }
+    for (const Index item : items) {
+      const auto link = static_cast<Index>(links_.size());
+      (target.first == kNothing ? target.first : links_[target.last].next) = link;
+      target.last = link;
+      links_.push_back({item, kNothing});
+      check_size(links_.size());
     }
   }
-  void push_integer(std::string_view text) {
-    if (!text.empty() && text.back() == 'L') text.remove_suffix(1);
-    std::int64_t value = 0;
-    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || stop != text.data() + text.size()) {
-      throw PickleError("invalid pickle: expected a 64-bit integer");
-    }
-    push(value_.tree.add_integer(value));
+  void push_digits(std::string_view text) {
+    if (text.ends_with('L')) text.remove_suffix(1);
+    const auto value = models::whole_number<std::int64_t>(text);
+    if (!value) throw PickleError("invalid pickle: expected a 64-bit integer");
+    push_integer(*value);
   }
   void push_long(std::size_t count) {
     if (count > 8) throw PickleError("this pickle has an integer of more than 64 bits");
     std::uint64_t value = take_number(count);
     if (count > 0 && count < 8 && (value >> (8 * count - 1) & 1) != 0)
       value |= ~std::uint64_t{0} << (8 * count);
-    push(value_.tree.add_integer(static_cast<std::int64_t>(value)));
+    push_integer(static_cast<std::int64_t>(value));
   }
   void memoize(std::uint64_t key) {
-    if (key > kMaxPlainValues) throw PickleError("invalid pickle: memo index out of range");
+    if (key > kMaxJsonValues) throw PickleError("invalid pickle: memo index out of range");
     if (key >= memo_.size()) memo_.resize(key + 1, kNothing);
     if (memo_[key] == kNothing) ++kept_;
     memo_[key] = top();
@@ -146,31 +207,28 @@ class PickleReader {
   void recall(std::uint64_t key) {
     const bool known = key < memo_.size() && memo_[key] != kNothing;
     if (!known) throw PickleError("invalid pickle: it reads a memo entry that was never written");
-    push(memo_[key]);
+    stack_.push_back(memo_[key]);
   }
   static std::uint64_t key_of(std::string_view text) {
-    std::uint64_t key = 0;
-    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), key);
-    if (problem != std::errc() || stop != text.data() + text.size()) {
-      throw PickleError("invalid pickle: a memo index is not a number");
-    }
-    return key;
+    const auto key = models::whole_number<std::uint64_t>(text);
+    if (!key) throw PickleError("invalid pickle: a memo index is not a number");
+    return *key;
   }
 
   static std::string unquoted(std::string_view line);
   static std::string unescaped(std::string_view line);
 
   const std::string& bytes_;
+  DocumentBuilder& builder_;
   std::size_t next_ = 0;
   std::size_t at_ = 0;
   bool done_ = false;
   std::deque<Index> stack_;
-  std::array<Index, 3> constants_ = {kNothing, kNothing, kNothing};  // true, false, None
   std::vector<std::size_t> marks_;
   std::vector<Index> memo_;
-  std::size_t kept_ = 0;   // number of values in memo_
-  std::size_t added_ = 0;  // number of values added to lists and dicts
-  PlainValue value_;
+  std::size_t kept_ = 0;      // number of values in memo_
+  std::deque<Value> values_;  // grow without copying their elements
+  std::deque<Link> links_;
 };
 
 std::uint32_t hexadecimal(std::string_view digits) {
@@ -224,38 +282,34 @@ std::string PickleReader::unescaped(std::string_view line) {
 }
 
 bool PickleReader::add_number(unsigned char opcode) {
-  PlainTree& tree = value_.tree;
   switch (opcode) {
     case 'N':
-    case 0x88:
-    case 0x89: {
-      Index& known = constants_[opcode == 'N' ? 2 : opcode - 0x88U];
-      if (known == kNothing) {
-        known = opcode == 'N' ? tree.add_null() : tree.add_truth(opcode == 0x88);
-      }
-      push(known);
+      push({});
       return true;
-    }
+    case 0x88:
+    case 0x89:
+      push_truth(opcode == 0x88);
+      return true;
     case 'I': {
       const std::string_view line = take_line();
       if (line == "00" || line == "01") {
-        push(tree.add_truth(line == "01"));
+        push_truth(line == "01");
       } else {
-        push_integer(line);
+        push_digits(line);
       }
       return true;
     }
     case 'L':
-      push_integer(take_line());
+      push_digits(take_line());
       return true;
     case 'J':
-      push(tree.add_integer(static_cast<std::int32_t>(take_number(4))));
+      push_integer(static_cast<std::int32_t>(take_number(4)));
       return true;
     case 'K':
-      push(tree.add_integer(static_cast<std::int64_t>(take_number(1))));
+      push_integer(static_cast<std::int64_t>(take_number(1)));
       return true;
     case 'M':
-      push(tree.add_integer(static_cast<std::int64_t>(take_number(2))));
+      push_integer(static_cast<std::int64_t>(take_number(2)));
       return true;
     case 0x8a:
       push_long(take_number(1));
@@ -270,13 +324,13 @@ bool PickleReader::add_number(unsigned char opcode) {
       if (problem != std::errc() || stop != line.data() + line.size()) {
         throw PickleError("invalid pickle: expected a number");
       }
-      push(tree.add_real(value));
+      push_made(fmt::format("{}", value), false);
       return true;
     }
     case 'G': {
       std::uint64_t bits = 0;  // big-endian
       for (const char byte : take(8)) bits = bits << 8 | static_cast<unsigned char>(byte);
-      push(tree.add_real(std::bit_cast<double>(bits)));
+      push_made(fmt::format("{}", std::bit_cast<double>(bits)), false);
       return true;
     }
     default:
@@ -285,14 +339,13 @@ bool PickleReader::add_number(unsigned char opcode) {
 }
 
 bool PickleReader::add_text(unsigned char opcode) {
-  PlainTree& tree = value_.tree;
   std::string_view counted;
   switch (opcode) {
     case 'S':
-      push(tree.add_text(unquoted(take_line())));
+      push_made(unquoted(take_line()), true);
       return true;
     case 'V':
-      push(tree.add_text(unescaped(take_line())));
+      push_made(unescaped(take_line()), true);
       return true;
     case 'U':
     case 'C':
@@ -312,7 +365,7 @@ bool PickleReader::add_text(unsigned char opcode) {
     default:
       return false;
   }
-  push(tree.add_text(counted));
+  push_scalar(static_cast<std::size_t>(counted.data() - bytes_.data()), counted.size(), true);
   return true;
 }
 
@@ -321,10 +374,10 @@ bool PickleReader::add_container(unsigned char opcode) {
     case ']':
     case ')':
     case 0x8f:
-      push(value_.tree.add_items(Kind::kList));
+      push({.kind = Kind::kList});
       return true;
     case '}':
-      push(value_.tree.add_items(Kind::kMap));
+      push({.kind = Kind::kMap});
       return true;
     case 'l':
     case 't':
@@ -333,7 +386,7 @@ bool PickleReader::add_container(unsigned char opcode) {
       return true;
     case 'd': {
       const std::vector<Index> items = pop_marked();
-      push(value_.tree.add_items(Kind::kMap));
+      push({.kind = Kind::kMap});
       extend(Kind::kMap, items);
       return true;
     }
@@ -437,10 +490,9 @@ void PickleReader::step(unsigned char opcode) {
       pop_marked();
       return;
     case '2':
-      push(top());
+      stack_.push_back(top());
       return;
     case '.':
-      value_.root = pop();
       done_ = true;
       return;
     default:
@@ -453,14 +505,20 @@ void PickleReader::step(unsigned char opcode) {
 
 }  // namespace
 
-std::optional<PlainValue> read_pickle(const std::string& bytes, PlainProblem& problem) {
-  PickleReader reader(bytes);
+std::optional<YamlDocument> read_pickle(const std::string& bytes, PickleProblem& problem) {
+  YamlDocument document;
+  DocumentBuilder builder(document, 0);
+  PickleReader reader(bytes, builder);
   try {
-    return reader.run();
+    reader.run();
   } catch (const PickleError& error) {
     problem = {error.message(), reader.at()};
     return std::nullopt;
+  } catch (const DocumentBuilder::Stop& stop) {
+    problem = {stop.message, reader.at()};
+    return std::nullopt;
   }
+  return document;
 }
 
 }  // namespace pipesim::formats

@@ -6,25 +6,21 @@
 #include <optional>
 #include <string>
 
-#include "formats/document/plain_tree.hpp"
+#include "formats/document/yaml_document.hpp"
 
 namespace pipesim::formats {
 
-/// A value and the values that it refers to.
-struct PlainValue {
-  PlainTree tree;
-  PlainTree::Index root = 0;
-};
-
-/// The reason why a value was not read, and the position of the mistake (byte, from 0).
-struct PlainProblem {
+/// The reason why a pickle was not read, and the position of the mistake (byte, from 0).
+struct PickleProblem {
   std::string message;
   std::size_t byte = 0;
 };
 
 /// Reads the pickle at the beginning of `bytes`: None, bool, int, float, str, bytes, lists, tuples,
-/// sets (all three as lists) and dicts. Ignores the bytes after it. Returns nullopt if the pickle
-/// has other objects, is truncated, or has an int of more than 64 bits; `problem` has the reason.
-std::optional<PlainValue> read_pickle(const std::string& bytes, PlainProblem& problem);
+/// sets (all three as lists) and dicts. The values have no places; strings count as quoted. A value
+/// that the pickle uses again is an alias. Ignores the bytes after the pickle. Returns nullopt if
+/// the pickle has other objects, is truncated, contains itself, is too large or too deep, or has an
+/// int of more than 64 bits; `problem` has the reason. `bytes` must outlive the document.
+std::optional<YamlDocument> read_pickle(const std::string& bytes, PickleProblem& problem);
 
 }  // namespace pipesim::formats

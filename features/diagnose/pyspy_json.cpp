@@ -5,45 +5,41 @@
 
 #include <fmt/format.h>
 
-#include "formats/document/json_tree.hpp"
+#include "formats/document/json_reader.hpp"
 
 namespace pipesim::formats {
 namespace {
 
-using Kind = PlainTree::Kind;
-using Index = PlainTree::Index;
-
-std::string text_of(const PlainTree& tree, Index object, const char* key) {
-  const auto found = tree.find(object, key);
-  if (!found) return {};
-  if (tree.kind(*found) == Kind::kText) return std::string(tree.text(*found));
-  const bool number = tree.kind(*found) == Kind::kInteger && tree.integer(*found) >= 0;
-  return number ? std::to_string(tree.integer(*found)) : std::string();
+// Returns a text, or an integer from 0 as text.
+std::string text_of(const YamlValue& object, const char* key) {
+  const auto found = object.find(key);
+  const bool known = found && (found->is_text() || found->integer<std::int64_t>() >= 0);
+  return known ? std::string(found->text()) : std::string();
 }
 
-models::StackFrame frame_of(const PlainTree& tree, Index frame) {
-  std::string file = text_of(tree, frame, "short_filename");
-  if (file.empty()) file = short_file(text_of(tree, frame, "filename"));
-  const std::string line = text_of(tree, frame, "line");
+models::StackFrame frame_of(const YamlValue& frame) {
+  std::string file = text_of(frame, "short_filename");
+  if (file.empty()) file = short_file(text_of(frame, "filename"));
+  const std::string line = text_of(frame, "line");
   const bool has_line = !line.empty() && line != "0";
-  return {text_of(tree, frame, "name"), has_line ? fmt::format("{}:{}", file, line) : file};
+  return {text_of(frame, "name"), has_line ? fmt::format("{}:{}", file, line) : file};
 }
 
-std::optional<PySpyThread> thread_of(const PlainTree& tree, Index object) {
-  const auto frames = tree.find(object, "frames");
-  if (!frames || tree.kind(*frames) != Kind::kList) return std::nullopt;
+std::optional<PySpyThread> thread_of(const YamlValue& object) {
+  const auto frames = object.find("frames");
+  if (!frames || !frames->is_list()) return std::nullopt;
   PySpyThread thread;
-  thread.pid = text_of(tree, object, "pid");
-  if (const auto process = tree.find(object, "process_info")) {
-    thread.command = text_of(tree, *process, "command_line");
+  thread.pid = text_of(object, "pid");
+  if (const auto process = object.find("process_info")) {
+    thread.command = text_of(*process, "command_line");
   }
-  thread.name = text_of(tree, object, "thread_name");
-  if (thread.name.empty()) thread.name = text_of(tree, object, "thread_id");
-  const auto active = tree.find(object, "active");
-  thread.active = active && tree.kind(*active) == Kind::kTruth && tree.truth(*active);
-  for (const Index frame : tree.items(*frames)) {
-    if (tree.kind(frame) == Kind::kMap) thread.frames.push_back(frame_of(tree, frame));
-  }
+  thread.name = text_of(object, "thread_name");
+  if (thread.name.empty()) thread.name = text_of(object, "thread_id");
+  const auto active = object.find("active");
+  thread.active = active && active->truth().value_or(false);
+  frames->for_each_item([&](const YamlValue& frame) {
+    if (frame.is_map()) thread.frames.push_back(frame_of(frame));
+  });
   return thread;
 }
 
@@ -64,24 +60,21 @@ std::string short_file(std::string_view path) {
 
 // Finds the arrays by their last lines, which have only the closing bracket.
 std::optional<std::vector<std::vector<PySpyThread>>> read_pyspy_json(const std::string& text) {
-  const auto parsed = [&](std::size_t begin, std::size_t end) {
-    JsonProblem problem;
-    return read_json_tree(std::string_view(text).substr(begin, end - begin), problem);
-  };
+  const std::string_view all = text;
   std::vector<std::vector<PySpyThread>> dumps;
   for (std::size_t begin = text.find('['); begin != std::string::npos;) {
     std::size_t end = text.find("\n]", begin);
     end = end == std::string::npos ? text.size() : end + 2;
-    std::optional<JsonTree> array = parsed(begin, end);
+    std::optional<YamlDocument> array = read_json(all.substr(begin, end - begin));
     if (!array && end < text.size()) {
       end = text.size();
-      array = parsed(begin, end);
+      array = read_json(all.substr(begin));
     }
-    if (!array || array->tree.kind(array->root) != Kind::kList) return std::nullopt;
+    if (!array || !array->root().is_list()) return std::nullopt;
     std::vector<PySpyThread>& dump = dumps.emplace_back();
-    for (const Index object : array->tree.items(array->root)) {
-      if (auto thread = thread_of(array->tree, object)) dump.push_back(std::move(*thread));
-    }
+    array->root().for_each_item([&](const YamlValue& object) {
+      if (auto thread = thread_of(object)) dump.push_back(std::move(*thread));
+    });
     begin = text.find('[', end);
   }
   return dumps;

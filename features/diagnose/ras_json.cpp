@@ -5,95 +5,83 @@
 #include <utility>
 #include <vector>
 
-#include "formats/document/json_tree.hpp"
+#include "formats/document/json_reader.hpp"
 
 #include "features/diagnose/ras_report.hpp"
 
 namespace pipesim::formats {
 namespace {
 
-using Index = PlainTree::Index;
-using Kind = PlainTree::Kind;
-
-std::optional<Index> of_kind(const PlainTree& tree, Index object, std::string_view key, Kind kind) {
-  const auto found = tree.find(object, key);
-  return found && tree.kind(*found) == kind ? found : std::nullopt;
+// Returns a text, or an integer as text.
+std::string string_of(const YamlValue& object, std::string_view key) {
+  const auto found = object.find(key);
+  const bool known = found && (found->is_text() || found->integer<std::int64_t>());
+  return known ? std::string(found->text()) : std::string();
 }
 
-std::string string_of(const PlainTree& tree, Index object, std::string_view key) {
-  if (const auto text = of_kind(tree, object, key, Kind::kText)) {
-    return std::string(tree.text(*text));
-  }
-  const auto number = of_kind(tree, object, key, Kind::kInteger);
-  return number ? std::to_string(tree.integer(*number)) : std::string();
-}
-
-std::optional<std::int64_t> number_of(const PlainTree& tree, Index object, std::string_view key) {
-  const auto found = of_kind(tree, object, key, Kind::kInteger);
-  return found && tree.integer(*found) >= 0 ? std::optional(tree.integer(*found)) : std::nullopt;
+std::optional<std::int64_t> number_of(const YamlValue& object, std::string_view key) {
+  const auto found = object.find(key);
+  const auto number = found ? found->integer<std::int64_t>() : std::nullopt;
+  return number >= 0 ? number : std::nullopt;
 }
 
 // Returns the objects in a list; empty if the list is missing.
-std::vector<Index> objects_of(const PlainTree& tree, Index object, std::string_view key) {
-  std::vector<Index> objects;
-  const auto found = of_kind(tree, object, key, Kind::kList);
-  if (!found) return objects;
-  for (const Index it : tree.items(*found)) {
-    if (tree.kind(it) == Kind::kMap) objects.push_back(it);
-  }
+std::vector<YamlValue> objects_of(const YamlValue& object, std::string_view key) {
+  std::vector<YamlValue> objects;
+  const auto found = object.find(key);
+  if (!found || !found->is_list()) return objects;
+  found->for_each_item([&](const YamlValue& item) {
+    if (item.is_map()) objects.push_back(item);
+  });
   return objects;
 }
 
-models::ProcessId process_of(const PlainTree& tree, Index object) {
-  return {string_of(tree, object, "host"), string_of(tree, object, "pid"),
-          string_of(tree, object, "cuda_dev")};
+models::ProcessId process_of(const YamlValue& object) {
+  return {string_of(object, "host"), string_of(object, "pid"), string_of(object, "cuda_dev")};
 }
 
 // Returns the member that an object in a list of ranks describes, or nullptr.
-RasMember* member_of(const PlainTree& tree, Index object, std::uint32_t file,
-                     RasCommunicator& communicator) {
-  const auto rank = ras_rank(number_of(tree, object, "rank"));
+RasMember* member_of(const YamlValue& object, std::uint32_t file, RasCommunicator& communicator) {
+  const auto rank = ras_rank(number_of(object, "rank"));
   if (!rank) return nullptr;
   RasMember& member = communicator.member(*rank);
   member.place = {file, 0};
-  if (models::ProcessId id = process_of(tree, object); !id.pid.empty()) {
+  if (models::ProcessId id = process_of(object); !id.pid.empty()) {
     member.process = std::move(id);
   }
   return &member;
 }
 
-void take_counts(const PlainTree& tree, Index object, RasMember& member) {
-  const auto counts = of_kind(tree, object, "collective_counts", Kind::kMap);
+void take_counts(const YamlValue& object, RasMember& member) {
+  const auto counts = object.find("collective_counts");
   if (!counts) return;
-  const auto items = tree.items(*counts);  // alternating names and counts
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const Index count = items[i + 1];
-    if (tree.kind(count) == Kind::kInteger && tree.integer(count) >= 0) {
-      member.counts[models::printable(tree.text(items[i]))] = tree.integer(count);
-    }
-  }
+  counts->for_each_entry([&](const YamlValue::Entry& entry) {
+    const auto count = entry.value.integer<std::int64_t>();
+    if (count >= 0) member.counts[models::printable(entry.key.text())] = *count;
+  });
 }
 
-models::ProcessState state_of_missing(const PlainTree& tree, Index object) {
-  const auto status = of_kind(tree, object, "status", Kind::kMap);
-  const auto dead = status ? of_kind(tree, *status, "considered_dead", Kind::kTruth) : std::nullopt;
-  return dead && tree.truth(*dead) ? models::ProcessState::kDead : models::ProcessState::kSilent;
+models::ProcessState state_of_missing(const YamlValue& object) {
+  const auto status = object.find("status");
+  const auto dead = status ? status->find("considered_dead") : std::nullopt;
+  return dead && dead->truth().value_or(false) ? models::ProcessState::kDead
+                                               : models::ProcessState::kSilent;
 }
 
-void take_communicator(const PlainTree& tree, Index object, std::uint32_t file, RasReport& report) {
-  std::string hash = models::printable(string_of(tree, object, "hash"));
+void take_communicator(const YamlValue& object, std::uint32_t file, RasReport& report) {
+  std::string hash = models::printable(string_of(object, "hash"));
   if (hash.starts_with("0x")) hash = hash.substr(2);
   // Communicators from a split can share a hash.
   while (report.communicators.count(hash) > 0) hash += "'";
   RasCommunicator& communicator = report.communicators[hash];
   communicator.hash = hash;
-  communicator.size = ras_rank(number_of(tree, object, "size")).value_or(0);
-  for (const Index it : objects_of(tree, object, "ranks")) {
-    if (RasMember* member = member_of(tree, it, file, communicator)) take_counts(tree, it, *member);
+  communicator.size = ras_rank(number_of(object, "size")).value_or(0);
+  for (const YamlValue& it : objects_of(object, "ranks")) {
+    if (RasMember* member = member_of(it, file, communicator)) take_counts(it, *member);
   }
-  for (const Index it : objects_of(tree, object, "missing_ranks")) {
-    RasMember* member = member_of(tree, it, file, communicator);
-    if (member != nullptr) member->state = state_of_missing(tree, it);
+  for (const YamlValue& it : objects_of(object, "missing_ranks")) {
+    RasMember* member = member_of(it, file, communicator);
+    if (member != nullptr) member->state = state_of_missing(it);
   }
 }
 
@@ -114,12 +102,12 @@ std::uint32_t gpus_of(const RasReport& report) {
 }
 
 std::optional<RasReport> report_of(std::string_view text, std::uint32_t file) {
-  JsonProblem problem;
-  const std::optional<JsonTree> json = read_json_tree(text, problem);
-  if (!json || !of_kind(json->tree, json->root, "communicators", Kind::kList)) return std::nullopt;
+  const std::optional<YamlDocument> json = read_json(text);
+  const auto communicators = json ? json->root().find("communicators") : std::nullopt;
+  if (!communicators || !communicators->is_list()) return std::nullopt;
   RasReport report;
-  for (const Index it : objects_of(json->tree, json->root, "communicators")) {
-    take_communicator(json->tree, it, file, report);
+  for (const YamlValue& it : objects_of(json->root(), "communicators")) {
+    take_communicator(it, file, report);
   }
   return report;
 }

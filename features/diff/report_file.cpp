@@ -2,73 +2,74 @@
 
 #include <charconv>
 #include <limits>
-#include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "formats/document/json_parse.hpp"
+#include "formats/document/json_reader.hpp"
 #include "models/report_schema.hpp"
 
 namespace pipesim::formats {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using models::kReportSchema;
 using models::RunEndFigures;
 
 // An unexpected value in a report. Only this file throws and catches it.
-class NoReport : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+struct NoReport {
+  NoReport(const YamlValue& value, std::string says)
+      : place(value.place()), message(std::move(says)) {}
+
+  models::Place place;
+  std::string message;
 };
 
 constexpr JsonKind kReportKind = {"a report", models::Code::kOwnFile,
                                   "reports are what 'pipesim run --json' writes"};
 
-const Json& value(const Json& json, const char* key) {
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  if (!json.is_object() || found == json.end()) {
-    throw NoReport(fmt::format("this report has no '{}'", key));
-  }
+YamlValue value(const YamlValue& map, const char* key) {
+  const auto found = map.find(key);
+  if (!found) throw NoReport(map, fmt::format("this report has no '{}'", key));
   return *found;
 }
 
-std::string text(const Json& json, const char* key) {
-  const Json& found = value(json, key);
-  if (!found.is_string()) throw NoReport(fmt::format("'{}' must be a string", key));
-  return found.get<std::string>();
+std::string text(const YamlValue& map, const char* key) {
+  const YamlValue found = value(map, key);
+  if (!found.is_text()) throw NoReport(found, fmt::format("'{}' must be a string", key));
+  return std::string(found.text());
 }
 
-std::uint64_t natural(const Json& json, const char* key,
+std::uint64_t natural(const YamlValue& map, const char* key,
                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
-  const Json& found = value(json, key);
-  if (!found.is_number_unsigned() || found.get<std::uint64_t>() > most) {
-    throw NoReport(fmt::format("'{}' must be an integer from 0 to {}", key, most));
+  const YamlValue found = value(map, key);
+  const auto number = found.integer<std::uint64_t>();
+  if (!number || *number > most) {
+    throw NoReport(found, fmt::format("'{}' must be an integer from 0 to {}", key, most));
   }
-  return found.get<std::uint64_t>();
+  return *number;
 }
 
-std::uint32_t small_number(const Json& json, const char* key) {
+std::uint32_t small_number(const YamlValue& json, const char* key) {
   return static_cast<std::uint32_t>(natural(json, key, std::numeric_limits<std::uint32_t>::max()));
 }
 
-const Json& list(const Json& json, const char* key) {
-  const Json& found = value(json, key);
-  if (!found.is_array()) throw NoReport(fmt::format("'{}' must be a list", key));
-  return found;
+std::vector<YamlValue> list(const YamlValue& map, const char* key) {
+  const YamlValue found = value(map, key);
+  if (!found.is_list()) throw NoReport(found, fmt::format("'{}' must be a list", key));
+  return found.items();
 }
 
-std::string party(const Json& json) {
-  if (json.contains("outside")) return "the outside";
+std::string party(const YamlValue& json) {
+  if (json.find("outside")) return "the outside";
   std::string rank = fmt::format("rank {}", small_number(json, "rank"));
-  if (!json.contains("op")) return rank;
+  if (!json.find("op")) return rank;
   return fmt::format("{} {}#{}", rank, text(json, "op"), small_number(json, "act"));
 }
 
-RunEndFigures figures(const Json& json) {
+RunEndFigures figures(const YamlValue& json) {
   if (natural(json, "schema") != kReportSchema) {
-    throw NoReport(fmt::format("this pipesim reads reports of schema {}, found {}", kReportSchema,
+    throw NoReport(value(json, "schema"),
+                   fmt::format("this pipesim reads reports of schema {}, found {}", kReportSchema,
                                natural(json, "schema")));
   }
   RunEndFigures result;
@@ -80,14 +81,14 @@ RunEndFigures figures(const Json& json) {
   const char* end = digits.data() + digits.size();
   const auto [stop, problem] = std::from_chars(digits.data(), end, result.fingerprint, 16);
   if (problem != std::errc() || stop != end) {
-    throw NoReport("a fingerprint has 16 hexadecimal digits");
+    throw NoReport(value(json, "fingerprint"), "a fingerprint has 16 hexadecimal digits");
   }
   result.ops_done = natural(value(json, "acts"), "done");
   result.ops_expected = natural(value(json, "acts"), "expected");
-  for (const Json& wait : list(json, "cycle")) result.cycle.push_back(party(wait));
-  for (const Json& root : list(json, "roots")) result.roots.push_back(party(root));
-  for (const Json& rank : list(json, "ranks")) {
-    for (const Json& actor : list(rank, "actors")) {
+  for (const YamlValue& wait : list(json, "cycle")) result.cycle.push_back(party(wait));
+  for (const YamlValue& root : list(json, "roots")) result.roots.push_back(party(root));
+  for (const YamlValue& rank : list(json, "ranks")) {
+    for (const YamlValue& actor : list(rank, "actors")) {
       result.counts.push_back({small_number(rank, "rank"), text(actor, "name"),
                                small_number(actor, "done"), small_number(actor, "expected")});
     }
@@ -111,12 +112,13 @@ std::optional<RunEndFigures> read_report(const std::string& text,
                       fmt::format("a report can have at most {} MiB", kMaxReportBytes >> 20));
     return std::nullopt;
   }
-  const std::optional<Json> json = parse_json<Json>(text, kReportKind, diagnostics);
-  if (!json) return std::nullopt;
+  const std::optional<YamlDocument> document = read_json(text, kReportKind, diagnostics);
+  if (!document) return std::nullopt;
   try {
-    return figures(*json);
+    return figures(document->root());
   } catch (const NoReport& problem) {
-    diagnostics.error({}, kReportKind.code, problem.what()).notes.emplace_back(kReportKind.hint);
+    diagnostics.error(problem.place, kReportKind.code, problem.message)
+        .notes.emplace_back(kReportKind.hint);
     return std::nullopt;
   }
 }

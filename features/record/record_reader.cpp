@@ -12,10 +12,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "formats/document/json_parse.hpp"
-#include "formats/document/json_text.hpp"
+#include "formats/document/json_reader.hpp"
 #include "models/graph/whole_number.hpp"
 
 namespace pipesim::formats {
@@ -29,7 +27,6 @@ using models::RankRecord;
 using models::Record;
 using models::RecordEnd;
 using models::RecordEntry;
-using RecordJson = nlohmann::ordered_json;
 using EntryKind = RecordEntry::Kind;
 
 constexpr std::int64_t kMaxRecordRanks = 1 << 16;
@@ -68,70 +65,73 @@ class TextTable {
 // read.
 class Fields {
  public:
-  explicit Fields(const RecordJson& object) : object_(object) {
-    known_.push_back(object.begin().key());
+  explicit Fields(const YamlValue& object) : object_(object) {
+    known_.emplace_back(object.items().front().text());
   }
 
-  std::string head() const { return object_.begin().key(); }
+  const std::string& head() const { return known_.front(); }
 
-  bool has(const char* key) {
+  bool has(const char* key) { return find(key).has_value(); }
+
+  std::optional<YamlValue> find(const char* key) {
     known_.emplace_back(key);
-    return object_.contains(key);
+    return object_.find(key);
   }
 
   std::string text(const char* key, std::optional<std::string> otherwise = std::string()) {
-    if (!has(key)) return required(key, std::move(otherwise));
-    const RecordJson& value = object_[key];
-    if (!value.is_string()) must_be(key, "a string");
-    return models::printable(value.get_ref<const std::string&>());
+    const auto value = find(key);
+    if (!value) return required(key, std::move(otherwise));
+    if (!value->is_text()) must_be(key, "a string");
+    return models::printable(value->text());
   }
 
   std::int64_t integer(const char* key, std::int64_t min, std::int64_t max,
                        std::optional<std::int64_t> otherwise) {
-    if (!has(key)) return required(key, otherwise);
-    return integer_of(object_[key], key, min, max);
+    const auto value = find(key);
+    return value ? integer_of(*value, key, min, max) : required(key, otherwise);
   }
 
   bool truth(const char* key) {
-    if (!has(key)) return false;
-    const RecordJson& value = object_[key];
-    if (!value.is_boolean()) must_be(key, "true or false");
-    return value.get<bool>();
+    const auto value = find(key);
+    if (!value) return false;
+    const std::optional<bool> found = value->truth();
+    if (!found) must_be(key, "true or false");
+    return *found;
   }
 
   // Reads a number or a list of numbers.
   std::vector<std::int64_t> integers(const char* key, std::int64_t max) {
-    if (!has(key)) return required(key, std::optional<std::vector<std::int64_t>>());
-    const RecordJson& value = object_[key];
-    if (!value.is_array()) return {integer_of(value, key, 0, max)};
+    const auto value = find(key);
+    if (!value) return required(key, std::optional<std::vector<std::int64_t>>());
+    if (!value->is_list()) return {integer_of(*value, key, 0, max)};
     std::vector<std::int64_t> result;
-    for (const RecordJson& item : value) result.push_back(integer_of(item, key, 0, max));
+    value->for_each_item(
+        [&](const YamlValue& item) { result.push_back(integer_of(item, key, 0, max)); });
     return result;
   }
 
   // Reads a text or a list of texts.
   std::vector<std::string> texts(const char* key) {
-    if (!has(key)) return required(key, std::optional<std::vector<std::string>>());
+    const auto value = find(key);
+    if (!value) return required(key, std::optional<std::vector<std::string>>());
     std::vector<std::string> result;
-    for (const RecordJson& item :
-         object_[key].is_array() ? object_[key] : RecordJson{object_[key]}) {
-      if (!item.is_string()) must_be(key, "a list of strings");
-      result.push_back(models::printable(item.get_ref<const std::string&>()));
+    for (const YamlValue& item : value->is_list() ? value->items() : std::vector{*value}) {
+      if (!item.is_text()) must_be(key, "a list of strings");
+      result.push_back(models::printable(item.text()));
     }
     return result;
   }
 
-  const RecordJson& value(const char* key) { return object_[key]; }
-
   void finish() const {
-    for (const auto& item : object_.items()) {
-      if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
-      const std::string nearest = models::nearest_name(item.key(), known_);
-      throw BadLine(fmt::format("unknown key '{}'", models::printable(item.key())),
+    object_.for_each_entry([&](const YamlValue::Entry& entry) {
+      const std::string_view key = entry.key.text();
+      if (std::find(known_.begin(), known_.end(), key) != known_.end()) return;
+      const std::string nearest = models::nearest_name(key, known_);
+      throw BadLine(fmt::format("unknown key '{}'", models::printable(key)),
                     nearest.empty() ? "a newer pipesim may know it"
                                     : fmt::format("did you mean '{}'?", nearest),
-                    item.key());
-    }
+                    std::string(key));
+    });
   }
 
   [[noreturn]] void must_be(const std::string& key, const std::string& expected) const {
@@ -145,42 +145,37 @@ class Fields {
     throw BadLine(fmt::format("'{}' is missing", key), "", head());
   }
 
-  std::int64_t integer_of(const RecordJson& value, const char* key, std::int64_t min,
+  std::int64_t integer_of(const YamlValue& value, const char* key, std::int64_t min,
                           std::int64_t max) const {
-    const bool fits = value.is_number_integer() &&
-                      (!value.is_number_unsigned() ||
-                       value.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxInteger));
-    const std::int64_t found = fits ? value.get<std::int64_t>() : 0;
-    if (!fits || found < min || found > max) {
+    const auto found = value.integer<std::int64_t>();
+    if (!found || *found < min || *found > max) {
       must_be(key, fmt::format("an integer from {} to {}", min, max));
     }
-    return found;
+    return *found;
   }
 
-  const RecordJson& object_;
+  YamlValue object_;
   std::vector<std::string> known_;
 };
 
 // Parses `text`, which begins at `place`. Returns nullopt, with an error, if the text is not an
 // object.
-std::optional<RecordJson> parse_object(std::string_view text, const char* name, Place place,
-                                       Diagnostics& diagnostics) {
-  const JsonKind kind = {name, models::Code::kRecordLine, nullptr};
-  std::optional<RecordJson> object = parse_json<RecordJson>(text, kind, diagnostics, place);
-  if (!object || (object->is_object() && !object->empty())) return object;
+std::optional<YamlDocument> parse_object(std::string_view text, const char* name, Place place,
+                                         Diagnostics& diagnostics) {
+  const JsonKind kind = {name, models::Code::kRecordLine};
+  std::optional<YamlDocument> document = read_json(text, kind, diagnostics, place);
+  if (!document || (document->root().is_map() && document->root().size() > 0)) return document;
   diagnostics.error(place, kind.code, "expected a JSON object with at least one key");
   return std::nullopt;
 }
 
-// Returns the place of `key` in the object that begins at `place`.
-Place place_of_key(std::string_view text, const std::string& key, Place place) {
-  const std::size_t at = text.find('"' + key + '"');
-  return at == std::string_view::npos ? place : place_of_byte(text, at, place);
-}
-
-void report(const BadLine& bad, std::string_view text, Place place, Diagnostics& diagnostics) {
-  models::Diagnostic& error =
-      diagnostics.error(place_of_key(text, bad.key, place), models::Code::kRecordLine, bad.message);
+// Reports a mistake at its key in the line that begins at `place`.
+void report(const BadLine& bad, const YamlValue& line, Place place, Diagnostics& diagnostics) {
+  line.for_each_entry([&](const YamlValue::Entry& entry) {
+    const Place key = entry.key.place();
+    if (entry.key.text() == bad.key) place = {key.line, key.column, place.file};
+  });
+  models::Diagnostic& error = diagnostics.error(place, models::Code::kRecordLine, bad.message);
   if (!bad.help.empty()) error.notes.push_back(bad.help);
 }
 
@@ -263,7 +258,7 @@ class RankReader {
   void read_end(Fields& fields);
   void read_group_entry(Fields& fields, RecordEntry& entry);
   void read_call(Fields& fields, RecordEntry& entry);
-  void read_after(Fields& fields, RecordEntry& entry);
+  void read_after(const YamlValue& after, const Fields& fields, RecordEntry& entry);
   void read_data(Fields& fields, RecordEntry& entry);
   void read_splits(Fields& fields, RecordEntry& entry);
   void read_wait(Fields& fields, RecordEntry& entry);
@@ -335,10 +330,10 @@ RankRecord RankReader::run(const std::string& text) {
 
 void RankReader::read_line(std::string_view text) {
   const Place place{line_, 1, file_};
-  const std::optional<RecordJson> object =
+  const std::optional<YamlDocument> document =
       parse_object(text, "a line of a record", place, diagnostics_);
-  if (!object) return;
-  Fields fields(*object);
+  if (!document) return;
+  Fields fields(document->root());
   try {
     const std::string head = fields.head();
     if (!has_header_) {
@@ -354,7 +349,7 @@ void RankReader::read_line(std::string_view text) {
     }
     fields.finish();
   } catch (const BadLine& bad) {
-    report(bad, text, place, diagnostics_);
+    report(bad, document->root(), place, diagnostics_);
   }
 }
 
@@ -551,7 +546,7 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
     refuse_other(entry.peer, "root");
   }
   if (fields.has("to") || fields.has("from")) read_splits(fields, entry);
-  if (fields.has("after")) read_after(fields, entry);
+  if (const auto after = fields.find("after")) read_after(*after, fields, entry);
   entry.work = fields.integer("w", 0, kMaxInteger, -1);
   if (entry.work >= 0 && !works_.insert(entry.work).second) {
     throw BadLine(fmt::format("work {} is there twice", entry.work), "", "w");
@@ -564,18 +559,15 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
 }
 
 // Reads how many calls of other threads precede this call.
-void RankReader::read_after(Fields& fields, RecordEntry& entry) {
-  const RecordJson& after = fields.value("after");
-  if (!after.is_object()) fields.must_be("after", "a map of threads and numbers of calls");
-  for (const auto& item : after.items()) {
-    const bool is_number =
-        item.value().is_number_unsigned() &&
-        item.value().get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxInteger);
-    if (!is_number) fields.must_be("after", "a map of threads and numbers of calls");
-    const std::string thread = models::printable(item.key());
-    entry.after.emplace_back(thread.empty() ? kNotSaid : job_.text(thread),
-                             item.value().get<std::int64_t>());
-  }
+void RankReader::read_after(const YamlValue& after, const Fields& fields, RecordEntry& entry) {
+  constexpr const char* kExpected = "a map of threads and numbers of calls";
+  if (!after.is_map()) fields.must_be("after", kExpected);
+  after.for_each_entry([&](const YamlValue::Entry& thread) {
+    const auto calls = thread.value.integer<std::int64_t>();
+    if (!calls || *calls < 0 || *calls > kMaxInteger) fields.must_be("after", kExpected);
+    const std::string name = models::printable(thread.key.text());
+    entry.after.emplace_back(name.empty() ? kNotSaid : job_.text(name), *calls);
+  });
 }
 
 void RankReader::read_data(Fields& fields, RecordEntry& entry) {
@@ -657,14 +649,11 @@ bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
 // The job
 
 // Reads the recording settings that messages mention; ignores all other settings.
-void read_settings(const RecordJson& settings, Record& record) {
-  if (!settings.is_object()) return;
+void read_settings(const YamlValue& settings, Record& record) {
   const auto number = [&](const char* key) {
     const auto found = settings.find(key);
-    return found != settings.end() && found->is_number_unsigned() &&
-                   found->get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxInteger)
-               ? found->get<std::int64_t>()
-               : 0;
+    const auto value = found ? found->integer<std::int64_t>() : std::nullopt;
+    return value >= 0 && value <= kMaxInteger ? *value : 0;
   };
   record.limit = number("limit");
   record.steps = number("steps");
@@ -674,9 +663,10 @@ void read_settings(const RecordJson& settings, Record& record) {
 // Reads the fields of record.json. Returns the number of ranks, or 0 after mistakes.
 std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diagnostics) {
   const Place place{1, 1, 0};
-  const std::optional<RecordJson> object = parse_object(file.text, "a record", place, diagnostics);
-  if (!object) return 0;
-  Fields fields(*object);
+  const std::optional<YamlDocument> document =
+      parse_object(file.text, "a record", place, diagnostics);
+  if (!document) return 0;
+  Fields fields(document->root());
   try {
     check_version(fields);
     const auto world = fields.integer("world", 1, kMaxRecordRanks, std::nullopt);
@@ -694,11 +684,11 @@ std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diag
     record.device_is_cuda = device == "cuda";
     record.torch = fields.text("torch");
     for (const char* key : {"python", "ends"}) fields.has(key);
-    if (fields.has("settings")) read_settings(fields.value("settings"), record);
+    if (const auto settings = fields.find("settings")) read_settings(*settings, record);
     fields.finish();
     return static_cast<std::uint32_t>(world);
   } catch (const BadLine& bad) {
-    report(bad, file.text, place, diagnostics);
+    report(bad, document->root(), place, diagnostics);
     return 0;
   }
 }

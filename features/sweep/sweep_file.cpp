@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "formats/document/json_parse.hpp"
+#include "formats/document/json_reader.hpp"
 #include "models/result/expectation.hpp"
 
 namespace pipesim::formats {
@@ -51,65 +50,88 @@ bool has_its_checksum(std::string_view line) {
   return line.substr(object.size()) == checksum(object);
 }
 
+// Exception for a line with a missing or wrong value, caught in this file.
+struct BadLine {};
+
+template <typename T>
+T required(std::optional<T> found) {
+  if (!found) throw BadLine();
+  return *std::move(found);
+}
+
+YamlValue value(const YamlValue& map, const char* key) { return required(map.find(key)); }
+
+std::string text(const YamlValue& value) {
+  if (!value.is_text()) throw BadLine();
+  return std::string(value.text());
+}
+std::string text(const YamlValue& map, const char* key) { return text(value(map, key)); }
+
+std::vector<YamlValue> list(const YamlValue& map, const char* key) {
+  const YamlValue found = value(map, key);
+  if (!found.is_list()) throw BadLine();
+  return found.items();
+}
+
+// Returns the two items of a list.
+std::pair<YamlValue, YamlValue> pair(const YamlValue& list) {
+  if (!list.is_list() || list.size() < 2) throw BadLine();
+  const std::vector<YamlValue> items = list.items();
+  return {items[0], items[1]};
+}
+
+template <typename Number>
+Number whole(const YamlValue& value) {
+  return required(value.integer<Number>());
+}
+
 std::uint64_t from_hex(const std::string& text) {
   std::uint64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, value, 16);
-  if (problem != std::errc() || stop != end || text.size() != 16)
-    throw std::invalid_argument("hex");
+  if (problem != std::errc() || stop != end || text.size() != 16) throw BadLine();
   return value;
 }
 
-// Returns the integer `json`; throws if it is no integer or does not fit into Number. The library
-// would convert any number, and converting 1e30 is undefined behavior.
-template <typename Number>
-Number whole(const Json& json) {
-  if (!json.is_number_integer()) throw std::invalid_argument("number");
-  const auto checked = [](auto value) {
-    if (!std::in_range<Number>(value)) throw std::invalid_argument("number");
-    return static_cast<Number>(value);
-  };
-  return json.is_number_unsigned() ? checked(json.get<std::uint64_t>())
-                                   : checked(json.get<std::int64_t>());
-}
-
-SweepHead head_of(const Json& json) {
+SweepHead head_of(const YamlValue& line) {
   SweepHead head;
-  head.made_by = json.at("made_by").get<std::string>();
-  head.path = json.at("path").get<std::string>();
-  head.name = json.at("name").get<std::string>();
-  head.scenario = from_hex(json.at("scenario").get<std::string>());
-  for (const Json& setting : json.at("settings")) {
-    head.settings.emplace_back(setting.at(0).get<std::string>(), setting.at(1).get<std::string>());
+  head.made_by = text(line, "made_by");
+  head.path = text(line, "path");
+  head.name = text(line, "name");
+  head.scenario = from_hex(text(line, "scenario"));
+  for (const YamlValue& setting : list(line, "settings")) {
+    const auto [name, given] = pair(setting);
+    head.settings.emplace_back(text(name), text(given));
   }
-  for (const Json& variable : json.at("variables")) {
-    head.grid.variables.push_back({variable.at("name").get<std::string>(),
-                                   variable.at("values").get<std::vector<std::string>>()});
+  for (const YamlValue& variable : list(line, "variables")) {
+    models::SweptVariable& swept = head.grid.variables.emplace_back();
+    swept.name = text(variable, "name");
+    for (const YamlValue& item : list(variable, "values")) swept.values.push_back(text(item));
   }
-  head.grid.jitter = json.at("jitter").get<std::string>();
-  head.grid.seeds = whole<std::uint64_t>(json.at("seeds"));
-  head.grid.first_seed = whole<std::uint64_t>(json.at("first_seed"));
-  head.shard.index = whole<std::uint32_t>(json.at("shard").at(0));
-  head.shard.count = whole<std::uint32_t>(json.at("shard").at(1));
+  head.grid.jitter = text(line, "jitter");
+  head.grid.seeds = whole<std::uint64_t>(value(line, "seeds"));
+  head.grid.first_seed = whole<std::uint64_t>(value(line, "first_seed"));
+  const auto [index, count] = pair(value(line, "shard"));
+  head.shard.index = whole<std::uint32_t>(index);
+  head.shard.count = whole<std::uint32_t>(count);
   if (head.shard.index == 0 || head.shard.index > head.shard.count ||
       head.shard.count > kMaxShards) {
-    throw std::invalid_argument("shard");
+    throw BadLine();
   }
   return head;
 }
 
-std::pair<std::uint64_t, CaseResult> case_of(const Json& json) {
+std::pair<std::uint64_t, CaseResult> case_of(const YamlValue& line) {
   CaseResult result;
-  const auto verdict = models::find_verdict(json.at("verdict").get<std::string>());
-  if (!verdict) throw std::invalid_argument("verdict");
-  result.verdict = *verdict;
-  result.time_ns = whole<std::int64_t>(json.at("time_ns"));
-  result.ops_done = whole<std::uint64_t>(json.at("acts").at(0));
-  result.ops_expected = whole<std::uint64_t>(json.at("acts").at(1));
-  result.fingerprint = from_hex(json.at("fingerprint").get<std::string>());
-  if (json.contains("peak_bytes")) result.peak_bytes = whole<std::int64_t>(json["peak_bytes"]);
-  if (json.contains("why")) result.why = json["why"].get<std::string>();
-  return {whole<std::uint64_t>(json.at("case")), result};
+  result.verdict = required(models::find_verdict(text(line, "verdict")));
+  result.time_ns = whole<std::int64_t>(value(line, "time_ns"));
+  const auto [done, expected] = pair(value(line, "acts"));
+  result.ops_done = whole<std::uint64_t>(done);
+  result.ops_expected = whole<std::uint64_t>(expected);
+  result.fingerprint = from_hex(text(line, "fingerprint"));
+  if (const auto peak = line.find("peak_bytes")) result.peak_bytes = whole<std::int64_t>(*peak);
+  if (const auto why = line.find("why")) result.why = text(*why);
+  return {whole<std::uint64_t>(value(line, "case")), result};
 }
 
 class SweepReader {
@@ -147,17 +169,19 @@ class SweepReader {
     const bool is_head = number == 1;
     // Checks the checksum of the head last: a file of another kind or schema is not a damaged file.
     if (!is_head && !has_its_checksum(line)) return refuse_damaged(number);
-    const std::optional<Json> json = parse_json<Json>(line, kSweepKind, diagnostics_, {number, 1});
-    if (!json) return false;
-    if (is_head && !check_schema(*json)) return false;
+    const std::optional<YamlDocument> document =
+        read_json(line, kSweepKind, diagnostics_, {number, 1});
+    if (!document) return false;
+    const YamlValue root = document->root();
+    if (is_head && !check_schema(root)) return false;
     if (is_head && !has_its_checksum(line)) return refuse_damaged(number);
     try {
       if (is_head) {
-        file_.head = head_of(*json);
+        file_.head = head_of(root);
       } else {
-        file_.cases.push_back(case_of(*json));
+        file_.cases.push_back(case_of(root));
       }
-    } catch (const std::exception&) {  // thrown by the library or by whole()
+    } catch (const BadLine&) {
       return refuse(
           number, models::Code::kOwnFile,
           is_head ? "this line does not describe a sweep" : "this line is not a run of a sweep");
@@ -165,14 +189,15 @@ class SweepReader {
     return true;
   }
 
-  bool check_schema(const Json& head) {
-    if (!head.is_object() || !head.contains("pipesim_sweep")) {
+  bool check_schema(const YamlValue& head) {
+    const auto schema = head.find("pipesim_sweep");
+    if (!schema) {
       return refuse(1, models::Code::kOwnFile, "not a sweep file: it has no 'pipesim_sweep'");
     }
-    if (head["pipesim_sweep"] == kSweepSchema) return true;
+    if (schema->integer<int>() == kSweepSchema) return true;
     return refuse(1, models::Code::kSchema,
                   fmt::format("this pipesim reads sweeps of schema {}, found {}", kSweepSchema,
-                              head["pipesim_sweep"].dump()));
+                              schema->is_scalar() ? schema->text() : schema->described()));
   }
 
   bool refuse_damaged(std::uint32_t number) {

@@ -1,16 +1,23 @@
 // Appends values to a document, in the order in which a parser reads them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "formats/document/json_text.hpp"
 #include "formats/document/yaml_document.hpp"
 
 namespace pipesim::formats {
+
+/// Limit on nested lists and maps, far above real files.
+inline constexpr std::size_t kMaxDocumentDepth = 100;
+
+inline std::string too_deep_text() {
+  return "nested more than " + std::to_string(kMaxDocumentDepth) + " deep";
+}
 
 class DocumentBuilder {
  public:
@@ -45,7 +52,7 @@ class DocumentBuilder {
   }
 
   std::uint32_t open(YamlValue::Kind kind, models::Place place) {
-    if (open_.size() >= kMaxJsonDepth) {
+    if (open_.size() >= kMaxDocumentDepth) {
       throw Stop{place, models::Code::kLimit, too_deep_text()};
     }
     const std::uint32_t index = add(kind, place);
@@ -71,10 +78,10 @@ class DocumentBuilder {
     return begin;
   }
 
-  /// Stores the whole text of the document or a patch, and returns its offset. The document's own
-  /// text is not copied.
+  /// Stores a whole text, and returns its offset. The first text of a document is not copied; it
+  /// must outlive the document.
   std::size_t use(std::string_view text) {
-    if (file_ != 0) return add_text(text);
+    if (!document_.nodes_.empty()) return add_text(text);
     document_.source_ = text;
     return 0;
   }

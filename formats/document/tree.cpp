@@ -105,12 +105,7 @@ std::optional<YamlNode> differences(const YamlValue& before, const YamlValue& af
 
 }  // namespace
 
-std::optional<YamlValue> child(const YamlValue& map, std::string_view key) {
-  for (const YamlValue::Entry& entry : map.entries()) {
-    if (entry.key.is_scalar() && entry.key.text() == key) return entry.value;
-  }
-  return std::nullopt;
-}
+std::optional<YamlValue> child(const YamlValue& map, std::string_view key) { return map.find(key); }
 
 std::optional<YamlValue> at(YamlValue value, const Path& path) {
   for (const std::string& key : path) {

@@ -12,7 +12,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "formats/document/document_builder.hpp"
-#include "formats/document/json_values.hpp"
+#include "formats/document/json_reader.hpp"
 #include "formats/document/settings.hpp"
 #include "models/characters.hpp"
 
@@ -339,6 +339,14 @@ void YamlDocument::release(const YamlValue::Entry& entry) {
   const std::uint32_t end = behind(entry.value.index_);
   nodes_.release(released_, released_end_, end);
   released_end_ = end;
+}
+
+std::optional<YamlValue> YamlValue::find(std::string_view key) const {
+  std::optional<YamlValue> found;
+  for_each_entry([&](const Entry& entry) {
+    if (entry.key.is_scalar() && entry.key.text() == key) found = entry.value;
+  });
+  return found;
 }
 
 std::vector<YamlValue> YamlValue::items() const {

@@ -1,20 +1,21 @@
-// A YAML document as a flat array of nodes with their places.
+// A document as a flat array of nodes with their places. All text formats of maps and lists are
+// read as such a document: YAML, JSON and pickles.
 //
-// The document is built from yaml-cpp's events instead of its node graph, and needs a tenth of the
-// memory. Unlike the node graph, the document keeps the style of each scalar (a quoted "4" is not a
-// number), and repeated keys.
+// YAML documents are built from yaml-cpp's events instead of its node graph, and need a tenth of
+// the memory. Unlike the node graph, a document keeps the style of each scalar (a quoted "4" is not
+// a number), and repeated keys.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/graph/whole_number.hpp"
 
 namespace pipesim::formats {
 
@@ -42,6 +43,26 @@ class YamlValue {
 
   /// Whether the scalar was written in quotes.
   bool quoted() const;
+  bool is_text() const { return is_scalar() && quoted(); }
+
+  /// Returns the integer that is written without quotes; nullopt for other values, and if the
+  /// integer does not fit.
+  template <typename Integer>
+  std::optional<Integer> integer() const {
+    if (!is_scalar() || quoted()) return std::nullopt;
+    return models::whole_number<Integer>(text());
+  }
+
+  /// Returns the value of `true` or `false`; nullopt for other values.
+  std::optional<bool> truth() const {
+    const bool is_true = text() == "true";
+    if (quoted() || (!is_true && text() != "false")) return std::nullopt;
+    return is_true;
+  }
+
+  /// Returns the value of a key of a map, the last one if the key is repeated. Returns nullopt if
+  /// there is none, or for other kinds.
+  std::optional<YamlValue> find(std::string_view key) const;
 
   /// Returns the items of a list, or the keys and values of a map in turn; empty for other kinds.
   std::vector<YamlValue> items() const;
@@ -60,6 +81,9 @@ class YamlValue {
   /// Calls `visit(entry)` for each of entries().
   template <typename Visit>
   void for_each_entry(Visit visit) const;
+
+  /// Returns the number of the value in its document; aliases have the number of their target.
+  std::uint32_t number() const;
 
   /// Returns "a list", "a map", "nothing" or the scalar in quotes, for messages.
   std::string described() const;
@@ -85,6 +109,9 @@ class YamlDocument {
                                            models::Diagnostics& diagnostics);
 
   YamlValue root() const { return {this, root_}; }
+
+  /// Returns a number above YamlValue::number() of all values.
+  std::size_t size() const { return nodes_.size(); }
 
   /// Adds the single document of another text and returns its root; root() does not change. The
   /// places in that document have file number `file`, at most kMaxFiles. Returns nullopt in the
@@ -126,26 +153,27 @@ class YamlDocument {
     const Node& operator[](std::size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
 
     void push_back(const Node& node) {
-      if (size_ == blocks_.size() * kBlock) {
-        blocks_.push_back(std::make_unique_for_overwrite<Node[]>(kBlock));
-      }
-      (*this)[size_++] = node;
+      if (size_ % kBlock == 0) blocks_.emplace_back().reserve(kBlock);
+      blocks_.back().push_back(node);
+      ++size_;
     }
     // Frees the blocks that contain only nodes of [first, end). Nodes before `released` are already
     // released.
     void release(std::size_t first, std::size_t released, std::size_t end) {
       std::size_t block = std::max((first + kBlock - 1) / kBlock, released / kBlock);
-      for (; block < end / kBlock; ++block) blocks_[block].reset();
+      for (; block < end / kBlock; ++block) std::vector<Node>().swap(blocks_[block]);
     }
     void shrink(std::size_t size) {
       size_ = size;
       blocks_.resize((size + kBlock - 1) / kBlock);
+      if (size % kBlock != 0)
+        blocks_.back().erase(blocks_.back().begin() + size % kBlock, blocks_.back().end());
     }
 
    private:
     static constexpr std::size_t kBlock = 1024;
 
-    std::vector<std::unique_ptr<Node[]>> blocks_;
+    std::vector<std::vector<Node>> blocks_;
     std::size_t size_ = 0;
   };
 
@@ -201,6 +229,8 @@ class YamlDocument {
 inline YamlValue::Kind YamlValue::kind() const {
   return document_->kind(document_->resolved(index_));
 }
+
+inline std::uint32_t YamlValue::number() const { return document_->resolved(index_); }
 
 inline models::Place YamlValue::place() const { return document_->nodes_[index_].place.place(); }
 

@@ -9,12 +9,11 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "formats/document/json_parse.hpp"
+#include "formats/document/json_reader.hpp"
 
 namespace pipesim::formats {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using models::Diagnostics;
 
 // Version of order files, incremented when a key changes its meaning or is removed; new keys need
@@ -30,41 +29,41 @@ constexpr JsonKind kOrderKind = {"an order file", models::Code::kOwnFile,
 constexpr std::array kEvents = {"op ends",   "collective ends", "round ends", "pair ends",
                                 "call ends", "thread goes on",  "op starts",  "source taken"};
 
-std::optional<sim::Event> event_of(const Json& step) {
-  if (!step.is_object() || !step.contains("event") || !step.contains("id")) return std::nullopt;
-  const Json& name = step["event"];
-  const Json& id = step["id"];
-  if (!name.is_string() || !id.is_number_unsigned()) return std::nullopt;
-  const auto* const kind =
-      std::find(kEvents.begin(), kEvents.end(), name.get_ref<const std::string&>());
-  if (kind == kEvents.end() ||
-      id.get<std::uint64_t>() >= std::numeric_limits<std::uint32_t>::max()) {
+std::optional<sim::Event> event_of(const YamlValue& step) {
+  const auto name = step.find("event");
+  const auto id = step.find("id");
+  if (!name || !name->is_text() || !id) return std::nullopt;
+  const auto* const kind = std::find(kEvents.begin(), kEvents.end(), name->text());
+  const auto target = id->integer<std::uint32_t>();
+  if (kind == kEvents.end() || !target || target == std::numeric_limits<std::uint32_t>::max()) {
     return std::nullopt;
   }
-  return sim::Event{static_cast<sim::EventKind>(kind - kEvents.begin()), id.get<std::uint32_t>()};
+  return sim::Event{static_cast<sim::EventKind>(kind - kEvents.begin()), *target};
 }
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+std::string text_of(const YamlValue& map, const char* key) {
+  const auto found = map.find(key);
+  return found && found->is_text() ? std::string(found->text()) : std::string();
 }
 
 // Reads the order's assumptions about devices. Returns false if the assumptions are invalid.
-bool read_reading(const Json& json, sim::DeviceReading& reading) {
-  reading.serial_collectives = text_of(json, "collectives") == "one at a time";
-  reading.shared_launches = text_of(json, "launch_queues") == "of devices";
-  const auto queues = json.find("hardware_queues");
-  if (queues == json.end()) return true;
-  if (!queues->is_array()) return false;
-  for (const Json& queue : *queues) {
-    if (!queue.is_number_unsigned() || queue.get<std::uint64_t>() > kMaxQueue) return false;
-    reading.queues.push_back(queue.get<std::uint32_t>());
-  }
-  return true;
+bool read_reading(const YamlValue& root, sim::DeviceReading& reading) {
+  reading.serial_collectives = text_of(root, "collectives") == "one at a time";
+  reading.shared_launches = text_of(root, "launch_queues") == "of devices";
+  const auto queues = root.find("hardware_queues");
+  if (!queues) return true;
+  bool valid = queues->is_list();
+  queues->for_each_item([&](const YamlValue& queue) {
+    const auto number = queue.integer<std::uint32_t>();
+    valid = valid && number && *number <= kMaxQueue;
+    reading.queues.push_back(number.value_or(0));
+  });
+  return valid;
 }
 
 // Quotes a name from a file, which can contain any bytes.
 std::string quoted(const std::string& text) {
+  using Json = nlohmann::json;
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -106,40 +105,43 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
     return refuse({}, models::Code::kLimit,
                   fmt::format("an order file can have at most {} MiB", kMaxOrderBytes >> 20));
   }
-  const std::optional<Json> parsed = parse_json<Json>(text, kOrderKind, diagnostics);
-  if (!parsed) return std::nullopt;
-  const Json& json = *parsed;
-  if (!json.is_object() || !json.contains("pipesim_order")) {
+  const std::optional<YamlDocument> document = read_json(text, kOrderKind, diagnostics);
+  if (!document) return std::nullopt;
+  const YamlValue root = document->root();
+  const auto schema = root.find("pipesim_order");
+  if (!schema) {
     return refuse({1, 1}, models::Code::kOwnFile, "not an order file: it has no 'pipesim_order'");
   }
-  if (json["pipesim_order"] != kOrderSchema) {
-    return refuse({1, 1}, models::Code::kSchema,
+  if (schema->integer<int>() != kOrderSchema) {
+    return refuse(schema->place(), models::Code::kSchema,
                   fmt::format("this pipesim reads order files of schema {}, found {}", kOrderSchema,
-                              json["pipesim_order"].dump()));
+                              schema->is_scalar() ? schema->text() : schema->described()));
   }
-  if (!json.contains("steps") || !json["steps"].is_array()) {
+  const auto steps = root.find("steps");
+  if (!steps || !steps->is_list()) {
     return refuse({1, 1}, models::Code::kOwnFile, "this order file has no list of 'steps'");
   }
-  if (!json.contains("count") || json["count"] != json["steps"].size()) {
+  const auto count = root.find("count");
+  if (!count || count->integer<std::size_t>() != steps->size()) {
     return refuse({1, 1}, models::Code::kOwnFile,
                   "truncated order file: it has fewer steps than its 'count' says");
   }
   SavedOrder order;
-  order.scenario = text_of(json, "scenario");
-  if (json.contains("settings") && json["settings"].is_array()) {
-    for (const Json& setting : json["settings"]) {
-      if (!setting.is_object()) continue;
+  order.scenario = text_of(root, "scenario");
+  if (const auto settings = root.find("settings")) {
+    settings->for_each_item([&](const YamlValue& setting) {
+      if (!setting.is_map()) return;
       order.settings.emplace_back(text_of(setting, "name"), text_of(setting, "value"));
-    }
+    });
   }
-  if (!read_reading(json, order.reading)) {
-    return refuse({1, 1}, models::Code::kOwnFile,
+  if (!read_reading(root, order.reading)) {
+    return refuse(root.find("hardware_queues")->place(), models::Code::kOwnFile,
                   "invalid order file: 'hardware_queues' must be a list of numbers");
   }
-  for (const Json& step : json["steps"]) {
+  for (const YamlValue& step : steps->items()) {
     const std::optional<sim::Event> event = event_of(step);
     if (!event) {
-      return refuse({1, 1}, models::Code::kOwnFile,
+      return refuse(step.place(), models::Code::kOwnFile,
                     fmt::format("step {} is not a valid event", order.steps.size() + 1));
     }
     order.steps.push_back({*event, text_of(step, "what")});

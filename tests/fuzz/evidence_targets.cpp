@@ -90,9 +90,9 @@ void flight_recorder(const std::string& bytes) {
 }
 
 void pickle(const std::string& bytes) {
-  formats::PlainProblem problem;
-  const auto value = formats::read_pickle(bytes, problem);
-  require(value || problem.byte <= bytes.size(), "a problem behind the end");
+  formats::PickleProblem problem;
+  const auto document = formats::read_pickle(bytes, problem);
+  require(document || problem.byte <= bytes.size(), "a problem behind the end");
 }
 
 void nccl_log(const std::string& bytes) {

@@ -85,40 +85,43 @@ TEST_CASE("the rank of a dump is in its name", "[formats][flight_recorder_file]"
 }
 
 TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
-  CHECK(problem("") == "1:1 truncated dump: the file ends too early");
-  CHECK(problem("{\"version\":\n\"2.9\", \"ent") == "2:12 truncated dump: the file ends too early");
+  CHECK(problem("") == "1:1 truncated Flight Recorder dump: it ends too early");
+  CHECK(problem("{\"version\":\n\"2.9\", \"ent") ==
+        "2:12 truncated Flight Recorder dump: it ends too early");
   CHECK(problem("{\"version\" 3}") == "1:12 not a Flight Recorder dump: invalid JSON");
   CHECK(problem("{}") == "0:0 not a Flight Recorder dump: it has no 'version'");
   CHECK(problem("[]") == "0:0 not a Flight Recorder dump: it has no 'version'");
   CHECK(problem(R"({"version":"2.9"})") ==
         "0:0 not a Flight Recorder dump: it has neither 'pg_config' nor 'entries'");
-  CHECK(problem(R"({"version":"2.9","entries":3})") == "0:0 'entries' must be a list");
-  CHECK(problem(R"({"version":"2.9","entries":[3]})") == "0:0 entry 1 must be a map");
-  CHECK(problem(entry("")) == "0:0 entry 1 has no 'process_group'");
-  CHECK(problem(entry(R"("process_group":["0","dp"])")) == "0:0 entry 1 has no 'profiling_name'");
+  CHECK(problem(R"({"version":"2.9","entries":3})") == "1:28 'entries' must be a list");
+  CHECK(problem(R"({"version":"2.9","entries":[3]})") == "1:29 entry 1 must be a map");
+  CHECK(problem(entry("")) == "1:29 entry 1 has no 'process_group'");
+  CHECK(problem(entry(R"("process_group":["0","dp"])")) == "1:29 entry 1 has no 'profiling_name'");
   const std::string named = R"("process_group":["0","dp"],"profiling_name":)";
-  CHECK(problem(entry(named + R"("nccl:send 1")")) ==
-        "0:0 'profiling_name' of entry 1 must say who sends to whom, as in 'nccl:send 1->2', found "
-        "'nccl:send 1'");
+  CHECK(
+      problem(entry(named + R"("nccl:send 1")")) ==
+      "1:74 'profiling_name' of entry 1 must say who sends to whom, as in 'nccl:send 1->2', found "
+      "'nccl:send 1'");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"lost")")) ==
-        "0:0 'state' of entry 1 must be scheduled, started or completed, found 'lost'");
+        "1:97 'state' of entry 1 must be scheduled, started or completed, found 'lost'");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","collective_seq_id":"x")")) ==
-        "0:0 'collective_seq_id' of entry 1 must be an integer");
+        "1:127 'collective_seq_id' of entry 1 must be an integer");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","record_id":-1)")) ==
-        "0:0 'record_id' of entry 1 must not be negative");
+        "1:119 'record_id' of entry 1 must not be negative");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","input_sizes":[[1,"x"]])")) ==
-        "0:0 'input_sizes' of entry 1 must be lists of integers");
+        "1:125 'input_sizes' of entry 1 must be lists of integers");
   CHECK(problem(R"({"version":"2.9","rank":-1,"entries":[]})") ==
-        "0:0 the dump has rank -1: ranks go from 0 to 1048575");
+        "1:25 the dump has rank -1: ranks go from 0 to 1048575");
   CHECK(problem(R"({"version":"2.9","pg_config":{"7":{"ranks":"[0, x]"}}})") ==
-        "0:0 'ranks' of group '7' must be integers");
+        "1:44 'ranks' of group '7' must be integers");
   CHECK(
       problem("cos\nsystem\n.") ==
       "0:0 byte 0: refused: this pickle imports or calls code, which a Flight Recorder dump never "
       "does; nothing was executed");
   CHECK(problem("\x7f"
                 "ELF") == "0:0 byte 0: invalid pickle: unknown opcode 0x7f");
-  CHECK(problem(std::string(100, '[')) == "1:101 truncated dump: the file ends too early");
+  CHECK(problem(std::string(100, '[')) ==
+        "1:101 truncated Flight Recorder dump: it ends too early");
   CHECK(problem(std::string(1'000'000, '[')) == "1:101 nested more than 100 deep");
 }
 

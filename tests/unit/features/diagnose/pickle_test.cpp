@@ -7,8 +7,7 @@
 #include "tests/support/catch.hpp"
 
 using namespace pipesim;
-using formats::PlainTree;
-using Kind = formats::PlainTree::Kind;
+using formats::YamlValue;
 
 namespace {
 
@@ -18,45 +17,35 @@ std::string bytes(const char (&text)[N]) {
   return std::string(text, N - 1);
 }
 
-// Returns the value as Python prints it, with strings unquoted.
-std::string shown(const PlainTree& tree, PlainTree::Index at) {
+// Returns the value with its strings in quotes.
+std::string shown(const YamlValue& value) {
   std::string text;
-  switch (tree.kind(at)) {
-    case Kind::kNull:
-      return "None";
-    case Kind::kTruth:
-      return tree.truth(at) ? "True" : "False";
-    case Kind::kInteger:
-      return std::to_string(tree.integer(at));
-    case Kind::kReal:
-      return std::to_string(tree.real(at));
-    case Kind::kText:
-      return std::string(tree.text(at));
-    case Kind::kList:
-      for (const auto item : tree.items(at)) text += (text.empty() ? "" : ", ") + shown(tree, item);
-      return "[" + text + "]";
-    case Kind::kMap:
-      break;
+  if (value.is_null()) return "None";
+  if (value.is_scalar()) {
+    return (value.quoted() ? "'" : "") + std::string(value.text()) + (value.quoted() ? "'" : "");
   }
-  const auto items = tree.items(at);
-  for (std::size_t i = 0; i < items.size(); i += 2) {
-    text += (text.empty() ? "" : ", ") + shown(tree, items[i]) + ": " + shown(tree, items[i + 1]);
+  if (value.is_list()) {
+    for (const YamlValue& item : value.items()) text += (text.empty() ? "" : ", ") + shown(item);
+    return "[" + text + "]";
+  }
+  for (const YamlValue::Entry& entry : value.entries()) {
+    text += (text.empty() ? "" : ", ") + shown(entry.key) + ": " + shown(entry.value);
   }
   return "{" + text + "}";
 }
 
 std::string read(const std::string& pickle) {
-  formats::PlainProblem problem;
-  const auto value = formats::read_pickle(pickle, problem);
-  if (!value) return "byte " + std::to_string(problem.byte) + ": " + problem.message;
-  return shown(value->tree, value->root);
+  formats::PickleProblem problem;
+  const auto document = formats::read_pickle(pickle, problem);
+  if (!document) return "byte " + std::to_string(problem.byte) + ": " + problem.message;
+  return shown(document->root());
 }
 
 }  // namespace
 
 TEST_CASE("plain data of every protocol is read", "[formats][pickle]") {
   // {"a": [1, -2, None, True, 2.5], "b": (3, "x")}
-  const std::string expected = "{a: [1, -2, None, True, 2.500000], b: [3, x]}";
+  const std::string expected = "{'a': [1, -2, None, true, 2.5], 'b': [3, 'x']}";
   CHECK(read("(dp0\nVa\np1\n(lp2\nI1\naI-2\naNaI01\naF2.5\nasVb\np3\n(I3\nVx\np4\ntp5\ns.") ==
         expected);
   CHECK(read(bytes("\x80\x02}q\x00(X\x01\x00\x00\x00"
@@ -80,21 +69,28 @@ TEST_CASE("numbers of all lengths", "[formats][pickle]") {
         "byte 2: this pickle has an integer of more than 64 bits");
 }
 
-TEST_CASE("what was kept is recalled, even in itself", "[formats][pickle]") {
+TEST_CASE("what was kept is recalled, but not in itself", "[formats][pickle]") {
   CHECK(read(bytes("\x80\x02]q\x00(X\x01\x00\x00\x00zq\x01h\x01"
-                   "e.")) == "[z, z]");
+                   "e.")) == "['z', 'z']");
+  // l = []; m = [l]; l.append(1); (m, l)
+  CHECK(read(bytes("]q\x00(h\x00lh\x00(K\x01"
+                   "e0h\x00\x86.")) == "[[[1]], [1]]");
   // l = []; l.append(l)
-  formats::PlainProblem problem;
-  const auto value = formats::read_pickle(bytes("\x80\x02]q\x00h\x00"
-                                                "a."),
-                                          problem);
-  REQUIRE(value);
-  CHECK(value->tree.items(value->root).front() == value->root);
+  CHECK(read(bytes("\x80\x02]q\x00h\x00"
+                   "a.")) == "byte 8: this pickle has a list or dict that contains itself");
+}
+
+TEST_CASE("a pickle nests like other documents", "[formats][pickle]") {
+  const auto nested = [](std::size_t depth) {
+    return read(std::string(depth, ']') + std::string(depth - 1, 'a') + ".");
+  };
+  CHECK(nested(100) == std::string(100, '[') + std::string(100, ']'));
+  CHECK(nested(101) == "byte 201: nested more than 100 deep");
 }
 
 TEST_CASE("texts of protocol 0 have escapes", "[formats][pickle]") {
-  CHECK(read("S'it\\'s\\x41\\n'\n.") == "it'sA\n");
-  CHECK(read("V\\u00e9\\U0001f600\n.") == "\xc3\xa9\xf0\x9f\x98\x80");
+  CHECK(read("S'it\\'s\\x41\\n'\n.") == "'it'sA\n'");
+  CHECK(read("V\\u00e9\\U0001f600\n.") == "'\xc3\xa9\xf0\x9f\x98\x80'");
 }
 
 TEST_CASE("nothing is imported, called or built", "[formats][pickle]") {
@@ -117,7 +113,7 @@ TEST_CASE("what is cut off or no pickle says where", "[formats][pickle]") {
       "\x80\x02}q\x00(X\x01\x00\x00\x00"
       "aq\x01]q\x02(K\x01K\x02"
       "eu.");
-  REQUIRE(read(whole) == "{a: [1, 2]}");
+  REQUIRE(read(whole) == "{'a': [1, 2]}");
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CHECK(read(whole.substr(0, size)).find("truncated pickle") != std::string::npos);
   }

@@ -1,5 +1,6 @@
 #include "features/diff/report_file.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -47,21 +48,28 @@ TEST_CASE("scenarios and reports are told apart", "[formats][report_file]") {
 TEST_CASE("what is no report is refused", "[formats][report_file]") {
   const std::string good = report_of("scenarios/buffer_on_the_right_stream.yaml");
   CHECK(mistake_in("{") == "1:2: truncated report: it ends too early\n");
-  CHECK(mistake_in("[1e999]") == "1:1: invalid report: a number is too large\n");
-  CHECK(mistake_in("[]") == "0:0: this report has no 'schema'\n");
-  CHECK(mistake_in("{\"schema\": 2}") == "0:0: this pipesim reads reports of schema 1, found 2\n");
-  CHECK(mistake_in("{\"schema\": -1}").substr(0, 29) == "0:0: 'schema' must be an inte");
-  const auto with = [&](const std::string& part, const std::string& by) {
+  CHECK(mistake_in("[1e999]") == "1:2: invalid report: a number is too large\n");
+  CHECK(mistake_in("[]") == "1:1: this report has no 'schema'\n");
+  CHECK(mistake_in("{\"schema\": 2}") == "1:12: this pipesim reads reports of schema 1, found 2\n");
+  CHECK(mistake_in("{\"schema\": -1}").substr(0, 30) == "1:12: 'schema' must be an inte");
+  // Replaces `part` of a good report by `by`, whose byte `at` is the mistake. Returns whether that
+  // place has a message that begins with `message`.
+  const auto tells = [&](const std::string& part, const std::string& by, std::size_t at,
+                         const std::string& message) {
     std::string text = good;
-    const std::size_t at = text.find(part);
-    REQUIRE(at != std::string::npos);
-    return text.replace(at, part.size(), by);
+    const std::size_t begin = text.find(part);
+    REQUIRE(begin != std::string::npos);
+    text.replace(begin, part.size(), by);
+    const std::string before = text.substr(0, begin + at);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const std::size_t column = before.size() - before.rfind('\n');
+    const std::string found = mistake_in(text);
+    CAPTURE(found);
+    return found.starts_with(std::to_string(line) + ":" + std::to_string(column) + ": " + message);
   };
-  CHECK(mistake_in(with("\"cycle\": []", "\"cycle\": 7")) == "0:0: 'cycle' must be a list\n");
-  CHECK(mistake_in(with("\"cycle\": []", "\"cycle\": [7]")).substr(0, 29) ==
-        "0:0: this report has no 'rank");
-  CHECK(mistake_in(with("\"verdict\": ", "\"verdict\": 3, \"x\": ")) ==
-        "0:0: 'verdict' must be a string\n");
-  CHECK(mistake_in(with("\"fingerprint\": \"", "\"fingerprint\": \"zz")) ==
-        "0:0: a fingerprint has 16 hexadecimal digits\n");
+  CHECK(tells("\"cycle\": []", "\"cycle\": 7", 9, "'cycle' must be a list\n"));
+  CHECK(tells("\"cycle\": []", "\"cycle\": [7]", 10, "this report has no 'rank"));
+  CHECK(tells("\"verdict\": ", "\"verdict\": 3, \"x\": ", 11, "'verdict' must be a string\n"));
+  CHECK(tells("\"fingerprint\": \"", "\"fingerprint\": \"zz", 15,
+              "a fingerprint has 16 hexadecimal digits\n"));
 }

@@ -106,7 +106,7 @@ TEST_CASE("mistakes have file, line and column", "[formats][record_reader]") {
         "4:13: no place 'l9' is defined before this line\n5:2: not a line of a record: invalid "
         "JSON\n");
   CHECK(mistakes_in(testing::record_files("gloo", {"{\"step\": 1e999}"})) ==
-        "3:1: invalid line of a record: a number is too large\n");
+        "3:10: invalid line of a record: a number is too large\n");
   std::vector<formats::RecordText> files = testing::record_files("gloo", {"", ""});
   files.pop_back();
   CHECK(mistakes_in(files) == "0:0: the record has no file of rank 1 (of 2 ranks)\n");

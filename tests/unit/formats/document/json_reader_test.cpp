@@ -1,3 +1,5 @@
+#include "formats/document/json_reader.hpp"
+
 #include <string>
 #include <vector>
 
@@ -89,7 +91,7 @@ class RandomJson {
 }  // namespace
 
 // Copies of the strings would double the memory of a large file.
-TEST_CASE("strings of JSON are parts of its text", "[formats][json_values]") {
+TEST_CASE("strings of JSON are parts of its text", "[formats][json_reader]") {
   const std::string text = R"({"a": "without escapes", "b": "with \u0065scapes"})";
   models::Diagnostics diagnostics;
   const auto document = YamlDocument::parse(text, diagnostics);
@@ -99,7 +101,7 @@ TEST_CASE("strings of JSON are parts of its text", "[formats][json_values]") {
   CHECK(entries.at(1).value.text() == "with escapes");
 }
 
-TEST_CASE("JSON gives the values and places that it gives as YAML", "[formats][json_values]") {
+TEST_CASE("JSON gives the values and places that it gives as YAML", "[formats][json_reader]") {
   for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
     const std::string text = RandomJson(seed).object(4);
     INFO(text);
@@ -109,12 +111,12 @@ TEST_CASE("JSON gives the values and places that it gives as YAML", "[formats][j
   }
 }
 
-TEST_CASE("strings of JSON mean what RFC 8259 says", "[formats][json_values]") {
+TEST_CASE("strings of JSON mean what RFC 8259 says", "[formats][json_reader]") {
   CHECK(read(R"({"a\/\u0041": "\t\"\ud83d\ude00", "b": "1", "c": 1})") ==
         "1:1 {1:2 qa/A\n1:15 q\t\"\xF0\x9F\x98\x80\n1:35 qb\n1:40 q1\n1:45 qc\n1:50 p1\n]\n");
 }
 
-TEST_CASE("what is nearly JSON is read as YAML", "[formats][json_values]") {
+TEST_CASE("what is nearly JSON is read as YAML", "[formats][json_reader]") {
   for (const char* text : {"{\"a\": 1us}", "{\"a\": 1,}", "{a: 1}", "{'a': 1}", "{\"a\": [1,]}",
                            "{\"a\": 01}", "{\"a\": +1}", "{\"a\": .5}", "{\"a\": yes}", "{\"a\": }",
                            "{\"a\"}", "{\"a\": -}", "{\"a\": tru}"}) {
@@ -124,7 +126,7 @@ TEST_CASE("what is nearly JSON is read as YAML", "[formats][json_values]") {
   }
 }
 
-TEST_CASE("broken JSON gets the messages of YAML", "[formats][json_values]") {
+TEST_CASE("broken JSON gets the messages of YAML", "[formats][json_reader]") {
   for (const char* text : {"{", "{\"a\": [1}", "{\"a\": 1} 2", "{\"a\": 1}}", "{\"a\": 1",
                            "{\"a\": \"\\x\"}", "{\"a\": \"\xFF\"}", "{\"a\" 1: [}"}) {
     INFO(text);
@@ -133,7 +135,7 @@ TEST_CASE("broken JSON gets the messages of YAML", "[formats][json_values]") {
   }
 }
 
-TEST_CASE("JSON that nests too deep is refused where it does", "[formats][json_values]") {
+TEST_CASE("JSON that nests too deep is refused where it does", "[formats][json_reader]") {
   const std::string deep = "{\"a\": " + std::string(100, '[') + std::string(100, ']') + "}";
   CHECK(read(deep) == "1:106 nested more than 100 deep\n");
   CHECK(read(deep) == read_as_yaml(deep));
@@ -168,4 +170,76 @@ TEST_CASE("entries that are not released stay") {
     from = all.find(told, from);
     REQUIRE(from != std::string::npos);
   }
+}
+
+namespace {
+
+// Returns the values of a JSON file, or its mistake.
+std::string read_file(const std::string& text) {
+  models::Diagnostics diagnostics;
+  const auto document = formats::read_json(text, {"a list of things", models::Code::kOwnFile},
+                                           diagnostics, {7, 1, 3});
+  std::string result;
+  if (document) append(document->root(), result);
+  for (const models::Diagnostic& it : diagnostics.sorted()) {
+    result += fmt::format("{}:{}:{} {}", it.place.file, it.place.line, it.place.column, it.message);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a JSON file can be any value", "[formats][json_reader]") {
+  CHECK(read_file("[1, \"a\"]") == "7:1 [7:2 p1\n7:5 qa\n]\n");
+  CHECK(read_file("\xEF\xBB\xBF null\n") == "7:5 null\n");
+  CHECK(read_file("-0.5E+3") == "7:1 p-0.5E+3\n");
+}
+
+TEST_CASE("a mistake in a JSON file is at its first wrong byte", "[formats][json_reader]") {
+  const std::string invalid = " not a list of things: invalid JSON";
+  CHECK(read_file("{\n \"a\" 1}") == "3:8:6" + invalid);
+  CHECK(read_file("[1,]") == "3:7:4" + invalid);
+  CHECK(read_file("[tru]") == "3:7:5" + invalid);
+  CHECK(read_file("[01]") == "3:7:3" + invalid);
+  CHECK(read_file("[1.x]") == "3:7:4" + invalid);
+  CHECK(read_file("[NaN]") == "3:7:2" + invalid);
+  CHECK(read_file("[-Infinity]") == "3:7:3" + invalid);
+  CHECK(read_file("['a']") == "3:7:2" + invalid);
+  CHECK(read_file("[\"\\x\"]") == "3:7:4" + invalid);
+  CHECK(read_file("[\"\\ud83dx\"]") == "3:7:9" + invalid);
+  CHECK(read_file("[\"a\tb\"]") == "3:7:4" + invalid);
+  CHECK(read_file("[1] 2") == "3:7:5" + invalid);
+  CHECK(read_file("[\"a\xFF\"]") == "3:7:4 not a list of things: invalid UTF-8");
+  CHECK(read_file("[2, 1e999]") == "3:7:5 invalid list of things: a number is too large");
+  CHECK(read_file("[1e-999]") == "7:1 [7:2 p1e-999\n]\n");
+}
+
+TEST_CASE("a truncated JSON file says so at its end", "[formats][json_reader]") {
+  const std::string truncated = " truncated list of things: it ends too early";
+  const std::string whole = R"({"a": [1, true, "b\u00e9"]})";
+  CHECK(read_file("") == "3:7:1" + truncated);
+  for (std::size_t size = 1; size < whole.size(); ++size) {
+    CHECK(read_file(whole.substr(0, size)) == fmt::format("3:7:{}", size + 1) + truncated);
+  }
+}
+
+TEST_CASE("a value of a document is asked for by key and type", "[formats][json_reader]") {
+  const std::string text = R"({"n": 5, "big": 9223372036854775808, "real": 1.0, "text": "5",
+                               "yes": true, "no": false, "nothing": null, "n": 6})";
+  const auto document = formats::read_json(text);
+  REQUIRE(document);
+  const YamlValue root = document->root();
+  CHECK(root.find("n")->integer<int>() == 6);  // the last one counts
+  CHECK(root.find("big")->integer<std::int64_t>() == std::nullopt);
+  CHECK(root.find("big")->integer<std::uint64_t>() == std::uint64_t{1} << 63U);
+  CHECK(root.find("real")->integer<int>() == std::nullopt);
+  CHECK(root.find("text")->integer<int>() == std::nullopt);
+  CHECK(root.find("text")->is_text());
+  CHECK_FALSE(root.find("n")->is_text());
+  CHECK(root.find("yes")->truth() == true);
+  CHECK(root.find("no")->truth() == false);
+  CHECK(root.find("text")->truth() == std::nullopt);
+  CHECK(root.find("nothing")->is_null());
+  CHECK_FALSE(root.find("other"));
+  CHECK_FALSE(root.find("n")->find("x"));
 }
