@@ -10,12 +10,6 @@ find_package(EXPAT 2.4.1 REQUIRED) # first version that limits the expansion of 
 find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
-# simdjson's version file accepts only requests for its own minor version, so this line requests
-# none.
-find_package(simdjson REQUIRED)
-if(simdjson_VERSION VERSION_LESS 3.0)
-  message(FATAL_ERROR "pipesim needs simdjson 3.0 or newer; ${simdjson_DIR} has ${simdjson_VERSION}")
-endif()
 find_package(ZLIB 1.2 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
 # Version 0.7 calls its target yaml-cpp, version 0.8 yaml-cpp::yaml-cpp.

@@ -39,7 +39,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libpipesim-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # The library is static, so its users need its dependencies.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libboost-program-options-dev, libexpat1-dev, libfmt-dev, libgraphviz-dev, libsimdjson-dev, libyaml-cpp-dev, zlib1g-dev")
+    "libboost-program-options-dev, libexpat1-dev, libfmt-dev, libgraphviz-dev, libyaml-cpp-dev, zlib1g-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "pipesim, catch2, cmake, pkgconf | pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "A C++20 library that builds task graphs, runs scheduler passes on them, and
