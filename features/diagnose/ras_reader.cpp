@@ -1,22 +1,637 @@
+// A report has sections as text, which src/ras/client_support.cc of NCCL prints, or objects as
+// JSON. RAS numbers ranks within communicators, so the processes of all reports are mapped to ranks
+// of the job. The evidence is a count that differs: a rank with a smaller count lags.
 #include "features/diagnose/ras_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "formats/document/json_reader.hpp"
 #include "models/graph/operation.hpp"
 
 #include "features/diagnose/diagnosis.hpp"
-#include "features/diagnose/ras_job.hpp"
+#include "features/diagnose/log_lines.hpp"
 
 namespace pipesim::formats {
 namespace {
+
+using models::ProcessId;
+
+// Orders the processes of reports without copying them. Reports list one process per GPU.
+struct ByProcess {
+  bool operator()(const models::ProcessId* a, const models::ProcessId* b) const { return *a < *b; }
+};
+
+// Returns the number as a rank, or nullopt if it is out of range.
+std::optional<std::uint32_t> ras_rank(std::optional<std::int64_t> number) {
+  const bool good =
+      number && *number >= 0 && *number < static_cast<std::int64_t>(models::kMaxEvidenceRanks);
+  return good ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Text: sections with headings. In the section of communicators, a line `#0-1 (HASH) STATUS` begins
+// the facts about a communicator.
+
+std::optional<std::int64_t> not_negative(std::optional<std::int64_t> number) {
+  return number && *number >= 0 ? number : std::nullopt;
+}
+
+std::optional<std::int64_t> count_in(std::string_view text) {
+  return not_negative(number_at<std::int64_t>(text));
+}
+
+std::optional<std::int64_t> count_behind(std::string_view text, std::string_view key) {
+  return not_negative(number_after<std::int64_t>(text, key));
+}
+
+bool has(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
+
+// Reads "GPU 3 managed by process 41 on node node1" or "Process 41 on node node1 managing GPU 3".
+models::ProcessId process_of(std::string_view text) {
+  const auto word = [&](std::string_view key) { return std::string(word_after(text, key, " \r")); };
+  const std::string gpu = word("GPU ");
+  return {word("on node "), word("rocess "), gpu.empty() ? word("GPU(s) ") : gpu};
+}
+
+bool has_words(std::string_view line) {
+  return line.find_first_not_of("0123456789- \t\r") != std::string_view::npos;
+}
+
+std::vector<std::string_view> cells_of(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (std::string_view rest = line; !rest.empty(); rest = unindented(rest)) {
+    const std::size_t stop = std::min(rest.find_first_of(" \t\r"), rest.size());
+    cells.push_back(rest.substr(0, stop));
+    rest.remove_prefix(stop);
+  }
+  return cells;
+}
+
+class RasText {
+ public:
+  explicit RasText(std::uint32_t file) : file_(file) {}
+
+  std::vector<RasReport> read(const std::string& text);
+
+ private:
+  enum class Section : std::uint8_t { kNone, kJob, kCommunicators, kErrors, kWarnings };
+
+  void take(std::string_view line);
+  bool take_heading(std::string_view line);
+  bool take_table_row(std::string_view line);
+  bool take_communicator(std::string_view line);
+  bool take_lost_process(std::string_view line);
+  bool take_subject(std::string_view line);
+  bool take_party(std::string_view line);
+  bool take_missing_list(std::string_view line);
+  void take_rank(std::string_view line);
+  void spread(RasCommunicator& communicator);
+  void finish();
+  static void give(RasCommunicator& communicator, const std::string& op, std::uint32_t rank,
+                   const RasParty& party);
+
+  std::uint32_t file_ = 0;
+  models::EvidencePlace place_;
+  std::vector<RasReport> reports_;
+  RasReport report_;
+  Section section_ = Section::kNone;
+  bool known_ = false;                // whether a line of a report was found
+  bool dead_ = false;                 // whether the following processes are dead
+  std::vector<std::uint32_t> sizes_;  // sizes of communicators by group number
+  std::uint32_t listed_ = 0;          // communicators of all groups
+  RasCommunicator* at_ = nullptr;     // communicator of the current lines
+  std::string op_;                    // operation of the current counts
+};
+
+bool RasText::take_heading(std::string_view line) {
+  constexpr std::string_view kCommunicators = "Communicators...";
+  const bool begins = line.starts_with("NCCL version ");
+  // The next report of the file begins.
+  if (begins || (line.starts_with(kCommunicators) && section_ > Section::kJob)) finish();
+  if (begins || line.starts_with(kCommunicators)) known_ = true;
+  constexpr std::array<std::pair<std::string_view, Section>, 3> kWhole = {{
+      {"Job summary", Section::kJob},
+      {"Errors", Section::kErrors},
+      {"Warnings", Section::kWarnings},
+  }};
+  if (line.starts_with(kCommunicators)) {
+    section_ = Section::kCommunicators;
+    return true;
+  }
+  for (const auto& [name, section] : kWhole) {
+    if (line != name) continue;
+    section_ = section;
+    return true;
+  }
+  return false;
+}
+
+// Takes a row of a table. The last column of the job's table is the number of GPUs: "1 8 8 1 8".
+// The fifth column of the communicators' table is the number of ranks of each: "0 1 4 8 32 32
+// RUNNING MISMATCH".
+bool RasText::take_table_row(std::string_view line) {
+  const std::vector<std::string_view> cells = cells_of(line);
+  if (cells.empty() || line.front() < '0' || line.front() > '9') return false;
+  if (section_ == Section::kJob && !has_words(line)) {
+    report_.gpus += ras_rank(count_in(cells.back())).value_or(0);
+    return true;
+  }
+  if (section_ != Section::kCommunicators) return false;
+  sizes_.push_back(cells.size() > 5 ? ras_rank(count_in(cells[4])).value_or(0) : 0);
+  listed_ += cells.size() > 5 ? ras_rank(count_in(cells[1])).value_or(2) : 2;
+  return true;
+}
+
+// Takes "#0-1 (84a0f2) MISMATCH".
+bool RasText::take_communicator(std::string_view line) {
+  if (!line.starts_with('#')) return false;
+  const std::size_t open = line.find('(');
+  const std::size_t close = line.find(')');
+  const bool good =
+      open != std::string_view::npos && close != std::string_view::npos && open < close;
+  if (!good) return true;
+  const std::string hash = models::printable(line.substr(open + 1, close - open - 1));
+  at_ = &report_.communicators[hash];
+  at_->hash = hash;
+  const auto group = count_in(line.substr(1));
+  if (group && static_cast<std::size_t>(*group) < sizes_.size()) {
+    at_->size = sizes_[static_cast<std::size_t>(*group)];
+  }
+  op_.clear();
+  known_ = true;
+  return true;
+}
+
+// Takes a lost process. Only processes that RAS calls dead count: a process that did not answer
+// once may be slow.
+bool RasText::take_lost_process(std::string_view line) {
+  if (line.starts_with("DEAD") || line.starts_with("INCOMPLETE")) {
+    dead_ = line.starts_with("DEAD");
+    at_ = nullptr;
+    known_ = true;
+    return true;
+  }
+  const bool is_process =
+      line.starts_with("Process ") && at_ == nullptr && section_ == Section::kErrors;
+  if (!is_process) return false;
+  if (dead_) {
+    const models::ProcessId id = process_of(line);
+    report_.lost.push_back({models::ProcessState::kDead, process_name(id), {}, place_, id});
+  }
+  return true;
+}
+
+// Takes "Communicator ranks have different AllReduce operation counts".
+bool RasText::take_subject(std::string_view line) {
+  constexpr std::string_view kDifferent = "Communicator ranks have different ";
+  if (!line.starts_with(kDifferent)) return false;
+  const std::string_view what = line.substr(kDifferent.size());
+  op_ = has(what, "operation counts") ? std::string(what.substr(0, what.find(' '))) : std::string();
+  return true;
+}
+
+std::optional<std::int64_t> launched(std::string_view line) {
+  if (has(line, "not launched any operations")) return 0;
+  return count_behind(line, "launched up to operation ");
+}
+
+// Takes "7 ranks have launched up to operation 64".
+bool RasText::take_party(std::string_view line) {
+  const auto count = launched(line);
+  if (!count || op_.empty() || !has(line, "ranks have ")) return false;
+  if (const auto size = ras_rank(count_in(line))) {
+    at_->parties[op_].push_back({*size, *count, {}, place_});
+  }
+  return true;
+}
+
+// Takes "The missing rank(s): 21, 22".
+bool RasText::take_missing_list(std::string_view line) {
+  constexpr std::string_view kMissing = "The missing rank(s): ";
+  if (!line.starts_with(kMissing)) return false;
+  for (std::string_view rest = line.substr(kMissing.size()); !rest.empty();) {
+    const auto rank = ras_rank(count_in(unindented(rest)));
+    if (!rank) break;
+    RasMember& member = at_->member(*rank);
+    member.state = models::ProcessState::kSilent;
+    member.place = place_;
+    const std::size_t comma = rest.find(',');
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  return true;
+}
+
+// Takes "Rank 7 -- GPU 3 managed by process 41 on node node1" or "Rank 7 has launched up to ...".
+void RasText::take_rank(std::string_view line) {
+  const auto rank = ras_rank(count_behind(line, "Rank "));
+  if (!line.starts_with("Rank ") || !rank) return;
+  RasMember& member = at_->member(*rank);
+  member.place = place_;
+  if (models::ProcessId id = process_of(line); !id.pid.empty()) member.process = std::move(id);
+  const auto count = launched(line);
+  if (count && !op_.empty()) {
+    at_->parties[op_].push_back({1, *count, {*rank}, place_});
+  } else if (!op_.empty() && !at_->parties[op_].empty()) {
+    at_->parties[op_].back().ranks.push_back(*rank);
+  } else if (has(line, " reported ")) {
+    report_.notes.push_back(fmt::format("Communicator {}: {}", at_->hash, models::printable(line)));
+  } else if (op_.empty()) {
+    member.state = models::ProcessState::kSilent;
+  }
+}
+
+void RasText::take(std::string_view line) {
+  if (take_heading(line) || take_table_row(line) || take_communicator(line)) return;
+  if (take_lost_process(line) || at_ == nullptr) return;
+  if (take_subject(line) || take_party(line) || take_missing_list(line)) return;
+  take_rank(line);
+}
+
+void RasText::give(RasCommunicator& communicator, const std::string& op, std::uint32_t rank,
+                   const RasParty& party) {
+  RasMember& member = communicator.member(rank);
+  member.counts[op] = party.count;
+  member.place = party.place;
+}
+
+// Gives each member its count. Members that no party lists belong to the only party without a list;
+// every other party must list its members.
+void RasText::spread(RasCommunicator& communicator) {
+  for (const auto& [op, parties] : communicator.parties) {
+    std::set<std::uint32_t> listed;
+    std::vector<const RasParty*> open;
+    for (const RasParty& party : parties) {
+      listed.insert(party.ranks.begin(), party.ranks.end());
+      if (party.ranks.size() != party.size) open.push_back(&party);
+    }
+    if (open.size() > 1) {
+      report_.notes.push_back(fmt::format(
+          "Communicator {}: ranks have different {} counts, and the report does not list which; "
+          "'ncclras -f json' does",
+          communicator.hash, models::printable(op)));
+      continue;
+    }
+    for (const RasParty& party : parties) {
+      for (const std::uint32_t rank : party.ranks) give(communicator, op, rank, party);
+    }
+    if (open.empty()) continue;
+    for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
+      const auto known = communicator.members.find(rank);
+      const bool silent = known != communicator.members.end() &&
+                          known->second.state == models::ProcessState::kSilent;
+      if (listed.count(rank) == 0 && !silent) give(communicator, op, rank, *open.front());
+    }
+  }
+}
+
+// Returns the size of a communicator that no table lists: the ranks that answered, plus the ranks
+// that did not answer.
+std::uint32_t size_of(const RasCommunicator& communicator) {
+  std::uint32_t size = 0;
+  for (const auto& [op, parties] : communicator.parties) {
+    std::uint32_t of_op = 0;
+    for (const RasParty& party : parties)
+      of_op = std::min(models::kMaxEvidenceRanks, of_op + party.size);
+    size = std::max(size, of_op);
+  }
+  const auto silent = std::count_if(
+      communicator.members.begin(), communicator.members.end(),
+      [](const auto& it) { return it.second.state == models::ProcessState::kSilent; });
+  return size == 0 ? 0 : size + static_cast<std::uint32_t>(silent);
+}
+
+void RasText::finish() {
+  for (auto& [hash, communicator] : report_.communicators) {
+    if (communicator.size == 0) communicator.size = size_of(communicator);
+    spread(communicator);
+  }
+  // Without a job summary, the only communicator is all that RAS knows of the job.
+  const bool only = report_.gpus == 0 && listed_ == 1 && sizes_.size() == 1;
+  if (only) report_.gpus = sizes_.front();
+  const bool any =
+      !report_.communicators.empty() || !report_.lost.empty() || section_ != Section::kNone;
+  if (any) reports_.push_back(std::move(report_));
+  report_ = {};
+  section_ = Section::kNone;
+  dead_ = false;
+  sizes_.clear();
+  listed_ = 0;
+  at_ = nullptr;
+  op_.clear();
+}
+
+std::vector<RasReport> RasText::read(const std::string& text) {
+  std::uint64_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string whole = without_colours(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+    place_ = {file_, ++number};
+    if (whole.size() > kMaxLogLine) continue;
+    const std::string_view line = whole;
+    take(unindented(line.substr(label_of(line).size())));
+  }
+  if (!known_) return {};
+  finish();
+  if (reports_.empty()) reports_.emplace_back();
+  return std::move(reports_);
+}
+
+// ---------------------------------------------------------------------------------------------
+// JSON
+
+// Returns a text, or an integer as text.
+std::string string_of(const YamlValue& object, std::string_view key) {
+  const auto found = object.find(key);
+  const bool known = found && (found->is_text() || found->integer<std::int64_t>());
+  return known ? std::string(found->text()) : std::string();
+}
+
+std::optional<std::int64_t> number_of(const YamlValue& object, std::string_view key) {
+  const auto found = object.find(key);
+  const auto number = found ? found->integer<std::int64_t>() : std::nullopt;
+  return number >= 0 ? number : std::nullopt;
+}
+
+// Returns the objects in a list; empty if the list is missing.
+std::vector<YamlValue> objects_of(const YamlValue& object, std::string_view key) {
+  std::vector<YamlValue> objects;
+  const auto found = object.find(key);
+  if (!found || !found->is_list()) return objects;
+  found->for_each_item([&](const YamlValue& item) {
+    if (item.is_map()) objects.push_back(item);
+  });
+  return objects;
+}
+
+models::ProcessId process_of(const YamlValue& object) {
+  return {string_of(object, "host"), string_of(object, "pid"), string_of(object, "cuda_dev")};
+}
+
+// Returns the member that an object in a list of ranks describes, or nullptr.
+RasMember* member_of(const YamlValue& object, std::uint32_t file, RasCommunicator& communicator) {
+  const auto rank = ras_rank(number_of(object, "rank"));
+  if (!rank) return nullptr;
+  RasMember& member = communicator.member(*rank);
+  member.place = {file, 0};
+  if (models::ProcessId id = process_of(object); !id.pid.empty()) {
+    member.process = std::move(id);
+  }
+  return &member;
+}
+
+void take_counts(const YamlValue& object, RasMember& member) {
+  const auto counts = object.find("collective_counts");
+  if (!counts) return;
+  counts->for_each_entry([&](const YamlValue::Entry& entry) {
+    const auto count = entry.value.integer<std::int64_t>();
+    if (count >= 0) member.counts[models::printable(entry.key.text())] = *count;
+  });
+}
+
+models::ProcessState state_of_missing(const YamlValue& object) {
+  const auto status = object.find("status");
+  const auto dead = status ? status->find("considered_dead") : std::nullopt;
+  return dead && dead->truth().value_or(false) ? models::ProcessState::kDead
+                                               : models::ProcessState::kSilent;
+}
+
+void take_communicator(const YamlValue& object, std::uint32_t file, RasReport& report) {
+  std::string hash = models::printable(string_of(object, "hash"));
+  if (hash.starts_with("0x")) hash = hash.substr(2);
+  // Communicators from a split can share a hash.
+  while (report.communicators.count(hash) > 0) hash += "'";
+  RasCommunicator& communicator = report.communicators[hash];
+  communicator.hash = hash;
+  communicator.size = ras_rank(number_of(object, "size")).value_or(0);
+  for (const YamlValue& it : objects_of(object, "ranks")) {
+    if (RasMember* member = member_of(it, file, communicator)) take_counts(it, *member);
+  }
+  for (const YamlValue& it : objects_of(object, "missing_ranks")) {
+    RasMember* member = member_of(it, file, communicator);
+    if (member != nullptr) member->state = state_of_missing(it);
+  }
+}
+
+// Returns the number of GPUs that are in communicators, because this report has no total.
+std::uint32_t gpus_of(const RasReport& report) {
+  std::set<const models::ProcessId*, ByProcess> known;
+  std::uint32_t others = 0;
+  for (const auto& [hash, communicator] : report.communicators) {
+    std::uint32_t told = 0;
+    for (const auto& [rank, member] : communicator.members) {
+      if (member.process.pid.empty()) continue;
+      known.insert(&member.process);
+      ++told;
+    }
+    others = std::max(others, communicator.size - std::min(communicator.size, told));
+  }
+  return static_cast<std::uint32_t>(known.size()) + others;
+}
+
+std::optional<RasReport> report_of(std::string_view text, std::uint32_t file) {
+  const std::optional<YamlDocument> json = read_json(text);
+  const auto communicators = json ? json->root().find("communicators") : std::nullopt;
+  if (!communicators || !communicators->is_list()) return std::nullopt;
+  RasReport report;
+  for (const YamlValue& it : objects_of(json->root(), "communicators")) {
+    take_communicator(it, file, report);
+  }
+  return report;
+}
+
+// Reads the output of `ncclras -f json`, printed once or several times. Returns an empty list,
+// with an error, if the text has no report.
+std::vector<RasReport> read_ras_json(const std::string& text, std::uint32_t file,
+                                     models::Diagnostics& diagnostics) {
+  const std::string_view all = text;
+  std::vector<RasReport> reports;
+  // The text can have several objects, each at the beginning of a line.
+  for (std::size_t begin = text.find('{'); begin != std::string::npos;) {
+    std::size_t end = std::min(text.find("\n{", begin), text.size());
+    auto report = report_of(all.substr(begin, end - begin), file);
+    if (!report && end < text.size()) {
+      end = text.size();
+      report = report_of(all.substr(begin), file);
+    }
+    if (!report) {
+      diagnostics
+          .error({}, models::Code::kNoEvidence,
+                 "no report of NCCL RAS: it has no list 'communicators'")
+          .notes.emplace_back("'ncclras -f json' prints one");
+      return {};
+    }
+    report->gpus = gpus_of(*report);
+    reports.push_back(std::move(*report));
+    begin = text.find('{', end);
+  }
+  return reports;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Ranks
+
+bool is_address(std::string_view host) {
+  return host.find(':') != std::string_view::npos ||
+         host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
+
+enum class SameHost : std::uint8_t { kNo, kYes, kNotKnown };
+
+// Compares two hosts. A name and an address can belong to one host.
+SameHost same_host(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty() || is_address(a) != is_address(b)) return SameHost::kNotKnown;
+  const bool same = is_address(a) ? a == b : short_name(a) == short_name(b);
+  return same ? SameHost::kYes : SameHost::kNo;
+}
+
+bool gpus_differ(const ProcessId& a, const ProcessId& b) {
+  return !a.gpu.empty() && !b.gpu.empty() && a.gpu != b.gpu;
+}
+
+// Numbers the members of communicators. Numbers below `ranks()` are ranks of the job; larger
+// numbers stand for processes of unknown rank.
+class RasJob {
+ public:
+  /// `reports` and `known` must outlive the object.
+  RasJob(const std::vector<RasReport>& reports, const models::KnownJob& known);
+
+  std::uint32_t ranks() const { return ranks_; }
+
+  /// Returns the number of a member in the last report.
+  std::uint32_t number_of(const RasCommunicator& communicator, const RasMember& member);
+
+  /// Returns how many numbers are in use.
+  std::uint32_t size() const { return ranks_ + static_cast<std::uint32_t>(names_.size()); }
+
+  /// Returns the name of a number that is not a rank: "rank 3 of communicator ab12 (process 41 on
+  /// node1, GPU 3)".
+  const std::string& name_of(std::uint32_t number) const { return names_[number - ranks_]; }
+
+  /// Returns the rank of a process, if known.
+  std::optional<std::uint32_t> rank_of(const models::ProcessId& process) const;
+
+ private:
+  void collect(const RasReport& report);
+  bool spans(const RasReport& report, const RasCommunicator& communicator) const;
+  std::optional<std::uint32_t> known_rank(const models::ProcessId& process) const;
+  bool is_only(const models::ProcessId& process) const;
+
+  const models::KnownJob& known_;
+  std::set<const models::ProcessId*, ByProcess> processes_;
+  bool all_listed_ = true;  // whether each member of a communicator has a known process
+  // Ranks by process, from communicators that span the job.
+  std::map<const models::ProcessId*, std::uint32_t, ByProcess> rank_of_;
+  std::set<std::string> spanning_;  // hashes of communicators that span the job
+  std::uint32_t ranks_ = 0;
+  std::map<std::string, std::uint32_t> number_of_name_;  // numbers of processes of unknown rank
+  std::vector<std::string> names_;
+};
+
+RasJob::RasJob(const std::vector<RasReport>& reports, const models::KnownJob& known)
+    : known_(known), ranks_(known.ranks) {
+  for (const RasReport& report : reports) collect(report);
+  // If communicators that span the job number its processes differently, or if one of them
+  // contradicts other known facts, no communicator gives job ranks.
+  bool consistent = true;
+  std::uint32_t most = 0;
+  for (const RasReport& report : reports) {
+    for (const auto& [hash, communicator] : report.communicators) {
+      if (!spans(report, communicator)) continue;
+      spanning_.insert(hash);
+      most = std::max(most, communicator.size);
+      for (const auto& [rank, member] : communicator.members) {
+        if (member.process.pid.empty() || rank >= communicator.size) continue;
+        const std::uint32_t first = rank_of_.emplace(&member.process, rank).first->second;
+        consistent =
+            consistent && first == rank && known_rank(member.process).value_or(rank) == rank;
+      }
+    }
+  }
+  if (!consistent) {
+    spanning_.clear();
+    rank_of_.clear();
+    most = 0;
+  }
+  ranks_ = std::max(ranks_, most);
+}
+
+void RasJob::collect(const RasReport& report) {
+  for (const auto& [hash, communicator] : report.communicators) {
+    std::uint32_t told = 0;
+    for (const auto& [rank, member] : communicator.members) {
+      if (member.process.pid.empty()) continue;
+      processes_.insert(&member.process);
+      ++told;
+    }
+    all_listed_ = all_listed_ && told == communicator.size;
+  }
+}
+
+bool RasJob::spans(const RasReport& report, const RasCommunicator& communicator) const {
+  const bool whole = report.gpus > 0 && communicator.size >= report.gpus;
+  return whole && communicator.size >= known_.ranks;
+}
+
+// Whether RAS has only one process with this pid.
+bool RasJob::is_only(const ProcessId& process) const {
+  const auto same_pid = [&](const ProcessId* it) { return it->pid == process.pid; };
+  return all_listed_ && std::count_if(processes_.begin(), processes_.end(), same_pid) == 1;
+}
+
+// Returns the known rank of a process. If the hosts cannot be compared, the pid alone decides, and
+// only if no other process has it.
+std::optional<std::uint32_t> RasJob::known_rank(const ProcessId& process) const {
+  std::set<std::uint32_t> sure;
+  std::set<std::uint32_t> likely;
+  for (const auto& [it, rank] : known_.processes) {
+    if (it.pid != process.pid || gpus_differ(it, process)) continue;
+    const SameHost same = same_host(it.host, process.host);
+    if (same == SameHost::kYes) sure.insert(rank);
+    if (same == SameHost::kNotKnown) likely.insert(rank);
+  }
+  if (sure.size() == 1) return *sure.begin();
+  const bool good = sure.empty() && likely.size() == 1 && is_only(process);
+  return good ? std::optional(*likely.begin()) : std::nullopt;
+}
+
+std::optional<std::uint32_t> RasJob::rank_of(const ProcessId& process) const {
+  if (process.pid.empty()) return std::nullopt;
+  if (const auto known = known_rank(process)) return known;
+  const auto found = rank_of_.find(&process);
+  return found == rank_of_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::uint32_t RasJob::number_of(const RasCommunicator& communicator, const RasMember& member) {
+  const auto rank = rank_of(member.process);
+  if (rank && *rank < ranks_) return *rank;
+  if (spanning_.count(communicator.hash) > 0 && member.rank < ranks_) return member.rank;
+  const std::string process = models::process_name(member.process);
+  const std::string key =
+      process.empty() ? fmt::format("{}#{}", communicator.hash, member.rank) : process;
+  const auto [known, is_new] = number_of_name_.emplace(key, size());
+  if (is_new) {
+    names_.push_back(fmt::format("rank {} of communicator {}{}", member.rank, communicator.hash,
+                                 process.empty() ? "" : " (" + process + ")"));
+  }
+  return known->second;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Evidence
 
 using Range = std::pair<std::int64_t, std::int64_t>;  // the smallest and the largest count
 
@@ -248,7 +863,7 @@ bool RasReader::read(const std::string& text, models::Diagnostics& diagnostics,
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string::npos && text[first] == '{';
   std::vector<RasReport> reports =
-      is_json ? read_ras_json(text, file, diagnostics) : read_ras_text(text, file);
+      is_json ? read_ras_json(text, file, diagnostics) : RasText(file).read(text);
   if (!reports.empty()) {
     files_.push_back(name);
     std::move(reports.begin(), reports.end(), std::back_inserter(reports_));

@@ -4,18 +4,59 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/outside_text.hpp"
 
 #include "features/diagnose/evidence.hpp"
 #include "features/diagnose/evidence_merge.hpp"
-#include "features/diagnose/ras_report.hpp"
 
 namespace pipesim::formats {
 
 inline constexpr std::size_t kMaxRasBytes = std::size_t{64} << 20;
+
+struct RasMember {
+  std::uint32_t rank = 0;  // rank in the communicator
+  models::ProcessId process;
+  models::ProcessState state = models::ProcessState::kNotTold;
+  std::map<models::OutsideText, std::int64_t> counts;  // launches by operation
+  models::EvidencePlace place;
+};
+
+/// Members with one count: "7 ranks have launched up to operation 64". RAS lists the members of
+/// small groups only.
+struct RasParty {
+  std::uint32_t size = 0;
+  std::int64_t count = 0;
+  std::vector<std::uint32_t> ranks;
+  models::EvidencePlace place;
+};
+
+struct RasCommunicator {
+  models::OutsideText hash;
+  std::uint32_t size = 0;
+  std::map<std::uint32_t, RasMember> members;
+  // Parties by operation; only in text reports.
+  std::map<models::OutsideText, std::vector<RasParty>> parties;
+
+  /// Returns the member with this rank, and adds it if it is new.
+  RasMember& member(std::uint32_t rank) {
+    RasMember& it = members[rank];
+    it.rank = rank;
+    return it;
+  }
+};
+
+/// One report.
+struct RasReport {
+  std::map<std::string, RasCommunicator> communicators;  // communicators by hash
+  std::uint32_t gpus = 0;                                // GPUs of the job; 0: unknown
+  std::vector<models::ProcessStanding> lost;             // lost processes of unknown rank
+  std::vector<models::OutsideText> notes;                // other facts, as text
+};
 
 /// Combines the reports of one job. Counts are launches by hosts. A rank with a smaller count lags;
 /// a rank with a larger count waits for the lagging rank or has run ahead. RAS does not count sends
