@@ -60,28 +60,25 @@ End run_of(const std::string& path, const std::vector<formats::Setting>& setting
 
 // Reads the evidence at `path`. `hints` are facts from the other side, if the other side is a
 // scenario.
-End evidence_of(const std::string& path, std::optional<formats::EvidenceKind> kind,
+End evidence_of(const std::string& path, const EvidenceFormat& format,
                 const models::LaunchLogHints& hints, const Console& console) {
-  if (!kind) kind = kind_of_evidence(path);
   End end;
-  switch (*kind) {
-    case formats::EvidenceKind::kLaunchLog:
+  switch (format.shows) {
+    case Shows::kLaunches:
       end.log = read_launch_logs({path}, console).log;
       end.place = models::end_place(*end.log, models::diagnose(*end.log, hints), path);
       return end;
-    case formats::EvidenceKind::kStacks:
+    case Shows::kStacks:
       end.place = models::end_place(models::diagnose(read_stacks({path}, console).dumps), path);
       return end;
-    case formats::EvidenceKind::kBoxing:
+    case Shows::kBoxings:
       throw InputError(
           models::Code::kArguments,
           fmt::format("'{}' is a boxing log, which does not say how a job ends", path));
-    case formats::EvidenceKind::kFlightRecorder:
-    case formats::EvidenceKind::kNcclLog:
-    case formats::EvidenceKind::kRas:
+    case Shows::kCalls:
       break;
   }
-  const DumpReading reading = read_dumps(*kind, {path}, console);
+  const DumpReading reading = read_calls(format, {path}, console);
   end.place = models::end_place(models::diagnose(reading.evidence), path);
   return end;
 }
@@ -129,17 +126,11 @@ std::string difference_text(const models::EndDifference& difference, const End& 
   return text;
 }
 
-// Whether evidence of this kind numbers the calls of each communicator, as records do.
-bool numbers_calls(formats::EvidenceKind kind) {
-  return kind == formats::EvidenceKind::kFlightRecorder ||
-         kind == formats::EvidenceKind::kNcclLog || kind == formats::EvidenceKind::kRas;
-}
-
 // Prints the line of the recorded script that each rank of a job has reached.
-int compare_job(const std::string& record_path, const std::string& path, formats::EvidenceKind kind,
-                const Console& console) {
+int compare_job(const std::string& record_path, const std::string& path,
+                const EvidenceFormat& format, const Console& console) {
   const RecordInput record(record_path, console);
-  const DumpReading reading = read_dumps(kind, {path}, console);
+  const DumpReading reading = read_calls(format, {path}, console);
   console.out << summary(models::end_place(models::diagnose(reading.evidence), path));
   const auto places = models::job_places(record.record(), reading.evidence);
   console.out << fmt::format("In the record of {}:\n", record.record().command.empty()
@@ -170,17 +161,21 @@ int compare_ends(const Arguments& arguments, const Console& console) {
                      "write 'pipesim compare A B [options]'");
   }
   check_one_standard_input(paths);
-  std::optional<formats::EvidenceKind> kind;
-  if (const auto name = arguments.text("kind")) kind = formats::find_evidence_kind(*name);
-  if (kind == formats::EvidenceKind::kBoxing) {
+  const auto kind = arguments.text("kind");
+  const EvidenceFormat* given = kind ? find_evidence_format(*kind) : nullptr;
+  const auto format_of = [&](const std::string& path) -> const EvidenceFormat& {
+    return given != nullptr ? *given : format_of_evidence(path);
+  };
+  if (given != nullptr && given->shows == Shows::kBoxings) {
     throw UsageError(models::Code::kArguments, "a boxing log does not say how a job ends",
                      "'pipesim diagnose boxing FILE' reads one");
   }
   const auto settings = arguments.settings("set");
   for (const auto& [record, other] : {std::pair{paths[0], paths[1]}, {paths[1], paths[0]}}) {
     if (!has_record(record) || is_scenario(other)) continue;
-    const formats::EvidenceKind found = kind ? *kind : kind_of_evidence(other);
-    if (numbers_calls(found)) return compare_job(record, other, found, console);
+    const EvidenceFormat& format = format_of(other);
+    // Such evidence numbers the calls of each communicator, as records do.
+    if (format.shows == Shows::kCalls) return compare_job(record, other, format, console);
   }
 
   // Scenarios are read first, because their facts help to read the logs.
@@ -192,7 +187,7 @@ int compare_ends(const Arguments& arguments, const Console& console) {
     hints = ends.at(i)->hints;
   }
   for (std::size_t i = 0; i < 2; ++i) {
-    if (!ends.at(i)) ends.at(i) = evidence_of(paths[i], kind, hints, console);
+    if (!ends.at(i)) ends.at(i) = evidence_of(paths[i], format_of(paths[i]), hints, console);
   }
   const End& a = *ends.front();
   const End& b = *ends.back();
@@ -236,7 +231,7 @@ Command compare_command() {
                    {{.name = "kind",
                      .value = "KIND",
                      .about = "The kind of evidence (default: detected)",
-                     .choices = formats::evidence_kinds()},
+                     .choices = evidence_names()},
                     set_option()}}},
       .examples = {"pipesim compare hang.yaml /tmp/dumps",
                    "pipesim compare monday/dumps tuesday/dumps",

@@ -33,7 +33,6 @@
 namespace pipesim::app {
 namespace {
 
-using formats::EvidenceKind;
 using Paths = std::vector<std::string>;
 
 std::string title_of(const std::string& name, const models::Explanation& explanation) {
@@ -246,9 +245,9 @@ int diagnose_boxing(const Paths& paths, const Requested& requested, const Consol
 }
 
 // Throws UsageError if an option for OneFlow's launch logs is given with other evidence.
-void check_hints(const Arguments& arguments, std::optional<EvidenceKind> kind) {
+void check_hints(const Arguments& arguments, bool are_logs) {
   for (const char* option : {"scenario", "set", "group", "phase"}) {
-    if (kind == EvidenceKind::kLaunchLog || !arguments.has(option)) continue;
+    if (are_logs || !arguments.has(option)) continue;
     throw UsageError(models::Code::kOptionConflict,
                      fmt::format("'--{}' is only for 'pipesim diagnose oneflow'", option));
   }
@@ -261,10 +260,10 @@ void check_hints(const Arguments& arguments, std::optional<EvidenceKind> kind) {
   }
 }
 
-int diagnose_kind(EvidenceKind kind, const Paths& paths, const Requested& requested,
-                  const Console& console) {
-  check_hints(requested.arguments, kind);
-  const bool is_boxing = kind == EvidenceKind::kBoxing;
+int diagnose_format(const EvidenceFormat& format, const Paths& paths, const Requested& requested,
+                    const Console& console) {
+  check_hints(requested.arguments, format.shows == Shows::kLaunches);
+  const bool is_boxing = format.shows == Shows::kBoxings;
   if (requested.scenario_path && is_boxing) {
     throw UsageError(models::Code::kOptionConflict, "'--as-scenario' cannot be used with 'boxing'",
                      "only dumps, logs and stacks say what ranks call");
@@ -274,29 +273,27 @@ int diagnose_kind(EvidenceKind kind, const Paths& paths, const Requested& reques
                      "'--dot', '--draw' and '--html' cannot be used with 'boxing'",
                      "a boxing log has no waits to draw");
   }
-  switch (kind) {
-    case EvidenceKind::kLaunchLog:
+  switch (format.shows) {
+    case Shows::kLaunches:
       return diagnose_logs(paths, requested, console);
-    case EvidenceKind::kBoxing:
+    case Shows::kBoxings:
       return diagnose_boxing(paths, requested, console);
-    case EvidenceKind::kStacks:
+    case Shows::kStacks:
       return diagnose_stacks(paths, requested, console);
-    case EvidenceKind::kFlightRecorder:
-    case EvidenceKind::kNcclLog:
-    case EvidenceKind::kRas:
+    case Shows::kCalls:
       break;
   }
-  return report_dumps(read_dumps(kind, paths, console), requested, console);
+  return report_dumps(read_calls(format, paths, console), requested, console);
 }
 
 int run_diagnose(const Arguments& arguments, const Console& console) {
   const auto& given = arguments.positional();
-  const auto& kinds = formats::evidence_kinds();
+  const std::vector<std::string> kinds = evidence_names();
   if (given.empty()) {
     throw UsageError(models::Code::kArguments, "'pipesim diagnose' needs a kind of evidence",
                      choice_help("", kinds));
   }
-  const auto kind = formats::find_evidence_kind(given.front());
+  const EvidenceFormat* format = find_evidence_format(given.front());
   const Requested requested{arguments,
                             arguments.has("all"),
                             arguments.has("why"),
@@ -306,13 +303,13 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
                             arguments.output_file("as-scenario")};
   // Reports an unknown extension before any work.
   if (requested.picture_path) viz::picture_format(*requested.picture_path);
-  if (kind) {
+  if (format != nullptr) {
     const Paths paths(given.begin() + 1, given.end());
     if (paths.empty()) {
       throw UsageError(models::Code::kArguments,
                        fmt::format("'pipesim diagnose {}' needs files or folders", given.front()));
     }
-    return diagnose_kind(*kind, paths, requested, console);
+    return diagnose_format(*format, paths, requested, console);
   }
   std::error_code error;
   const bool is_path = std::filesystem::exists(given.front(), error) ||
@@ -325,30 +322,20 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
   const SortedEvidence sorted = sort_evidence(given, console);
   if (sorted.files.size() == 1) {
     const auto& [only, paths] = *sorted.files.begin();
-    return diagnose_kind(only, paths, requested, console);
+    return diagnose_format(*only, paths, requested, console);
   }
-  check_hints(arguments, std::nullopt);
+  check_hints(arguments, false);
   DumpReading reading = read_all_evidence(sorted, console);
   reading.evidence.name = evidence_name(given);
   return report_dumps(std::move(reading), requested, console);
 }
 
 HelpTable kinds_table() {
-  return {
-      "Kinds of evidence",
-      {{"flight-recorder",
-        "dumps of PyTorch's Flight Recorder, JSON or pickled: one file per rank, whose name ends "
-        "with the rank. Nothing in a pickle is executed"},
-       {"nccl-log", "the output of a PyTorch job: the watchdog's timeouts, and NCCL's own lines"},
-       {"oneflow",
-        "logs with a line before and after each launch, of all ranks together or one file per "
-        "rank: OneFlow's with glog, or those of 'pipesim run --log'"},
-       {"boxing", "OneFlow's boxing log (CSV): partial sums made from broadcasts"},
-       {"stacks",
-        "stacks of all ranks as 'py-spy dump' prints them, also collected by srun or pdsh, or "
-        "those of 'pipesim run --stacks'; also py-spy's JSON, faulthandler's and gdb's: finds "
-        "stragglers"},
-       {"ras", "reports of NCCL's RAS ('ncclras -v', or '-f json'): which ranks lag"}}};
+  HelpTable table{"Kinds of evidence", {}};
+  for (const EvidenceFormat& format : evidence_formats()) {
+    table.rows.push_back({format.name, format.about});
+  }
+  return table;
 }
 
 OptionGroup launch_log_options() {
@@ -418,7 +405,7 @@ Command diagnose_command() {
           "0 nothing wrong was found, 1 a hang or a mismatch, 2 invalid input or usage, 3 "
           "undecided (not enough evidence), 74 a file could not be read or written",
       .pages = {"docs/how-to/diagnose.md"},
-      .words = formats::evidence_kinds(),
+      .words = evidence_names(),
       .run = run_diagnose,
   };
 }

@@ -46,13 +46,13 @@ bool has_dumps(const std::string& path) {
   const auto files = evidence_files({record_folder(path)}, formats::rank_of_dump, notes);
   if (files.empty()) return false;
   std::istringstream no_input;
-  return formats::known_kind_of_evidence(read_file(files.front().path, no_input, kMaxBytes)) ==
-         formats::EvidenceKind::kFlightRecorder;
+  return recognised_format(read_file(files.front().path, no_input, kMaxBytes)) ==
+         find_evidence_format("flight-recorder");
 }
 
 std::unique_ptr<const ForeignJob> read_dumped_job(const std::string& path, const Console& console) {
   const std::string folder = record_folder(path);
-  DumpReading reading = app::read_dumps(formats::EvidenceKind::kFlightRecorder, {folder}, console);
+  DumpReading reading = read_calls(*find_evidence_format("flight-recorder"), {folder}, console);
   require_completed(reading.evidence, folder);
   models::DumpedRecord dumped = models::record_of_dumps(reading.evidence);
   if (!dumped.absent.empty()) {

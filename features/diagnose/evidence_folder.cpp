@@ -13,6 +13,7 @@
 #include "app/output/files.hpp"
 #include "viz/report/words.hpp"
 
+#include "features/diagnose/evidence_input.hpp"
 #include "features/diagnose/evidence_merge.hpp"
 #include "features/diagnose/launch_log_reader.hpp"
 #include "features/diagnose/stack_evidence.hpp"
@@ -20,7 +21,6 @@
 namespace pipesim::app {
 namespace {
 
-using formats::EvidenceKind;
 using Paths = std::vector<std::string>;
 
 constexpr std::size_t kMaxEvidenceFiles = 100'000;
@@ -59,15 +59,14 @@ Paths all_files(const Paths& paths) {
   return files;
 }
 
-// Finds the kind of a file. The beginning identifies dumps of the Flight Recorder and logs of NCCL,
-// which can be large. Reads other files whole.
-std::optional<EvidenceKind> kind_of(const std::string& path) {
+// Finds the format of a file. The beginning identifies formats of large files; other files are read
+// whole.
+const EvidenceFormat* format_of(const std::string& path) {
   constexpr std::size_t kBeginning = std::size_t{1} << 16;
   std::istringstream no_input;
-  const auto first = formats::known_kind_of_evidence(read_file(path, no_input, kBeginning));
-  const bool sure = first == EvidenceKind::kFlightRecorder || first == EvidenceKind::kNcclLog;
-  if (sure) return first;
-  return formats::known_kind_of_evidence(read_file(path, no_input, formats::kMaxLogBytes));
+  const EvidenceFormat* first = recognised_format(read_file(path, no_input, kBeginning));
+  if (first != nullptr && first->large) return first;
+  return recognised_format(read_file(path, no_input, formats::kMaxLogBytes));
 }
 
 // Returns the hosts with an unfinished launch in a launch log.
@@ -88,8 +87,8 @@ SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
   SortedEvidence sorted;
   std::size_t others = 0;
   for (const std::string& path : all_files(paths)) {
-    if (const auto kind = kind_of(path)) {
-      sorted.files[*kind].push_back(path);
+    if (const EvidenceFormat* format = format_of(path)) {
+      sorted.files[format].push_back(path);
     } else {
       ++others;
     }
@@ -109,14 +108,20 @@ SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
 DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& console) {
   DumpReading all;
   all.notes = sorted.notes;
-  const auto files_of = [&](EvidenceKind kind) -> const Paths* {
-    const auto found = sorted.files.find(kind);
+  const auto files_of = [&](Shows shows) -> const Paths* {
+    const auto found = std::find_if(sorted.files.begin(), sorted.files.end(),
+                                    [&](const auto& it) { return it.first->shows == shows; });
     return found == sorted.files.end() ? nullptr : &found->second;
   };
-  const auto add = [&](DumpReading reading) {
-    std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
-    models::merge_evidence(all.evidence, std::move(reading.evidence), all.notes);
-    if (!reading.calls.empty()) all.calls = std::move(reading.calls);
+  // Adds the formats that show calls.
+  const auto add_calls = [&](bool last, const JobSoFar& so_far) {
+    for (const auto& [format, paths] : sorted.files) {
+      if (format->shows != Shows::kCalls || format->is_last != last) continue;
+      DumpReading reading = format->read(paths, so_far, console);
+      std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
+      models::merge_evidence(all.evidence, std::move(reading.evidence), all.notes);
+      if (!reading.calls.empty()) all.calls = std::move(reading.calls);
+    }
   };
   const auto pending = [&] {
     return std::any_of(all.evidence.ranks.begin(), all.evidence.ranks.end(), [](const auto& rank) {
@@ -125,20 +130,16 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
       });
     });
   };
-  for (const EvidenceKind kind : {EvidenceKind::kFlightRecorder, EvidenceKind::kNcclLog}) {
-    if (const Paths* files = files_of(kind)) add(read_dumps(kind, *files, console));
-  }
+  add_calls(false, {});
   models::KnownJob known = models::known_job(all.evidence);
   std::optional<StackReading> stacks;
-  if (const Paths* files = files_of(EvidenceKind::kStacks)) {
+  if (const Paths* files = files_of(Shows::kStacks)) {
     stacks = read_stacks(*files, console, known);
     for (const auto& [rank, pid] : stacks->dumps.pids) {
       known.processes.push_back({{"", pid, ""}, rank});
     }
   }
-  if (const Paths* files = files_of(EvidenceKind::kRas)) {
-    add(read_ras(*files, console, pending(), known));
-  }
+  add_calls(true, {pending(), known});
   if (stacks) {
     StackReading& reading = *stacks;
     std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
@@ -152,7 +153,7 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
     }
     add_hosts(all.evidence, models::host_standings(reading.dumps), reading.dumps.files);
   }
-  if (const Paths* files = files_of(EvidenceKind::kLaunchLog)) {
+  if (const Paths* files = files_of(Shows::kLaunches)) {
     const LaunchLogReading reading = read_launch_logs(*files, console);
     if (all.evidence.ranks.empty()) {
       models::RankEvidence unknown;

@@ -1,4 +1,4 @@
-// All evidence of one hang, sorted into kinds by content.
+// All evidence of one hang, sorted into formats by content.
 #pragma once
 
 #include <map>
@@ -7,17 +7,16 @@
 
 #include "app/output/console.hpp"
 
-#include "features/diagnose/evidence_input.hpp"
-#include "features/diagnose/evidence_kind.hpp"
+#include "features/diagnose/evidence_format.hpp"
 
 namespace pipesim::app {
 
 struct SortedEvidence {
-  std::map<formats::EvidenceKind, std::vector<std::string>> files;
+  std::map<const EvidenceFormat*, std::vector<std::string>> files;  // in the order of the formats
   std::vector<models::OutsideText> notes;  // notes on files that are not evidence
 };
 
-/// Returns the files of `paths`, and of folders in them, by kind. Throws FileError, and
+/// Returns the files of `paths`, and of folders in them, by format. Throws FileError, and
 /// ReportedMistakes if no file is evidence.
 SortedEvidence sort_evidence(const std::vector<std::string>& paths, const Console& console);
 

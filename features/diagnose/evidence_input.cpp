@@ -27,13 +27,6 @@
 namespace pipesim::app {
 namespace {
 
-// Returns the rank in the file name, or 0 without a rank: for kinds of evidence that allow any file
-// name.
-std::optional<std::uint32_t> any_file(const std::string& path) {
-  const std::string name = std::filesystem::path(path).replace_extension().string();
-  return formats::rank_of_dump(name).value_or(0);
-}
-
 /// Holds messages back while a progress line is on the terminal, and prints them at the end.
 class Said {
  public:
@@ -63,13 +56,19 @@ class Said {
   Console console_;
 };
 
-// Reads each file with `read(file, text, diagnostics)`, which returns whether it succeeded. Returns
-// the number of unreadable files. Fails if all files are unreadable; fails with the message
-// `nothing` if there are no files.
-template <typename Read>
+constexpr const char* kNoDump = "no dump found here: the name of a dump ends with its rank";
+
+}  // namespace
+
+std::optional<std::uint32_t> any_file(const std::string& path) {
+  const std::string name = std::filesystem::path(path).replace_extension().string();
+  return formats::rank_of_dump(name).value_or(0);
+}
+
 std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
                       std::size_t max_bytes, const Console& console,
-                      std::vector<models::OutsideText>& notes, const char* nothing, Read read) {
+                      std::vector<models::OutsideText>& notes, const char* nothing,
+                      const ReadFile& read) {
   const std::vector<EvidenceFile> files = evidence_files(paths, rank_of, notes);
   if (files.empty()) {
     TextInput(shown_path(paths.front()), "", console).fail(models::Code::kNoEvidence, nothing);
@@ -91,10 +90,8 @@ std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
   return refused;
 }
 
-constexpr const char* kNoEvidence = "no evidence found here";
-constexpr const char* kNoDump = "no dump found here: the name of a dump ends with its rank";
-
-DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Console& console) {
+DumpReading read_flight_recorder(const std::vector<std::string>& paths, const JobSoFar& /*so_far*/,
+                                 const Console& console) {
   DumpReading reading;
   std::vector<formats::FlightRecorderDump> dumps;
   std::map<std::uint32_t, std::string> path_of;
@@ -134,7 +131,8 @@ DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Co
   return reading;
 }
 
-DumpReading read_nccl_logs(const std::vector<std::string>& paths, const Console& console) {
+DumpReading read_nccl_logs(const std::vector<std::string>& paths, const JobSoFar& /*so_far*/,
+                           const Console& console) {
   DumpReading reading;
   formats::NcclLogReader reader;
   const auto read = [&](const EvidenceFile& file, const std::string& text,
@@ -157,8 +155,6 @@ DumpReading read_nccl_logs(const std::vector<std::string>& paths, const Console&
   }
   return reading;
 }
-
-}  // namespace
 
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
                                          std::vector<models::OutsideText>& notes) {
@@ -215,18 +211,15 @@ std::string evidence_name(const std::vector<std::string>& paths) {
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
 }
 
-DumpReading read_dumps(formats::EvidenceKind kind, const std::vector<std::string>& paths,
+DumpReading read_calls(const EvidenceFormat& format, const std::vector<std::string>& paths,
                        const Console& console) {
-  DumpReading reading = kind == formats::EvidenceKind::kNcclLog ? read_nccl_logs(paths, console)
-                        : kind == formats::EvidenceKind::kRas
-                            ? read_ras(paths, console, false, {})
-                            : read_flight_recorder(paths, console);
+  DumpReading reading = format.read(paths, {}, console);
   reading.evidence.name = evidence_name(paths);
   return reading;
 }
 
-DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs,
-                     const models::KnownJob& known) {
+DumpReading read_ras(const std::vector<std::string>& paths, const JobSoFar& so_far,
+                     const Console& console) {
   DumpReading reading;
   formats::RasReader reader;
   const auto read = [&](const EvidenceFile& file, const std::string& text,
@@ -234,7 +227,7 @@ DumpReading read_ras(const std::vector<std::string>& paths, const Console& conso
     return reader.read(text, diagnostics, shown_path(file.path));
   };
   read_each(paths, any_file, formats::kMaxRasBytes, console, reading.notes, kNoEvidence, read);
-  reading.evidence = reader.evidence(hangs, known);
+  reading.evidence = reader.evidence(so_far.hangs, so_far.known);
   for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
   return reading;
 }
@@ -310,14 +303,17 @@ BoxingReading read_boxings(const std::vector<std::string>& paths, const Console&
   return reading;
 }
 
-formats::EvidenceKind kind_of_evidence(const std::string& path) {
+const EvidenceFormat& format_of_evidence(const std::string& path) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 16;
-  if (path == "-") return formats::EvidenceKind::kFlightRecorder;
+  const EvidenceFormat& unknown = evidence_formats().front();
+  if (path == "-") return unknown;
   std::vector<models::OutsideText> notes;
   const std::vector<EvidenceFile> files = evidence_files({path}, any_file, notes);
-  if (files.empty()) return formats::EvidenceKind::kFlightRecorder;
+  if (files.empty()) return unknown;
   std::istringstream no_input;
-  return formats::kind_of_evidence(read_file(files.front().path, no_input, kMaxBytes));
+  const EvidenceFormat* format =
+      recognised_format(read_file(files.front().path, no_input, kMaxBytes));
+  return format == nullptr ? unknown : *format;
 }
 
 }  // namespace pipesim::app

@@ -1,7 +1,9 @@
 // Readers for the evidence of a real hang.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +12,9 @@
 
 #include "features/diagnose/boxing_log.hpp"
 #include "features/diagnose/evidence.hpp"
-#include "features/diagnose/evidence_kind.hpp"
+#include "features/diagnose/evidence_format.hpp"
 #include "features/diagnose/evidence_merge.hpp"
 #include "features/diagnose/launch_log.hpp"
-#include "features/diagnose/nccl_call_reader.hpp"
 #include "features/diagnose/stack_evidence.hpp"
 
 namespace pipesim::app {
@@ -32,24 +33,37 @@ using RankOfName = std::optional<std::uint32_t> (*)(const std::string& path);
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
                                          std::vector<models::OutsideText>& notes);
 
+/// Returns the rank in the file name, or 0 without a rank: for formats that allow any file name.
+std::optional<std::uint32_t> any_file(const std::string& path);
+
+/// Reads one file. Returns false, with an error, if the file is unreadable.
+using ReadFile = std::function<bool(const EvidenceFile& file, const std::string& text,
+                                    models::Diagnostics& diagnostics)>;
+
+inline constexpr const char* kNoEvidence = "no evidence found here";
+
+/// Reads each file of `paths`. Returns the number of unreadable files. Fails if all files are
+/// unreadable; fails with the message `nothing` if there are no files.
+std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
+                      std::size_t max_bytes, const Console& console,
+                      std::vector<models::OutsideText>& notes, const char* nothing,
+                      const ReadFile& read);
+
 // All readers below take files and folders. They report unreadable files and read all other files.
 // The readers throw FileError, and ReportedMistakes if every file is unreadable. The `notes` of a
 // result are for the report.
 
-struct DumpReading {
-  models::Evidence evidence;
-  std::vector<models::OutsideText> notes;
-  formats::NcclCallReader calls;  // from logs: NCCL's own lines about calls
-};
+/// Read dumps of the Flight Recorder, logs of NCCL, and reports of its RAS.
+DumpReading read_flight_recorder(const std::vector<std::string>& paths, const JobSoFar& so_far,
+                                 const Console& console);
+DumpReading read_nccl_logs(const std::vector<std::string>& paths, const JobSoFar& so_far,
+                           const Console& console);
+DumpReading read_ras(const std::vector<std::string>& paths, const JobSoFar& so_far,
+                     const Console& console);
 
-/// Reads dumps of the Flight Recorder, logs of NCCL, or reports of its RAS.
-DumpReading read_dumps(formats::EvidenceKind kind, const std::vector<std::string>& paths,
+/// Reads evidence of calls in `format`, which shows calls. Names the evidence after `paths`.
+DumpReading read_calls(const EvidenceFormat& format, const std::vector<std::string>& paths,
                        const Console& console);
-
-/// Reads reports of NCCL RAS. `hangs`: whether other evidence shows that the job hangs. `known`:
-/// the rank of each process, from other evidence.
-DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs,
-                     const models::KnownJob& known);
 
 struct LaunchLogReading {
   models::LaunchLog log;
@@ -74,9 +88,9 @@ struct BoxingReading {
 
 BoxingReading read_boxings(const std::vector<std::string>& paths, const Console& console);
 
-/// Returns the apparent kind of the file, or of a folder's first file. Standard input counts as a
-/// dump of the Flight Recorder. Throws FileError.
-formats::EvidenceKind kind_of_evidence(const std::string& path);
+/// Returns the apparent format of the file, or of a folder's first file. Standard input and unknown
+/// content count as dumps of the Flight Recorder. Throws FileError.
+const EvidenceFormat& format_of_evidence(const std::string& path);
 
 /// Returns the name of the evidence in reports: its only file or folder, or the number of files and
 /// folders.

@@ -1,0 +1,91 @@
+#include "features/diagnose/evidence_format.hpp"
+
+#include <algorithm>
+
+#include "features/diagnose/evidence_input.hpp"
+
+namespace pipesim::app {
+
+std::span<const EvidenceFormat> evidence_formats() {
+  static const std::vector<EvidenceFormat> kFormats = {
+      {.name = "flight-recorder",
+       .about = "dumps of PyTorch's Flight Recorder, JSON or pickled: one file per rank, whose "
+                "name ends with the rank. Nothing in a pickle is executed",
+       .text_marks = {},
+       .json_marks = {{"\"entries\"", 1}, {"\"version\"", 1}},
+       .pickled = true,
+       .large = true,
+       .read = read_flight_recorder},
+      {.name = "nccl-log",
+       .about = "the output of a PyTorch job: the watchdog's timeouts, and NCCL's own lines",
+       .text_marks = {{"WorkNCCL("},
+                      {"NCCL INFO "},
+                      {"NCCL WARN "},
+                      {"NCCL work: "},
+                      {"last enqueued work: "},
+                      {"ProcessGroupNCCL"},
+                      {"missing ranks: {"},
+                      {"failed to pass monitoredBarrier"},
+                      {"]: Traceback (most"}},
+       .large = true,
+       .read = read_nccl_logs},
+      {.name = "oneflow",
+       .about = "logs with a line before and after each launch, of all ranks together or one file "
+                "per rank: OneFlow's with glog, or those of 'pipesim run --log'",
+       .shows = Shows::kLaunches,
+       .text_marks = {{" before: ", 1}, {" after: ", 1}, {"before: ", 3}, {"after: ", 3}}},
+      {.name = "boxing",
+       .about = "OneFlow's boxing log (CSV): partial sums made from broadcasts",
+       .shows = Shows::kBoxings,
+       .text_marks = {{"src_op_name,"}, {"Boxing route: "}}},
+      {.name = "stacks",
+       .about = "stacks of all ranks as 'py-spy dump' prints them, also collected by srun or pdsh, "
+                "or those of 'pipesim run --stacks'; also py-spy's JSON, faulthandler's and gdb's: "
+                "finds stragglers",
+       .shows = Shows::kStacks,
+       .text_marks = {{"Thread ", 2},
+                      {"(most recent call first)", 2},
+                      {"=== Rank ", 2},
+                      {"\"thread_id\"", 2}}},
+      {.name = "ras",
+       .about = "reports of NCCL's RAS ('ncclras -v', or '-f json'): which ranks lag",
+       .text_marks = {{"Communicators... ("}},
+       .json_marks = {{"\"communicators\""}},
+       .is_last = true,
+       .read = read_ras},
+  };
+  return kFormats;
+}
+
+std::vector<std::string> evidence_names() {
+  std::vector<std::string> names;
+  for (const EvidenceFormat& format : evidence_formats()) names.push_back(format.name);
+  return names;
+}
+
+const EvidenceFormat* find_evidence_format(std::string_view name) {
+  for (const EvidenceFormat& format : evidence_formats()) {
+    if (format.name == name) return &format;
+  }
+  return nullptr;
+}
+
+const EvidenceFormat* recognised_format(std::string_view text) {
+  constexpr char kPickle = '\x80';
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return nullptr;
+  const EvidenceFormat* best = nullptr;
+  int level = 0;
+  for (const EvidenceFormat& format : evidence_formats()) {
+    if (text[first] == kPickle && format.pickled) return &format;
+    for (const Mark& mark : text[first] == '{' ? format.json_marks : format.text_marks) {
+      const bool is_better = best == nullptr || mark.level < level;
+      if (!is_better || text.find(mark.text) == std::string_view::npos) continue;
+      best = &format;
+      level = mark.level;
+    }
+  }
+  return best;
+}
+
+}  // namespace pipesim::app
