@@ -343,9 +343,17 @@ void YamlDocument::release(const YamlValue::Entry& entry) {
 
 std::optional<YamlValue> YamlValue::find(std::string_view key) const {
   std::optional<YamlValue> found;
-  for_each_entry([&](const Entry& entry) {
-    if (entry.key.is_scalar() && entry.key.text() == key) found = entry.value;
-  });
+  if (!is_map()) return found;
+  const std::uint32_t parent = document_->resolved(index_);
+  std::uint32_t name = parent + 1;
+  for (std::uint32_t i = 0; i < document_->nodes_[parent].size; i += 2) {
+    const std::uint32_t value = document_->behind(name);
+    const YamlDocument::Node& node = document_->nodes_[document_->resolved(name)];
+    // Most keys have another length.
+    const bool fits = static_cast<Kind>(node.kind) == Kind::kScalar && node.size == key.size();
+    if (fits && YamlValue(document_, name).text() == key) found = YamlValue(document_, value);
+    name = document_->behind(value);
+  }
   return found;
 }
 
