@@ -156,17 +156,22 @@ def _is_running(pid):
 
 # Ports below the system's ephemeral ports: a connection of another job could take an ephemeral port
 # before the store listens on it. The step of 10 leaves ports for jobs that make more stores.
-_PORTS = itertools.count(10000 + os.getpid() % 15000, 10)
+_PORTS = itertools.count(10000 + os.getpid() % 1500 * 10, 10)
+_CLAIMS = []  # sockets whose names keep other tests from taking the same ports
 
 
 def free_port():
     for port in _PORTS:
+        claim = socket.socket(socket.AF_UNIX)
         with socket.socket() as found:
             try:
+                claim.bind(f"\0pipesim test port {port}")
                 found.bind(("127.0.0.1", port))
-                return port
             except OSError:
+                claim.close()
                 continue
+        _CLAIMS.append(claim)
+        return port
 
 
 def run_jobs(jobs, seconds=SECONDS):
