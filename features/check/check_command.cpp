@@ -28,6 +28,7 @@
 #include "features/check/job_choices.hpp"
 #include "features/check/nccl_modes.hpp"
 #include "features/record/any_source.hpp"
+#include "features/record/channels.hpp"
 #include "features/record/free_order.hpp"
 #include "features/record/record_input.hpp"
 
@@ -117,6 +118,18 @@ void undecide(models::NcclModesReport& found, Judgement& judged, std::string hea
   judged.undecided = std::move(headline);
 }
 
+// Checks a variant of the record. Returns nullopt if the variant has mistakes.
+std::optional<models::CheckReport> check_variant(const ScenarioInput& input,
+                                                 const RecordInput& recorded,
+                                                 const models::Record& variant,
+                                                 const sim::ExploreOptions& options) {
+  const auto scenario = input.read_variant(recorded.scenario_of(variant, input.rules()));
+  models::Diagnostics ignored;
+  auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
+  if (!lowered) return std::nullopt;
+  return models::check(scenario->graph, std::move(*lowered), options);
+}
+
 // Makes a hang undecided if it does not occur with the recorded senders of recvs from any source.
 // The script's reaction to a message depends on the sender, and was recorded for one sender only.
 // Considers only groups that are not under NCCL's rules. Adds to the basis of the answer.
@@ -133,14 +146,9 @@ void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
         "as in this recording");
     return;
   }
-  const auto scenario = input.read_variant(
-      recorded.scenario_of(models::with_recorded_sources(record), input.rules()));
-  models::Diagnostics ignored;
-  auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
-  if (!lowered) return;
-  models::CheckReport as_recorded = models::check(scenario->graph, std::move(*lowered), options);
-  if (as_recorded.exploration.answer != sim::Answer::kProved) return;
-  found.check = std::move(as_recorded);
+  auto as_recorded = check_variant(input, recorded, models::with_recorded_sources(record), options);
+  if (!as_recorded || as_recorded->exploration.answer != sim::Answer::kProved) return;
+  found.check = std::move(*as_recorded);
   undecide(found, judged, "it hangs only if another sender comes first");
   judged.basis.push_back(
       fmt::format("a recv from any source received from one rank here; with another sender this "
@@ -172,16 +180,31 @@ void judge_dropped_sends(const ScenarioInput& input, const RecordInput& recorded
   const bool nccl = RecordInput::rules_of(input.rules()) == models::RecordRules::kNccl;
   if (nccl || found.answer != models::JobAnswer::kProved) return;
   if (models::dropped_sends(record).empty()) return;
-  const auto scenario =
-      input.read_variant(recorded.scenario_of(models::with_cancelled_sends(record), input.rules()));
-  models::Diagnostics ignored;
-  auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
-  if (!lowered) return;
-  models::CheckReport cancelled = models::check(scenario->graph, std::move(*lowered), options);
-  if (cancelled.hanging() == nullptr) return;
+  auto cancelled = check_variant(input, recorded, models::with_cancelled_sends(record), options);
+  if (!cancelled || cancelled->hanging() == nullptr) return;
   found.answer = models::JobAnswer::kHangPossible;
-  found.check = std::move(cancelled);
+  found.check = std::move(*cancelled);
   found.check.exploration.answer = sim::Answer::kHangPossible;
+}
+
+// Changes "hang certain" to "hang possible" if the job may complete because some ranks leave a
+// reduce of few elements before all have called it, under gloo's rules.
+void judge_early_reduces(const ScenarioInput& input, const RecordInput& recorded,
+                         const sim::ExploreOptions& options, models::NcclModesReport& found,
+                         Judgement& judged) {
+  if (found.answer != models::JobAnswer::kHangCertain) return;
+  const models::RecordRules rules = RecordInput::rules_of(input.rules());
+  const auto early = models::with_early_reduces(recorded.record(), rules);
+  if (!early) return;
+  const auto weakest = check_variant(input, recorded, *early, options);
+  if (!weakest) return;
+  const bool hangs = weakest->hanging() != nullptr;
+  if (hangs && !models::Channels(*early, rules).in_one_line()) return;
+  found.answer = models::JobAnswer::kHangPossible;
+  found.check.exploration.answer = sim::Answer::kHangPossible;
+  judged.basis.emplace_back(
+      "gloo lets some ranks leave a reduce of few elements before all have called it, so the job "
+      "may complete");
 }
 
 using CheckOne = std::function<models::NcclModesReport(const models::TaskGraph&)>;
@@ -331,6 +354,7 @@ class CheckRun {
     if (const RecordInput* record = record_of(input_.foreign_job())) {
       judge_any_source(input_, *record, options, modes_, judged);
       judge_dropped_sends(input_, *record, options, modes_);
+      judge_early_reduces(input_, *record, options, modes_, judged);
     }
     check_other_ways(check_one, options.stop);
     judge_scenario(scenario_.undecided, modes_, judged);

@@ -1,6 +1,7 @@
 #include "features/record/channels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <set>
 
@@ -202,9 +203,11 @@ std::uint32_t Channels::beside(std::uint32_t channel) {
   return made;
 }
 
-// Gives another channel to gloo collectives in which only some ranks have elements. The ranks
-// without elements return at once, and their next call has another sequence number. So no call
-// matches the calls with elements.
+// Gives another channel to gloo collectives that some member never joins, although it continues:
+// * In a collective in which only some ranks have elements, the ranks without elements return at
+//   once, and their next call has another sequence number.
+// * A rank skips a number if its collective fails in gloo's worker, and two numbers in a
+//   monitored_barrier, which consists of messages.
 void Channels::find_uneven_collectives() {
   const std::set<Operation> sums = {Operation::kAllReduce, Operation::kReduceScatter};
   const std::set<Operation> end_without_elements = {
@@ -212,22 +215,38 @@ void Channels::find_uneven_collectives() {
   struct Calls {
     bool empty = false;
     bool full = false;
+    bool skipped = false;
     std::set<Operation> operations;
   };
   std::map<std::pair<std::uint32_t, std::int64_t>, Calls> all;
+  // Skipped numbers: those between the two numbers, which are calls of one rank in a group.
+  std::set<std::array<std::int64_t, 3>> gaps;
   for (const RankRecord& rank : record_.ranks) {
+    std::map<std::uint32_t, std::int64_t> last;  // number of the last collective, by group
     for (const RecordEntry& entry : rank.entries) {
-      const bool counts = entry.kind == RecordEntry::Kind::kCall && entry.sized &&
-                          end_without_elements.count(entry.operation) > 0 && !nccl(entry.group);
+      const bool counts = entry.kind == RecordEntry::Kind::kCall &&
+                          is_collective(entry.operation) && !nccl(entry.group);
       if (!counts) continue;
+      std::int64_t& before = last[entry.group];
+      if (entry.number > before + 1) gaps.insert({entry.group, before, entry.number});
+      before = std::max(before, entry.number);
       Calls& calls = all[{entry.group, entry.number}];
+      if (!entry.sized || end_without_elements.count(entry.operation) == 0) continue;
       (entry.bytes == 0 ? calls.empty : calls.full) = true;
       calls.operations.insert(entry.operation);
     }
   }
+  for (const auto& [group, before, after] : gaps) {
+    const auto first = static_cast<std::uint32_t>(group);
+    const auto end = all.lower_bound({first, after});
+    for (auto call = all.upper_bound({first, before}); call != end; ++call) {
+      call->second.skipped = true;
+    }
+  }
   for (const auto& [number, calls] : all) {
     if (calls.operations == sums) sums_differ_.insert(number);
-    if (calls.empty && calls.full) of_collective_[number] = beside(of_group_[number.first]);
+    const bool uneven = calls.empty && calls.full;
+    if (uneven || calls.skipped) of_collective_[number] = beside(of_group_[number.first]);
   }
 }
 

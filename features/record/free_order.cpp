@@ -35,17 +35,25 @@ std::vector<std::uint32_t> list_of(const RankNumbers& ranks) {
   return {ranks.begin(), ranks.end()};
 }
 
-// Messages as group, tag, sender and receiver.
-using Messages = std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>>;
+// Sent messages: by group, tag, sender and receiver, the bytes of the largest one.
+using Messages =
+    std::map<std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>, std::int64_t>;
 
 Messages sent_messages(const Record& record) {
   Messages sent;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record.ranks[rank].entries) {
-      if (is_send(entry)) sent.emplace(entry.group, entry.tag, rank, entry.peer);
+      if (!is_send(entry)) continue;
+      std::int64_t& bytes = sent[{entry.group, entry.tag, rank, entry.peer}];
+      bytes = std::max(bytes, entry.bytes);
     }
   }
   return sent;
+}
+
+bool is_gloo_recv(const Record& record, RecordRules rules, const RecordEntry& entry) {
+  return entry.kind == EntryKind::kCall && entry.operation == Operation::kReceive &&
+         !record.groups[entry.group].under_nccl(rules);
 }
 
 using CallsByWork = std::map<std::int64_t, const RecordEntry*>;
@@ -60,9 +68,19 @@ void add_dropped(const RecordEntry& entry, const CallsByWork& calls,
   }
 }
 
-// Whether a message of `sent` can meet `recv`, a recv of `rank`.
-bool is_met(const RecordEntry& recv, std::uint32_t rank, const Messages& sent) {
-  return recv.any_source || sent.count({recv.group, recv.tag, recv.peer, rank}) > 0;
+// Returns the bytes of the largest message of `sent` that can meet `recv`, a recv of `rank`; -1 if
+// there is none. For a recv from any source, every message to the rank with this tag counts.
+std::int64_t bytes_met(const RecordEntry& recv, std::uint32_t rank, const Messages& sent) {
+  if (!recv.any_source) {
+    const auto found = sent.find({recv.group, recv.tag, recv.peer, rank});
+    return found == sent.end() ? -1 : found->second;
+  }
+  std::int64_t bytes = -1;
+  for (const auto& [ends, size] : sent) {
+    const auto& [group, tag, from, to] = ends;
+    if (group == recv.group && tag == recv.tag && to == rank) bytes = std::max(bytes, size);
+  }
+  return bytes;
 }
 
 // Whether `entry`, an entry of the same rank after `recv`, can use the connection of `recv`.
@@ -70,6 +88,30 @@ bool uses_connection_of(const RecordEntry& entry, const RecordEntry& recv) {
   if (entry.kind == EntryKind::kWait) return true;
   return entry.kind == EntryKind::kCall && entry.group == recv.group &&
          (is_collective(entry.operation) || entry.peer == recv.peer || recv.any_source);
+}
+
+// Returns the size of one element: "float32" has 4 bytes, "bool" has 1.
+std::int64_t bytes_of_type(const std::string& type) {
+  const std::size_t digits = type.find_last_not_of("0123456789") + 1;
+  const bool has_size = digits < type.size() && type.size() - digits <= 3;
+  return has_size ? std::max(1, std::stoi(type.substr(digits)) / 8) : 1;
+}
+
+// Whether every rank waits for all ranks in gloo's reduce of `bytes` bytes (gloo/reduce.cc). The
+// tensor has a chunk per rank, and the last chunks can be empty. Rank r waits for rank r - 1 and,
+// for each chunk c with elements except chunk r + 1, for the ranks r + 1 to c - 1. So the last rank
+// waits for all unless the last two chunks are empty.
+bool reduce_waits_for_all(std::int64_t ranks, std::int64_t bytes, std::int64_t element) {
+  constexpr std::int64_t kMaxSegment = 1 << 20;
+  if (ranks < 3 || bytes <= 0) return true;
+  const auto divide_up = [](std::int64_t a, std::int64_t b) {
+    return a / b + (a % b == 0 ? 0 : 1);
+  };
+  const std::int64_t wanted = std::min(divide_up(bytes, 2 * ranks), kMaxSegment);
+  const std::int64_t segment = divide_up(wanted, element) * element;
+  const std::int64_t segments = std::max(divide_up(bytes, segment), 2 * ranks);
+  const std::int64_t chunk = divide_up(segments, ranks) * segment;
+  return divide_up(bytes, chunk) >= ranks - 1;
 }
 
 // Returns "ranks 0, 1: FACT (PLACE), so CONSEQUENCE" for each place.
@@ -110,14 +152,28 @@ std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) 
       for (const RecordEntry* recv : dropped) {
         if (uses_connection_of(entry, *recv)) by_place[recv->place].insert(rank);
       }
-      const bool is_gloo_recv = entry.kind == EntryKind::kCall &&
-                                entry.operation == Operation::kReceive &&
-                                !record.groups[entry.group].under_nccl(rules);
-      if (is_gloo_recv && is_met(entry, rank, sent)) recvs.emplace(entry.work, &entry);
+      const bool counts = is_gloo_recv(record, rules, entry) && bytes_met(entry, rank, sent) >= 0;
+      if (counts) recvs.emplace(entry.work, &entry);
     }
   }
   return sentences_of(record, by_place, "nothing keeps the Work of a recv",
                       "gloo breaks the connection of its ranks if the send comes later");
+}
+
+bool drops_smaller_recv(const Record& record, RecordRules rules) {
+  const Messages sent = sent_messages(record);
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    CallsByWork recvs;
+    std::vector<const RecordEntry*> dropped;
+    for (const RecordEntry& entry : record.ranks[rank].entries) {
+      add_dropped(entry, recvs, dropped);
+      if (is_gloo_recv(record, rules, entry)) recvs.emplace(entry.work, &entry);
+    }
+    for (const RecordEntry* recv : dropped) {
+      if (bytes_met(*recv, rank, sent) > recv->bytes) return true;
+    }
+  }
+  return false;
 }
 
 std::vector<std::string> closed_connections(const Record& record, RecordRules rules) {
@@ -145,6 +201,32 @@ Record with_cancelled_sends(Record record) {
     });
   }
   return record;
+}
+
+std::optional<Record> with_early_reduces(const Record& record, RecordRules rules) {
+  std::optional<Record> result;
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    std::set<std::int64_t> early;  // works of the rank's reduces
+    for (std::size_t i = 0; i < record.ranks[rank].entries.size(); ++i) {
+      const RecordEntry& entry = record.ranks[rank].entries[i];
+      const bool counts =
+          entry.kind == EntryKind::kCall && entry.operation == Operation::kReduce &&
+          entry.peer != rank && entry.type != kNotSaid &&
+          !record.groups[entry.group].under_nccl(rules) &&
+          !reduce_waits_for_all(static_cast<std::int64_t>(record.groups[entry.group].ranks.size()),
+                                entry.bytes, bytes_of_type(record.texts[entry.type]));
+      if (!counts) continue;
+      if (!result) result = record;
+      result->ranks[rank].entries[i].sync = false;
+      if (entry.work >= 0) early.insert(entry.work);
+    }
+    if (early.empty()) continue;
+    for (RecordEntry& entry : result->ranks[rank].entries) {
+      if (entry.kind != EntryKind::kWait) continue;
+      std::erase_if(entry.amounts, [&](std::int64_t work) { return early.count(work) > 0; });
+    }
+  }
+  return result;
 }
 
 std::vector<std::string> keys_set_twice(const Record& record) {

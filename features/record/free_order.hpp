@@ -3,6 +3,7 @@
 // values.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,21 @@ std::vector<std::string> dropped_sends(const Record& record);
 /// Each result is one sentence without its period.
 std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules);
 
+/// Whether a recv that gloo may cancel has less room than a send that it can match. If gloo does
+/// not cancel the recv, the message ends the process of its rank.
+bool drops_smaller_recv(const Record& record, RecordRules rules);
+
 /// Reports timed-out waits for gloo messages: after a timeout, gloo closes the rank's connections
 /// in the group. Each result is one sentence without its period.
 std::vector<std::string> closed_connections(const Record& record, RecordRules rules);
 
 /// Returns the record without the sends that gloo may cancel.
 Record with_cancelled_sends(Record record);
+
+/// Returns the record in which no rank except the root waits for a gloo reduce of few elements, or
+/// nullopt if there is no such reduce. In a real run, some of these ranks wait for some members:
+/// gloo sums the tensor in one chunk per rank, and does not pass on empty chunks.
+std::optional<Record> with_early_reduces(const Record& record, RecordRules rules);
 
 /// Reports the store keys that several ranks set to different values. Each result is one sentence
 /// without its period.

@@ -73,6 +73,9 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     doubts.proved = "a dropped recv may break a connection";
     std::move(dead.begin(), dead.end(), std::back_inserter(doubts.rests_on));
   }
+  if (drops_smaller_recv(record, rules)) {
+    doubts.possible = "gloo may cancel a dropped recv before a message comes that is too large";
+  }
   std::vector<std::string> set_twice = keys_set_twice(record);
   if (!set_twice.empty()) {
     doubts.proved = "a key of the store may have another value";

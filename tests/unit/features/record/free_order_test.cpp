@@ -98,6 +98,24 @@ TEST_CASE("a dropped recv that a send meets may break a connection", "[models][f
   CHECK(doubts(record).hang.empty());
 }
 
+TEST_CASE("a dropped recv that is too small may be cancelled first", "[models][free_order]") {
+  const auto recv = [](const std::string& peer, int bytes) {
+    return "{\"call\": \"recv\", \"g\": \"g0\", \"n\": 1, " + peer +
+           ", \"bytes\": " + std::to_string(bytes) + ", \"w\": 1}\n";
+  };
+  const auto drops = [](const std::string& receiver, RecordRules rules = RecordRules::kGloo) {
+    return models::drops_smaller_recv(ended({kPlace + isend(1) + wait(1), receiver}), rules);
+  };
+  const std::string drop = "{\"drop\": 1}\n";
+  CHECK(drops(recv("\"peer\": 0", 2) + drop));
+  CHECK(drops(recv("\"peer\": 0, \"any\": true", 2) + drop));
+  CHECK_FALSE(drops(recv("\"peer\": 0", 4) + drop));
+  CHECK_FALSE(drops(recv("\"peer\": 0", 2) + wait(1)));  // the handle is kept
+  CHECK_FALSE(drops(recv("\"peer\": 0", 2) + drop, RecordRules::kNccl));
+  const auto record = ended({kPlace + isend(1) + wait(1), recv("\"peer\": 0", 2) + drop});
+  CHECK_FALSE(doubts(record).possible.empty());
+}
+
 TEST_CASE("a wait for a message that times out closes connections", "[models][free_order]") {
   const std::string late = ", \"timed_out\": true";
   const auto message = ended({kPlace + isend(1) + wait(1, late + ", \"l\": \"l\""), kRecv});

@@ -8,6 +8,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/record.hpp"
 
+#include "features/record/free_order.hpp"
 #include "features/record/record_doubts.hpp"
 #include "features/record/record_scenario.hpp"
 
@@ -38,6 +39,11 @@ class Rank {
                 (root < 0 ? "" : "\"root\": " + std::to_string(root) + ", ") + how);
   }
   Rank& broadcast(int root) { return collective("broadcast", root); }
+  /// Takes the number of a collective that this rank never joins.
+  Rank& skip() {
+    ++collectives_;
+    return *this;
+  }
   /// Adds an asynchronous call, which returns at once.
   Rank& start(const std::string& op, int root, int work) {
     return collective(op, root, 400, "\"w\": " + std::to_string(work));
@@ -161,6 +167,51 @@ TEST_CASE("gloo matches collectives by their number", "[formats][gloo_rules]") {
   CHECK(hangs({reduce_first, Rank().broadcast(0).collective("all_reduce")}));
   // gloo's reduce_scatter is an all_reduce of the whole input, so it matches an all_reduce.
   CHECK(completes({Rank().collective("all_reduce"), Rank().collective("reduce_scatter")}));
+}
+
+TEST_CASE("a rank that skips a number never joins that collective", "[formats][gloo_rules]") {
+  const auto reduce = [](Rank rank) { return rank.collective("all_reduce"); };
+  CHECK(completes({reduce(Rank().skip()), reduce(Rank().skip())}));
+  CHECK(hangs({reduce(Rank().skip()), reduce(Rank())}));
+  CHECK(hangs({reduce(Rank().skip()), reduce(Rank().start("all_reduce", -1, 1).wait(1))}));
+  CHECK(hangs({reduce(reduce(Rank()).skip().skip()), reduce(reduce(reduce(Rank())))}));
+}
+
+TEST_CASE("ranks leave a reduce of few elements early", "[formats][gloo_rules]") {
+  const auto early = [](std::size_t bytes, std::size_t ranks) {
+    const auto reduce = [&](Rank rank) { return rank.collective("reduce", 0, bytes); };
+    std::vector<std::string> texts(ranks, reduce(Rank()).text());
+    texts.front() = reduce(Rank().recv(static_cast<int>(ranks) - 1)).text();
+    texts.back() = reduce(Rank()).send(0).text();
+    const models::Record record = record_of("gloo", texts);
+    CHECK(answer_of(record, "own") == sim::Answer::kHangCertain);
+    const auto found = models::with_early_reduces(record, models::RecordRules::kGloo);
+    if (found) CHECK(is_proved(*found, "own"));
+    CHECK_FALSE(models::with_early_reduces(record, models::RecordRules::kNccl));
+    return found.has_value();
+  };
+  // Sizes in bytes of float32, from the ring in gloo/reduce.cc, computed with another program.
+  CHECK(early(4, 3));
+  CHECK(early(8, 3));
+  CHECK_FALSE(early(12, 3));
+  CHECK(early(16, 4));
+  CHECK_FALSE(early(20, 4));
+  CHECK(early(24, 5));
+  CHECK_FALSE(early(28, 5));
+  CHECK(early(44, 5));
+  CHECK_FALSE(early(52, 5));
+  CHECK_FALSE(early(4, 2));
+  CHECK(early(std::size_t{17} << 20, 8));  // a segment has at most 1 MiB
+  CHECK_FALSE(early(std::size_t{16} << 20, 8));
+}
+
+TEST_CASE("a reduce of few elements does not hide other hangs", "[formats][gloo_rules]") {
+  const Rank reduce = Rank().collective("reduce", 0, 4);
+  const models::Record record = record_of(
+      "gloo", {Rank().collective("reduce", 0, 4).recv(1).text(), reduce.text(), reduce.text()});
+  const auto early = models::with_early_reduces(record, models::RecordRules::kGloo);
+  REQUIRE(early);
+  CHECK_FALSE(is_proved(*early, "own"));
 }
 
 TEST_CASE("calls without elements", "[formats][gloo_rules]") {
