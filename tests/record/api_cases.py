@@ -27,7 +27,7 @@ class Case:
     body: Callable  # takes the rank and the number of ranks
     ranks: int
     skipped: bool  # also run a job in which rank 1 skips the body
-    same_calls: bool  # the calls in gloo's Flight Recorder equal the calls in the record
+    same_calls: bool  # the calls of gloo that the test sees equal the calls in the record
     whole: bool  # the body makes its own process groups
     completes: str  # pipesim's answer for a job that completes
 
@@ -193,8 +193,8 @@ def types_that_gloo_refuses(rank, n):
 
 
 @case(same_calls=False)
-def monitored_barrier(rank, n):  # gloo implements it by messages with rank 0
-    dist.monitored_barrier(timeout=timedelta(minutes=10))
+def monitored_barrier(rank, n):  # gloo sends messages from C++
+    dist.monitored_barrier()
 
 
 # Objects
@@ -328,6 +328,17 @@ def a_store_of_its_own(rank, n):
     dist.all_reduce(ones())
     dist.barrier()
     dist.destroy_process_group()  # torch 1 crashes if the store's server lives until the exit
+
+
+@case(new=True)
+def group_that_torch_does_not_know(rank, n):
+    from torch.distributed import _dist2
+
+    os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + 1)
+    group = _dist2.new_group("gloo", timedelta(seconds=60), torch.device("cpu"))
+    t = ones(1) * rank
+    group.allreduce(t).wait()
+    expect(t, 1)
 
 
 @case()

@@ -61,7 +61,8 @@ def in_process(case, skipped):
 
 
 def run_with_real_gloo(case, skipped, folder):
-    messages, groups = [], {}
+    # torch registers no name for a group of _dist2, which has all ranks.
+    messages, groups = [], {"": list(range(case.ranks))}
     if api_cases.NEW:
         observe_groups(groups)
     for name in ("send", "recv", "recv_anysource"):
@@ -201,9 +202,11 @@ class Form:
         for rank in range(case.ranks):
             found = json.loads((self.folder / f"{rank}.json").read_text())
             collectives, messages = calls_of_record(recorded.path, rank)
+            if not case.same_calls:
+                continue
             if messages != found["messages"]:
                 yield f"rank {rank}'s messages: gloo {found['messages']}, record {messages}"
-            if "dump" in found and case.same_calls:
+            if "dump" in found:
                 dumped = collectives_of_dump(found["dump"], found["groups"])
                 text = difference(rank, collectives, dumped)
                 if text:

@@ -32,8 +32,8 @@ rank, t, peer = dist.get_rank(), torch.ones(1), 1 - dist.get_rank()
 store = dist.distributed_c10d._get_default_store()
 """
 
-# Programs for two ranks, by name: the verdict of real gloo ("hang", "complete", "error", or
-# "either" if it depends on timing), pipesim's answer, and the source text after HEAD.
+# Programs by name: the verdict of real gloo ("hang", "complete", "error", or "either" if it depends
+# on timing), pipesim's answer, the source text after HEAD, and the number of ranks, if it is not 2.
 CASES = {
     "a thread is in a recv when the script ends": (
         "hang",
@@ -377,6 +377,310 @@ CASES = {
         dist.broadcast(torch.ones(8 - 4 * rank), 0)
         """,
     ),
+    "a recv that is too small": (
+        "error",
+        "hang certain",
+        """
+        if rank == 0: dist.send(torch.ones(8), 1)
+        else: dist.recv(torch.ones(4), 0)
+        """,
+    ),
+    "a recv that is too small, and that nothing waits for": (
+        "error",
+        "hang certain",
+        """
+        if rank == 0: dist.send(torch.ones(8), 1)
+        else:
+            dist.kept = dist.irecv(torch.ones(4), 0)
+            time.sleep(1)
+        """,
+    ),
+    "a recv that is too small, and that nobody keeps": (
+        "either",
+        "hang possible",
+        """
+        if rank == 0: dist.send(torch.ones(8), 1)
+        else:
+            dist.irecv(torch.ones(4), 0)
+            time.sleep(1)
+        """,
+    ),
+    "an all_to_all with more room than data": (
+        "complete",
+        "mismatch",
+        """
+        out = torch.zeros(7 if rank else 6)
+        takes = [4, 3] if rank else [3, 3]
+        dist.all_to_all_single(out, torch.ones(6), takes, [3, 3])
+        assert out.tolist() == ([1, 1, 1, 0, 1, 1, 1] if rank else [1] * 6)
+        dist.barrier()
+        """,
+    ),
+    "an all_to_all whose own part differs, on one rank": (
+        "hang",
+        "hang certain",
+        """
+        takes = [4, 3] if rank == 0 else [3, 3]
+        try: dist.all_to_all_single(torch.ones(sum(takes)), torch.ones(6), takes, [3, 3])
+        except RuntimeError: pass
+        dist.barrier()
+        """,
+    ),
+    "a type that gloo refuses, on one rank": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0:
+            try: dist.all_reduce(torch.ones(4, dtype=torch.int16))
+            except RuntimeError: pass
+            else: raise AssertionError
+        dist.all_reduce(t)
+        """,
+    ),
+    "a type that gloo refuses, on both ranks": (
+        "complete",
+        "proved",
+        """
+        work = dist.all_reduce(torch.ones(4, dtype=torch.int16), async_op=True)
+        while not work.is_completed(): time.sleep(0.01)
+        for wait in (work.wait, work.wait, work.get_future().wait):
+            try: wait()
+            except RuntimeError: pass
+            else: raise AssertionError
+        dist.all_reduce(t)
+        """,
+    ),
+    "an operator that gloo refuses, on one rank": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0:
+            try: dist.all_reduce(torch.ones(4), op=dist.ReduceOp.BAND)
+            except RuntimeError: pass
+            else: raise AssertionError
+        dist.all_reduce(t)
+        """,
+    ),
+    "sizes that gloo refuses, on one rank": (
+        "complete",
+        "proved",
+        """
+        if rank == 0:
+            try: dist.all_gather([torch.ones(3), torch.ones(3)], torch.ones(4))
+            except (RuntimeError, ValueError): pass
+            else: raise AssertionError
+        dist.all_reduce(t)
+        """,
+    ),
+    "an all_reduce without elements that the other rank leaves": (
+        "complete",
+        "proved",
+        """
+        dist.all_reduce(torch.ones(4 - 4 * rank), async_op=True)
+        """,
+    ),
+    "a monitored_barrier and a barrier": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0: dist.monitored_barrier()
+        else: dist.barrier()
+        """,
+    ),
+    "a monitored_barrier behind different collectives": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0: work = dist.all_reduce(t, async_op=True)
+        dist.monitored_barrier()
+        if rank == 1: dist.all_reduce(t)
+        """,
+    ),
+    "a monitored_barrier that times out": (
+        "complete",
+        "undecided",
+        """
+        if rank == 0:
+            try: dist.monitored_barrier(timeout=timedelta(seconds=1))
+            except RuntimeError: pass
+            else: raise AssertionError
+            store.set("late", "1")
+        else: store.get("late")
+        """,
+    ),
+    "a reduce of few elements that a rank leaves early": (
+        "complete",
+        "hang possible",
+        """
+        if rank == 0: dist.recv(torch.ones(1), 2)
+        dist.reduce(t, 0)
+        if rank == 2: dist.send(torch.ones(1), 0)
+        """,
+        3,
+    ),
+    "a reduce of many elements that no rank leaves early": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0: dist.recv(torch.ones(1), 2)
+        dist.reduce(torch.ones(30), 0)
+        if rank == 2: dist.send(torch.ones(1), 0)
+        """,
+        3,
+    ),
+    "a gather that a rank leaves early": (
+        "complete",
+        "proved",
+        """
+        if rank == 2: dist.recv(torch.ones(1), 1)
+        dist.gather(t, [torch.ones(1) for _ in range(3)] if rank == 0 else None)
+        if rank == 1: dist.send(torch.ones(1), 2)
+        """,
+        3,
+    ),
+    "a gather whose calls torch compares first": (
+        "hang",
+        "hang certain",
+        """
+        dist.set_debug_level(dist.DebugLevel.DETAIL)
+        group = dist.new_group()
+        if rank == 2: dist.recv(torch.ones(1), 1, group=group)
+        dist.gather(t, [torch.ones(1) for _ in range(3)] if rank == 0 else None, group=group)
+        if rank == 1: dist.send(torch.ones(1), 2, group=group)
+        """,
+        3,
+    ),
+    "asynchronous calls that torch compares first": (
+        "hang",
+        "hang certain",
+        """
+        dist.set_debug_level(dist.DebugLevel.DETAIL)
+        groups = [dist.new_group(), dist.new_group()]
+        for group in groups if rank else groups[::-1]:
+            dist.all_reduce(t, group=group, async_op=True)
+        """,
+    ),
+    "threads that a lock orders": (
+        "complete",
+        "undecided",
+        """
+        turn = threading.Semaphore(0)
+        def save():
+            turn.acquire()
+            dist.broadcast(torch.ones(3), 0)
+        thread = threading.Thread(target=save)
+        thread.start()
+        dist.all_reduce(t)
+        turn.release()
+        thread.join()
+        dist.barrier()
+        """,
+    ),
+    "an isend that nobody keeps, whose recv was posted before": (
+        "complete",
+        "hang possible",
+        """
+        if rank == 0:
+            time.sleep(0.5)
+            dist.isend(t, 1)
+        else: dist.recv(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "an isend that nobody keeps, before another one with its tag": (
+        "hang",
+        "hang certain",
+        """
+        if rank == 0:
+            dist.isend(t, 1)
+            work = dist.isend(t, 1)
+            work.wait()
+        else:
+            time.sleep(0.5)
+            dist.recv(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "an isend that nobody keeps, before a send with another tag": (
+        "complete",
+        "undecided",
+        """
+        if rank == 0:
+            dist.isend(t, 1, tag=1)
+            dist.send(t, 1, tag=2)
+        else:
+            time.sleep(0.5)
+            dist.recv(t, 0, tag=2)
+        dist.barrier()
+        """,
+    ),
+    "an isend that nobody keeps once its function returns": (
+        "hang",
+        "hang possible",
+        """
+        def announce():
+            work = dist.isend(t, 1)
+        if rank == 0: announce()
+        else:
+            time.sleep(0.5)
+            dist.recv(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "an irecv that nobody keeps meets an earlier send": (
+        "either",
+        "undecided",
+        """
+        if rank == 0: dist.send(t, 1)
+        else:
+            time.sleep(0.5)
+            dist.irecv(t, 0)
+        dist.barrier()
+        """,
+    ),
+    "an irecv that nobody keeps, and calls of another group": (
+        "complete",
+        "proved",
+        """
+        other = dist.new_group()
+        if rank == 0:
+            time.sleep(0.5)
+            dist.send(t, 1)
+        else: dist.irecv(t, 0)
+        dist.barrier(other)
+        """,
+    ),
+    "an irecv that nobody keeps, and no send": (
+        "complete",
+        "proved",
+        """
+        if rank == 1: dist.irecv(t, 0)
+        dist.barrier()
+        dist.all_reduce(t)
+        """,
+    ),
+    "an irecv that nobody keeps, and a collective of its sender": (
+        "hang",
+        "undecided",
+        """
+        if rank == 0:
+            time.sleep(0.5)
+            dist.send(t, 1)
+        elif rank == 1: dist.irecv(t, 0)
+        dist.barrier()
+        """,
+        3,
+    ),
+    "a batch that nobody keeps, on one rank late": (
+        "hang",
+        "undecided",
+        """
+        time.sleep(0.5 * rank)
+        dist.batch_isend_irecv([dist.P2POp(dist.isend, t, peer),
+                                dist.P2POp(dist.irecv, torch.ones(1), peer)])
+        dist.barrier()
+        """,
+    ),
     "two ranks set one key": (
         "either",
         "hang possible",
@@ -432,18 +736,19 @@ def main():
     for number, name in enumerate(chosen):
         folder = pathlib.Path(here, str(number))
         folder.mkdir()
-        (folder / "program.py").write_text(HEAD + textwrap.dedent(CASES[name][2]))
-        jobs[name] = Job(folder, 2, script(folder / "program.py"))
+        _, _, text, *ranks = CASES[name]
+        (folder / "program.py").write_text(HEAD + textwrap.dedent(text))
+        jobs[name] = Job(folder, *(ranks or [2]), script(folder / "program.py"))
     outcomes = []
     for first in range(0, len(jobs), AT_ONCE):
         outcomes += run_jobs(list(jobs.values())[first : first + AT_ONCE])
     for name, outcome in zip(jobs, outcomes):
-        expected, answer, _ = CASES[name]
+        expected, answer = CASES[name][:2]
         if outcome.verdict != expected and expected != "either":
             failed += 1
             print(f"{name}: gloo: {outcome}")
-        path = str(jobs[name].folder / "program.py")
-        recorded = record(lambda: runpy.run_path(path, run_name="__main__"), ranks=2)
+        job, path = jobs[name], str(jobs[name].folder / "program.py")
+        recorded = record(lambda: runpy.run_path(path, run_name="__main__"), ranks=job.ranks)
         report = recorded.check(rules="gloo")
         false = report.proved and outcome.verdict != "complete"
         if report.answer != answer or false:

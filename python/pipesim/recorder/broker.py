@@ -86,11 +86,14 @@ class _Meeting:
             root = self.calls.get(self.members[first.root])
             return root is None or all(_is_filled(root, call) for call in calls)
         ordered = [self.calls[rank] for rank in self.members]
-        return all(
-            ordered[i].splits[0][j] == ordered[j].splits[1][i]
+        gives_and_takes = [
+            (ordered[i].splits[0][j], ordered[j].splits[1][i])
             for i in range(len(ordered))
             for j in range(len(ordered))
-        )
+        ]
+        if first.size is None:
+            return all(gives == takes for gives, takes in gives_and_takes)
+        return all(gives <= takes for gives, takes in gives_and_takes)
 
     def _result(self, rank: int) -> m.Parts:
         """Returns the result of `rank`, or None if values were not carried."""
@@ -342,11 +345,13 @@ class Broker:
         return m.Reply()  # a send has no result
 
     def _is_abandoned(self, rank: int, call: Optional[int]) -> bool:
-        """Whether a member that has not called the collective has ended, and so has closed its
+        """Whether a member that takes no part in the collective has ended, and so has closed its
         connections."""
         meeting = self._meeting_of.get((rank, call or 0))
-        missing = set(meeting.members) - set(meeting.calls) if meeting else set()
-        return bool(missing - self._live)
+        if meeting is None:
+            return False
+        joined = {member for member, made in meeting.calls.items() if not made.alone}
+        return bool(set(meeting.members) - joined - self._live)
 
     def _forget(self, rank: int, call: Optional[int]) -> None:
         if call is None:

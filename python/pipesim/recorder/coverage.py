@@ -57,7 +57,7 @@ LOCAL = {
         CUSTOM GLOO MPI NCCL UCC UNDEFINED XCCL
         _add_ephemeral_timeout _backend_id _device_types _enable_collectives_timing _get_backend _get_backend_name
         _get_sequence_number_for_group _has_hooks _id _pybind11_conduit_v1_ _register_backend
-        _set_default_backend _set_default_timeout _set_group_desc _set_group_name
+        _set_default_backend _set_default_timeout _set_group_desc _set_group_name _set_group_uid
         _set_sequence_number_for_group _wait_for_pending_works""".split(),
     "Store": """
         clone has_extended_api list_keys num_keys queue_len set_timeout timeout
@@ -77,7 +77,10 @@ NOT_RECORDED = {
     "torch.distributed.broadcast_multigpu": "one rank drives several GPUs",
     "torch.distributed.reduce_multigpu": "one rank drives several GPUs",
     "torch.distributed.reduce_scatter_multigpu": "one rank drives several GPUs",
+    "ProcessGroup.merge": "its ranks are those of two jobs",
     "ProcessGroup.merge_remote_group": "its ranks are those of two jobs",
+    "ProcessGroup.split": "torch.distributed.split_group makes such groups",
+    "ProcessGroup.allreduce_sparse": "its values are not those of a dense tensor",
     "ProcessGroup.setUsePgForSymmMemRendezvous": "kernels write into each other's memory",
     "ProcessGroup.reconfigure": "its ranks change while the job runs",
     "ProcessGroup.get_reconfigure_handle": "its ranks change while the job runs",

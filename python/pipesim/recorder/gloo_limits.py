@@ -1,4 +1,8 @@
-"""Calls that ProcessGroupGloo refuses, with gloo's error text. A refused call is not recorded.
+"""Calls that ProcessGroupGloo refuses, with gloo's error text.
+
+gloo checks some arguments in the call, which then raises and leaves no trace. Other faults it finds
+only in the worker thread that runs a collective: the collective has its number in the group, but
+this rank never takes part in it, and its `wait` raises.
 
 The limits were measured with torch 1.13.1 and 2.13.0. Every 2.x is assumed to behave like 2.13.
 """
@@ -35,23 +39,40 @@ def check_form(form: str) -> None:
         _refuse(_MISSING[form])
 
 
-def check_types(tensors: Sequence[torch.Tensor]) -> None:
-    """Raises if a collective's tensors have a type that gloo refuses. Sends and recvs take any
-    type."""
+def fault_in_worker(name: str, tensors: Sequence[torch.Tensor]) -> str:
+    """Returns the error of a collective that fails before it communicates, or "". `name`: the
+    ReduceOp, e.g. "SUM". Sends and recvs take any type."""
+    if name in ("BAND", "BOR", "BXOR") and not _is_integral(tensors):
+        return f"Cannot use ReduceOp.{name} with non-integral dtype"
     if any(tensor.dtype not in _TYPES for tensor in tensors):
-        _refuse("Invalid scalar type")
+        return "Invalid scalar type"
+    return ""
 
 
-def check_reduction(name: str, tensors: Sequence[torch.Tensor]) -> None:
-    """Raises if gloo cannot apply the ReduceOp `name`, e.g. "SUM", to the types of `tensors`."""
+def fault_of_splits(to: Sequence[int], from_: Sequence[int], own: int) -> str:
+    """Returns the error of an all_to_all whose rank, number `own`, sends itself another size than
+    it receives from itself, or ""."""
+    if to[own] == from_[own]:
+        return ""
+    return "[enforce fail at alltoallv.cc] recvLength == sendLength"
+
+
+def fault_after(name: str, tensors: Sequence[torch.Tensor]) -> str:
+    """Returns the error of a collective that fails once it has communicated, or ""."""
+    if name != "AVG" or not tensors or not _is_integral(tensors):
+        return ""
+    kind = tensors[0].type().split(".")[-1][: -len("Tensor")]
+    return f"result type Float can't be cast to the desired output type {kind}"
+
+
+def _is_integral(tensors: Sequence[torch.Tensor]) -> bool:
+    return all(tensor.dtype in _INTEGERS | {torch.bool} for tensor in tensors)
+
+
+def check_reduction(name: str) -> None:
+    """Raises if gloo lacks the ReduceOp `name`."""
     if _OLD and name == "AVG":
         _refuse("Cannot use ReduceOp.AVG with Gloo")
-    integral = all(tensor.dtype in _INTEGERS | {torch.bool} for tensor in tensors)
-    if name in ("BAND", "BOR", "BXOR") and not integral:
-        _refuse(f"Cannot use ReduceOp.{name} with non-integral dtype")
-    if name == "AVG" and integral and tensors:
-        kind = tensors[0].type().split(".")[-1][: -len("Tensor")]
-        _refuse(f"result type Float can't be cast to the desired output type {kind}")
 
 
 def check_exchange(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:

@@ -108,6 +108,7 @@ def _asks_for_cuda(end: dict[str, Any]) -> bool:
         "No CUDA GPUs are available",
         "NVIDIA driver",
         "accelerator support",  # for `device_id=`, since 2.13
+        "number of accelerators available",  # the same, with a build for CUDA
         "Cannot access accelerator device",
         "'torch._C' has no attribute '_cuda_",
     )

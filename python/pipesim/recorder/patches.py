@@ -69,6 +69,22 @@ def _replace_backends(recorder: RankRecorder) -> None:
             return cls.__name__ == "ProcessGroupGloo" or thing.group.backend == "nccl"
 
     def make(name: str, store: Any, rank: int, size: int, options: Options) -> RecordingGroup:
+        made = make_unchecked(name, store, rank, size, options)
+        if dist.get_debug_level() == dist.DebugLevel.DETAIL:
+            add_checks(made, rank, size)
+        return made
+
+    def add_checks(made: RecordingGroup, rank: int, size: int) -> None:
+        group = recorder.define_group(f"{made.group.name}:checks", made.group.ranks, "gloo")
+        recorder.add({"new_group": group.id})
+        recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
+        halves = [made, made.on_host] if isinstance(made, TwoBackendsGroup) else [made]
+        for half in halves:
+            half.checks = RecordingGroup(recorder, group, rank, size)
+
+    def make_unchecked(
+        name: str, store: Any, rank: int, size: int, options: Options
+    ) -> RecordingGroup:
         group = recorder.group_being_made
         if group is None:
             return _independent_group(recorder, name, store, rank, size, options)
@@ -106,6 +122,8 @@ def _replace_backends(recorder: RankRecorder) -> None:
     c10d._GLOO_AVAILABLE = c10d._NCCL_AVAILABLE = True
     if getattr(c10d, "default_pg_nccl_timeout", None) is None:  # 2.x warns if the build lacks NCCL
         replace("default_pg_nccl_timeout", (c10d,), datetime.timedelta(minutes=10))
+    # torch's wrapper is a group in C++, around which there is nothing to record.
+    replace("_create_process_group_wrapper", (c10d,), lambda wrapped_pg, **_: wrapped_pg)
     if hasattr(c10d.Backend, "_ensure_backend_registered"):
         _replace_creators(create)
 

@@ -106,6 +106,9 @@ class RecordingGroup(dist.ProcessGroup):
         self._devices = list(devices) or ["cuda" if group.backend == "nccl" else "cpu"]
         self._splits = 0
         self.shrunk = False  # replaced by a smaller group
+        # With TORCH_DISTRIBUTED_DEBUG=DETAIL: gloo's group in which all members meet before each
+        # collective, to compare their calls.
+        self.checks: Optional[RecordingGroup] = None
 
     # DDP's logger (reducer.cpp of 1.13) casts a group named "gloo" to ProcessGroupGloo.
     def getBackendName(self) -> str:
@@ -349,9 +352,24 @@ class RecordingGroup(dist.ProcessGroup):
     def monitored_barrier(
         self, timeout: Optional[timedelta] = None, wait_all_ranks: bool = False
     ) -> None:
-        """Records a barrier, and waits for it. In gloo, it consists of messages with rank 0."""
-        work = self._collective("barrier", [], [])
-        self._recorder.wait(work, sys._getframe(1))
+        """Records gloo's messages with rank 0. Their tags are two numbers of the group's
+        collectives, which gloo counts from 0."""
+        there = self._recorder.skip_numbers(self.group, 2) - 1
+        back = there + 1
+        default = getattr(dist.distributed_c10d, "default_pg_timeout", None)
+        seconds = timeout.total_seconds() if timeout and timeout != default else None
+        with values.quiet():
+            token = [torch.zeros(1, dtype=torch.int32)]
+        if self._index:
+            self._wait_for([self.send(token, 0, there), self.recv(token, 0, back)], None)
+            return
+        others = range(1, self.size())
+        self._wait_for([self.recv(token, rank, there) for rank in others], seconds)
+        self._wait_for([self.send(token, rank, back) for rank in others], seconds)
+
+    def _wait_for(self, works: list[Work], seconds: Optional[float]) -> None:
+        for work in works:
+            self._recorder.wait(work, _outside(sys._getframe(1)), seconds)
 
     # Sends and receives
 
@@ -483,10 +501,19 @@ class RecordingGroup(dist.ProcessGroup):
         tensors). `root` is a rank in the group. `size`: bytes in the record, by default the size of
         the inputs."""
         recorder, group = self._recorder, self.group
+        caller = _outside(sys._getframe(1))
+        if self.checks is not None:
+            recorder.wait(self.checks.barrier(), caller)
+        error = ""
         if self._is_gloo():
             tensors = [t for part in [*inputs, *outputs] for t in part]
-            gloo_limits.check_reduction(reduce, tensors)
-            gloo_limits.check_types(tensors)
+            gloo_limits.check_reduction(reduce)
+            fault = gloo_limits.fault_in_worker(reduce, tensors)
+            if splits[0] and not fault:
+                fault = gloo_limits.fault_of_splits(*splits, self._index)
+            if fault:
+                return recorder.fail_in_worker(group, fault, caller)
+            error = gloo_limits.fault_after(reduce, tensors)
         with values.quiet():
             types = tuple(values.type_name(part[0]) for part in inputs or outputs if part)
             given = sum(values.size_of(part) for part in inputs) if size is None else size
@@ -502,8 +529,9 @@ class RecordingGroup(dist.ProcessGroup):
                 entry.update(to=list(to), **{"from": list(from_)})
             if self._is_gloo() and self._is_on_device(inputs or outputs):
                 entry["on_device"] = True
-            # gloo does not compare types, nor sizes if the root sends to or receives from members.
-            gloo_sizes = self._is_gloo() and op in ("broadcast", "gather", "scatter")
+            # gloo does not compare types, nor the sizes of the messages that implement a call.
+            messages = ("broadcast", "gather", "scatter", "all_to_all")
+            gloo_sizes = self._is_gloo() and op in messages
             compared = 0 if op == "all_to_all" or gloo_sizes else given
             of_type = len(types) if self._is_gloo() else types
             signature = (op, compared, of_type, root, group.ranks)
@@ -536,7 +564,8 @@ class RecordingGroup(dist.ProcessGroup):
                 receive,
                 [t for part in outputs for t in part],
                 self._on_device() and op != "barrier",
-                _outside(sys._getframe(1)),
+                caller,
+                error,
             )
 
     def _message(

@@ -75,7 +75,6 @@ def run_rank(
     _redirect_output(settings, rank)
     atexit._clear()  # the parent's exit functions are for the parent only
     os.environ.update(environment(settings, rank))
-    os.environ.pop("TORCH_DISTRIBUTED_DEBUG", None)  # DETAIL wraps groups in a C++ group
     _seed(rank)
     path = Path(settings.out) / rank_file_name(rank)
     recorder = RankRecorder(settings, rank, connection, RankFile(path, rank, settings.ranks))

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from types import FrameType, TracebackType
-from typing import Any, NoReturn, Optional
+from typing import Any, NamedTuple, NoReturn, Optional
 
 import torch
 
@@ -41,6 +41,14 @@ _CLOSED = "Application timeout caused pair closure"
 
 # Maximum number of entries after a made-up value, after which `while not all_done:` may never end.
 _MAX_ENTRIES_AFTER_MADE_UP = 100_000
+
+
+class _Failed(NamedTuple):
+    """A Work whose wait raises."""
+
+    reference: weakref.ref[Any]
+    error: str
+    future: torch.futures.Future[Any]
 
 
 class Ended(SystemExit):
@@ -118,7 +126,7 @@ class RankRecorder:
         self._steps = 0
         self._noted: set[str] = set()
         self._closed: set[str] = set()  # gloo groups in which a wait for a message has timed out
-        self._failed: dict[int, weakref.ref[Any]] = {}  # by id(): Works of collectives on `_closed`
+        self._failed: dict[int, _Failed] = {}  # by id() of the Work
         self._made_up_at: Optional[int] = None  # number of entries before the first made-up value
 
     # Places and plain entries
@@ -286,6 +294,7 @@ class RankRecorder:
         tensors: list[torch.Tensor],
         device: bool,
         caller: FrameType,
+        error: str = "",
     ) -> torch._C._distributed_c10d.Work:
         """Records a call of a group, hands it to the broker, and returns the Work for it.
 
@@ -293,13 +302,14 @@ class RankRecorder:
         message to the broker. The Work is made from a future, because DDP's reducer asks it for the
         future. `caller` is the frame that called the group. If it is code of torch except
         distributed_c10d.py, the call came from C++, which waits at once, except for the buckets of
-        a backward.
+        a backward. `error`: what its wait raises, once the call is done.
         """
         filename = caller.f_code.co_filename
         native = calls_from_cpp(filename)
         is_message = entry["call"] in ("send", "recv")
         if group.id in self._closed:
-            return self._call_of_closed(is_message or native)
+            # gloo's message raises at once, a collective in its wait.
+            return self._failed_work(_CLOSED, raises=is_message or native)
         with self.turn():
             self._calls += 1
             self._works += 1
@@ -316,8 +326,10 @@ class RankRecorder:
         pending = Pending(
             call, work, entry, device, receive, future, tensors, threads.path(), id(handle)
         )
-        pending.native, pending.gloo = native, self.is_gloo(group)
-        if native or not (pending.gloo and is_message) or self._coalescing is not None:
+        pending.native, pending.gloo, pending.error = native, self.is_gloo(group), error
+        # In 1.13, the script has the Works of a batch; later versions drop them.
+        in_batch = self._coalescing is not None and not torch.__version__.startswith("1.")
+        if native or not (pending.gloo and is_message) or in_batch:
             pending.handle = handle
         self._pending[pending.key] = pending
         self._remember(handle, pending)
@@ -331,14 +343,29 @@ class RankRecorder:
             self._queue_end_of_backward(self.backward_depth)
         return handle
 
-    def _call_of_closed(self, raises: bool) -> torch._C._distributed_c10d.Work:
-        """Fails like gloo for a group with closed connections: a message raises at once, a
-        collective in its wait."""
+    def fail_in_worker(
+        self, group: Group, error: str, caller: FrameType
+    ) -> torch._C._distributed_c10d.Work:
+        """Counts a collective that fails in gloo's worker thread, without an entry: the next call
+        has the next number, and other ranks wait for this one forever."""
+        self.skip_numbers(group, 1)
+        return self._failed_work(error, raises=calls_from_cpp(caller.f_code.co_filename))
+
+    def skip_numbers(self, group: Group, count: int) -> int:
+        """Takes `count` numbers of the group's collectives, and returns the first."""
+        with self.turn():
+            return [self.number(group.id, "collective") for _ in range(count)][0]
+
+    def _failed_work(self, error: str, raises: bool) -> torch._C._distributed_c10d.Work:
+        """Returns a Work whose wait raises `error`; with `raises`, raises it at once."""
         if raises:
-            raise RuntimeError(_CLOSED)
-        handle = torch._C._distributed_c10d._create_work_from_future(torch.futures.Future())
+            raise RuntimeError(error)
+        future: torch.futures.Future[Any] = torch.futures.Future()
+        future.set_exception(RuntimeError(error))
+        handle = torch._C._distributed_c10d._create_work_from_future(future)
         key = id(handle)
-        self._failed[key] = weakref.ref(handle, lambda _: self._failed.pop(key, None))
+        reference = weakref.ref(handle, lambda _: self._failed.pop(key, None))
+        self._failed[key] = _Failed(reference, error, future)
         return handle
 
     def _remember(self, handle: Any, pending: Pending) -> None:
@@ -402,9 +429,11 @@ class RankRecorder:
         if pending is None:
             known = self._works_known.get(id(work))
             if id(work) in self._failed:
-                raise RuntimeError(_CLOSED)
+                raise RuntimeError(self._failed[id(work)].error)
             if known is None:
                 self._wait_for_coalesced(work)
+            elif known.pending.error:
+                raise RuntimeError(known.pending.error)
             elif known.waited and known.pending.gloo and known.pending.is_message:
                 # The first wait has consumed the message; gloo waits for another message.
                 self._wait_in({"wait": known.pending.work}, m.Need(None, False, seconds))
@@ -417,6 +446,8 @@ class RankRecorder:
             if seconds is not None:
                 self._note_timeout()
             self._wait_for([pending], seconds)
+        if pending.error:
+            raise RuntimeError(pending.error)
 
     def poll(self, work: Any, caller: FrameType) -> bool:
         """Implements `Work.is_completed`. The answer depends on time, so the verdict rests on it.
@@ -458,8 +489,13 @@ class RankRecorder:
 
     def take_future(self, work: Any) -> Optional[torch.futures.Future[Any]]:
         """Implements `Work.get_future`. The script can wait for the future, or chain to it. Returns
-        None if the call is over or coalesced."""
+        None if the call is over or coalesced, unless it has failed."""
         pending = self._pending.get(id(work))
+        known = self._works_known.get(id(work))
+        if id(work) in self._failed:  # torch's own future has no Python exception
+            return self._failed[id(work)].future
+        if pending is None and known is not None and known.pending.error:
+            return known.pending.future
         if pending is None:
             self._wait_for_coalesced(work)  # waits earlier than necessary
             return None
@@ -634,7 +670,10 @@ class RankRecorder:
         if reply.source >= 0 and "any" in pending.entry:
             pending.entry["peer"] = reply.source
         self.file.release(pending.entry)
-        pending.future.set_result(pending.tensors)
+        if pending.error:
+            pending.future.set_exception(RuntimeError(pending.error))
+        else:
+            pending.future.set_result(pending.tensors)
         pending.handle = None
         return True
 

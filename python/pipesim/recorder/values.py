@@ -119,7 +119,9 @@ class Combined:
                 ]
             return self._shared
         if first.op == "all_to_all":
-            return [b"".join(self._sent(call, index) for call in self._calls)]
+            takes = self._calls[index].splits[1]
+            sent = (self._sent(call, index) for call in self._calls)
+            return [b"".join(part.ljust(size, b"\0") for part, size in zip(sent, takes))]
         return []
 
     def _padded(self, call: m.Collective, index: int) -> bytes:

@@ -46,6 +46,7 @@ class Pending:
     thread: tuple[int, ...]  # path of the calling thread
     key: int  # id() of the Work
     gloo: bool = False  # the Work follows gloo's rules
+    error: str = ""  # what its wait raises once the call is done
     native: bool = False  # the call comes from C++, which waits for the future
     future_taken: bool = False
     handle: Any = None  # the Work: this reference keeps it alive until the wait
