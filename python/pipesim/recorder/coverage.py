@@ -79,7 +79,7 @@ NOT_RECORDED = {
     "torch.distributed.reduce_scatter_multigpu": "one rank drives several GPUs",
     "ProcessGroup.merge": "its ranks are those of two jobs",
     "ProcessGroup.merge_remote_group": "its ranks are those of two jobs",
-    "ProcessGroup.split": "torch.distributed.split_group makes such groups",
+    "ProcessGroup.split": "split_group makes such groups",
     "ProcessGroup.allreduce_sparse": "its values are not those of a dense tensor",
     "ProcessGroup.setUsePgForSymmMemRendezvous": "kernels write into each other's memory",
     "ProcessGroup.reconfigure": "its ranks change while the job runs",
