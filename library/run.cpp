@@ -16,6 +16,7 @@
 #include "viz/pictures/wait_for_dot.hpp"
 #include "viz/report/json_report.hpp"
 #include "viz/report/text_report.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim {
@@ -44,7 +45,7 @@ Op op_of(const models::WaitParty& party) {
 }
 
 Wait wait_of(const models::Wait& wait) {
-  Wait result{op_of(wait.from), op_of(wait.to), std::string(viz::kind_name(wait.kind)), {}};
+  Wait result{op_of(wait.from), op_of(wait.to), std::string(sim::facts(wait.kind).name), {}};
   result.text = fmt::format("{} {}", result.from.text, viz::wait_text(wait));
   return result;
 }

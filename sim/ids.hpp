@@ -1,5 +1,5 @@
-// Index types, one per kind of object so that they cannot be mixed up, and vectors with such
-// indices.
+// Index types, one per kind of object so that they cannot be mixed up, vectors with such indices,
+// and the check of tables with a row per enumerator.
 #pragma once
 
 #include <compare>
@@ -111,6 +111,17 @@ class IdRange {
 template <typename IdType, typename T>
 IdRange<IdType> ids_of(const IdVector<IdType, T>& items) {
   return IdRange<IdType>(0, items.size());
+}
+
+/// Whether a table with a row per enumerator has all of them, in their order. A row says in `kind`
+/// which one it is.
+template <typename Rows>
+constexpr bool has_row_per_kind(const Rows& rows) {
+  std::size_t next = 0;
+  for (const auto& row : rows) {
+    if (static_cast<std::size_t>(row.kind) != next++) return false;
+  }
+  return true;
 }
 
 }  // namespace pipesim::sim

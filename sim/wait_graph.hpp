@@ -6,42 +6,11 @@
 
 #include "sim/ids.hpp"
 #include "sim/plan.hpp"
+#include "sim/wait_kinds.hpp"
 
 namespace pipesim::sim {
 
 class State;
-
-/// The reason why a node waits (docs/reference/rules.md, 7).
-enum class WaitKind : std::uint8_t {
-  kStreamOrder,
-  kData,
-  kCreditData,
-  kCreditControl,
-  kPeerOfCollective,
-  kCommunicatorInit,
-  kFirstMessage,     // the peer's host, at the first use of a connection
-  kFirstCollective,  // the hosts of the other ranks, at the first collective of a connection
-  kHostMeeting,      // the hosts of other ranks, in a step of role kMeet
-  kLaunchQueue,
-  kHostWait,
-  kOutsideInput,
-  kKernelSlots,
-  kPeerOfMessage,
-  kLock,
-  kDeadRank,
-  kFailedLink,
-  kRequires,   // the end of an op (GOAL `requires`, docs/reference/goal.md)
-  kIRequires,  // the start of an op (GOAL `irequires`)
-  kCallOrder,  // diagnosis of a real job: a later call of the same rank (docs/how-to/diagnose.md)
-  // Waits of collective algorithms (docs/reference/algorithms.md):
-  kSlot,        // a free slot of a full connection
-  kDependency,  // a step of the same rank
-  kSignal,
-  kSemaphore,
-  kBarrier,
-  kPacket,
-};
-inline constexpr int kWaitKindCount = 26;
 
 /// The kind of a node that can wait or be waited for.
 enum class WaitNodeKind : std::uint8_t { kOp, kRank, kOutside };

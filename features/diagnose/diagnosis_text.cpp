@@ -11,6 +11,7 @@
 #include "viz/report/summary.hpp"
 #include "viz/report/table.hpp"
 #include "viz/report/text_report.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 #include "features/diagnose/diagnosis_reasons.hpp"

@@ -294,29 +294,27 @@ void GraphEdits::add_orders() {
 
 void GraphEdits::run() {
   for (const Wait& wait : explanation_.cycle) {
-    switch (wait.kind) {
-      case sim::WaitKind::kStreamOrder:
-      case sim::WaitKind::kHostWait:
+    switch (sim::facts(wait.kind).setting) {
+      case sim::Setting::kNone:
+        break;
+      case sim::Setting::kStreams:
         add_streams(template_of(wait.from));
         add_streams(template_of(wait.to));
         break;
-      case sim::WaitKind::kCreditData:
-      case sim::WaitKind::kCreditControl:
+      case sim::Setting::kSlots:
         add_slots(wait);
         break;
-      case sim::WaitKind::kCommunicatorInit:
+      case sim::Setting::kInit:
         add_init_at_start(edits_, sink_);
         break;
-      case sim::WaitKind::kLaunchQueue:
+      case sim::Setting::kLaunchQueue:
         add_launch_queue();
         break;
-      case sim::WaitKind::kKernelSlots:
+      case sim::Setting::kDevice:
         add_kernel_slots();
         break;
-      case sim::WaitKind::kPeerOfMessage:
+      case sim::Setting::kBuffering:
         if (const ActorTemplate* step = actor_of(wait.from)) add_buffering(*step, wait.from.rank);
-        break;
-      default:
         break;
     }
   }

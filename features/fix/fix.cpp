@@ -89,25 +89,24 @@ class Differences {
 
   // Whether the graphs differ in the cause of `wait`.
   bool remove(const Wait& wait) const {
-    switch (wait.kind) {
-      case sim::WaitKind::kStreamOrder:
-      case sim::WaitKind::kHostWait:
+    switch (sim::facts(wait.kind).setting) {
+      case sim::Setting::kNone:
+        break;
+      case sim::Setting::kStreams:
         return moves(wait.from.op) || moves(wait.to.op);
-      case sim::WaitKind::kCreditData:
-      case sim::WaitKind::kCreditControl:
+      case sim::Setting::kSlots:
         return slots_differ(wait);
-      case sim::WaitKind::kCommunicatorInit:
+      case sim::Setting::kInit:
         return before_.init != after_.init;
-      case sim::WaitKind::kKernelSlots:
+      case sim::Setting::kDevice:
         return before_.device != after_.device;
-      case sim::WaitKind::kLaunchQueue:
+      case sim::Setting::kLaunchQueue:
         return before_.launch_queue != after_.launch_queue ||
                before_.device.launch_queue != after_.device.launch_queue;
-      case sim::WaitKind::kPeerOfMessage:
+      case sim::Setting::kBuffering:
         return buffering_differs(wait.from.op);
-      default:
-        return false;
     }
+    return false;
   }
 
   // Whether the waiting op of `wait` is gone or, if `wait` is for data, no longer reads the op that
@@ -170,9 +169,7 @@ std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGrap
   std::optional<std::uint32_t> gone;
   for (std::uint32_t i = 0; i < cycle.size(); ++i) {
     if (!differences.take_out(cycle[i])) continue;
-    const bool behind =
-        cycle[i].kind == sim::WaitKind::kStreamOrder || cycle[i].kind == sim::WaitKind::kHostWait;
-    if (behind) return {i};
+    if (sim::facts(cycle[i].kind).setting == sim::Setting::kStreams) return {i};
     if (!gone) gone = i;
   }
   if (gone) removed.push_back(*gone);

@@ -12,6 +12,7 @@
 
 #include "models/result/expectation.hpp"
 #include "viz/report/styled.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 #include "features/check/nccl_modes.hpp"

@@ -226,10 +226,8 @@ void ProgramEdits::add(Edit edit, const CandidateSink::MakePatch& make_patch) {
 const OpInfo* later_of(const Wait& wait) {
   if (wait.to.kind != sim::WaitNodeKind::kOp) return nullptr;
   if (wait.needed) return &*wait.needed;
-  const bool own = wait.kind == sim::WaitKind::kStreamOrder ||
-                   wait.kind == sim::WaitKind::kKernelSlots ||
-                   wait.kind == sim::WaitKind::kLaunchQueue;
-  return own && wait.from.kind == sim::WaitNodeKind::kOp ? &wait.from.op : nullptr;
+  const bool own = sim::facts(wait.kind).behind && wait.from.kind == sim::WaitNodeKind::kOp;
+  return own ? &wait.from.op : nullptr;
 }
 
 void ProgramEdits::find_waits() {
@@ -249,7 +247,8 @@ void ProgramEdits::add_wait(const Wait& wait, std::uint32_t number) {
   const OpInfo* later = later_of(wait);
   const std::optional<At> early = step_of(wait.to);
   const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
-  if (wait.kind == sim::WaitKind::kKernelSlots && graph_.device.order == sim::LaunchOrder::kNone) {
+  if (sim::facts(wait.kind).setting == sim::Setting::kDevice &&
+      graph_.device.order == sim::LaunchOrder::kNone) {
     add({.kind = &edit_kinds::kLaunchOrder,
          .text = "calls start in launch order (NCCL_LAUNCH_ORDER_IMPLICIT=1)"},
         [] {
@@ -548,7 +547,7 @@ std::optional<At> ProgramEdits::stands_at(std::uint32_t rank, bool& behind) {
 
 void ProgramEdits::add_root(const Root& root) {
   if (root.party.kind != sim::WaitNodeKind::kRank) return;
-  if (root.first.kind == sim::WaitKind::kCommunicatorInit) add_init_at_start(edits_, sink_);
+  if (sim::facts(root.first.kind).setting == sim::Setting::kInit) add_init_at_start(edits_, sink_);
   add_skipped(root);
   const std::optional<At> made = step_of(root.first.from);
   if (made) add_missing(*made, root.party.rank);

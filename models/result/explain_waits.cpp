@@ -195,11 +195,17 @@ void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool lo
 Cause cause_of(const Root& root) {
   if (root.party.kind == WaitNodeKind::kOutside) {
     // If the waiting op is a recv from any rank, the missing sender is an absent member.
-    const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;
-    return message ? Cause::kAbsentMember : Cause::kOutsideInput;
+    return sim::facts(root.first.kind).of_message ? Cause::kAbsentMember : Cause::kOutsideInput;
   }
-  if (root.first.kind == sim::WaitKind::kDeadRank) return Cause::kDeadRank;
-  return root.first.kind == sim::WaitKind::kFailedLink ? Cause::kFailedLink : Cause::kAbsentMember;
+  switch (sim::facts(root.first.kind).absence) {
+    case sim::Absence::kDead:
+      return Cause::kDeadRank;
+    case sim::Absence::kUnreachable:
+      return Cause::kFailedLink;
+    case sim::Absence::kMissing:
+      break;
+  }
+  return Cause::kAbsentMember;
 }
 
 }  // namespace pipesim::models

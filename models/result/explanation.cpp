@@ -222,11 +222,8 @@ void Explainer::count_calls(Root& root) {
     root.others_made = count;
     break;
   }
-  const sim::WaitKind kind = root.first.kind;
-  const bool message =
-      kind == sim::WaitKind::kPeerOfMessage || kind == sim::WaitKind::kFirstMessage;
   const bool absent = cause_of(root) == Cause::kAbsentMember;
-  if (absent && !message) find_missing(root, communicator, *call);
+  if (absent && !sim::facts(root.first.kind).of_message) find_missing(root, communicator, *call);
 }
 
 void Explainer::find_missing(Root& root, sim::CommunicatorId communicator, sim::CallId waiting) {

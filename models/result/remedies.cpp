@@ -28,8 +28,7 @@ class Search {
   std::vector<Remedy> run() {
     for (const Wait& wait : explanation_.cycle) {
       if (wait.kind == sim::WaitKind::kStreamOrder) try_streams(wait);
-      const bool credit =
-          wait.kind == sim::WaitKind::kCreditData || wait.kind == sim::WaitKind::kCreditControl;
+      const bool credit = sim::facts(wait.kind).setting == sim::Setting::kSlots;
       if (credit) try_slots(wait);
     }
     return std::move(result_);

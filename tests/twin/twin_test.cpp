@@ -55,53 +55,12 @@ Node node_of(const sim::WaitNode& node) {
   return outside_node();
 }
 
+// Finds the twin's kind by its name, which the rules give.
 Wait kind_of(sim::WaitKind kind) {
-  switch (kind) {
-    case sim::WaitKind::kStreamOrder:
-      return Wait::kStreamOrder;
-    case sim::WaitKind::kData:
-      return Wait::kData;
-    case sim::WaitKind::kCreditData:
-      return Wait::kCreditData;
-    case sim::WaitKind::kCreditControl:
-      return Wait::kCreditControl;
-    case sim::WaitKind::kPeerOfCollective:
-      return Wait::kPeerOfCollective;
-    case sim::WaitKind::kCommunicatorInit:
-      return Wait::kCommunicatorInit;
-    case sim::WaitKind::kFirstMessage:
-      return Wait::kFirstMessage;
-    case sim::WaitKind::kFirstCollective:
-      return Wait::kFirstCollective;
-    case sim::WaitKind::kHostMeeting:
-      return Wait::kHostMeeting;
-    case sim::WaitKind::kLaunchQueue:
-      return Wait::kLaunchQueue;
-    case sim::WaitKind::kHostWait:
-      return Wait::kHostWait;
-    case sim::WaitKind::kKernelSlots:
-      return Wait::kKernelSlots;
-    case sim::WaitKind::kPeerOfMessage:
-      return Wait::kPeerOfMessage;
-    case sim::WaitKind::kLock:
-      return Wait::kLock;
-    case sim::WaitKind::kDeadRank:
-      return Wait::kDeadRank;
-    case sim::WaitKind::kFailedLink:
-      return Wait::kFailedLink;
-    case sim::WaitKind::kRequires:
-    case sim::WaitKind::kIRequires:
-    case sim::WaitKind::kCallOrder:
-    case sim::WaitKind::kSlot:
-    case sim::WaitKind::kDependency:
-    case sim::WaitKind::kSignal:
-    case sim::WaitKind::kSemaphore:
-    case sim::WaitKind::kBarrier:
-    case sim::WaitKind::kPacket:  // GOAL programs only
-    case sim::WaitKind::kOutsideInput:
-      break;
-  }
-  return Wait::kOutsideInput;
+  const std::vector<std::string>& names = wait_names();
+  const auto found = std::find(names.begin(), names.end(), sim::facts(kind).name);
+  must(found != names.end(), "the twin knows no such wait");
+  return static_cast<Wait>(found - names.begin());
 }
 
 Why why_of(sim::DeathCause cause) {

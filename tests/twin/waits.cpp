@@ -691,7 +691,7 @@ std::string text(const Node& node) {
   return "act " + std::to_string(node.op.actor) + '#' + std::to_string(node.op.k);
 }
 
-std::string text(const WaitEdge& edge) {
+const std::vector<std::string>& wait_names() {
   static const std::vector<std::string> kNames = {"stream order",
                                                   "data",
                                                   "credit (data)",
@@ -709,7 +709,12 @@ std::string text(const WaitEdge& edge) {
                                                   "lock",
                                                   "dead rank",
                                                   "failed link"};
-  return text(edge.from) + " -> " + text(edge.to) + ": " + at(kNames, static_cast<int>(edge.kind));
+  return kNames;
+}
+
+std::string text(const WaitEdge& edge) {
+  return text(edge.from) + " -> " + text(edge.to) + ": " +
+         at(wait_names(), static_cast<int>(edge.kind));
 }
 
 }  // namespace pipesim::twin

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "tests/twin/machine.hpp"
 
@@ -66,5 +67,8 @@ bool has_cycle(const WaitEdges& edges);
 /// Returns "act 3#0" for the first op of actor 3.
 std::string text(const Node& node);
 std::string text(const WaitEdge& edge);
+
+/// Returns the names of the kinds of waits, in their order.
+const std::vector<std::string>& wait_names();
 
 }  // namespace pipesim::twin

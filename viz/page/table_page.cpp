@@ -10,6 +10,7 @@
 #include "models/outside_text.hpp"
 #include "viz/page/page_frame.hpp"
 #include "viz/report/report_lines.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {

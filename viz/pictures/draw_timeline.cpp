@@ -15,6 +15,7 @@
 #include "viz/report/report_lines.hpp"
 #include "viz/report/text_width.hpp"
 #include "viz/report/timeline_facts.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {

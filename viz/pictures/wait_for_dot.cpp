@@ -10,6 +10,7 @@
 #include "viz/pictures/lanes.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/report/report_lines.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {
@@ -17,7 +18,6 @@ namespace {
 
 using models::Wait;
 using models::WaitParty;
-using sim::WaitKind;
 using sim::WaitNodeKind;
 
 constexpr std::size_t kMaxDrawnCycles = 4;  // maximum number of drawn cycles, one per shape
@@ -54,16 +54,7 @@ struct Repeated {
   std::string cycles;  // "3 more cycles\nlike cycle 1"; empty: waits within one cycle
 };
 
-bool is_dashed(const Wait& wait) {
-  return wait.any || wait.control || wait.kind == WaitKind::kCreditControl;
-}
-
-// Returns the reason that a wait for a rank never ends.
-const char* root_name(const Wait& wait) {
-  if (wait.kind == WaitKind::kFailedLink) return "cannot be reached";
-  if (wait.kind != WaitKind::kDeadRank) return "never calls it";
-  return wait.from.rank == wait.to.rank ? "its device failed" : "died";
-}
+bool is_dashed(const Wait& wait) { return wait.any || wait.control; }
 
 class Drawing {
  public:
@@ -114,10 +105,10 @@ class Drawing {
   std::map<std::string, Repeated> repeated_;    // keyed by node
   // Ops and nodes that are highlighted and never folded.
   std::set<std::string> strong_;
-  std::set<std::uint32_t> strong_ranks_;             // ranks with highlighted ops
-  std::map<std::uint32_t, const char*> rank_roots_;  // target rank of a wait -> reason
-  std::map<std::string, Folded> folded_;             // keyed by node
-  std::set<std::string> folded_with_an_edge_;        // folded nodes that already have their edge
+  std::set<std::uint32_t> strong_ranks_;                  // ranks with highlighted ops
+  std::map<std::uint32_t, std::string_view> rank_roots_;  // target rank of a wait -> reason
+  std::map<std::string, Folded> folded_;                  // keyed by node
+  std::set<std::string> folded_with_an_edge_;  // folded nodes that already have their edge
   Graphviz graph_;
 };
 
@@ -261,7 +252,7 @@ void Drawing::choose_strong() {
 void Drawing::look_at_all() {
   for (const Wait& wait : picture_.all_waits) {
     if (wait.to.kind == WaitNodeKind::kRank) {
-      rank_roots_.emplace(wait.to.rank, root_name(wait));
+      rank_roots_.emplace(wait.to.rank, root_label(wait));
     }
     for (const WaitParty* party : {&wait.from, &wait.to}) {
       const std::string name = node_name(*party);

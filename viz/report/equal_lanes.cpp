@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "viz/report/words.hpp"
+#include "viz/report/wait_words.hpp"
 
 namespace pipesim::viz {
 

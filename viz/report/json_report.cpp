@@ -56,7 +56,7 @@ Json party_json(const WaitParty& party) {
 
 Json wait_json(const Wait& wait) {
   Json json = op_json(wait.from.op);
-  json["waits"] = kind_name(wait.kind);
+  json["waits"] = sim::facts(wait.kind).name;
   if (!wait.reg.empty()) {
     json["register"] = wait.reg;
     json["control"] = wait.control;

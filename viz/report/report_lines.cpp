@@ -11,6 +11,7 @@
 #include "models/graph/diagnostics.hpp"
 #include "models/result/jitter.hpp"
 #include "viz/report/table.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {
@@ -20,7 +21,6 @@ using models::Explanation;
 using models::OpInfo;
 using models::Progress;
 using models::Wait;
-using sim::WaitKind;
 using sim::WaitNodeKind;
 
 // Describes the death of ranks: "ranks 1 to 3 were taken down at 600 s by the NCCL watchdog:
@@ -90,20 +90,21 @@ bool leaves_out(const models::Root& root) {
          missing_text(root) != op_text(root.first.from.op) + " " + root.first.from.op.at;
 }
 
-bool is_for_message(const Wait& wait) {
-  return wait.kind == WaitKind::kPeerOfMessage || wait.kind == WaitKind::kFirstMessage;
+// Whether the target of `wait` cannot be reached.
+bool is_cut_off(const Wait& wait) {
+  return sim::facts(wait.kind).absence == sim::Absence::kUnreachable;
 }
 
 // Returns a key that is equal for roots with the same sentence: everything in the sentence except
 // the ranks. Details of the waiting op are part of the key.
 std::string sentence_key(const models::Root& root) {
   const Wait& first = root.first;
-  if (first.kind == WaitKind::kFailedLink) return "link " + first.link;
+  if (is_cut_off(first)) return "link " + first.link;
   std::string key =
       fmt::format("{} {} {}\n{}\n", static_cast<int>(root.party.kind), static_cast<int>(first.kind),
                   op_text(first.from.op), models::printable(first.from.op.at));
   const bool missing_call =
-      is_for_message(first) ? !first.from.op.from_any : !root.communicator.empty();
+      sim::facts(first.kind).of_message ? !first.from.op.from_any : !root.communicator.empty();
   if (root.party.kind != WaitNodeKind::kRank || !missing_call)
     return key + fmt::format("{} {}", first.from.rank, first.from.op.actor.value);
   key +=
@@ -163,65 +164,30 @@ std::string first_waiters(const std::vector<const models::Root*>& roots) {
 
 // Explains why the target of the first wait never happens. `ranks` are the ranks that are roots;
 // may be empty.
-std::string root_text(const std::vector<const models::Root*>& roots,
-                      const std::vector<std::uint32_t>& ranks) {
+std::string text_of_roots(const std::vector<const models::Root*>& roots,
+                          const std::vector<std::uint32_t>& ranks) {
   const Wait& first = roots.front()->first;
-  const std::string details = in_brackets(models::printable(first.from.op.at), calls_text(roots));
-  const std::string waiter = is_for_message(first) ? first_waiters(roots) : phrase_of(first.from);
-  const std::string who = ranks_text(ranks);
-  const bool one = ranks.size() == 1;
-  const char* s = one ? "s" : "";
-  if (first.to.kind != WaitNodeKind::kRank) {
-    return fmt::format(
-        "{} {}", waiter,
-        first.kind == WaitKind::kHostWait ? "waits for a key that no rank sets" : wait_text(first));
+  RootNames names;
+  names.ranks = ranks_text(ranks);
+  names.one = ranks.size() == 1;
+  if (first.to.kind == WaitNodeKind::kRank && leaves_out(*roots.front())) {
+    return left_out_text(roots, names.ranks, names.one ? "s" : "");
   }
-  if (leaves_out(*roots.front())) return left_out_text(roots, who, s);
-  switch (first.kind) {
-    case WaitKind::kLock:
-      return fmt::format("{} thread '{}' never releases lock '{}'", who, first.holder, first.lock);
-    case WaitKind::kDeadRank:
-      if (first.from.rank == first.to.rank) return fmt::format("the device of {} failed", who);
-      return fmt::format("{} {} dead", who, one ? "is" : "are");
-    case WaitKind::kFailedLink:
-      return fmt::format("{} {}", waiter, wait_text(first));
-    case WaitKind::kPeerOfMessage:
-    case WaitKind::kFirstMessage:
-      if (first.from.op.from_any) {
-        return fmt::format("{} post{} no further send for {}, which receives from any rank", who, s,
-                           waiter);
-      }
-      return fmt::format("{} never post{} {} of {}", who, s, matching_text(first.from.op), waiter);
-    case WaitKind::kCommunicatorInit:
-      return fmt::format("{} never join{} the communicator of {}{}", who, s, op_text(first.from.op),
-                         details);
-    case WaitKind::kSlot:
-    case WaitKind::kDependency:
-    case WaitKind::kSignal:
-    case WaitKind::kSemaphore:
-    case WaitKind::kBarrier:
-    case WaitKind::kPacket:
-      return fmt::format("{} {}", waiter, wait_text(first));
-    default:
-      return fmt::format("{} never call{} {}{}", who, s, op_text(first.from.op), details);
-  }
+  names.waiter = sim::facts(first.kind).of_message ? first_waiters(roots) : phrase_of(first.from);
+  names.details = in_brackets(models::printable(first.from.op.at), calls_text(roots));
+  return root_text(first, names);
 }
 
 }  // namespace
 
 std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
-  const auto has = [&](WaitKind kind) {
-    const auto is = [kind](const Wait& wait) { return wait.kind == kind; };
-    return std::any_of(explanation.cycle.begin(), explanation.cycle.end(), is) ||
-           std::any_of(explanation.roots.begin(), explanation.roots.end(),
-                       [&](const models::Root& root) { return is(root.first); });
-  };
   std::vector<std::string> lines;
-  if (has(WaitKind::kFirstCollective)) {
-    lines.emplace_back(
-        "rule 9.7: the first collective of each kind connects the ranks, and blocks their hosts "
-        "(from NCCL's source, 2.22 or later; not measured)");
-  }
+  const auto add = [&](std::string_view rule) {
+    const bool known = std::find(lines.begin(), lines.end(), rule) != lines.end();
+    if (!rule.empty() && !known) lines.emplace_back(rule);
+  };
+  for (const Wait& wait : explanation.cycle) add(unmeasured_rule(wait.kind));
+  for (const models::Root& root : explanation.roots) add(unmeasured_rule(root.first.kind));
   if (explanation.crossing_first_sends) {
     lines.emplace_back(
         "rule 9.7: two first sends in opposite directions on a communicator of two ranks hang "
@@ -367,21 +333,18 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
       most = std::max(most, root->waiting);
     }
     // A failed link is a single cause, even if both of its ends are unreachable.
-    if (group.front()->first.kind == WaitKind::kFailedLink) {
+    if (is_cut_off(group.front()->first)) {
       least = most;
       ranks.resize(1);
     }
     const Wait& first = group.front()->first;
-    const bool names_waiter =
-        first.to.kind != WaitNodeKind::kRank || first.kind == WaitKind::kFailedLink ||
-        first.kind == WaitKind::kPeerOfMessage || first.kind >= WaitKind::kSlot;
-    lines.push_back(
-        fmt::format("{}; {}{} wait{} for {}{}", root_text(group, ranks),
-                    least == most ? "" : fmt::format("{} to ", least), counted(most, "op"),
-                    most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
-                    names_waiter ? ""
-                                 : fmt::format(", {}{} ({})", most == 1 ? "" : "the first of them ",
-                                               first_waiters(group), stage_text(first.from.op))));
+    lines.push_back(fmt::format(
+        "{}; {}{} wait{} for {}{}", text_of_roots(group, ranks),
+        least == most ? "" : fmt::format("{} to ", least), counted(most, "op"),
+        most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
+        names_waiter(first) ? ""
+                            : fmt::format(", {}{} ({})", most == 1 ? "" : "the first of them ",
+                                          first_waiters(group), stage_text(first.from.op))));
   }
   return lines;
 }

@@ -9,6 +9,7 @@
 
 #include "models/graph/diagnostics.hpp"
 #include "viz/report/report_lines.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {
@@ -18,7 +19,6 @@ using models::Cause;
 using models::Explanation;
 using models::OpInfo;
 using models::Wait;
-using sim::WaitKind;
 
 // Names an op and its rank: "rank 0's nccl-1998#3 (micro-batch 3)".
 std::string owned(const OpInfo& op) {
@@ -27,38 +27,27 @@ std::string owned(const OpInfo& op) {
                      detail.empty() ? "" : fmt::format(" ({})", detail));
 }
 
-// Returns wait_text() as the predicate of a sentence: "is queued behind nccl-1998#3".
-std::string predicate(const Wait& wait) {
-  const bool is_participle = wait.kind == WaitKind::kCallOrder ||
-                             (wait.kind == WaitKind::kStreamOrder && !holds_stream(wait));
-  if (is_participle) return "is " + wait_text(wait);
-  const bool blocked =
-      wait.kind == WaitKind::kHostWait && wait.from.op.step != sim::Step::kHostStep;
-  return blocked ? "has not been called: " + wait_text(wait) : wait_text(wait);
-}
-
 // Explains why the target of `crossing`, a wait for another rank, does not happen. `own` are the
 // waits of the other rank, up to its wait for the next rank.
 std::string reason_on_other_rank(const Wait& crossing, const std::vector<const Wait*>& own) {
   if (own.empty()) return "";
   const Wait& last = *own.back();
   if (own.size() == 1) {
-    if (!joins(crossing)) return fmt::format(", which {}", predicate(last));
+    if (!sim::facts(crossing.kind).joins) return fmt::format(", which {}", wait_predicate(last));
     const std::string call =
         crossing.needed ? op_text(last.from.op) : fmt::format("rank {}'s call", last.from.rank);
-    return fmt::format(", but {} {}", call, predicate(last));
+    return fmt::format(", but {} {}", call, wait_predicate(last));
   }
-  const bool feeds = last.kind == WaitKind::kData || last.kind == WaitKind::kCreditData ||
-                     last.kind == WaitKind::kCreditControl;
   const std::string first =
-      feeds ? op_text(last.to.op)
-            : fmt::format("{}, which {}", op_text(last.from.op), predicate(last));
+      sim::facts(last.kind).of_register
+          ? op_text(last.to.op)
+          : fmt::format("{}, which {}", op_text(last.from.op), wait_predicate(last));
   return fmt::format(", but rank {} first needs {}", last.from.rank, first);
 }
 
 std::string cycle_of_one_rank(const std::vector<Wait>& cycle) {
   const auto part = [](const Wait& wait) {
-    return fmt::format("{} {}", op_text(wait.from.op), predicate(wait));
+    return fmt::format("{} {}", op_text(wait.from.op), wait_predicate(wait));
   };
   if (cycle.size() == 1) return part(cycle.front());
   const std::string between = cycle.size() == 2 ? "" : "which leads to ";
@@ -158,15 +147,7 @@ std::string advice_text(const Report& report) {
     case Cause::kFailedLink:
       return "Next: fix the network; no change to the job can open this path.";
     case Cause::kAbsentMember:
-      switch (report.explanation.roots.front().first.kind) {
-        case WaitKind::kLock:
-          return "Next: find out why this lock is never released.";
-        case WaitKind::kCommunicatorInit:
-          return "Next: initialize this communicator on all its ranks before its first use, or "
-                 "find out why these ranks never call it.";
-        default:
-          return "Next: find out why this call is missing.";
-      }
+      return std::string(root_advice(report.explanation.roots.front().first.kind));
     case Cause::kOutsideInput:
       return "Next: look at what should provide this input.";
     case Cause::kNone:

@@ -13,6 +13,7 @@
 #include "viz/report/styled.hpp"
 #include "viz/report/summary.hpp"
 #include "viz/report/table.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/waits_text.hpp"
 #include "viz/report/words.hpp"
 

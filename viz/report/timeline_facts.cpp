@@ -31,7 +31,7 @@ std::map<std::uint32_t, const models::Root*> missing_ranks(const models::Explana
   std::map<std::uint32_t, const models::Root*> result;
   for (const models::Root& root : end.roots) {
     const bool is_rank = root.party.kind == sim::WaitNodeKind::kRank;
-    const bool is_cut_off = root.first.kind == sim::WaitKind::kFailedLink;
+    const bool is_cut_off = sim::facts(root.first.kind).absence == sim::Absence::kUnreachable;
     if (is_rank && !is_cut_off) result.emplace(root.party.rank, &root);
   }
   return result;

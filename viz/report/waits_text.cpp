@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/graph/diagnostics.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {

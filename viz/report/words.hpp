@@ -46,12 +46,6 @@ std::string capitalized(std::string text);
 /// Converts `text` to upper case: "DEADLOCK".
 std::string upper_case(std::string_view text);
 
-/// Returns the JSON name of a kind of wait, which stays stable: "communicator creation".
-std::string_view kind_name(sim::WaitKind kind);
-
-/// Returns the name of a kind of wait for people: "communicator init".
-std::string_view kind_label(sim::WaitKind kind);
-
 /// Returns the JSON name of a stage: "started".
 std::string_view stage_name(models::OpStage stage);
 
@@ -98,26 +92,10 @@ std::string cycle_text(const models::Explanation& explanation);
 /// line. Keeps the line ends in `text`.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// Whether `wait` blocks its stream. False for an op that is queued behind another one.
-bool holds_stream(const models::Wait& wait);
-
-/// Whether `wait` ends when another rank joins the waiter's collective or communicator.
-bool joins(const models::Wait& wait);
-
-/// Returns the matching call of a send or recv: "the matching recv".
-std::string matching_text(const models::OpInfo& op);
-
 /// Breaks `text` into lines of at most `width` columns, each with its line end. The first line is
 /// indented by `first`, the others by `rest`.
 std::string paragraph(std::string_view text, std::size_t width, std::size_t first = 0,
                       std::size_t rest = 0);
-
-/// Describes a wait: "needs data from rank 1 F1#3". Omits the waiter's own rank: "queued behind
-/// nccl-1998#3".
-std::string wait_text(const models::Wait& wait);
-
-/// Describes a wait without its target, for an arrow to the target: "needs data from".
-std::string edge_text(const models::Wait& wait);
 
 /// Describes a reading of NCCL's buffering: "sends complete into NCCL's buffers".
 std::string nccl_mode_about(models::NcclMode reading);

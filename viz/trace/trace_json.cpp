@@ -13,6 +13,7 @@
 
 #include "models/result/expectation.hpp"
 #include "viz/report/json_string.hpp"
+#include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 #include "viz/trace/process_groups.hpp"
 #include "viz/trace/trace_index.hpp"

@@ -17,7 +17,7 @@ using testing::EvidenceBuilder;
 namespace {
 
 std::string told(const models::Wait& wait) {
-  std::string text = viz::party_text(wait.from) + " -" + std::string(viz::kind_name(wait.kind)) +
+  std::string text = viz::party_text(wait.from) + " -" + std::string(sim::facts(wait.kind).name) +
                      "-> " + viz::party_text(wait.to);
   if (wait.needed) text += " for " + viz::op_text(*wait.needed);
   return text;
