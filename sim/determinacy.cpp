@@ -53,7 +53,7 @@ const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
     if (reader.valid()) return "a thread launches ops in the order in which their inputs arrive";
     reader = id;
   }
-  if (actor.role == Role::kLock) return "threads wait for a lock";
+  if (const char* obstacle = facts(actor.role).obstacle) return obstacle;
   if (actor.stream.valid()) {
     const DeviceId device = plan.streams[actor.stream].device;
     const bool in_order = actor.role == Role::kCalls && actor.kernel_slots == 1;
@@ -72,8 +72,8 @@ const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
       return "two threads call one communicator on several streams";
     }
   }
-  const bool fires = actor.role == Role::kRecord || actor.role == Role::kSet;
-  if (fires && !users.signals.add(actor.signal, actor.thread)) return "two threads set one event";
+  if (facts(actor.role).fires && !users.signals.add(actor.signal, actor.thread))
+    return "two threads set one event";
   return nullptr;
 }
 
@@ -82,7 +82,7 @@ const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOf
     const ThreadId user = users.streams.of(stream);
     return user.valid() && user != actor.thread;
   };
-  const bool waits = actor.role == Role::kWait || actor.role == Role::kAwait;
+  const bool waits = actor.signal.valid() && !facts(actor.role).fires;
   if (waits && plan.signals[actor.signal].recorded() &&
       users.signals.of(actor.signal) != actor.thread) {
     return "a thread waits for what another records";

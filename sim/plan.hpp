@@ -7,8 +7,10 @@
 // docs/reference/rules.md defines the fields; the numbers in brackets are its sections.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -39,13 +41,90 @@ enum class Role : std::uint8_t {
   kUnlock,
   kCreate,  // initializes a communicator
   kMeet,    // waits for some streams, then for the hosts of other ranks [9.7]
+  kCount,   // the number of roles
+};
+inline constexpr std::size_t kRoleCount = static_cast<std::size_t>(Role::kCount);
+
+/// The kind of object that a step names.
+enum class Object : std::uint8_t { kNone, kSignal, kLock, kCommunicator, kCount };
+
+/// The facts about a role, for all code that treats steps by what they do. The engine, the run in
+/// fixed order and the wait-for graph have a case per role.
+struct RoleFacts {
+  Role kind;
+  std::string_view name;  // the key of such a step in a scenario, or what the step is called there
+  Object object = Object::kNone;
+  bool on_host = false;      // whether it is a host step, which has no stream
+  bool needs_slot = false;   // whether it needs kernel slots on a device with limited slots [5.3]
+  bool fires = false;        // whether it fires its signal; other steps with a signal wait for it
+  bool blocks = false;       // whether its host step waits, except for init [9.1]
+  bool only_waits = false;   // whether it is a host step without work of its own
+  bool awaits_work = false;  // whether its host waits for launched work
+  bool orders_threads = false;     // whether it orders the work of several threads
+  const char* obstacle = nullptr;  // why plans with such steps have no fixed order; null: they can
 };
 
+inline constexpr std::array<RoleFacts, kRoleCount> kRoles = {{
+    {.kind = Role::kOp, .name = "compute", .needs_slot = true},
+    {.kind = Role::kCalls, .name = "call", .needs_slot = true},
+    {.kind = Role::kRecord, .name = "record", .object = Object::kSignal, .fires = true},
+    {.kind = Role::kWait, .name = "wait", .object = Object::kSignal},
+    {.kind = Role::kWork, .name = "host", .on_host = true},
+    {.kind = Role::kSynchronize,
+     .name = "synchronize",
+     .on_host = true,
+     .blocks = true,
+     .only_waits = true,
+     .awaits_work = true},
+    {.kind = Role::kAwait,
+     .name = "await",
+     .object = Object::kSignal,
+     .on_host = true,
+     .blocks = true,
+     .only_waits = true,
+     .awaits_work = true},
+    {.kind = Role::kSet, .name = "set", .object = Object::kSignal, .on_host = true, .fires = true},
+    {.kind = Role::kLock,
+     .name = "lock",
+     .object = Object::kLock,
+     .on_host = true,
+     .blocks = true,
+     .only_waits = true,
+     .orders_threads = true,
+     .obstacle = "threads wait for a lock"},
+    {.kind = Role::kUnlock,
+     .name = "unlock",
+     .object = Object::kLock,
+     .on_host = true,
+     .orders_threads = true},
+    {.kind = Role::kCreate,
+     .name = "create",
+     .object = Object::kCommunicator,
+     .on_host = true,
+     .only_waits = true},
+    {.kind = Role::kMeet, .name = "meet", .on_host = true, .blocks = true},
+}};
+static_assert(has_row_per_kind(kRoles), "each role has its row, in their order");
+
+/// Returns the row of `role`.
+constexpr const RoleFacts& facts(Role role) { return kRoles[static_cast<std::size_t>(role)]; }
+
+/// Returns the roles with a trait, as bits: the engine asks for each op, and a table costs a load.
+constexpr std::uint32_t roles_with(bool RoleFacts::*trait) {
+  std::uint32_t bits = 0;
+  for (std::size_t i = 0; i < kRoleCount; ++i) bits |= kRoles[i].*trait ? 1u << i : 0u;
+  return bits;
+}
+inline constexpr std::uint32_t kHostRoles = roles_with(&RoleFacts::on_host);
+inline constexpr std::uint32_t kSlotRoles = roles_with(&RoleFacts::needs_slot);
+
 /// Whether the role is a host step, which has no stream.
-constexpr bool on_host(Role role) { return role >= Role::kWork; }
+constexpr bool on_host(Role role) { return (kHostRoles >> static_cast<unsigned>(role) & 1) != 0; }
 
 /// Whether ops of the role need kernel slots on a device with limited slots [5.3].
-constexpr bool needs_slot(Role role) { return role == Role::kOp || role == Role::kCalls; }
+constexpr bool needs_slot(Role role) {
+  return (kSlotRoles >> static_cast<unsigned>(role) & 1) != 0;
+}
 
 /// Outside input for a source that waits for it [3.2]: item i (from 0) arrives at first + i *
 /// every.

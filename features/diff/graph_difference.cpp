@@ -3,7 +3,6 @@
 #include "features/diff/graph_difference.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 
@@ -327,10 +326,7 @@ class Describer {
   }
 
   void add_step(const StepTemplate& step, const RankSet& on, Keys& keys) const {
-    constexpr std::array<const char*, 11> kRoles = {"compute", "call",        "record", "wait",
-                                                    "host",    "synchronize", "await",  "set",
-                                                    "lock",    "unlock",      "create"};
-    keys.emplace_back("step", text(kRoles[static_cast<std::size_t>(step.role)]));
+    keys.emplace_back("step", text(std::string(sim::facts(step.role).name)));
     add(fields_of(step, on), "", keys);
     for (std::size_t i = 0; i < step.calls.size(); ++i) {
       const CallTemplate& call = step.calls[i];

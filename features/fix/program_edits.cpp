@@ -267,8 +267,7 @@ void ProgramEdits::add_wait(const Wait& wait, std::uint32_t number) {
 // host wait.
 std::vector<At> ProgramEdits::waited_for(const At& at) {
   const auto is_wait = [&](std::uint32_t step) {
-    const Role role = graph_.actors[step].step->role;
-    return role == Role::kSynchronize || role == Role::kAwait;
+    return sim::facts(graph_.actors[step].step->role).awaits_work;
   };
   std::vector<At> result;
   if (!is_wait(at.step)) return result;

@@ -383,18 +383,8 @@ void HostLint::do_step(std::uint32_t index) {
         return graph_.events[step.event].shared || pending.events.count(step.event) > 0;
       });
       break;
-    case sim::Role::kLock:
-      wait(index, all);
-      break;
-    case sim::Role::kOp:
-    case sim::Role::kRecord:
-    case sim::Role::kWait:
-    case sim::Role::kWork:
-    case sim::Role::kSet:
-    case sim::Role::kUnlock:
-    case sim::Role::kCreate:
-    case sim::Role::kMeet:
-      break;
+    default:
+      if (sim::facts(step.role).blocks) wait(index, all);
   }
   follow(actor, pending_);
 }

@@ -135,13 +135,10 @@ void WaitLint::read(ThreadId id) {
       case sim::Role::kSynchronize:
         do_host_wait(actor);
         break;
-      case sim::Role::kAwait:
-      case sim::Role::kLock:
+      default:
+        if (!sim::facts(step.step->role).blocks) break;
         of.ordered.insert(id);
         do_host_wait(actor);
-        break;
-      default:
-        break;
     }
   }
 }

@@ -1,12 +1,13 @@
-// Every key of the scenario format, in one table for each kind of map. The rows of plain structs are
-// those of models/graph/fields.hpp; all other keys are rows in keys.cpp or step_keys.cpp, plus the
-// code that reads them.
+// Every key of the scenario format, in one table for each kind of map. The rows of plain structs
+// are those of models/graph/fields.hpp; all other keys are rows in keys.cpp or step_keys.cpp, plus
+// the code that reads them.
 #pragma once
 
 #include <span>
 #include <string_view>
 
 #include "formats/document/key_table.hpp"
+#include "sim/plan.hpp"
 
 namespace pipesim::formats::keys {
 
@@ -26,6 +27,14 @@ extern const KeyTable kExpectation, kTimeBounds, kIdle, kMemoryBounds;
 std::span<const KeyTable* const> steps();
 std::span<const KeyTable* const> calls_of_group();
 std::span<const KeyTable* const> faults();
+
+/// A step whose only work of its own is with the object that it names: `lock: gil`.
+struct ObjectStep {
+  const char* word;  // the key
+  sim::Role role;
+  bool shared = false;  // whether its event is a key that all ranks share
+};
+std::span<const ObjectStep> object_steps();
 
 /// Return the keys of `passes`, or the options of one pass.
 const KeyTable& passes();

@@ -316,6 +316,25 @@ std::vector<std::pair<std::uint32_t, RankSet>> ProgramNames::pair_streams(std::u
   return result;
 }
 
+std::uint32_t ProgramNames::object(const YamlValue& value, const keys::ObjectStep& kind,
+                                   bool implied) {
+  switch (sim::facts(kind.role).object) {
+    case sim::Object::kSignal: {
+      if (!implied) return event(value, kind.shared);
+      const std::optional<std::string> name = values_.word(value);
+      return name ? implied_event(*name, value.place()) : kNoIndex;
+    }
+    case sim::Object::kLock:
+      return lock(value);
+    case sim::Object::kCommunicator:
+      return communicator(value, false);
+    case sim::Object::kNone:
+    case sim::Object::kCount:
+      break;
+  }
+  return kNoIndex;
+}
+
 std::uint32_t ProgramNames::event(const YamlValue& value, bool shared) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;

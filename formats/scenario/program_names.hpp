@@ -10,6 +10,7 @@
 #include "formats/document/value_reader.hpp"
 #include "formats/document/yaml_document.hpp"
 #include "formats/scenario/actor_index.hpp"
+#include "formats/scenario/keys.hpp"
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::formats {
@@ -69,11 +70,15 @@ class ProgramNames {
   /// its ranks in `on`. Returns an empty list unless `stream` is the stream of the group's calls.
   std::vector<std::pair<std::uint32_t, models::RankSet>> pair_streams(
       std::uint32_t stream, const models::RankSet& on) const;
-  std::uint32_t event(const YamlValue& value, bool shared);
+
+  /// Returns the object that a step names, or kNoIndex after an error. Adds events and locks at
+  /// their first use. `implied`: the event is one that `after` makes.
+  std::uint32_t object(const YamlValue& value, const keys::ObjectStep& kind, bool implied);
   std::uint32_t implied_event(const std::string& name, models::Place place);
-  std::uint32_t lock(const YamlValue& value);
 
  private:
+  std::uint32_t event(const YamlValue& value, bool shared);
+  std::uint32_t lock(const YamlValue& value);
   bool is_given(const std::string& name, const models::RankSet& on, std::uint64_t least) const;
   std::vector<std::uint32_t>& counted_copies_of(const std::string& name);
   bool is_taken(const std::string& name, const models::RankSet& on) const;

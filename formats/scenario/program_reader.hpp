@@ -123,6 +123,7 @@ class ProgramReader {
   void add_synchronize(const models::ActorTemplate& actor, const Context& context, Steps& steps);
   std::vector<Part> pairs_of(const models::ActorTemplate& actor, const models::RankSet& on);
   bool read_device_step(MapReader& map, models::ActorTemplate& actor, const Context& context);
+  bool read_object_step(MapReader& map, models::ActorTemplate& actor);
   void read_host_step(MapReader& map, models::ActorTemplate& actor);
   bool read_calls(MapReader& map, models::ActorTemplate& actor, const Context& context);
   void read_group(const YamlValue& value, models::StepTemplate& step, const Context& context);
@@ -161,7 +162,6 @@ class ProgramReader {
   std::optional<std::uint32_t> made_before(const models::ActorTemplate& actor,
                                            const std::vector<PendingWait>& waits) const;
   bool place_step(std::uint32_t actor, models::Place place, std::size_t ranks, Steps& steps);
-  std::uint32_t event_of_step(MapReader& map, const YamlValue& value, models::StepTemplate& step);
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
 
   std::vector<Parameter> parameters_;  // parameters of the open blocks, then the scenario's

@@ -10,6 +10,7 @@
 #include "formats/scenario/keys.hpp"
 #include "formats/scenario/program_reader.hpp"
 #include "models/graph/by_name.hpp"
+#include "models/graph/parts.hpp"
 
 namespace pipesim::formats {
 
@@ -33,21 +34,29 @@ bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor, const
     take_expr(map, "takes", ValueType::kTime, actor.takes);
     return true;
   }
-  if (const auto name = map.take("record")) {
-    step.role = Role::kRecord;
-    step.event = event_of_step(map, *name, step);
-    actor.name = fmt::format("record {}", values_.word(*name).value_or(""));
-    if (!map.has("stream")) actor.stream = names_.stream("compute", name->place());
+  return read_object_step(map, actor) || read_calls(map, actor, context);
+}
+
+// Reads a step that names an event, a lock or a communicator.
+bool ProgramReader::read_object_step(MapReader& map, ActorTemplate& actor) {
+  StepTemplate& step = *actor.step;
+  for (const keys::ObjectStep& kind : keys::object_steps()) {
+    const auto name = map.take(kind.word);
+    if (!name) continue;
+    step.role = kind.role;
+    if (const auto implied = on_host(step.role) ? std::nullopt : map.take("implied")) {
+      step.implied = values_.truth(*implied).value_or(false);
+    }
+    step.*models::object_of(step.role).index = names_.object(*name, kind, step.implied);
+    actor.name = fmt::format("{} {}", kind.word, values_.word(*name).value_or(""));
+    if (!on_host(step.role) && !map.has("stream")) {
+      actor.stream = names_.stream("compute", name->place());
+    }
+    if (kind.role == Role::kAwait && kind.shared) read_times(map, step);
+    if (kind.role == Role::kCreate) create_later(step.communicator);
     return true;
   }
-  if (const auto name = map.take("wait")) {
-    step.role = Role::kWait;
-    step.event = event_of_step(map, *name, step);
-    actor.name = fmt::format("wait {}", values_.word(*name).value_or(""));
-    if (!map.has("stream")) actor.stream = names_.stream("compute", name->place());
-    return true;
-  }
-  return read_calls(map, actor, context);
+  return false;
 }
 
 bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Context& context) {
@@ -371,20 +380,6 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     read_synchronize(*streams, actor);
   } else if (named("load", Role::kSynchronize)) {
     step.only_cold = true;
-  } else if (const auto recorded = named("await", Role::kAwait)) {
-    step.event = names_.event(*recorded, false);
-  } else if (const auto key = named("get", Role::kAwait)) {
-    step.event = names_.event(*key, true);
-    read_times(map, step);
-  } else if (const auto set = named("set", Role::kSet)) {
-    step.event = names_.event(*set, true);
-  } else if (const auto locked = named("lock", Role::kLock)) {
-    step.lock = names_.lock(*locked);
-  } else if (const auto unlocked = named("unlock", Role::kUnlock)) {
-    step.lock = names_.lock(*unlocked);
-  } else if (const auto created = named("create", Role::kCreate)) {
-    step.communicator = names_.communicator(*created, false);
-    create_later(step.communicator);
   } else if (const auto aborted = named("abort", Role::kWork)) {
     ends_ = Ended();
     ends_->communicator = names_.communicator(*aborted, false);
@@ -769,17 +764,6 @@ void ProgramReader::take_expr(MapReader& map, const char* key, ValueType type, E
   const std::optional<YamlValue> value = map.take(key);
   if (!value) return;
   if (std::optional<Expr> found = values_.expr(*value, type)) target = std::move(*found);
-}
-
-// Returns the event of a `record` or `wait`. `implied: on` gives the event that `after` would make.
-std::uint32_t ProgramReader::event_of_step(MapReader& map, const YamlValue& value,
-                                           StepTemplate& step) {
-  if (const auto implied = map.take("implied")) {
-    step.implied = values_.truth(*implied).value_or(false);
-  }
-  if (!step.implied) return names_.event(value, false);
-  const std::optional<std::string> name = values_.word(value);
-  return name ? names_.implied_event(*name, value.place()) : kNoIndex;
 }
 
 }  // namespace pipesim::formats

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "formats/document/value_writer.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/section_writers.hpp"
+#include "models/graph/parts.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -51,6 +53,7 @@ class StepWriter {
   void write(YamlNode& map);
 
  private:
+  void write_object_step(YamlNode& map);
   void write_work(YamlNode& map);
   void write_calls(YamlNode& map);
   void write_call(const CallTemplate& call, YamlNode& map) const;
@@ -74,19 +77,12 @@ class StepWriter {
 };
 
 void StepWriter::write(YamlNode& map) {
-  const auto event = [&] { return graph_.events[step_.event].name; };
   switch (step_.role) {
     case Role::kOp:
       map.add("compute", YamlNode::text(actor_.name));
       name_after(actor_.name);
       usual_stream_ = "compute";
       if (actor_.takes != Expr()) map.add("takes", expression(actor_.takes, ValueType::kTime));
-      break;
-    case Role::kRecord:
-    case Role::kWait:
-      head(map, step_.role == Role::kRecord ? "record" : "wait", event());
-      if (step_.implied) map.add("implied", truth(true));
-      usual_stream_ = "compute";
       break;
     case Role::kCalls:
       write_calls(map);
@@ -112,26 +108,23 @@ void StepWriter::write(YamlNode& map) {
       }
       break;
     }
-    case Role::kAwait:
-      head(map, graph_.events[step_.event].shared ? "get" : "await", event());
-      if (step_.times != 1) map.add("times", number(step_.times));
-      break;
-    case Role::kSet:
-      head(map, "set", event());
-      break;
-    case Role::kLock:
-      head(map, "lock", graph_.locks[step_.lock]);
-      break;
-    case Role::kUnlock:
-      head(map, "unlock", graph_.locks[step_.lock]);
-      break;
-    case Role::kCreate:
-      head(map, "create", graph_.communicators[step_.communicator].name);
-      break;
-    case Role::kMeet:  // in plans only: task graphs use calls instead
-      break;
+    default:
+      write_object_step(map);
   }
   write_common(map);
+}
+
+// Writes a step that names an event, a lock or a communicator.
+void StepWriter::write_object_step(YamlNode& map) {
+  const models::NamedObject object = models::object_of(step_.role);
+  const bool shared = step_.event != kNoIndex && graph_.events[step_.event].shared;
+  for (const keys::ObjectStep& kind : keys::object_steps()) {
+    if (kind.role != step_.role || kind.shared != shared) continue;
+    head(map, kind.word, models::name_of(graph_, object.to, step_.*object.index));
+  }
+  if (step_.implied) map.add("implied", truth(true));
+  if (!sim::on_host(step_.role)) usual_stream_ = "compute";
+  if (step_.times != 1) map.add("times", number(step_.times));
 }
 
 void StepWriter::write_work(YamlNode& map) {

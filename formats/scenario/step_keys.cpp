@@ -278,7 +278,8 @@ constexpr KeyTable kCommunicatorStep{"communicator_step",
 constexpr KeyTable kHostStep{
     "host_step", kA, "Work of the host", kHostStepRows, {&kTimeout, &kWhere, &kStep}, 1};
 constexpr KeyTable kPause{
-    "pause_step", kA, "What the host does itself", kPauseRows, {&kTimeout, &kWhere, &kStep}, 10};
+    "pause_step",         kA, "What the host does itself", kPauseRows, {&kTimeout, &kWhere, &kStep},
+    std::size(kPauseRows)};
 constexpr KeyTable kGet{
     "get_step", kA, "A wait for a key that all ranks share", kGetRows, {&kTimeout, &kWhere, &kStep},
     1};
@@ -332,6 +333,12 @@ constexpr const KeyTable* kGroupCalls[] = {&kGroupCall, &kGroupExchange, &kGroup
 constexpr const KeyTable* kSharedBySteps[] = {&kWhere,     &kStep, &kOnStream, &kSlot,    &kMoves,
                                               &kAlgorithm, &kTag,  &kTimeout,  &kCallName};
 
+constexpr ObjectStep kObjectSteps[] = {
+    {"record", sim::Role::kRecord},   {"wait", sim::Role::kWait},     {"await", sim::Role::kAwait},
+    {"get", sim::Role::kAwait, true}, {"set", sim::Role::kSet, true}, {"lock", sim::Role::kLock},
+    {"unlock", sim::Role::kUnlock},   {"create", sim::Role::kCreate},
+};
+
 }  // namespace
 
 constinit const KeyTable kProgram{"program", "a program", "A host program", kProgramRows};
@@ -340,6 +347,7 @@ constinit const KeyTable kUndecided{
 constinit const KeyTable kWait{"wait", "a wait", "A wait for the ops of another step", kWaitRows};
 
 std::span<const KeyTable* const> steps() { return kSteps; }
+std::span<const ObjectStep> object_steps() { return kObjectSteps; }
 std::span<const KeyTable* const> calls_of_group() { return kGroupCalls; }
 std::span<const KeyTable* const> shared_by_steps() { return kSharedBySteps; }
 

@@ -51,4 +51,19 @@ const char* noun(To to) {
   return kNouns[static_cast<std::size_t>(to)];
 }
 
+NamedObject object_of(sim::Role role) {
+  switch (sim::facts(role).object) {
+    case sim::Object::kSignal:
+      return {&StepTemplate::event, To::kEvent};
+    case sim::Object::kLock:
+      return {&StepTemplate::lock, To::kLock};
+    case sim::Object::kCommunicator:
+      return {&StepTemplate::communicator, To::kCommunicator};
+    case sim::Object::kNone:
+    case sim::Object::kCount:
+      break;
+  }
+  return {};
+}
+
 }  // namespace pipesim::models

@@ -1,7 +1,6 @@
 #include "models/layers/verifier.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <map>
 #include <string>
 #include <utility>
@@ -142,15 +141,8 @@ void References::step(const ActorTemplate& actor, const StepTemplate& step) {
   const auto require = [&](std::uint32_t index, To to) {
     if (index == kNoIndex) check(index, to, false, whose, actor.place);
   };
-  const auto is_one_of = [&](std::initializer_list<sim::Role> roles) {
-    return std::find(roles.begin(), roles.end(), step.role) != roles.end();
-  };
-  using sim::Role;
-  if (is_one_of({Role::kRecord, Role::kWait, Role::kAwait, Role::kSet})) {
-    require(step.event, To::kEvent);
-  }
-  if (is_one_of({Role::kLock, Role::kUnlock})) require(step.lock, To::kLock);
-  if (is_one_of({Role::kCreate})) require(step.communicator, To::kCommunicator);
+  const NamedObject object = object_of(step.role);
+  if (object.index != nullptr) require(step.*object.index, object.to);
   if (!on_host(step.role) && !step.calls.empty()) require(actor.stream, To::kStream);
   require(actor.thread, To::kThread);
 }

@@ -59,6 +59,7 @@ class Lowering {
   void make_meet(ActorId id, sim::ThreadId thread);
   sim::OutsideInput input_of(ActorId id);
   void synchronize(ActorId id);
+  bool name_object(ActorId id, sim::StepSpec& spec);
   sim::LockId lock_of(ActorId id);
   sim::SignalId signal_of(ActorId id);
   void check_record(ActorId id, const sim::StepSpec& spec);
@@ -433,21 +434,38 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
     spec.timeout = {step.timeout_ns.value_or(reads_store ? graph_.timeouts.store_ns : 0)};
   }
   spec.input = input_of(id);
-  if (step.event != kNoIndex) spec.signal = signal_of(id);
-  if (step.role == sim::Role::kRecord) check_record(id, spec);
-  if (step.lock != kNoIndex) spec.lock = lock_of(id);
-  if (step.communicator != kNoIndex) {
-    const std::uint32_t list = calls_.list_of(id, step.communicator, from.place);
-    if (list == kNoIndex) return;
-    spec.communicator = calls_.communicator_of(step.communicator, list,
-                                               graph_.communicators[step.communicator].group);
-  }
+  if (!name_object(id, spec)) return;
   if (diagnostics_.has_errors()) return;  // a step with errors cannot be built
   const ActorId added = builder_.add_step(spec);
   if (!step.dies.empty() && spec.ops > 0) builder_.set_dies_at(added, 0);
   lowered_.actor_template.push_back(placement_.template_of(id));
   if (spec.role == sim::Role::kSynchronize) synchronize(id);
   for (const CallTemplate& call : step.calls) calls_.add(id, call);
+}
+
+// Sets the object that the step names. Returns false after an error.
+bool Lowering::name_object(ActorId id, sim::StepSpec& spec) {
+  const StepTemplate& step = *actor(id).step;
+  switch (sim::facts(step.role).object) {
+    case sim::Object::kSignal:
+      spec.signal = signal_of(id);
+      if (step.role == sim::Role::kRecord) check_record(id, spec);
+      return true;
+    case sim::Object::kLock:
+      spec.lock = lock_of(id);
+      return true;
+    case sim::Object::kCommunicator: {
+      const std::uint32_t list = calls_.list_of(id, step.communicator, actor(id).place);
+      if (list == kNoIndex) return false;
+      spec.communicator = calls_.communicator_of(step.communicator, list,
+                                                 graph_.communicators[step.communicator].group);
+      return true;
+    }
+    case sim::Object::kNone:
+    case sim::Object::kCount:
+      break;
+  }
+  return true;
 }
 
 // Whether the step splits or destroys an NCCL communicator, which happens on the host.

@@ -39,8 +39,6 @@ void find_awaited(const std::vector<ProgramStep>& steps, const TaskGraph& graph,
   }
 }
 
-bool is_host_wait(Role role) { return role == Role::kSynchronize || role == Role::kAwait; }
-
 // Whether the host step `later` can need the host step `before`.
 bool hosts_may_need(Role later, Role before) {
   const bool meetings = (later == Role::kCreate || later == Role::kMeet) &&
@@ -80,16 +78,14 @@ bool may_need(const TaskGraph& graph, const std::vector<std::set<std::uint32_t>>
   if (!a.step || !b.step) return true;
   const Role ra = a.step->role;
   const Role rb = b.step->role;
-  if (ra == Role::kLock || rb == Role::kLock || ra == Role::kUnlock || rb == Role::kUnlock) {
-    return true;
-  }
+  if (sim::facts(ra).orders_threads || sim::facts(rb).orders_threads) return true;
   const bool events = a.step->event != kNoIndex && a.step->event == b.step->event;
   if (events) return true;
   if (on_host(ra) && on_host(rb)) return hosts_may_need(rb, ra);
   if (on_host(ra) || on_host(rb)) {
     // A host step depends on launched work only if it waits; waits count as movable. A later launch
     // can use the results of host computation.
-    return !is_host_wait(ra) && !is_host_wait(rb) && ra == Role::kWork;
+    return ra == Role::kWork && !sim::facts(rb).awaits_work;
   }
   const bool calls = ra == Role::kCalls && rb == Role::kCalls;
   if (awaited[later].count(a.stream) > 0) return !calls || a.stream != b.stream;

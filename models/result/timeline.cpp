@@ -52,12 +52,6 @@ WorkKind kind_of_part(const std::string& name, WorkKind slot) {
   return name[word] == 'W' ? WorkKind::kWeightGrad : WorkKind::kBackward;
 }
 
-// Whether a step of the host only waits.
-bool only_waits(sim::Role role) {
-  return role == sim::Role::kSynchronize || role == sim::Role::kAwait || role == sim::Role::kLock ||
-         role == sim::Role::kCreate;
-}
-
 /// The ops of a run, distributed over lanes.
 class Lanes {
  public:
@@ -169,7 +163,7 @@ class Lanes {
     // A thread still inside an op when the run is quiescent waits, unless its rank died in the op.
     const bool dies = back == kNever && died_[actor.rank.value] != 0;
     const bool stands = back == kNever && result.quiescent && !dies;
-    const bool waits = only_waits(actor.role) || stands;
+    const bool waits = sim::facts(actor.role).only_waits || stands;
     result.lanes[lane_of_thread_[actor.thread]].slices.push_back(
         {id, k, kind, back != kNever, op.enter.ns, waits ? end : op.enter.ns, end, dies});
   }

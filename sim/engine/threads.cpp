@@ -219,15 +219,9 @@ bool Engine::do_host_step(ThreadId id) {
     case Role::kMeet:
       state_.threads[id].needed = 0;
       return synchronize(id) && meet(id);
-    case Role::kWork:
-    case Role::kCreate:
-    case Role::kOp:
-    case Role::kCalls:
-    case Role::kRecord:
-    case Role::kWait:
-      break;
+    default:
+      return true;  // takes only the time before it
   }
-  return true;
 }
 
 // Rule 9.1: launches, starts and ends the op at this moment.

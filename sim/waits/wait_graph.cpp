@@ -338,15 +338,8 @@ void WaitGraphBuilder::add_host_step_edges(ActorId id) {
       return add_holder(actor.lock);
     case Role::kMeet:
       return add_meet_edges(id);
-    case Role::kOp:
-    case Role::kCalls:
-    case Role::kRecord:
-    case Role::kWait:
-    case Role::kWork:
-    case Role::kSet:
-    case Role::kUnlock:
-    case Role::kCreate:
-      break;  // these roles do not wait at this step
+    default:
+      PIPESIM_CHECK(!facts(actor.role).blocks, {"actor", id.value});
   }
 }
 

@@ -13,31 +13,8 @@ int number(Id id) {
 }
 
 Role role_of(sim::Role role) {
-  switch (role) {
-    case sim::Role::kOp:
-      break;
-    case sim::Role::kCalls:
-      return Role::kCalls;
-    case sim::Role::kRecord:
-      return Role::kRecord;
-    case sim::Role::kWait:
-      return Role::kWait;
-    case sim::Role::kWork:
-      return Role::kWork;
-    case sim::Role::kSynchronize:
-      return Role::kSynchronize;
-    case sim::Role::kAwait:
-      return Role::kAwait;
-    case sim::Role::kSet:
-      return Role::kSet;
-    case sim::Role::kLock:
-      return Role::kLock;
-    case sim::Role::kUnlock:
-      return Role::kUnlock;
-    case sim::Role::kCreate:
-      return Role::kCreate;
-    case sim::Role::kMeet:
-      return Role::kMeet;
+  for (const auto& [twin, engine] : kRolePairs) {
+    if (engine == role) return twin;
   }
   return Role::kOp;
 }

@@ -64,31 +64,8 @@ Id id_of(int value) {
 }
 
 sim::Role role_of(Role role) {
-  switch (role) {
-    case Role::kOp:
-      break;
-    case Role::kCalls:
-      return sim::Role::kCalls;
-    case Role::kRecord:
-      return sim::Role::kRecord;
-    case Role::kWait:
-      return sim::Role::kWait;
-    case Role::kWork:
-      return sim::Role::kWork;
-    case Role::kSynchronize:
-      return sim::Role::kSynchronize;
-    case Role::kAwait:
-      return sim::Role::kAwait;
-    case Role::kSet:
-      return sim::Role::kSet;
-    case Role::kLock:
-      return sim::Role::kLock;
-    case Role::kUnlock:
-      return sim::Role::kUnlock;
-    case Role::kCreate:
-      return sim::Role::kCreate;
-    case Role::kMeet:
-      return sim::Role::kMeet;
+  for (const auto& [twin, engine] : kRolePairs) {
+    if (twin == role) return engine;
   }
   return sim::Role::kOp;
 }

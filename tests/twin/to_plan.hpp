@@ -1,10 +1,29 @@
 // Converts the twin's description of a plan to the engine's, and back.
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "sim/plan.hpp"
 #include "tests/twin/spec.hpp"
 
 namespace pipesim::twin {
+
+/// The roles in the words of twin and engine.
+inline constexpr std::array<std::pair<Role, sim::Role>, sim::kRoleCount> kRolePairs = {{
+    {Role::kOp, sim::Role::kOp},
+    {Role::kCalls, sim::Role::kCalls},
+    {Role::kRecord, sim::Role::kRecord},
+    {Role::kWait, sim::Role::kWait},
+    {Role::kWork, sim::Role::kWork},
+    {Role::kSynchronize, sim::Role::kSynchronize},
+    {Role::kAwait, sim::Role::kAwait},
+    {Role::kSet, sim::Role::kSet},
+    {Role::kLock, sim::Role::kLock},
+    {Role::kUnlock, sim::Role::kUnlock},
+    {Role::kCreate, sim::Role::kCreate},
+    {Role::kMeet, sim::Role::kMeet},
+}};
 
 /// Returns the engine's form of a plan, made with a sim::PlanBuilder. Threads, streams, actors,
 /// collectives, communicators, devices, events and locks keep their numbers. The streams of a

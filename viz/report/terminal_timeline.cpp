@@ -137,7 +137,6 @@ class Drawing {
   void fold();
   void thin_out();
   std::string fitting(const Slice& slice, std::size_t width, Row& row) const;
-  bool waits_on_host(ActorId id) const;
   char stuck_mark(ActorId id, std::uint32_t k, bool started) const;
   std::string axis() const;
   std::string legend() const;
@@ -202,13 +201,6 @@ void Drawing::spread(const Slice& slice, bool waits, std::int64_t begin, std::in
   }
 }
 
-// Whether the op is a host step that only waits.
-bool Drawing::waits_on_host(ActorId id) const {
-  const sim::Role role = plan_.actors[id].role;
-  return role == sim::Role::kSynchronize || role == sim::Role::kAwait || role == sim::Role::kLock ||
-         role == sim::Role::kCreate;
-}
-
 char Drawing::stuck_mark(ActorId id, std::uint32_t k, bool started) const {
   const bool first = has_cycle_ ? on_cycle_.count({id, k}) > 0 : started;
   return first ? kStuck : kStuckBehind;
@@ -217,7 +209,8 @@ char Drawing::stuck_mark(ActorId id, std::uint32_t k, bool started) const {
 Row Drawing::draw(const Lane& lane) const {
   std::vector<Part> parts(width_);
   for (const Slice& slice : lane.slices) {
-    const bool waits = lasts_for_ever(slice) || (lane.is_thread && waits_on_host(slice.actor));
+    const bool waits = lasts_for_ever(slice) ||
+                       (lane.is_thread && sim::facts(plan_.actors[slice.actor].role).only_waits);
     const std::int64_t work = waits            ? slice.end_ns
                               : lane.is_thread ? slice.begin_ns
                                                : slice.work_ns;

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <set>
+#include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -189,4 +191,23 @@ TEST_CASE("threads that do the same with actors of their own share a program", "
     }
   }
   CHECK(ops == std::vector<std::uint32_t>{1, 0, 0, 1, 3, 2, 2, 3, 5, 4, 5, 4});
+}
+
+TEST_CASE("each role has its own name, and the engine's bits agree with its row", "[plan]") {
+  std::set<std::string_view> names;
+  for (const RoleFacts& row : kRoles) {
+    CHECK_FALSE(row.name.empty());
+    CHECK(names.insert(row.name).second);
+    CHECK(on_host(row.kind) == row.on_host);
+    CHECK(needs_slot(row.kind) == row.needs_slot);
+  }
+}
+
+TEST_CASE("only steps of the host block their host", "[plan]") {
+  for (const RoleFacts& row : kRoles) {
+    INFO(row.name);
+    if (row.blocks || row.only_waits || row.awaits_work) CHECK(row.on_host);
+    if (row.needs_slot) CHECK_FALSE(row.on_host);
+    if (row.fires) CHECK(row.object == Object::kSignal);
+  }
 }

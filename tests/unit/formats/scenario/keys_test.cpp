@@ -199,3 +199,18 @@ TEST_CASE("the tables of the reference page are those of the keys", "[keys]") {
     CHECK(page == expected);
   }
 }
+
+TEST_CASE("the key of a step that names an object begins such a step", "[keys]") {
+  std::set<std::string_view> words;
+  for (const formats::keys::ObjectStep& kind : formats::keys::object_steps()) {
+    INFO(kind.word);
+    CHECK(words.insert(kind.word).second);
+    CHECK(sim::facts(kind.role).object != sim::Object::kNone);
+    const auto tables = formats::keys::steps();
+    CHECK(std::any_of(tables.begin(), tables.end(), [&](const KeyTable* table) {
+      const auto heads = table->own.first(table->heads);
+      return std::any_of(heads.begin(), heads.end(),
+                         [&](const Key& key) { return key.name == kind.word; });
+    }));
+  }
+}
