@@ -33,6 +33,19 @@ chmod +x "$2/bin/pipesim"
 """
 
 
+# One file of each kind that goes into the program.
+SOURCES = (
+    "CMakeLists.txt",
+    "cmake/a.cmake",
+    "sim/a.hpp",
+    "app/cli/main.cpp",
+    "app/commands/commands.def",
+    "data/new/a.yaml",
+    "docs/reference/errors.md",
+    "viz/page/page.js",
+)
+
+
 class Launcher(unittest.TestCase):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory()
@@ -40,9 +53,10 @@ class Launcher(unittest.TestCase):
         base = pathlib.Path(self.temporary.name).resolve()
         self.elsewhere = base / "else where"
         self.root = base / "a check out"
-        for folder in ("cmake", "sim", "models", "formats", "viz", "app/cli", "features", "tools"):
+        for folder in ("sim", "models", "formats", "viz/page", "features", "tools", "docs/reference"):
             (self.root / folder).mkdir(parents=True)
-        for file in ("CMakeLists.txt", "cmake/a.cmake", "sim/a.hpp", "app/cli/main.cpp"):
+        for file in SOURCES:
+            (self.root / file).parent.mkdir(parents=True, exist_ok=True)
             self.write_old(file)
         shutil.copy(LAUNCHER, self.root / "pipesim")
         self.write_script(self.root / "tools/setup", '#!/bin/bash\necho setup >>"$CALLS"\n')
@@ -107,7 +121,7 @@ class Launcher(unittest.TestCase):
         self.assertIn("from stdin", self.launch("cat", stdin="from stdin\n").stdout)
 
     def test_a_newer_source_builds_again_without_configuring(self):
-        for path in ("sim/a.hpp", "app/cli/main.cpp", "CMakeLists.txt", "cmake/a.cmake"):
+        for path in SOURCES:
             self.launch()
             self.calls_made()
             (self.root / path).touch()
