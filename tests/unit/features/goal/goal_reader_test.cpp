@@ -8,7 +8,6 @@
 #include "tests/support/scenario.hpp"
 #include "viz/report/diagnostic_text.hpp"
 
-
 using namespace pipesim;
 using sim::LogGopsKind;
 

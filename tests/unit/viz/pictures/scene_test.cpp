@@ -9,8 +9,8 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/svg.hpp"
-#include "viz/pictures/pictures.hpp"
 #include "viz/pictures/lanes.hpp"
+#include "viz/pictures/pictures.hpp"
 #include "viz/pictures/stage_grid.hpp"
 
 using namespace pipesim;
