@@ -104,14 +104,14 @@ std::uint32_t find_thing(const TaskGraph& graph, To to, std::string_view name);
 /// Returns "group", "stream" and so on.
 const char* noun(To to);
 
-/// What a step of a host program names: a member that refers to a thing of a kind. Steps that name
-/// nothing have no member.
+/// The member by which a step of a host program names a thing, and the kind of the thing. Steps that
+/// name nothing have no such member.
 struct NamedObject {
   std::uint32_t StepTemplate::*index = nullptr;
   To to = To::kNothing;
 };
 
-/// Returns what steps of this role name.
+/// Returns the member by which steps of this role name a thing.
 NamedObject object_of(sim::Role role);
 
 }  // namespace pipesim::models

@@ -45,7 +45,7 @@ class Pattern {
 /// `link`.
 struct WaitWords {
   WaitKind kind;
-  /// What the waiting op does.
+  /// Predicate of the waiting op.
   Pattern waits;
   /// Name for people; empty: the name in JSON.
   std::string_view label{};
