@@ -74,7 +74,7 @@ TEST_CASE("bad sides are told with their places", "[app][diff]") {
   CHECK(command({"diff", good, bad}).code == 2);
   CHECK(contains(command({"diff", good, bad}).err, "bad.yaml:2:22: error[E0306]:"));
   CHECK(contains(command({"diff", json, good}).err,
-                 "j.json: error[E1301]: this report has no 'verdict'"));
+                 "j.json:1:1: error[E1301]: this report has no 'verdict'"));
   CHECK(command({"diff", good, folder / "missing"}).code == 74);
   CHECK(contains(command({"diff", good, json, "--set-b", "t=1us"}).err,
                  "'--set' only applies to scenarios"));
