@@ -18,8 +18,8 @@ PROGRAM = os.path.abspath(sys.argv.pop(1))
 SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
 BYTES = 1_500_000
 # Limits of docs/reference/limits.md, in bytes of memory per byte of input: actors, short actors and
-# steps, the shortest reads, files written by pipesim itself, empty lists in a pickle, all others.
-SCENARIO, SHORT, SHORTEST, OWN, EMPTY, OTHER = 14, 22, 33, 34, 30, 14
+# steps, the shortest reads, files written by pipesim itself, values of one byte in a pickle, others.
+SCENARIO, SHORT, SHORTEST, OWN, PICKLED, OTHER = 14, 22, 33, 34, 44, 14
 
 # Runs in a separate process, because a child's peak includes its parent's memory at the spawn.
 MEASURE = """
@@ -283,9 +283,9 @@ class Memory(unittest.TestCase):
             (numbers, OTHER, "in_0", dump_of),
             (json_lists, OTHER, "in_0", dump_of),
             (json_texts, OTHER, "in_0", dump_of),
-            (nothings, OTHER, "in_0", dump_of),
-            (lists, OTHER, "in_0", dump_of),
-            (empty_lists, EMPTY, "in_0", dump_of),
+            (nothings, PICKLED, "in_0", dump_of),
+            (lists, PICKLED, "in_0", dump_of),
+            (empty_lists, PICKLED, "in_0", dump_of),
             (brackets, OTHER, "in_0", dump_of),
             (one_text, OTHER, "in_0", dump_of),
             (dump, OTHER, "in_0", dump_of),
