@@ -104,8 +104,8 @@ std::uint32_t find_thing(const TaskGraph& graph, To to, std::string_view name);
 /// Returns "group", "stream" and so on.
 const char* noun(To to);
 
-/// The member by which a step of a host program names a thing, and the kind of the thing. Steps that
-/// name nothing have no such member.
+/// The member by which a step of a host program names a thing, and the kind of the thing. Steps
+/// that name nothing have no such member.
 struct NamedObject {
   std::uint32_t StepTemplate::*index = nullptr;
   To to = To::kNothing;
