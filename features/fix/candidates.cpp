@@ -25,11 +25,7 @@ constexpr std::int64_t kMaxOrderSlots = 4;
 class GraphEdits {
  public:
   GraphEdits(const HangingJob& job, const CandidateSink::Try& try_candidate)
-      : graph_(job.graph),
-        lowered_(job.lowered),
-        explanation_(job.explanation),
-        edits_(job.edits),
-        sink_(try_candidate) {}
+      : job_(job), sink_(try_candidate) {}
 
   void run();
 
@@ -48,23 +44,21 @@ class GraphEdits {
   void add_after(std::uint32_t first, std::uint32_t second);
   RankSet ranks_at(Place place) const;
   std::string stream_name(std::uint32_t stream) const {
-    return stream == kNoIndex ? std::string() : graph_.streams[stream].name;
+    return stream == kNoIndex ? std::string() : job_.graph.streams[stream].name;
   }
 
-  const TaskGraph& graph_;
-  const Lowered& lowered_;
-  const Explanation& explanation_;
-  const formats::ScenarioEdits& edits_;
+  const HangingJob& job_;
   CandidateSink sink_;
 };
 
 std::uint32_t GraphEdits::template_of(const WaitParty& party) const {
-  return party.kind == sim::WaitNodeKind::kOp ? lowered_.actor_template[party.op.actor] : kNoIndex;
+  return party.kind == sim::WaitNodeKind::kOp ? job_.lowered.actor_template[party.op.actor]
+                                              : kNoIndex;
 }
 
 const ActorTemplate* GraphEdits::actor_of(const WaitParty& party) const {
   const std::uint32_t index = template_of(party);
-  return index == kNoIndex ? nullptr : &graph_.actors[index];
+  return index == kNoIndex ? nullptr : &job_.graph.actors[index];
 }
 
 // Returns the edit that sets the number at `path`.
@@ -95,13 +89,13 @@ void GraphEdits::add_stream(const ActorTemplate& actor, std::uint32_t stream) {
 // stream.
 void GraphEdits::add_streams(std::uint32_t index) {
   if (index == kNoIndex) return;
-  const ActorTemplate& actor = graph_.actors[index];
+  const ActorTemplate& actor = job_.graph.actors[index];
   if (actor.step || actor.stream == kNoIndex) return;
-  for (const std::uint32_t stream : streams_fed_by(graph_, index)) {
+  for (const std::uint32_t stream : streams_fed_by(job_.graph, index)) {
     if (stream != kNoIndex) add_stream(actor, stream);
   }
   for (const ReadTemplate& read : actor.reads) {
-    const std::uint32_t stream = graph_.actors[read.actor].stream;
+    const std::uint32_t stream = job_.graph.actors[read.actor].stream;
     if (stream != kNoIndex) add_stream(actor, stream);
   }
   add_stream(actor, kNoIndex);
@@ -132,7 +126,7 @@ void GraphEdits::add_slots(const Wait& wait) {
     Numbers slots = slot_numbers(*actor, reg, reg.slots.value(wait.from.rank).value_or(1));
     slots.first = slots.before + 1;
     // Slots beyond the number of ops that fill the register never help.
-    slots.last = lowered_.plan.actors[wait.from.op.actor].ops;
+    slots.last = job_.lowered.plan.actors[wait.from.op.actor].ops;
     if (slots.last > slots.before) sink_.add(std::move(slots));
   }
 }
@@ -160,7 +154,7 @@ const CallTemplate* message_of(const ActorTemplate* actor) {
 void GraphEdits::add_buffering(const ActorTemplate& step, std::uint32_t rank) {
   const CallTemplate* call = message_of(&step);
   if (call == nullptr || call->communicator == kNoIndex) return;
-  const CommunicatorTemplate& communicator = graph_.communicators[call->communicator];
+  const CommunicatorTemplate& communicator = job_.graph.communicators[call->communicator];
   const std::int64_t bytes = call->bytes.value(rank).value_or(0);
   if (!communicator.on_host || !communicator.eager_bytes || *communicator.eager_bytes >= bytes)
     return;
@@ -189,20 +183,21 @@ Numbers device_numbers(const EditKind& kind, const char* key, const char* what, 
 void GraphEdits::add_kernel_slots() {
   const auto add = [&](const EditKind& kind, const char* key, const char* what, const Expr& limit) {
     const std::int64_t before = limit.value(0).value_or(0);
-    const auto streams = static_cast<std::int64_t>(graph_.streams.size());
+    const auto streams = static_cast<std::int64_t>(job_.graph.streams.size());
     if (before != 0) sink_.add(device_numbers(kind, key, what, before, before + streams));
   };
-  add(edit_kinds::kResident, "resident", "communication kernel slots", graph_.device.resident);
-  add(edit_kinds::kHardwareQueues, "hardware_queues", "hardware queues", graph_.hardware_queues());
+  add(edit_kinds::kResident, "resident", "communication kernel slots", job_.graph.device.resident);
+  add(edit_kinds::kHardwareQueues, "hardware_queues", "hardware queues",
+      job_.graph.hardware_queues());
 }
 
 void GraphEdits::add_launch_queue() {
-  const bool of_device = graph_.device.launch_queue != Expr();
-  const Expr& size = of_device ? graph_.device.launch_queue : graph_.launch_queue;
+  const bool of_device = job_.graph.device.launch_queue != Expr();
+  const Expr& size = of_device ? job_.graph.device.launch_queue : job_.graph.launch_queue;
   Numbers sizes{.before = size.value(0).value_or(1)};
   sizes.first = sizes.before + 1;
   // The ops of the busiest rank: an upper bound on pending launches.
-  for (const RankReport& rank : explanation_.ranks) {
+  for (const RankReport& rank : job_.explanation.ranks) {
     std::int64_t all = 0;
     for (const ActorCounts& counts : rank.actors) all += counts.expected;
     sizes.last = std::max(sizes.last, all);
@@ -217,13 +212,13 @@ void GraphEdits::add_launch_queue() {
 }
 
 void GraphEdits::add_order(std::uint32_t first, std::uint32_t second) {
-  const ActorTemplate& before = graph_.actors[first];
-  const ActorTemplate& behind = graph_.actors[second];
+  const ActorTemplate& before = job_.graph.actors[first];
+  const ActorTemplate& behind = job_.graph.actors[second];
   const RankSet common = both(before.on, behind.on);
   if (common.empty()) return;
   const RankSet on = common.size() < behind.on.size() ? common : RankSet();
   Numbers ahead{.first = 1, .last = kMaxOrderSlots, .range = ", or fewer"};
-  ahead.edit = [=, &edits = edits_, first = before.name,
+  ahead.edit = [=, &edits = job_.edits, first = before.name,
                 second = behind.name](std::int64_t number) {
     Edit edit{.kind = &edit_kinds::kActorOrder,
               .text = fmt::format("{} after {} on {}, and {} at most {} ahead", second, first,
@@ -237,26 +232,26 @@ void GraphEdits::add_order(std::uint32_t first, std::uint32_t second) {
 }
 
 void GraphEdits::add_after(std::uint32_t first, std::uint32_t second) {
-  const ActorTemplate& before = graph_.actors[first];
-  const ActorTemplate& behind = graph_.actors[second];
+  const ActorTemplate& before = job_.graph.actors[first];
+  const ActorTemplate& behind = job_.graph.actors[second];
   const bool calls = before.step->role == sim::Role::kCalls &&
                      behind.step->role == sim::Role::kCalls && before.stream != behind.stream &&
                      before.stream != kNoIndex;
   if (!calls || before.step->implied || behind.step->implied) return;
   const std::string stream = stream_name(before.stream);
   RankSet ranks = ranks_at(behind.place);
-  if (ranks.size() == graph_.ranks) ranks = {};
+  if (ranks.size() == job_.graph.ranks) ranks = {};
   sink_.add({.kind = &edit_kinds::kAfter,
              .text = fmt::format("{}{} waits for all earlier work on stream '{}'",
                                  ranks_prefix(ranks), step_text(behind), stream),
              .steps = {behind.place}},
-            [&] { return edits_.wait(behind.place, stream); });
+            [&] { return job_.edits.wait(behind.place, stream); });
 }
 
 // Returns the ranks with a step at `place`; each rank can have its own actor for the step.
 RankSet GraphEdits::ranks_at(Place place) const {
   std::set<std::uint32_t> ranks;
-  for (const ActorTemplate& actor : graph_.actors) {
+  for (const ActorTemplate& actor : job_.graph.actors) {
     if (actor.step && actor.place == place) ranks.insert(actor.on.begin(), actor.on.end());
   }
   return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
@@ -267,10 +262,10 @@ RankSet GraphEdits::ranks_at(Place place) const {
 // the stream of the first step.
 void GraphEdits::add_orders() {
   std::vector<std::uint32_t> collectives;
-  for (const Wait& wait : explanation_.cycle) {
+  for (const Wait& wait : job_.explanation.cycle) {
     const std::uint32_t index = template_of(wait.from);
     if (index == kNoIndex) continue;
-    const ActorTemplate& actor = graph_.actors[index];
+    const ActorTemplate& actor = job_.graph.actors[index];
     const bool is_collective =
         actor.collective || (actor.step && actor.step->role == sim::Role::kCalls);
     const bool known =
@@ -280,8 +275,8 @@ void GraphEdits::add_orders() {
   std::sort(collectives.begin(), collectives.end());
   for (std::size_t i = 0; i < collectives.size(); ++i) {
     for (std::size_t j = i + 1; j < collectives.size(); ++j) {
-      const bool step = graph_.actors[collectives[i]].step.has_value();
-      if (step != graph_.actors[collectives[j]].step.has_value()) continue;
+      const bool step = job_.graph.actors[collectives[i]].step.has_value();
+      if (step != job_.graph.actors[collectives[j]].step.has_value()) continue;
       if (step) {
         add_after(collectives[i], collectives[j]);
       } else {
@@ -293,7 +288,7 @@ void GraphEdits::add_orders() {
 }
 
 void GraphEdits::run() {
-  for (const Wait& wait : explanation_.cycle) {
+  for (const Wait& wait : job_.explanation.cycle) {
     switch (sim::facts(wait.kind).setting) {
       case sim::Setting::kNone:
         break;
@@ -305,7 +300,7 @@ void GraphEdits::run() {
         add_slots(wait);
         break;
       case sim::Setting::kInit:
-        add_init_at_start(edits_, sink_);
+        add_init_at_start(job_.edits, sink_);
         break;
       case sim::Setting::kLaunchQueue:
         add_launch_queue();
@@ -319,7 +314,7 @@ void GraphEdits::run() {
     }
   }
   add_orders();
-  for (const Wait& wait : explanation_.cycle) {
+  for (const Wait& wait : job_.explanation.cycle) {
     for (const WaitParty* party : {&wait.from, &wait.to}) add_fewer_slots(*party);
   }
 }

@@ -31,12 +31,7 @@ std::uint32_t communicator_of(const ActorTemplate& step) {
 class OrderEdits {
  public:
   OrderEdits(const HangingJob& job, const CandidateSink::Try& try_candidate)
-      : graph_(job.graph),
-        lowered_(job.lowered),
-        explanation_(job.explanation),
-        edits_(job.edits),
-        sink_(try_candidate),
-        awaited_(awaited_streams(job.graph)) {}
+      : job_(job), sink_(try_candidate), awaited_(awaited_streams(job.graph)) {}
 
   void run();
 
@@ -62,10 +57,7 @@ class OrderEdits {
   Communicators order_of(const Program& program, const Communicators& communicators) const;
   void sort(const Program& program, const Communicators& order, Sorted& sorted) const;
 
-  const TaskGraph& graph_;
-  const Lowered& lowered_;
-  const Explanation& explanation_;
-  const formats::ScenarioEdits& edits_;
+  const HangingJob& job_;
   CandidateSink sink_;
   std::vector<std::set<std::uint32_t>> awaited_;
   std::vector<Program> programs_;
@@ -75,12 +67,12 @@ class OrderEdits {
 Communicators OrderEdits::of_cycle() const {
   std::set<std::uint32_t> found;
   const auto add = [&](const OpInfo& op) {
-    if (!op.actor.valid() || op.actor.value >= lowered_.actor_template.size()) return;
-    const ActorTemplate& step = graph_.actors[lowered_.actor_template[op.actor]];
+    if (!op.actor.valid() || op.actor.value >= job_.lowered.actor_template.size()) return;
+    const ActorTemplate& step = job_.graph.actors[job_.lowered.actor_template[op.actor]];
     const std::uint32_t communicator = communicator_of(step);
     if (communicator != kNoIndex) found.insert(communicator);
   };
-  for (const Wait& wait : explanation_.cycle) {
+  for (const Wait& wait : job_.explanation.cycle) {
     if (wait.from.kind == sim::WaitNodeKind::kOp) add(wait.from.op);
     if (wait.to.kind == sim::WaitNodeKind::kOp) add(wait.to.op);
     if (wait.needed) add(*wait.needed);
@@ -92,8 +84,8 @@ Communicators OrderEdits::of_cycle() const {
 Communicators OrderEdits::near(const Communicators& cycle) const {
   std::set<std::uint32_t> found(cycle.begin(), cycle.end());
   std::set<std::uint32_t> ranks;
-  for (const Wait& wait : explanation_.cycle) ranks.insert(wait.from.rank);
-  for (const ActorTemplate& step : graph_.actors) {
+  for (const Wait& wait : job_.explanation.cycle) ranks.insert(wait.from.rank);
+  for (const ActorTemplate& step : job_.graph.actors) {
     const std::uint32_t communicator = communicator_of(step);
     const bool is_theirs = std::any_of(ranks.begin(), ranks.end(),
                                        [&](std::uint32_t rank) { return step.on.contains(rank); });
@@ -104,13 +96,13 @@ Communicators OrderEdits::near(const Communicators& cycle) const {
 
 void OrderEdits::read_programs(const Communicators& communicators) {
   programs_.clear();
-  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
-    for (const HostThread& thread : graph_.threads) {
+  for (std::uint32_t rank = 0; rank < job_.graph.ranks; ++rank) {
+    for (const HostThread& thread : job_.graph.threads) {
       Program program{rank, {}};
       std::size_t first = 0;
       std::size_t last = 0;
-      for (const WalkedStep& step : walk_program(thread, graph_, rank)) {
-        const std::uint32_t communicator = communicator_of(graph_.actors[step.actor]);
+      for (const WalkedStep& step : walk_program(thread, job_.graph, rank)) {
+        const std::uint32_t communicator = communicator_of(job_.graph.actors[step.actor]);
         const bool meant =
             std::binary_search(communicators.begin(), communicators.end(), communicator);
         program.steps.push_back(step.actor);
@@ -137,7 +129,7 @@ Communicators OrderEdits::order_of(const Program& program,
     }
   };
   for (const std::uint32_t step : program.steps) {
-    const std::uint32_t communicator = communicator_of(graph_.actors[step]);
+    const std::uint32_t communicator = communicator_of(job_.graph.actors[step]);
     if (std::binary_search(communicators.begin(), communicators.end(), communicator)) {
       add(communicator);
     }
@@ -151,7 +143,7 @@ Communicators OrderEdits::order_of(const Program& program,
 void OrderEdits::sort(const Program& program, const Communicators& order, Sorted& sorted) const {
   const auto place_of = [&](std::uint32_t step) {
     return static_cast<std::size_t>(
-        std::find(order.begin(), order.end(), communicator_of(graph_.actors[step])) -
+        std::find(order.begin(), order.end(), communicator_of(job_.graph.actors[step])) -
         order.begin());
   };
   std::vector<std::uint32_t> calls;
@@ -165,7 +157,7 @@ void OrderEdits::sort(const Program& program, const Communicators& order, Sorted
   if (calls == before) return;
   sorted.ranks.push_back(program.rank);
   std::vector<Place> places;
-  for (const std::uint32_t step : calls) places.push_back(graph_.actors[step].place);
+  for (const std::uint32_t step : calls) places.push_back(job_.graph.actors[step].place);
   if (std::find(sorted.lists.begin(), sorted.lists.end(), places) != sorted.lists.end()) return;
   sorted.lists.push_back(std::move(places));
   std::vector<std::uint32_t> steps = program.steps;
@@ -176,7 +168,7 @@ void OrderEdits::sort(const Program& program, const Communicators& order, Sorted
     const auto moved = std::find(steps.begin(), steps.end(), calls[k]);
     if (moved < later) continue;
     sorted.alters = sorted.alters || std::any_of(later, moved, [&](std::uint32_t crossed) {
-                      return may_need(graph_, awaited_, calls[k], crossed);
+                      return may_need(job_.graph, awaited_, calls[k], crossed);
                     });
     std::rotate(later, moved, moved + 1);
   }
@@ -190,14 +182,14 @@ void OrderEdits::add_order(const Communicators& order) {
   if (on.size() < 2) return;
   std::string names;
   for (const std::uint32_t communicator : order) {
-    names += (names.empty() ? "" : ", ") + graph_.communicators[communicator].name;
+    names += (names.empty() ? "" : ", ") + job_.graph.communicators[communicator].name;
   }
   sink_.add(
       {.kind = &edit_kinds::kOneOrder,
        .text = fmt::format("one order on all ranks, changed on {}: {}", ranks_text(on), names),
        .on = on,
        .alters = sorted.alters},
-      [&] { return edits_.reorder(sorted.lists); });
+      [&] { return job_.edits.reorder(sorted.lists); });
 }
 
 void OrderEdits::add_orders(const Communicators& communicators) {
@@ -214,7 +206,7 @@ void OrderEdits::add_orders(const Communicators& communicators) {
 
 void OrderEdits::run() {
   const Communicators cycle = of_cycle();
-  if (cycle.size() < 2 || graph_.ranks > kMaxRanks) return;
+  if (cycle.size() < 2 || job_.graph.ranks > kMaxRanks) return;
   add_orders(cycle);
   const Communicators all = near(cycle);
   if (all != cycle && all.size() <= kMaxCommunicators) add_orders(all);

@@ -47,14 +47,9 @@ bool has_only_messages(const ActorTemplate& step) {
 class ProgramEdits {
  public:
   ProgramEdits(const HangingJob& job, const CandidateSink::Try& try_candidate)
-      : graph_(job.graph),
-        lowered_(job.lowered),
-        explanation_(job.explanation),
-        edits_(job.edits),
-        sink_(try_candidate),
-        awaited_(awaited_streams(job.graph)) {
-    for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) {
-      const ActorTemplate& step = graph_.actors[i];
+      : job_(job), sink_(try_candidate), awaited_(awaited_streams(job.graph)) {
+    for (std::uint32_t i = 0; i < job_.graph.actors.size(); ++i) {
+      const ActorTemplate& step = job_.graph.actors[i];
       if (step.step && !step.step->implied && step.place.line > 0)
         at_place_[step.place].push_back(i);
     }
@@ -110,13 +105,10 @@ class ProgramEdits {
   void add_new_values(const At& at, const std::vector<NewValue>& values);
   void add(Edit edit, const CandidateSink::MakePatch& make_patch);
 
-  const ActorTemplate& actor(const At& at) const { return graph_.actors[at.step]; }
+  const ActorTemplate& actor(const At& at) const { return job_.graph.actors[at.step]; }
   const ShortList<CallTemplate>& calls(const At& at) const { return actor(at).step->calls; }
 
-  const TaskGraph& graph_;
-  const Lowered& lowered_;
-  const Explanation& explanation_;
-  const formats::ScenarioEdits& edits_;
+  const HangingJob& job_;
   CandidateSink sink_;
   std::vector<std::set<std::uint32_t>> awaited_;
   // Steps with the same place in the file: some backends give each rank its own step.
@@ -139,20 +131,21 @@ class ProgramEdits {
 
 const std::vector<WalkedStep>& ProgramEdits::program(std::uint32_t rank, std::uint32_t thread) {
   const auto [found, is_new] = programs_.try_emplace({rank, thread});
-  if (is_new) found->second = walk_program(graph_.threads[thread], graph_, rank);
+  if (is_new) found->second = walk_program(job_.graph.threads[thread], job_.graph, rank);
   return found->second;
 }
 
 // Finds the step of an op. For an op implied by `after`, returns the step with the `after`.
 std::optional<At> ProgramEdits::step_of(const OpInfo& op, std::uint32_t rank) {
-  if (!op.actor.valid() || op.actor.value >= lowered_.actor_template.size()) return std::nullopt;
-  At at{rank, lowered_.actor_template[op.actor]};
+  if (!op.actor.valid() || op.actor.value >= job_.lowered.actor_template.size())
+    return std::nullopt;
+  At at{rank, job_.lowered.actor_template[op.actor]};
   if (!actor(at).step || actor(at).thread == kNoIndex) return std::nullopt;
   if (!actor(at).step->implied) return at;
   const std::vector<WalkedStep>& steps = program(rank, actor(at).thread);
   auto next = std::find_if(steps.begin(), steps.end(),
                            [&](const WalkedStep& step) { return step.actor == at.step; });
-  while (next != steps.end() && graph_.actors[next->actor].step->implied) ++next;
+  while (next != steps.end() && job_.graph.actors[next->actor].step->implied) ++next;
   if (next == steps.end()) return std::nullopt;
   return At{rank, next->actor};
 }
@@ -166,7 +159,7 @@ std::size_t ProgramEdits::place_in(const At& at) {
 }
 
 const std::vector<std::uint32_t>* ProgramEdits::alike(std::uint32_t step) const {
-  const auto found = at_place_.find(graph_.actors[step].place);
+  const auto found = at_place_.find(job_.graph.actors[step].place);
   return found == at_place_.end() ? nullptr : &found->second;
 }
 
@@ -181,7 +174,7 @@ RankSet ProgramEdits::on(const At& at) const {
   if (all == nullptr || all->size() == 1) return actor(at).on;
   std::set<std::uint32_t> ranks;
   for (const std::uint32_t step : *all) {
-    ranks.insert(graph_.actors[step].on.begin(), graph_.actors[step].on.end());
+    ranks.insert(job_.graph.actors[step].on.begin(), job_.graph.actors[step].on.end());
   }
   return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
 }
@@ -190,7 +183,7 @@ RankSet ProgramEdits::on(const At& at) const {
 At ProgramEdits::on_rank(const At& at, std::uint32_t rank) const {
   if (const std::vector<std::uint32_t>* all = alike(at.step)) {
     for (const std::uint32_t step : *all) {
-      if (graph_.actors[step].on.contains(rank)) return {rank, step};
+      if (job_.graph.actors[step].on.contains(rank)) return {rank, step};
     }
   }
   return {rank, at.step};
@@ -201,7 +194,7 @@ At ProgramEdits::on_rank(const At& at, std::uint32_t rank) const {
 RankSet ProgramEdits::affected(const At& at, const RankSet& on) const {
   if (!on.empty()) return on;
   RankSet has = this->on(at);
-  return has.size() < graph_.ranks ? has : RankSet();
+  return has.size() < job_.graph.ranks ? has : RankSet();
 }
 
 // Adds an edit that should break the present wait. Two steps can cause waits on several ranks; an
@@ -231,8 +224,8 @@ const OpInfo* later_of(const Wait& wait) {
 }
 
 void ProgramEdits::find_waits() {
-  for (std::uint32_t number = 0; number < explanation_.cycle.size(); ++number) {
-    const Wait& wait = explanation_.cycle[number];
+  for (std::uint32_t number = 0; number < job_.explanation.cycle.size(); ++number) {
+    const Wait& wait = job_.explanation.cycle[number];
     const OpInfo* later = later_of(wait);
     const std::optional<At> early = step_of(wait.to);
     const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
@@ -248,7 +241,7 @@ void ProgramEdits::add_wait(const Wait& wait, std::uint32_t number) {
   const std::optional<At> early = step_of(wait.to);
   const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
   if (sim::facts(wait.kind).setting == sim::Setting::kDevice &&
-      graph_.device.order == sim::LaunchOrder::kNone) {
+      job_.graph.device.order == sim::LaunchOrder::kNone) {
     add({.kind = &edit_kinds::kLaunchOrder,
          .text = "calls start in launch order (NCCL_LAUNCH_ORDER_IMPLICIT=1)"},
         [] {
@@ -267,7 +260,7 @@ void ProgramEdits::add_wait(const Wait& wait, std::uint32_t number) {
 // host wait.
 std::vector<At> ProgramEdits::waited_for(const At& at) {
   const auto is_wait = [&](std::uint32_t step) {
-    return sim::facts(graph_.actors[step].step->role).awaits_work;
+    return sim::facts(job_.graph.actors[step].step->role).awaits_work;
   };
   std::vector<At> result;
   if (!is_wait(at.step)) return result;
@@ -337,8 +330,8 @@ std::string like_text(const Actions& slot) {
 }
 
 void ProgramEdits::add_rows(const Wait& wait, const OpInfo& late) {
-  if (!graph_.pipeline || wait.to.rank != late.rank) return;
-  const Pipeline& pipeline = *graph_.pipeline;
+  if (!job_.graph.pipeline || wait.to.rank != late.rank) return;
+  const Pipeline& pipeline = *job_.graph.pipeline;
   if (late.rank >= pipeline.rank_count()) return;
   const std::uint32_t row = pipeline.row_of(late.rank);
   const Slots slots = slots_of(pipeline.schedule.ranks[row]);
@@ -352,7 +345,7 @@ void ProgramEdits::add_rows(const Wait& wait, const OpInfo& late) {
     add({.kind = &edit_kinds::kRow,
          .text = fmt::format("{}{} {} {} in the row", ranks_prefix(pipeline.ranks_of_rows()[row]),
                              what, behind ? "after" : "before", other)},
-        [&] { return edits_.row(row + 1, text); });
+        [&] { return job_.edits.row(row + 1, text); });
   };
   const auto at = [](Slots& of, std::size_t i) {
     return of.begin() + static_cast<std::ptrdiff_t>(i);
@@ -396,7 +389,7 @@ void ProgramEdits::add_batches(const At& early, const At& late) {
          .steps = {actor(first).place, actor(second).place},
          .alters = crosses(first, second, !behind),
          .is_variant = behind},
-        [&] { return edits_.batch(actor(first).place, actor(second).place, behind); });
+        [&] { return job_.edits.batch(actor(first).place, actor(second).place, behind); });
   }
 }
 
@@ -409,9 +402,9 @@ bool ProgramEdits::crosses(const At& early, const At& late, bool late_moves) {
   for (std::size_t i = from; i <= to && i < steps.size(); ++i) {
     const std::uint32_t step = steps[i].actor;
     if (step == (late_moves ? late.step : early.step)) continue;
-    if (graph_.actors[step].step && graph_.actors[step].step->implied) continue;
-    const bool needs = late_moves ? may_need(graph_, awaited_, late.step, step)
-                                  : may_need(graph_, awaited_, step, early.step);
+    if (job_.graph.actors[step].step && job_.graph.actors[step].step->implied) continue;
+    const bool needs = late_moves ? may_need(job_.graph, awaited_, late.step, step)
+                                  : may_need(job_.graph, awaited_, step, early.step);
     if (needs) return true;
   }
   return false;
@@ -459,7 +452,7 @@ void ProgramEdits::add_move(const At& moved, const At& other, bool behind, const
        .steps = {place, next},
        .alters = alters,
        .is_variant = behind},
-      [&] { return edits_.move(place, next, behind, on); });
+      [&] { return job_.edits.move(place, next, behind, on); });
 }
 
 void ProgramEdits::add_moves(const At& early, const At& late) {
@@ -483,13 +476,13 @@ void ProgramEdits::add_communicator(const At& early, const At& late) {
   using Message = std::pair<std::uint32_t, std::size_t>;  // step and index of the call
   std::map<std::uint32_t, std::set<Message>> of_channel;
   std::map<Message, std::set<std::uint32_t>> channels_of;
-  for (std::uint32_t id = 0; id < lowered_.plan.actors.size(); ++id) {
-    const std::uint32_t step = lowered_.actor_template[sim::ActorId{id}];
+  for (std::uint32_t id = 0; id < job_.lowered.plan.actors.size(); ++id) {
+    const std::uint32_t step = job_.lowered.actor_template[sim::ActorId{id}];
     std::size_t index = 0;
-    for (const sim::CallId call : lowered_.plan.calls_of(sim::ActorId{id})) {
+    for (const sim::CallId call : job_.lowered.plan.calls_of(sim::ActorId{id})) {
       const Message message(first_alike(step), index++);
-      if (lowered_.plan.calls[call].kind == sim::CallKind::kCollective) continue;
-      const std::uint32_t channel = lowered_.plan.calls[call].channel.value;
+      if (job_.lowered.plan.calls[call].kind == sim::CallKind::kCollective) continue;
+      const std::uint32_t channel = job_.lowered.plan.calls[call].channel.value;
       of_channel[channel].insert(message);
       channels_of[message].insert(channel);
     }
@@ -506,14 +499,14 @@ void ProgramEdits::add_communicator(const At& early, const At& late) {
     }
   }
   if (found.count({first_alike(early.step), 0}) > 0) return;
-  const std::string& from = graph_.communicators[communicator].name;
+  const std::string& from = job_.graph.communicators[communicator].name;
   const auto separate = [&] {
     std::vector<Place> places;
     for (const auto& [step, index] : found) {
-      const Place place = graph_.actors[step].step->calls[index].place;
+      const Place place = job_.graph.actors[step].step->calls[index].place;
       if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
     }
-    return edits_.communicator(places, from, free_name(graph_.communicators, from));
+    return job_.edits.communicator(places, from, free_name(job_.graph.communicators, from));
   };
   add({.kind = &edit_kinds::kCommunicator,
        .text = fmt::format("{} and its matching calls on a separate communicator",
@@ -529,7 +522,7 @@ void ProgramEdits::add_communicator(const At& early, const At& late) {
 // and sets `behind`.
 std::optional<At> ProgramEdits::stands_at(std::uint32_t rank, bool& behind) {
   behind = false;
-  for (const RankReport& report : explanation_.ranks) {
+  for (const RankReport& report : job_.explanation.ranks) {
     if (report.rank != rank) continue;
     for (const ThreadReport& thread : report.threads) {
       if (!thread.at) continue;
@@ -537,7 +530,7 @@ std::optional<At> ProgramEdits::stands_at(std::uint32_t rank, bool& behind) {
     }
   }
   behind = true;
-  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+  for (std::uint32_t thread = 0; thread < job_.graph.threads.size(); ++thread) {
     const std::vector<WalkedStep>& steps = program(rank, thread);
     if (!steps.empty()) return At{rank, steps.back().actor};
   }
@@ -546,7 +539,8 @@ std::optional<At> ProgramEdits::stands_at(std::uint32_t rank, bool& behind) {
 
 void ProgramEdits::add_root(const Root& root) {
   if (root.party.kind != sim::WaitNodeKind::kRank) return;
-  if (sim::facts(root.first.kind).setting == sim::Setting::kInit) add_init_at_start(edits_, sink_);
+  if (sim::facts(root.first.kind).setting == sim::Setting::kInit)
+    add_init_at_start(job_.edits, sink_);
   add_skipped(root);
   const std::optional<At> made = step_of(root.first.from);
   if (made) add_missing(*made, root.party.rank);
@@ -574,7 +568,7 @@ void ProgramEdits::add_everywhere(const At& made) {
          .text =
              (block ? "all ranks run the block of " : "all ranks call ") + step_text(actor(made)),
          .steps = {actor(made).place}},
-        [&] { return edits_.everywhere(actor(made).place, block); });
+        [&] { return job_.edits.everywhere(actor(made).place, block); });
   }
 }
 
@@ -587,8 +581,8 @@ void ProgramEdits::add_drop(const At& made, const RankSet& on) {
     for (const std::uint32_t rank : this->on(made)) {
       if (!on.contains(rank)) left.push_back(rank);
     }
-    return edits_.drop(actor(made).place,
-                       on.empty() ? std::nullopt : std::optional(RankSet(std::move(left))));
+    return job_.edits.drop(actor(made).place,
+                           on.empty() ? std::nullopt : std::optional(RankSet(std::move(left))));
   };
   add({.kind = &edit_kinds::kDrop,
        .text = ranks.empty() ? "no rank calls " + step
@@ -618,11 +612,11 @@ bool ProgramEdits::add_other_end(const At& made, std::uint32_t rank) {
          .on = on,
          .steps = {call->place, actor(next).place}},
         [&] {
-          return edits_.matching_call(call->place, made.rank, actor(next).place, behind, on);
+          return job_.edits.matching_call(call->place, made.rank, actor(next).place, behind, on);
         });
   };
   std::optional<At> last;
-  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+  for (std::uint32_t thread = 0; thread < job_.graph.threads.size(); ++thread) {
     for (const WalkedStep& step : program(rank, thread)) {
       const At at{rank, step.actor};
       const auto& made_there = calls(at);
@@ -658,11 +652,11 @@ void ProgramEdits::add_rounds(const At& made, std::uint32_t rank) {
   const std::uint32_t communicator = calls(made).front().communicator;
   const ProgramStep* here = nullptr;
   const ProgramStep* there = nullptr;
-  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+  for (std::uint32_t thread = 0; thread < job_.graph.threads.size(); ++thread) {
     const auto last_block = [&](std::uint32_t of_rank) -> const ProgramStep* {
       const ProgramStep* block = nullptr;
       for (const WalkedStep& step : program(of_rank, thread)) {
-        const auto& all = graph_.actors[step.actor].step->calls;
+        const auto& all = job_.graph.actors[step.actor].step->calls;
         if (!all.empty() && all.front().communicator == communicator) block = step.block;
       }
       return block;
@@ -679,7 +673,7 @@ void ProgramEdits::add_rounds(const At& made, std::uint32_t rank) {
          .steps = {block.place},
          .alters = to < block.times},
         [&] {
-          return edits_.set(block.place, {{"repeat", formats::number(to)}});
+          return job_.edits.set(block.place, {{"repeat", formats::number(to)}});
         });
   };
   set(*there, here->times);
@@ -695,7 +689,7 @@ void ProgramEdits::add_copy(const At& made, const RankSet& on, const At& next, b
                            behind ? "after" : "before", actor(next).name),
        .on = on,
        .steps = {place, at}},
-      [&] { return edits_.copy(place, at, behind, on); });
+      [&] { return job_.edits.copy(place, at, behind, on); });
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -742,7 +736,7 @@ void ProgramEdits::add_new_values(const At& at, const std::vector<NewValue>& val
   add({.kind = &edit_kinds::kValue,
        .text = fmt::format("{}{}: {}", prefix(at), step_text(actor(at)), text),
        .steps = {actor(at).place}},
-      [&] { return edits_.set(actor(at).place, nodes); });
+      [&] { return job_.edits.set(actor(at).place, nodes); });
 }
 
 // Whether `later` would match `wanted` in place of `here`.
@@ -775,9 +769,9 @@ void ProgramEdits::add_later_match(const At& wanted, const At& here) {
 // Returns the number of steps of a rank that call a communicator.
 std::size_t ProgramEdits::calls_on(std::uint32_t communicator, std::uint32_t rank) {
   std::size_t count = 0;
-  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+  for (std::uint32_t thread = 0; thread < job_.graph.threads.size(); ++thread) {
     for (const WalkedStep& step : program(rank, thread)) {
-      const ShortList<CallTemplate>& made = graph_.actors[step.actor].step->calls;
+      const ShortList<CallTemplate>& made = job_.graph.actors[step.actor].step->calls;
       count += !made.empty() && made.front().communicator == communicator ? 1u : 0u;
     }
   }
@@ -809,16 +803,16 @@ void ProgramEdits::add_misfit(const Misfit& misfit) {
 }
 
 void ProgramEdits::add_schedule() {
-  if (!graph_.pipeline) return;
+  if (!job_.graph.pipeline) return;
   using Model = MessageModel;
   const std::vector<std::string> names = message_model_names();
   // Omits kDir, which no runtime implements.
   for (const Model model : {Model::kDirection, Model::kEdge, Model::kPair}) {
     const auto index = static_cast<std::size_t>(model);
-    if (model == graph_.pipeline->messages) continue;
+    if (model == job_.graph.pipeline->messages) continue;
     add({.kind = &edit_kinds::kMessages,
          .text = fmt::format("messages of the schedule: {} instead of {}", names[index],
-                             names[static_cast<std::size_t>(graph_.pipeline->messages)])},
+                             names[static_cast<std::size_t>(job_.graph.pipeline->messages)])},
         [&] {
           return below({"schedule", "messages"}, YamlNode::text(names[index]));
         });
@@ -827,16 +821,16 @@ void ProgramEdits::add_schedule() {
 
 void ProgramEdits::run() {
   // Starts with waits for the lowest rank: in a pair, the lower rank then receives first.
-  std::vector<std::uint32_t> order(explanation_.cycle.size());
+  std::vector<std::uint32_t> order(job_.explanation.cycle.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return explanation_.cycle[a].to.rank < explanation_.cycle[b].to.rank;
+    return job_.explanation.cycle[a].to.rank < job_.explanation.cycle[b].to.rank;
   });
   find_waits();
-  for (const std::uint32_t number : order) add_wait(explanation_.cycle[number], number);
+  for (const std::uint32_t number : order) add_wait(job_.explanation.cycle[number], number);
   wait_ = kNoIndex;
-  for (const Root& root : explanation_.roots) add_root(root);
-  for (const Misfit& misfit : explanation_.mismatches) add_misfit(misfit);
+  for (const Root& root : job_.explanation.roots) add_root(root);
+  for (const Misfit& misfit : job_.explanation.mismatches) add_misfit(misfit);
   add_schedule();
 }
 
