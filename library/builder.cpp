@@ -18,9 +18,7 @@ using formats::YamlNode;
 
 YamlNode node(const Value& value) {
   if (!value.is_list()) return YamlNode::value(value.texts().front());
-  YamlNode list = YamlNode::list();
-  for (const std::string& text : value.texts()) list.add(YamlNode::text(text));
-  return list;
+  return formats::text_list(value.texts());
 }
 
 // Returns `first` with the additional `keys`.

@@ -209,6 +209,16 @@ std::optional<std::int64_t> ValueReader::constant(const YamlValue& value, ValueT
   return found ? fixed(*found, picked->place()) : std::nullopt;
 }
 
+std::optional<std::int64_t> ValueReader::integer(const YamlValue& value, std::string_view key,
+                                                 std::int64_t least, std::int64_t most) const {
+  const std::optional<std::int64_t> found = constant(value, ValueType::kNumber);
+  if (!found || (*found >= least && *found <= most)) return found;
+  diagnostics_.error(
+      value.place(), models::Code::kOutOfRange,
+      fmt::format("'{}' must be between {} and {}, found {}", key, least, most, *found));
+  return std::nullopt;
+}
+
 std::optional<bool> ValueReader::truth(const YamlValue& value) const {
   const std::optional<std::int64_t> result = constant(value, ValueType::kTruth);
   if (!result) return std::nullopt;

@@ -39,6 +39,10 @@ class ValueReader {
   /// Returns the value of an expression of `type` that cannot depend on the rank.
   std::optional<std::int64_t> constant(const YamlValue& value, ValueType type) const;
 
+  /// Returns an integer in [least, most]. `key` names the value in the message for another one.
+  std::optional<std::int64_t> integer(const YamlValue& value, std::string_view key,
+                                      std::int64_t least, std::int64_t most) const;
+
   std::optional<bool> truth(const YamlValue& value) const;
 
   /// Returns the ranks of `of` on which `value` is on; all or none if `value` does not depend on

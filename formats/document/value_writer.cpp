@@ -20,6 +20,12 @@ YamlNode bandwidth(std::int64_t bytes_per_second) {
 
 YamlNode truth(bool value) { return YamlNode::value(value ? "on" : "off"); }
 
+YamlNode text_list(std::span<const std::string> texts) {
+  YamlNode list = YamlNode::list();
+  for (const std::string& text : texts) list.add(YamlNode::text(text));
+  return list;
+}
+
 YamlNode expression(const Expr& expr, ValueType type) {
   return YamlNode::value(expression_text(expr, type));
 }

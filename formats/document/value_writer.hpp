@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ YamlNode time(std::int64_t ns);
 YamlNode bytes(std::int64_t bytes);
 YamlNode bandwidth(std::int64_t bytes_per_second);
 YamlNode truth(bool value);
+YamlNode text_list(std::span<const std::string> texts);
 YamlNode expression(const models::Expr& expr, ValueType type);
 
 /// Writes `all`, a rank, `a..b`, or a list of these.

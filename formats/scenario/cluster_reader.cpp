@@ -112,13 +112,7 @@ std::optional<Cluster> ClusterReader::run(const YamlValue& value) {
 }
 
 std::int64_t ClusterReader::count(const YamlValue& value, const char* key) {
-  const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
-  if (!found) return 1;
-  if (*found >= 1 && *found <= kMaxHosts) return *found;
-  diagnostics().error(
-      value.place(), models::Code::kOutOfRange,
-      fmt::format("'{}' must be between 1 and {}, found {}", key, kMaxHosts, *found));
-  return 1;
+  return values_.integer(value, key, 1, kMaxHosts).value_or(1);
 }
 
 // Reads the number of hosts, or their names.

@@ -9,17 +9,6 @@ namespace pipesim::formats {
 using models::kNoIndex;
 using models::To;
 
-namespace {
-
-template <typename Names>
-YamlNode list_of(const Names& names) {
-  YamlNode list = YamlNode::list();
-  for (const std::string& name : names) list.add(YamlNode::text(name));
-  return list;
-}
-
-}  // namespace
-
 FieldWriter::Node FieldWriter::node(Traits, bool member) const { return truth(member); }
 
 FieldWriter::Node FieldWriter::node(Traits traits, std::int64_t member) const {
@@ -40,7 +29,7 @@ FieldWriter::Node FieldWriter::node(Traits traits, std::uint32_t member) const {
 FieldWriter::Node FieldWriter::node(Traits traits, std::span<const std::uint32_t> members) const {
   std::vector<std::string> names;
   for (const std::uint32_t index : members) names.push_back(name_of(graph_, traits.to, index));
-  return list_of(names);
+  return text_list(names);
 }
 
 FieldWriter::Node FieldWriter::node(Traits, const std::string& member) const {
@@ -48,7 +37,7 @@ FieldWriter::Node FieldWriter::node(Traits, const std::string& member) const {
 }
 
 FieldWriter::Node FieldWriter::node(Traits, const models::ShortList<std::string>& member) const {
-  return list_of(member);
+  return text_list(member);
 }
 
 FieldWriter::Node FieldWriter::node(Traits, const models::RankSet& member) const {

@@ -398,12 +398,8 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
 void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
   const auto times = map.take("times");
   if (!times) return;
-  step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
-  if (step.times >= 0 && step.times <= std::numeric_limits<std::uint32_t>::max()) return;
-  diagnostics().error(
-      times->place(), models::Code::kOutOfRange,
-      fmt::format("'times' must be between 0 and 4294967295, found {}", step.times));
-  step.times = 1;
+  constexpr std::int64_t kMaxTimes = std::numeric_limits<std::uint32_t>::max();
+  step.times = values_.integer(*times, "times", 0, kMaxTimes).value_or(1);
 }
 
 // Marks a communicator that a program creates: it does not exist from the start.
@@ -683,14 +679,8 @@ std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& va
 // Reads the number of CTAs that start together.
 void ProgramReader::read_thread_blocks(const YamlValue& value, StepTemplate& step) {
   constexpr std::int64_t kMaxCluster = 16;  // limit of an H100 for kernels that ask for more than 8
-  const std::int64_t size = values_.constant(value, ValueType::kNumber).value_or(1);
-  if (size >= 1 && size <= kMaxCluster) {
-    step.cluster = static_cast<std::uint32_t>(size);
-    return;
-  }
-  diagnostics().error(
-      value.place(), models::Code::kOutOfRange,
-      fmt::format("'cluster' must be between 1 and {}, found {}", kMaxCluster, size));
+  step.cluster =
+      static_cast<std::uint32_t>(values_.integer(value, "cluster", 1, kMaxCluster).value_or(1));
 }
 
 // Reads the waits of a step on a stream: `behind` a stream, or ops of other steps.
@@ -730,15 +720,9 @@ ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
   MapReader fields(*picked, keys::kWait, diagnostics());
   if (const auto step = fields.require("step")) wait.step = values_.word(*step).value_or("");
   if (const auto ahead = fields.take("ahead")) {
-    const std::int64_t ops = values_.constant(*ahead, ValueType::kNumber).value_or(0);
     constexpr std::int64_t kMaxAhead = 1 << 30;
-    if (ops < 0 || ops > kMaxAhead) {
-      diagnostics().error(
-          ahead->place(), models::Code::kOutOfRange,
-          fmt::format("'ahead' must be between 0 and {}, found {}", kMaxAhead, ops));
-    } else {
-      wait.ahead = static_cast<std::uint32_t>(ops);
-    }
+    wait.ahead =
+        static_cast<std::uint32_t>(values_.integer(*ahead, "ahead", 0, kMaxAhead).value_or(0));
   }
   fields.finish();
   return wait;

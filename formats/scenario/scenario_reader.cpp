@@ -314,14 +314,8 @@ void ScenarioReader::read_reading(MapReader& map) {
 void ScenarioReader::read_sizes(MapReader& map) {
   const auto ranks = map.take("ranks");
   if (ranks) {
-    const std::int64_t count = values_.constant(*ranks, ValueType::kNumber).value_or(1);
-    if (count < 1 || count > kMaxRanks) {
-      diagnostics_.error(
-          ranks->place(), models::Code::kOutOfRange,
-          fmt::format("'ranks' must be between 1 and {}, found {}", kMaxRanks, count));
-    } else {
-      graph_.ranks = static_cast<std::uint32_t>(count);
-    }
+    const auto count = values_.integer(*ranks, "ranks", 1, kMaxRanks);
+    if (count) graph_.ranks = static_cast<std::uint32_t>(*count);
   }
   if (pipeline_ || grid_ || graph_.logical) {
     const auto needed = grid_       ? static_cast<std::uint32_t>(grid_->row_of_rank.size())
@@ -579,13 +573,7 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
     if (on) step.on = values_.rank_set(*on);
     // A block needs a repeat count or ranks, else it would have no effect.
     if (const auto times = on ? map.take("repeat") : map.require("repeat")) {
-      step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
-      if (step.times < 0 || step.times > kMaxBlockTimes) {
-        diagnostics_.error(
-            times->place(), models::Code::kOutOfRange,
-            fmt::format("'repeat' must be between 0 and {}, found {}", kMaxBlockTimes, step.times));
-        step.times = 1;
-      }
+      step.times = values_.integer(*times, "repeat", 0, kMaxBlockTimes).value_or(1);
     }
     if (const auto block = map.require("do")) step.block = read_program(*block, thread);
     map.finish();

@@ -34,9 +34,7 @@ ScenarioMap& ScenarioMap::truth(std::string_view key, bool value) {
 }
 
 ScenarioMap& ScenarioMap::names(std::string_view key, const std::vector<std::string>& names) {
-  YamlNode list = YamlNode::list();
-  for (const std::string& name : names) list.add(YamlNode::text(name));
-  return add(key, std::move(list));
+  return add(key, text_list(names));
 }
 
 ScenarioMap& ScenarioMap::add(std::string_view key, YamlNode value) {

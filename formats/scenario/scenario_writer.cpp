@@ -360,10 +360,8 @@ void ScenarioWriter::add_declared(YamlNode& top) const {
     if (!actor.step || actor.step->event == kNoIndex) continue;
     (actor.step->role == sim::Role::kRecord ? recorded : awaited)[actor.step->event] = true;
   }
+  if (!phases.in_order(graph_.phases.size())) top.add("phases", text_list(graph_.phases));
   YamlNode list = YamlNode::list();
-  for (const std::string& phase : graph_.phases) list.add(YamlNode::text(phase));
-  if (!phases.in_order(graph_.phases.size())) top.add("phases", std::move(list));
-  list = YamlNode::list();
   for (const models::EventTemplate& event : graph_.events) {
     YamlNode item = YamlNode::map();
     item.add(event.shared ? "key" : "event", YamlNode::text(event.name));
@@ -376,9 +374,7 @@ void ScenarioWriter::add_declared(YamlNode& top) const {
   }
   const bool events_in_order = brief_ || events.in_order(graph_.events.size());
   if (!events_in_order || waits_in_vain) top.add("events", std::move(list));
-  list = YamlNode::list();
-  for (const std::string& lock : graph_.locks) list.add(YamlNode::text(lock));
-  if (!locks.in_order(graph_.locks.size())) top.add("locks", std::move(list));
+  if (!locks.in_order(graph_.locks.size())) top.add("locks", text_list(graph_.locks));
 }
 
 // ---------------------------------------------------------------------------------------------

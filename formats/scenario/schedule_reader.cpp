@@ -727,12 +727,7 @@ class PipelineReader {
   }
 
   std::int64_t whole(const YamlValue& value, const char* key, std::int64_t most) {
-    const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
-    if (!found) return 1;
-    if (*found >= 1 && *found <= most) return *found;
-    diagnostics_.error(value.place(), models::Code::kOutOfRange,
-                       fmt::format("'{}' must be between 1 and {}, found {}", key, most, *found));
-    return 1;
+    return values_.integer(value, key, 1, most).value_or(1);
   }
 
   bool is_on(const YamlValue& value) {
